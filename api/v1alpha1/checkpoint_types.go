@@ -1,0 +1,273 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Checkpoint is the record of one captured tree: what it held, how it was judged and what was done about it. It is
+// created once and whole by the manager, and never changes.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=ckpt,categories=tidewaiter
+// +kubebuilder:printcolumn:name="Feature",type=string,JSONPath=`.spec.featureName`
+// +kubebuilder:printcolumn:name="Seq",type=integer,JSONPath=`.spec.sequence`
+// +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.spec.verdict`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.spec.reason`
+// +kubebuilder:printcolumn:name="Action",type=string,JSONPath=`.spec.action`
+// +kubebuilder:printcolumn:name="Files",type=integer,JSONPath=`.spec.files.total`
+// +kubebuilder:printcolumn:name="Trigger",type=string,JSONPath=`.spec.trigger`,priority=1
+// +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.spec.commit`,priority=1
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.spec.violations[0].message`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Checkpoint struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is the record.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Checkpoint is a record: it cannot be changed"
+	Spec CheckpointSpec `json:"spec"`
+	// status is what happened to the checkpoint later.
+	// +optional
+	Status CheckpointStatus `json:"status,omitzero"`
+}
+
+// CheckpointList is a list of Checkpoints.
+//
+// +kubebuilder:object:root=true
+type CheckpointList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Checkpoint `json:"items"`
+}
+
+// Verdict on a captured tree.
+// +kubebuilder:validation:Enum=Valid;Invalid;Skipped
+type Verdict string
+
+// Verdicts.
+const (
+	// VerdictValid: every rule holds.
+	VerdictValid Verdict = "Valid"
+	// VerdictInvalid: at least one rule of severity Error or more is broken.
+	VerdictInvalid Verdict = "Invalid"
+	// VerdictSkipped: nothing changed since the previous checkpoint.
+	VerdictSkipped Verdict = "Skipped"
+)
+
+// Action is what was done about a checkpoint.
+// +kubebuilder:validation:Enum=Promoted;PartlyPromoted;Held;Reverted;None
+type Action string
+
+// Actions.
+const (
+	// ActionPromoted: the tree is on the delivery branch.
+	ActionPromoted Action = "Promoted"
+	// ActionPartlyPromoted: the valid part of the tree is on the delivery branch.
+	ActionPartlyPromoted Action = "PartlyPromoted"
+	// ActionHeld: kept in the chain, not promoted; the workspace was left as it is.
+	ActionHeld Action = "Held"
+	// ActionReverted: kept in the chain; the workspace went back to the last valid tree.
+	ActionReverted Action = "Reverted"
+	// ActionNone: there was nothing to do.
+	ActionNone Action = "None"
+)
+
+// Trigger of a checkpoint.
+// +kubebuilder:validation:Enum=Interval;Changes;Task;Requested;Final
+type Trigger string
+
+// CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB.
+type CheckpointSpec struct {
+	// featureName is the Feature.
+	// +required
+	// +kubebuilder:validation:MaxLength=52
+	FeatureName string `json:"featureName"`
+	// featureUID is its uid.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	FeatureUID string `json:"featureUID"`
+	// sequence counts the Feature's checkpoints from 1.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Sequence int64 `json:"sequence"`
+	// previous is the name of the checkpoint before it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Previous string `json:"previous,omitempty"`
+	// attempt that it was taken in.
+	// +required
+	Attempt int64 `json:"attempt"`
+	// task that was worked on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Task string `json:"task,omitempty"`
+	// trigger of it.
+	// +required
+	Trigger Trigger `json:"trigger"`
+	// capturedAt is when the workspace was captured.
+	// +required
+	CapturedAt metav1.Time `json:"capturedAt"`
+	// commit in the private chain.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	Commit string `json:"commit,omitempty"`
+	// tree that was captured and judged.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	Tree string `json:"tree,omitempty"`
+	// base is the commit that the work started from.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	Base string `json:"base,omitempty"`
+	// deliveryCommit is the promoted commit, when it was promoted.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	DeliveryCommit string `json:"deliveryCommit,omitempty"`
+	// policyHash is the effective policy that judged it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	PolicyHash string `json:"policyHash,omitempty"`
+	// audit is true when the policy only reports: the verdict was not acted on.
+	// +optional
+	Audit bool `json:"audit,omitempty"`
+	// capture says how the workspace was held still.
+	// +optional
+	Capture CaptureInfo `json:"capture,omitzero"`
+	// files changed against the base.
+	// +optional
+	Files FileCounts `json:"files,omitzero"`
+	// lines changed against the base.
+	// +optional
+	Lines LineCounts `json:"lines,omitzero"`
+	// samplePaths are up to eight of the changed paths, escaped.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	SamplePaths []string `json:"samplePaths,omitempty"`
+	// verdict on the tree.
+	// +required
+	Verdict Verdict `json:"verdict"`
+	// severity of the worst violation.
+	// +optional
+	Severity Severity `json:"severity,omitempty"`
+	// reason is the rule of the worst violation, in CamelCase, or why there was nothing to judge.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Reason string `json:"reason,omitempty"`
+	// violations are up to eight of the broken rules, worst first.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	Violations []Violation `json:"violations,omitempty"`
+	// violationCount is how many there are in all.
+	// +optional
+	ViolationCount int64 `json:"violationCount,omitempty"`
+	// action taken.
+	// +required
+	Action Action `json:"action"`
+	// durations of the steps.
+	// +optional
+	Durations CheckpointDurations `json:"durations,omitzero"`
+}
+
+// CaptureInfo says how the workspace was held still.
+type CaptureInfo struct {
+	// frozen is true when the agent was stopped for it.
+	// +optional
+	Frozen bool `json:"frozen,omitempty"`
+	// frozenMicros is how long, in microseconds.
+	// +optional
+	FrozenMicros int64 `json:"frozenMicros,omitempty"`
+	// processes that were stopped.
+	// +optional
+	Processes int32 `json:"processes,omitempty"`
+	// settled is false when the workspace still moved: the checkpoint is recorded but never promoted.
+	// +optional
+	Settled bool `json:"settled"`
+	// unsettledReason says what moved or could not be read.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	UnsettledReason string `json:"unsettledReason,omitempty"`
+}
+
+// FileCounts counts changed files.
+type FileCounts struct {
+	// total is the sum of the others.
+	// +optional
+	Total int64 `json:"total"`
+	// added files.
+	// +optional
+	Added int64 `json:"added,omitempty"`
+	// modified files.
+	// +optional
+	Modified int64 `json:"modified,omitempty"`
+	// deleted files.
+	// +optional
+	Deleted int64 `json:"deleted,omitempty"`
+	// typeChanged paths (file to symlink, for example).
+	// +optional
+	TypeChanged int64 `json:"typeChanged,omitempty"`
+}
+
+// LineCounts counts changed lines of text files.
+type LineCounts struct {
+	// added lines.
+	// +optional
+	Added int64 `json:"added,omitempty"`
+	// deleted lines.
+	// +optional
+	Deleted int64 `json:"deleted,omitempty"`
+}
+
+// Violation is one rule broken by one path.
+type Violation struct {
+	// rule that is broken; docs/reference/rules.md lists them.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Rule string `json:"rule"`
+	// path that breaks it, escaped; empty where it is the whole tree.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Path string `json:"path,omitempty"`
+	// severity of it.
+	// +required
+	Severity Severity `json:"severity"`
+	// message says what is wrong.
+	// +required
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message"`
+	// suggestion says how to mend it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// CheckpointDurations are the times of a checkpoint's steps, in microseconds.
+type CheckpointDurations struct {
+	// captureMicros: reading, hashing and storing.
+	// +optional
+	CaptureMicros int64 `json:"captureMicros,omitempty"`
+	// syncMicros: making it durable.
+	// +optional
+	SyncMicros int64 `json:"syncMicros,omitempty"`
+	// judgeMicros: judging.
+	// +optional
+	JudgeMicros int64 `json:"judgeMicros,omitempty"`
+	// actMicros: promoting or restoring.
+	// +optional
+	ActMicros int64 `json:"actMicros,omitempty"`
+}
+
+// CheckpointStatus is what happened to the checkpoint later.
+type CheckpointStatus struct {
+	// conditions: Stored (the commit is in the trusted repository), Restorable (the volume that holds it still exists).
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

@@ -1,0 +1,176 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types. Polarity is positive (True is well) except where the comment says "abnormal".
+const (
+	// ConditionAccepted: spec, policy and references are resolved; the message names what is not yet acted on.
+	ConditionAccepted = "Accepted"
+	// ConditionWorkspaceReady: volumes are bound, the repository is cloned and the workspace is laid out.
+	ConditionWorkspaceReady = "WorkspaceReady"
+	// ConditionAgentRunning: the agent's process lives.
+	ConditionAgentRunning = "AgentRunning"
+	// ConditionSupervised: the watchdog's long poll is open.
+	ConditionSupervised = "Supervised"
+	// ConditionLocksHeld: the locks of the plan's contracts are held.
+	ConditionLocksHeld = "LocksHeld"
+	// ConditionCheckpointsValid: the newest checkpoint is valid.
+	ConditionCheckpointsValid = "CheckpointsValid"
+	// ConditionWithinBudget: the budget is not spent.
+	ConditionWithinBudget = "WithinBudget"
+	// ConditionReadyToMerge: the work is done and valid.
+	ConditionReadyToMerge = "ReadyToMerge"
+	// ConditionDelivered: the branch is where it should be.
+	ConditionDelivered = "Delivered"
+	// ConditionSucceeded: the root of a Feature, derived from the others.
+	ConditionSucceeded = "Succeeded"
+	// ConditionReady: the root of a SupervisorPolicy, Template or Checkpoint, derived from the others.
+	ConditionReady = "Ready"
+	// ConditionValid: the rules of a SupervisorPolicy or the text of a Template can be used.
+	ConditionValid = "Valid"
+	// ConditionStored: a Checkpoint's commit is in the trusted repository.
+	ConditionStored = "Stored"
+	// ConditionRestorable: the volume that holds a Checkpoint's commit still exists.
+	ConditionRestorable = "Restorable"
+	// ConditionReconciling: abnormal, kstatus: the controller is at work on the spec.
+	ConditionReconciling = "Reconciling"
+	// ConditionStalled: abnormal, kstatus: only the user can help.
+	ConditionStalled = "Stalled"
+	// ConditionAgentStalled: abnormal: no progress for too many turns.
+	ConditionAgentStalled = "AgentStalled"
+	// ConditionAgentLooping: abnormal: the agent repeats itself.
+	ConditionAgentLooping = "AgentLooping"
+	// ConditionContextPressure: abnormal: the model's window fills.
+	ConditionContextPressure = "ContextPressure"
+	// ConditionCascadeFailure: abnormal: different tools fail one after the other.
+	ConditionCascadeFailure = "CascadeFailure"
+	// ConditionPaceEscalated: abnormal: the work has fallen off its plan.
+	ConditionPaceEscalated = "PaceEscalated"
+)
+
+// Reasons of conditions. An Event that tells of a change has the same reason.
+const (
+	// ReasonAccepted: everything that the spec names exists and is acted on.
+	ReasonAccepted = "Accepted"
+	// ReasonPartlyActedOn: accepted, but the message names fields that this version does not act on yet.
+	ReasonPartlyActedOn = "PartlyActedOn"
+	// ReasonRuntimeNotAvailable: spec.agent.runtime is not known or not available in this version.
+	ReasonRuntimeNotAvailable = "RuntimeNotAvailable"
+	// ReasonPromptNotFound: the ConfigMap or key of spec.promptFrom does not exist.
+	ReasonPromptNotFound = "PromptNotFound"
+	// ReasonPolicyInvalid: an applicable SupervisorPolicy cannot be used.
+	ReasonPolicyInvalid = "PolicyInvalid"
+	// ReasonPolicyConflict: policies of equal scope and priority disagree; the message names the value.
+	ReasonPolicyConflict = "PolicyConflict"
+	// ReasonModeNotAvailable: the execution mode in effect is not available in this version.
+	ReasonModeNotAvailable = "ModeNotAvailable"
+	// ReasonNotYetReported: nothing is known yet.
+	ReasonNotYetReported = "NotYetReported"
+	// ReasonNotActedOn: this version does not act on what the condition is about.
+	ReasonNotActedOn = "NotActedOn"
+	// ReasonAtCapacity: as many Features of the project run as the policy allows.
+	ReasonAtCapacity = "AtCapacity"
+	// ReasonSystemNotReady: intake or gateway has no address yet.
+	ReasonSystemNotReady = "SystemNotReady"
+	// ReasonPreparing: volumes, pod and workspace are being made.
+	ReasonPreparing = "Preparing"
+	// ReasonUnschedulable: no node takes the pod; the message is the scheduler's.
+	ReasonUnschedulable = "Unschedulable"
+	// ReasonVolumePending: a volume is not bound.
+	ReasonVolumePending = "VolumePending"
+	// ReasonImageUnavailable: a container's image cannot be pulled.
+	ReasonImageUnavailable = "ImageUnavailable"
+	// ReasonContainerNotStarted: a container cannot be started; the message is the kubelet's.
+	ReasonContainerNotStarted = "ContainerNotStarted"
+	// ReasonPodRejected: admission or quota refuses the Job's pod.
+	ReasonPodRejected = "PodRejected"
+	// ReasonCredentialsMissing: the repository's Secret, or a key of it, does not exist.
+	ReasonCredentialsMissing = "CredentialsMissing"
+	// ReasonAuthenticationFailed: the Git server refuses the credentials.
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	// ReasonRepositoryNotFound: the Git server has no such repository.
+	ReasonRepositoryNotFound = "RepositoryNotFound"
+	// ReasonRevisionNotFound: the repository has no such branch, tag or commit.
+	ReasonRevisionNotFound = "RevisionNotFound"
+	// ReasonRepositoryUnreachable: the Git server does not answer, or not as a Git server.
+	ReasonRepositoryUnreachable = "RepositoryUnreachable"
+	// ReasonEgressDenied: no policy lets the gateway reach the Git host.
+	ReasonEgressDenied = "EgressDenied"
+	// ReasonVolumeFull: the trusted volume is full.
+	ReasonVolumeFull = "VolumeFull"
+	// ReasonVolumeFenced: a newer attempt owns the volume.
+	ReasonVolumeFenced = "VolumeFenced"
+	// ReasonVolumeCorrupt: the journal or repository on the trusted volume cannot be read.
+	ReasonVolumeCorrupt = "VolumeCorrupt"
+	// ReasonWorkspaceReady: the workspace is laid out.
+	ReasonWorkspaceReady = "WorkspaceReady"
+	// ReasonRunning: the agent works.
+	ReasonRunning = "Running"
+	// ReasonAgentExited: the agent's process ended.
+	ReasonAgentExited = "AgentExited"
+	// ReasonNotRunning: there is no attempt.
+	ReasonNotRunning = "NotRunning"
+	// ReasonConnected: the watchdog's long poll is open.
+	ReasonConnected = "Connected"
+	// ReasonHeartbeatMissing: no word from the watchdog for 30 seconds; it goes on supervising by itself.
+	ReasonHeartbeatMissing = "HeartbeatMissing"
+	// ReasonCheckpointValid: the newest checkpoint is valid.
+	ReasonCheckpointValid = "CheckpointValid"
+	// ReasonCheckpointInvalid: the newest checkpoint breaks a rule; the message names rule, path and what to do.
+	ReasonCheckpointInvalid = "CheckpointInvalid"
+	// ReasonCheckpointFailed: a checkpoint could not be captured or judged.
+	ReasonCheckpointFailed = "CheckpointFailed"
+	// ReasonBreakerOpen: several checkpoints in a row could not be captured or judged.
+	ReasonBreakerOpen = "BreakerOpen"
+	// ReasonAgentFailed: the agent exited with an error and no retries are left.
+	ReasonAgentFailed = "AgentFailed"
+	// ReasonAgentNotStarted: the agent's command could not be started.
+	ReasonAgentNotStarted = "AgentNotStarted"
+	// ReasonRetrying: another attempt follows.
+	ReasonRetrying = "Retrying"
+	// ReasonPodLost: the pod ended or went away before its final report; another attempt follows.
+	ReasonPodLost = "PodLost"
+	// ReasonPushConflict: the branch on the server holds commits that the delivery does not; nothing is overwritten.
+	ReasonPushConflict = "PushConflict"
+	// ReasonPushFailed: the Git server refused or did not take the branch.
+	ReasonPushFailed = "PushFailed"
+	// ReasonApprovalRequired: the head waits for spec.delivery.approvedCommit.
+	ReasonApprovalRequired = "ApprovalRequired"
+	// ReasonApprovalMismatch: spec.delivery.approvedCommit is not the head.
+	ReasonApprovalMismatch = "ApprovalMismatch"
+	// ReasonNothingChanged: the work left the tree as it was.
+	ReasonNothingChanged = "NothingChanged"
+	// ReasonDelivering: the branch is being pushed.
+	ReasonDelivering = "Delivering"
+	// ReasonDelivered: the branch is where it should be.
+	ReasonDelivered = "Delivered"
+	// ReasonSuspended: spec.suspend ended the pod.
+	ReasonSuspended = "Suspended"
+	// ReasonSuspending: the watchdog takes a last checkpoint.
+	ReasonSuspending = "Suspending"
+	// ReasonDeleting: the Feature is being deleted.
+	ReasonDeleting = "Deleting"
+	// ReasonDeadlineExceeded: the running time is over spec.deadline.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+	// ReasonNoLocks: the plan names no contracts.
+	ReasonNoLocks = "NoLocks"
+	// ReasonNoBudget: no policy sets a budget.
+	ReasonNoBudget = "NoBudget"
+	// ReasonNoAnomaly: nothing out of the ordinary was seen.
+	ReasonNoAnomaly = "NoAnomaly"
+	// ReasonValid: the object can be used.
+	ReasonValid = "Valid"
+	// ReasonInvalid: the object cannot be used; the message names the field.
+	ReasonInvalid = "Invalid"
+	// ReasonConfigMapNotFound: the ConfigMap or key that a Template names does not exist.
+	ReasonConfigMapNotFound = "ConfigMapNotFound"
+	// ReasonStored: the commit is in the trusted repository.
+	ReasonStored = "Stored"
+	// ReasonVolumeGone: the volume that held the commit is gone.
+	ReasonVolumeGone = "VolumeGone"
+	// ReasonSettled: the controller has nothing left to do for the spec.
+	ReasonSettled = "Settled"
+	// ReasonInternalError: something of Tidewaiter's own failed; it is tried again.
+	ReasonInternalError = "InternalError"
+)

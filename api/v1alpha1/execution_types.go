@@ -1,0 +1,107 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Execution says how the agent's writes become checkpoints. Features and policies use the same names; absent fields are
+// taken from the next source in the order global overrides, project overrides, Feature, project defaults, global
+// defaults, built-in.
+type Execution struct {
+	// mode: Interactive (the agent writes to the workspace and checkpoints judge it; built-in default) or Deterministic (the workspace is read-only and every patch is judged before it is laid in).
+	// +optional
+	Mode ExecutionMode `json:"mode,omitempty"`
+	// strategy for an invalid workspace: Direct leaves it and tells the agent (built-in default), Shadow puts it back to the last valid tree.
+	// +optional
+	Strategy Strategy `json:"strategy,omitempty"`
+	// promotion under Shadow: Atomic promotes whole trees only (built-in default), Incremental promotes the valid part.
+	// +optional
+	Promotion Promotion `json:"promotion,omitempty"`
+	// revertOnViolation restores paths that violate a Critical rule: None (built-in default), ViolatingPaths or Full.
+	// +optional
+	RevertOnViolation RevertOnViolation `json:"revertOnViolation,omitempty"`
+	// checkpoint says when checkpoints are taken.
+	// +optional
+	Checkpoint *CheckpointTriggers `json:"checkpoint,omitempty"`
+}
+
+// CheckpointTriggers says when checkpoints are taken.
+type CheckpointTriggers struct {
+	// interval between checkpoints of a workspace that changed; built-in 30s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
+	Interval *metav1.Duration `json:"interval,omitempty"`
+	// minInterval is the least time between two checkpoints, except the final one; built-in 5s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="minInterval must not be negative"
+	MinInterval *metav1.Duration `json:"minInterval,omitempty"`
+	// maxChanges is how many changed paths call for a checkpoint before the interval is over; built-in 50.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MaxChanges *int32 `json:"maxChanges,omitempty"`
+	// pauseTimeout is how long a freeze may take before the checkpoint is captured unsettled; built-in 10s.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('10m')",message="pauseTimeout must be more than 0s and at most 10m"
+	PauseTimeout *metav1.Duration `json:"pauseTimeout,omitempty"`
+}
+
+// ExecutionMode says who writes the workspace.
+// +kubebuilder:validation:Enum=Interactive;Deterministic
+type ExecutionMode string
+
+// Execution modes.
+const (
+	ModeInteractive   ExecutionMode = "Interactive"
+	ModeDeterministic ExecutionMode = "Deterministic"
+)
+
+// Strategy says what becomes of an invalid workspace.
+// +kubebuilder:validation:Enum=Direct;Shadow
+type Strategy string
+
+// Strategies.
+const (
+	StrategyDirect Strategy = "Direct"
+	StrategyShadow Strategy = "Shadow"
+)
+
+// Promotion says how much of a tree is promoted.
+// +kubebuilder:validation:Enum=Atomic;Incremental
+type Promotion string
+
+// Promotions.
+const (
+	PromotionAtomic      Promotion = "Atomic"
+	PromotionIncremental Promotion = "Incremental"
+)
+
+// RevertOnViolation says what a Critical violation reverts.
+// +kubebuilder:validation:Enum=None;ViolatingPaths;Full
+type RevertOnViolation string
+
+// Reverts.
+const (
+	RevertNone           RevertOnViolation = "None"
+	RevertViolatingPaths RevertOnViolation = "ViolatingPaths"
+	RevertFull           RevertOnViolation = "Full"
+)
+
+// Severity of a broken rule: Info is logged, Warning tells the agent, Error blocks promotion, Critical blocks and may revert.
+// +kubebuilder:validation:Enum=Info;Warning;Error;Critical
+type Severity string
+
+// Severities, least first.
+const (
+	SeverityInfo     Severity = "Info"
+	SeverityWarning  Severity = "Warning"
+	SeverityError    Severity = "Error"
+	SeverityCritical Severity = "Critical"
+)

@@ -1,0 +1,118 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Template is text that the gateway puts around what an agent says to a model, or a check of what the model answers.
+// In the system namespace it is global, elsewhere it is that project's.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=twt,categories=tidewaiter
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].reason`
+// +kubebuilder:printcolumn:name="Direction",type=string,JSONPath=`.spec.direction`
+// +kubebuilder:printcolumn:name="Order",type=integer,JSONPath=`.spec.order`
+// +kubebuilder:printcolumn:name="Hash",type=string,JSONPath=`.status.hash`,priority=1
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type Template struct {
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the standard object metadata.
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+	// spec is the template.
+	// +required
+	Spec TemplateSpec `json:"spec"`
+	// status says whether it can be used.
+	// +optional
+	Status TemplateStatus `json:"status,omitzero"`
+}
+
+// TemplateList is a list of Templates.
+//
+// +kubebuilder:object:root=true
+type TemplateList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []Template `json:"items"`
+}
+
+// Direction of a template.
+// +kubebuilder:validation:Enum=Input;Output
+type Direction string
+
+// Directions.
+const (
+	// DirectionInput is put before what the agent sends.
+	DirectionInput Direction = "Input"
+	// DirectionOutput formats or checks final answers.
+	DirectionOutput Direction = "Output"
+)
+
+// TemplateSpec is a template.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.text) && has(self.configMapKeyRef))",message="only one of text and configMapKeyRef may be set"
+// +kubebuilder:validation:XValidation:rule="self.direction == 'Output' || has(self.text) || has(self.configMapKeyRef)",message="an Input template needs text or configMapKeyRef"
+// +kubebuilder:validation:XValidation:rule="self.direction == 'Output' || !(has(self.requiredSections) || has(self.jsonSchema) || has(self.autoCorrect))",message="requiredSections, jsonSchema and autoCorrect check answers: they need direction Output"
+// +kubebuilder:validation:XValidation:rule="self.direction == 'Input' || has(self.text) || has(self.configMapKeyRef) || has(self.requiredSections) || has(self.jsonSchema)",message="an Output template needs text, configMapKeyRef, requiredSections or jsonSchema"
+type TemplateSpec struct {
+	// direction: Input goes before what the agent sends, Output formats or checks final answers.
+	// +required
+	Direction Direction `json:"direction"`
+	// order among templates of the same scope and direction, lowest first; the name decides a tie.
+	// +optional
+	Order int32 `json:"order,omitempty"`
+	// text of the template. An Output template may hold {{OUTPUT}} once.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	Text *string `json:"text,omitempty"`
+	// configMapKeyRef takes the text from a ConfigMap of the same namespace.
+	// +optional
+	ConfigMapKeyRef *ConfigMapKeyRef `json:"configMapKeyRef,omitempty"`
+	// requiredSections are headings that a final answer must have.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=256
+	RequiredSections []string `json:"requiredSections,omitempty"`
+	// jsonSchema that a final answer must match.
+	// +optional
+	JSONSchema *apiextensionsv1.JSON `json:"jsonSchema,omitempty"`
+	// autoCorrect says which violations may be mended instead of retried.
+	// +optional
+	AutoCorrect *AutoCorrect `json:"autoCorrect,omitempty"`
+}
+
+// AutoCorrect says what may be mended in an answer.
+type AutoCorrect struct {
+	// trimSpace removes white space around the answer.
+	// +optional
+	TrimSpace bool `json:"trimSpace,omitempty"`
+	// addMissingSections appends empty required sections.
+	// +optional
+	AddMissingSections bool `json:"addMissingSections,omitempty"`
+	// stripCodeFence removes a Markdown fence around a JSON answer.
+	// +optional
+	StripCodeFence bool `json:"stripCodeFence,omitempty"`
+}
+
+// TemplateStatus says whether a template can be used.
+type TemplateStatus struct {
+	// observedGeneration is the generation that was looked at.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// hash of the resolved text and checks.
+	// +optional
+	Hash string `json:"hash,omitempty"`
+	// conditions: Valid, and Ready derived from it.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}

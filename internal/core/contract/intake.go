@@ -1,0 +1,291 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// HTTP interface of intake. Every request carries "Authorization: Bearer <projected token>"; the token's pod decides
+// which Feature it speaks for, nothing in the request does.
+const (
+	// OrdersPath answers GET with the Orders as they are now. With "If-None-Match: <etag>" the answer waits until
+	// they differ, or for WaitQuery seconds at most, and is then 304.
+	OrdersPath = "/v1/orders"
+	// ReportsPath takes POST of a ReportBatch and answers with a ReportAck.
+	ReportsPath = "/v1/reports"
+	// WaitQuery is the query parameter with the seconds to wait, at most MaxWaitSeconds.
+	WaitQuery = "wait"
+	// MaxWaitSeconds bounds a long poll.
+	MaxWaitSeconds = 30
+	// MaxReportBytes bounds the body of a report batch.
+	MaxReportBytes = 1 << 20
+)
+
+// Orders is everything that a watchdog must know and do, as desired state: it is sent whole, so that a lost, repeated
+// or reordered answer does no harm.
+type Orders struct {
+	Version int        `json:"version"`
+	Feature FeatureRef `json:"feature"`
+	// Attempt is the epoch that fences the volumes.
+	Attempt int64 `json:"attempt"`
+	// Run is "agent" or "seal".
+	Run        string     `json:"run"`
+	Repository Repository `json:"repository"`
+	Agent      Agent      `json:"agent"`
+	// Tasks in order.
+	Tasks []Task `json:"tasks"`
+	// Plan bounds the work.
+	Plan judge.Plan `json:"plan"`
+	// Policy in effect; pinned by the watchdog at the start of each task.
+	Policy   policy.Effective `json:"policy"`
+	Delivery Delivery         `json:"delivery"`
+	// Suspend asks for a checkpoint and an orderly end; the work is kept.
+	Suspend bool `json:"suspend,omitempty"`
+	// Stop asks for the same because of StopReason (Deleted, DeadlineExceeded): no attempt will follow.
+	Stop       bool   `json:"stop,omitempty"`
+	StopReason string `json:"stopReason,omitempty"`
+	// Requests that have no result yet.
+	Requests []Request `json:"requests,omitempty"`
+	// NextCheckpoint is the least number that a new checkpoint may have: numbers are never used twice, not even when a
+	// volume was lost.
+	NextCheckpoint int64 `json:"nextCheckpoint"`
+	// Generation of the Feature's spec.
+	Generation int64 `json:"generation"`
+}
+
+// FeatureRef names a Feature.
+type FeatureRef struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// Repository that is worked on.
+type Repository struct {
+	URL      string `json:"url"`
+	Revision string `json:"revision"`
+	// HasCredentials says that a Secret is named: its absence is then a fault.
+	HasCredentials bool `json:"hasCredentials,omitempty"`
+	// SecretName for messages.
+	SecretName string `json:"secretName,omitempty"`
+}
+
+// Agent says what to run.
+type Agent struct {
+	Runtime string   `json:"runtime"`
+	Command []string `json:"command"`
+	// Env as NAME=value.
+	Env []string `json:"env,omitempty"`
+}
+
+// Task is one run of the agent.
+type Task struct {
+	// Name is milestone/task, or the Feature's name where the prompt is the one task.
+	Name         string `json:"name"`
+	Prompt       string `json:"prompt"`
+	Instructions string `json:"instructions,omitempty"`
+}
+
+// Delivery says what becomes of promoted work.
+type Delivery struct {
+	Branch          string `json:"branch"`
+	Push            bool   `json:"push"`
+	RequireApproval bool   `json:"requireApproval,omitempty"`
+	ApprovedCommit  string `json:"approvedCommit,omitempty"`
+	AuthorName      string `json:"authorName"`
+	AuthorEmail     string `json:"authorEmail"`
+	// Subject of delivered commits.
+	Subject string `json:"subject"`
+}
+
+// Request is a one-shot act.
+type Request struct {
+	ID string `json:"id"`
+	// Kind is Checkpoint or ResetBreaker; others are not sent.
+	Kind string `json:"kind"`
+}
+
+// Kinds of requests that reach a watchdog.
+const (
+	RequestCheckpoint   = "Checkpoint"
+	RequestResetBreaker = "ResetBreaker"
+)
+
+// ReportBatch is what a watchdog reports, oldest first. Reports are kept until they are acknowledged.
+type ReportBatch struct {
+	Version int      `json:"version"`
+	Reports []Report `json:"reports"`
+}
+
+// ReportAck acknowledges every report up to and including Sequence of Epoch.
+type ReportAck struct {
+	Epoch    int64 `json:"epoch"`
+	Sequence int64 `json:"sequence"`
+}
+
+// Report is one thing that happened. (Epoch, Sequence) is unique and increasing; each is applied exactly once.
+// Exactly one of the pointers is set.
+type Report struct {
+	Epoch    int64     `json:"epoch"`
+	Sequence int64     `json:"sequence"`
+	Time     time.Time `json:"time"`
+
+	Status     *StatusReport     `json:"status,omitempty"`
+	Checkpoint *CheckpointReport `json:"checkpoint,omitempty"`
+	Request    *RequestReport    `json:"request,omitempty"`
+	Final      *FinalReport      `json:"final,omitempty"`
+}
+
+// States of a run.
+const (
+	StatePreparing = "Preparing"
+	StateActive    = "Active"
+	StateIdle      = "Idle"
+	StateFrozen    = "Frozen"
+	StateFinishing = "Finishing"
+	StateComplete  = "Complete"
+)
+
+// StatusReport is the whole status of a run (SALUTE); a later one replaces it.
+type StatusReport struct {
+	State          string       `json:"state"`
+	WorkspaceReady bool         `json:"workspaceReady,omitempty"`
+	AgentRunning   bool         `json:"agentRunning,omitempty"`
+	Task           string       `json:"task,omitempty"`
+	Tasks          []TaskStatus `json:"tasks,omitempty"`
+	Base           string       `json:"base,omitempty"`
+	Head           string       `json:"head,omitempty"`
+	Fault          *Fault       `json:"fault,omitempty"`
+}
+
+// States of a task.
+const (
+	TaskPending = "Pending"
+	TaskRunning = "Running"
+	TaskDone    = "Done"
+	TaskFailed  = "Failed"
+)
+
+// TaskStatus says how far a task is.
+type TaskStatus struct {
+	Name     string `json:"name"`
+	State    string `json:"state"`
+	ExitCode *int   `json:"exitCode,omitempty"`
+}
+
+// Fault keeps a run from going on; it is tried again until it goes away or the Feature's deadline passes.
+type Fault struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// Reasons of faults and final reports. They become reasons of conditions.
+const (
+	ReasonCredentialsMissing    = "CredentialsMissing"
+	ReasonAuthenticationFailed  = "AuthenticationFailed"
+	ReasonRepositoryNotFound    = "RepositoryNotFound"
+	ReasonRevisionNotFound      = "RevisionNotFound"
+	ReasonRepositoryUnreachable = "RepositoryUnreachable"
+	ReasonEgressDenied          = "EgressDenied"
+	ReasonVolumeFull            = "VolumeFull"
+	ReasonVolumeFenced          = "VolumeFenced"
+	ReasonVolumeCorrupt         = "VolumeCorrupt"
+	ReasonCheckpointInvalid     = "CheckpointInvalid"
+	ReasonCheckpointFailed      = "CheckpointFailed"
+	ReasonBreakerOpen           = "BreakerOpen"
+	ReasonAgentFailed           = "AgentFailed"
+	ReasonAgentNotStarted       = "AgentNotStarted"
+	ReasonPushConflict          = "PushConflict"
+	ReasonPushFailed            = "PushFailed"
+	ReasonApprovalRequired      = "ApprovalRequired"
+	ReasonApprovalMismatch      = "ApprovalMismatch"
+	ReasonNothingChanged        = "NothingChanged"
+	ReasonDelivered             = "Delivered"
+	ReasonSuspended             = "Suspended"
+	ReasonDeleted               = "Deleted"
+	ReasonDeadlineExceeded      = "DeadlineExceeded"
+)
+
+// Triggers of checkpoints.
+const (
+	TriggerInterval  = "Interval"
+	TriggerChanges   = "Changes"
+	TriggerTask      = "Task"
+	TriggerRequested = "Requested"
+	TriggerFinal     = "Final"
+)
+
+// Actions on checkpoints.
+const (
+	ActionPromoted       = "Promoted"
+	ActionPartlyPromoted = "PartlyPromoted"
+	ActionHeld           = "Held"
+	ActionReverted       = "Reverted"
+	ActionNone           = "None"
+)
+
+// CheckpointReport is the record of one checkpoint.
+type CheckpointReport struct {
+	Sequence        int64             `json:"sequence"`
+	Previous        int64             `json:"previous,omitempty"`
+	Task            string            `json:"task,omitempty"`
+	Trigger         string            `json:"trigger"`
+	CapturedAt      time.Time         `json:"capturedAt"`
+	Commit          string            `json:"commit,omitempty"`
+	Tree            string            `json:"tree,omitempty"`
+	Base            string            `json:"base,omitempty"`
+	DeliveryCommit  string            `json:"deliveryCommit,omitempty"`
+	PolicyHash      string            `json:"policyHash,omitempty"`
+	Audit           bool              `json:"audit,omitempty"`
+	Frozen          bool              `json:"frozen,omitempty"`
+	FrozenFor       time.Duration     `json:"frozenFor,omitempty"`
+	Processes       int               `json:"processes,omitempty"`
+	Settled         bool              `json:"settled"`
+	UnsettledReason string            `json:"unsettledReason,omitempty"`
+	Added           int64             `json:"added,omitempty"`
+	Modified        int64             `json:"modified,omitempty"`
+	Deleted         int64             `json:"deleted,omitempty"`
+	TypeChanged     int64             `json:"typeChanged,omitempty"`
+	LinesAdded      int64             `json:"linesAdded,omitempty"`
+	LinesDeleted    int64             `json:"linesDeleted,omitempty"`
+	SamplePaths     []string          `json:"samplePaths,omitempty"`
+	Verdict         judge.Verdict     `json:"verdict"`
+	Severity        policy.Severity   `json:"severity,omitempty"`
+	Violations      []judge.Violation `json:"violations,omitempty"`
+	ViolationCount  int64             `json:"violationCount,omitempty"`
+	Action          string            `json:"action"`
+	CaptureTime     time.Duration     `json:"captureTime,omitempty"`
+	SyncTime        time.Duration     `json:"syncTime,omitempty"`
+	JudgeTime       time.Duration     `json:"judgeTime,omitempty"`
+	ActTime         time.Duration     `json:"actTime,omitempty"`
+}
+
+// RequestReport says what became of a request.
+type RequestReport struct {
+	ID      string `json:"id"`
+	OK      bool   `json:"ok"`
+	Message string `json:"message,omitempty"`
+}
+
+// Outcomes of an attempt.
+const (
+	OutcomeDelivered    = "Delivered"
+	OutcomeReadyToMerge = "ReadyToMerge"
+	OutcomeBlocked      = "Blocked"
+	OutcomeAgentFailed  = "AgentFailed"
+	OutcomeSuspended    = "Suspended"
+	OutcomeStopped      = "Stopped"
+)
+
+// FinalReport is the last word of an attempt.
+type FinalReport struct {
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Head    string `json:"head,omitempty"`
+}

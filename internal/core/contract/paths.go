@@ -1,0 +1,81 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package contract is what Tidewaiter's processes agree on: files, paths, ports, environment names and the JSON they
+// exchange. It holds no logic. Every JSON document has a version; unknown fields are ignored by readers.
+package contract
+
+// Version of the JSON documents of this package.
+const Version = 1
+
+// Paths inside the pods of a Feature.
+const (
+	// TrustedDir holds the bare repository, journal and spool. Mounted in prepare, watchdog and seal only.
+	TrustedDir = "/trusted"
+	// WorkspaceDir is what the agent works on.
+	WorkspaceDir = "/workspace"
+	// HomeDir is the agent's HOME.
+	HomeDir = "/home/agent"
+	// RunDir holds the runner binary and the watchdog's socket; read-only in the agent container.
+	RunDir = "/run/tidewaiter"
+	// RunnerPath is the runner inside the agent container.
+	RunnerPath = RunDir + "/runner"
+	// SocketPath is where the runner finds the watchdog.
+	SocketPath = RunDir + "/watchdog.sock"
+	// TokenPath is the projected token of prepare, watchdog and seal.
+	TokenPath = "/var/run/secrets/tidewaiter/token"
+	// CAPath is the bundle that vouches for intake and gateway.
+	CAPath = "/etc/tidewaiter/ca/ca.crt"
+	// GitSecretDir is where the repository's Secret is mounted (optional: it may be empty).
+	GitSecretDir = "/etc/tidewaiter/git"
+)
+
+// Files of the Git Secret.
+const (
+	GitUsernameFile = "username"
+	GitPasswordFile = "password"
+	// GitCAFile is the CA of a Git server that no public CA vouches for.
+	GitCAFile = "ca.crt"
+)
+
+// Identity of the pods towards intake and gateway.
+const (
+	// TokenAudience that tokens are made for and checked against.
+	TokenAudience = "tidewaiter"
+	// TokenTTLSeconds of the projected token; the kubelet renews it. 600 is the least that Kubernetes grants.
+	TokenTTLSeconds = 600
+)
+
+// Ports of the services in the system namespace.
+const (
+	IntakePort  = 8443
+	GatewayPort = 8444
+)
+
+// Names in the system and project namespaces.
+const (
+	IntakeService  = "tidewaiter-intake"
+	GatewayService = "tidewaiter-gateway"
+	// CAConfigMap holds the CA bundle in every project, under CAKey.
+	CAConfigMap = "tidewaiter-ca"
+	CAKey       = "ca.crt"
+)
+
+// Environment of the agent's process.
+const (
+	EnvFeature      = "TIDEWAITER_FEATURE"
+	EnvAttempt      = "TIDEWAITER_ATTEMPT"
+	EnvTask         = "TIDEWAITER_TASK"
+	EnvPrompt       = "TIDEWAITER_PROMPT"
+	EnvInstructions = "TIDEWAITER_INSTRUCTIONS"
+)
+
+// Refs of the trusted repository.
+const (
+	// RefBase is the commit that the Feature started from; it never moves.
+	RefBase = "refs/tidewaiter/base"
+	// RefChain is the newest checkpoint of the private chain, valid or not.
+	RefChain = "refs/tidewaiter/chain"
+	// RefDelivery is the last promoted commit; what is pushed.
+	RefDelivery = "refs/tidewaiter/delivery"
+)

@@ -1,0 +1,126 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import "time"
+
+// Messages between watchdog and runner: one JSON object a line over SocketPath. The runner connects before it starts
+// anything and again whenever the connection breaks, with every agent process stopped meanwhile; the watchdog accepts
+// one runner and then closes its listener, so that an agent can stand in for neither side.
+
+// MaxRunnerLine bounds one line in bytes (arguments and environment are at most a few MiB).
+const MaxRunnerLine = 8 << 20
+
+// RunnerCommand is what the watchdog asks of the runner. Exactly one pointer is set.
+type RunnerCommand struct {
+	// ID is answered by events with the same ID.
+	ID     int64          `json:"id"`
+	Start  *RunnerStart   `json:"start,omitempty"`
+	Freeze *RunnerFreeze  `json:"freeze,omitempty"`
+	Thaw   *struct{}      `json:"thaw,omitempty"`
+	Kill   *RunnerKill    `json:"kill,omitempty"`
+	Input  *RunnerInput   `json:"input,omitempty"`
+	Exit   *RunnerExitNow `json:"exit,omitempty"`
+}
+
+// RunnerStart starts the agent; there is at most one at a time.
+type RunnerStart struct {
+	Argv []string `json:"argv"`
+	// Env as NAME=value, added to the container's own environment.
+	Env []string `json:"env,omitempty"`
+	Dir string   `json:"dir"`
+}
+
+// RunnerFreeze stops every process of the container but the runner.
+type RunnerFreeze struct {
+	// Timeout after which the answer is Frozen with Settled false.
+	Timeout time.Duration `json:"timeout"`
+	// Limit after which the runner thaws by itself, should the watchdog never ask.
+	Limit time.Duration `json:"limit"`
+}
+
+// RunnerKill ends every process of the container but the runner: SIGTERM, then SIGKILL after Grace.
+type RunnerKill struct {
+	Grace time.Duration `json:"grace"`
+}
+
+// RunnerInput writes one line to the agent's standard input; it is dropped, never waited for, when the agent does not read.
+type RunnerInput struct {
+	Line string `json:"line"`
+}
+
+// RunnerExitNow ends the runner, and with it the container.
+type RunnerExitNow struct {
+	Code int `json:"code"`
+}
+
+// RunnerEvent is what the runner tells the watchdog.
+type RunnerEvent struct {
+	// ID of the command that this answers; 0 for Hello, Exited and Signal.
+	ID      int64           `json:"id,omitempty"`
+	Hello   *RunnerHello    `json:"hello,omitempty"`
+	Started *RunnerStarted  `json:"started,omitempty"`
+	Frozen  *RunnerFrozen   `json:"frozen,omitempty"`
+	Thawed  *RunnerThawed   `json:"thawed,omitempty"`
+	Killed  *RunnerKilled   `json:"killed,omitempty"`
+	Exited  *RunnerExited   `json:"exited,omitempty"`
+	Signal  *RunnerSignal   `json:"signal,omitempty"`
+	Input   *RunnerInputAck `json:"input,omitempty"`
+	Error   string          `json:"error,omitempty"`
+}
+
+// RunnerHello opens every connection and says how things stand, so that a restarted watchdog can go on.
+type RunnerHello struct {
+	Version int `json:"version"`
+	// Running is the ID of the start command whose agent still lives; 0 for none.
+	Running int64 `json:"running,omitempty"`
+	// LastExit is how the last agent ended, if one did.
+	LastExit *RunnerExited `json:"lastExit,omitempty"`
+}
+
+// RunnerStarted answers Start.
+type RunnerStarted struct {
+	PID int `json:"pid"`
+}
+
+// RunnerFrozen answers Freeze.
+type RunnerFrozen struct {
+	// Processes that were stopped.
+	Processes int `json:"processes"`
+	// Settled is true when no process can run user code any more.
+	Settled bool `json:"settled"`
+	// Latency from the request until it was so.
+	Latency time.Duration `json:"latency"`
+	// Reason says what kept running when Settled is false.
+	Reason string `json:"reason,omitempty"`
+}
+
+// RunnerThawed answers Thaw, or tells (ID 0) that the limit of a freeze has passed.
+type RunnerThawed struct {
+	// ByLimit is true when the watchdog did not ask.
+	ByLimit bool `json:"byLimit,omitempty"`
+}
+
+// RunnerKilled answers Kill: no process of the agent is left.
+type RunnerKilled struct{}
+
+// RunnerExited tells that the agent's process ended.
+type RunnerExited struct {
+	// Start is the ID of its start command.
+	Start int64 `json:"start"`
+	// Code is the exit code, or 128 plus the signal's number.
+	Code int `json:"code"`
+	// Signal that ended it, if one did.
+	Signal string `json:"signal,omitempty"`
+}
+
+// RunnerSignal tells that the container is asked to end (SIGTERM).
+type RunnerSignal struct {
+	Name string `json:"name"`
+}
+
+// RunnerInputAck answers Input.
+type RunnerInputAck struct {
+	Delivered bool `json:"delivered"`
+}

@@ -1,0 +1,136 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package judge decides whether a captured tree may leave the workspace. It sees values only: names, modes, sizes and
+// object ids of what changed, and what the capture found that Git cannot hold.
+package judge
+
+import "github.com/tidewaiter/tidewaiter/internal/core/policy"
+
+// File modes as Git stores them.
+const (
+	ModeFile       uint32 = 0o100644
+	ModeExecutable uint32 = 0o100755
+	ModeSymlink    uint32 = 0o120000
+	ModeGitlink    uint32 = 0o160000
+)
+
+// Kind of a change.
+type Kind string
+
+// Kinds of changes.
+const (
+	Added       Kind = "Added"
+	Modified    Kind = "Modified"
+	Deleted     Kind = "Deleted"
+	TypeChanged Kind = "TypeChanged"
+)
+
+// Entry is one path of a tree.
+type Entry struct {
+	// Mode as Git stores it; 0 where the path does not exist.
+	Mode uint32
+	// ID is the hex object id.
+	ID string
+	// Size in bytes of a blob.
+	Size int64
+	// Target of a symbolic link, as stored.
+	Target string
+}
+
+// Change is one path that differs between two trees. Path is the canonical path below the root, as bytes, with '/'.
+type Change struct {
+	Path string
+	Kind Kind
+	// Old is zero for Added, New for Deleted.
+	Old, New Entry
+}
+
+// FoundKind says what a capture met that Git cannot hold or that must not be there.
+type FoundKind string
+
+// Kinds of findings.
+const (
+	// FoundGitDir is a .git (in any spelling) below the root: a nested repository.
+	FoundGitDir FoundKind = "GitDir"
+	// FoundFIFO is a named pipe.
+	FoundFIFO FoundKind = "FIFO"
+	// FoundSocket is a Unix socket.
+	FoundSocket FoundKind = "Socket"
+	// FoundDevice is a block or character device.
+	FoundDevice FoundKind = "Device"
+	// FoundTooLarge is a file beyond the size that a capture reads; its content is not in the tree.
+	FoundTooLarge FoundKind = "TooLarge"
+)
+
+// Found is something a capture met that is not in the tree.
+type Found struct {
+	Path string
+	Kind FoundKind
+	Size int64
+}
+
+// Plan bounds the work. Empty Allowed allows everything; empty Files plans nothing in particular.
+type Plan struct {
+	Allowed   []string  `json:"allowed,omitempty"`
+	Forbidden []string  `json:"forbidden,omitempty"`
+	Files     *FilePlan `json:"files,omitempty"`
+}
+
+// FilePlan is the whole set of planned files, as globs.
+type FilePlan struct {
+	Create []string `json:"create,omitempty"`
+	Modify []string `json:"modify,omitempty"`
+	Delete []string `json:"delete,omitempty"`
+}
+
+// Workspace is what a capture counted, ignored files included.
+type Workspace struct {
+	Files int64
+	Bytes int64
+}
+
+// Input is everything a judgement depends on.
+type Input struct {
+	// Changes from the base to the captured tree, sorted by path: every one of them.
+	Changes []Change
+	// Found lists what the capture met that is not in the tree.
+	Found []Found
+	// Workspace as counted.
+	Workspace Workspace
+	// Plan of the Feature.
+	Plan Plan
+	// Policy in effect.
+	Policy policy.Effective
+}
+
+// Violation is one rule broken by one path.
+type Violation struct {
+	// Rule is the rule's id.
+	Rule string `json:"rule"`
+	// Path that breaks it; empty where it is the whole tree. Raw bytes: escape it before it is shown.
+	Path string `json:"path,omitempty"`
+	// Severity of it.
+	Severity policy.Severity `json:"severity"`
+	// Message says what is wrong; hostile names in it are escaped.
+	Message string `json:"message"`
+	// Suggestion says how to mend it.
+	Suggestion string `json:"suggestion,omitempty"`
+}
+
+// Verdict on a tree.
+type Verdict string
+
+// Verdicts.
+const (
+	Valid   Verdict = "Valid"
+	Invalid Verdict = "Invalid"
+	Skipped Verdict = "Skipped"
+)
+
+// Judgement is the outcome: violations are sorted worst first, then by path and rule.
+type Judgement struct {
+	Verdict    Verdict         `json:"verdict"`
+	Severity   policy.Severity `json:"severity,omitempty"`
+	Violations []Violation     `json:"violations,omitempty"`
+}

@@ -1,0 +1,131 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package policy merges the rules of several sources into the one effective policy of a Feature.
+package policy
+
+import "time"
+
+// Severity of a broken rule, ordered.
+type Severity string
+
+// Severities: Info is logged, Warning tells the agent, Error blocks promotion, Critical blocks and may revert.
+const (
+	Info     Severity = "Info"
+	Warning  Severity = "Warning"
+	Error    Severity = "Error"
+	Critical Severity = "Critical"
+)
+
+// Enforcement says whether violations are acted on.
+type Enforcement string
+
+// Enforcements. The zero value of a source counts as Enforce: what is not said to be an audit is not one.
+const (
+	Enforce Enforcement = "Enforce"
+	Audit   Enforcement = "Audit"
+)
+
+// Permission for a kind of change.
+type Permission string
+
+// Permissions: Warn has severity Warning, Deny has severity Error.
+const (
+	Allow Permission = "Allow"
+	Warn  Permission = "Warn"
+	Deny  Permission = "Deny"
+)
+
+// Execution modes, strategies, promotions and reverts, in the API's own names.
+const (
+	ModeInteractive   = "Interactive"
+	ModeDeterministic = "Deterministic"
+
+	StrategyDirect = "Direct"
+	StrategyShadow = "Shadow"
+
+	PromotionAtomic      = "Atomic"
+	PromotionIncremental = "Incremental"
+
+	RevertNone           = "None"
+	RevertViolatingPaths = "ViolatingPaths"
+	RevertFull           = "Full"
+)
+
+// Host is a host that may be reached over TLS.
+type Host struct {
+	// Name is exact, or "*.example.com" for every name below it.
+	Name string `json:"name"`
+	// Port is never 0 in an effective policy.
+	Port int `json:"port"`
+	// AllowPrivate lets the name resolve to private addresses.
+	AllowPrivate bool `json:"allowPrivate,omitempty"`
+}
+
+// Effective is the policy that one Feature is held to: every value decided. It is what intake sends to a watchdog.
+type Effective struct {
+	// Hash identifies the values; equal values have equal hashes.
+	Hash string `json:"hash"`
+	// Sources are the policies merged, as namespace/name, most specific first.
+	Sources []string `json:"sources,omitempty"`
+	// Conflicts name values that policies of equal scope and priority disagree on; the stricter or first by name was taken.
+	Conflicts []string `json:"conflicts,omitempty"`
+	// Enforcement in effect.
+	Enforcement Enforcement `json:"enforcement"`
+	// Execution says how writes become checkpoints.
+	Execution Execution `json:"execution"`
+	// Paths that are guarded.
+	Paths Paths `json:"paths"`
+	// Changes bounds what a change may be made of.
+	Changes Changes `json:"changes"`
+	// MaxCheckpointFailures in a row open the breaker.
+	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
+	// GitHosts that the watchdog may reach.
+	GitHosts []Host `json:"gitHosts,omitempty"`
+	// AgentHosts that the agent may reach.
+	AgentHosts []Host `json:"agentHosts,omitempty"`
+	// MaxRunning Features of a project; 0 is no limit.
+	MaxRunning int `json:"maxRunning,omitempty"`
+	// KeepCheckpoints is how many Checkpoint objects are kept for each Feature.
+	KeepCheckpoints int `json:"keepCheckpoints"`
+}
+
+// Execution says how writes become checkpoints.
+type Execution struct {
+	Mode              string `json:"mode"`
+	Strategy          string `json:"strategy"`
+	Promotion         string `json:"promotion"`
+	RevertOnViolation string `json:"revertOnViolation"`
+	// Interval between checkpoints of a workspace that changed.
+	Interval time.Duration `json:"interval"`
+	// MinInterval between any two checkpoints, except the final one.
+	MinInterval time.Duration `json:"minInterval"`
+	// MaxChanges is how many changed paths call for a checkpoint.
+	MaxChanges int `json:"maxChanges"`
+	// PauseTimeout bounds a freeze.
+	PauseTimeout time.Duration `json:"pauseTimeout"`
+}
+
+// Paths that are guarded.
+type Paths struct {
+	// Protected globs must not change, also where nothing exists yet.
+	Protected []string `json:"protected,omitempty"`
+	// Severity of a change to a protected, forbidden or not allowed path.
+	Severity Severity `json:"severity"`
+}
+
+// Changes bounds what a change may be made of. Sizes are bytes.
+type Changes struct {
+	// MaxFiles that may differ from the base; 0 is no limit.
+	MaxFiles int64 `json:"maxFiles,omitempty"`
+	// MaxFileSize of a changed file.
+	MaxFileSize int64 `json:"maxFileSize"`
+	// MaxWorkspaceSize of all files in the workspace.
+	MaxWorkspaceSize int64 `json:"maxWorkspaceSize"`
+	// MaxWorkspaceFiles in the workspace.
+	MaxWorkspaceFiles int64 `json:"maxWorkspaceFiles"`
+	// Symlinks that stay inside the workspace; others are always denied.
+	Symlinks Permission `json:"symlinks"`
+	// SpecialFiles: FIFOs, sockets, devices.
+	SpecialFiles Permission `json:"specialFiles"`
+}
