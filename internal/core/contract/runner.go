@@ -12,6 +12,9 @@ import "time"
 // MaxRunnerLine bounds one line in bytes (arguments and environment are at most a few MiB).
 const MaxRunnerLine = 8 << 20
 
+// RunnerOrphanedCode is the runner's exit code when no watchdog came back: the attempt is lost, not failed (EX_TEMPFAIL).
+const RunnerOrphanedCode = 75
+
 // RunnerCommand is what the watchdog asks of the runner. Exactly one pointer is set.
 type RunnerCommand struct {
 	// ID is answered by events with the same ID.
@@ -77,6 +80,9 @@ type RunnerHello struct {
 	Running int64 `json:"running,omitempty"`
 	// LastExit is how the last agent ended, if one did.
 	LastExit *RunnerExited `json:"lastExit,omitempty"`
+	// Frozen is true when the processes are stopped, as they are after every broken connection: the watchdog thaws them
+	// once it watches again. Without a watchdog for five minutes the runner ends them and exits with RunnerOrphanedCode.
+	Frozen bool `json:"frozen,omitempty"`
 }
 
 // RunnerStarted answers Start.
@@ -88,7 +94,7 @@ type RunnerStarted struct {
 type RunnerFrozen struct {
 	// Processes that were stopped.
 	Processes int `json:"processes"`
-	// Settled is true when no process can run user code any more.
+	// Settled is true when no process can run user code any more, nor is inside a system call that may still write.
 	Settled bool `json:"settled"`
 	// Latency from the request until it was so.
 	Latency time.Duration `json:"latency"`
@@ -100,6 +106,9 @@ type RunnerFrozen struct {
 type RunnerThawed struct {
 	// ByLimit is true when the watchdog did not ask.
 	ByLimit bool `json:"byLimit,omitempty"`
+	// Newcomers is how many times something ran during the freeze that had not been there before (kubectl exec) or had
+	// been woken by it. They were stopped at once, but what they did first is outside the freeze.
+	Newcomers int `json:"newcomers,omitempty"`
 }
 
 // RunnerKilled answers Kill: no process of the agent is left.

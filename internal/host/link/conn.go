@@ -1,0 +1,46 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Conn is the runner's end of one connection.
+type Conn struct {
+	lines *lines
+}
+
+// Dial tries once to reach the watchdog at a socket path. The first thing to send is a Hello.
+func Dial(ctx context.Context, path string) (*Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "unix", path)
+	if err != nil {
+		return nil, fmt.Errorf("dial watchdog: %w", err)
+	}
+	return &Conn{lines: newLines(conn)}, nil
+}
+
+// Send tells the watchdog something. It may be called from any goroutine; after an error the connection is lost.
+func (c *Conn) Send(event contract.RunnerEvent) error {
+	return c.lines.write(event)
+}
+
+// Receive waits for the next command. Every error means that the connection is lost or has to be given up.
+func (c *Conn) Receive() (contract.RunnerCommand, error) {
+	line, err := c.lines.read()
+	if err != nil {
+		return contract.RunnerCommand{}, fmt.Errorf("read command: %w", err)
+	}
+	return decodeCommand(line)
+}
+
+// Close breaks the connection and ends a waiting Receive.
+func (c *Conn) Close() error {
+	return c.lines.conn.Close()
+}

@@ -1,0 +1,213 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+var (
+	// ErrDisconnected is returned when no runner is connected: nothing was sent.
+	ErrDisconnected = errors.New("no runner is connected")
+	// ErrLost is returned when the connection broke before the answer came: whether the command was carried out is
+	// unknown, and the next Hello says how things stand.
+	ErrLost = errors.New("the connection to the runner broke before it answered")
+)
+
+// RefusedError is the runner's word that it could not do what it was asked, such as a command that does not exist.
+type RefusedError struct {
+	// Reason is a sentence for people.
+	Reason string
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string { return "runner: " + e.Reason }
+
+// Event is what happens at the runner without being asked for. Exactly one field is set.
+type Event struct {
+	// Connected opens every connection. When it says Frozen, the agent stays stopped until Thaw.
+	Connected *contract.RunnerHello
+	// Lost is why the connection broke, or could not be accepted; the watchdog's end already listens again.
+	Lost error
+	// Exited tells that the agent's own process ended; processes that it left behind may still run.
+	Exited *contract.RunnerExited
+	// Signal tells that the container is asked to end.
+	Signal *contract.RunnerSignal
+	// Thawed tells that the limit of a freeze has passed.
+	Thawed *contract.RunnerThawed
+}
+
+// Runner is the watchdog's end of the link. Its methods may be called from any goroutine; each waits for the runner's
+// answer, for the connection to break (ErrLost) or for its context.
+type Runner struct {
+	path   string
+	events *queue
+	done   chan struct{} // closed when serve has returned
+
+	mu       sync.Mutex
+	closed   bool
+	closing  func()   // ends what serve waits for; nil while it waits for nothing
+	session  *session // nil while no runner is connected
+	nextID   int64
+	closeOne sync.Once
+}
+
+// Listen waits for a runner at a socket path, which must be in a directory that the agent cannot write. It returns once
+// the socket is there. The first event is Connected.
+func Listen(path string) (*Runner, error) {
+	listener, err := listen(path)
+	if err != nil {
+		return nil, err
+	}
+	r := &Runner{path: path, events: newQueue(), done: make(chan struct{}), nextID: 1}
+	r.closing = func() { _ = listener.Close() }
+	go r.serve(listener)
+	return r, nil
+}
+
+// Events delivers what happens at the runner, in order and without loss. It is closed by Close.
+func (r *Runner) Events() <-chan Event { return r.events.out }
+
+// Close breaks the connection, which stops the agent's processes until another watchdog thaws them, and removes the socket.
+func (r *Runner) Close() error {
+	r.closeOne.Do(func() {
+		r.mu.Lock()
+		r.closed = true
+		if r.closing != nil {
+			r.closing()
+		}
+		r.mu.Unlock()
+		<-r.done
+		r.events.close()
+	})
+	return nil
+}
+
+// Start starts the agent and returns the ID that Exited and Hello will name it by.
+func (r *Runner) Start(ctx context.Context, start contract.RunnerStart) (int64, contract.RunnerStarted, error) {
+	id, answer, err := r.call(ctx, contract.RunnerCommand{Start: &start})
+	if err == nil && answer.Started == nil {
+		err = errWrongAnswer
+	}
+	if err != nil {
+		return id, contract.RunnerStarted{}, fmt.Errorf("start agent: %w", err)
+	}
+	return id, *answer.Started, nil
+}
+
+// Freeze stops every process of the agent's container. If the context ends first, the freeze may still come about: Thaw
+// is then due, or the limit ends it.
+func (r *Runner) Freeze(ctx context.Context, freeze contract.RunnerFreeze) (contract.RunnerFrozen, error) {
+	_, answer, err := r.call(ctx, contract.RunnerCommand{Freeze: &freeze})
+	if err == nil && answer.Frozen == nil {
+		err = errWrongAnswer
+	}
+	if err != nil {
+		return contract.RunnerFrozen{}, fmt.Errorf("freeze agent: %w", err)
+	}
+	return *answer.Frozen, nil
+}
+
+// Thaw lets the processes go on, but for those that the agent itself had stopped before. Thawing what is not frozen is
+// no error.
+func (r *Runner) Thaw(ctx context.Context) (contract.RunnerThawed, error) {
+	_, answer, err := r.call(ctx, contract.RunnerCommand{Thaw: &struct{}{}})
+	if err == nil && answer.Thawed == nil {
+		err = errWrongAnswer
+	}
+	if err != nil {
+		return contract.RunnerThawed{}, fmt.Errorf("thaw agent: %w", err)
+	}
+	return *answer.Thawed, nil
+}
+
+// Kill ends every process of the agent's container, frozen or not, and returns when none is left. The agent's own end
+// is told by Exited as well.
+func (r *Runner) Kill(ctx context.Context, grace time.Duration) error {
+	_, answer, err := r.call(ctx, contract.RunnerCommand{Kill: &contract.RunnerKill{Grace: grace}})
+	if err == nil && answer.Killed == nil {
+		err = errWrongAnswer
+	}
+	if err != nil {
+		return fmt.Errorf("kill agent: %w", err)
+	}
+	return nil
+}
+
+// Input writes one line to the agent's standard input. False means that it was dropped: the agent does not read, or none
+// is running.
+func (r *Runner) Input(ctx context.Context, line string) (bool, error) {
+	_, answer, err := r.call(ctx, contract.RunnerCommand{Input: &contract.RunnerInput{Line: line}})
+	if err == nil && answer.Input == nil {
+		err = errWrongAnswer
+	}
+	if err != nil {
+		return false, fmt.Errorf("write agent's input: %w", err)
+	}
+	return answer.Input.Delivered, nil
+}
+
+// Exit ends the runner and its container with a code from 0 to 255. It returns when the connection has ended.
+func (r *Runner) Exit(ctx context.Context, code int) error {
+	_, _, err := r.call(ctx, contract.RunnerCommand{Exit: &contract.RunnerExitNow{Code: code}})
+	switch {
+	case errors.Is(err, ErrLost):
+		return nil // the runner is gone: that is the answer
+	case err == nil:
+		err = errWrongAnswer
+	}
+	return fmt.Errorf("end runner: %w", err)
+}
+
+var errWrongAnswer = errors.New("the runner's answer does not fit the command")
+
+// call sends a command and waits for its answer.
+func (r *Runner) call(ctx context.Context, command contract.RunnerCommand) (int64, contract.RunnerEvent, error) {
+	r.mu.Lock()
+	s := r.session
+	if s == nil {
+		r.mu.Unlock()
+		return 0, contract.RunnerEvent{}, ErrDisconnected
+	}
+	command.ID = r.nextID
+	r.nextID++
+	r.mu.Unlock()
+
+	answers := s.expect(command.ID)
+	defer s.forget(command.ID)
+	if err := s.lines.write(command); err != nil {
+		if errors.Is(err, errLineTooLong) {
+			return command.ID, contract.RunnerEvent{}, err // nothing was sent
+		}
+		_ = s.lines.conn.Close()
+		return command.ID, contract.RunnerEvent{}, fmt.Errorf("%w: %w", ErrLost, err)
+	}
+	select {
+	case answer := <-answers:
+		return command.ID, answer, refusal(answer)
+	case <-ctx.Done():
+		return command.ID, contract.RunnerEvent{}, ctx.Err()
+	case <-s.ended:
+	}
+	select {
+	case answer := <-answers: // it was the last thing that came
+		return command.ID, answer, refusal(answer)
+	default:
+		return command.ID, contract.RunnerEvent{}, ErrLost
+	}
+}
+
+// refusal turns the runner's no into an error.
+func refusal(answer contract.RunnerEvent) error {
+	if answer.Error != "" {
+		return &RefusedError{Reason: answer.Error}
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package link
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+const (
+	// helloTimeout is how long a new connection may take to say who it is; a runner does so at once.
+	helloTimeout = 10 * time.Second
+	// relistenPause is the wait after the socket could not be made, so that a full or broken volume is no busy loop.
+	relistenPause = time.Second
+	// maxSocketPath is what sockaddr_un holds, without the terminating zero.
+	maxSocketPath = 107
+)
+
+// session is one connection with a runner that has said hello.
+type session struct {
+	lines *lines
+	ended chan struct{}
+
+	mu      sync.Mutex
+	waiting map[int64]chan contract.RunnerEvent
+}
+
+// expect registers interest in the answer to a command. The channel holds one answer, so that reading never blocks.
+func (s *session) expect(id int64) <-chan contract.RunnerEvent {
+	answers := make(chan contract.RunnerEvent, 1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting[id] = answers
+	return answers
+}
+
+func (s *session) forget(id int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.waiting, id)
+}
+
+// answer hands an answer to who waits for it; nobody may be left to.
+func (s *session) answer(e contract.RunnerEvent) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if answers, ok := s.waiting[e.ID]; ok {
+		answers <- e
+		delete(s.waiting, e.ID)
+	}
+}
+
+// listen makes the socket under another name first, so that it never shows with more rights than 0600.
+func listen(path string) (*net.UnixListener, error) {
+	hidden := filepath.Join(filepath.Dir(path), ".new."+filepath.Base(path))
+	if len(hidden) > maxSocketPath {
+		return nil, fmt.Errorf("listen for runner: socket path %s is too long (%d bytes at most)", path, maxSocketPath-len(".new."))
+	}
+	if err := removeSocket(hidden); err != nil {
+		return nil, fmt.Errorf("listen for runner: %w", err)
+	}
+	if err := removeSocket(path); err != nil {
+		return nil, fmt.Errorf("listen for runner: %w", err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: hidden, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen for runner: %w", err)
+	}
+	listener.SetUnlinkOnClose(false)
+	err = os.Chmod(hidden, 0o600)
+	if err == nil {
+		err = os.Rename(hidden, path)
+	}
+	if err != nil {
+		_ = listener.Close()
+		_ = os.Remove(hidden)
+		return nil, fmt.Errorf("listen for runner: %w", err)
+	}
+	return listener, nil
+}
+
+// removeSocket removes what a watchdog that crashed has left, and nothing but a socket.
+func removeSocket(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	case info.Mode().Type() != os.ModeSocket:
+		return fmt.Errorf("%s is in the way and is no socket", path)
+	}
+	return os.Remove(path)
+}
+
+// serve has one runner after the other until Close.
+func (r *Runner) serve(listener *net.UnixListener) {
+	defer close(r.done)
+	for {
+		err := r.serveOne(listener)
+		if r.isClosed() {
+			return
+		}
+		r.events.push(Event{Lost: err})
+		for listener, err = listen(r.path); err != nil; listener, err = listen(r.path) {
+			r.events.push(Event{Lost: err})
+			if !r.pause(relistenPause) {
+				return
+			}
+		}
+		if !r.setClosing(func() { _ = listener.Close() }) {
+			_ = listener.Close()
+			_ = os.Remove(r.path)
+			return
+		}
+	}
+}
+
+// serveOne accepts one runner, stops listening and stays with it until the connection breaks.
+func (r *Runner) serveOne(listener *net.UnixListener) error {
+	conn, err := listener.AcceptUnix()
+	_ = listener.Close()
+	_ = os.Remove(r.path)
+	if err != nil {
+		return fmt.Errorf("accept runner: %w", err)
+	}
+	defer conn.Close()
+	if !r.setClosing(func() { _ = conn.Close() }) {
+		return net.ErrClosed
+	}
+	s := &session{lines: newLines(conn), ended: make(chan struct{}), waiting: map[int64]chan contract.RunnerEvent{}}
+	defer close(s.ended)
+	hello, err := readHello(s.lines)
+	if err != nil {
+		return err
+	}
+	r.join(s, hello)
+	defer r.leave()
+	r.events.push(Event{Connected: hello})
+	for {
+		line, err := s.lines.read()
+		if err != nil {
+			return fmt.Errorf("read event: %w", err)
+		}
+		if err := r.dispatch(s, line); err != nil {
+			return err
+		}
+	}
+}
+
+func readHello(l *lines) (*contract.RunnerHello, error) {
+	if err := l.conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
+		return nil, fmt.Errorf("set deadline of hello: %w", err)
+	}
+	line, err := l.read()
+	if err != nil {
+		return nil, fmt.Errorf("read hello: %w", err)
+	}
+	e, err := decodeEvent(line)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read hello: %w", err)
+	case e.Hello == nil:
+		return nil, errors.New("read hello: the connection opens with something else")
+	case e.Hello.Version != contract.Version:
+		return nil, fmt.Errorf("read hello: the runner speaks version %d, want %d", e.Hello.Version, contract.Version)
+	}
+	return e.Hello, l.conn.SetReadDeadline(time.Time{})
+}
+
+// dispatch routes one line of the runner.
+func (r *Runner) dispatch(s *session, line []byte) error {
+	e, err := decodeEvent(line)
+	if err != nil {
+		return err
+	}
+	switch {
+	case e.Hello != nil:
+		return errors.New("the runner said hello twice")
+	case e.ID != 0:
+		s.answer(e)
+		return nil
+	}
+	return r.events.push(Event{Exited: e.Exited, Signal: e.Signal, Thawed: e.Thawed})
+}
+
+// join makes a session the one that commands go to. IDs go on after those of an earlier watchdog, so that the ID of an
+// agent that still runs is never given again.
+func (r *Runner) join(s *session, hello *contract.RunnerHello) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.nextID = max(r.nextID, hello.Running+1)
+	if hello.LastExit != nil {
+		r.nextID = max(r.nextID, hello.LastExit.Start+1)
+	}
+	r.session = s
+}
+
+func (r *Runner) leave() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.session = nil
+}
+
+func (r *Runner) isClosed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.closed
+}
+
+// setClosing says how Close ends what serve is about to wait for; false when Close has been called already.
+func (r *Runner) setClosing(closing func()) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.closing = closing
+	return true
+}
+
+// pause waits; false when Close was called meanwhile.
+func (r *Runner) pause(d time.Duration) bool {
+	stop := make(chan struct{})
+	if !r.setClosing(sync.OnceFunc(func() { close(stop) })) {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-stop:
+		return false
+	}
+}
