@@ -1,0 +1,141 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workspace turns what an agent left on its volume into immutable Git trees, and trees back into files. The
+// volume is hostile: everything is opened beneath its root without following links, read once, and what is recorded is
+// what was read. No git process ever runs there.
+package workspace
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// ErrClosed is returned by an engine after Close.
+var ErrClosed = errors.New("workspace engine is closed")
+
+// ErrNotRestored is wrapped when a restored workspace does not equal the tree: something still writes there, or a path
+// cannot be changed. The text names the path.
+var ErrNotRestored = errors.New("workspace does not equal the tree")
+
+// Options of an engine.
+type Options struct {
+	// Root of the workspace volume.
+	Root string
+	// Repository that trees are written to and read from.
+	Repository *git.Repository
+	// Scratch is a directory on the trusted volume that the engine may fill and empty.
+	Scratch string
+	// ReadLimit in bytes: a larger file is found TooLarge and not read. Default 256 MiB.
+	ReadLimit int64
+	// MaxEntries bounds the files and directories that a scan visits; beyond it the checkpoint is unsettled, with what
+	// was counted so far. Default 2,000,000.
+	MaxEntries int64
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+	// Logger for what is noticed; default discards.
+	Logger *slog.Logger
+}
+
+// Freezer stops and resumes the agent's processes.
+type Freezer interface {
+	// Freeze returns when no process of the agent can run user code, or with Settled false when that could not be had.
+	Freeze(ctx context.Context) (Frozen, error)
+	// Thaw lets them run again. It is called after every Freeze, also after one that failed.
+	Thaw(ctx context.Context) error
+}
+
+// Frozen is what a Freezer achieved.
+type Frozen struct {
+	// Processes that were stopped.
+	Processes int
+	// Settled is true when none of them can run user code any more.
+	Settled bool
+	// Reason says what kept running when Settled is false.
+	Reason string
+}
+
+// Still says how a capture may hold the workspace still.
+type Still struct {
+	// Freezer is nil when no agent runs: the workspace is then expected to be quiet.
+	Freezer Freezer
+	// AtOnce freezes first, without trying to do without (the pod is about to end).
+	AtOnce bool
+	// KeepFrozen leaves the agent frozen after a freeze that this capture made, so that a restore can follow; the
+	// caller thaws. Snapshot.Frozen tells whether there was one.
+	KeepFrozen bool
+}
+
+// Snapshot is one captured state of the workspace. Its objects are durable in the trusted repository.
+type Snapshot struct {
+	// Tree of everything that Git can hold and the base's rules do not ignore.
+	Tree objects.ID
+	// Previous is the tree of the capture before, or of the last Reset or Restore.
+	Previous objects.ID
+	// Changes from the base to Tree, sorted by path: every one of them.
+	Changes []judge.Change
+	// Found lists what is not in the tree, sorted by path. At most maxFound are listed of each kind; FoundTotal counts all.
+	Found []judge.Found
+	// FoundTotal counts all findings.
+	FoundTotal int64
+	// Workspace counts files and bytes, ignored ones included, the root's .git too.
+	Workspace judge.Workspace
+	// At is the moment that the snapshot stands for.
+	At time.Time
+	// Settled is true when the snapshot is one state that the workspace was in. Only then may it be promoted.
+	Settled bool
+	// Reason says what moved or could not be read when Settled is false.
+	Reason string
+	// Frozen tells whether the agent was frozen for it, FrozenFor how long, Processes how many were.
+	Frozen    bool
+	FrozenFor time.Duration
+	Processes int
+	// Dirty counts the paths that were read.
+	Dirty int
+	// CaptureTime is the time until everything was read, SyncTime the time to make it durable.
+	CaptureTime time.Duration
+	SyncTime    time.Duration
+}
+
+// Restored says what a restore did.
+type Restored struct {
+	// Tree of the workspace now, as hashed after the restore.
+	Tree objects.ID
+	// Written and Deleted paths, counted.
+	Written int
+	Deleted int
+}
+
+// AgentGit describes the agent's own throw-away repository.
+type AgentGit struct {
+	// Commit that HEAD names.
+	Commit objects.ID
+	// Branch that is checked out, such as "tidewaiter/add-login".
+	Branch string
+	// AuthorName and AuthorEmail are configured as the agent's identity.
+	AuthorName  string
+	AuthorEmail string
+}
+
+// Assumptions are what the volume was seen to do when the engine was opened. Where one fails the engine is slower,
+// never blind.
+type Assumptions struct {
+	// Openat2 is required: without it Open fails.
+	Openat2 bool
+	// Leases find files with a live writer; without them every capture freezes.
+	Leases bool
+	// MappedWrites change a file's ctime. Where they do not (memory-backed volumes) every capture hashes everything.
+	MappedWrites bool
+	// ChangeTime advances with every change. Where it does not every capture hashes everything.
+	ChangeTime bool
+	// Watches deliver events. Where they do not the workspace is scanned.
+	Watches bool
+	// Notes say what failed, for the log.
+	Notes []string
+}
