@@ -1,0 +1,85 @@
+# Everything that is done with Tidewaiter's sources. `make help` lists it.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# One set of flags for building and testing: the build cache is then shared between them.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath -buildvcs=false
+BIN := $(CURDIR)/bin
+GO_BUILD := go build -ldflags '-s -w'
+PROGRAMS := manager gateway watchdog runner
+GO_SOURCES := $(shell find api cmd controllers internal test -name '*.go' -not -name '*_test.go' 2>/dev/null) go.mod go.sum
+
+# With KUBECONFIG set, every target uses that cluster; then IMG and TESTBED_IMG name images that it can pull.
+# Without, a local cluster is used, and images are built and loaded without Docker or a registry.
+include hack/cluster/cluster.mk
+include hack/make/api.mk
+
+##@ Main
+
+.PHONY: help
+help: ## Show this help
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} /^[a-zA-Z_-]+:.*##/ {printf "  %-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: install ## Show the main job end to end on a real cluster
+	@go run ./test/demo --kubeconfig "$$($(KUBECONFIG_PATH))" --image "$$(cat $(BIN)/testbed.ref)" --repository $(CURDIR)
+
+.PHONY: test
+test: ## Run every test: unit, property, fuzz, API server, cluster
+	@hack/test.sh
+
+.PHONY: deploy
+deploy: install ## Install Tidewaiter on the cluster and wait until it is ready
+
+.PHONY: undeploy
+undeploy: ## Remove Tidewaiter and all of its objects from the cluster
+	@$(KUBECTL) --kubeconfig "$$($(KUBECONFIG_PATH))" delete --ignore-not-found -f dist/install.yaml
+
+##@ Build
+
+.PHONY: build
+build: $(addprefix $(BIN)/,$(PROGRAMS)) ## Build the programs into bin/
+
+$(BIN)/%: $(GO_SOURCES)
+	@mkdir -p $(BIN)
+	@$(GO_BUILD) -o $@ ./cmd/$*
+
+$(BIN)/gitserver: $(GO_SOURCES)
+	@mkdir -p $(BIN)
+	@$(GO_BUILD) -o $@ ./test/gitserver
+
+.PHONY: images
+images: build $(BIN)/gitserver ## Build the product's image and the testbed's, without Docker, and load them
+	@hack/images.sh $(BIN)
+
+.PHONY: install
+install: cluster-up images
+	@hack/install.sh "$$($(KUBECONFIG_PATH))" "$$(cat $(BIN)/image.ref)"
+
+##@ Test
+
+.PHONY: test-unit
+test-unit: ## Unit, property and golden tests; seconds of fuzzing come with `make fuzz`
+	@hack/test.sh unit
+
+.PHONY: test-envtest
+test-envtest: ## Tests against a real API server and etcd
+	@hack/test.sh envtest
+
+.PHONY: test-e2e
+test-e2e: ## Tests on a real cluster
+	@hack/test.sh e2e
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
+	@hack/test.sh fuzz
+
+.PHONY: verify
+verify: ## Fail when something generated is stale, or formatting, vet, layers or module files are off
+	@hack/verify.sh
+
+.PHONY: clean
+clean: ## Remove what was built here (the cluster's cache stays)
+	@rm -rf $(BIN)

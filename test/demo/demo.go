@@ -1,0 +1,171 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/test/world"
+)
+
+const (
+	project    = "tidewaiter-demo"
+	gitProject = "tidewaiter-demo-git"
+	repository = "project"
+)
+
+type options struct {
+	kubeconfig, kubectl, image, repository string
+	timeout                                time.Duration
+}
+
+type demo struct {
+	options
+	*world.Cluster
+	git      *world.GitServer
+	progress *progress
+}
+
+func run(ctx context.Context, o options) error {
+	cluster, err := world.Connect(o.kubeconfig, o.image)
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "tidewaiter-demo-*")
+	if err != nil {
+		return fmt.Errorf("make a folder: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	d := &demo{options: o, Cluster: cluster, progress: newProgress(os.Stdout)}
+	for _, step := range []struct {
+		title string
+		do    func(context.Context, string) error
+	}{
+		{"Preparing the project " + project + " (Pod Security restricted) and a Git server that serves this repository", d.prepare},
+		{"Applying three Features", d.apply},
+		{"Following them", d.follow},
+		{"What became of them", d.check},
+		{"The objects", d.show},
+	} {
+		d.progress.title(step.title)
+		if err := step.do(ctx, dir); err != nil {
+			return fmt.Errorf("%s: %w", step.title, err)
+		}
+	}
+	d.progress.farewell(o.kubeconfig, o.kubectl)
+	return nil
+}
+
+func (d *demo) prepare(ctx context.Context, dir string) error {
+	for _, ns := range []string{project, gitProject} {
+		if err := d.DeleteProject(ctx, ns); err != nil {
+			return err
+		}
+	}
+	if err := d.Project(ctx, project); err != nil {
+		return err
+	}
+	git, err := d.StartGitServer(ctx, gitProject, dir)
+	if err != nil {
+		return err
+	}
+	d.git = git
+	if err := d.AllowGit(ctx, "demo", git.Host); err != nil {
+		return err
+	}
+	if err := git.Publish(ctx, d.repository, repository); err != nil {
+		return err
+	}
+	commits, err := git.Git(ctx, d.repository, repository, "rev-list", "--count", "HEAD")
+	if err != nil {
+		return err
+	}
+	d.progress.say("serving %s with its whole history (%s commits)", git.URL(repository), strings.TrimSpace(commits))
+	return d.Create(ctx, git.Secret(project, world.GitSecret))
+}
+
+func (d *demo) apply(ctx context.Context, _ string) error {
+	for _, s := range stories {
+		f := s.feature(d)
+		if err := d.Create(ctx, f); err != nil {
+			return fmt.Errorf("apply Feature %s: %w", f.Name, err)
+		}
+		d.progress.say("%-10s %s", f.Name, s.about)
+	}
+	return nil
+}
+
+// follow watches the Features until each has come to its end, and plays the accident of the third.
+func (d *demo) follow(ctx context.Context, _ string) error {
+	lost := false
+	return world.Until(ctx, "the Features to end", func(ctx context.Context) (bool, error) {
+		ended := 0
+		for _, s := range stories {
+			f, err := d.Feature(ctx, project, s.name)
+			if err != nil {
+				return false, err
+			}
+			checkpoints, err := d.Checkpoints(ctx, project, s.name)
+			if err != nil {
+				return false, err
+			}
+			d.progress.feature(f, checkpoints)
+			if s.accident && !lost && f.Status.Checkpoints.Valid > 0 && f.Status.Phase == v1alpha1.PhaseRunning {
+				if lost, err = d.losePod(ctx, f); err != nil {
+					return false, err
+				}
+			}
+			switch f.Status.Phase {
+			case v1alpha1.PhaseDelivered, v1alpha1.PhaseBlocked, v1alpha1.PhaseFailed:
+				ended++
+			}
+		}
+		return ended == len(stories), nil
+	})
+}
+
+func (d *demo) losePod(ctx context.Context, f *v1alpha1.Feature) (bool, error) {
+	if f.Status.Job == nil || f.Status.Job.PodName == "" {
+		return false, nil
+	}
+	d.progress.say("%-10s deleting its pod %s in the middle of the work", f.Name, f.Status.Job.PodName)
+	err := d.Clientset.CoreV1().Pods(project).Delete(ctx, f.Status.Job.PodName, deleteNow)
+	return err == nil, client.IgnoreNotFound(err)
+}
+
+func (d *demo) check(ctx context.Context, dir string) error {
+	mirror, err := d.git.Mirror(ctx, repository)
+	if err != nil {
+		return err
+	}
+	for _, s := range stories {
+		f, err := d.Feature(ctx, project, s.name)
+		if err != nil {
+			return err
+		}
+		d.progress.paragraph("%s: %s/%s", s.name, f.Status.Phase, world.Reason(f, v1alpha1.ConditionSucceeded))
+		d.progress.say("%s", world.Message(f, v1alpha1.ConditionSucceeded))
+		if err := s.check(ctx, d, f, mirror); err != nil {
+			return fmt.Errorf("feature %s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+func (d *demo) show(ctx context.Context, _ string) error {
+	out, err := exec.CommandContext(ctx, d.kubectl, "--kubeconfig", d.kubeconfig, "get", "features,checkpoints", "-n", project).CombinedOutput()
+	d.progress.verbatim(string(out))
+	if err != nil {
+		return fmt.Errorf("run kubectl: %w", err)
+	}
+	return d.figures(ctx)
+}

@@ -1,0 +1,34 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command demo shows Tidewaiter's main job on a real cluster: three Features side by side, on a repository that is
+// served in the cluster. It exits 0 only if everything that it tells about really happened.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+)
+
+func main() {
+	var o options
+	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
+	flag.StringVar(&o.kubectl, "kubectl", "kubectl", "kubectl to show objects with")
+	flag.StringVar(&o.image, "image", "", "image of the agents and of the Git server")
+	flag.StringVar(&o.repository, "repository", ".", "local Git repository that the server is to serve")
+	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give up after this long")
+	flag.Parse()
+
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	if err := run(ctx, o); err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,142 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/test/world"
+)
+
+var deleteNow = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](1)}
+
+// story is one Feature of the demo and what must be true of it in the end.
+type story struct {
+	name, about string
+	script      string
+	allowed     []string
+	// accident deletes the pod in the middle.
+	accident bool
+	check    func(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error
+}
+
+var stories = []story{
+	{
+		name:    "years",
+		about:   "puts a year into the copyright line of every Go file, inside its areas",
+		allowed: []string{"internal/**", "controllers/**", "api/**", "cmd/**"},
+		script: `git status --short
+git ls-files 'internal/*.go' 'controllers/*.go' 'api/*.go' 'cmd/*.go' | while read -r file; do
+  perl -pi -e 's{^// Copyright The Tidewaiter Authors\.}{// Copyright 2026 The Tidewaiter Authors.}' "$file"
+done
+git diff --shortstat
+git log --oneline -1`,
+		check: delivered,
+	},
+	{
+		name:    "intruder",
+		about:   "works inside its areas too, but also plants a workflow, a symlink to /etc/passwd and a nested repository",
+		allowed: []string{"internal/**"},
+		script: `echo '// harmless' >> internal/core/contract/paths.go
+mkdir -p .github/workflows && echo 'on: push' > .github/workflows/exfiltrate.yml
+ln -s /etc/passwd internal/passwd
+git init --quiet internal/hidden && echo secret > internal/hidden/file`,
+		check: held,
+	},
+	{
+		name:     "survivor",
+		about:    "writes a file a second; its pod is deleted in the middle",
+		allowed:  []string{"docs/tour/**"},
+		accident: true,
+		script: `mkdir -p docs/tour
+for i in $(seq 1 12); do
+  [ -e "docs/tour/page-$i.md" ] || sleep 1
+  echo "Page $i" > "docs/tour/page-$i.md"
+done`,
+		check: deliveredAgain,
+	},
+}
+
+func (s story) feature(d *demo) *v1alpha1.Feature {
+	f := d.Script(project, s.name, d.git.URL(repository), s.script)
+	f.Spec.Prompt = strings.ToUpper(s.about[:1]) + s.about[1:] + "."
+	f.Spec.Plan = &v1alpha1.Plan{AllowedAreas: s.allowed}
+	f.Spec.Execution = &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{
+		Interval: &metav1.Duration{Duration: 3 * time.Second}, MinInterval: &metav1.Duration{Duration: time.Second},
+	}}
+	return f
+}
+
+// delivered checks that the branch on the server is the promoted head and shows it.
+func delivered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
+	if f.Status.Phase != v1alpha1.PhaseDelivered {
+		return fmt.Errorf("want Delivered, is %s: %s", f.Status.Phase, world.Message(f, v1alpha1.ConditionSucceeded))
+	}
+	commit, err := git(ctx, mirror, "rev-parse", "refs/heads/"+f.Status.Branch)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(commit) != f.Status.Head {
+		return fmt.Errorf("branch %s on the server is %s, status.head is %s", f.Status.Branch, commit, f.Status.Head)
+	}
+	log, err := git(ctx, mirror, "log", "--format=%h %an  %s", "--shortstat", "main.."+f.Status.Branch)
+	if err != nil {
+		return err
+	}
+	d.progress.say("branch %s on the server:", f.Status.Branch)
+	d.progress.verbatim(log)
+	return nil
+}
+
+func deliveredAgain(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
+	if f.Status.Attempt < 2 {
+		return fmt.Errorf("want a second attempt after the pod was lost, is attempt %d", f.Status.Attempt)
+	}
+	d.progress.say("attempt %d went on where the lost one was", f.Status.Attempt)
+	return delivered(ctx, d, f, mirror)
+}
+
+// held checks that nothing of the Feature reached the server and shows what the checkpoints say.
+func held(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
+	if f.Status.Phase != v1alpha1.PhaseBlocked || world.Reason(f, v1alpha1.ConditionSucceeded) != v1alpha1.ReasonCheckpointInvalid {
+		return fmt.Errorf("want Blocked/CheckpointInvalid, is %s/%s", f.Status.Phase, world.Reason(f, v1alpha1.ConditionSucceeded))
+	}
+	if _, err := git(ctx, mirror, "rev-parse", "--verify", "--quiet", "refs/heads/"+f.Status.Branch); err == nil {
+		return fmt.Errorf("branch %s is on the server", f.Status.Branch)
+	}
+	d.progress.say("branch %s is not on the server; its checkpoints say:", f.Status.Branch)
+	checkpoints, err := d.Checkpoints(ctx, project, f.Name)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for _, c := range checkpoints {
+		for _, v := range c.Spec.Violations {
+			if line := fmt.Sprintf("%-20s %-36s %s", v.Rule, v.Path, v.Message); !seen[line] {
+				seen[line] = true
+				d.progress.say("  %s", line)
+			}
+		}
+	}
+	if len(seen) < 3 {
+		return fmt.Errorf("want a violation for each of the three intrusions, have %d", len(seen))
+	}
+	return nil
+}
+
+func git(ctx context.Context, dir string, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "git", append([]string{"--git-dir", dir}, args...)...).Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", args[0], err)
+	}
+	return string(out), nil
+}

@@ -1,0 +1,245 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/test/world"
+)
+
+// empty says whether nothing of any Feature is left in the project.
+func (p *place) empty(ctx context.Context) (bool, error) {
+	for _, list := range []client.ObjectList{
+		&v1alpha1.FeatureList{}, &v1alpha1.CheckpointList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{},
+	} {
+		if err := cluster.List(ctx, list, client.InNamespace(p.project), client.Limit(1)); err != nil {
+			return false, err
+		}
+		raw, err := json.Marshal(list)
+		if err != nil || !bytes.Contains(raw, []byte(`"items":[]`)) && !bytes.Contains(raw, []byte(`"items":null`)) {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// TestWritersThatForkWhileFrozen: 200 writers, each write by a new process, are stopped and captured whole.
+func TestWritersThatForkWhileFrozen(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	p.feature("storm", `
+for w in $(seq 1 200); do
+  (while [ ! -e /tmp/stop ]; do date +%N | tee "web/w$w" > /dev/null; sleep 0.05; done) &
+done
+sleep 20; touch /tmp/stop; wait`, nil)
+	p.until("storm", "a frozen and settled checkpoint", func(f *v1alpha1.Feature) bool {
+		for _, c := range p.checkpoints("storm") {
+			if c.Spec.Capture.Frozen && c.Spec.Capture.Settled && c.Spec.Capture.Processes >= 200 && c.Spec.Action == v1alpha1.ActionPromoted {
+				return true
+			}
+		}
+		return false
+	})
+	p.phase("storm", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+}
+
+// TestAgentThatFillsItsWorkspace: the volume is full, the checkpoint is not in its way.
+func TestAgentThatFillsItsWorkspace(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	p.feature("glutton", `
+echo page > web/page.html
+set +e
+head -c 1G /dev/zero > build.bin; echo "full: $?"
+rm build.bin
+head -c 300M /dev/zero > /home/agent/more; echo "home full: $?"
+echo after > web/after.html`, func(s *v1alpha1.FeatureSpec) {
+		s.Workspace.Size = ptr.To(resource.MustParse("64Mi"))
+	})
+	f := p.phase("glutton", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if got := p.history(f.Status.Branch); !strings.Contains(got, "after.html") || strings.Contains(got, "build.bin") {
+		t.Errorf("the branch is not what was left in the workspace:\n%s", got)
+	}
+}
+
+func TestWorkspaceLeftFullIsHeld(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: "small", Namespace: p.project}}
+	policy.Spec.Defaults = &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("1Mi"))}}
+	p.must(cluster.Create(p.ctx, policy), "create the policy")
+	p.feature("hoarder", `head -c 1G /dev/zero > web/dump.bin || true`, nil)
+	p.phase("hoarder", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
+}
+
+// TestAgentReachesNothing: no name service, no API server, no Git server, no other pod; intake and gateway refuse it.
+func TestAgentReachesNothing(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	var targets []string
+	for name, port := range map[[2]string]int{
+		{"default", "kubernetes"}: 443, {"kube-system", "kube-dns"}: 53, {gitProject, "git"}: 443,
+	} {
+		svc, err := cluster.Clientset.CoreV1().Services(name[0]).Get(p.ctx, name[1], metav1.GetOptions{})
+		p.must(err, "find Service %s", name[1])
+		targets = append(targets, fmt.Sprintf("%s/%d", svc.Spec.ClusterIP, port))
+	}
+	nodes, err := cluster.Clientset.CoreV1().Nodes().List(p.ctx, metav1.ListOptions{Limit: 1})
+	p.must(err, "list nodes")
+	for _, a := range nodes.Items[0].Status.Addresses {
+		if a.Type == corev1.NodeInternalIP {
+			targets = append(targets, a.Address+"/10250", a.Address+"/6443")
+		}
+	}
+	pods, err := cluster.Clientset.CoreV1().Pods(gitProject).List(p.ctx, metav1.ListOptions{Limit: 1})
+	p.must(err, "list pods")
+	targets = append(targets, pods.Items[0].Status.PodIP+"/8443", "169.254.169.254/80")
+	p.feature("prisoner", fmt.Sprintf(`
+for t in %s; do
+  if timeout 3 bash -c "exec 3<>/dev/tcp/$t" 2>/dev/null; then echo "reached $t" >> web/reached.txt; fi
+  if timeout 3 bash -c "echo x > /dev/udp/$t; exec 3<>/dev/udp/$t; timeout 2 head -c1 <&3 | grep -q ." 2>/dev/null; then echo "reached udp $t" >> web/reached.txt; fi
+done
+for path in /trusted /var/run/secrets /etc/tidewaiter; do [ -e $path ] && echo "sees $path" >> web/reached.txt; done
+env | grep -iE 'token|password|secret' >> web/reached.txt || true
+cat /proc/1/environ >> web/reached.txt 2>/dev/null && echo 'reads the runner' >> web/reached.txt
+touch /run/tidewaiter/x 2>/dev/null && echo 'writes run' >> web/reached.txt
+echo tried > web/tried.txt`, strings.Join(targets, " ")), nil)
+	f := p.phase("prisoner", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	got := p.history(f.Status.Branch)
+	if !strings.Contains(got, "tried.txt") {
+		t.Error("the agent did not try")
+	}
+	if strings.Contains(got, "reached.txt") {
+		t.Errorf("the agent got somewhere:\n%s", got)
+	}
+}
+
+// TestTokenSpeaksForItsOwnPodOnly: a pod's token cannot speak for another Feature, nor to the API server, nor for a pod that is gone.
+func TestTokenSpeaksForItsOwnPodOnly(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	for _, name := range []string{"mine", "other"} {
+		p.feature(name, `while [ ! -e web/stop ]; do sleep 1; done`, nil)
+	}
+	running := func(f *v1alpha1.Feature) bool {
+		return conditionTrue(f, v1alpha1.ConditionAgentRunning) && f.Status.Job.PodName != ""
+	}
+	mine := p.until("mine", "the agent to run", running)
+	other := p.until("other", "the agent to run", running)
+	token := p.tokenOf(mine.Status.Job.PodName)
+
+	status, body := p.intake(http.MethodGet, contract.OrdersPath, token, nil)
+	var orders contract.Orders
+	if status != http.StatusOK || json.Unmarshal(body, &orders) != nil || orders.Feature.Name != "mine" {
+		t.Errorf("orders for mine's token: status %d, feature %q", status, orders.Feature.Name)
+	}
+	// A report with mine's token that claims an end can only end mine; other goes on.
+	report, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: []contract.Report{{
+		Epoch: mine.Status.Attempt, Sequence: 1 << 40, Time: time.Now(), Final: &contract.FinalReport{Outcome: contract.OutcomeDelivered, Reason: contract.ReasonDelivered},
+	}}})
+	p.must(err, "encode the report")
+	p.intake(http.MethodPost, contract.ReportsPath, token, report)
+	f, err := cluster.Feature(p.ctx, p.project, "other")
+	p.must(err, "read the other Feature")
+	if f.Status.Run.Final != nil || f.UID != other.UID {
+		t.Errorf("mine's token ended other: %+v", f.Status.Run.Final)
+	}
+
+	if status, _ := p.intake(http.MethodGet, contract.OrdersPath, "", nil); status != http.StatusUnauthorized {
+		t.Errorf("no token: status %d, want 401", status)
+	}
+	foreign := p.tokenOf(p.bystander())
+	if status, _ := p.intake(http.MethodGet, contract.OrdersPath, foreign, nil); status != http.StatusForbidden {
+		t.Errorf("a pod of no Feature: status %d, want 403", status)
+	}
+
+	anonymous := rest.AnonymousClientConfig(cluster.Config)
+	anonymous.BearerToken = token
+	api, err := rest.HTTPClientFor(anonymous)
+	p.must(err, "make a client")
+	resp, err := api.Get(cluster.Config.Host + "/api/v1/namespaces/" + p.project + "/pods")
+	p.must(err, "ask the API server")
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the token on the API server: status %d, want 401", resp.StatusCode)
+	}
+}
+
+// tokenOf mints a token as the kubelet does for a pod: for Tidewaiter's audience, bound to the pod.
+func (p *place) tokenOf(pod string) string {
+	p.Helper()
+	o, err := cluster.Clientset.CoreV1().Pods(p.project).Get(p.ctx, pod, metav1.GetOptions{})
+	p.must(err, "read the pod")
+	sa := o.Spec.ServiceAccountName
+	if sa == "" {
+		sa = "default"
+	}
+	review, err := cluster.Clientset.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, sa, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{
+			Audiences: []string{contract.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
+			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: o.Name, UID: o.UID},
+		},
+	}, metav1.CreateOptions{})
+	p.must(err, "mint a token")
+	return review.Status.Token
+}
+
+// bystander is a pod of the project that belongs to no Feature.
+func (p *place) bystander() string {
+	p.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bystander", Namespace: p.project}, Spec: corev1.PodSpec{
+		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](1000), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Containers: []corev1.Container{{Name: "sleep", Image: cluster.Image, Command: []string{"sleep", "600"}, SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		}}},
+	}}
+	p.must(cluster.Create(p.ctx, pod), "make a bystander")
+	return pod.Name
+}
+
+// intake asks a manager replica as a pod would.
+func (p *place) intake(method, path, token string, body []byte) (int, []byte) {
+	p.Helper()
+	pods, err := cluster.Clientset.CoreV1().Pods(world.SystemNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=manager"})
+	p.must(err, "find the manager")
+	if len(pods.Items) == 0 {
+		p.Fatal("no manager pod")
+	}
+	port, stop, err := cluster.Forward(world.SystemNamespace, pods.Items[0].Name, contract.IntakePort)
+	p.must(err, "reach intake")
+	defer stop()
+	req, err := http.NewRequestWithContext(p.ctx, method, fmt.Sprintf("https://localhost:%d%s", port, path), bytes.NewReader(body))
+	p.must(err, "make a request")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	// The port is forwarded, so the certificate's name cannot match; who answers is not what is tested here.
+	http1 := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // see above
+	resp, err := http1.Do(req)
+	p.must(err, "ask intake")
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
+	p.must(err, "read intake's answer")
+	return resp.StatusCode, answer
+}

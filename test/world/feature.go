@@ -1,0 +1,88 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package world
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
+// GitSecret is the name of the Secret that Script's Features use.
+const GitSecret = "git-credentials"
+
+// Script is a Feature whose agent runs a bash script in the workspace, with small volumes.
+func (c *Cluster) Script(project, name, url, script string) *v1alpha1.Feature {
+	return &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: project},
+		Spec: v1alpha1.FeatureSpec{
+			Prompt:     "Run the script.",
+			Repository: v1alpha1.Repository{URL: url, Revision: "main", CredentialsSecretRef: &v1alpha1.SecretRef{Name: GitSecret}},
+			Agent:      v1alpha1.Agent{Runtime: "command", Image: c.Image, Command: []string{"bash", "-euo", "pipefail", "-c"}, Args: []string{script}},
+			Workspace:  &v1alpha1.Workspace{Size: ptr.To(resource.MustParse("128Mi"))},
+		},
+	}
+}
+
+// AllowGit makes the global policy that lets the gateway reach a Git server inside the cluster.
+func (c *Cluster) AllowGit(ctx context.Context, name string, hosts ...string) error {
+	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: SystemNamespace}}
+	egress := &v1alpha1.EgressRules{}
+	for _, h := range hosts {
+		egress.Git = append(egress.Git, v1alpha1.EgressHost{Host: h, AllowPrivate: true})
+	}
+	policy.Spec.Defaults = &v1alpha1.Rules{Egress: egress}
+	if err := c.Delete(ctx, policy); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("remove policy %s: %w", name, err)
+	}
+	policy.ResourceVersion = ""
+	if err := c.Create(ctx, policy); err != nil {
+		return fmt.Errorf("create policy %s: %w", name, err)
+	}
+	return nil
+}
+
+// Feature reads a Feature.
+func (c *Cluster) Feature(ctx context.Context, project, name string) (*v1alpha1.Feature, error) {
+	var f v1alpha1.Feature
+	err := c.Get(ctx, client.ObjectKey{Namespace: project, Name: name}, &f)
+	return &f, err
+}
+
+// Checkpoints of a Feature in order.
+func (c *Cluster) Checkpoints(ctx context.Context, project, feature string) ([]v1alpha1.Checkpoint, error) {
+	var list v1alpha1.CheckpointList
+	err := c.List(ctx, &list, client.InNamespace(project), client.MatchingLabels{v1alpha1.LabelFeature: feature})
+	slices.SortFunc(list.Items, func(a, b v1alpha1.Checkpoint) int { return int(a.Spec.Sequence - b.Spec.Sequence) })
+	return list.Items, err
+}
+
+// Reason of a Feature's condition, or "" where there is none.
+func Reason(f *v1alpha1.Feature, condition string) string {
+	if c := meta.FindStatusCondition(f.Status.Conditions, condition); c != nil {
+		return c.Reason
+	}
+	return ""
+}
+
+// Message of a Feature's condition, or "" where there is none.
+func Message(f *v1alpha1.Feature, condition string) string {
+	if c := meta.FindStatusCondition(f.Status.Conditions, condition); c != nil {
+		return c.Message
+	}
+	return ""
+}
+
+func basicAuth(user, password string) string {
+	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
+}
