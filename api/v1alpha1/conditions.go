@@ -85,6 +85,12 @@ const (
 	ReasonContainerNotStarted = "ContainerNotStarted"
 	// ReasonPodRejected: admission or quota refuses the Job's pod.
 	ReasonPodRejected = "PodRejected"
+	// ReasonObjectRejected: the API server refuses an object that the Feature needs (quota, admission); the message is its.
+	ReasonObjectRejected = "ObjectRejected"
+	// ReasonNameCollision: an object that the Feature needs has the name of one that belongs to something else.
+	ReasonNameCollision = "NameCollision"
+	// ReasonAwaitingInput: the agent asked a question; spec.answers takes the reply.
+	ReasonAwaitingInput = "AwaitingInput"
 	// ReasonCredentialsMissing: the repository's Secret, or a key of it, does not exist.
 	ReasonCredentialsMissing = "CredentialsMissing"
 	// ReasonAuthenticationFailed: the Git server refuses the credentials.

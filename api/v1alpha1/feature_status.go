@@ -50,6 +50,9 @@ type FeatureStatus struct {
 	// failures counts the attempts in which the agent itself failed; compared with spec.retries.
 	// +optional
 	Failures int32 `json:"failures,omitempty"`
+	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
+	// +optional
+	Lost int32 `json:"lost,omitempty"`
 	// job is the Job of the current attempt.
 	// +optional
 	Job *JobStatus `json:"job,omitempty"`
@@ -111,6 +114,12 @@ type JobStatus struct {
 	// startedAt is when the Job was made.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
+	// stopRequestedAt is when the watchdog was asked to end; an orderly end is waited for a minute.
+	// +optional
+	StopRequestedAt *metav1.Time `json:"stopRequestedAt,omitempty"`
+	// endedAt is when the end of the attempt was noted: its time and outcome are in activeSeconds, failures and lost.
+	// +optional
+	EndedAt *metav1.Time `json:"endedAt,omitempty"`
 }
 
 // CheckpointCounts counts checkpoints by verdict.
