@@ -1,8 +1,6 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package judge decides whether a captured tree may leave the workspace. It sees values only: names, modes, sizes and
-// object ids of what changed, and what the capture found that Git cannot hold.
 package judge
 
 import "github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -70,14 +68,15 @@ type Found struct {
 	Size int64
 }
 
-// Plan bounds the work. Empty Allowed allows everything; empty Files plans nothing in particular.
+// Plan bounds the work, by patterns. Empty Allowed allows everything; Files that are absent or name no file plan
+// nothing in particular.
 type Plan struct {
 	Allowed   []string  `json:"allowed,omitempty"`
 	Forbidden []string  `json:"forbidden,omitempty"`
 	Files     *FilePlan `json:"files,omitempty"`
 }
 
-// FilePlan is the whole set of planned files, as globs.
+// FilePlan is the whole set of planned files, as patterns.
 type FilePlan struct {
 	Create []string `json:"create,omitempty"`
 	Modify []string `json:"modify,omitempty"`
@@ -102,7 +101,17 @@ type Input struct {
 	Plan Plan
 	// Policy in effect.
 	Policy policy.Effective
+	// Names lists a directory of the captured tree. It is asked about the directories of added paths only; without it
+	// added paths cannot be judged and are violations.
+	Names Lookup
+	// BaseNames lists a directory of the base, none for one that does not exist. It tells names that were there before
+	// from new ones; without it every pair of names that collide counts as new.
+	BaseNames Lookup
 }
+
+// Lookup lists the names in a directory of a tree, in any order; "" is the root. The answer for a directory must not
+// change during a judgement. It is false where the directory cannot be read.
+type Lookup func(dir string) ([]string, bool)
 
 // Violation is one rule broken by one path.
 type Violation struct {
@@ -121,7 +130,7 @@ type Violation struct {
 // Verdict on a tree.
 type Verdict string
 
-// Verdicts.
+// Verdicts. Judge gives the first two; a checkpoint is Skipped when its tree is that of the one before it.
 const (
 	Valid   Verdict = "Valid"
 	Invalid Verdict = "Invalid"
@@ -130,7 +139,9 @@ const (
 
 // Judgement is the outcome: violations are sorted worst first, then by path and rule.
 type Judgement struct {
-	Verdict    Verdict         `json:"verdict"`
-	Severity   policy.Severity `json:"severity,omitempty"`
-	Violations []Violation     `json:"violations,omitempty"`
+	Verdict Verdict `json:"verdict"`
+	// Severity of the worst violation; empty where there is none.
+	Severity policy.Severity `json:"severity,omitempty"`
+	// Violations are all of them.
+	Violations []Violation `json:"violations,omitempty"`
 }

@@ -1,0 +1,101 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	// maxEscaped bounds what Escape returns, in characters. A Checkpoint holds 256 for a path.
+	maxEscaped = 200
+	// maxInMessage bounds a name inside a message, in characters, so that a message stays within maxMessage.
+	maxInMessage = 100
+	// maxMessage bounds messages and suggestions in characters, as a Checkpoint does.
+	maxMessage = 256
+	// maxSummary bounds Summary in bytes: it becomes the message of a condition.
+	maxSummary = 1024
+)
+
+// Escape renders a name that an agent chose so that it is safe in a message, a log line or on a terminal: at most 200
+// characters, all of them visible. Ordinary names come out as they are; others are quoted as in Go, and what is left
+// out at the end is marked by "…".
+func Escape(name string) string { return escapeTo(name, maxEscaped) }
+
+// quoteName is Escape for names inside messages.
+func quoteName(name string) string { return escapeTo(name, maxInMessage) }
+
+func escapeTo(name string, limit int) string {
+	if plain(name) && utf8.RuneCountInString(name) <= limit {
+		return name
+	}
+	const marks = 3 // two quotation marks and "…"
+	var b strings.Builder
+	b.WriteByte('"')
+	length := 0
+	for i, size := 0, 0; i < len(name); i += size {
+		_, size = utf8.DecodeRuneInString(name[i:])
+		part := quoteRune(name[i : i+size])
+		n := utf8.RuneCountInString(part)
+		if length+n > limit-marks {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(part)
+		length += n
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// plain says whether a name needs no quotes: it is not empty, all visible, without spaces, quotes or backslashes, and
+// does not look like the quoted form of another name.
+func plain(name string) bool {
+	if name == "" || !utf8.ValidString(name) {
+		return false
+	}
+	for _, r := range name {
+		if r == ' ' || r == '"' || r == '\\' || r == '…' || !visible(r) {
+			return false
+		}
+	}
+	return true
+}
+
+// quoteRune quotes one character, or one byte that is none.
+func quoteRune(s string) string {
+	r, _ := utf8.DecodeRuneInString(s)
+	quoted := strconv.Quote(s)
+	if r != utf8.RuneError && !visible(r) {
+		quoted = strconv.QuoteToASCII(s)
+	}
+	return quoted[1 : len(quoted)-1]
+}
+
+func visible(r rune) bool { return unicode.IsPrint(r) && !invisible(r) }
+
+// clip bounds a text of ours in characters.
+func clip(text string, limit int) string {
+	if utf8.RuneCountInString(text) <= limit {
+		return text
+	}
+	runes := []rune(text)
+	return string(runes[:limit-1]) + "…"
+}
+
+// clipBytes bounds a text of ours in bytes, between characters.
+func clipBytes(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	const mark = "…"
+	end := limit - len(mark)
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + mark
+}

@@ -1,0 +1,81 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Judge judges a captured tree against its base by every rule. It is a pure function of the input and does not depend
+// on the order of its lists. The verdict is Invalid if and only if a violation has severity Error or more.
+func Judge(in Input) Judgement {
+	v := newView(in)
+	j := Judgement{Verdict: Valid}
+	for _, rule := range Rules() {
+		for _, b := range rule.check(v) {
+			j.Violations = append(j.Violations, rule.violation(b))
+		}
+	}
+	slices.SortFunc(j.Violations, compareViolations)
+	if len(j.Violations) > 0 {
+		j.Severity = j.Violations[0].Severity
+		if j.Severity.Blocks() {
+			j.Verdict = Invalid
+		}
+	}
+	return j
+}
+
+func (r *Rule) violation(b breach) Violation {
+	suggestion := b.suggestion
+	if suggestion == "" {
+		suggestion = r.Suggestion
+	}
+	return Violation{
+		Rule:       r.ID,
+		Path:       b.path,
+		Severity:   b.severity.OrError(),
+		Message:    clip(b.message, maxMessage),
+		Suggestion: clip(suggestion, maxMessage),
+	}
+}
+
+// compareViolations orders them worst first, then by path, rule and message: the order is total up to equal violations.
+func compareViolations(a, b Violation) int {
+	return cmp.Or(
+		b.Severity.Compare(a.Severity),
+		strings.Compare(a.Path, b.Path),
+		strings.Compare(a.Rule, b.Rule),
+		strings.Compare(a.Message, b.Message),
+	)
+}
+
+// Summary says in one line of at most 1 KiB what is wrong and what to do: the worst violation with rule and path, and
+// how many more there are.
+func Summary(j Judgement) string {
+	if len(j.Violations) == 0 {
+		return "No rule is broken."
+	}
+	worst := j.Violations[0]
+	var b strings.Builder
+	if worst.Path == "" {
+		fmt.Fprintf(&b, "Rule %s: %s.", worst.Rule, worst.Message)
+	} else {
+		fmt.Fprintf(&b, "Rule %s is broken by %s: %s.", worst.Rule, Escape(worst.Path), worst.Message)
+	}
+	if worst.Suggestion != "" {
+		fmt.Fprintf(&b, " To mend it: %s.", worst.Suggestion)
+	}
+	switch more := len(j.Violations) - 1; more {
+	case 0:
+	case 1:
+		b.WriteString(" There is 1 more violation.")
+	default:
+		fmt.Fprintf(&b, " There are %d more violations.", more)
+	}
+	return clipBytes(b.String(), maxSummary)
+}

@@ -1,0 +1,266 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import "strings"
+
+// matcher matches paths against a list of patterns. It remembers directories, so that a judgement looks at each of them
+// once: it is made for one judgement and not for several goroutines.
+type matcher struct {
+	guard bool
+	// names are floating patterns that are one literal name.
+	names map[string]pattern
+	// paths are anchored patterns without wildcards.
+	paths map[string]pattern
+	// way are the directories on the way to guarded paths: an entry that takes the place of one moves what is guarded.
+	way map[string]pattern
+	// globs are all others.
+	globs []pattern
+	// dirs remembers, by key, which pattern matches a directory or one above it; "" where none does.
+	dirs map[string]string
+	// parts is the path being matched, name by name.
+	parts []string
+}
+
+// newMatcher compiles patterns. Those that cannot be used are returned as errors; the matcher has the others.
+func newMatcher(texts []string, guard bool) (*matcher, []error) {
+	m := &matcher{
+		guard: guard,
+		names: map[string]pattern{}, paths: map[string]pattern{}, way: map[string]pattern{},
+		dirs: map[string]string{"": ""},
+	}
+	var errs []error
+	for _, text := range texts {
+		p, err := parsePattern(text, guard)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		m.add(p)
+	}
+	return m, errs
+}
+
+func (m *matcher) add(p pattern) {
+	if m.guard {
+		// A file in the place of a guarded directory is a change to what is guarded.
+		p.inside = false
+		m.addWay(p)
+	}
+	key, literal := p.literalPath()
+	switch {
+	case !literal:
+		m.globs = append(m.globs, p)
+	case p.floating() && len(p.segments) == 2:
+		put(m.names, key, p)
+	case p.floating():
+		m.globs = append(m.globs, p)
+	default:
+		put(m.paths, key, p)
+	}
+}
+
+// addWay adds the directories before the first wildcard of an anchored pattern.
+func (m *matcher) addWay(p pattern) {
+	var key string
+	for _, s := range p.segments[:len(p.segments)-1] {
+		if s.literal == "" {
+			return
+		}
+		key = join(key, s.literal)
+		put(m.way, key, p)
+	}
+}
+
+// put keeps the first pattern of a key; one that matches files too is kept before one that does not.
+func put(set map[string]pattern, key string, p pattern) {
+	if old, ok := set[key]; !ok || old.inside && !p.inside {
+		set[key] = p
+	}
+}
+
+// literalPath is the path of a pattern without wildcards, "**" at its beginning aside.
+func (p pattern) literalPath() (string, bool) {
+	var key string
+	for i, s := range p.segments {
+		if s.dirs && i == 0 {
+			continue
+		}
+		if s.literal == "" {
+			return "", false
+		}
+		key = join(key, s.literal)
+	}
+	return key, true
+}
+
+// match returns the text of a pattern that matches a path of a tree, or "".
+func (m *matcher) match(path string) string {
+	key := path
+	if m.guard {
+		key = guardKey(path)
+	}
+	m.parts = appendNames(m.parts[:0], key)
+	if by := m.above(key); by != "" {
+		return by
+	}
+	if p, ok := m.way[key]; ok {
+		return p.text
+	}
+	return m.find(key, m.parts, true)
+}
+
+// above returns the text of a pattern that matches one of the directories of a path, the uppermost first.
+func (m *matcher) above(key string) string {
+	dir, _ := split(key)
+	if by, ok := m.dirs[dir]; ok {
+		return by
+	}
+	by, depth := "", 0
+	for i := range len(key) {
+		if key[i] != '/' {
+			continue
+		}
+		depth++
+		known, ok := m.dirs[key[:i]]
+		switch {
+		case ok:
+			by = known
+		case by == "":
+			by = m.find(key[:i], m.parts[:depth], false)
+		}
+		if !ok {
+			m.dirs[key[:i]] = by
+		}
+	}
+	return by
+}
+
+// find returns the text of a pattern that matches one path by itself; entry is false for a directory.
+func (m *matcher) find(key string, names []string, entry bool) string {
+	if p, ok := m.names[names[len(names)-1]]; ok && !(p.inside && entry) {
+		return p.text
+	}
+	if p, ok := m.paths[key]; ok && !(p.inside && entry) {
+		return p.text
+	}
+	for i := range m.globs {
+		if p := &m.globs[i]; !(p.inside && entry) && p.match(names) {
+			return p.text
+		}
+	}
+	return ""
+}
+
+// match says whether a pattern matches a path given by its names.
+func (p *pattern) match(names []string) bool {
+	if p.inner {
+		return matchSegments(p.segments, names)
+	}
+	segments := p.segments
+	if p.floating() {
+		segments = segments[1:]
+		if len(names) < len(segments) {
+			return false
+		}
+		names = names[len(names)-len(segments):]
+	}
+	if len(names) != len(segments) {
+		return false
+	}
+	for i := len(names) - 1; i >= 0; i-- {
+		if !segments[i].match(names[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// matchSegments matches names against segments. Only the last "**" that was met has to be tried again with one more
+// name: an earlier one could not take more without taking from it. So the time is at most the product of the lengths.
+func matchSegments(segments []segment, names []string) bool {
+	s, n := 0, 0
+	retryS, retryN := -1, 0
+	for n < len(names) {
+		switch {
+		case s < len(segments) && segments[s].dirs:
+			retryS, retryN = s, n
+			s++
+		case s < len(segments) && segments[s].match(names[n]):
+			s++
+			n++
+		case retryS >= 0:
+			retryN++
+			s, n = retryS+1, retryN
+		default:
+			return false
+		}
+	}
+	for s < len(segments) && segments[s].dirs {
+		s++
+	}
+	return s == len(segments)
+}
+
+// guardKey is a path as guards compare it: the alias of each name.
+func guardKey(path string) string {
+	if simple(path) {
+		return path
+	}
+	var b strings.Builder
+	for name := range strings.SplitSeq(path, "/") {
+		if b.Len() > 0 {
+			b.WriteByte('/')
+		}
+		b.WriteString(guardName(name))
+	}
+	return b.String()
+}
+
+// guardName is the alias of a name, never empty and never with a slash: some characters are composed to one, and a name
+// may be all invisible, yet a key must have as many names as its path.
+func guardName(name string) string {
+	key := strings.ReplaceAll(alias(name), "/", "\x00")
+	if key == "" {
+		return "\x00"
+	}
+	return key
+}
+
+// simple says whether a path is its own guardKey, at a glance.
+func simple(path string) bool {
+	for i := range len(path) {
+		switch c := path[i]; {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_', c == '/':
+		case c == '.' && i+1 < len(path) && path[i+1] != '/':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// appendNames appends the names of a path.
+func appendNames(names []string, path string) []string {
+	for name := range strings.SplitSeq(path, "/") {
+		names = append(names, name)
+	}
+	return names
+}
+
+// split cuts a path into directory and name.
+func split(path string) (dir, name string) {
+	i := strings.LastIndexByte(path, '/')
+	if i < 0 {
+		return "", path
+	}
+	return path[:i], path[i+1:]
+}
+
+func join(dir, name string) string {
+	if dir == "" {
+		return name
+	}
+	return dir + "/" + name
+}

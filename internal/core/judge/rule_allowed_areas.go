@@ -1,0 +1,42 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// allowedAreas keeps the work where the plan puts it.
+func allowedAreas() Rule {
+	return Rule{
+		ID:         "allowed-areas",
+		Reason:     "OutsideAllowedAreas",
+		Doc:        "Where the plan names allowedAreas, only paths that they match may change. Without any, all may.",
+		Severity:   "paths.severity of the policy, built-in Error",
+		Suggestion: "undo the change, or move it into an area that spec.plan.allowedAreas names",
+		check: func(v *view) []breach {
+			return v.at(outside, func(c Change, _ string) string {
+				return fmt.Sprintf("it was %s outside of the allowed areas", c.done())
+			})
+		},
+		Reject: []Sample{
+			{"a file elsewhere", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("api/a.go")}}},
+			{"a deletion elsewhere", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{deleteFile("README.md")}}},
+			{"a path that only begins alike", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("website/a.js")}}},
+			{"another case", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("Web/a.js")}}},
+			{"a link in the place of the area", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addLink("web", "api")}}},
+		},
+		Accept: []Sample{
+			{"a file in an area", Input{Plan: Plan{Allowed: []string{"docs/", "web/**"}}, Changes: []Change{addFile("web/a/b.js"), deleteFile("docs/x.md")}}},
+			{"no areas", Input{Changes: []Change{addFile("anything")}}},
+			{"what is protected already", Input{
+				Plan:    Plan{Allowed: []string{"web/**"}},
+				Policy:  policy.Effective{Paths: policy.Paths{Protected: []string{"CODEOWNERS"}}},
+				Changes: []Change{addFile("CODEOWNERS")},
+			}},
+		},
+	}
+}

@@ -1,0 +1,37 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import "fmt"
+
+// forbiddenAreas comes before all other rules about areas: what the plan forbids, nothing else opens.
+func forbiddenAreas() Rule {
+	return Rule{
+		ID:         "forbidden-areas",
+		Reason:     "InForbiddenArea",
+		Doc:        "Nothing that the plan's forbiddenAreas match may change, even inside an allowed area. Case, Unicode composition, invisible characters and what NTFS drops from the end of a name make no difference, and no directory on the way may be replaced.",
+		Severity:   "paths.severity of the policy, built-in Error",
+		Suggestion: "put the path back as it was, or remove the area from spec.plan.forbiddenAreas of a new Feature",
+		check: func(v *view) []breach {
+			return v.at(forbidden, func(c Change, pattern string) string {
+				return fmt.Sprintf("it was %s in the forbidden area %s", c.done(), quoteName(pattern))
+			})
+		},
+		Reject: []Sample{
+			{"a file in it", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/legacy/a.js")}}},
+			{"a deletion in it", Input{Plan: Plan{Forbidden: []string{"web/legacy/"}}, Changes: []Change{deleteFile("web/legacy/a.js")}}},
+			{"although allowed", Input{
+				Plan:    Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
+				Changes: []Change{modifyFile("web/legacy/a.js")},
+			}},
+			{"in another case", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("Web/LEGACY/a.js")}}},
+			{"a link in its place", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web/legacy", "new")}}},
+			{"a link in the place of its parent", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addLink("web", "new")}}},
+		},
+		Accept: []Sample{
+			{"a file beside it", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/a.js"), addFile("legacy/a.js")}}},
+			{"nothing forbidden", Input{Changes: []Change{addFile("web/a.js")}}},
+		},
+	}
+}

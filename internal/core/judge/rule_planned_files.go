@@ -1,0 +1,51 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import "fmt"
+
+// plannedFiles holds the work to the files that were planned, each for what was planned to be done to it.
+func plannedFiles() Rule {
+	files := func(create, modify, remove string) Plan {
+		return Plan{Files: &FilePlan{Create: []string{create}, Modify: []string{modify}, Delete: []string{remove}}}
+	}
+	return Rule{
+		ID:         "planned-files",
+		Reason:     "NotPlanned",
+		Doc:        "Where the plan names files, only these may be created, modified and deleted, each as planned; a change in type counts as a modification.",
+		Severity:   "paths.severity of the policy, built-in Error",
+		Suggestion: "undo the change, or add the path to spec.plan.files",
+		check: func(v *view) []breach {
+			return v.at(unplanned, func(c Change, _ string) string {
+				return fmt.Sprintf("the plan does not have it among the files to be %s", c.planned())
+			})
+		},
+		Reject: []Sample{
+			{"a file that is not planned", Input{Plan: files("new.go", "old.go", "dead.go"), Changes: []Change{addFile("other.go")}}},
+			{"a deletion of a file to be modified", Input{Plan: files("new.go", "old.go", "dead.go"), Changes: []Change{deleteFile("old.go")}}},
+			{"a modification of a file to be created", Input{Plan: files("new.go", "old.go", "dead.go"), Changes: []Change{modifyFile("new.go")}}},
+			{"nothing to be deleted", Input{Plan: Plan{Files: &FilePlan{Create: []string{"**"}, Modify: []string{"**"}}}, Changes: []Change{deleteFile("a")}}},
+		},
+		Accept: []Sample{
+			{"as planned", Input{
+				Plan:    files("new.go", "old.go", "dead.go"),
+				Changes: []Change{addFile("new.go"), modifyFile("old.go"), deleteFile("dead.go")},
+			}},
+			{"by pattern", Input{Plan: files("web/**", "*.md", "dead/"), Changes: []Change{addFile("web/a/b"), modifyFile("docs/a.md"), deleteFile("dead/x")}}},
+			{"no files planned", Input{Plan: Plan{Files: &FilePlan{}}, Changes: []Change{addFile("a")}}},
+		},
+	}
+}
+
+// planned is the list of the plan that a change belongs to.
+func (c Change) planned() string {
+	switch {
+	case c.added():
+		return "created"
+	case c.deleted():
+		return "deleted"
+	default:
+		return "modified"
+	}
+}

@@ -1,0 +1,51 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// protectedPaths guards what steers CI, reviews, Git and other agents: whoever writes these decides what runs next with
+// more rights than the agent has. They are guarded where they do not exist yet, too.
+func protectedPaths() Rule {
+	guard := func(patterns ...string) policy.Effective {
+		return policy.Effective{Paths: policy.Paths{Protected: patterns}}
+	}
+	return Rule{
+		ID:         "protected-paths",
+		Reason:     "ProtectedPath",
+		Doc:        "Nothing that the policy protects may change, even inside an allowed area, and also where it does not exist yet. Names are compared as for forbidden-areas.",
+		Severity:   "paths.severity of the policy, built-in Error",
+		Suggestion: "put the path back as it was; a person has to make this change",
+		check: func(v *view) []breach {
+			return v.at(protected, func(c Change, pattern string) string {
+				return fmt.Sprintf("it was %s although %s is protected", c.done(), quoteName(pattern))
+			})
+		},
+		Reject: []Sample{
+			{"a workflow", Input{Policy: guard(".github/**"), Changes: []Change{addFile(".github/workflows/ci.yaml")}}},
+			{"a workflow in another case", Input{Policy: guard(".github/**"), Changes: []Change{addFile(".GitHub/workflows/ci.yaml")}}},
+			{"at any depth", Input{Policy: guard("CODEOWNERS"), Changes: []Change{modifyFile("docs/CODEOWNERS")}}},
+			{"with an invisible character", Input{Policy: guard("CLAUDE.md"), Changes: []Change{addFile("CLAUDE\u200b.md")}}},
+			{"with what NTFS drops", Input{Policy: guard("CODEOWNERS"), Changes: []Change{addFile("CODEOWNERS. .")}}},
+			{"although planned", Input{
+				Policy:  guard("AGENTS.md"),
+				Plan:    Plan{Allowed: []string{"**"}, Files: &FilePlan{Create: []string{"AGENTS.md"}}},
+				Changes: []Change{addFile("AGENTS.md")},
+			}},
+			{"a link in the place of its directory", Input{Policy: guard(".claude/**"), Changes: []Change{addLink(".claude", "mine")}}},
+		},
+		Accept: []Sample{
+			{"a path that only begins alike", Input{Policy: guard(".github/**", "CODEOWNERS"), Changes: []Change{addFile(".github.md"), addFile("CODEOWNERS.md")}}},
+			{"what the plan forbids already", Input{
+				Policy:  guard("AGENTS.md"),
+				Plan:    Plan{Forbidden: []string{"AGENTS.md"}},
+				Changes: []Change{addFile("AGENTS.md")},
+			}},
+		},
+	}
+}

@@ -1,0 +1,105 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// symlinks keeps links inside the tree. Only what the letters of a target say is believed: a target may climb at its
+// beginning, from the link's own directory, which is a real one, but not after a name, which may be a link itself
+// ("d/.." is not "." where d is a link). If every link keeps to that, no chain of links leaves the tree: each step
+// replaces a path inside it by another one, and what remains goes down.
+func symlinks() Rule {
+	deny := policy.Effective{Changes: policy.Changes{Symlinks: policy.Deny}}
+	allow := policy.Effective{Changes: policy.Changes{Symlinks: policy.Allow}}
+	return Rule{
+		ID:         "symlinks",
+		Reason:     "SymlinkNotAllowed",
+		Doc:        "A symbolic link must not be absolute, lead out of the repository, into a .git, or climb (\"..\") after a name. Other links are allowed, reported or denied by the policy. Only links that were added or changed are looked at.",
+		Severity:   "Error for links that lead out, changes.symlinks of the policy for others, built-in Warn",
+		Suggestion: "replace the link by what it should lead to",
+		check: func(v *view) []breach {
+			var found []breach
+			for _, c := range v.changes {
+				if c.New.Mode != ModeSymlink {
+					continue
+				}
+				if fault := linkFault(c.Path, c.New.Target); fault != "" {
+					found = append(found, breach{
+						path: c.Path, severity: policy.Error, message: fault,
+						suggestion: "remove the link, or let it lead to a path inside the repository, relative to its own directory",
+					})
+				} else if severity, broken := v.Policy.Changes.Symlinks.Severity(); broken {
+					found = append(found, breach{
+						path: c.Path, severity: severity,
+						message: fmt.Sprintf("it is a symbolic link to %s", quoteName(c.New.Target)),
+					})
+				}
+			}
+			return found
+		},
+		Reject: []Sample{
+			{"an absolute link", Input{Policy: allow, Changes: []Change{addLink("a", "/etc/passwd")}}},
+			{"a link out of the tree", Input{Policy: allow, Changes: []Change{addLink("web/a", "../../x")}}},
+			{"a link out of the tree and back", Input{Policy: allow, Changes: []Change{addLink("web/a", "../../workspace/x")}}},
+			{"a link that climbs after a name", Input{Policy: allow, Changes: []Change{addLink("l", "p/d/../..")}}},
+			{"a link into .git", Input{Policy: allow, Changes: []Change{addLink("web/a", "../.git/hooks/pre-commit")}}},
+			{"a link into .GIT", Input{Policy: allow, Changes: []Change{addLink("a", ".GIT")}}},
+			{"a link with a drive", Input{Policy: allow, Changes: []Change{addLink("a", `C:\Windows`)}}},
+			{"a link to nothing", Input{Policy: allow, Changes: []Change{addLink("a", "")}}},
+			{"a link that was turned around", Input{Policy: allow, Changes: []Change{{
+				Path: "a", Kind: Modified, Old: Entry{Mode: ModeSymlink, Target: "b"}, New: Entry{Mode: ModeSymlink, Target: "/b"},
+			}}}},
+			{"a file that became a link", Input{Policy: allow, Changes: []Change{{
+				Path: "a", Kind: TypeChanged, Old: Entry{Mode: ModeFile, ID: sampleID}, New: Entry{Mode: ModeSymlink, Target: ".."},
+			}}}},
+			{"any link, where denied", Input{Policy: deny, Changes: []Change{addLink("a", "b")}}},
+			{"any link, where the policy has a word that is not known", Input{
+				Policy:  policy.Effective{Changes: policy.Changes{Symlinks: "Perhaps"}},
+				Changes: []Change{addLink("a", "b")},
+			}},
+		},
+		Accept: []Sample{
+			{"a link inside the tree", Input{Policy: allow, Changes: []Change{addLink("web/a/b", "../../docs/c"), addLink("d", "./e"), addLink("web/f", "..")}}},
+			{"a link that is removed", Input{Policy: deny, Changes: []Change{{Path: "a", Kind: Deleted, Old: Entry{Mode: ModeSymlink, Target: "/b"}}}}},
+			{"a file", Input{Policy: deny, Changes: []Change{addFile("a")}}},
+		},
+	}
+}
+
+// linkFault says why a link at path must not lead to target, or "".
+func linkFault(path, target string) string {
+	shown := quoteName(target)
+	switch {
+	case target == "":
+		return "it is a symbolic link with no target"
+	case target[0] == '/' || target[0] == '\\' || len(target) > 1 && target[1] == ':':
+		return fmt.Sprintf("it is a symbolic link to the absolute path %s", shown)
+	}
+	depth := strings.Count(path, "/")
+	down := false
+	for name := range strings.FieldsFuncSeq(target, isSlash) {
+		switch {
+		case name == ".":
+		case name == ".." && down:
+			return fmt.Sprintf("it is a symbolic link to %s, which climbs after a name", shown)
+		case name == "..":
+			if depth--; depth < 0 {
+				return fmt.Sprintf("it is a symbolic link to %s, outside of the repository", shown)
+			}
+		case dotGit(name):
+			return fmt.Sprintf("it is a symbolic link to %s, into a .git", shown)
+		default:
+			down = true
+		}
+	}
+	return ""
+}
+
+// isSlash takes backslashes too: Windows does, and a target is the same text everywhere.
+func isSlash(r rune) bool { return r == '/' || r == '\\' }

@@ -1,0 +1,42 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// workspaceSize bounds what an agent can make the node hold and the watchdog look at, files that Git ignores included.
+func workspaceSize() Rule {
+	small := policy.Effective{Changes: policy.Changes{MaxWorkspaceSize: 1000, MaxWorkspaceFiles: 10}}
+	return Rule{
+		ID:         "workspace-size",
+		Reason:     "WorkspaceTooLarge",
+		Doc:        "All files of the workspace together, those that Git ignores included, must stay within the policy's bytes and number.",
+		Severity:   "always Error; the limits are changes.maxWorkspaceSize (built-in 1Gi) and changes.maxWorkspaceFiles (built-in 200000) of the policy",
+		Suggestion: "remove what is not needed, for example build output and caches",
+		check: func(v *view) []breach {
+			limits := v.Policy.Changes
+			var found []breach
+			if v.Workspace.Bytes > limits.MaxWorkspaceSize {
+				found = append(found, breach{severity: policy.Error, message: fmt.Sprintf(
+					"the workspace has %d bytes, the policy allows %d", v.Workspace.Bytes, limits.MaxWorkspaceSize)})
+			}
+			if v.Workspace.Files > limits.MaxWorkspaceFiles {
+				found = append(found, breach{severity: policy.Error, message: fmt.Sprintf(
+					"the workspace has %d files, the policy allows %d", v.Workspace.Files, limits.MaxWorkspaceFiles)})
+			}
+			return found
+		},
+		Reject: []Sample{
+			{"too many bytes", Input{Policy: small, Workspace: Workspace{Files: 1, Bytes: 1001}}},
+			{"too many files", Input{Policy: small, Workspace: Workspace{Files: 11, Bytes: 1}}},
+		},
+		Accept: []Sample{
+			{"just within", Input{Policy: small, Workspace: Workspace{Files: 10, Bytes: 1000}}},
+		},
+	}
+}

@@ -1,0 +1,68 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import "github.com/tidewaiter/tidewaiter/internal/core/policy"
+
+// Rule is one thing that a change must hold to. It carries its own proof: inputs that it rejects and accepts.
+type Rule struct {
+	// ID names the rule in violations and policies; kebab-case, never changed once released.
+	ID string
+	// Reason names a violation in conditions and columns; CamelCase.
+	Reason string
+	// Doc says what the rule demands and why.
+	Doc string
+	// Severity says where the severity of a violation comes from.
+	Severity string
+	// Suggestion says how to mend a violation, where the violation itself does not say it better.
+	Suggestion string
+	// check finds what breaks the rule.
+	check func(*view) []breach
+	// Reject and Accept are inputs that do and do not break this rule, whatever they do to others.
+	Reject, Accept []Sample
+}
+
+// Sample is an input with a word on what it shows. It sets only what it is about: tests add limits that are out of reach
+// and trees that hold what the changes say.
+type Sample struct {
+	Name  string
+	Input Input
+}
+
+// breach is a violation before its rule's name and suggestion are known. Path is empty where it is the whole tree.
+type breach struct {
+	path       string
+	severity   policy.Severity
+	message    string
+	suggestion string
+}
+
+// Rules are all rules. Their order is that of the reference page; violations are ordered by severity and path.
+func Rules() []Rule {
+	return []Rule{
+		usablePatterns(),
+		wellFormed(),
+		forbiddenAreas(),
+		protectedPaths(),
+		allowedAreas(),
+		plannedFiles(),
+		gitDirectory(),
+		symlinks(),
+		specialFiles(),
+		names(),
+		fileSize(),
+		workspaceSize(),
+		changedFiles(),
+	}
+}
+
+// Reason of the rule with this id; empty where there is none.
+func Reason(id string) string {
+	for _, rule := range Rules() {
+		if rule.ID == id {
+			return rule.Reason
+		}
+	}
+	return ""
+}
