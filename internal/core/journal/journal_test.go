@@ -1,0 +1,198 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+var (
+	attempt1 = journal.Record{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}}
+	attempt2 = journal.Record{Attempt: &journal.Attempt{Epoch: 2, Run: "agent"}}
+	base     = journal.Record{Base: &journal.Base{Commit: "b", Tree: "bt"}}
+	begun    = journal.Record{TaskBegun: &journal.TaskBegun{Name: "form", Policy: policy.Effective{Hash: "p"}}}
+	started  = journal.Record{TaskStarted: &journal.TaskStarted{Name: "form", Start: 7}}
+	ended    = journal.Record{TaskEnded: &journal.TaskEnded{Name: "form", ExitCode: 3}}
+	held     = journal.Record{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "b", OldDelivery: "b",
+		Judgement: "j1", Standing: judge.Invalid, Objection: "no", Report: contract.CheckpointReport{Settled: true}}}
+	heldDone = journal.Record{Done: &journal.Done{Sequence: 1}}
+	good     = journal.Record{Intent: &journal.Intent{Sequence: 4, Commit: "k4", OldChain: "k1", Tree: "t4", Delivery: "d4",
+		OldDelivery: "b", Completes: "form", Standing: judge.Valid, Report: contract.CheckpointReport{Settled: true}}}
+	goodDone = journal.Record{Done: &journal.Done{Sequence: 4}}
+)
+
+func write(t *testing.T, records ...journal.Record) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	for _, r := range records {
+		line, err := journal.Encode(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(line)
+	}
+	return b.Bytes()
+}
+
+func read(t *testing.T, data []byte) journal.State {
+	t.Helper()
+	records, _, err := journal.Decode(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := journal.Replay(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestReplayAddsUp(t *testing.T) {
+	final := &contract.FinalReport{Outcome: contract.OutcomeDelivered}
+	s := read(t, write(t, attempt1, base, begun, started, held, heldDone, ended, good, goodDone,
+		journal.Record{Request: &contract.RequestReport{ID: "r1", OK: true}},
+		journal.Record{Delivered: &journal.Delivered{Commit: "d4", Branch: "x"}},
+		journal.Record{Final: final}))
+	want := journal.State{
+		Epoch: 1, Run: "agent",
+		Base:      &journal.Base{Commit: "b", Tree: "bt"},
+		Tasks:     map[string]journal.Task{"form": {Policy: policy.Effective{Hash: "p"}, Begun: true, Ended: true, Start: 7, ExitCode: 3, Done: true}},
+		Sequence:  4,
+		Chain:     journal.Checkpoint{Sequence: 4, Commit: "k4"},
+		Workspace: journal.Workspace{Tree: "t4", Standing: judge.Valid, Settled: true},
+		Promoted:  journal.Promoted{Commit: "d4", Tree: "t4"},
+		Requests:  map[string]contract.RequestReport{"r1": {ID: "r1", OK: true}},
+		Pushed:    "d4", Final: final, Finished: true,
+	}
+	if diff := cmp.Diff(want, s); diff != "" {
+		t.Errorf("state (-want +got):\n%s", diff)
+	}
+}
+
+func TestAnotherAttemptKeepsWhatIsDone(t *testing.T) {
+	s := read(t, write(t, attempt1, base, begun, started, ended, attempt2))
+	if got := s.Tasks["form"]; got.Begun || got.Ended || got.Done || got.Start != 0 {
+		t.Errorf("a task that was not done begins anew, got %+v", got)
+	}
+	s = read(t, write(t, attempt1, base, begun, held, heldDone, good, goodDone, attempt2))
+	if !s.Tasks["form"].Done || s.Promoted.Commit != "d4" || s.Epoch != 2 {
+		t.Errorf("what was done is lost: %+v", s)
+	}
+}
+
+func TestWorkspaceAfterARestore(t *testing.T) {
+	reverted := *held.Intent
+	reverted.Restore = "bt"
+	s := read(t, write(t, attempt1, base, journal.Record{Intent: &reverted}, heldDone))
+	if diff := cmp.Diff(journal.Workspace{Tree: "bt", Standing: judge.Valid, Settled: true}, s.Workspace); diff != "" {
+		t.Errorf("after a whole restore (-want +got):\n%s", diff)
+	}
+	reverted.RestorePaths = []string{"x"}
+	s = read(t, write(t, attempt1, base, journal.Record{Intent: &reverted}, heldDone))
+	if s.Workspace.Tree != "" {
+		t.Errorf("after a partial restore the tree is not known, got %q", s.Workspace.Tree)
+	}
+}
+
+func TestTornLastLineIsLeftOut(t *testing.T) {
+	whole := write(t, attempt1, base)
+	torn := append(bytes.Clone(whole), write(t, begun)...)
+	for cut := len(whole); cut < len(torn); cut++ {
+		records, n, err := journal.Decode(torn[:cut])
+		if err != nil || n != len(whole) || len(records) != 2 {
+			t.Fatalf("cut at %d: %d records, %d bytes, %v", cut, len(records), n, err)
+		}
+	}
+}
+
+func TestCorruptJournalsAreRefused(t *testing.T) {
+	late := *good.Intent
+	late.OldChain = "k9"
+	moved := *good.Intent
+	moved.OldDelivery = "d9"
+	for name, tc := range map[string]struct {
+		data     []byte
+		wantLine int
+		want     string
+	}{
+		"not JSON":             {data: append(write(t, attempt1), "{\n"...), wantLine: 2, want: "unexpected end"},
+		"an empty line":        {data: append(write(t, attempt1), '\n'), wantLine: 2, want: "unexpected end"},
+		"zeros":                {data: append(write(t, attempt1), 0, 0, '\n'), wantLine: 2, want: "invalid character"},
+		"a later version":      {data: []byte(`{"version":2,"done":{"sequence":1}}` + "\n"), wantLine: 1, want: "version 2"},
+		"no version":           {data: []byte(`{"done":{"sequence":1}}` + "\n"), wantLine: 1, want: "version 0"},
+		"an unknown kind":      {data: []byte(`{"version":1,"dance":{}}` + "\n"), wantLine: 1, want: "0 kinds"},
+		"two kinds":            {data: []byte(`{"version":1,"done":{"sequence":1},"base":{"commit":"b","tree":"t"}}` + "\n"), wantLine: 1, want: "2 kinds"},
+		"no attempt":           {data: write(t, base), wantLine: 1, want: "before the first attempt"},
+		"an older attempt":     {data: write(t, attempt2, attempt1), wantLine: 2, want: "attempt 1 after attempt 2"},
+		"another base":         {data: write(t, attempt1, base, journal.Record{Base: &journal.Base{Commit: "c", Tree: "t"}}), wantLine: 3, want: "never moves"},
+		"a task without base":  {data: write(t, attempt1, begun), wantLine: 2, want: "before there is a base"},
+		"an exit from nowhere": {data: write(t, attempt1, base, ended), wantLine: 3, want: "was not begun"},
+		"done without intent":  {data: write(t, attempt1, base, heldDone), wantLine: 3, want: "without its intent"},
+		"two intents":          {data: write(t, attempt1, base, held, good), wantLine: 4, want: "while checkpoint 1"},
+		"a sequence twice":     {data: write(t, attempt1, base, held, heldDone, held), wantLine: 5, want: "checkpoint 1 after checkpoint 1"},
+		"a gap in the chain":   {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &late}), wantLine: 5, want: "in the chain"},
+		"a gap in delivery":    {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &moved}), wantLine: 5, want: "follows delivery"},
+		"done twice over":      {data: write(t, attempt1, base, begun, held, heldDone, good, goodDone, begun), wantLine: 8, want: "after it was done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			records, _, err := journal.Decode(tc.data)
+			if err == nil {
+				_, err = journal.Replay(records)
+			}
+			var corrupt *journal.CorruptError
+			if !errors.As(err, &corrupt) {
+				t.Fatalf("error %v, want a CorruptError", err)
+			}
+			if corrupt.Line != tc.wantLine || !strings.Contains(corrupt.Reason, tc.want) {
+				t.Errorf("line %d %q, want line %d with %q", corrupt.Line, corrupt.Reason, tc.wantLine, tc.want)
+			}
+		})
+	}
+}
+
+// FuzzDecode: whatever is on the disk, reading it neither panics nor guesses. What is read can be written and read again,
+// and adding up a prefix record by record is the same as adding up the whole.
+func FuzzDecode(f *testing.F) {
+	t := &testing.T{}
+	f.Add(write(t, attempt1, base, begun, started, held, heldDone, ended, good, goodDone, attempt2))
+	f.Add(write(t, attempt1, base, held)[:80])
+	f.Add([]byte(`{"version":1,"final":{}}` + "\n"))
+	f.Add([]byte("\x00\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		records, whole, err := journal.Decode(data)
+		if err != nil {
+			return
+		}
+		if whole > len(data) || whole > 0 && data[whole-1] != '\n' {
+			t.Fatalf("%d of %d bytes are whole", whole, len(data))
+		}
+		want, err := journal.Replay(records)
+		if err != nil {
+			return
+		}
+		again, _, err := journal.Decode(write(t, records...))
+		if err != nil {
+			t.Fatalf("written records cannot be read: %v", err)
+		}
+		var got journal.State
+		for _, r := range again {
+			if got, err = got.Apply(r); err != nil {
+				t.Fatalf("adding up record by record: %v", err)
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("states differ:\n%s", diff)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package journal is what a Feature's attempts remember on the trusted volume: records that are only ever appended, one
+// JSON object a line, and the state that they add up to. Every effect that matters is noted before it happens, so that a
+// crash between any two is repaired by looking.
+package journal
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// Version of the records that are written. Records of a later version are refused: what they mean is not known.
+const Version = 1
+
+// Record is one line. Exactly one of the pointers is set.
+type Record struct {
+	Version int       `json:"version"`
+	Time    time.Time `json:"time"`
+
+	// Attempt: an attempt took over the volume.
+	Attempt *Attempt `json:"attempt,omitempty"`
+	// Orders changed.
+	Orders *contract.Orders `json:"orders,omitempty"`
+	// Base was fetched; there is one for ever.
+	Base *Base `json:"base,omitempty"`
+	// TaskBegun: the agent is about to be started.
+	TaskBegun *TaskBegun `json:"taskBegun,omitempty"`
+	// TaskStarted: the runner has started it.
+	TaskStarted *TaskStarted `json:"taskStarted,omitempty"`
+	// TaskEnded: the agent's process has ended.
+	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
+	// Intent: a checkpoint is about to be acted on.
+	Intent *Intent `json:"intent,omitempty"`
+	// Done: that checkpoint was acted on and its report is in the spool.
+	Done *Done `json:"done,omitempty"`
+	// Request has its result.
+	Request *contract.RequestReport `json:"request,omitempty"`
+	// Breaker opened or was reset.
+	Breaker *Breaker `json:"breaker,omitempty"`
+	// Delivered: the server has taken a commit.
+	Delivered *Delivered `json:"delivered,omitempty"`
+	// Final: the attempt ended with this report.
+	Final *contract.FinalReport `json:"final,omitempty"`
+}
+
+// Attempt that took over the volume; epochs only rise.
+type Attempt struct {
+	Epoch int64  `json:"epoch"`
+	Run   string `json:"run"`
+}
+
+// Base is the commit that the Feature started from, and its tree.
+type Base struct {
+	Commit string `json:"commit"`
+	Tree   string `json:"tree"`
+}
+
+// TaskBegun pins what the task is held to.
+type TaskBegun struct {
+	Name   string           `json:"name"`
+	Policy policy.Effective `json:"policy"`
+	Plan   judge.Plan       `json:"plan"`
+}
+
+// TaskStarted names the runner's start, by which an exit is told from that of an earlier task.
+type TaskStarted struct {
+	Name  string `json:"name"`
+	Start int64  `json:"start"`
+}
+
+// TaskEnded says how the agent's process ended.
+type TaskEnded struct {
+	Name     string `json:"name"`
+	ExitCode int    `json:"exitCode"`
+}
+
+// Intent is everything that acting on a checkpoint needs, so that it can be done again from here.
+type Intent struct {
+	Sequence int64 `json:"sequence"`
+	// Commit of the checkpoint in the chain and OldChain before it; equal when the tree did not change.
+	Commit   string `json:"commit"`
+	OldChain string `json:"oldChain,omitempty"`
+	Tree     string `json:"tree"`
+	// Delivery commit and OldDelivery before it; equal when nothing is promoted.
+	Delivery    string `json:"delivery"`
+	OldDelivery string `json:"oldDelivery,omitempty"`
+	// Restore is the tree that the workspace goes back to; empty when it stays. RestorePaths narrows it.
+	Restore      string   `json:"restore,omitempty"`
+	RestorePaths []string `json:"restorePaths,omitempty"`
+	// Completes names the task that this checkpoint completes.
+	Completes string `json:"completes,omitempty"`
+	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; Standing is the
+	// verdict itself. They tell whether the next checkpoint has anything new to say.
+	Judgement string        `json:"judgement"`
+	Standing  judge.Verdict `json:"standing"`
+	// Objection is the worst violation in words, when there is one.
+	Objection string `json:"objection,omitempty"`
+	// Requests that it answers.
+	Requests []string `json:"requests,omitempty"`
+	// Report that tells of it.
+	Report contract.CheckpointReport `json:"report"`
+}
+
+// Done ends the intent with the same sequence.
+type Done struct {
+	Sequence int64 `json:"sequence"`
+}
+
+// Breaker opened or was reset.
+type Breaker struct {
+	Open bool `json:"open"`
+	// Failures in a row and the last Fault, when it opened.
+	Failures int            `json:"failures,omitempty"`
+	Fault    contract.Fault `json:"fault,omitzero"`
+}
+
+// Delivered says what the server has taken.
+type Delivered struct {
+	Commit string `json:"commit"`
+	Branch string `json:"branch"`
+}

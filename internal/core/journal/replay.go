@@ -1,0 +1,246 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// State is what a journal adds up to. The zero State is that of an empty journal.
+type State struct {
+	// Epoch of the newest attempt, and its kind of run.
+	Epoch int64
+	Run   string
+	// Orders as last received; nil before the first.
+	Orders *contract.Orders
+	// Base, once it was fetched.
+	Base *Base
+	// Tasks by name, those that were begun.
+	Tasks map[string]Task
+	// Sequence of the newest checkpoint.
+	Sequence int64
+	// Chain is the newest checkpoint, valid or not.
+	Chain Checkpoint
+	// Workspace is what that checkpoint left the workspace as.
+	Workspace Workspace
+	// Promoted is the newest promoted state; the base before the first promotion.
+	Promoted Promoted
+	// Pending is the intent that may not have been acted on completely.
+	Pending *Intent
+	// Requests that have a result, by id.
+	Requests map[string]contract.RequestReport
+	// Breaker that is open.
+	Breaker Breaker
+	// Pushed is the commit that the server has taken.
+	Pushed string
+	// Final report of the newest attempt that ended with one; Finished says that it is this very attempt.
+	Final    *contract.FinalReport
+	Finished bool
+}
+
+// Task is what is remembered of a task.
+type Task struct {
+	// Policy and Plan that are pinned for it.
+	Policy policy.Effective
+	Plan   judge.Plan
+	// Begun and Ended in this attempt.
+	Begun, Ended bool
+	// Start that the runner gave it.
+	Start    int64
+	ExitCode int
+	// Done for ever.
+	Done bool
+}
+
+// Checkpoint in the chain.
+type Checkpoint struct {
+	Sequence int64
+	// Commit is empty before the first one.
+	Commit string
+}
+
+// Workspace is what the next checkpoint is compared with.
+type Workspace struct {
+	// Tree of it; empty when only parts of it went back to an older tree.
+	Tree string
+	// Judgement and Standing as in Intent.
+	Judgement string
+	Standing  judge.Verdict
+	Objection string
+	Settled   bool
+}
+
+// Promoted is a commit that may be delivered, and its tree.
+type Promoted struct {
+	Commit string
+	Tree   string
+}
+
+// Replay adds records up.
+func Replay(records []Record) (State, error) {
+	var s State
+	for i, r := range records {
+		next, err := s.Apply(r)
+		if err != nil {
+			return State{}, &CorruptError{Line: i + 1, Reason: err.Error()}
+		}
+		s = next
+	}
+	return s, nil
+}
+
+// Apply is the state after one more record. A record that cannot follow is an error.
+func (s State) Apply(r Record) (State, error) {
+	s.Tasks, s.Requests = maps.Clone(s.Tasks), maps.Clone(s.Requests)
+	if s.Tasks == nil {
+		s.Tasks, s.Requests = map[string]Task{}, map[string]contract.RequestReport{}
+	}
+	if r.Attempt == nil && s.Epoch == 0 {
+		return s, fmt.Errorf("a record before the first attempt")
+	}
+	err := s.apply(r)
+	return s, err
+}
+
+func (s *State) apply(r Record) error {
+	switch {
+	case r.Attempt != nil:
+		return s.attempt(*r.Attempt)
+	case r.Orders != nil:
+		s.Orders = r.Orders
+	case r.Base != nil:
+		return s.base(*r.Base)
+	case r.TaskBegun != nil:
+		return s.begun(*r.TaskBegun)
+	case r.TaskStarted != nil:
+		return s.task(r.TaskStarted.Name, func(t *Task) { t.Start = r.TaskStarted.Start })
+	case r.TaskEnded != nil:
+		return s.task(r.TaskEnded.Name, func(t *Task) { t.Ended, t.ExitCode = true, r.TaskEnded.ExitCode })
+	case r.Intent != nil:
+		return s.intent(*r.Intent)
+	case r.Done != nil:
+		return s.done(*r.Done)
+	case r.Request != nil:
+		s.Requests[r.Request.ID] = *r.Request
+	case r.Breaker != nil:
+		s.Breaker = *r.Breaker
+	case r.Delivered != nil:
+		s.Pushed = r.Delivered.Commit
+	case r.Final != nil:
+		s.Final, s.Finished = r.Final, true
+	default:
+		return fmt.Errorf("an empty record")
+	}
+	return nil
+}
+
+// attempt begins anew what the attempt before has not done.
+func (s *State) attempt(a Attempt) error {
+	switch {
+	case a.Epoch <= s.Epoch:
+		return fmt.Errorf("attempt %d after attempt %d", a.Epoch, s.Epoch)
+	case a.Run == "":
+		return fmt.Errorf("attempt %d without its kind of run", a.Epoch)
+	}
+	s.Epoch, s.Run, s.Finished = a.Epoch, a.Run, false
+	for name, t := range s.Tasks {
+		if !t.Done {
+			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan}
+		}
+	}
+	return nil
+}
+
+func (s *State) base(b Base) error {
+	if b.Commit == "" || b.Tree == "" {
+		return fmt.Errorf("a base without commit or tree")
+	}
+	if s.Base != nil && *s.Base != b {
+		return fmt.Errorf("base %s after base %s, and a base never moves", b.Commit, s.Base.Commit)
+	}
+	s.Base = &b
+	if s.Promoted == (Promoted{}) {
+		s.Promoted = Promoted(b)
+		s.Workspace = Workspace{Tree: b.Tree, Standing: judge.Valid, Settled: true}
+	}
+	return nil
+}
+
+func (s *State) begun(b TaskBegun) error {
+	switch t := s.Tasks[b.Name]; {
+	case b.Name == "":
+		return fmt.Errorf("a task without a name")
+	case s.Base == nil:
+		return fmt.Errorf("task %q begun before there is a base", b.Name)
+	case t.Done:
+		return fmt.Errorf("task %q begun after it was done", b.Name)
+	}
+	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true}
+	return nil
+}
+
+func (s *State) task(name string, change func(*Task)) error {
+	t, ok := s.Tasks[name]
+	if !ok || !t.Begun {
+		return fmt.Errorf("task %q was not begun", name)
+	}
+	change(&t)
+	s.Tasks[name] = t
+	return nil
+}
+
+func (s *State) intent(i Intent) error {
+	switch {
+	case s.Base == nil:
+		return fmt.Errorf("checkpoint %d before there is a base", i.Sequence)
+	case s.Pending != nil:
+		return fmt.Errorf("checkpoint %d while checkpoint %d is not done", i.Sequence, s.Pending.Sequence)
+	case i.Sequence <= s.Sequence:
+		return fmt.Errorf("checkpoint %d after checkpoint %d", i.Sequence, s.Sequence)
+	case i.Tree == "" || i.Delivery == "":
+		return fmt.Errorf("checkpoint %d without tree or delivery", i.Sequence)
+	case i.OldChain != s.Chain.Commit:
+		return fmt.Errorf("checkpoint %d follows %q in the chain, and the chain ends with %q", i.Sequence, i.OldChain, s.Chain.Commit)
+	case i.OldDelivery != s.Promoted.Commit:
+		return fmt.Errorf("checkpoint %d follows delivery %q, and the delivery ends with %q", i.Sequence, i.OldDelivery, s.Promoted.Commit)
+	}
+	s.Pending, s.Sequence = &i, i.Sequence
+	return nil
+}
+
+// done makes the intent's outcome the newest state.
+func (s *State) done(d Done) error {
+	i := s.Pending
+	if i == nil || i.Sequence != d.Sequence {
+		return fmt.Errorf("checkpoint %d done without its intent", d.Sequence)
+	}
+	s.Pending = nil
+	s.Chain = Checkpoint{Sequence: i.Sequence, Commit: i.Commit}
+	s.Workspace = i.leaves()
+	if i.Delivery != i.OldDelivery {
+		s.Promoted = Promoted{Commit: i.Delivery, Tree: i.Tree}
+	}
+	if t, ok := s.Tasks[i.Completes]; ok {
+		t.Done = true
+		s.Tasks[i.Completes] = t
+	}
+	return nil
+}
+
+// leaves says what the workspace is after it.
+func (i Intent) leaves() Workspace {
+	switch {
+	case i.Restore == "":
+		return Workspace{Tree: i.Tree, Judgement: i.Judgement, Standing: i.Standing, Objection: i.Objection,
+			Settled: i.Report.Settled}
+	case len(i.RestorePaths) > 0:
+		return Workspace{}
+	}
+	return Workspace{Tree: i.Restore, Standing: judge.Valid, Settled: true}
+}

@@ -1,0 +1,93 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+)
+
+func effective(e policy.Enforcement, strategy, revert string) policy.Effective {
+	return policy.Effective{Enforcement: e, Execution: policy.Execution{Strategy: strategy, RevertOnViolation: revert}}
+}
+
+func TestAct(t *testing.T) {
+	var (
+		valid    = judge.Judgement{Verdict: judge.Valid}
+		warned   = judge.Judgement{Verdict: judge.Valid, Severity: policy.Warning}
+		invalid  = judge.Judgement{Verdict: judge.Invalid, Severity: policy.Error}
+		critical = judge.Judgement{Verdict: judge.Invalid, Severity: policy.Critical}
+		direct   = effective(policy.Enforce, policy.StrategyDirect, policy.RevertNone)
+		shadow   = effective(policy.Enforce, policy.StrategyShadow, policy.RevertNone)
+		promoted = supervise.Consequence{Action: contract.ActionPromoted, Promote: true}
+		held     = supervise.Consequence{Action: contract.ActionHeld}
+		reverted = supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestoreAll}
+	)
+	for name, tc := range map[string]struct {
+		judgement judge.Judgement
+		policy    policy.Effective
+		unsettled bool
+		want      supervise.Consequence
+	}{
+		"a valid tree is promoted":                     {judgement: valid, policy: direct, want: promoted},
+		"a warning does not hold it":                   {judgement: warned, policy: direct, want: promoted},
+		"Shadow promotes a valid tree as well":         {judgement: valid, policy: shadow, want: promoted},
+		"Direct holds an invalid one":                  {judgement: invalid, policy: direct, want: held},
+		"Shadow takes it back":                         {judgement: invalid, policy: shadow, want: reverted},
+		"an unsettled one is held, even when valid":    {judgement: valid, policy: direct, unsettled: true, want: held},
+		"an unsettled one is not taken back":           {judgement: invalid, policy: shadow, unsettled: true, want: held},
+		"nothing changed":                              {judgement: judge.Judgement{Verdict: judge.Skipped}, policy: direct, want: supervise.Consequence{Action: contract.ActionNone}},
+		"no verdict at all holds":                      {policy: direct, want: held},
+		"no verdict holds in an audit":                 {policy: effective(policy.Audit, policy.StrategyDirect, ""), want: held},
+		"an audit lets it pass":                        {judgement: invalid, policy: effective(policy.Audit, policy.StrategyDirect, policy.RevertFull), want: promoted},
+		"an audit does not take back":                  {judgement: critical, policy: effective(policy.Audit, policy.StrategyShadow, policy.RevertFull), want: promoted},
+		"an unknown enforcement is none of an audit":   {judgement: invalid, policy: effective("", policy.StrategyDirect, ""), want: held},
+		"Critical goes back where the policy says so":  {judgement: critical, policy: effective(policy.Enforce, policy.StrategyDirect, policy.RevertFull), want: reverted},
+		"Error does not, there":                        {judgement: invalid, policy: effective(policy.Enforce, policy.StrategyDirect, policy.RevertFull), want: held},
+		"Critical goes back path by path, if asked":    {judgement: critical, policy: effective(policy.Enforce, policy.StrategyDirect, policy.RevertViolatingPaths), want: supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestorePaths}},
+		"Critical is held where nothing asks for more": {judgement: critical, policy: direct, want: held},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, supervise.Act(tc.judgement, tc.policy, !tc.unsettled)); diff != "" {
+				t.Errorf("Act (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Nothing but a settled and valid tree is ever promoted where the policy is enforced, and nothing is taken back that
+// was not judged invalid.
+func TestActFailsClosed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		j := judge.Judgement{
+			Verdict:  rapid.SampledFrom([]judge.Verdict{judge.Valid, judge.Invalid, judge.Skipped, "", "Perhaps"}).Draw(t, "verdict"),
+			Severity: rapid.SampledFrom([]policy.Severity{"", policy.Info, policy.Warning, policy.Error, policy.Critical}).Draw(t, "severity"),
+		}
+		p := effective(
+			rapid.SampledFrom([]policy.Enforcement{"", policy.Enforce, policy.Audit, "Sometimes"}).Draw(t, "enforcement"),
+			rapid.SampledFrom([]string{"", policy.StrategyDirect, policy.StrategyShadow}).Draw(t, "strategy"),
+			rapid.SampledFrom([]string{"", policy.RevertNone, policy.RevertViolatingPaths, policy.RevertFull}).Draw(t, "revert"))
+		settled := rapid.Bool().Draw(t, "settled")
+
+		got := supervise.Act(j, p, settled)
+
+		audit := p.Enforcement == policy.Audit
+		if got.Promote && (!settled || j.Verdict != judge.Valid && !(audit && j.Verdict == judge.Invalid)) {
+			t.Fatalf("promoted: settled %v, verdict %q, enforcement %q", settled, j.Verdict, p.Enforcement)
+		}
+		if got.Promote != (got.Action == contract.ActionPromoted) {
+			t.Fatalf("action %q does not say that Promote is %v", got.Action, got.Promote)
+		}
+		if got.Restore != supervise.RestoreNothing && (audit || !settled || j.Verdict != judge.Invalid) {
+			t.Fatalf("taken back: settled %v, verdict %q, enforcement %q", settled, j.Verdict, p.Enforcement)
+		}
+	})
+}

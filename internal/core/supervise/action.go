@@ -1,0 +1,62 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Kind of an act.
+type Kind string
+
+// Kinds of acts.
+const (
+	// Wait until something happens, or until Action.Until.
+	Wait Kind = ""
+	// Start the agent for Action.Task.
+	Start Kind = "start"
+	// Checkpoint takes one, with Action.Trigger.
+	Checkpoint Kind = "checkpoint"
+	// Kill every process of the agent.
+	Kill Kind = "kill"
+	// Freeze the agent until the breaker is reset.
+	Freeze Kind = "freeze"
+	// Thaw the agent after that.
+	Thaw Kind = "thaw"
+	// Answer a request that needs no other act: Action.Answer.
+	Answer Kind = "answer"
+	// Review judges base…head under the policy in effect now.
+	Review Kind = "review"
+	// Push the head.
+	Push Kind = "push"
+	// Cancel breaks off a review or push that is under way.
+	Cancel Kind = "cancel"
+	// Finish reports Action.Final, waits until it is acknowledged, and ends the pod.
+	Finish Kind = "finish"
+	// Leave ends without a final report: another attempt goes on.
+	Leave Kind = "leave"
+)
+
+// Action is what to do next.
+type Action struct {
+	Kind Kind
+	// Until is when to ask again at the latest, for Wait; zero when only an event can change the answer.
+	Until time.Time
+	// Task is the index for Start, and for Checkpoint the task at hand, or -1.
+	Task int
+	// Trigger of a Checkpoint.
+	Trigger string
+	// Closes: the Checkpoint closes the task, whose process has ended.
+	Closes bool
+	// Hold: freeze the agent before anything is read; there may be no time for a second look.
+	Hold bool
+	// Requests that the Checkpoint answers.
+	Requests []string
+	// Answer to one request, for Answer.
+	Answer contract.RequestReport
+	// Final report, for Finish.
+	Final contract.FinalReport
+}

@@ -1,0 +1,345 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+)
+
+// Backoff of a push that failed: it doubles from the first to the last.
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// Event is something that happened.
+type Event interface{ apply(*State, time.Time) }
+
+// Apply is the state after an event.
+func (s State) Apply(e Event, now time.Time) State {
+	s.Tasks, s.Requests = slices.Clone(s.Tasks), slices.Clone(s.Requests)
+	e.apply(&s, now)
+	return s
+}
+
+// Begin is the state while an action is carried out. Waiting and cancelling are no acts of their own.
+func (s State) Begin(a Action) State {
+	switch a.Kind {
+	case Wait:
+	case Cancel:
+		s.Cancelled = true
+	default:
+		s.Doing, s.Cancelled = a.Kind, false
+	}
+	return s
+}
+
+func (s *State) idle() { s.Doing, s.Cancelled = Wait, false }
+
+// Ordered: orders came.
+type Ordered struct {
+	// Orders as they are now.
+	Orders contract.Orders
+	// Answered says which requests have a result already.
+	Answered func(id string) bool
+}
+
+func (e Ordered) apply(s *State, _ time.Time) {
+	o := e.Orders
+	for _, t := range o.Tasks {
+		if !slices.ContainsFunc(s.Tasks, func(have Task) bool { return have.Name == t.Name }) {
+			s.Tasks = append(s.Tasks, Task{Name: t.Name, Phase: Pending})
+		}
+	}
+	s.Requests = s.Requests[:0]
+	for _, r := range o.Requests {
+		if e.Answered == nil || !e.Answered(r.ID) {
+			s.Requests = append(s.Requests, r)
+		}
+	}
+	if s.PolicyHash != o.Policy.Hash {
+		s.PolicyHash, s.Delivery.Reviewed = o.Policy.Hash, false
+	}
+	d := &s.Delivery
+	d.Push, d.RequireApproval, d.ApprovedCommit, d.Branch =
+		o.Delivery.Push, o.Delivery.RequireApproval, o.Delivery.ApprovedCommit, o.Delivery.Branch
+	switch {
+	case o.Stop:
+		s.end(Stop)
+		s.StopReason = o.StopReason
+	case o.Suspend:
+		s.end(Suspend)
+	}
+}
+
+// end asks for an end; the most urgent one stands, and what was asked for is not taken back: the agent may be dead.
+func (s *State) end(e End) { s.End = max(s.End, e) }
+
+// Terminated: the pod is asked to end, or the agent's container is gone.
+type Terminated struct{}
+
+func (Terminated) apply(s *State, _ time.Time) { s.end(Terminate) }
+
+// Connected: the runner is there, and says how things stand.
+type Connected struct {
+	// Running: the agent that was started for the current task lives.
+	Running bool
+	// Exited is how the agent of the current task ended, if it did.
+	Exited *contract.RunnerExited
+	// Leftovers: an agent was started at some time, so that processes of it may live.
+	Leftovers bool
+	// Frozen: the runner stopped everything while nobody watched.
+	Frozen bool
+}
+
+func (e Connected) apply(s *State, now time.Time) {
+	s.Agent = Agent{Connected: true, Running: e.Running, Leftovers: e.Running || e.Exited != nil || e.Leftovers, Frozen: e.Frozen}
+	i := s.Current()
+	if i < 0 || s.Tasks[i].Phase == Failed {
+		return
+	}
+	switch {
+	case e.Running:
+		s.Tasks[i].Phase = Running
+	case e.Exited != nil:
+		s.Tasks[i].Phase = Running
+		AgentExited{Code: e.Exited.Code}.apply(s, now)
+	case s.Tasks[i].Phase == Running: // the start that was noted never reached the runner
+		s.Tasks[i].Phase = Pending
+	}
+}
+
+// Disconnected: the runner is out of reach. Either it comes back, with everything stopped meanwhile, or its container is
+// gone and the pod is asked to end.
+type Disconnected struct{}
+
+func (Disconnected) apply(s *State, _ time.Time) { s.Agent.Connected = false }
+
+// Started: the agent runs.
+type Started struct {
+	// Rules that are pinned for the task.
+	Rules Rules
+}
+
+func (e Started) apply(s *State, now time.Time) {
+	s.idle()
+	s.Rules, s.Checkpoints.Last = e.Rules, now
+	if i := s.Current(); i >= 0 && s.Tasks[i].Phase == Pending {
+		s.Tasks[i].Phase = Running
+		s.Agent.Running, s.Agent.Leftovers = true, true
+	}
+}
+
+// NotStarted: the agent's command could not be started.
+type NotStarted struct {
+	Message string
+}
+
+func (e NotStarted) apply(s *State, _ time.Time) {
+	s.idle()
+	if i := s.Current(); i >= 0 {
+		s.Tasks[i].Phase = Failed
+		s.Tasks[i].Reason, s.Tasks[i].Message = contract.ReasonAgentNotStarted, e.Message
+	}
+}
+
+// AgentExited: the process that was started has ended; others may live.
+type AgentExited struct {
+	Code int
+}
+
+func (e AgentExited) apply(s *State, _ time.Time) {
+	s.Agent.Running = false
+	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Doing == Start) {
+		s.Tasks[i].Phase, s.Tasks[i].ExitCode = Exited, e.Code
+		s.Agent.Leftovers = true
+		s.Checkpoints.RetryAt = time.Time{}
+	}
+}
+
+// Killed: no process of the agent is left.
+type Killed struct{}
+
+func (Killed) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Agent.Running, s.Agent.Leftovers, s.Agent.Frozen = false, false, false
+}
+
+// Aborted: the act under way broke off and has done nothing.
+type Aborted struct{}
+
+func (Aborted) apply(s *State, _ time.Time) { s.idle() }
+
+// Changed: so many paths have changed since the last capture began.
+type Changed struct {
+	Paths int
+}
+
+func (e Changed) apply(s *State, _ time.Time) { s.Checkpoints.Changed = e.Paths }
+
+// Taken: a checkpoint was captured, judged and recorded.
+type Taken struct {
+	// Action that led to it.
+	Action Action
+	// Settled is false when the workspace still moved: it counts as failed.
+	Settled   bool
+	Unsettled string
+	// Standing is the verdict on the tree, also where the checkpoint itself was skipped.
+	Standing judge.Verdict
+	// Completes the task.
+	Completes bool
+	// Head is the last promoted commit, Changed whether its tree differs from the base's.
+	Head    string
+	Changed bool
+	// Objection names the worst violation and what to do about it.
+	Objection string
+}
+
+func (e Taken) apply(s *State, now time.Time) {
+	s.idle()
+	s.Delivery.Head, s.Delivery.Changed = e.Head, e.Changed
+	s.answered(e.Action.Requests)
+	if !e.Settled {
+		s.failure(contract.Fault{Reason: contract.ReasonCheckpointFailed,
+			Message: "the workspace could not be held still: " + e.Unsettled}, now)
+		return
+	}
+	s.Checkpoints = Checkpoints{Last: now, Breaker: s.Checkpoints.Breaker}
+	s.Closed = s.Closed || s.End != GoOn && e.Action.Trigger == contract.TriggerFinal && !s.Agent.Running
+	s.Closed = s.Closed || s.End == Terminate && e.Action.Hold
+	if e.Action.Closes && e.Action.Task >= 0 {
+		s.Tasks[e.Action.Task].close(e)
+	}
+}
+
+// close decides a task by the checkpoint that was taken after its process ended.
+func (t *Task) close(e Taken) {
+	switch {
+	case e.Completes:
+		t.Phase = Done
+	case t.ExitCode != 0:
+		t.Phase, t.Reason = Failed, contract.ReasonAgentFailed
+		t.Message = fmt.Sprintf("task %q: the agent exited with code %d; its log says why", t.Name, t.ExitCode)
+	default:
+		t.Phase, t.Reason, t.Message = Failed, contract.ReasonCheckpointInvalid, e.Objection
+	}
+}
+
+// Missed: a checkpoint could not be captured, judged or recorded.
+type Missed struct {
+	Action Action
+	Fault  contract.Fault
+}
+
+func (e Missed) apply(s *State, now time.Time) {
+	s.idle()
+	s.answered(e.Action.Requests)
+	s.failure(e.Fault, now)
+}
+
+// failure counts towards the breaker. An attempt that ends does not wait for ever: what could not be captured stays in
+// the workspace.
+func (s *State) failure(f contract.Fault, now time.Time) {
+	c := &s.Checkpoints
+	c.Last, c.Failures, c.Failure = now, c.Failures+1, f
+	c.RetryAt = now.Add(s.Rules.MinInterval)
+	if s.End == GoOn {
+		c.Breaker = c.Breaker || c.Failures >= s.Rules.MaxFailures
+		return
+	}
+	s.Closed = s.End == Terminate || c.Failures >= s.Rules.MaxFailures
+}
+
+func (s *State) answered(ids []string) {
+	s.Requests = slices.DeleteFunc(s.Requests, func(r contract.Request) bool { return slices.Contains(ids, r.ID) })
+}
+
+// Answered: a request that needed no checkpoint has its result.
+type Answered struct {
+	Answer contract.RequestReport
+}
+
+func (e Answered) apply(s *State, _ time.Time) {
+	s.idle()
+	i := slices.IndexFunc(s.Requests, func(r contract.Request) bool { return r.ID == e.Answer.ID })
+	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == contract.RequestResetBreaker {
+		s.Checkpoints = Checkpoints{Last: s.Checkpoints.Last, Changed: s.Checkpoints.Changed}
+	}
+	s.answered([]string{e.Answer.ID})
+}
+
+// FrozenNow: the agent was frozen because of the breaker.
+type FrozenNow struct{}
+
+func (FrozenNow) apply(s *State, _ time.Time) { s.idle(); s.Agent.Frozen = true }
+
+// ThawedNow: the agent was let go again.
+type ThawedNow struct{}
+
+func (ThawedNow) apply(s *State, _ time.Time) { s.idle(); s.Agent.Frozen = false }
+
+// Slipped: a freeze ended by its own limit.
+type Slipped struct{}
+
+func (Slipped) apply(s *State, _ time.Time) { s.Agent.Frozen = false }
+
+// Reviewed: base…head was judged under the policy with the hash.
+type Reviewed struct {
+	PolicyHash string
+	// Objection is empty when the head may be delivered.
+	Objection string
+}
+
+func (e Reviewed) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Delivery.Reviewed, s.Delivery.Objection = e.PolicyHash == s.PolicyHash, e.Objection
+}
+
+// Pushed: the server has taken the commit.
+type Pushed struct {
+	Commit string
+}
+
+func (e Pushed) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Delivery.Pushed, s.Delivery.Fault = e.Commit, nil
+}
+
+// Refused: the server will not take the head, however often it is asked.
+type Refused struct {
+	Fault contract.Fault
+}
+
+func (e Refused) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Delivery.Refusal, s.Delivery.Fault = &e.Fault, nil
+}
+
+// Undelivered: a review or push failed, and may succeed later.
+type Undelivered struct {
+	Fault contract.Fault
+}
+
+func (e Undelivered) apply(s *State, now time.Time) {
+	s.idle()
+	d := &s.Delivery
+	d.Fault = &e.Fault
+	d.RetryAt = now.Add(min(lastRetry, firstRetry<<min(d.Failures, 8)))
+	d.Failures++
+}
+
+// Finished: the attempt ended with this report; nil when it left without one.
+type Finished struct {
+	Final *contract.FinalReport
+}
+
+func (e Finished) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Final, s.Left = e.Final, e.Final == nil
+}

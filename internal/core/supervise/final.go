@@ -1,0 +1,137 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import (
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// verdict is the final report of a delivery, once there is one.
+func (s State) verdict() (contract.FinalReport, bool) {
+	d := s.Delivery
+	report := func(outcome, reason, message string) (contract.FinalReport, bool) {
+		return contract.FinalReport{Outcome: outcome, Reason: reason, Message: message, Head: d.Head}, true
+	}
+	switch {
+	case !d.Changed:
+		return report(contract.OutcomeDelivered, contract.ReasonNothingChanged,
+			"the work left the tree as it was: nothing was pushed")
+	case d.Pushed != "" && d.Pushed == d.Head:
+		return report(contract.OutcomeDelivered, contract.ReasonDelivered,
+			fmt.Sprintf("commit %s is branch %s", short(d.Head), d.Branch))
+	case d.Refusal != nil:
+		return report(contract.OutcomeBlocked, d.Refusal.Reason, d.Refusal.Message)
+	case !d.Reviewed:
+		return contract.FinalReport{}, false
+	case d.Objection != "":
+		return report(contract.OutcomeBlocked, contract.ReasonCheckpointInvalid,
+			"the policy in effect now refuses the work: "+d.Objection)
+	case d.RequireApproval && d.ApprovedCommit == "":
+		return report(contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired,
+			"the work is done and valid; approve it by setting spec.delivery.approvedCommit to "+d.Head)
+	case d.RequireApproval && d.ApprovedCommit != d.Head:
+		return report(contract.OutcomeReadyToMerge, contract.ReasonApprovalMismatch,
+			fmt.Sprintf("spec.delivery.approvedCommit is %s, but the head is %s; look at the head and approve that",
+				d.ApprovedCommit, d.Head))
+	case !d.Push:
+		return report(contract.OutcomeDelivered, contract.ReasonDelivered,
+			fmt.Sprintf("commit %s stays on the trusted volume, because spec.delivery.push is false", short(d.Head)))
+	}
+	return contract.FinalReport{}, false
+}
+
+// failed is the final report of an attempt whose task i failed.
+func (s State) failed(i int) contract.FinalReport {
+	t := s.Tasks[i]
+	outcome := contract.OutcomeBlocked
+	if t.Reason == contract.ReasonAgentFailed || t.Reason == contract.ReasonAgentNotStarted {
+		outcome = contract.OutcomeAgentFailed
+	}
+	return contract.FinalReport{Outcome: outcome, Reason: t.Reason, Message: t.Message, Head: s.Delivery.Head}
+}
+
+// interrupted is the final report of an attempt that was asked to end.
+func (s State) interrupted() contract.FinalReport {
+	f := contract.FinalReport{Outcome: contract.OutcomeSuspended, Reason: contract.ReasonSuspended, Head: s.Delivery.Head,
+		Message: "the agent was ended after a last checkpoint; the work is kept"}
+	if s.End == Stop {
+		f.Outcome, f.Reason = contract.OutcomeStopped, s.StopReason
+	}
+	if s.Checkpoints.Failures > 0 {
+		f.Message = fmt.Sprintf("the agent was ended, but its last state could not be captured (%s); it is still on the "+
+			"workspace volume", s.Checkpoints.Failure.Message)
+	}
+	return f
+}
+
+// unfinished is the final report of an attempt without an agent for work that an agent has not finished.
+func (s State) unfinished(i int) contract.FinalReport {
+	return contract.FinalReport{Outcome: contract.OutcomeAgentFailed, Reason: contract.ReasonAgentFailed, Head: s.Delivery.Head,
+		Message: fmt.Sprintf("task %q has not been finished by any attempt: there is nothing to deliver without an agent",
+			s.Tasks[i].Name)}
+}
+
+// short is a commit as people write it.
+func short(commit string) string {
+	if len(commit) > 12 {
+		return commit[:12]
+	}
+	return commit
+}
+
+// Status is the whole status of the run as it is reported.
+func (s State) Status(base string) contract.StatusReport {
+	r := contract.StatusReport{
+		State: s.activity(), WorkspaceReady: true, AgentRunning: s.Agent.Running,
+		Base: base, Head: s.Delivery.Head, Fault: s.fault(),
+	}
+	for i, t := range s.Tasks {
+		status := contract.TaskStatus{Name: t.Name, State: string(t.Phase)}
+		switch t.Phase {
+		case Exited: // to the outside, a task runs until its checkpoint has decided it
+			status.State = contract.TaskRunning
+		case Done, Failed:
+			if t.Reason != contract.ReasonAgentNotStarted {
+				code := t.ExitCode
+				status.ExitCode = &code
+			}
+		}
+		r.Tasks = append(r.Tasks, status)
+		if i == s.Current() {
+			r.Task = t.Name
+		}
+	}
+	return r
+}
+
+func (s State) activity() string {
+	switch {
+	case s.Over():
+		return contract.StateComplete
+	case s.Checkpoints.Breaker:
+		return contract.StateFrozen
+	case s.End != GoOn || s.Current() < 0:
+		return contract.StateFinishing
+	case s.Agent.Running:
+		return contract.StateActive
+	}
+	return contract.StateIdle
+}
+
+func (s State) fault() *contract.Fault {
+	switch {
+	case s.Over():
+		return nil
+	case s.Checkpoints.Breaker:
+		return &contract.Fault{Reason: contract.ReasonBreakerOpen, Message: fmt.Sprintf(
+			"%d checkpoints in a row failed, the last one because %s; the agent is frozen: mend the cause and send the "+
+				"request resetBreaker", s.Checkpoints.Failures, s.Checkpoints.Failure.Message)}
+	case s.Checkpoints.Failures > 0:
+		f := s.Checkpoints.Failure
+		return &f
+	}
+	return s.Delivery.Fault
+}

@@ -1,0 +1,222 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// step is one concern of Next: what it wants done, and whether it wants anything.
+type step func(State, time.Time) (Action, bool)
+
+// Next says what to do. The first concern that wants something decides.
+func Next(s State, now time.Time) Action {
+	for _, concern := range []step{
+		over,     // nothing follows the end
+		busy,     // one act at a time
+		ending,   // stop, suspend, terminate
+		answers,  // requests that need no checkpoint
+		breaker,  // an open breaker holds everything else
+		sealing,  // no agent: only deliver
+		tasks,    // one after the other
+		delivery, // the work is done
+	} {
+		if a, ok := concern(s, now); ok {
+			return a
+		}
+	}
+	return Action{}
+}
+
+func over(s State, _ time.Time) (Action, bool) { return Action{}, s.Over() }
+
+func busy(s State, _ time.Time) (Action, bool) {
+	breakable := s.Doing == Push || s.Doing == Review
+	if breakable && s.End != GoOn && !s.Cancelled {
+		return Action{Kind: Cancel}, true
+	}
+	return Action{}, s.Doing != Wait
+}
+
+// ending captures what the agent did until now, exactly once, and goes. A suspended or stopped agent is killed first,
+// so that the capture is of a workspace at rest; when the pod is being ended there is no time for that.
+func ending(s State, now time.Time) (Action, bool) {
+	if s.End == GoOn {
+		return Action{}, false
+	}
+	if !s.Closed && !s.untouched() {
+		if s.End != Terminate && s.Agent.Leftovers {
+			return s.kill(), true
+		}
+		if s.End != Terminate && now.Before(s.Checkpoints.RetryAt) {
+			return Action{Until: s.Checkpoints.RetryAt}, true
+		}
+		return s.checkpoint(contract.TriggerFinal, s.End == Terminate), true
+	}
+	if s.End == Terminate {
+		return Action{Kind: Leave}, true
+	}
+	return Action{Kind: Finish, Final: s.interrupted()}, true
+}
+
+func answers(s State, _ time.Time) (Action, bool) {
+	for _, r := range s.Requests {
+		switch {
+		case r.Kind == contract.RequestResetBreaker:
+			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
+		case r.Kind != contract.RequestCheckpoint:
+			return refuse(r.ID, "unknown kind of request "+r.Kind), true
+		case s.Seal:
+			return refuse(r.ID, "no agent runs: everything that it wrote is in an earlier checkpoint"), true
+		}
+	}
+	return Action{}, false
+}
+
+func (s State) reset(id string) contract.RequestReport {
+	if s.Checkpoints.Breaker {
+		return contract.RequestReport{ID: id, OK: true, Message: "the breaker is closed; checkpoints are tried again"}
+	}
+	return contract.RequestReport{ID: id, OK: false, Message: "the breaker is not open: nothing to reset"}
+}
+
+func refuse(id, message string) Action {
+	return Action{Kind: Answer, Answer: contract.RequestReport{ID: id, Message: message}}
+}
+
+func breaker(s State, _ time.Time) (Action, bool) {
+	live := s.Agent.Connected && s.Agent.Leftovers
+	switch {
+	case s.Checkpoints.Breaker && live && !s.Agent.Frozen:
+		return Action{Kind: Freeze}, true
+	case !s.Checkpoints.Breaker && s.Agent.Frozen:
+		return Action{Kind: Thaw}, true
+	}
+	return Action{}, s.Checkpoints.Breaker
+}
+
+// sealing repeats what the last attempt ended with when there is nothing that could be delivered without an agent.
+func sealing(s State, _ time.Time) (Action, bool) {
+	i := s.Current()
+	if !s.Seal || i < 0 {
+		return Action{}, false
+	}
+	if s.Earlier != nil {
+		return Action{Kind: Finish, Final: *s.Earlier}, true
+	}
+	return Action{Kind: Finish, Final: s.unfinished(i)}, true
+}
+
+func tasks(s State, now time.Time) (Action, bool) {
+	if s.Seal {
+		return Action{}, false
+	}
+	i := s.Current()
+	if i < 0 {
+		return requested(s, now)
+	}
+	switch phase := s.Tasks[i].Phase; {
+	case phase == Failed:
+		return Action{Kind: Finish, Final: s.failed(i)}, true
+	case !s.Agent.Connected:
+		return Action{}, true
+	case phase == Running:
+		return running(s, now), true
+	case s.Agent.Leftovers:
+		return s.kill(), true
+	case phase == Exited:
+		return closeTask(s, now, i), true
+	}
+	return Action{Kind: Start, Task: i}, true
+}
+
+// kill waits for the runner, should it be out of reach.
+func (s State) kill() Action {
+	if !s.Agent.Connected {
+		return Action{}
+	}
+	return Action{Kind: Kill}
+}
+
+// closeTask takes the checkpoint that decides the task; nothing of the agent can write any more.
+func closeTask(s State, now time.Time, i int) Action {
+	if now.Before(s.Checkpoints.RetryAt) {
+		return Action{Until: s.Checkpoints.RetryAt}
+	}
+	a := s.checkpoint(s.closing(i), false)
+	a.Closes = true
+	return a
+}
+
+// running watches an agent at work: the due trigger that comes first wins.
+func running(s State, now time.Time) Action {
+	c, until := s.Checkpoints, time.Time{}
+	due := func(wanted bool, after time.Duration) bool {
+		at := latest(c.Last.Add(after), c.Last.Add(s.Rules.MinInterval), c.RetryAt)
+		if wanted && now.Before(at) && (until.IsZero() || at.Before(until)) {
+			until = at
+		}
+		return wanted && !now.Before(at)
+	}
+	switch {
+	case due(len(s.Requests) > 0, 0):
+		return s.checkpoint(contract.TriggerRequested, false)
+	case due(s.Rules.MaxChanges > 0 && c.Changed >= s.Rules.MaxChanges, 0):
+		return s.checkpoint(contract.TriggerChanges, false)
+	case due(c.Failures > 0, 0), due(c.Changed > 0, s.Rules.Interval):
+		return s.checkpoint(contract.TriggerInterval, false)
+	}
+	return Action{Until: until}
+}
+
+// requested takes a checkpoint that a person wants while no task runs.
+func requested(s State, now time.Time) (Action, bool) {
+	if len(s.Requests) == 0 || !s.Agent.Connected {
+		return Action{}, false
+	}
+	if at := latest(s.Checkpoints.Last.Add(s.Rules.MinInterval), s.Checkpoints.RetryAt); now.Before(at) {
+		return Action{Until: at}, true
+	}
+	return s.checkpoint(contract.TriggerRequested, false), true
+}
+
+// checkpoint answers every request that waits for one.
+func (s State) checkpoint(trigger string, hold bool) Action {
+	a := Action{Kind: Checkpoint, Trigger: trigger, Hold: hold, Task: s.Current()}
+	for _, r := range s.Requests {
+		if r.Kind == contract.RequestCheckpoint {
+			a.Requests = append(a.Requests, r.ID)
+		}
+	}
+	return a
+}
+
+// delivery reviews the head under the policy of now, and pushes it.
+func delivery(s State, now time.Time) (Action, bool) {
+	if s.Current() >= 0 {
+		return Action{}, false
+	}
+	if final, ok := s.verdict(); ok {
+		return Action{Kind: Finish, Final: final}, true
+	}
+	switch {
+	case now.Before(s.Delivery.RetryAt):
+		return Action{Until: s.Delivery.RetryAt}, true
+	case !s.Delivery.Reviewed:
+		return Action{Kind: Review}, true
+	}
+	return Action{Kind: Push}, true
+}
+
+func latest(times ...time.Time) time.Time {
+	var t time.Time
+	for _, u := range times {
+		if u.After(t) {
+			t = u
+		}
+	}
+	return t
+}

@@ -1,0 +1,275 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise_test
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+)
+
+// world plays everything around the state machine: it starts each act, and answers it in any way that is possible.
+type world struct {
+	t        *rapid.T
+	state    supervise.State
+	orders   contract.Orders
+	now      time.Time
+	running  supervise.Action
+	captured time.Time
+	heads    int
+	policies int
+	kind     bool // the world fails nothing any more
+}
+
+func newWorld(t *rapid.T) *world {
+	w := &world{t: t, now: epoch}
+	w.orders.Delivery = contract.Delivery{Push: rapid.Bool().Draw(t, "push"), RequireApproval: rapid.Bool().Draw(t, "approval")}
+	for _, name := range []string{"form", "save", "check"}[:rapid.IntRange(1, 3).Draw(t, "tasks")] {
+		w.orders.Tasks = append(w.orders.Tasks, contract.Task{Name: name})
+	}
+	w.state.Rules = supervise.Rules{Interval: 30 * time.Second, MinInterval: 5 * time.Second, MaxChanges: 50, MaxFailures: 3}
+	w.state.Checkpoints.Last = epoch
+	w.state.Delivery.Head = "base"
+	w.apply(supervise.Ordered{Orders: w.orders})
+	return w
+}
+
+func (w *world) apply(e supervise.Event) { w.state = w.state.Apply(e, w.now) }
+
+// step asks for the next act and begins it, or lets the time pass.
+func (w *world) step() supervise.Action {
+	a := supervise.Next(w.state, w.now)
+	w.check(a)
+	w.state = w.state.Begin(a)
+	switch a.Kind {
+	case supervise.Wait:
+		if !a.Until.IsZero() {
+			w.now = a.Until
+		}
+	case supervise.Cancel:
+		w.apply(supervise.Aborted{})
+	default:
+		w.running = a
+	}
+	return a
+}
+
+// check holds every act against what must never happen.
+func (w *world) check(a supervise.Action) {
+	s := w.state
+	if a.Kind != supervise.Wait && a.Kind != supervise.Cancel && s.Doing != supervise.Wait {
+		w.t.Fatalf("%s begins while %s is under way", a.Kind, s.Doing)
+	}
+	if s.Over() && a.Kind != supervise.Wait {
+		w.t.Fatalf("%s after the end", a.Kind)
+	}
+	switch a.Kind {
+	case supervise.Wait:
+		if !a.Until.IsZero() && !a.Until.After(w.now) {
+			w.t.Fatalf("waits until %v, which is not after %v", a.Until, w.now)
+		}
+	case supervise.Start:
+		if s.Agent.Leftovers || !s.Agent.Connected || s.Checkpoints.Breaker || s.End != supervise.GoOn {
+			w.t.Fatalf("starts an agent in %+v", s)
+		}
+	case supervise.Checkpoint:
+		ends := a.Closes || s.End != supervise.GoOn
+		if !ends && w.now.Sub(w.captured) < s.Rules.MinInterval && !w.captured.IsZero() {
+			w.t.Fatalf("%s checkpoint only %v after the one before", a.Trigger, w.now.Sub(w.captured))
+		}
+		if s.Checkpoints.Breaker && s.End == supervise.GoOn {
+			w.t.Fatalf("checkpoint with an open breaker")
+		}
+		if a.Closes && s.Agent.Leftovers {
+			w.t.Fatalf("closes a task while processes of the agent may live")
+		}
+	case supervise.Push:
+		d := s.Delivery
+		if !d.Reviewed || d.Objection != "" || !d.Push || d.RequireApproval && d.ApprovedCommit != d.Head || s.Current() >= 0 {
+			w.t.Fatalf("pushes with %+v", d)
+		}
+	case supervise.Finish:
+		if a.Final.Reason == contract.ReasonDelivered && s.Delivery.Push && s.Delivery.Pushed != s.Delivery.Head {
+			w.t.Fatalf("says delivered with %+v", s.Delivery)
+		}
+	}
+}
+
+// answer ends the act under way.
+func (w *world) answer() {
+	fails := !w.kind && rapid.IntRange(0, 3).Draw(w.t, "fails") == 0
+	fault := contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: "it did not work"}
+	a := w.running
+	switch w.state.Doing {
+	case supervise.Start:
+		if fails {
+			w.apply(supervise.NotStarted{Message: "no such file"})
+			return
+		}
+		w.apply(supervise.Started{Rules: w.state.Rules})
+	case supervise.Checkpoint:
+		w.captured = w.now
+		if fails {
+			w.apply(supervise.Missed{Action: a, Fault: fault})
+			return
+		}
+		w.taken(a)
+	case supervise.Kill:
+		w.apply(supervise.Killed{})
+	case supervise.Freeze:
+		w.apply(supervise.FrozenNow{})
+	case supervise.Thaw:
+		w.apply(supervise.ThawedNow{})
+	case supervise.Answer:
+		w.apply(supervise.Answered{Answer: a.Answer})
+	case supervise.Review:
+		objection := ""
+		if fails {
+			objection = "it is protected now"
+		}
+		w.apply(supervise.Reviewed{PolicyHash: w.state.PolicyHash, Objection: objection})
+	case supervise.Push:
+		switch {
+		case !fails:
+			w.apply(supervise.Pushed{Commit: w.state.Delivery.Head})
+		case rapid.Bool().Draw(w.t, "refused"):
+			w.apply(supervise.Refused{Fault: fault})
+		default:
+			w.apply(supervise.Undelivered{Fault: fault})
+		}
+	case supervise.Finish:
+		w.apply(supervise.Finished{Final: &a.Final})
+	case supervise.Leave:
+		w.apply(supervise.Finished{})
+	}
+}
+
+func (w *world) taken(a supervise.Action) {
+	e := supervise.Taken{Action: a, Settled: w.kind || rapid.Bool().Draw(w.t, "settled"), Standing: judge.Valid,
+		Head: w.state.Delivery.Head, Changed: w.state.Delivery.Changed}
+	if rapid.Bool().Draw(w.t, "invalid") {
+		e.Standing, e.Objection = judge.Invalid, "it is forbidden"
+	}
+	if e.Settled && e.Standing == judge.Valid {
+		w.heads++
+		e.Head, e.Changed = "c"+string(rune('a'+w.heads%26)), true
+	}
+	code := 0
+	if a.Task >= 0 {
+		code = w.state.Tasks[a.Task].ExitCode
+	}
+	e.Completes = a.Closes && e.Settled && supervise.Completes(code, e.Standing, "")
+	w.apply(e)
+}
+
+// disturb lets something happen from outside.
+func (w *world) disturb() {
+	switch rapid.SampledFrom([]string{"connected", "disconnected", "changed", "exited", "request", "reset", "policy", "approve",
+		"suspend", "stop", "terminate", "slipped", "time"}).Draw(w.t, "event") {
+	case "connected":
+		if !w.state.Agent.Connected {
+			w.apply(supervise.Connected{Running: w.state.Agent.Running, Frozen: w.state.Agent.Running, Leftovers: w.state.Agent.Leftovers})
+		}
+	case "disconnected":
+		w.apply(supervise.Disconnected{})
+	case "changed":
+		w.apply(supervise.Changed{Paths: rapid.IntRange(0, 100).Draw(w.t, "paths")})
+	case "exited":
+		if w.state.Agent.Running {
+			w.apply(supervise.AgentExited{Code: rapid.IntRange(0, 1).Draw(w.t, "code")})
+		}
+	case "request":
+		w.orders.Requests = append(w.orders.Requests, contract.Request{ID: "r", Kind: contract.RequestCheckpoint})
+	case "reset":
+		w.orders.Requests = append(w.orders.Requests, contract.Request{ID: "b", Kind: contract.RequestResetBreaker})
+	case "policy":
+		w.policies++
+		w.orders.Policy.Hash = "p" + string(rune('a'+w.policies%26))
+	case "approve":
+		w.orders.Delivery.ApprovedCommit = w.state.Delivery.Head
+	case "suspend":
+		w.orders.Suspend = rapid.IntRange(0, 5).Draw(w.t, "really") == 0
+	case "stop":
+		w.orders.Stop = rapid.IntRange(0, 5).Draw(w.t, "really") == 0
+	case "terminate":
+		if rapid.IntRange(0, 5).Draw(w.t, "really") == 0 {
+			w.apply(supervise.Terminated{})
+		}
+	case "slipped":
+		w.apply(supervise.Slipped{})
+	case "time":
+		w.now = w.now.Add(time.Duration(rapid.IntRange(0, 60).Draw(w.t, "seconds")) * time.Second)
+		return
+	}
+	w.apply(supervise.Ordered{Orders: w.orders})
+	w.orders.Requests = nil
+}
+
+// Whatever happens in whatever order, nothing that must not happen does; and once nothing fails any more, a stop ends
+// the attempt.
+func TestNextKeepsItsPromises(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		for range rapid.IntRange(0, 200).Draw(t, "steps") {
+			switch {
+			case w.state.Doing != supervise.Wait && rapid.Bool().Draw(t, "answer"):
+				w.answer()
+			case rapid.Bool().Draw(t, "disturb"):
+				w.disturb()
+			default:
+				w.step()
+			}
+		}
+		w.kind = true
+		w.apply(supervise.Connected{Leftovers: true})
+		w.orders.Stop = true
+		w.apply(supervise.Ordered{Orders: w.orders})
+		for range 50 {
+			if w.state.Over() {
+				return
+			}
+			if w.state.Doing != supervise.Wait {
+				w.answer()
+				continue
+			}
+			w.step()
+		}
+		t.Fatalf("never ends: %+v", w.state)
+	})
+}
+
+// A world without faults brings every task to its end and the work to the branch.
+func TestNextDelivers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t)
+		w.kind = true
+		w.apply(supervise.Connected{})
+		for range 200 {
+			switch {
+			case w.state.Over():
+				outcome := w.state.Final.Outcome
+				invalid := outcome == contract.OutcomeBlocked && w.state.Current() >= 0
+				approval := outcome == contract.OutcomeReadyToMerge && w.orders.Delivery.RequireApproval
+				if outcome != contract.OutcomeDelivered && !invalid && !approval {
+					t.Fatalf("ended with %+v", w.state.Final)
+				}
+				return
+			case w.state.Doing != supervise.Wait:
+				w.answer()
+			case w.state.Agent.Running && rapid.Bool().Draw(t, "exits"):
+				w.apply(supervise.AgentExited{})
+			case w.state.Agent.Running && rapid.Bool().Draw(t, "writes"):
+				w.apply(supervise.Changed{Paths: 60})
+			default:
+				w.step()
+			}
+		}
+		t.Fatalf("never ends: %+v", w.state)
+	})
+}

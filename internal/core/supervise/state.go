@@ -1,0 +1,191 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package supervise decides what a watchdog does next. It is a state machine of values: events are applied to a State,
+// Next says what to do, the caller does it and reports back with another event. At most one act is under way at a time.
+package supervise
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// Rules of supervision, taken from the policy that is pinned for the task at hand.
+type Rules struct {
+	// Interval between checkpoints of a workspace that changed.
+	Interval time.Duration
+	// MinInterval between any two checkpoints, except those that end something; also the pause before a failed one is
+	// tried again.
+	MinInterval time.Duration
+	// MaxChanges is how many changed paths call for a checkpoint.
+	MaxChanges int
+	// MaxFailures in a row open the breaker.
+	MaxFailures int
+}
+
+// RulesOf takes the rules of supervision from a policy.
+func RulesOf(p policy.Effective) Rules {
+	return Rules{
+		Interval:    p.Execution.Interval,
+		MinInterval: p.Execution.MinInterval,
+		MaxChanges:  p.Execution.MaxChanges,
+		MaxFailures: max(p.MaxCheckpointFailures, 1),
+	}
+}
+
+// Phase of a task.
+type Phase string
+
+// Phases of a task. Exited: its process ended, the checkpoint that closes it is still to be taken.
+const (
+	Pending Phase = "Pending"
+	Running Phase = "Running"
+	Exited  Phase = "Exited"
+	Done    Phase = "Done"
+	Failed  Phase = "Failed"
+)
+
+// Task is one run of the agent.
+type Task struct {
+	Name  string
+	Phase Phase
+	// ExitCode of the agent, once it exited.
+	ExitCode int
+	// Reason and Message say why it failed; the reason is one of the contract's.
+	Reason  string
+	Message string
+}
+
+// Agent is what is known of the agent's container.
+type Agent struct {
+	// Connected: the runner is there.
+	Connected bool
+	// Running: the process that was started lives.
+	Running bool
+	// Leftovers: a process of the agent may live; true from a start until everything was killed.
+	Leftovers bool
+	// Frozen until the breaker is reset.
+	Frozen bool
+}
+
+// End is why an attempt ends before its work does, in rising order of urgency.
+type End int
+
+// Ends. Terminate leaves without a final report: another attempt follows.
+const (
+	GoOn End = iota
+	Suspend
+	Stop
+	Terminate
+)
+
+// Checkpoints is what is known of the checkpoints of this attempt.
+type Checkpoints struct {
+	// Last is when the last one was taken, or when supervision began.
+	Last time.Time
+	// Changed counts the paths that changed since then.
+	Changed int
+	// Failures in a row.
+	Failures int
+	// Failure says what the last one failed of.
+	Failure contract.Fault
+	// RetryAt is when a failed one is tried again.
+	RetryAt time.Time
+	// Breaker is open: too many failed in a row, and a person decides.
+	Breaker bool
+}
+
+// Delivery is what is known of the delivery.
+type Delivery struct {
+	// Push, RequireApproval and ApprovedCommit are as ordered; Branch is where the work goes.
+	Push            bool
+	RequireApproval bool
+	ApprovedCommit  string
+	Branch          string
+	// Head is the last promoted commit, or the base.
+	Head string
+	// Changed is false when the head's tree is the base's.
+	Changed bool
+	// Reviewed: the head was judged under the policy with the hash PolicyHash.
+	Reviewed bool
+	// Objection is why the review refuses the head; empty when it does not.
+	Objection string
+	// Pushed is the commit that the server has taken.
+	Pushed string
+	// Refusal is why the server will never take it; nil when it may.
+	Refusal *contract.Fault
+	// Fault is why the last push failed; it is tried again at RetryAt.
+	Fault    *contract.Fault
+	Failures int
+	RetryAt  time.Time
+}
+
+// State is everything that a decision depends on, apart from the time.
+type State struct {
+	// Seal: there is no agent; the attempt only delivers.
+	Seal bool
+	// Rules of the task at hand.
+	Rules       Rules
+	Tasks       []Task
+	Agent       Agent
+	Checkpoints Checkpoints
+	Delivery    Delivery
+	// Requests that have no result yet.
+	Requests []contract.Request
+	// PolicyHash of the policy in the newest orders.
+	PolicyHash string
+	// End that is asked for, and why.
+	End        End
+	StopReason string
+	// Closed: the checkpoint that precedes the end was taken, or given up.
+	Closed bool
+	// Earlier is the last final report of an earlier attempt.
+	Earlier *contract.FinalReport
+	// Doing is the act under way; Wait for none. Cancelled: it was asked to break off.
+	Doing     Kind
+	Cancelled bool
+	// Final is the report that ended the attempt.
+	Final *contract.FinalReport
+	// Left without a final report.
+	Left bool
+}
+
+// Over says that the attempt has ended.
+func (s State) Over() bool { return s.Final != nil || s.Left }
+
+// Current is the index of the first task that is not done, or -1.
+func (s State) Current() int {
+	for i, t := range s.Tasks {
+		if t.Phase != Done {
+			return i
+		}
+	}
+	return -1
+}
+
+// untouched says that no process of the agent has run in this attempt, so that there is nothing to capture.
+func (s State) untouched() bool {
+	if s.Seal {
+		return true
+	}
+	i := s.Current()
+	started := i >= 0 && s.Tasks[i].Phase != Pending
+	return !started && !s.Agent.Leftovers && s.Checkpoints.Changed == 0
+}
+
+// closing is the trigger of the checkpoint that closes task i.
+func (s State) closing(i int) string {
+	if i == len(s.Tasks)-1 {
+		return contract.TriggerFinal
+	}
+	return contract.TriggerTask
+}
+
+// Completes says whether a settled checkpoint with this verdict, taken after the task's process ended with the exit
+// code, completes the task. An audit lets every verdict pass.
+func Completes(exitCode int, v judge.Verdict, e policy.Enforcement) bool {
+	return exitCode == 0 && (v == judge.Valid || e == policy.Audit)
+}

@@ -1,0 +1,287 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+)
+
+var update = flag.Bool("update", false, "write the answers into the transcripts")
+
+// TestTranscripts replays testdata/*.txt. A line "12s exited 0" is an event, "12s => checkpoint Final" is what Next
+// wants then; the first lines set the scene. Between two events the clock stops wherever a Wait asked for it.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("transcripts: %v, %v", files, err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := replay(t, string(want))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" && !*update {
+				t.Errorf("transcript (-want +got), -update accepts it:\n%s", diff)
+			}
+		})
+	}
+}
+
+type player struct {
+	t      *testing.T
+	state  supervise.State
+	orders contract.Orders
+	last   supervise.Action
+	wake   time.Time
+	out    strings.Builder
+}
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func replay(t *testing.T, transcript string) string {
+	p := &player{t: t, orders: contract.Orders{Delivery: contract.Delivery{Push: true, Branch: "tidewaiter/login"}}}
+	p.state.Checkpoints.Last = epoch
+	p.state.Delivery.Head = "base"
+	for line := range strings.Lines(transcript) {
+		line = strings.TrimSuffix(line, "\n")
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0, strings.HasPrefix(line, "#"):
+			p.out.WriteString(line + "\n")
+		case len(fields) > 1 && fields[1] == "=>":
+		case p.scene(fields):
+			p.out.WriteString(line + "\n")
+		default:
+			at, err := time.ParseDuration(fields[0])
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			p.advance(epoch.Add(at))
+			p.out.WriteString(line + "\n")
+			p.event(epoch.Add(at), fields[1], fields[2:])
+			p.decide(epoch.Add(at))
+		}
+	}
+	p.advance(epoch.Add(24 * time.Hour))
+	return p.out.String()
+}
+
+// scene reads a line that describes the start.
+func (p *player) scene(fields []string) bool {
+	switch fields[0] {
+	case "rules":
+		for _, f := range fields[1:] {
+			key, value, _ := strings.Cut(f, "=")
+			d, _ := time.ParseDuration(value)
+			n, _ := strconv.Atoi(value)
+			switch key {
+			case "interval":
+				p.state.Rules.Interval = d
+			case "min":
+				p.state.Rules.MinInterval = d
+			case "changes":
+				p.state.Rules.MaxChanges = n
+			case "failures":
+				p.state.Rules.MaxFailures = n
+			}
+		}
+	case "tasks":
+		for _, name := range fields[1:] {
+			p.orders.Tasks = append(p.orders.Tasks, contract.Task{Name: name})
+		}
+	case "seal":
+		p.state.Seal = true
+		for _, name := range fields[1:] {
+			p.state.Tasks = append(p.state.Tasks, supervise.Task{Name: name, Phase: supervise.Done})
+		}
+		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", len(fields) > 1
+	case "approval":
+		p.orders.Delivery.RequireApproval = true
+	case "keep":
+		p.orders.Delivery.Push = false
+	default:
+		return false
+	}
+	return true
+}
+
+// advance lets the time pass until a moment, stopping wherever something was due.
+func (p *player) advance(until time.Time) {
+	for !p.wake.IsZero() && p.wake.Before(until) {
+		p.decide(p.wake)
+	}
+}
+
+func (p *player) decide(now time.Time) {
+	for range 10 {
+		a := supervise.Next(p.state, now)
+		p.state = p.state.Begin(a)
+		if a.Kind == supervise.Wait {
+			p.wake = a.Until
+			if !p.wake.IsZero() && !p.wake.After(now) {
+				p.t.Fatalf("wait until %v at %v: time would stand still", p.wake.Sub(epoch), now.Sub(epoch))
+			}
+			return
+		}
+		p.last = a
+		seconds := strconv.FormatFloat(now.Sub(epoch).Seconds(), 'g', -1, 64)
+		fmt.Fprintf(&p.out, "%ss => %s\n", seconds, p.describe(a))
+	}
+	p.t.Fatal("more than ten acts at once")
+}
+
+func (p *player) describe(a supervise.Action) string {
+	words := []string{string(a.Kind)}
+	switch a.Kind {
+	case supervise.Start:
+		words = append(words, p.state.Tasks[a.Task].Name)
+	case supervise.Checkpoint:
+		words = append(words, a.Trigger)
+		if a.Closes {
+			words = append(words, "closes", p.state.Tasks[a.Task].Name)
+		}
+		if a.Hold {
+			words = append(words, "held still")
+		}
+		if len(a.Requests) > 0 {
+			words = append(words, "for", strings.Join(a.Requests, ","))
+		}
+	case supervise.Answer:
+		words = append(words, a.Answer.ID, strconv.FormatBool(a.Answer.OK)+":", a.Answer.Message)
+	case supervise.Finish:
+		words = append(words, a.Final.Outcome+"/"+a.Final.Reason+":", a.Final.Message)
+	}
+	return strings.Join(words, " ")
+}
+
+func (p *player) event(now time.Time, name string, args []string) {
+	e := p.parse(name, args)
+	p.state = p.state.Apply(e, now)
+}
+
+func (p *player) parse(name string, args []string) supervise.Event {
+	arg := strings.Join(args, " ")
+	number := func() int { n, _ := strconv.Atoi(args[0]); return n }
+	has := func(word string) bool { return slices.Contains(args, word) }
+	switch name {
+	case "ordered":
+		return p.ordered(args)
+	case "connected":
+		e := supervise.Connected{Running: has("running"), Frozen: has("frozen"), Leftovers: has("leftovers")}
+		if has("exited") {
+			e.Exited = &contract.RunnerExited{}
+		}
+		return e
+	case "disconnected":
+		return supervise.Disconnected{}
+	case "terminated":
+		return supervise.Terminated{}
+	case "started":
+		return supervise.Started{Rules: p.state.Rules}
+	case "not-started":
+		return supervise.NotStarted{Message: arg}
+	case "changed":
+		return supervise.Changed{Paths: number()}
+	case "exited":
+		return supervise.AgentExited{Code: number()}
+	case "killed":
+		return supervise.Killed{}
+	case "aborted":
+		return supervise.Aborted{}
+	case "frozen":
+		return supervise.FrozenNow{}
+	case "thawed":
+		return supervise.ThawedNow{}
+	case "slipped":
+		return supervise.Slipped{}
+	case "taken":
+		return p.taken(args[0], args[1:])
+	case "missed":
+		return supervise.Missed{Action: p.last, Fault: contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: arg}}
+	case "answered":
+		return supervise.Answered{Answer: p.last.Answer}
+	case "reviewed":
+		return supervise.Reviewed{PolicyHash: p.state.PolicyHash, Objection: arg}
+	case "pushed":
+		return supervise.Pushed{Commit: p.state.Delivery.Head}
+	case "refused":
+		return supervise.Refused{Fault: contract.Fault{Reason: contract.ReasonPushConflict, Message: arg}}
+	case "undelivered":
+		return supervise.Undelivered{Fault: contract.Fault{Reason: contract.ReasonRepositoryUnreachable, Message: arg}}
+	case "finished":
+		return supervise.Finished{Final: &p.last.Final}
+	case "left":
+		return supervise.Finished{}
+	}
+	p.t.Fatalf("unknown event %q", name)
+	return nil
+}
+
+// taken reads "Valid c1", "Invalid web/x.txt is not allowed" or "unsettled web/x.txt moved".
+func (p *player) taken(verdict string, rest []string) supervise.Event {
+	e := supervise.Taken{Action: p.last, Settled: true, Standing: judge.Verdict(verdict),
+		Head: p.state.Delivery.Head, Changed: p.state.Delivery.Changed}
+	code := 0
+	if p.last.Closes {
+		code = p.state.Tasks[p.last.Task].ExitCode
+	}
+	switch verdict {
+	case "unsettled":
+		e.Settled, e.Unsettled = false, strings.Join(rest, " ")
+	case "Valid":
+		if len(rest) > 0 {
+			e.Head, e.Changed = rest[0], true
+		}
+	default:
+		e.Objection = strings.Join(rest, " ")
+	}
+	e.Completes = p.last.Closes && e.Settled && supervise.Completes(code, e.Standing, "")
+	return e
+}
+
+func (p *player) ordered(args []string) supervise.Event {
+	for _, a := range args {
+		key, value, _ := strings.Cut(a, "=")
+		switch key {
+		case "suspend":
+			p.orders.Suspend = true
+		case "stop":
+			p.orders.Stop, p.orders.StopReason = true, value
+		case "policy":
+			p.orders.Policy.Hash = value
+		case "approved":
+			p.orders.Delivery.ApprovedCommit = value
+		case "checkpoint":
+			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: contract.RequestCheckpoint})
+		case "reset":
+			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: contract.RequestResetBreaker})
+		case "request":
+			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: "Dance"})
+		case "done":
+			p.orders.Requests = nil
+		}
+	}
+	return supervise.Ordered{Orders: p.orders}
+}
