@@ -18,6 +18,9 @@ import (
 // GroupVersion identifies this version of the API.
 var GroupVersion = schema.GroupVersion{Group: "tidewaiter.dev", Version: "v1alpha1"}
 
+// SchemeGroupVersion is GroupVersion by the name that generated apply configurations use.
+var SchemeGroupVersion = GroupVersion
+
 // AddToScheme registers every kind of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	s.AddKnownTypes(GroupVersion,

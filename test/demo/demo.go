@@ -56,7 +56,7 @@ func run(ctx context.Context, o options) error {
 		{"What became of them", d.check},
 		{"The objects", d.show},
 	} {
-		d.progress.title(step.title)
+		d.progress.title("%s", step.title)
 		if err := step.do(ctx, dir); err != nil {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
