@@ -3,8 +3,16 @@
 
 package git
 
-// Remote is a repository reached over HTTPS. Nothing of it is ever written to disk or put on a command line but URL
-// and file names.
+import (
+	"encoding/base64"
+	"fmt"
+	"net/url"
+	"strings"
+	"unicode"
+)
+
+// Remote is a repository reached over HTTPS. Its secrets are handed to git in the environment: they are never on a
+// command line, never on disk, and never in an error's text.
 type Remote struct {
 	// URL without credentials; only https is spoken.
 	URL string
@@ -12,7 +20,7 @@ type Remote struct {
 	// access token) the user is "git".
 	Username string
 	Password string
-	// CAFile vouches for the server beside the system's own CAs; may be empty.
+	// CAFile with the CAs that vouch for the server; empty: those of the system.
 	CAFile string
 	// Proxy that every connection goes through; nil for none.
 	Proxy *Proxy
@@ -25,6 +33,96 @@ type Proxy struct {
 	// User and Password for basic authentication towards the proxy.
 	User     string
 	Password string
-	// CAFile vouches for an https proxy; may be empty.
+	// CAFile with the CAs that vouch for an https proxy; empty: those of the system.
 	CAFile string
+}
+
+// stallSeconds without at least one KB/s end a transfer: a proxy that swallows everything must not hold a run for hours.
+const stallSeconds = "60"
+
+// settings that reach this remote, or why they cannot be made.
+func (r Remote) settings() ([]setting, error) {
+	target, err := parseURL("repository", r.URL)
+	if err != nil {
+		return nil, err
+	}
+	if target.Scheme != "https" {
+		return nil, &remoteError{kind: ErrUnreachable, advice: fmt.Sprintf("%s: only https:// is spoken; change the repository's URL", r.URL)}
+	}
+	s := []setting{
+		{"http.sslVerify", "true"},
+		{"http.lowSpeedLimit", "1000"},
+		{"http.lowSpeedTime", stallSeconds},
+		{"fetch.fsckObjects", "true"},
+	}
+	s = append(s, tolerated()...)
+	if r.CAFile != "" {
+		s = append(s, setting{"http.sslCAInfo", r.CAFile})
+	}
+	if r.Password != "" {
+		// Bound to the host: it does not follow a redirection to another one.
+		scope := "http." + target.Scheme + "://" + target.Host + "/.extraHeader"
+		s = append(s, setting{scope, "Authorization: Basic " + basic(r.Username, r.Password)})
+	}
+	proxy, err := r.Proxy.settings()
+	return append(s, proxy...), err
+}
+
+// tolerated are flaws of old commits that the histories of well-known projects hold and that harm nobody.
+func tolerated() []setting {
+	var s []setting
+	for _, flaw := range []string{
+		"badTimezone", "missingSpaceBeforeDate", "zeroPaddedFilemode", "missingNameBeforeEmail", "missingEmail", "badEmail",
+		"missingTaggerEntry", "missingSpaceBeforeEmail", "zeroPaddedDate", "badFilemode",
+	} {
+		s = append(s, setting{"fetch.fsck." + flaw, "ignore"})
+	}
+	return s
+}
+
+func (p *Proxy) settings() ([]setting, error) {
+	if p == nil {
+		return []setting{{"http.proxy", ""}}, nil
+	}
+	target, err := parseURL("proxy", p.URL)
+	if err != nil {
+		return nil, err
+	}
+	if p.User != "" || p.Password != "" {
+		target.User = url.UserPassword(p.User, p.Password)
+	}
+	s := []setting{{"http.proxy", target.String()}, {"http.proxyAuthMethod", "basic"}}
+	if p.CAFile != "" {
+		s = append(s, setting{"http.proxySSLCAInfo", p.CAFile})
+	}
+	return s, nil
+}
+
+func parseURL(what, text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.User != nil {
+		// The text is left out where it may hold credentials.
+		return nil, &remoteError{kind: ErrUnreachable, advice: what + " URL must be like https://host/path, without credentials in it"}
+	}
+	return u, nil
+}
+
+// basic is the value of basic authentication.
+func basic(user, password string) string {
+	if user == "" {
+		user = "git"
+	}
+	return base64.StdEncoding.EncodeToString([]byte(user + ":" + password))
+}
+
+// checkName refuses what Git does not allow in the name of a branch or tag, before it is put on a command line.
+func checkName(what, name string) error {
+	bad := name == "" || strings.HasPrefix(name, "-") || strings.HasPrefix(name, "/") || strings.HasSuffix(name, "/") ||
+		strings.HasSuffix(name, ".") || name == "@" ||
+		mentions(name, "..", "@{", "//", "/.", ".lock/") || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".lock") ||
+		strings.ContainsAny(name, " ~^:?*[\\") || strings.ContainsFunc(name, unicode.IsControl)
+	if bad {
+		return fmt.Errorf("%s %q is not a name that Git allows: change it", what, name)
+	}
+	return nil
 }

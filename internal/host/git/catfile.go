@@ -1,0 +1,201 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// Objects reads objects through one git process that stays, and that is started again when it ended. Its methods may be
+// called concurrently; they take turns.
+type Objects struct {
+	runner runner
+
+	mu      sync.Mutex
+	process *catFile
+}
+
+// catFile is a running `git cat-file --batch-command`.
+type catFile struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	out  *bufio.Reader
+	errs *tail
+	stop context.CancelFunc
+}
+
+// Stat gives kind and size of an object. ErrNoObject says that it is not there.
+func (o *Objects) Stat(ctx context.Context, id objects.ID) (objects.Kind, int64, error) {
+	var kind objects.Kind
+	var size int64
+	err := o.ask(ctx, "info "+id.String(), func(p *catFile) (err error) {
+		kind, size, err = p.head(id)
+		return err
+	})
+	return kind, size, err
+}
+
+// Read gives kind and content of an object. ErrTooLarge says that it has more than limit bytes.
+func (o *Objects) Read(ctx context.Context, id objects.ID, limit int64) (objects.Kind, []byte, error) {
+	var kind objects.Kind
+	var content []byte
+	err := o.ask(ctx, "contents "+id.String(), func(p *catFile) error {
+		var size int64
+		var err error
+		kind, size, err = p.head(id)
+		if err != nil {
+			return err
+		}
+		if size > limit {
+			// Reading on would cost what the bound is to prevent; a new process costs a few milliseconds.
+			return errors.Join(fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrTooLarge, id, size, limit), errBroken)
+		}
+		content = make([]byte, size)
+		return p.body(content)
+	})
+	return kind, content, err
+}
+
+// Copy writes the content of an object, of any size.
+func (o *Objects) Copy(ctx context.Context, id objects.ID, w io.Writer) error {
+	return o.ask(ctx, "contents "+id.String(), func(p *catFile) error {
+		_, size, err := p.head(id)
+		if err != nil {
+			return err
+		}
+		if _, err := io.CopyN(w, p.out, size); err != nil {
+			return errors.Join(fmt.Errorf("copy object %s: %w", id, objects.WrapFull(err)), errBroken)
+		}
+		return p.body(nil)
+	})
+}
+
+// Close ends the process; a later call starts a new one.
+func (o *Objects) Close() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.end()
+	return nil
+}
+
+// errBroken marks answers after which the process cannot be used any more.
+var errBroken = errors.New("object reader out of step")
+
+// ask sends one request and reads its answer. A process that died before it answered (a machine short of memory, say) is
+// replaced once.
+func (o *Objects) ask(ctx context.Context, request string, read func(*catFile) error) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	fresh := o.process == nil
+	err := o.try(ctx, request, read)
+	if errors.Is(err, errBroken) && !errors.Is(err, ErrTooLarge) && !fresh && ctx.Err() == nil && errors.Is(err, io.EOF) {
+		err = o.try(ctx, request, read)
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("read object: %w", context.Cause(ctx))
+	}
+	return err
+}
+
+func (o *Objects) try(ctx context.Context, request string, read func(*catFile) error) error {
+	if o.process == nil {
+		if err := o.start(); err != nil {
+			return err
+		}
+	}
+	p := o.process
+	// The process outlives this call, so a call that is given up must kill it to get free.
+	release := context.AfterFunc(ctx, p.stop)
+	defer release()
+	_, err := io.WriteString(p.in, request+"\n")
+	if err != nil {
+		err = errors.Join(fmt.Errorf("ask for object: %w", err), io.EOF, errBroken)
+	} else {
+		err = read(p)
+	}
+	if errors.Is(err, errBroken) || ctx.Err() != nil {
+		o.end()
+		if why := p.errs.String(); why != "" && !errors.Is(err, ErrTooLarge) {
+			err = fmt.Errorf("%w: %s: %w", ErrCorrupt, why, err)
+		}
+	}
+	return err
+}
+
+func (o *Objects) start() error {
+	// Not the caller's context: the process serves later callers too.
+	ctx, stop := context.WithCancel(context.Background())
+	cmd := o.runner.command(ctx, call{args: []string{"cat-file", "--batch-command"}})
+	p := &catFile{cmd: cmd, errs: &tail{}, stop: stop}
+	cmd.Stderr = p.errs
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		stop()
+		return fmt.Errorf("start object reader: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		stop()
+		return fmt.Errorf("start object reader: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		stop()
+		return fmt.Errorf("start object reader: %w", err)
+	}
+	p.in, p.out = in, bufio.NewReaderSize(out, 64<<10)
+	o.process = p
+	return nil
+}
+
+// end kills the process and waits for it.
+func (o *Objects) end() {
+	if o.process == nil {
+		return
+	}
+	o.process.stop()
+	// It was killed: how it ended says nothing.
+	_ = o.process.cmd.Wait()
+	o.process = nil
+}
+
+// head reads "<id> <kind> <size>" or "<id> missing".
+func (p *catFile) head(id objects.ID) (objects.Kind, int64, error) {
+	line, err := p.out.ReadString('\n')
+	if err != nil {
+		return "", 0, errors.Join(fmt.Errorf("read object %s: %w", id, err), io.EOF, errBroken)
+	}
+	fields := strings.Fields(line)
+	if len(fields) == 2 && fields[1] == "missing" {
+		return "", 0, fmt.Errorf("%w: %s", ErrNoObject, id)
+	}
+	if len(fields) != 3 || fields[0] != id.String() {
+		return "", 0, errors.Join(fmt.Errorf("read object %s: answer %q", id, line), errBroken)
+	}
+	size, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil {
+		return "", 0, errors.Join(fmt.Errorf("read object %s: size: %w", id, err), errBroken)
+	}
+	return objects.Kind(fields[1]), size, nil
+}
+
+// body reads what is left of an object's content and the newline after it.
+func (p *catFile) body(content []byte) error {
+	if _, err := io.ReadFull(p.out, content); err != nil {
+		return errors.Join(fmt.Errorf("read object: %w", err), errBroken)
+	}
+	if c, err := p.out.ReadByte(); err != nil || c != '\n' {
+		return errors.Join(errors.New("read object: no newline after it"), err, errBroken)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// fetchTries is how often a branch is looked up again when it moved between look-up and fetch.
+const fetchTries = 3
+
+// Fetch brings the whole history of one revision (a branch, a tag, HEAD, a full ref name or a full commit id; a branch
+// wins over a tag of its name) into the trusted repository and gives its commit. It sets no ref. It may be repeated.
+func (r *Repository) Fetch(ctx context.Context, remote Remote, revision string) (objects.ID, error) {
+	if err := checkName("revision", revision); err != nil {
+		return objects.ID{}, fmt.Errorf("%w: %w", ErrRevisionNotFound, err)
+	}
+	settings, err := remote.settings()
+	if err != nil {
+		return objects.ID{}, err
+	}
+	for range fetchTries {
+		ref, commit, err := r.resolve(ctx, remote, settings, revision)
+		if err != nil {
+			return objects.ID{}, err
+		}
+		if err := r.fetchRef(ctx, remote, settings, ref); err != nil {
+			return objects.ID{}, err
+		}
+		kind, _, err := r.objects.Stat(ctx, commit)
+		switch {
+		case errors.Is(err, ErrNoObject):
+			continue
+		case err != nil:
+			return objects.ID{}, err
+		case kind != objects.KindCommit:
+			return objects.ID{}, &remoteError{kind: ErrRevisionNotFound, advice: fmt.Sprintf("%s is a %s; name a branch, tag or commit", revision, kind)}
+		}
+		return commit, nil
+	}
+	return objects.ID{}, &remoteError{kind: ErrUnreachable, advice: revision + " keeps being rewritten on the server; try again"}
+}
+
+// resolve gives the name to fetch and the commit it stands for.
+func (r *Repository) resolve(ctx context.Context, remote Remote, settings []setting, revision string) (string, objects.ID, error) {
+	if id, err := objects.ParseID(revision); err == nil {
+		return revision, id, nil
+	}
+	candidates := []string{"refs/heads/" + revision, "refs/tags/" + revision}
+	if revision == "HEAD" || strings.HasPrefix(revision, "refs/") {
+		candidates = []string{revision}
+	}
+	advertised, err := r.list(ctx, remote, settings, candidates)
+	if err != nil {
+		return "", objects.ID{}, err
+	}
+	for _, ref := range candidates {
+		if id, found := advertised[ref+"^{}"]; found {
+			return ref, id, nil
+		}
+		if id, found := advertised[ref]; found {
+			return ref, id, nil
+		}
+	}
+	return "", objects.ID{}, &remoteError{
+		kind: ErrRevisionNotFound, advice: fmt.Sprintf("%s has no branch or tag %q; check spec.repository.revision", remote.URL, revision),
+	}
+}
+
+// list asks the remote for refs.
+func (r *Repository) list(ctx context.Context, remote Remote, settings []setting, refs []string) (map[string]objects.ID, error) {
+	args := append([]string{"ls-remote", "--quiet", "--", remote.URL}, refs...)
+	for _, ref := range refs {
+		// A tag is asked for together with what it points at.
+		args = append(args, ref+"^{}")
+	}
+	out, err := r.runner.run(ctx, call{args: args, settings: settings})
+	if err != nil {
+		return nil, classify(err, remote)
+	}
+	advertised := make(map[string]objects.ID)
+	for line := range strings.Lines(string(out)) {
+		id, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		if len(id) == 64 {
+			return nil, &remoteError{kind: ErrObjectFormat, advice: remote.URL + " uses SHA-256 object names; use a repository with SHA-1 names"}
+		}
+		parsed, err := objects.ParseID(id)
+		if err != nil {
+			return nil, &remoteError{kind: ErrUnreachable, advice: "the server's list of refs is not one", detail: scrub(err.Error(), remote)}
+		}
+		advertised[ref] = parsed
+	}
+	return advertised, nil
+}
+
+func (r *Repository) fetchRef(ctx context.Context, remote Remote, settings []setting, ref string) error {
+	_, err := r.runner.run(ctx, call{
+		args: []string{
+			"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+			"--refmap=", "--", remote.URL, ref,
+		},
+		settings: settings,
+	})
+	return classify(err, remote)
+}

@@ -1,0 +1,180 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package git runs git on the trusted repository, and only there: to fetch, to push, to move refs and to read objects.
+// Configuration and environment are closed, so that neither the machine nor what was fetched decides what runs. What an
+// agent wrote reaches git as objects only, never as a work tree.
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// Options of a repository.
+type Options struct {
+	// Git is the program to run. Default "git", looked up in PATH.
+	Git string
+}
+
+// Repository is the trusted bare repository. Its methods may be called concurrently.
+type Repository struct {
+	dir     string
+	runner  runner
+	store   *objects.Store
+	objects *Objects
+}
+
+// Init opens the repository at dir and makes it first if there is none. It may be called again after a crash.
+func Init(ctx context.Context, dir string, options Options) (*Repository, error) {
+	r, err := prepare(dir, options)
+	if err != nil {
+		return nil, err
+	}
+	// Git leaves what exists as it is, so that an interrupted init is simply completed.
+	_, err = r.runner.run(ctx, call{args: []string{
+		"init", "--quiet", "--bare", "--template=", "--object-format=sha1", "--initial-branch=main",
+	}})
+	if err != nil {
+		return nil, fmt.Errorf("make trusted repository %s: %w", dir, err)
+	}
+	return r, r.check(ctx)
+}
+
+// Open opens the repository at dir. It fails with ErrCorrupt where there is none, and with ErrObjectFormat for one with
+// SHA-256 names.
+func Open(ctx context.Context, dir string, options Options) (*Repository, error) {
+	if _, err := os.Stat(filepath.Join(dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: no repository at %s: the volume was replaced or never prepared", ErrCorrupt, dir)
+	}
+	r, err := prepare(dir, options)
+	if err != nil {
+		return nil, err
+	}
+	return r, r.check(ctx)
+}
+
+func prepare(dir string, options Options) (*Repository, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("trusted repository: %w", err)
+	}
+	runner, err := newRunner(options.Git, dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Repository{
+		dir:     dir,
+		runner:  runner,
+		store:   objects.NewStore(filepath.Join(dir, "objects")),
+		objects: &Objects{runner: runner},
+	}, nil
+}
+
+// check refuses a repository that this package cannot work on.
+func (r *Repository) check(ctx context.Context) error {
+	out, err := r.runner.run(ctx, call{args: []string{"rev-parse", "--show-object-format", "--is-bare-repository"}})
+	if err != nil {
+		return fmt.Errorf("open trusted repository %s: %w", r.dir, err)
+	}
+	format, bare, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if format != "sha1" {
+		return fmt.Errorf("%w: %s uses %s: use a repository with SHA-1 object names", ErrObjectFormat, r.dir, format)
+	}
+	if bare != "true" {
+		return fmt.Errorf("%w: %s is not a bare repository", ErrCorrupt, r.dir)
+	}
+	return nil
+}
+
+// Close ends the processes that read objects.
+func (r *Repository) Close() error {
+	return r.objects.Close()
+}
+
+// Dir is where the repository is.
+func (r *Repository) Dir() string { return r.dir }
+
+// Store writes objects into the repository, in process.
+func (r *Repository) Store() *objects.Store { return r.store }
+
+// Objects reads objects of the repository.
+func (r *Repository) Objects() *Objects { return r.objects }
+
+// WriteCommit stores a commit durably.
+func (r *Repository) WriteCommit(c objects.Commit) (objects.ID, error) {
+	content, err := c.Encode()
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return r.store.Write(objects.KindCommit, content)
+}
+
+// maxCommit bounds a commit object in bytes.
+const maxCommit = 1 << 20
+
+// ReadCommit reads a commit.
+func (r *Repository) ReadCommit(ctx context.Context, id objects.ID) (objects.Commit, error) {
+	kind, content, err := r.objects.Read(ctx, id, maxCommit)
+	if err != nil {
+		return objects.Commit{}, err
+	}
+	if kind != objects.KindCommit {
+		return objects.Commit{}, fmt.Errorf("object %s is a %s, not a commit", id, kind)
+	}
+	return objects.ParseCommit(content)
+}
+
+// TreeOf gives the tree of a commit, or the ID itself where it names a tree.
+func (r *Repository) TreeOf(ctx context.Context, id objects.ID) (objects.ID, error) {
+	kind, _, err := r.objects.Stat(ctx, id)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	switch kind {
+	case objects.KindTree:
+		return id, nil
+	case objects.KindCommit:
+		c, err := r.ReadCommit(ctx, id)
+		return c.Tree, err
+	default:
+		return objects.ID{}, fmt.Errorf("object %s is a %s, neither commit nor tree", id, kind)
+	}
+}
+
+// IsAncestor tells whether commit a is an ancestor of b, or b itself.
+func (r *Repository) IsAncestor(ctx context.Context, a, b objects.ID) (bool, error) {
+	_, err := r.runner.run(ctx, call{args: []string{"merge-base", "--is-ancestor", a.String(), b.String()}})
+	if code, exited := exitCode(err); exited && code == 1 {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Check verifies every object that a ref reaches; ErrCorrupt names what is damaged.
+func (r *Repository) Check(ctx context.Context) error {
+	_, err := r.runner.run(ctx, call{args: []string{"fsck", "--full", "--strict", "--no-dangling", "--no-progress"}})
+	if _, exited := exitCode(err); exited {
+		return fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	return err
+}
+
+// PackHistory writes a pack with everything that a commit reaches as dir/<returned name>.pack and .idx.
+func (r *Repository) PackHistory(ctx context.Context, commit objects.ID, dir string) (string, error) {
+	out, err := r.runner.run(ctx, call{
+		args:  []string{"pack-objects", "--revs", "--delta-base-offset", "--quiet", "--threads=1", filepath.Join(dir, "pack")},
+		stdin: strings.NewReader(commit.String() + "\n"),
+	})
+	if err != nil {
+		return "", fmt.Errorf("pack history of %s: %w", commit, err)
+	}
+	return "pack-" + strings.TrimSpace(string(out)), nil
+}

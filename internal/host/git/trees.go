@@ -1,0 +1,112 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// Tree reads a whole tree, or that of a commit, with the sizes of its blobs.
+func (r *Repository) Tree(ctx context.Context, id objects.ID) (*objects.Tree, error) {
+	root, err := r.TreeOf(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	builder := treeBuilder{dirs: []openDir{{tree: &objects.Tree{ID: root}}}}
+	err = r.pipe(ctx, call{args: []string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", root.String()}}, builder.read)
+	if err != nil {
+		return nil, fmt.Errorf("read tree %s: %w", root, err)
+	}
+	return builder.dirs[0].tree, nil
+}
+
+// pipe runs git and lets read consume what it prints, of any length.
+func (r *Repository) pipe(ctx context.Context, c call, read func(*bufio.Reader) error) error {
+	in, out := io.Pipe()
+	c.stdout = out
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.runner.run(ctx, c)
+		out.CloseWithError(err)
+		done <- err
+	}()
+	err := read(bufio.NewReaderSize(in, 64<<10))
+	// Nobody reads any more: git must not wait for it.
+	in.CloseWithError(err)
+	failed := <-done
+	if failed != nil && !errors.Is(failed, io.ErrClosedPipe) {
+		return failed
+	}
+	return err
+}
+
+// treeBuilder puts the flat list of ls-tree -r -t back together.
+type treeBuilder struct {
+	// dirs from the root to the directory whose entries come now.
+	dirs []openDir
+}
+
+type openDir struct {
+	// prefix is the directory's path with its '/'; empty for the root.
+	prefix string
+	tree   *objects.Tree
+}
+
+func (b *treeBuilder) read(in *bufio.Reader) error {
+	for {
+		record, err := in.ReadBytes(0)
+		if errors.Is(err, io.EOF) && len(record) == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := b.add(bytes.TrimSuffix(record, []byte{0})); err != nil {
+			return err
+		}
+	}
+}
+
+// add reads "<mode> <kind> <id> <size><tab><path>".
+func (b *treeBuilder) add(record []byte) error {
+	head, path, found := bytes.Cut(record, []byte{'\t'})
+	fields := strings.Fields(string(head))
+	if !found || len(fields) != 4 {
+		return fmt.Errorf("entry %q of a tree", record)
+	}
+	mode, err := strconv.ParseUint(fields[0], 8, 32)
+	if err != nil {
+		return fmt.Errorf("mode of %q: %w", path, err)
+	}
+	id, err := objects.ParseID(fields[2])
+	if err != nil {
+		return fmt.Errorf("id of %q: %w", path, err)
+	}
+	e := objects.Entry{Mode: uint32(mode), ID: id}
+	if fields[3] != "-" {
+		if e.Size, err = strconv.ParseInt(fields[3], 10, 64); err != nil {
+			return fmt.Errorf("size of %q: %w", path, err)
+		}
+	}
+	for !bytes.HasPrefix(path, []byte(b.dirs[len(b.dirs)-1].prefix)) {
+		b.dirs = b.dirs[:len(b.dirs)-1]
+	}
+	dir := b.dirs[len(b.dirs)-1]
+	e.Name = string(path[len(dir.prefix):])
+	if e.Mode == objects.ModeTree {
+		e.Tree = &objects.Tree{ID: id}
+		b.dirs = append(b.dirs, openDir{prefix: string(path) + "/", tree: e.Tree})
+	}
+	dir.tree.Entries = append(dir.tree.Entries, e)
+	return nil
+}

@@ -1,0 +1,200 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// minLook and maxLook are the first and the longest pause between two looks at processes that do not stand still yet:
+	// a process needs a scheduler's turn to stop, a system call a disk's.
+	minLook = 200 * time.Microsecond
+	maxLook = 5 * time.Millisecond
+	// watchInterval is how long something that enters a frozen container (kubectl exec) runs at most before it is stopped.
+	watchInterval = 5 * time.Millisecond
+	// fullWatch is the number of intervals after which a frozen container is looked at even if no process has started: some
+	// kernels do not count.
+	fullWatch = 20
+)
+
+// Frozen is how a freeze came out.
+type Frozen struct {
+	// Processes that were stopped, zombies left out.
+	Processes int
+	// Settled is true when no process can run user code any more, nor is inside a system call that may still write.
+	Settled bool
+	// Reason says what did not settle.
+	Reason string
+}
+
+// freeze is a freeze that lasts.
+type freeze struct {
+	// before are the processes that the agent itself had stopped; they stay so after the thaw.
+	before map[int]bool
+	// disturbed counts what ran meanwhile.
+	disturbed atomic.Int64
+
+	cancel  context.CancelFunc
+	watched chan struct{}
+}
+
+// Freeze stops every process and waits until all stand still. When the context ends first the answer is not settled; the
+// processes are stopped all the same, as far as they can be. Until Thaw or Kill, whatever appears is stopped too.
+// Freezing what is frozen looks again.
+func (c *Container) Freeze(ctx context.Context) (Frozen, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.frozen
+	if f != nil {
+		f.unwatch()
+	} else {
+		before, err := c.scan.scan()
+		if err != nil {
+			return Frozen{}, err
+		}
+		f = &freeze{before: stoppedBy(before)}
+	}
+	c.frozen = f
+	held, err := c.scan.settle(ctx)
+	f.watch(held)
+	switch {
+	case err == nil:
+		return Frozen{Processes: held.alive(), Settled: true}, nil
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return Frozen{Processes: held.alive(), Reason: reason(held)}, nil
+	}
+	return Frozen{}, fmt.Errorf("freeze: %w", err)
+}
+
+func reason(held snapshot) string {
+	if text := held.unsettled(); text != "" {
+		return text
+	}
+	return "processes kept waking each other"
+}
+
+// stoppedBy lists the processes that are stopped already, by job control or by each other.
+func stoppedBy(all snapshot) map[int]bool {
+	found := map[int]bool{}
+	for _, p := range all {
+		if p.count(func(t task) bool { return t.state == 'T' }) > 0 {
+			found[p.pid] = true
+		}
+	}
+	return found
+}
+
+// settle stops all processes until it has proof that they stand still: two looks at which all do, and between which none
+// has run. It returns the last look, also with an error.
+func (s *scanner) settle(ctx context.Context) (snapshot, error) {
+	var last snapshot
+	for look := minLook; ; {
+		if err := signalAll(unix.SIGSTOP); err != nil {
+			return last, err
+		}
+		now, err := s.scan()
+		if err != nil {
+			return last, err
+		}
+		settled := now.worst() == still
+		if settled && last != nil && last.worst() == still && now.disturbed(last) == 0 {
+			return now, nil
+		}
+		last = now
+		if err := ctx.Err(); err != nil {
+			return last, err
+		}
+		if settled {
+			continue
+		}
+		if err := pause(ctx, look); err != nil {
+			return last, err
+		}
+		look = min(2*look, maxLook)
+	}
+}
+
+// watch begins to stop what enters the frozen container.
+func (f *freeze) watch(held snapshot) {
+	ctx, cancel := context.WithCancel(context.Background())
+	f.cancel, f.watched = cancel, make(chan struct{})
+	go func() {
+		defer close(f.watched)
+		f.guard(ctx, held)
+	}()
+}
+
+func (f *freeze) unwatch() {
+	f.cancel()
+	<-f.watched
+}
+
+func (f *freeze) guard(ctx context.Context, held snapshot) {
+	s := newScanner()
+	lastPID := s.lastPID()
+	for n := 1; pause(ctx, watchInterval) == nil; n++ {
+		newest := s.lastPID()
+		if newest == lastPID && n%fullWatch != 0 {
+			continue
+		}
+		lastPID = newest
+		now, err := s.scan()
+		if err == nil && now.worst() == still && now.disturbed(held) == 0 {
+			continue
+		}
+		if err == nil {
+			f.disturbed.Add(int64(max(1, now.disturbed(held))))
+		}
+		if again, err := s.settle(ctx); err == nil {
+			held = again
+		}
+	}
+}
+
+// lastPID is the number that the pid namespace gave out last, from proc_loadavg(5); a change means a new process or thread.
+func (s *scanner) lastPID() string {
+	text, err := s.read(procRoot + "/loadavg")
+	if err != nil {
+		return ""
+	}
+	return string(text[bytes.LastIndexByte(text, ' ')+1:])
+}
+
+// Thaw lets the processes go on, but for those that were stopped before the freeze. It returns how many processes ran
+// during the freeze. Thawing what is not frozen does nothing.
+func (c *Container) Thaw() (disturbed int, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.frozen
+	if f == nil {
+		return 0, nil
+	}
+	f.unwatch()
+	c.frozen = nil
+	disturbed = int(f.disturbed.Load())
+	if len(f.before) == 0 {
+		return disturbed, signalAll(unix.SIGCONT)
+	}
+	all, err := c.scan.scan()
+	if err != nil {
+		return disturbed, errors.Join(err, signalAll(unix.SIGCONT))
+	}
+	for _, p := range all {
+		if f.before[p.pid] {
+			continue
+		}
+		if err := unix.Kill(p.pid, unix.SIGCONT); err != nil && err != unix.ESRCH {
+			return disturbed, errors.Join(fmt.Errorf("let process %d go on: %w", p.pid, err), signalAll(unix.SIGCONT))
+		}
+	}
+	return disturbed, nil
+}

@@ -1,0 +1,238 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package spool keeps reports on disk until they are acknowledged. A report counts once Append has returned: it survives
+// a crash, keeps its number, and is handed out until somebody has taken it.
+package spool
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// ErrCorrupt is wrapped when a file of the spool cannot be understood. Numbers could be used twice, so nothing goes on.
+var ErrCorrupt = errors.New("report spool is corrupt")
+
+const (
+	markFile = "acknowledged.json"
+	suffix   = ".report.json"
+)
+
+// mark is what must not be forgotten when the reports themselves are gone: how far numbers were used.
+type mark struct {
+	Epoch    int64 `json:"epoch"`
+	Sequence int64 `json:"sequence"`
+	// Checkpoint is the newest one that was reported.
+	Checkpoint int64 `json:"checkpoint"`
+}
+
+// Spool is a queue of reports in a directory of its own. Its methods may be called from any goroutine.
+type Spool struct {
+	dir   string
+	epoch int64
+	ready chan struct{}
+
+	mu      sync.Mutex
+	mark    mark
+	last    int64 // sequence last used in this epoch
+	pending []contract.Report
+}
+
+// Open reads the spool of an attempt. What an older attempt could not report any more is kept when it is a record
+// (checkpoints, results of requests), and dropped when the new attempt speaks for itself (status, final).
+func Open(dir string, epoch int64) (*Spool, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make spool: %w", err)
+	}
+	s := &Spool{dir: dir, epoch: epoch, ready: make(chan struct{}, 1)}
+	if err := s.load(); err != nil {
+		return nil, err
+	}
+	if err := s.retire(); err != nil {
+		return nil, err
+	}
+	if s.mark.Epoch == epoch {
+		s.last = s.mark.Sequence
+	}
+	for _, r := range s.pending {
+		if r.Epoch == epoch {
+			s.last = max(s.last, r.Sequence)
+		}
+		if r.Checkpoint != nil {
+			s.mark.Checkpoint = max(s.mark.Checkpoint, r.Checkpoint.Sequence)
+		}
+	}
+	s.wake()
+	return s, nil
+}
+
+// load reads the mark and every report that it does not cover, and removes what a crash left half done.
+func (s *Spool) load() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return fmt.Errorf("read spool: %w", err)
+	}
+	if data, err := os.ReadFile(filepath.Join(s.dir, markFile)); err == nil {
+		if err := decode(data, &s.mark); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, markFile, err)
+		}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read spool: %w", err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(s.dir, e.Name())
+		if !strings.HasSuffix(e.Name(), suffix) {
+			if strings.HasSuffix(e.Name(), tempSuffix) {
+				_ = os.Remove(path)
+			}
+			continue
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return fmt.Errorf("read spool: %w", err)
+		}
+		var r contract.Report
+		if err := decode(data, &r); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrCorrupt, e.Name(), err)
+		}
+		if s.mark.covers(r) {
+			_ = os.Remove(path)
+			continue
+		}
+		s.pending = append(s.pending, r)
+	}
+	slices.SortFunc(s.pending, order)
+	return nil
+}
+
+// retire drops what older attempts wanted to say about themselves.
+func (s *Spool) retire() error {
+	var kept []contract.Report
+	for _, r := range s.pending {
+		if r.Epoch < s.epoch && (r.Status != nil || r.Final != nil) {
+			if err := os.Remove(s.path(r)); err != nil {
+				return fmt.Errorf("drop report of attempt %d: %w", r.Epoch, err)
+			}
+			continue
+		}
+		kept = append(kept, r)
+	}
+	s.pending = kept
+	return nil
+}
+
+// Append numbers a report and makes it durable. A checkpoint that was reported before is not reported again. A status
+// takes the place of one that directly precedes it, so that an absent intake does not fill the disk.
+func (s *Spool) Append(r contract.Report) (contract.Report, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Checkpoint != nil && r.Checkpoint.Sequence <= s.mark.Checkpoint {
+		return r, nil
+	}
+	r.Epoch, r.Sequence = s.epoch, s.last+1
+	data, err := json.Marshal(r)
+	if err != nil {
+		return r, fmt.Errorf("encode report: %w", err)
+	}
+	if err := writeDurably(s.path(r), data); err != nil {
+		return r, fmt.Errorf("spool report: %w", err)
+	}
+	s.last = r.Sequence
+	if r.Checkpoint != nil {
+		s.mark.Checkpoint = r.Checkpoint.Sequence
+	}
+	if n := len(s.pending); n > 0 && r.Status != nil && s.pending[n-1].Status != nil {
+		_ = os.Remove(s.path(s.pending[n-1])) // when this fails it is sent once more, and then replaced
+		s.pending = s.pending[:n-1]
+	}
+	s.pending = append(s.pending, r)
+	s.wake()
+	return r, nil
+}
+
+// Batch is the oldest reports that fit into limit bytes of JSON, at least one if there is any.
+func (s *Spool) Batch(limit int) []contract.Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	size := 0
+	for i, r := range s.pending {
+		data, err := json.Marshal(r)
+		if size += len(data) + 1; err == nil && size > limit && i > 0 {
+			return slices.Clone(s.pending[:i])
+		}
+	}
+	return slices.Clone(s.pending)
+}
+
+// Ack forgets every report up to the one named.
+func (s *Spool) Ack(a contract.ReportAck) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := 0
+	next := s.mark
+	for ; n < len(s.pending) && covered(s.pending[n], a.Epoch, a.Sequence); n++ {
+		next.Epoch, next.Sequence = s.pending[n].Epoch, s.pending[n].Sequence
+	}
+	if n == 0 {
+		return nil
+	}
+	data, err := json.Marshal(next)
+	if err != nil {
+		return fmt.Errorf("encode acknowledgement: %w", err)
+	}
+	if err := writeDurably(filepath.Join(s.dir, markFile), data); err != nil {
+		return fmt.Errorf("note acknowledgement: %w", err)
+	}
+	s.mark = next
+	for _, r := range s.pending[:n] {
+		_ = os.Remove(s.path(r)) // the mark covers what stays behind
+	}
+	s.pending = slices.Clone(s.pending[n:])
+	return nil
+}
+
+// Pending counts the reports that nobody has acknowledged.
+func (s *Spool) Pending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pending)
+}
+
+// Ready delivers after an Append, and once after Open.
+func (s *Spool) Ready() <-chan struct{} { return s.ready }
+
+func (s *Spool) wake() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+func (s *Spool) path(r contract.Report) string {
+	return filepath.Join(s.dir, fmt.Sprintf("%019d-%019d%s", r.Epoch, r.Sequence, suffix))
+}
+
+func (m mark) covers(r contract.Report) bool { return covered(r, m.Epoch, m.Sequence) }
+
+func covered(r contract.Report, epoch, sequence int64) bool {
+	return r.Epoch < epoch || r.Epoch == epoch && r.Sequence <= sequence
+}
+
+func order(a, b contract.Report) int {
+	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
+}
+
+func decode(data []byte, into any) error {
+	return json.NewDecoder(bytes.NewReader(data)).Decode(into)
+}
