@@ -1,0 +1,55 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import "time"
+
+// Decision says what to do next. Acts are done first; Memory is written once afterwards, and Events leave after that.
+type Decision struct {
+	// Memory is what the status shall say.
+	Memory Memory
+	// LookCloser asks for another decision on live facts; nothing else of this one may be done or written.
+	LookCloser bool
+	// Start asks for the Job of a new attempt. The attempt counts once its Job is observed.
+	Start *Start
+	// KeepUp asks for everything that a running attempt depends on (network policy, CA bundle) to be as it should.
+	KeepUp bool
+	// DeleteJobs names Jobs to delete.
+	DeleteJobs []Object
+	// DeletePods names pods to delete.
+	DeletePods []Object
+	// DeleteFeature asks for the Feature to be deleted: its time to live is over.
+	DeleteFeature bool
+	// Release asks for the finalizer to be removed: no pod is left.
+	Release bool
+	// Events to send once the status is written.
+	Events []Event
+	// Recheck is when to decide again without any event; 0 is never.
+	Recheck time.Duration
+}
+
+// Acts reports whether the decision changes anything but the status.
+func (d Decision) Acts() bool {
+	return d.Start != nil || len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
+}
+
+// Start asks for the Job of a new attempt.
+type Start struct {
+	Attempt int64
+	Run     RunKind
+}
+
+// Object names an object by name and uid, so that a new one of the same name is not meant.
+type Object struct {
+	Name string
+	UID  string
+}
+
+// Event tells of a change, once.
+type Event struct {
+	// Warning events call for attention.
+	Warning bool
+	Reason  string
+	Message string
+}

@@ -1,0 +1,15 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lifecycle decides what happens next to a Feature. Next is a pure function of what is observed: nothing is
+// remembered but what the status says, so that a crash between any two effects, a repeated event or a stale cache
+// leads to the same end.
+//
+// Three properties carry the design and are tested as such:
+//
+//   - A new Job is only ever asked for when a live read showed no Job and no pod of any attempt: never two agents on one
+//     workspace.
+//   - What was done is derived by looking, never remembered: an attempt counts from the moment its Job is seen.
+//   - Anything that cannot be undone (a new attempt, a deletion, the end of an attempt, the choice of the one pod that
+//     may report) is decided on live facts only. On cached ones the decision is to look closer.
+package lifecycle

@@ -1,0 +1,53 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+)
+
+// changes tells what differs between two states of the status. Being derived from what is written, an event cannot be
+// sent for something that did not happen, nor twice.
+func changes(before, after Memory) []Event {
+	var events []Event
+	tell := func(warning bool, reason, message string) {
+		same := func(e Event) bool { return e.Reason == reason }
+		if !slices.ContainsFunc(events, same) {
+			events = append(events, Event{Warning: warning, Reason: reason, Message: message})
+		}
+	}
+	if after.Lost > before.Lost {
+		tell(true, ReasonPodLost, fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after)))
+	}
+	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionCheckpointsValid, ConditionSucceeded} {
+		was, is := before.Condition(name), after.Condition(name)
+		if is.Reason == was.Reason && is.Status == was.Status || is.Reason == ReasonNotYetReported || is.Reason == ReasonNotRunning {
+			continue
+		}
+		tell(troubling(name, is, after.Phase), is.Reason, is.Message)
+	}
+	return events
+}
+
+// lostAttempt is the attempt whose loss was noted: the current one, or the one before a newer one that was adopted.
+func lostAttempt(before, after Memory) int64 {
+	if before.Attempt > 0 {
+		return before.Attempt
+	}
+	return after.Attempt
+}
+
+func troubling(name string, c Condition, phase Phase) bool {
+	switch name {
+	case ConditionSucceeded:
+		return phase == Blocked || phase == Failed || c.Reason == ReasonPodLost || c.Reason == ReasonRetrying
+	case ConditionSupervised:
+		return c.Reason == ReasonHeartbeatMissing
+	case ConditionAgentRunning:
+		return false
+	default:
+		return c.Status == False
+	}
+}

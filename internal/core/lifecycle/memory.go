@@ -1,0 +1,114 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"slices"
+	"time"
+)
+
+// Phase summarises a Feature for people.
+type Phase string
+
+// Phases of a Feature.
+const (
+	Pending       Phase = "Pending"
+	Preparing     Phase = "Preparing"
+	Running       Phase = "Running"
+	AwaitingInput Phase = "AwaitingInput"
+	ReadyToMerge  Phase = "ReadyToMerge"
+	Delivered     Phase = "Delivered"
+	Blocked       Phase = "Blocked"
+	Failed        Phase = "Failed"
+	Suspended     Phase = "Suspended"
+)
+
+// Memory is the controller's own part of a Feature's status.
+type Memory struct {
+	ObservedGeneration  int64
+	Phase               Phase
+	Conditions          []Condition
+	Attempt             int64
+	Failures            int
+	Lost                int
+	Job                 *JobMemory
+	Branch              string
+	Head                string
+	LastCheckpoint      string
+	LastValidCheckpoint string
+	Checkpoints         Counts
+	Policy              PolicyRef
+	Requests            []RequestResult
+	StartedAt           time.Time
+	FinishedAt          time.Time
+	ActiveSeconds       int64
+}
+
+// JobMemory is what is remembered of the current attempt's Job.
+type JobMemory struct {
+	Name            string
+	Run             RunKind
+	PodName         string
+	PodUID          string
+	StartedAt       time.Time
+	StopRequestedAt time.Time
+	EndedAt         time.Time
+}
+
+// RequestResult says what became of a request.
+type RequestResult struct {
+	ID      string
+	State   RequestState
+	Message string
+	At      time.Time
+}
+
+// RequestState says what became of a request.
+type RequestState string
+
+// States of requests.
+const (
+	RequestDone       RequestState = "Done"
+	RequestFailed     RequestState = "Failed"
+	RequestNotActedOn RequestState = "NotActedOn"
+)
+
+// Status of a condition.
+type Status string
+
+// Statuses.
+const (
+	True    Status = "True"
+	False   Status = "False"
+	Unknown Status = "Unknown"
+)
+
+// Condition is one statement about a Feature.
+type Condition struct {
+	Type    string
+	Status  Status
+	Reason  string
+	Message string
+}
+
+// Condition returns the condition of a type; the zero value when there is none.
+func (m Memory) Condition(name string) Condition {
+	for _, c := range m.Conditions {
+		if c.Type == name {
+			return c
+		}
+	}
+	return Condition{}
+}
+
+// clone returns a copy that shares nothing which a decision changes.
+func (m Memory) clone() Memory {
+	m.Conditions = slices.Clone(m.Conditions)
+	m.Requests = slices.Clone(m.Requests)
+	if m.Job != nil {
+		job := *m.Job
+		m.Job = &job
+	}
+	return m
+}

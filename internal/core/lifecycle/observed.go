@@ -1,0 +1,210 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import "time"
+
+// Observed is everything that a decision depends on, except the time.
+type Observed struct {
+	// Live says that Jobs, pods and then the Feature were read from the API server itself, in this order: a final
+	// report that was acknowledged before the pod ended is then in Run.
+	Live bool
+	// Spec is what the user wants.
+	Spec Spec
+	// Memory is what the controller wrote into the status last.
+	Memory Memory
+	// Run is what the watchdog reported; nil before the first report.
+	Run *Run
+	// Refusal is set while the Feature cannot be accepted.
+	Refusal *Refusal
+	// Policy that the Feature is held to; zero when it could not be found out.
+	Policy PolicyRef
+	// PolicyConflicts name values that policies disagree on; sorted.
+	PolicyConflicts []string
+	// Obstacle keeps a new attempt from starting, though the Feature is accepted; it goes away by itself.
+	Obstacle *Problem
+	// Capacity of the project.
+	Capacity Capacity
+	// Jobs of the Feature, of any attempt.
+	Jobs []Job
+	// Pods of these Jobs, and of Jobs that are gone already.
+	Pods []Pod
+	// Volumes names what keeps the volumes from being bound; nil when nothing does.
+	Volumes *Problem
+}
+
+// Spec is the part of a Feature's spec that decides about its life.
+type Spec struct {
+	// Name of the Feature, for messages.
+	Name string
+	// Generation of the spec.
+	Generation int64
+	// DeletedAt is when deletion was asked for; zero when it was not.
+	DeletedAt time.Time
+	// Suspend asks for the pod to end; the work is kept.
+	Suspend bool
+	// Retries of an agent that failed.
+	Retries int
+	// Deadline for the running time; 0 is none.
+	Deadline time.Duration
+	// TTLAfterFinished after which the Feature is deleted; nil is never.
+	TTLAfterFinished *time.Duration
+	// Branch that is delivered.
+	Branch string
+	// RequireApproval holds the delivery until ApprovedCommit is the head.
+	RequireApproval bool
+	// ApprovedCommit is the commit that may be delivered.
+	ApprovedCommit string
+	// Ephemeral volumes live and die with the pod.
+	Ephemeral bool
+	// HasContracts is true when the plan names locks.
+	HasContracts bool
+	// Requests in the order of the spec.
+	Requests []Request
+	// NotActedOn names the fields in use that this version does not act on; sorted.
+	NotActedOn []string
+}
+
+// Request is a one-shot act.
+type Request struct {
+	ID   string
+	Kind RequestKind
+}
+
+// RequestKind says what a request asks for.
+type RequestKind string
+
+// Kinds of requests.
+const (
+	RequestRollback     RequestKind = "rollback"
+	RequestCheckpoint   RequestKind = "checkpoint"
+	RequestRetry        RequestKind = "retry"
+	RequestResetBreaker RequestKind = "resetBreaker"
+	RequestApprovePlan  RequestKind = "approvePlan"
+)
+
+// Refusal says why a Feature cannot be accepted.
+type Refusal struct {
+	Reason  string
+	Message string
+	// ByUser is true when only a change of the spec can help; otherwise it is looked at again.
+	ByUser bool
+}
+
+// Problem is a reason with a message.
+type Problem struct {
+	Reason  string
+	Message string
+}
+
+// Capacity of a project.
+type Capacity struct {
+	// Limit of agents that run at once; 0 is none.
+	Limit int
+	// Running agents of other Features.
+	Running int
+	// Ahead counts the waiting Features that come before this one, by priority and then age.
+	Ahead int
+}
+
+// PolicyRef names the policy in effect.
+type PolicyRef struct {
+	Hash        string
+	Enforcement string
+	Sources     []string
+}
+
+// RunKind says what a Job does.
+type RunKind string
+
+// Kinds of runs.
+const (
+	// RunAgent has an agent in its pod.
+	RunAgent RunKind = "agent"
+	// RunSeal delivers what is on the trusted volume, without an agent.
+	RunSeal RunKind = "seal"
+)
+
+// Job is a Job as it is seen. Only Jobs that the Feature itself controls are shown here.
+type Job struct {
+	Name    string
+	UID     string
+	Attempt int64
+	Run     RunKind
+	Created time.Time
+	// Ended is true when the Job will start no pod any more.
+	Ended bool
+	// Deleting is true when its deletion was asked for.
+	Deleting bool
+	// Rejected is the API server's message when it refuses the Job's pod.
+	Rejected string
+}
+
+// Pod is a pod as it is seen.
+type Pod struct {
+	Name string
+	UID  string
+	// JobUID is the Job that controls it.
+	JobUID string
+	// Started is true once any of its containers ran.
+	Started bool
+	// Ended is true when none of its containers runs any more or ever will.
+	Ended bool
+	// Deleting is true when its deletion was asked for; it may still run.
+	Deleting bool
+	// Problem keeps it from running; nil when nothing does.
+	Problem *Problem
+}
+
+// Run is what the watchdog reported, as intake recorded it.
+type Run struct {
+	// Epoch is the attempt that reported last.
+	Epoch int64
+	// WorkspaceReady is true once the workspace is laid out.
+	WorkspaceReady bool
+	// AgentRunning is true while the agent's process lives.
+	AgentRunning bool
+	// Task being worked on.
+	Task string
+	// Head is the last promoted commit.
+	Head string
+	// Fault keeps the run from going on; nil when nothing does.
+	Fault *Problem
+	// Connected is true while the long poll is open.
+	Connected bool
+	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.
+	ConnectionChangedAt time.Time
+	// Question that the agent waits on; empty for none.
+	Question string
+	// Checkpoint is the newest one; nil before the first.
+	Checkpoint *Checkpoint
+	// LastValidCheckpoint is the name of the newest valid one.
+	LastValidCheckpoint string
+	// Counts of all checkpoints.
+	Counts Counts
+	// Requests that the watchdog acted on.
+	Requests []RequestResult
+	// Final is the last word of an attempt; nil before it.
+	Final *Final
+}
+
+// Checkpoint is what the conditions need of the newest checkpoint.
+type Checkpoint struct {
+	Name    string
+	Verdict string
+	Reason  string
+	Message string
+}
+
+// Counts of checkpoints by verdict.
+type Counts struct{ Total, Valid, Invalid int64 }
+
+// Final is the last word of an attempt.
+type Final struct {
+	Epoch   int64
+	Outcome string
+	Reason  string
+	Message string
+	Head    string
+}

@@ -1,0 +1,208 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// goOn is for a Feature without a current attempt: it finds out which run it wants next, and starts it when nothing is
+// in the way and nothing is left of the last one.
+func (c *course) goOn() {
+	run, why := c.wish()
+	if run == "" {
+		c.at = why
+		c.rest()
+		return
+	}
+	c.at = why
+	after := c.earliest(run)
+	switch {
+	case c.o.Refusal != nil:
+		c.at = c.refusedStanding()
+		c.wake(c.now.Add(refusalRecheck))
+	case c.o.Spec.Suspend:
+		c.at = standing{phase: Suspended, reason: contract.ReasonSuspended, message: "Set spec.suspend to false to go on from where the work is."}
+		c.rest()
+	case c.now.Before(after):
+		c.wake(after)
+	case c.o.Obstacle != nil:
+		c.at = standing{phase: Pending, reason: c.o.Obstacle.Reason, message: c.o.Obstacle.Message}
+		c.wake(c.now.Add(obstacleRecheck))
+	case run == RunAgent && c.full():
+		c.at = standing{phase: Pending, reason: ReasonAtCapacity, message: fmt.Sprintf(
+			"The policy lets %d agents of this project run at once: this Feature waits for one to end (higher priority first, then older).", c.o.Capacity.Limit)}
+		c.wake(c.now.Add(capacityRecheck))
+	default:
+		c.begin(run)
+	}
+}
+
+// Rechecks are for changes that no event tells of.
+const (
+	// refusalRecheck covers prompts in ConfigMaps, which are not watched.
+	refusalRecheck = 15 * time.Second
+	// obstacleRecheck covers services that get an address.
+	obstacleRecheck = 5 * time.Second
+	// capacityRecheck covers an event that was missed; normally the end of another Feature wakes this one.
+	capacityRecheck = time.Minute
+)
+
+// begin asks for the Job of the next attempt once no Job and no pod of any earlier one is left.
+func (c *course) begin(run RunKind) {
+	if len(c.o.Jobs)+len(c.o.Pods) == 0 {
+		if c.live() {
+			c.d.Start = &Start{Attempt: c.m.Attempt + 1, Run: run}
+		}
+		return
+	}
+	if c.someoneWorks() && c.m.Job != nil {
+		if limit := c.m.Job.EndedAt.Add(stopGrace); c.now.Before(limit) {
+			c.wake(limit)
+			return
+		}
+	}
+	c.remove(c.o.Jobs, c.o.Pods)
+}
+
+// full reports whether the project has no room for another agent.
+func (c *course) full() bool {
+	return c.o.Capacity.Limit > 0 && c.o.Capacity.Running+c.o.Capacity.Ahead >= c.o.Capacity.Limit
+}
+
+// earliest is when the next attempt may start: attempts that are lost in a row start the later the more there were, so
+// that a pod which can never live does not keep the cluster busy.
+func (c *course) earliest(run RunKind) time.Time {
+	if c.m.Attempt == 0 || c.m.Job == nil {
+		return time.Time{}
+	}
+	const first, most = 10 * time.Second, 5 * time.Minute
+	pause := time.Duration(0)
+	if c.m.Lost > 1 {
+		pause = min(first<<min(c.m.Lost-2, 10), most)
+	}
+	if f := c.final(); run == RunSeal && c.m.Job.Run == RunSeal && f != nil {
+		pause = max(pause, sealPause)
+	}
+	return c.m.Job.EndedAt.Add(pause)
+}
+
+// wish says which run should come next ("" for none), were nothing in the way, and where the Feature stands with it.
+func (c *course) wish() (RunKind, standing) {
+	if c.m.Attempt == 0 || c.m.Job == nil {
+		return RunAgent, standing{phase: Pending, reason: ReasonPreparing, message: "The first attempt is about to start."}
+	}
+	f := c.final()
+	switch {
+	case f != nil && f.Outcome == contract.OutcomeReadyToMerge:
+		return c.wishApproved(f)
+	case c.m.Phase == Failed:
+		return c.wishAfterFailure()
+	case f == nil:
+		return c.wishAfterLoss()
+	}
+	switch f.Outcome {
+	case contract.OutcomeAgentFailed:
+		return c.wishAfterAgentFailed(f)
+	case contract.OutcomeSuspended, contract.OutcomeStopped:
+		return c.unlessOver(standing{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d is about to start: the work goes on.", c.m.Attempt+1)})
+	default:
+		// Blocked, and anything that a newer watchdog may say: a person decides.
+		return c.wishAfterBlocked(f)
+	}
+}
+
+// unlessOver wishes for an agent, if there is running time left.
+func (c *course) unlessOver(why standing) (RunKind, standing) {
+	if c.deadlineOver() {
+		return "", c.deadlineStanding()
+	}
+	return RunAgent, why
+}
+
+func (c *course) wishAfterLoss() (RunKind, standing) {
+	message := fmt.Sprintf("Attempt %d ended without a final report; attempt %d follows from the last valid checkpoint.", c.m.Attempt, c.m.Attempt+1)
+	if c.m.Job.Run == RunSeal {
+		return RunSeal, standing{phase: ReadyToMerge, reason: ReasonPodLost, message: message}
+	}
+	return c.unlessOver(standing{phase: Preparing, reason: ReasonPodLost, message: message})
+}
+
+func (c *course) wishAfterAgentFailed(f *Final) (RunKind, standing) {
+	if c.m.Failures > c.o.Spec.Retries {
+		return c.wishRetry(RunAgent, c.agentFailedStanding(f))
+	}
+	return c.unlessOver(standing{phase: Preparing, reason: ReasonRetrying, message: fmt.Sprintf(
+		"Attempt %d: %s Retry %d of %d follows.", c.m.Attempt, sentence(f.Message), c.m.Failures, c.o.Spec.Retries)})
+}
+
+// wishAfterFailure keeps a Feature that failed where it is until a person asks for more: neither a raised deadline nor
+// more retries start anything by themselves.
+func (c *course) wishAfterFailure() (RunKind, standing) {
+	at := c.deadlineStanding()
+	wasDeadline := c.o.Memory.Condition(ConditionSucceeded).Reason == contract.ReasonDeadlineExceeded
+	if f := c.final(); f != nil && f.Outcome == contract.OutcomeAgentFailed && !wasDeadline {
+		at = c.agentFailedStanding(f)
+	}
+	if c.deadlineOver() {
+		c.refuseRetries(raiseFirst)
+		return "", at
+	}
+	return c.wishRetry(RunAgent, at)
+}
+
+// raiseFirst answers a retry for which there is no running time left.
+const raiseFirst = "The running time is over spec.deadline: raise it first, then ask again with a new id."
+
+func (c *course) wishAfterBlocked(f *Final) (RunKind, standing) {
+	run := RunAgent
+	if (f.Reason == contract.ReasonPushConflict || f.Reason == contract.ReasonPushFailed) && !c.o.Spec.Ephemeral {
+		run = RunSeal
+	}
+	if run == RunAgent && c.deadlineOver() {
+		c.refuseRetries(raiseFirst)
+		return "", c.blockedStanding(f)
+	}
+	return c.wishRetry(run, c.blockedStanding(f))
+}
+
+// wishApproved delivers what is ready once it is approved.
+func (c *course) wishApproved(f *Final) (RunKind, standing) {
+	head := cmp.Or(f.Head, c.m.Head)
+	spec := c.o.Spec
+	switch {
+	case !spec.RequireApproval || spec.ApprovedCommit == head && head != "":
+		return RunSeal, standing{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("Commit %s is approved and will be pushed to branch %s.", head, spec.Branch)}
+	case spec.ApprovedCommit == "":
+		return "", standing{phase: ReadyToMerge, reason: contract.ReasonApprovalRequired, message: fmt.Sprintf(
+			"Commit %s waits for approval: set spec.delivery.approvedCommit to it and it is pushed to branch %s.", head, spec.Branch)}
+	default:
+		return "", standing{phase: ReadyToMerge, reason: contract.ReasonApprovalMismatch, message: fmt.Sprintf(
+			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head)}
+	}
+}
+
+// wishRetry starts a run if a person asked for one.
+func (c *course) wishRetry(run RunKind, otherwise standing) (RunKind, standing) {
+	asked := false
+	f := c.final()
+	for _, r := range c.o.Spec.Requests {
+		if c.isRetry(r, f) && !c.answered(r.ID) {
+			c.grant(r.ID)
+			asked = true
+		}
+	}
+	if !asked {
+		return "", otherwise
+	}
+	at := standing{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d is about to start, as requested.", c.m.Attempt+1)}
+	if run == RunSeal {
+		at = standing{phase: ReadyToMerge, reason: ReasonDelivering, message: "The branch is about to be pushed again, as requested."}
+	}
+	return run, at
+}
