@@ -56,7 +56,7 @@ type FeatureList struct {
 // +kubebuilder:validation:XValidation:rule="self.repository == oldSelf.repository",message="repository is fixed at creation: create a new Feature for another repository, revision or Secret"
 // +kubebuilder:validation:XValidation:rule="has(self.workspace) == has(oldSelf.workspace) && (!has(self.workspace) || self.workspace == oldSelf.workspace)",message="workspace is fixed at creation: its volumes exist already"
 // +kubebuilder:validation:XValidation:rule="self.agent.runtime == oldSelf.agent.runtime",message="agent.runtime is fixed at creation"
-// +kubebuilder:validation:XValidation:rule="(has(self.delivery) && has(self.delivery.branch) ? self.delivery.branch : ”) == (has(oldSelf.delivery) && has(oldSelf.delivery.branch) ? oldSelf.delivery.branch : ”)",message="delivery.branch is fixed at creation"
+// +kubebuilder:validation:XValidation:rule="(has(self.delivery) && has(self.delivery.branch) ? self.delivery.branch : \"\") == (has(oldSelf.delivery) && has(oldSelf.delivery.branch) ? oldSelf.delivery.branch : \"\")",message="delivery.branch is fixed at creation"
 // +kubebuilder:validation:XValidation:rule="!(has(self.delivery) && has(self.delivery.approval) && self.delivery.approval == 'Required' && has(self.workspace) && has(self.workspace.ephemeral) && self.workspace.ephemeral)",message="delivery.approval Required needs persistent volumes: remove workspace.ephemeral, or the work would be gone before it is approved"
 // +kubebuilder:validation:XValidation:rule="!has(self.gates) || !has(self.plan) || !has(self.plan.milestones) || self.plan.milestones.all(m, m.tasks.all(t, !has(t.gates) || t.gates.all(g, self.gates.exists(x, x.name == g))))",message="a task names a gate that spec.gates does not have"
 // +kubebuilder:validation:XValidation:rule="has(self.gates) || !has(self.plan) || !has(self.plan.milestones) || self.plan.milestones.all(m, m.tasks.all(t, !has(t.gates) || size(t.gates) == 0))",message="a task names a gate but spec.gates is empty"
@@ -89,7 +89,7 @@ type FeatureSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:MaxItems=16
 	Gates []Gate `json:"gates,omitempty"`
 	// workspace sizes the volumes. Fixed at creation.
 	// +optional
@@ -298,7 +298,7 @@ type Task struct {
 	// gates that must pass after this task, by name from spec.gates.
 	// +optional
 	// +listType=set
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
 	Gates []string `json:"gates,omitempty"`
 }

@@ -83,6 +83,8 @@ type TemplateSpec struct {
 	RequiredSections []string `json:"requiredSections,omitempty"`
 	// jsonSchema that a final answer must match.
 	// +optional
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
 	JSONSchema *apiextensionsv1.JSON `json:"jsonSchema,omitempty"`
 	// autoCorrect says which violations may be mended instead of retried.
 	// +optional
