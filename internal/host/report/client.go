@@ -1,0 +1,217 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report talks to intake: reports go up, orders come down, over TLS and with the pod's own token. Nothing here
+// gives up: an intake that is away delays what it is told, and stops nobody.
+package report
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// maxOrdersBytes bounds an answer with orders: prompts, instructions and a policy.
+const maxOrdersBytes = 8 << 20
+
+// requestTimeout bounds a request that does not wait for anything; a long poll may take this much longer than it waits.
+const requestTimeout = 20 * time.Second
+
+// Options of a Client.
+type Options struct {
+	// URL of intake, such as https://10.0.0.1:8443.
+	URL string
+	// ServerName that intake's certificate must have.
+	ServerName string
+	// CAPath is the bundle that vouches for it. It is read again when it has changed.
+	CAPath string
+	// TokenPath is the pod's projected token. It is read for every request, because the kubelet renews it.
+	TokenPath string
+}
+
+// Client of intake. Its methods may be called from any goroutine.
+type Client struct {
+	options Options
+
+	mu     sync.Mutex
+	bundle [sha256.Size]byte
+	http   *http.Client
+}
+
+// NewClient makes a client; it does not connect.
+func NewClient(o Options) *Client {
+	o.URL = strings.TrimSuffix(o.URL, "/")
+	return &Client{options: o}
+}
+
+// StatusError is an answer other than the one that was hoped for.
+type StatusError struct {
+	// Code of HTTP.
+	Code int
+	// Message is the beginning of the body.
+	Message string
+}
+
+// Error says what the code means between a pod and its intake.
+func (e *StatusError) Error() string {
+	meaning := "intake failed"
+	switch e.Code {
+	case http.StatusTooEarly:
+		meaning = "intake does not know this pod yet"
+	case http.StatusUnauthorized:
+		meaning = "intake does not accept the pod's token"
+	case http.StatusForbidden:
+		meaning = "intake does not hear this pod: it is not the pod of the Feature's current attempt"
+	case http.StatusRequestEntityTooLarge, http.StatusBadRequest:
+		meaning = "intake cannot read what it was sent"
+	}
+	if e.Message == "" {
+		return fmt.Sprintf("%s (%d)", meaning, e.Code)
+	}
+	return fmt.Sprintf("%s (%d: %s)", meaning, e.Code, e.Message)
+}
+
+// Orders asks for the orders as they are now. With the ETag of known ones the answer waits until they differ; it is
+// (zero, etag, false) when they did not within wait.
+func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (contract.Orders, string, bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, wait+requestTimeout)
+	defer cancel()
+	url := c.options.URL + contract.OrdersPath
+	if etag != "" {
+		url += "?" + contract.WaitQuery + "=" + strconv.Itoa(int(wait.Seconds()))
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return contract.Orders{}, "", false, fmt.Errorf("make request for orders: %w", err)
+	}
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
+	response, body, err := c.do(request, maxOrdersBytes)
+	if err != nil {
+		return contract.Orders{}, "", false, fmt.Errorf("get orders: %w", err)
+	}
+	if response.StatusCode == http.StatusNotModified {
+		return contract.Orders{}, etag, false, nil
+	}
+	var orders contract.Orders
+	if err := json.Unmarshal(body, &orders); err != nil {
+		return contract.Orders{}, "", false, fmt.Errorf("read orders: %w", err)
+	}
+	if orders.Version != contract.Version {
+		return contract.Orders{}, "", false, fmt.Errorf("orders have version %d, and this watchdog knows version %d",
+			orders.Version, contract.Version)
+	}
+	return orders, response.Header.Get("ETag"), true, nil
+}
+
+// Send delivers reports and says which ones are taken for good.
+func (c *Client) Send(ctx context.Context, reports []contract.Report) (contract.ReportAck, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	body, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: reports})
+	if err != nil {
+		return contract.ReportAck{}, fmt.Errorf("encode reports: %w", err)
+	}
+	url := c.options.URL + contract.ReportsPath
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	if err != nil {
+		return contract.ReportAck{}, fmt.Errorf("make request for reports: %w", err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	_, answer, err := c.do(request, 1<<16)
+	if err != nil {
+		return contract.ReportAck{}, fmt.Errorf("send reports: %w", err)
+	}
+	var ack contract.ReportAck
+	if err := json.Unmarshal(answer, &ack); err != nil {
+		return contract.ReportAck{}, fmt.Errorf("read acknowledgement: %w", err)
+	}
+	return ack, nil
+}
+
+// do adds the token, and takes 200 and 304 for an answer.
+func (c *Client) do(request *http.Request, limit int64) (*http.Response, []byte, error) {
+	token, err := os.ReadFile(c.options.TokenPath)
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the pod's token: %w", err)
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	client, err := c.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	if err != nil {
+		return nil, nil, fmt.Errorf("read answer: %w", err)
+	}
+	if int64(len(body)) > limit {
+		return nil, nil, fmt.Errorf("answer exceeds %d bytes", limit)
+	}
+	if code := response.StatusCode; code != http.StatusOK && code != http.StatusNotModified {
+		return nil, nil, &StatusError{Code: code, Message: firstLine(body)}
+	}
+	return response, body, nil
+}
+
+// client is made anew when the CA bundle has changed: the CA is rotated while pods run.
+func (c *Client) client() (*http.Client, error) {
+	bundle, err := os.ReadFile(c.options.CAPath)
+	if err != nil {
+		return nil, fmt.Errorf("read CA bundle: %w", err)
+	}
+	sum := sha256.Sum256(bundle)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.http != nil && sum == c.bundle {
+		return c.http, nil
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(bundle) {
+		return nil, errors.New("the CA bundle " + c.options.CAPath + " holds no certificate")
+	}
+	if c.http != nil {
+		c.http.CloseIdleConnections()
+	}
+	c.bundle = sum
+	c.http = &http.Client{
+		Transport: &http.Transport{
+			TLSClientConfig:     &tls.Config{RootCAs: pool, ServerName: c.options.ServerName, MinVersion: tls.VersionTLS13},
+			TLSHandshakeTimeout: 10 * time.Second,
+			IdleConnTimeout:     90 * time.Second,
+			MaxIdleConns:        2,
+		},
+		// Intake never redirects; whoever does is not intake, and must not see the token.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return c.http, nil
+}
+
+// firstLine is the start of an error page, fit for a log.
+func firstLine(body []byte) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+	line = strings.ToValidUTF8(line, "?")
+	if len(line) > 200 {
+		line = strings.ToValidUTF8(line[:200], "") + "…"
+	}
+	return line
+}

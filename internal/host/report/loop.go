@@ -1,0 +1,128 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Pauses between tries, doubling, with jitter: an intake that comes back is not met by every pod at once.
+const (
+	firstPause = 500 * time.Millisecond
+	lastPause  = 15 * time.Second
+)
+
+// batchBytes leaves room for the batch around the reports.
+const batchBytes = contract.MaxReportBytes - 4096
+
+// Queue holds reports until they are acknowledged.
+type Queue interface {
+	Batch(limit int) []contract.Report
+	Ack(contract.ReportAck) error
+	Ready() <-chan struct{}
+}
+
+// Deliver sends what is in the queue, and whatever comes later, until the context ends.
+func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
+	r := retrier{log: log, what: "Reports wait"}
+	for ctx.Err() == nil {
+		batch := q.Batch(batchBytes)
+		if len(batch) == 0 {
+			select {
+			case <-q.Ready():
+			case <-ctx.Done():
+			}
+			continue
+		}
+		ack, err := c.Send(ctx, batch)
+		if err == nil {
+			err = q.Ack(ack)
+		}
+		if err == nil && !takes(ack, batch[0]) {
+			err = errors.New("intake acknowledged nothing of what it was sent")
+		}
+		r.pause(ctx, err)
+	}
+}
+
+func takes(a contract.ReportAck, r contract.Report) bool {
+	return r.Epoch < a.Epoch || r.Epoch == a.Epoch && r.Sequence <= a.Sequence
+}
+
+// Follow calls with the orders as they are, and again whenever they change, until the context ends.
+func (c *Client) Follow(ctx context.Context, log *slog.Logger, orders func(contract.Orders)) {
+	r := retrier{log: log, what: "Orders cannot be had"}
+	etag := ""
+	for ctx.Err() == nil {
+		o, next, changed, err := c.Orders(ctx, etag, contract.MaxWaitSeconds*time.Second)
+		if err == nil {
+			etag = next
+			if changed {
+				orders(o)
+			}
+			if changed && etag == "" {
+				err = errors.New("intake sent orders without an ETag")
+			}
+		}
+		r.pause(ctx, err)
+	}
+}
+
+// retrier pauses after errors, and logs each kind of error once until it changes or goes away.
+type retrier struct {
+	log   *slog.Logger
+	what  string
+	tries int
+	last  string
+}
+
+func (r *retrier) pause(ctx context.Context, err error) {
+	if err == nil || ctx.Err() != nil {
+		if r.tries > 0 && err == nil {
+			r.log.InfoContext(ctx, "Intake answers again", "tries", r.tries)
+		}
+		r.tries, r.last = 0, ""
+		return
+	}
+	if kind := kindOf(err); kind != r.last {
+		r.log.WarnContext(ctx, r.what, "kind", kind, "error", err.Error())
+		r.last = kind
+	}
+	timer := time.NewTimer(jitter(pauseAfter(r.tries)))
+	defer timer.Stop()
+	r.tries++
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// kindOf tells errors apart that need different hands to mend them.
+func kindOf(err error) string {
+	var status *StatusError
+	switch {
+	case !errors.As(err, &status):
+		return "unreachable"
+	case status.Code == http.StatusTooEarly:
+		return "too-early"
+	case status.Code == http.StatusUnauthorized:
+		return "unauthenticated"
+	case status.Code == http.StatusForbidden:
+		return "forbidden"
+	case status.Code >= http.StatusInternalServerError:
+		return "failing"
+	}
+	return "refused"
+}
+
+func pauseAfter(tries int) time.Duration { return min(lastPause, firstPause<<min(tries, 10)) }
+
+func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) } //nolint:gosec // spreads load, hides nothing

@@ -1,0 +1,203 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package report_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/report"
+	"github.com/tidewaiter/tidewaiter/internal/host/spool"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
+)
+
+func client(i *fakeintake.Intake) *report.Client {
+	return report.NewClient(report.Options{URL: i.URL, ServerName: fakeintake.ServerName, CAPath: i.CAPath, TokenPath: i.TokenPath})
+}
+
+func orders() contract.Orders { return contract.Orders{Version: contract.Version, Attempt: 1} }
+
+// log is a buffer that may be written and read at once.
+type log struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *log) count(text string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Count(l.b.String(), text)
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	t.Fatalf("never: %s", what)
+}
+
+func TestOrdersArePolled(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	c := client(intake)
+	o, etag, changed, err := c.Orders(t.Context(), "", 0)
+	if err != nil || !changed || o.Attempt != 1 || etag == "" {
+		t.Fatalf("orders %+v, etag %q, changed %v, %v", o, etag, changed, err)
+	}
+	if _, again, changed, err := c.Orders(t.Context(), etag, time.Second); err != nil || changed || again != etag {
+		t.Errorf("nothing changed, got changed %v, etag %q, %v", changed, again, err)
+	}
+	go intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	if o, _, changed, err := c.Orders(t.Context(), etag, 20*time.Second); err != nil || !changed || !o.Suspend {
+		t.Errorf("a change was missed: %+v, %v, %v", o, changed, err)
+	}
+}
+
+func TestWhoIsNotIntakeGetsNoToken(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	for name, change := range map[string]func(*report.Options){
+		"another name":         func(o *report.Options) { o.ServerName = "intake.example.org" },
+		"another CA":           func(o *report.Options) { o.CAPath = filepath.Join(t.TempDir(), "missing") },
+		"a bundle of nonsense": func(o *report.Options) { o.CAPath = o.TokenPath },
+		"no token":             func(o *report.Options) { o.TokenPath = filepath.Join(t.TempDir(), "missing") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := report.Options{URL: intake.URL, ServerName: fakeintake.ServerName, CAPath: intake.CAPath, TokenPath: intake.TokenPath}
+			change(&o)
+			if _, _, _, err := report.NewClient(o).Orders(t.Context(), "", 0); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+	if intake.Polls() != 0 {
+		t.Errorf("%d requests came through", intake.Polls())
+	}
+}
+
+func TestStatusesAreToldApart(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	for status, want := range map[int]string{
+		http.StatusTooEarly:            "does not know this pod yet",
+		http.StatusUnauthorized:        "does not accept the pod's token",
+		http.StatusForbidden:           "not the pod of the Feature's current attempt",
+		http.StatusServiceUnavailable:  "intake failed",
+		http.StatusMovedPermanently:    "intake failed",
+		http.StatusInternalServerError: "refused by the test",
+	} {
+		intake.Refuse(status)
+		_, _, _, err := client(intake).Orders(t.Context(), "", 0)
+		var got *report.StatusError
+		if !errors.As(err, &got) || got.Code != status || !strings.Contains(err.Error(), want) {
+			t.Errorf("status %d: %v, want %q", status, err, want)
+		}
+	}
+}
+
+func TestARotatedCAIsTakenUp(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	good, err := os.ReadFile(intake.CAPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(intake.CAPath, []byte("not yet"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := client(intake)
+	if _, _, _, err := c.Orders(t.Context(), "", 0); err == nil {
+		t.Fatal("a bundle of nonsense was trusted")
+	}
+	if err := os.WriteFile(intake.CAPath, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := c.Orders(t.Context(), "", 0); err != nil {
+		t.Errorf("the new bundle was not read: %v", err)
+	}
+}
+
+func TestARenewedTokenIsTakenUp(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	if err := os.WriteFile(intake.TokenPath, []byte("expired"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := client(intake)
+	if _, _, _, err := c.Orders(t.Context(), "", 0); err == nil {
+		t.Fatal("an expired token was accepted")
+	}
+	if err := os.WriteFile(intake.TokenPath, []byte(fakeintake.Token), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, _, err := c.Orders(t.Context(), "", 0); err != nil {
+		t.Errorf("the new token was not read: %v", err)
+	}
+}
+
+func TestReportsWaitForIntake(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	intake.Refuse(http.StatusServiceUnavailable)
+	q, err := spool.Open(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var lines log
+	var done sync.WaitGroup
+	done.Go(func() { client(intake).Deliver(ctx, q, slog.New(slog.NewTextHandler(&lines, nil))) })
+	defer done.Wait()
+	defer cancel()
+	for n := range int64(3) {
+		if _, err := q.Append(contract.Report{Checkpoint: &contract.CheckpointReport{Sequence: n + 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, "the absence is logged", func() bool { return lines.count("kind=failing") > 0 })
+	intake.Refuse(http.StatusTooEarly)
+	eventually(t, "another reason is logged", func() bool { return lines.count("kind=too-early") > 0 })
+	intake.Refuse(0)
+	eventually(t, "everything is delivered", func() bool { return q.Pending() == 0 })
+	if got := intake.Checkpoints(); len(got) != 3 || got[0].Sequence != 1 || got[2].Sequence != 3 {
+		t.Errorf("delivered %+v", got)
+	}
+	if lines.count("kind=failing") != 1 {
+		t.Errorf("one cause was logged %d times", lines.count("kind=failing"))
+	}
+}
+
+func TestOrdersAreFollowed(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	intake.Refuse(http.StatusTooEarly)
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan contract.Orders, 10)
+	var done sync.WaitGroup
+	done.Go(func() {
+		client(intake).Follow(ctx, slog.New(slog.DiscardHandler), func(o contract.Orders) { got <- o })
+	})
+	defer done.Wait()
+	defer cancel()
+	intake.Refuse(0)
+	if o := <-got; o.Suspend {
+		t.Errorf("orders %+v before the change", o)
+	}
+	intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	if o := <-got; !o.Suspend {
+		t.Errorf("orders %+v after the change", o)
+	}
+}

@@ -1,0 +1,219 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fakeintake is an intake without a cluster: real HTTPS, the contract's documents, one Feature.
+package fakeintake
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// ServerName that the server's certificate has.
+const ServerName = "example.com"
+
+// Token that the server accepts.
+const Token = "token-of-the-pod"
+
+// Intake is a server for one Feature. Its methods may be called from any goroutine.
+type Intake struct {
+	// URL of the server; CAPath and TokenPath are files for its clients.
+	URL       string
+	CAPath    string
+	TokenPath string
+
+	mu       sync.Mutex
+	orders   contract.Orders
+	version  int
+	changed  chan struct{}
+	refusal  int
+	reports  []contract.Report
+	mark     contract.ReportAck
+	repeated []string
+	polls    int
+}
+
+// Start serves until the test ends.
+func Start(t testing.TB, orders contract.Orders) *Intake {
+	t.Helper()
+	i := &Intake{orders: orders, version: 1, changed: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+contract.OrdersPath, i.getOrders)
+	mux.HandleFunc("POST "+contract.ReportsPath, i.postReports)
+	server := httptest.NewTLSServer(mux)
+	t.Cleanup(func() {
+		server.CloseClientConnections()
+		server.Close()
+	})
+	i.URL = server.URL
+	dir := t.TempDir()
+	i.CAPath, i.TokenPath = filepath.Join(dir, "ca.crt"), filepath.Join(dir, "token")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	for path, content := range map[string][]byte{i.CAPath: certificate, i.TokenPath: []byte(Token + "\n")} {
+		if err := os.WriteFile(path, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return i
+}
+
+// Order changes the orders.
+func (i *Intake) Order(change func(*contract.Orders)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change(&i.orders)
+	i.version++
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+// Refuse answers every request with an HTTP status; 0 ends that.
+func (i *Intake) Refuse(status int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.refusal = status
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+// Reports that were applied, in order.
+func (i *Intake) Reports() []contract.Report {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.reports)
+}
+
+// Checkpoints that were applied, in order.
+func (i *Intake) Checkpoints() []contract.CheckpointReport {
+	var out []contract.CheckpointReport
+	for _, r := range i.Reports() {
+		if r.Checkpoint != nil {
+			out = append(out, *r.Checkpoint)
+		}
+	}
+	return out
+}
+
+// Status that was applied last; nil before the first.
+func (i *Intake) Status() *contract.StatusReport {
+	reports := i.Reports()
+	for _, r := range slices.Backward(reports) {
+		if r.Status != nil {
+			return r.Status
+		}
+	}
+	return nil
+}
+
+// Final report of an attempt; nil before there is one.
+func (i *Intake) Final(epoch int64) *contract.FinalReport {
+	for _, r := range i.Reports() {
+		if r.Final != nil && r.Epoch == epoch {
+			return r.Final
+		}
+	}
+	return nil
+}
+
+// Polls counts the requests for orders.
+func (i *Intake) Polls() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.polls
+}
+
+// Repeated names reports that came again with another content: each is a mistake of the sender.
+func (i *Intake) Repeated() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.repeated)
+}
+
+// admit checks the token and says whether the request may go on.
+func (i *Intake) admit(w http.ResponseWriter, r *http.Request) bool {
+	i.mu.Lock()
+	refusal := i.refusal
+	i.mu.Unlock()
+	switch {
+	case refusal != 0:
+		http.Error(w, "refused by the test", refusal)
+	case r.Header.Get("Authorization") != "Bearer "+Token:
+		http.Error(w, "unknown token", http.StatusUnauthorized)
+	default:
+		return true
+	}
+	return false
+}
+
+func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
+	i.mu.Lock()
+	i.polls++
+	etag, changed := i.etag(), i.changed
+	i.mu.Unlock()
+	if known := r.Header.Get("If-None-Match"); known != "" && known == etag {
+		seconds, _ := strconv.Atoi(r.URL.Query().Get(contract.WaitQuery))
+		select {
+		case <-changed:
+		case <-r.Context().Done():
+			return
+		case <-time.After(time.Duration(seconds) * time.Second):
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	if !i.admit(w, r) {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	w.Header().Set("ETag", i.etag())
+	_ = json.NewEncoder(w).Encode(i.orders)
+}
+
+func (i *Intake) etag() string { return fmt.Sprintf(`"v%d"`, i.version) }
+
+func (i *Intake) postReports(w http.ResponseWriter, r *http.Request) {
+	if !i.admit(w, r) {
+		return
+	}
+	var batch contract.ReportBatch
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, contract.MaxReportBytes)).Decode(&batch); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, report := range batch.Reports {
+		i.apply(report)
+	}
+	_ = json.NewEncoder(w).Encode(i.mark)
+}
+
+// apply takes a report once, by number; a checkpoint once, by its own number.
+func (i *Intake) apply(r contract.Report) {
+	if r.Epoch < i.mark.Epoch || r.Epoch == i.mark.Epoch && r.Sequence <= i.mark.Sequence {
+		return
+	}
+	i.mark = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
+	if r.Checkpoint != nil {
+		for _, have := range i.reports {
+			if have.Checkpoint != nil && have.Checkpoint.Sequence == r.Checkpoint.Sequence {
+				i.repeated = append(i.repeated, fmt.Sprintf("checkpoint %d", r.Checkpoint.Sequence))
+				return
+			}
+		}
+	}
+	i.reports = append(i.reports, r)
+}
