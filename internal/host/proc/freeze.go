@@ -39,7 +39,7 @@ type Frozen struct {
 // freeze is a freeze that lasts.
 type freeze struct {
 	// before are the processes that the agent itself had stopped; they stay so after the thaw.
-	before map[int]bool
+	before stoppedBefore
 	// disturbed counts what ran meanwhile.
 	disturbed atomic.Int64
 
@@ -57,14 +57,10 @@ func (c *Container) Freeze(ctx context.Context) (Frozen, error) {
 	if f != nil {
 		f.unwatch()
 	} else {
-		before, err := c.scan.scan()
-		if err != nil {
-			return Frozen{}, err
-		}
-		f = &freeze{before: stoppedBy(before)}
+		f = &freeze{}
 	}
 	c.frozen = f
-	held, err := c.scan.settle(ctx)
+	held, err := c.scan.settle(ctx, &f.before)
 	f.watch(held)
 	switch {
 	case err == nil:
@@ -82,33 +78,28 @@ func reason(held snapshot) string {
 	return "processes kept waking each other"
 }
 
-// stoppedBy lists the processes that are stopped already, by job control or by each other.
-func stoppedBy(all snapshot) map[int]bool {
-	found := map[int]bool{}
-	for _, p := range all {
-		if p.count(func(t task) bool { return t.state == 'T' }) > 0 {
-			found[p.pid] = true
-		}
-	}
-	return found
-}
-
 // settle stops all processes until it has proof that they stand still: two looks at which all do, and between which none
-// has run. It returns the last look, also with an error.
-func (s *scanner) settle(ctx context.Context) (snapshot, error) {
+// has run. It returns the last look, also with an error. Unless before is nil, it learns which were stopped before.
+func (s *scanner) settle(ctx context.Context, before *stoppedBefore) (snapshot, error) {
 	var last snapshot
+	stop := true
 	for look := minLook; ; {
-		if err := signalAll(unix.SIGSTOP); err != nil {
-			return last, err
+		if stop {
+			if err := signalAll(unix.SIGSTOP); err != nil {
+				return last, err
+			}
+			before.sent()
 		}
 		now, err := s.scan()
 		if err != nil {
 			return last, err
 		}
+		before.look(now, last)
 		settled := now.worst() == still
 		if settled && last != nil && last.worst() == still && now.disturbed(last) == 0 {
 			return now, nil
 		}
+		stop = now.escaped() // woken, or come from outside; the others only need time
 		last = now
 		if err := ctx.Err(); err != nil {
 			return last, err
@@ -120,6 +111,40 @@ func (s *scanner) settle(ctx context.Context) (snapshot, error) {
 			return last, err
 		}
 		look = min(2*look, maxLook)
+	}
+}
+
+// stoppedBefore learns which processes had been stopped before a freeze, by job control or by each other: a first SIGSTOP
+// stays pending at a process that is stopped already, while one that it stops has taken it. No look at all processes before
+// the freeze is needed, which would take long among many that all want the CPU.
+type stoppedBefore struct {
+	signals int
+	pids    map[int]bool
+}
+
+// sent counts a SIGSTOP to all.
+func (b *stoppedBefore) sent() {
+	if b != nil {
+		b.signals++
+	}
+}
+
+// look learns from a snapshot. What was woken after all is taken back: to leave that stopped would lose its wake-up.
+func (b *stoppedBefore) look(now, last snapshot) {
+	if b == nil {
+		return
+	}
+	for _, p := range now {
+		earlier, seen := last.find(p.pid)
+		switch jobStopped := p.count(func(t task) bool { return t.state == 'T' }) > 0; {
+		case !jobStopped || seen && b.pids[p.pid] && p.ranSince(earlier):
+			delete(b.pids, p.pid)
+		case b.signals == 1 && !seen && p.count(func(t task) bool { return t.stopPending }) > 0:
+			if b.pids == nil {
+				b.pids = map[int]bool{}
+			}
+			b.pids[p.pid] = true
+		}
 	}
 }
 
@@ -154,7 +179,7 @@ func (f *freeze) guard(ctx context.Context, held snapshot) {
 		if err == nil {
 			f.disturbed.Add(int64(max(1, now.disturbed(held))))
 		}
-		if again, err := s.settle(ctx); err == nil {
+		if again, err := s.settle(ctx, nil); err == nil {
 			held = again
 		}
 	}
@@ -181,7 +206,7 @@ func (c *Container) Thaw() (disturbed int, err error) {
 	f.unwatch()
 	c.frozen = nil
 	disturbed = int(f.disturbed.Load())
-	if len(f.before) == 0 {
+	if len(f.before.pids) == 0 {
 		return disturbed, signalAll(unix.SIGCONT)
 	}
 	all, err := c.scan.scan()
@@ -189,7 +214,7 @@ func (c *Container) Thaw() (disturbed int, err error) {
 		return disturbed, errors.Join(err, signalAll(unix.SIGCONT))
 	}
 	for _, p := range all {
-		if f.before[p.pid] {
+		if f.before.pids[p.pid] {
 			continue
 		}
 		if err := unix.Kill(p.pid, unix.SIGCONT); err != nil && err != unix.ESRCH {

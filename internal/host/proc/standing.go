@@ -51,7 +51,7 @@ const (
 // standing judges a process. A thread in uninterruptible sleep runs no user code again once a stop waits for it: either the
 // signal itself is pending, or a sibling has taken it and is stopped, which binds the whole process.
 func (p process) standing() standing {
-	groupStop := p.count(func(t task) bool { return t.state == 'T' || t.state == 't' || t.stopPending }) > 0
+	groupStop := p.stopping()
 	result := still
 	for _, t := range p.tasks {
 		switch {
@@ -63,6 +63,16 @@ func (p process) standing() standing {
 		}
 	}
 	return result
+}
+
+// stopping is true when the process is stopped or a stop waits for it.
+func (p process) stopping() bool {
+	return p.count(func(t task) bool { return t.state == 'T' || t.state == 't' || t.stopPending }) > 0
+}
+
+// escaped is true when a process runs without a stop that waits for it.
+func (s snapshot) escaped() bool {
+	return slices.ContainsFunc(s, func(p process) bool { return p.standing() == moving && !p.stopping() })
 }
 
 // worst is the standing of the whole snapshot.

@@ -1,0 +1,136 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package container runs tests as PID 1 of a container made for them: a pid namespace of their own, with programs in it that
+// misbehave as agents may. It needs root.
+package container
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// insideEnv names the test that runs inside.
+const insideEnv = "TIDEWAITER_TEST_INSIDE"
+
+// limit ends a test that hangs, with everything that it has started.
+const limit = 5 * time.Minute
+
+// Run runs a test's body, or a benchmark's, as PID 1 of a new pid namespace with its own /proc. The body runs in another
+// process: it shares nothing with the test's surroundings but the file system. TestMain has to call Main first.
+func Run[T testing.TB](t T, body func(T)) {
+	t.Helper()
+	if os.Getenv(insideEnv) == t.Name() {
+		enter(t)
+		body(t)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, copyOfSelf(t), arguments(t)...)
+	cmd.Env = append(os.Environ(), insideEnv+"="+t.Name())
+	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	cmd.WaitDelay = 10 * time.Second // a process that holds the output open
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), passed) {
+		t.Fatalf("inside the container: %v\n%s", err, out)
+	}
+	t.Log(strings.TrimSpace(string(out)))
+}
+
+// passed is printed inside at the end, so that a body that never ran is no success.
+const passed = "body passed as PID 1"
+
+func arguments(t testing.TB) []string {
+	pattern := "^" + strings.Join(strings.Split(t.Name(), "/"), "$/^") + "$"
+	if _, ok := t.(*testing.B); ok {
+		return []string{"-test.run=^$", "-test.bench=" + pattern, "-test.v"}
+	}
+	return []string{"-test.run=" + pattern, "-test.v"}
+}
+
+// enter makes this process the first of a container.
+func enter(t testing.TB) {
+	t.Helper()
+	if os.Getpid() != 1 {
+		t.Fatalf("pid inside = %d, want 1", os.Getpid())
+	}
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		t.Fatalf("make mounts private: %v", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		t.Fatalf("mount /proc: %v", err)
+	}
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil { // what the test's surroundings leaked
+		t.Fatalf("close inherited descriptors: %v", err)
+	}
+	t.Cleanup(func() {
+		if !t.Failed() {
+			t.Log(passed)
+		}
+	})
+}
+
+// BecomeUser gives up root, as the containers of an agent's pod run. What is done before stays done.
+func BecomeUser(t testing.TB, uid int) {
+	t.Helper()
+	err := errors.Join(unix.Setgroups(nil), unix.Setresgid(uid, uid, uid), unix.Setresuid(uid, uid, uid),
+		unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) // which the change of uid has cleared
+	if err != nil {
+		t.Fatalf("become uid %d: %v", uid, err)
+	}
+}
+
+// copyOfSelf puts the test binary where every uid can execute it.
+func copyOfSelf(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "container-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path := filepath.Join(dir, "test")
+	if err := errors.Join(os.Chmod(dir, 0o755), copyFile(path, os.Args[0])); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func copyFile(to, from string) (err error) {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	_, err = io.Copy(out, in)
+	return err
+}
+
+// TempDir is a directory that every uid may write, on memory.
+func TempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "container-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
