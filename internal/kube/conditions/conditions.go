@@ -1,0 +1,51 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conditions sets conditions and derives the root one, and does nothing else.
+package conditions
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Writer sets conditions of one object at one time.
+type Writer struct {
+	// List of the object's conditions.
+	List *[]metav1.Condition
+	// Generation of the object that the conditions are about.
+	Generation int64
+	// Now becomes the time of a transition.
+	Now time.Time
+}
+
+// Set adds or changes a condition. The time of its last transition only moves with its status.
+func (w Writer) Set(name string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(w.List, metav1.Condition{
+		Type: name, Status: status, Reason: reason, Message: message,
+		ObservedGeneration: w.Generation, LastTransitionTime: metav1.NewTime(w.Now),
+	})
+}
+
+// Summarize derives the root condition: it says what the first part says that is not True, in the order given, so that
+// the message cannot flap; with none, it is True and says what the last part says.
+func (w Writer) Summarize(root string, parts ...string) {
+	var last *metav1.Condition
+	for _, name := range parts {
+		c := meta.FindStatusCondition(*w.List, name)
+		if c == nil {
+			w.Set(root, metav1.ConditionUnknown, "NotYetReported", "Condition "+name+" is not known yet.")
+			return
+		}
+		if c.Status != metav1.ConditionTrue {
+			w.Set(root, c.Status, c.Reason, c.Message)
+			return
+		}
+		last = c
+	}
+	if last != nil {
+		w.Set(root, metav1.ConditionTrue, last.Reason, last.Message)
+	}
+}

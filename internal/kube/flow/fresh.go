@@ -1,0 +1,58 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package flow
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
+)
+
+// stalePause is how long a cache is given to show an object as it was last written.
+const stalePause = 50 * time.Millisecond
+
+// Fresh knows what was last written of each object, so that a reconcile does not start from a cache that has not seen
+// it yet and write against its own write. It spares conflicts; correctness does not rest on it.
+type Fresh struct {
+	mu   sync.Mutex
+	last map[types.UID]string
+}
+
+// Wrote remembers the version that a write led to.
+func (f *Fresh) Wrote(o client.Object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.last == nil {
+		f.last = map[types.UID]string{}
+	}
+	f.last[o.GetUID()] = o.GetResourceVersion()
+}
+
+// Check ends quietly while o is older than what was last written of it, and forgets the version once it was seen.
+func (f *Fresh) Check(o client.Object) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last, ok := f.last[o.GetUID()]
+	if !ok {
+		return nil
+	}
+	// A server whose versions cannot be compared has to do with optimistic locking alone.
+	if order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), last); err == nil && order < 0 {
+		return outcome.Quietf(stalePause, "%s is older in the cache than its last write", client.ObjectKeyFromObject(o))
+	}
+	delete(f.last, o.GetUID())
+	return nil
+}
+
+// Forget drops what is known of an object that will not be seen again.
+func (f *Fresh) Forget(o client.Object) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.last, o.GetUID())
+}

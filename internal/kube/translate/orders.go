@@ -1,0 +1,193 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translate
+
+import (
+	"cmp"
+	"strings"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// Defaults of a delivery whose Feature says nothing.
+const (
+	defaultRevision    = "main"
+	defaultBranch      = "tidewaiter/"
+	defaultAuthor      = "Tidewaiter"
+	defaultAuthorEmail = "tidewaiter@noreply.tidewaiter.dev"
+	// subjectLimit is what Git's own tools show of a commit's first line (git-commit(1), DISCUSSION, rounded up).
+	subjectLimit = 72
+)
+
+// Orders is everything that the watchdog of a Feature's current attempt must know and do. Being a function of the
+// Feature, its policy and its prompt alone, any replica gives the same orders at any time.
+func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string) contract.Orders {
+	o := contract.Orders{
+		Version:        contract.Version,
+		Feature:        contract.FeatureRef{Namespace: f.Namespace, Name: f.Name, UID: string(f.UID)},
+		Attempt:        f.Status.Attempt,
+		Repository:     repository(f),
+		Agent:          agent(f),
+		Tasks:          Tasks(f, prompt),
+		Plan:           Plan(f),
+		Policy:         effective,
+		Delivery:       delivery(f, prompt),
+		Suspend:        f.Spec.Suspend,
+		Requests:       openRequests(f),
+		NextCheckpoint: 1,
+		Generation:     f.Generation,
+	}
+	if f.Status.Job != nil {
+		o.Run = f.Status.Job.Run
+	}
+	if f.Status.Run != nil {
+		o.NextCheckpoint = f.Status.Run.CheckpointSequence + 1
+	}
+	o.Stop, o.StopReason = stop(f)
+	return o
+}
+
+// stop says whether no attempt will follow: the Feature is being deleted, or its running time is over.
+func stop(f *v1alpha1.Feature) (bool, string) {
+	if f.DeletionTimestamp != nil {
+		return true, contract.ReasonDeleted
+	}
+	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
+	if c != nil && c.Reason == v1alpha1.ReasonDeadlineExceeded {
+		return true, contract.ReasonDeadlineExceeded
+	}
+	return false, ""
+}
+
+func repository(f *v1alpha1.Feature) contract.Repository {
+	r := contract.Repository{URL: f.Spec.Repository.URL, Revision: cmp.Or(f.Spec.Repository.Revision, defaultRevision)}
+	if ref := f.Spec.Repository.CredentialsSecretRef; ref != nil {
+		r.HasCredentials, r.SecretName = true, ref.Name
+	}
+	return r
+}
+
+func agent(f *v1alpha1.Feature) contract.Agent {
+	spec := f.Spec.Agent
+	a := contract.Agent{Runtime: spec.Runtime}
+	a.Command = append(append(a.Command, spec.Command...), spec.Args...)
+	for _, e := range spec.Env {
+		a.Env = append(a.Env, e.Name+"="+e.Value)
+	}
+	return a
+}
+
+// Tasks of a Feature in order; without milestones the prompt is the one task.
+func Tasks(f *v1alpha1.Feature, prompt string) []contract.Task {
+	var tasks []contract.Task
+	if f.Spec.Plan != nil {
+		for _, m := range f.Spec.Plan.Milestones {
+			for _, t := range m.Tasks {
+				tasks = append(tasks, contract.Task{Name: m.Name + "/" + t.Name, Prompt: prompt, Instructions: t.Instructions})
+			}
+		}
+	}
+	if len(tasks) == 0 {
+		tasks = []contract.Task{{Name: f.Name, Prompt: prompt}}
+	}
+	return tasks
+}
+
+// Plan bounds the work of a Feature.
+func Plan(f *v1alpha1.Feature) judge.Plan {
+	if f.Spec.Plan == nil {
+		return judge.Plan{}
+	}
+	p := judge.Plan{Allowed: f.Spec.Plan.AllowedAreas, Forbidden: f.Spec.Plan.ForbiddenAreas}
+	if files := f.Spec.Plan.Files; files != nil {
+		p.Files = &judge.FilePlan{Create: files.Create, Modify: files.Modify, Delete: files.Delete}
+	}
+	return p
+}
+
+// Branch that a Feature delivers.
+func Branch(f *v1alpha1.Feature) string {
+	if f.Spec.Delivery != nil && f.Spec.Delivery.Branch != "" {
+		return f.Spec.Delivery.Branch
+	}
+	return defaultBranch + f.Name
+}
+
+func delivery(f *v1alpha1.Feature, prompt string) contract.Delivery {
+	d := contract.Delivery{
+		Branch: Branch(f), Push: true,
+		AuthorName: defaultAuthor, AuthorEmail: defaultAuthorEmail,
+		Subject: subject(prompt, f.Name),
+	}
+	if spec := f.Spec.Delivery; spec != nil {
+		d.Push = ptr.Deref(spec.Push, true)
+		d.RequireApproval = spec.Approval == v1alpha1.ApprovalRequired
+		d.ApprovedCommit = spec.ApprovedCommit
+		if spec.Author != nil {
+			d.AuthorName, d.AuthorEmail = spec.Author.Name, spec.Author.Email
+		}
+	}
+	return d
+}
+
+// subject is the first line of the prompt that says anything, cut at a word to what Git's tools show.
+func subject(prompt, name string) string {
+	line := ""
+	for l := range strings.Lines(prompt) {
+		if line = strings.Join(strings.Fields(l), " "); line != "" {
+			break
+		}
+	}
+	if line == "" {
+		return "Work on " + name
+	}
+	if utf8.RuneCountInString(line) <= subjectLimit {
+		return line
+	}
+	cut := string([]rune(line)[:subjectLimit-3])
+	if i := strings.LastIndexByte(cut, ' '); i > subjectLimit/2 {
+		cut = cut[:i]
+	}
+	return cut + "..."
+}
+
+// openRequests are the requests for the watchdog that have no result yet.
+func openRequests(f *v1alpha1.Feature) []contract.Request {
+	done := map[string]bool{}
+	for _, r := range f.Status.ObservedRequests {
+		done[r.ID] = true
+	}
+	if f.Status.Run != nil {
+		for _, r := range f.Status.Run.Requests {
+			done[r.ID] = true
+		}
+	}
+	var open []contract.Request
+	for _, r := range f.Spec.Requests {
+		switch {
+		case done[r.ID]:
+		case r.Checkpoint != nil:
+			open = append(open, contract.Request{ID: r.ID, Kind: contract.RequestCheckpoint})
+		case r.ResetBreaker != nil:
+			open = append(open, contract.Request{ID: r.ID, Kind: contract.RequestResetBreaker})
+		}
+	}
+	return open
+}
+
+// PromptKey names the ConfigMap key that holds a Feature's prompt; ok is false where the spec holds it itself.
+func PromptKey(f *v1alpha1.Feature) (configMap, key string, ok bool) {
+	if f.Spec.PromptFrom == nil {
+		return "", "", false
+	}
+	ref := f.Spec.PromptFrom.ConfigMapKeyRef
+	return ref.Name, ref.Key, true
+}

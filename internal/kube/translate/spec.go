@@ -1,0 +1,142 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translate
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// defaultRetries is the CRD's default of spec.retries, for objects that were made without it.
+const defaultRetries = 3
+
+// Spec is the part of a Feature that decides about its life.
+func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
+	s := lifecycle.Spec{
+		Name:         f.Name,
+		Generation:   f.Generation,
+		Suspend:      f.Spec.Suspend,
+		Retries:      int(ptr.Deref(f.Spec.Retries, defaultRetries)),
+		Branch:       Branch(f),
+		Ephemeral:    Ephemeral(f),
+		HasContracts: f.Spec.Plan != nil && len(f.Spec.Plan.Contracts) > 0,
+		NotActedOn:   notActedOn(f, effective),
+	}
+	if f.DeletionTimestamp != nil {
+		s.DeletedAt = f.DeletionTimestamp.Time
+	}
+	if f.Spec.Deadline != nil {
+		s.Deadline = f.Spec.Deadline.Duration
+	}
+	if f.Spec.TTLAfterFinished != nil {
+		s.TTLAfterFinished = &f.Spec.TTLAfterFinished.Duration
+	}
+	if d := f.Spec.Delivery; d != nil {
+		s.RequireApproval = d.Approval == v1alpha1.ApprovalRequired
+		s.ApprovedCommit = d.ApprovedCommit
+	}
+	for _, r := range f.Spec.Requests {
+		s.Requests = append(s.Requests, lifecycle.Request{ID: r.ID, Kind: requestKind(r)})
+	}
+	return s
+}
+
+// Ephemeral reports whether a Feature's volumes live and die with its pod.
+func Ephemeral(f *v1alpha1.Feature) bool {
+	return f.Spec.Workspace != nil && f.Spec.Workspace.Ephemeral
+}
+
+func requestKind(r v1alpha1.Request) lifecycle.RequestKind {
+	switch {
+	case r.Rollback != nil:
+		return lifecycle.RequestRollback
+	case r.Checkpoint != nil:
+		return lifecycle.RequestCheckpoint
+	case r.Retry != nil:
+		return lifecycle.RequestRetry
+	case r.ResetBreaker != nil:
+		return lifecycle.RequestResetBreaker
+	default:
+		// The CRD lets exactly one be set.
+		return lifecycle.RequestApprovePlan
+	}
+}
+
+// notActedOn names the fields in use that this version accepts but does not act on, sorted: nobody shall believe in them.
+func notActedOn(f *v1alpha1.Feature, effective policy.Effective) []string {
+	spec := f.Spec
+	var names []string
+	add := func(used bool, name string) {
+		if used {
+			names = append(names, name)
+		}
+	}
+	add(spec.Agent.Role != "", "spec.agent.role")
+	add(len(spec.Answers) > 0, "spec.answers")
+	add(spec.Delivery != nil && spec.Delivery.PullRequest != nil, "spec.delivery.pullRequest")
+	add(len(spec.DependsOn) > 0, "spec.dependsOn")
+	add(len(spec.Directives) > 0, "spec.directives")
+	add(effective.Execution.Promotion == policy.PromotionIncremental, "spec.execution.promotion Incremental (Atomic is used)")
+	add(effective.Execution.RevertOnViolation != "" && effective.Execution.RevertOnViolation != policy.RevertNone,
+		"spec.execution.revertOnViolation "+effective.Execution.RevertOnViolation)
+	add(len(spec.Gates) > 0, "spec.gates")
+	add(spec.Plan != nil && len(spec.Plan.Contracts) > 0, "spec.plan.contracts")
+	add(spec.Planning != "" && spec.Planning != v1alpha1.PlanningNone, "spec.planning "+string(spec.Planning)+" (the plan is taken as given)")
+	return names
+}
+
+// Run is what the watchdog reported, or nil.
+func Run(f *v1alpha1.Feature) *lifecycle.Run {
+	r := f.Status.Run
+	if r == nil {
+		return nil
+	}
+	run := &lifecycle.Run{
+		Epoch:               r.Epoch,
+		Connected:           ptr.Deref(r.Connected, false),
+		ConnectionChangedAt: timeOf(r.ConnectionChangedAt),
+		LastValidCheckpoint: r.LastValidCheckpoint,
+		Counts:              lifecycle.Counts(r.Checkpoints),
+		Requests:            requestResults(r.Requests),
+	}
+	if p := r.Report; p != nil {
+		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head
+	}
+	if r.Fault != nil {
+		run.Fault = &lifecycle.Problem{Reason: r.Fault.Reason, Message: r.Fault.Message}
+	}
+	if r.Question != nil {
+		run.Question = r.Question.Text
+	}
+	if k := r.LastCheckpoint; k != nil {
+		run.Checkpoint = &lifecycle.Checkpoint{Name: k.Name, Verdict: string(k.Verdict), Reason: k.Reason, Message: k.Message}
+	}
+	if n := r.Final; n != nil {
+		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head}
+	}
+	return run
+}
+
+func requestResults(list []v1alpha1.ObservedRequest) []lifecycle.RequestResult {
+	var results []lifecycle.RequestResult
+	for _, r := range list {
+		results = append(results, lifecycle.RequestResult{
+			ID: r.ID, State: lifecycle.RequestState(r.State), Message: r.Message, At: timeOf(r.ObservedAt),
+		})
+	}
+	return results
+}
+
+func timeOf(t *metav1.Time) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.Time
+}

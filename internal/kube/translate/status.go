@@ -1,0 +1,131 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translate
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
+)
+
+// Memory is the controller's own part of a status, as it was written last.
+func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
+	m := lifecycle.Memory{
+		ObservedGeneration:  s.ObservedGeneration,
+		Phase:               lifecycle.Phase(s.Phase),
+		Attempt:             s.Attempt,
+		Failures:            int(s.Failures),
+		Lost:                int(s.Lost),
+		Branch:              s.Branch,
+		Head:                s.Head,
+		LastCheckpoint:      s.LastCheckpoint,
+		LastValidCheckpoint: s.LastValidCheckpoint,
+		Checkpoints:         lifecycle.Counts(s.Checkpoints),
+		Requests:            requestResults(s.ObservedRequests),
+		StartedAt:           timeOf(s.StartedAt),
+		FinishedAt:          timeOf(s.FinishedAt),
+		ActiveSeconds:       s.ActiveSeconds,
+	}
+	for _, c := range s.Conditions {
+		m.Conditions = append(m.Conditions, lifecycle.Condition{
+			Type: c.Type, Status: lifecycle.Status(c.Status), Reason: c.Reason, Message: c.Message,
+		})
+	}
+	if j := s.Job; j != nil {
+		m.Job = &lifecycle.JobMemory{
+			Name: j.Name, Run: lifecycle.RunKind(j.Run), PodName: j.PodName, PodUID: j.PodUID,
+			StartedAt: timeOf(j.StartedAt), StopRequestedAt: timeOf(j.StopRequestedAt), EndedAt: timeOf(j.EndedAt),
+		}
+	}
+	if p := s.Policy; p != nil {
+		m.Policy = lifecycle.PolicyRef{Hash: p.Hash, Enforcement: string(p.Enforcement), Sources: p.Sources}
+	}
+	return m
+}
+
+// Status is the controller's part of a status as it shall be written. was is the status that it replaces: conditions
+// keep the time of their last transition. What intake owns is left out.
+func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alpha1.FeatureStatus {
+	s := v1alpha1.FeatureStatus{
+		ObservedGeneration:  m.ObservedGeneration,
+		Phase:               v1alpha1.Phase(m.Phase),
+		Attempt:             m.Attempt,
+		Failures:            int32(m.Failures), //nolint:gosec // bounded by spec.retries + 1
+		Lost:                int32(m.Lost),     //nolint:gosec // one for each attempt
+		Branch:              m.Branch,
+		Head:                m.Head,
+		LastCheckpoint:      m.LastCheckpoint,
+		LastValidCheckpoint: m.LastValidCheckpoint,
+		Checkpoints:         v1alpha1.CheckpointCounts(m.Checkpoints),
+		StartedAt:           apiTime(m.StartedAt),
+		FinishedAt:          apiTime(m.FinishedAt),
+		ActiveSeconds:       m.ActiveSeconds,
+	}
+	s.Conditions = apiConditions(m, was, now)
+	for _, r := range m.Requests {
+		s.ObservedRequests = append(s.ObservedRequests, v1alpha1.ObservedRequest{
+			ID: r.ID, State: string(r.State), Message: r.Message, ObservedAt: apiTime(r.At),
+		})
+	}
+	if j := m.Job; j != nil {
+		s.Job = &v1alpha1.JobStatus{
+			Name: j.Name, Run: string(j.Run), PodName: j.PodName, PodUID: j.PodUID,
+			StartedAt: apiTime(j.StartedAt), StopRequestedAt: apiTime(j.StopRequestedAt), EndedAt: apiTime(j.EndedAt),
+		}
+	}
+	if m.Policy.Hash != "" {
+		s.Policy = &v1alpha1.PolicyStatus{
+			Hash: m.Policy.Hash, Enforcement: v1alpha1.Enforcement(m.Policy.Enforcement), Sources: m.Policy.Sources,
+		}
+	}
+	return s
+}
+
+func apiConditions(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) []metav1.Condition {
+	var old, list []metav1.Condition
+	old = append(old, was.Conditions...)
+	w := conditions.Writer{List: &old, Generation: m.ObservedGeneration, Now: now}
+	for _, c := range m.Conditions {
+		w.Set(c.Type, metav1.ConditionStatus(c.Status), c.Reason, c.Message)
+	}
+	for _, c := range m.Conditions {
+		for _, set := range old {
+			if set.Type == c.Type {
+				list = append(list, set)
+			}
+		}
+	}
+	return list
+}
+
+// StatusConfig is a status as server-side apply takes it. The API's JSON is the contract of both types, so it carries
+// every field without one being named here.
+func StatusConfig(s v1alpha1.FeatureStatus) (*applyv1alpha1.FeatureStatusApplyConfiguration, error) {
+	s.Run = nil
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode status: %w", err)
+	}
+	config := applyv1alpha1.FeatureStatus()
+	if err := json.Unmarshal(raw, config); err != nil {
+		return nil, fmt.Errorf("decode status: %w", err)
+	}
+	return config, nil
+}
+
+// apiTime is a time as the API keeps it: whole seconds, or nil.
+func apiTime(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := metav1.NewTime(t).Rfc3339Copy()
+	return &at
+}
