@@ -128,9 +128,11 @@ func (g *GitServer) podSpec() corev1.PodSpec {
 			Name: gitName, Image: g.cluster.Image,
 			Command: []string{
 				"/usr/local/bin/gitserver", "--listen", fmt.Sprintf(":%d", gitPort), "--dir", gitRoot,
-				"--cert", "/tls/tls.crt", "--key", "/tls/tls.key", "--user", g.User, "--password-file", "/tls/password",
+				"--cert", "/tls/tls.crt", "--key", "/tls/tls.key", "--user", g.User, "--password", "$(PASSWORD)",
 			},
-			Env: []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}},
+			Env: []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}, {Name: "PASSWORD", ValueFrom: &corev1.EnvVarSource{
+				SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: gitName}, Key: "password"},
+			}}},
 			ReadinessProbe: &corev1.Probe{
 				ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(gitPort)}},
 				PeriodSeconds: 1,
