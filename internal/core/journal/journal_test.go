@@ -98,7 +98,7 @@ func TestWorkspaceAfterARestore(t *testing.T) {
 	if diff := cmp.Diff(journal.Workspace{Tree: "bt", Standing: judge.Valid, Settled: true}, s.Workspace); diff != "" {
 		t.Errorf("after a whole restore (-want +got):\n%s", diff)
 	}
-	reverted.RestorePaths = []string{"x"}
+	reverted.RestorePaths = [][]byte{{0xff}}
 	s = read(t, write(t, attempt1, base, journal.Record{Intent: &reverted}, heldDone))
 	if s.Workspace.Tree != "" {
 		t.Errorf("after a partial restore the tree is not known, got %q", s.Workspace.Tree)

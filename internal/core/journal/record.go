@@ -89,9 +89,10 @@ type Intent struct {
 	// Delivery commit and OldDelivery before it; equal when nothing is promoted.
 	Delivery    string `json:"delivery"`
 	OldDelivery string `json:"oldDelivery,omitempty"`
-	// Restore is the tree that the workspace goes back to; empty when it stays. RestorePaths narrows it.
+	// Restore is the tree that the workspace goes back to; empty when it stays. RestorePaths narrows it; they are bytes
+	// because not every path is text.
 	Restore      string   `json:"restore,omitempty"`
-	RestorePaths []string `json:"restorePaths,omitempty"`
+	RestorePaths [][]byte `json:"restorePaths,omitempty"`
 	// Completes names the task that this checkpoint completes.
 	Completes string `json:"completes,omitempty"`
 	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; Standing is the

@@ -64,6 +64,28 @@ type StatusError struct {
 	Code int
 	// Message is the beginning of the body.
 	Message string
+	// Refused is the report that intake can never apply, where it names one: those before it were applied.
+	Refused *contract.ReportAck
+}
+
+// refusal is the body of an answer that refuses one report.
+type refusal struct {
+	Error    string `json:"error"`
+	Epoch    int64  `json:"epoch"`
+	Sequence int64  `json:"sequence"`
+}
+
+// newStatusError reads what an answer says about its status.
+func newStatusError(code int, body []byte) *StatusError {
+	e := &StatusError{Code: code, Message: firstLine(body)}
+	var r refusal
+	if json.Unmarshal(body, &r) == nil && r.Error != "" {
+		e.Message = firstLine([]byte(r.Error))
+		if (code == http.StatusBadRequest || code == http.StatusConflict) && r.Sequence > 0 {
+			e.Refused = &contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
+		}
+	}
+	return e
 }
 
 // Error says what the code means between a pod and its intake.
@@ -78,6 +100,8 @@ func (e *StatusError) Error() string {
 		meaning = "intake does not hear this pod: it is not the pod of the Feature's current attempt"
 	case http.StatusRequestEntityTooLarge, http.StatusBadRequest:
 		meaning = "intake cannot read what it was sent"
+	case http.StatusConflict:
+		meaning = "intake knows another report of this number"
 	}
 	if e.Message == "" {
 		return fmt.Sprintf("%s (%d)", meaning, e.Code)
@@ -168,7 +192,7 @@ func (c *Client) do(request *http.Request, limit int64) (*http.Response, []byte,
 		return nil, nil, fmt.Errorf("answer exceeds %d bytes", limit)
 	}
 	if code := response.StatusCode; code != http.StatusOK && code != http.StatusNotModified {
-		return nil, nil, &StatusError{Code: code, Message: firstLine(body)}
+		return nil, nil, newStatusError(code, body)
 	}
 	return response, body, nil
 }

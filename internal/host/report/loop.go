@@ -20,13 +20,22 @@ const (
 	lastPause  = 15 * time.Second
 )
 
-// batchBytes leaves room for the batch around the reports.
-const batchBytes = contract.MaxReportBytes - 4096
+// Bounds of a batch: intake takes no more reports at once, and the bytes leave room for the batch around them.
+const (
+	batchReports = 256
+	batchBytes   = contract.MaxReportBytes - 4096
+)
+
+// tooEarlyPause is short: a pod is made known within a second or two of its start.
+const tooEarlyPause = time.Second
 
 // Queue holds reports until they are acknowledged.
 type Queue interface {
-	Batch(limit int) []contract.Report
+	// Batch is the oldest reports, within bounds.
+	Batch(bytes, reports int) []contract.Report
 	Ack(contract.ReportAck) error
+	// SetAside takes one report out of the queue that nobody will ever take, and keeps it elsewhere.
+	SetAside(contract.ReportAck) error
 	Ready() <-chan struct{}
 }
 
@@ -34,7 +43,7 @@ type Queue interface {
 func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 	r := retrier{log: log, what: "Reports wait"}
 	for ctx.Err() == nil {
-		batch := q.Batch(batchBytes)
+		batch := q.Batch(batchBytes, batchReports)
 		if len(batch) == 0 {
 			select {
 			case <-q.Ready():
@@ -48,6 +57,12 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 		}
 		if err == nil && !takes(ack, batch[0]) {
 			err = errors.New("intake acknowledged nothing of what it was sent")
+		}
+		var status *StatusError
+		if errors.As(err, &status) && status.Refused != nil {
+			log.ErrorContext(ctx, "A report was refused for good and is set aside", "epoch", status.Refused.Epoch,
+				"sequence", status.Refused.Sequence, "error", status.Message)
+			err = q.SetAside(*status.Refused)
 		}
 		r.pause(ctx, err)
 	}
@@ -92,11 +107,16 @@ func (r *retrier) pause(ctx context.Context, err error) {
 		r.tries, r.last = 0, ""
 		return
 	}
-	if kind := kindOf(err); kind != r.last {
+	kind := kindOf(err)
+	if kind != r.last {
 		r.log.WarnContext(ctx, r.what, "kind", kind, "error", err.Error())
 		r.last = kind
 	}
-	timer := time.NewTimer(jitter(pauseAfter(r.tries)))
+	pause := min(lastPause, firstPause<<min(r.tries, 10))
+	if kind == tooEarly {
+		pause = min(pause, tooEarlyPause)
+	}
+	timer := time.NewTimer(jitter(pause))
 	defer timer.Stop()
 	r.tries++
 	select {
@@ -105,6 +125,8 @@ func (r *retrier) pause(ctx context.Context, err error) {
 	}
 }
 
+const tooEarly = "too-early"
+
 // kindOf tells errors apart that need different hands to mend them.
 func kindOf(err error) string {
 	var status *StatusError
@@ -112,7 +134,7 @@ func kindOf(err error) string {
 	case !errors.As(err, &status):
 		return "unreachable"
 	case status.Code == http.StatusTooEarly:
-		return "too-early"
+		return tooEarly
 	case status.Code == http.StatusUnauthorized:
 		return "unauthenticated"
 	case status.Code == http.StatusForbidden:
@@ -122,7 +144,5 @@ func kindOf(err error) string {
 	}
 	return "refused"
 }
-
-func pauseAfter(tries int) time.Duration { return min(lastPause, firstPause<<min(tries, 10)) }
 
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) } //nolint:gosec // spreads load, hides nothing

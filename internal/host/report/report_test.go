@@ -181,6 +181,34 @@ func TestReportsWaitForIntake(t *testing.T) {
 	}
 }
 
+// A report that intake can never apply does not stand in the way of those behind it.
+func TestARefusedReportIsSetAside(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	intake.RefuseReport(2)
+	q, err := spool.Open(t.TempDir(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range int64(3) {
+		if _, err := q.Append(contract.Report{Checkpoint: &contract.CheckpointReport{Sequence: n + 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var lines log
+	var done sync.WaitGroup
+	done.Go(func() { client(intake).Deliver(ctx, q, slog.New(slog.NewTextHandler(&lines, nil))) })
+	defer done.Wait()
+	defer cancel()
+	eventually(t, "everything is delivered", func() bool { return q.Pending() == 0 })
+	if got := intake.Checkpoints(); len(got) != 2 || got[0].Sequence != 1 || got[1].Sequence != 3 {
+		t.Errorf("delivered %+v", got)
+	}
+	if lines.count("set aside") != 1 {
+		t.Errorf("logged %d times", lines.count("set aside"))
+	}
+}
+
 func TestOrdersAreFollowed(t *testing.T) {
 	intake := fakeintake.Start(t, orders())
 	intake.Refuse(http.StatusTooEarly)

@@ -6,8 +6,8 @@
 package spool
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -27,6 +27,7 @@ var ErrCorrupt = errors.New("report spool is corrupt")
 const (
 	markFile = "acknowledged.json"
 	suffix   = ".report.json"
+	asideDir = "refused"
 )
 
 // mark is what must not be forgotten when the reports themselves are gone: how far numbers were used.
@@ -42,6 +43,7 @@ type Spool struct {
 	dir   string
 	epoch int64
 	ready chan struct{}
+	less  chan struct{}
 
 	mu      sync.Mutex
 	mark    mark
@@ -55,7 +57,7 @@ func Open(dir string, epoch int64) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make spool: %w", err)
 	}
-	s := &Spool{dir: dir, epoch: epoch, ready: make(chan struct{}, 1)}
+	s := &Spool{dir: dir, epoch: epoch, ready: make(chan struct{}, 1), less: make(chan struct{}, 1)}
 	if err := s.load(); err != nil {
 		return nil, err
 	}
@@ -84,7 +86,7 @@ func (s *Spool) load() error {
 		return fmt.Errorf("read spool: %w", err)
 	}
 	if data, err := os.ReadFile(filepath.Join(s.dir, markFile)); err == nil {
-		if err := decode(data, &s.mark); err != nil {
+		if err := json.Unmarshal(data, &s.mark); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, markFile, err)
 		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -103,7 +105,7 @@ func (s *Spool) load() error {
 			return fmt.Errorf("read spool: %w", err)
 		}
 		var r contract.Report
-		if err := decode(data, &r); err != nil {
+		if err := json.Unmarshal(data, &r); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, e.Name(), err)
 		}
 		if s.mark.covers(r) {
@@ -161,14 +163,15 @@ func (s *Spool) Append(r contract.Report) (contract.Report, error) {
 	return r, nil
 }
 
-// Batch is the oldest reports that fit into limit bytes of JSON, at least one if there is any.
-func (s *Spool) Batch(limit int) []contract.Report {
+// Batch is the oldest reports, so many at most and within so many bytes of JSON, but at least one if there is any.
+func (s *Spool) Batch(bytes, reports int) []contract.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	size := 0
 	for i, r := range s.pending {
 		data, err := json.Marshal(r)
-		if size += len(data) + 1; err == nil && size > limit && i > 0 {
+		size += len(data) + 1
+		if i > 0 && (i == reports || err == nil && size > bytes) {
 			return slices.Clone(s.pending[:i])
 		}
 	}
@@ -199,7 +202,48 @@ func (s *Spool) Ack(a contract.ReportAck) error {
 		_ = os.Remove(s.path(r)) // the mark covers what stays behind
 	}
 	s.pending = slices.Clone(s.pending[n:])
+	s.emptied()
 	return nil
+}
+
+// SetAside moves a report out of the way that intake will never take, into a directory of its own.
+func (s *Spool) SetAside(a contract.ReportAck) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.pending, func(r contract.Report) bool { return r.Epoch == a.Epoch && r.Sequence == a.Sequence })
+	if i < 0 {
+		return fmt.Errorf("intake refuses report %d of attempt %d, which is not in the spool", a.Sequence, a.Epoch)
+	}
+	if err := os.MkdirAll(filepath.Join(s.dir, asideDir), 0o700); err != nil {
+		return fmt.Errorf("set report aside: %w", err)
+	}
+	path := s.path(s.pending[i])
+	if err := os.Rename(path, filepath.Join(s.dir, asideDir, filepath.Base(path))); err != nil {
+		return fmt.Errorf("set report aside: %w", err)
+	}
+	s.pending = slices.Delete(s.pending, i, i+1)
+	s.emptied()
+	return nil
+}
+
+// Drained returns when no report waits any more.
+func (s *Spool) Drained(ctx context.Context) error {
+	for s.Pending() > 0 {
+		select {
+		case <-s.less:
+		case <-ctx.Done():
+			return fmt.Errorf("reports wait for intake: %w", ctx.Err())
+		}
+	}
+	return nil
+}
+
+// emptied tells the one that waits in Drained to look again.
+func (s *Spool) emptied() {
+	select {
+	case s.less <- struct{}{}:
+	default:
+	}
 }
 
 // Pending counts the reports that nobody has acknowledged.
@@ -231,8 +275,4 @@ func covered(r contract.Report, epoch, sequence int64) bool {
 
 func order(a, b contract.Report) int {
 	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
-}
-
-func decode(data []byte, into any) error {
-	return json.NewDecoder(bytes.NewReader(data)).Decode(into)
 }

@@ -46,7 +46,7 @@ func add(t testing.TB, s *spool.Spool, reports ...contract.Report) {
 // numbers writes what is pending as "epoch.sequence:kind".
 func numbers(s *spool.Spool) []string {
 	var out []string
-	for _, r := range s.Batch(contract.MaxReportBytes) {
+	for _, r := range s.Batch(contract.MaxReportBytes, 100) {
 		kind := "request"
 		switch {
 		case r.Status != nil:
@@ -120,11 +120,51 @@ func TestAnOldAcknowledgementTakesNothing(t *testing.T) {
 func TestBatchesAreBounded(t *testing.T) {
 	s := open(t, t.TempDir(), 1)
 	add(t, s, checkpoint(1), checkpoint(2), checkpoint(3))
-	if got := len(s.Batch(1)); got != 1 {
+	if got := len(s.Batch(1, 100)); got != 1 {
 		t.Errorf("%d reports in a batch of one byte, want the one that is due", got)
 	}
-	if got := len(s.Batch(contract.MaxReportBytes)); got != 3 {
+	if got := len(s.Batch(contract.MaxReportBytes, 100)); got != 3 {
 		t.Errorf("%d reports in a large batch, want 3", got)
+	}
+	if got := len(s.Batch(contract.MaxReportBytes, 2)); got != 2 {
+		t.Errorf("%d reports in a batch of two", got)
+	}
+}
+
+func TestARefusedReportIsSetAside(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, 1)
+	add(t, s, checkpoint(1), checkpoint(2), checkpoint(3))
+	if err := s.SetAside(contract.ReportAck{Epoch: 1, Sequence: 2}); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, s, "1.1:checkpoint1", "1.3:checkpoint3")
+	expect(t, open(t, dir, 1), "1.1:checkpoint1", "1.3:checkpoint3")
+	if kept, err := filepath.Glob(filepath.Join(dir, "refused", "*.json")); err != nil || len(kept) != 1 {
+		t.Errorf("set aside: %v, %v", kept, err)
+	}
+	if err := s.SetAside(contract.ReportAck{Epoch: 1, Sequence: 2}); err == nil {
+		t.Error("a report that is not there was set aside")
+	}
+}
+
+func TestDrainedWaitsForTheLast(t *testing.T) {
+	s := open(t, t.TempDir(), 1)
+	add(t, s, checkpoint(1), checkpoint(2))
+	done := make(chan error, 1)
+	go func() { done <- s.Drained(t.Context()) }()
+	for n := range int64(2) {
+		select {
+		case err := <-done:
+			t.Fatalf("drained with %d reports: %v", s.Pending(), err)
+		default:
+		}
+		if err := s.Ack(contract.ReportAck{Epoch: 1, Sequence: n + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
 	}
 }
 
@@ -185,7 +225,7 @@ func TestNothingIsLostOrRepeated(t *testing.T) {
 			case "restart":
 				s = open(t, dir, 1)
 			case "ack":
-				batch := s.Batch(rapid.IntRange(1, 400).Draw(rt, "bytes"))
+				batch := s.Batch(rapid.IntRange(1, 400).Draw(rt, "bytes"), 100)
 				for _, r := range batch {
 					if r.Sequence <= highest {
 						rt.Fatalf("report %d after %d", r.Sequence, highest)
@@ -205,7 +245,7 @@ func TestNothingIsLostOrRepeated(t *testing.T) {
 				}
 			}
 		}
-		for _, r := range open(t, dir, 1).Batch(contract.MaxReportBytes) {
+		for _, r := range open(t, dir, 1).Batch(contract.MaxReportBytes, 100) {
 			if r.Checkpoint != nil {
 				taken[r.Checkpoint.Sequence] = r.Sequence
 			}

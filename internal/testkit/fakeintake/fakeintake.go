@@ -43,6 +43,7 @@ type Intake struct {
 	mark     contract.ReportAck
 	repeated []string
 	polls    int
+	poison   int64
 }
 
 // Start serves until the test ends.
@@ -86,6 +87,13 @@ func (i *Intake) Refuse(status int) {
 	i.refusal = status
 	close(i.changed)
 	i.changed = make(chan struct{})
+}
+
+// RefuseReport answers the report of a sequence as one that can never be applied.
+func (i *Intake) RefuseReport(sequence int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.poison = sequence
 }
 
 // Reports that were applied, in order.
@@ -196,6 +204,11 @@ func (i *Intake) postReports(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, report := range batch.Reports {
+		if report.Sequence == i.poison {
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = fmt.Fprintf(w, `{"error":"refused by the test","epoch":%d,"sequence":%d}`, report.Epoch, report.Sequence)
+			return
+		}
 		i.apply(report)
 	}
 	_ = json.NewEncoder(w).Encode(i.mark)
