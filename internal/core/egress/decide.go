@@ -1,0 +1,89 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// Reason says in one word why something is refused; it is part of the gateway's answer and of its log.
+type Reason string
+
+// Reasons.
+const (
+	// ReasonBadTarget: what is asked for is not a host and port.
+	ReasonBadTarget Reason = "BadTarget"
+	// ReasonHostNotAllowed: no policy lists the host and port.
+	ReasonHostNotAllowed Reason = "HostNotAllowed"
+	// ReasonPrivateAddress: the host has private addresses only, and its entry does not allow them.
+	ReasonPrivateAddress Reason = "PrivateAddress"
+	// ReasonForbiddenAddress: the host has only addresses that nobody may reach through the gateway.
+	ReasonForbiddenAddress Reason = "ForbiddenAddress"
+	// ReasonServerName: the TLS handshake does not ask for the host that the connection was asked for.
+	ReasonServerName Reason = "ServerName"
+	// ReasonNotTLS: what is sent is not a TLS handshake that can be read.
+	ReasonNotTLS Reason = "NotTLS"
+)
+
+// Field is where the hosts of a list are set, for messages.
+type Field string
+
+// FieldGit lists the hosts that a watchdog's Git may reach.
+const FieldGit Field = "egress.git"
+
+// Refusal is the decision that something may not be reached.
+type Refusal struct {
+	// Reason in one word.
+	Reason Reason
+	// Message says what is wrong and which field to change; it has only visible ASCII characters.
+	Message string
+}
+
+// Error gives the message.
+func (r *Refusal) Error() string { return r.Message }
+
+// Grant is the decision that a target may be reached.
+type Grant struct {
+	// AllowPrivate lets the name resolve to private addresses.
+	AllowPrivate bool
+}
+
+// Decide looks the target up in the hosts of a field. An exact name beats a wildcard and a longer wildcard a shorter
+// one, so that a general entry cannot loosen a particular one.
+func Decide(hosts []policy.Host, field Field, target Target) (Grant, error) {
+	best, found := policy.Host{}, false
+	for _, host := range hosts {
+		if host.Port == target.Port && matches(host.Name, target) && (!found || closer(host.Name, best.Name)) {
+			best, found = host, true
+		}
+	}
+	if !found {
+		return Grant{}, &Refusal{Reason: ReasonHostNotAllowed, Message: fmt.Sprintf(
+			"no policy lists %s: add host %q with port %d to spec.defaults.%s or spec.overrides.%s of a SupervisorPolicy",
+			target, target.Host, target.Port, field, field)}
+	}
+	return Grant{AllowPrivate: best.AllowPrivate}, nil
+}
+
+func matches(pattern string, target Target) bool {
+	suffix, wildcard := strings.CutPrefix(lower(pattern), "*.")
+	if !wildcard {
+		return suffix == target.Host
+	}
+	if target.Address.IsValid() || suffix == "" {
+		return false
+	}
+	below, found := strings.CutSuffix(target.Host, "."+suffix)
+	return found && below != ""
+}
+
+func closer(a, b string) bool {
+	if exact := !strings.HasPrefix(a, "*."); exact != !strings.HasPrefix(b, "*.") {
+		return exact
+	}
+	return len(a) > len(b)
+}
