@@ -24,7 +24,7 @@
 // Patterns are written as in .gitignore and matched on canonical paths: '*', '?' and '[a-z]' stay within one name, "**"
 // stands for any number of directories, a pattern without a slash matches at any depth, a leading slash anchors it, a
 // trailing slash means what is in the directory, and a pattern that matches a directory covers all below it. Negation
-// and braces are refused, see ValidatePattern.
+// (also of classes) and braces are refused, see ValidatePattern.
 //
 // Patterns that grant (allowed areas, planned files) are matched exactly. Patterns that guard (forbidden, protected) are
 // matched as the most forgiving file system would: without regard to case, Unicode composition and invisible

@@ -24,33 +24,39 @@ func invisible(r rune) bool {
 }
 
 // fold maps names that some file system takes for the same one to one key: without invisible characters, composed by
-// NFKC, case-folded in full. Bytes that are not UTF-8 are kept.
+// NFKC, case-folded in full. Of names that are not UTF-8 only the ASCII letters are folded.
 func fold(name string) string {
-	if ascii, ok := foldASCII(name); ok {
-		return ascii
+	if visibleASCII(name) {
+		return strings.ToLower(name)
 	}
-	var b strings.Builder
-	for i, r := range name {
-		switch {
-		case r == utf8.RuneError:
-			_, size := utf8.DecodeRuneInString(name[i:])
-			b.WriteString(name[i : i+size])
-		case !invisible(r):
-			b.WriteRune(r)
+	if !utf8.ValidString(name) {
+		key := []byte(name)
+		for i, c := range key {
+			if 'A' <= c && c <= 'Z' {
+				key[i] = c - 'A' + 'a'
+			}
 		}
+		return string(key)
 	}
-	// Folding can decompose and composing can bring capitals back, hence the order used for identifiers (Unicode 3.13).
-	return norm.NFKC.String(cases.Fold().String(norm.NFKC.String(b.String())))
+	shown := strings.Map(func(r rune) rune {
+		if invisible(r) {
+			return -1
+		}
+		return r
+	}, name)
+	// Folding can decompose, hence the second NFKC. Lower case comes first because x/text v0.43 exchanges the two cases
+	// of Cherokee instead of folding them.
+	return norm.NFKC.String(cases.Fold().String(strings.ToLower(norm.NFKC.String(shown))))
 }
 
-// foldASCII is fold for names of visible ASCII characters, which nearly all are: most cost no allocation.
-func foldASCII(name string) (string, bool) {
+// visibleASCII says whether a name has visible ASCII characters only, as nearly all have: those need no Unicode tables.
+func visibleASCII(name string) bool {
 	for i := range len(name) {
 		if c := name[i]; c < ' ' || c >= 0x7f {
-			return "", false
+			return false
 		}
 	}
-	return strings.ToLower(name), true
+	return true
 }
 
 // alias is fold, and without what NTFS drops from the end of a name: dots, spaces, and a stream (":$DATA").
@@ -65,9 +71,10 @@ func alias(name string) string {
 	return key
 }
 
-// dotGit says whether some file system takes a name for ".git": by case, by composition, by characters that it leaves
-// out, by what it drops from the end, or because it is the short name that NTFS gives to ".git".
-func dotGit(name string) bool {
+// IsGitDir says whether some file system takes a name for ".git": by case, by composition, by characters that it leaves
+// out, by what it drops from the end, or because it is the short name that NTFS gives to ".git". A capture does not put
+// such a name into a tree: it is Found instead.
+func IsGitDir(name string) bool {
 	// Windows takes a backslash for a separator.
 	for part := range strings.SplitSeq(name, `\`) {
 		key := alias(part)

@@ -3,20 +3,23 @@
 
 package judge
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // matcher matches paths against a list of patterns. It remembers directories, so that a judgement looks at each of them
 // once: it is made for one judgement and not for several goroutines.
 type matcher struct {
 	guard bool
-	// names are floating patterns that are one literal name.
-	names map[string]pattern
-	// paths are anchored patterns without wildcards.
-	paths map[string]pattern
+	// named are the patterns whose last name is literal, by that name; wild are the others.
+	named map[string][]*pattern
+	wild  []*pattern
 	// way are the directories on the way to guarded paths: an entry that takes the place of one moves what is guarded.
-	way map[string]pattern
-	// globs are all others.
-	globs []pattern
+	way map[string]*pattern
+	// exact has the patterns of a guard as they are written, where some have wildcards. A name can match one of them and
+	// its fold not, when folding changes its length ("?" and an invisible character).
+	exact *matcher
 	// dirs remembers, by key, which pattern matches a directory or one above it; "" where none does.
 	dirs map[string]string
 	// parts is the path being matched, name by name.
@@ -27,80 +30,68 @@ type matcher struct {
 func newMatcher(texts []string, guard bool) (*matcher, []error) {
 	m := &matcher{
 		guard: guard,
-		names: map[string]pattern{}, paths: map[string]pattern{}, way: map[string]pattern{},
+		named: map[string][]*pattern{}, way: map[string]*pattern{},
 		dirs: map[string]string{"": ""},
 	}
 	var errs []error
+	globs := false
 	for _, text := range texts {
 		p, err := parsePattern(text, guard)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		m.add(p)
+		globs = globs || slices.ContainsFunc(p.segments, func(s segment) bool { return s.glob != "" })
+		m.add(&p)
+	}
+	if guard && globs {
+		m.exact, _ = newMatcher(texts, false)
 	}
 	return m, errs
 }
 
-func (m *matcher) add(p pattern) {
+func (m *matcher) add(p *pattern) {
 	if m.guard {
 		// A file in the place of a guarded directory is a change to what is guarded.
 		p.inside = false
 		m.addWay(p)
 	}
-	key, literal := p.literalPath()
-	switch {
-	case !literal:
-		m.globs = append(m.globs, p)
-	case p.floating() && len(p.segments) == 2:
-		put(m.names, key, p)
-	case p.floating():
-		m.globs = append(m.globs, p)
-	default:
-		put(m.paths, key, p)
+	if name := p.segments[len(p.segments)-1].literal; name != "" {
+		m.named[name] = append(m.named[name], p)
+	} else {
+		m.wild = append(m.wild, p)
 	}
 }
 
 // addWay adds the directories before the first wildcard of an anchored pattern.
-func (m *matcher) addWay(p pattern) {
+func (m *matcher) addWay(p *pattern) {
 	var key string
 	for _, s := range p.segments[:len(p.segments)-1] {
 		if s.literal == "" {
 			return
 		}
 		key = join(key, s.literal)
-		put(m.way, key, p)
-	}
-}
-
-// put keeps the first pattern of a key; one that matches files too is kept before one that does not.
-func put(set map[string]pattern, key string, p pattern) {
-	if old, ok := set[key]; !ok || old.inside && !p.inside {
-		set[key] = p
-	}
-}
-
-// literalPath is the path of a pattern without wildcards, "**" at its beginning aside.
-func (p pattern) literalPath() (string, bool) {
-	var key string
-	for i, s := range p.segments {
-		if s.dirs && i == 0 {
-			continue
+		if m.way[key] == nil {
+			m.way[key] = p
 		}
-		if s.literal == "" {
-			return "", false
-		}
-		key = join(key, s.literal)
 	}
-	return key, true
 }
 
 // match returns the text of a pattern that matches a path of a tree, or "".
 func (m *matcher) match(path string) string {
-	key := path
-	if m.guard {
-		key = guardKey(path)
+	if !m.guard {
+		return m.matchKey(path)
 	}
+	key := guardKey(path)
+	by := m.matchKey(key)
+	if by == "" && m.exact != nil && !(len(key) == len(path) && visibleASCII(path)) {
+		by = m.exact.match(path)
+	}
+	return by
+}
+
+// matchKey is match for a path as the matcher compares it.
+func (m *matcher) matchKey(key string) string {
 	m.parts = appendNames(m.parts[:0], key)
 	if by := m.above(key); by != "" {
 		return by
@@ -108,7 +99,7 @@ func (m *matcher) match(path string) string {
 	if p, ok := m.way[key]; ok {
 		return p.text
 	}
-	return m.find(key, m.parts, true)
+	return m.find(m.parts, true)
 }
 
 // above returns the text of a pattern that matches one of the directories of a path, the uppermost first.
@@ -128,7 +119,7 @@ func (m *matcher) above(key string) string {
 		case ok:
 			by = known
 		case by == "":
-			by = m.find(key[:i], m.parts[:depth], false)
+			by = m.find(m.parts[:depth], false)
 		}
 		if !ok {
 			m.dirs[key[:i]] = by
@@ -138,15 +129,14 @@ func (m *matcher) above(key string) string {
 }
 
 // find returns the text of a pattern that matches one path by itself; entry is false for a directory.
-func (m *matcher) find(key string, names []string, entry bool) string {
-	if p, ok := m.names[names[len(names)-1]]; ok && !(p.inside && entry) {
-		return p.text
+func (m *matcher) find(names []string, entry bool) string {
+	for _, p := range m.named[names[len(names)-1]] {
+		if !(p.inside && entry) && p.match(names) {
+			return p.text
+		}
 	}
-	if p, ok := m.paths[key]; ok && !(p.inside && entry) {
-		return p.text
-	}
-	for i := range m.globs {
-		if p := &m.globs[i]; !(p.inside && entry) && p.match(names) {
+	for _, p := range m.wild {
+		if !(p.inside && entry) && p.match(names) {
 			return p.text
 		}
 	}
@@ -155,10 +145,13 @@ func (m *matcher) find(key string, names []string, entry bool) string {
 
 // match says whether a pattern matches a path given by its names.
 func (p *pattern) match(names []string) bool {
-	if p.inner {
-		return matchSegments(p.segments, names)
-	}
 	segments := p.segments
+	if !segments[len(segments)-1].match(names[len(names)-1]) {
+		return false // most end here; the last segment is never "**"
+	}
+	if p.inner {
+		return matchSegments(segments, names)
+	}
 	if p.floating() {
 		segments = segments[1:]
 		if len(names) < len(segments) {
@@ -169,7 +162,7 @@ func (p *pattern) match(names []string) bool {
 	if len(names) != len(segments) {
 		return false
 	}
-	for i := len(names) - 1; i >= 0; i-- {
+	for i := range names {
 		if !segments[i].match(names[i]) {
 			return false
 		}

@@ -198,18 +198,16 @@ func scanSegment(text string) (literal string, wild bool, err error) {
 // scanClass reads a class such as "[a-z_]" and returns its length. Only plain classes are taken, whose meaning does not
 // depend on the matcher or on case folding.
 func scanClass(text string) (int, error) {
-	i := 1
-	if i < len(text) && (text[i] == '!' || text[i] == '^') {
-		i++
-	}
-	for start := i; i < len(text); i++ {
+	for i := 1; i < len(text); i++ {
 		c := text[i]
 		switch {
-		case c == ']' && i > start:
+		case i == 1 && (c == '!' || c == '^'):
+			return 0, errors.New("has a negated class: negation is not supported, list what is meant")
+		case c == ']' && i > 1:
 			return i + 1, nil
 		case c == ']' || c == '[' || c == '\\' || c >= utf8.RuneSelf:
 			return 0, fmt.Errorf("has a class (%s) with brackets, backslashes or letters beyond ASCII: write one pattern for each alternative", quoteName(text))
-		case c == '-' && i > start && i+1 < len(text) && text[i+1] != ']':
+		case c == '-' && i > 1 && i+1 < len(text) && text[i+1] != ']':
 			if !plainRange(text[i-1], text[i+1]) {
 				return 0, fmt.Errorf("has a class with the range %q: ranges must be within a-z, A-Z or 0-9", text[i-1:i+2])
 			}

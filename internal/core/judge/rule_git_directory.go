@@ -66,7 +66,7 @@ func gitDirectory() Rule {
 // hasDotGit says whether a name of a path is .git in some spelling.
 func hasDotGit(path string) bool {
 	for name := range strings.SplitSeq(path, "/") {
-		if dotGit(name) {
+		if IsGitDir(name) {
 			return true
 		}
 	}

@@ -71,6 +71,19 @@ func names() Rule {
 
 // nameFault says why a new name is bad by itself, or "".
 func nameFault(name string) string {
+	if !visibleASCII(name) {
+		if fault := unicodeFault(name); fault != "" {
+			return fault
+		}
+	}
+	if shortName(name) {
+		return fmt.Sprintf("the name %s looks like a short name of NTFS, which stands for another file there", quoteName(name))
+	}
+	return ""
+}
+
+// unicodeFault says why a name is not what it looks like, or "".
+func unicodeFault(name string) string {
 	if !utf8.ValidString(name) {
 		return fmt.Sprintf("the name %s is not UTF-8", quoteName(name))
 	}
@@ -81,9 +94,6 @@ func nameFault(name string) string {
 	}
 	if !norm.NFC.IsNormalString(name) {
 		return fmt.Sprintf("the name %s is not in composed form (NFC)", quoteName(name))
-	}
-	if shortName(name) {
-		return fmt.Sprintf("the name %s looks like a short name of NTFS, which stands for another file there", quoteName(name))
 	}
 	return ""
 }

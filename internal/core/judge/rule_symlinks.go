@@ -92,7 +92,7 @@ func linkFault(path, target string) string {
 			if depth--; depth < 0 {
 				return fmt.Sprintf("it is a symbolic link to %s, outside of the repository", shown)
 			}
-		case dotGit(name):
+		case IsGitDir(name):
 			return fmt.Sprintf("it is a symbolic link to %s, into a .git", shown)
 		default:
 			down = true
