@@ -1,0 +1,229 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package build compiles the cluster's programs from Go modules into the user's cache, once for each state of their
+// sources and versions.
+package build
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+
+	"github.com/tidewaiter/tidewaiter/hack/cluster/internal/place"
+	"github.com/tidewaiter/tidewaiter/hack/cluster/internal/progress"
+)
+
+// Product is a set of programs that are built together.
+type Product struct {
+	// Name of the product, also the beginning of its folder's name.
+	Name string
+	// Title is what a person reads while it is being built.
+	Title string
+	// Module is the folder of its Go module, below the driver's sources.
+	Module string
+	// Sources are the folders below the module that it is compiled from, besides the module files.
+	Sources []string
+	// Commands are the `go build` calls that make it.
+	Commands []Command
+	// Links are further names of its programs: link → program.
+	Links map[string]string
+}
+
+// Command is one `go build`.
+type Command struct {
+	// Into is the folder of the results, below the product's.
+	Into string
+	// Packages to build.
+	Packages []string
+	// Cgo compiles C code as well.
+	Cgo bool
+	// Tags are build tags.
+	Tags string
+	// LDFlags are flags of the linker besides those that strip symbols.
+	LDFlags string
+}
+
+// Builder builds products.
+type Builder struct {
+	// Sources is the folder of the driver's sources.
+	Sources string
+	// Layout is where the results go.
+	Layout place.Layout
+}
+
+// Folder is where the product's programs are, or will be. Its name holds a hash of all that decides what they are.
+func (b Builder) Folder(p Product) (string, error) {
+	sum, err := b.hash(p)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(b.Layout.Builds(), p.Name+"-"+sum), nil
+}
+
+// IsBuilt reports whether the product is there.
+func (b Builder) IsBuilt(p Product) (bool, error) {
+	folder, err := b.Folder(p)
+	if err != nil {
+		return false, err
+	}
+	_, err = os.Stat(folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// Ensure builds the product as a step of the report unless it is there, and returns its folder.
+func (b Builder) Ensure(ctx context.Context, p Product, report *progress.Reporter) (string, error) {
+	folder, err := b.Folder(p)
+	if err != nil {
+		return "", err
+	}
+	built, err := b.IsBuilt(p)
+	if err != nil {
+		return "", err
+	}
+	if built {
+		return folder, report.Step(p.Title+": built before", nil, func() error { return nil })
+	}
+	counter := &packageCounter{}
+	err = report.Step("Building "+p.Title, counter.String, func() error {
+		release, err := place.Hold(b.Layout.Lock(p.Name), func() {
+			report.Note("waiting for another process that builds it")
+		})
+		if err != nil {
+			return err
+		}
+		defer release()
+		if built, err := b.IsBuilt(p); err != nil || built {
+			return err
+		}
+		return b.build(ctx, p, folder, counter)
+	})
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", p.Name, err)
+	}
+	return folder, nil
+}
+
+// build makes the product in a folder beside the final one, which then appears complete or not at all.
+func (b Builder) build(ctx context.Context, p Product, folder string, counter *packageCounter) error {
+	partial, err := os.MkdirTemp(b.Layout.Builds(), p.Name+"-partial-")
+	if err != nil {
+		return fmt.Errorf("build folder: %w", err)
+	}
+	defer os.RemoveAll(partial) //nolint:errcheck // gone already when the build succeeded
+	for _, command := range p.Commands {
+		if err := b.compile(ctx, p, command, partial, counter); err != nil {
+			return err
+		}
+	}
+	for link, program := range p.Links {
+		if err := os.Symlink(program, filepath.Join(partial, link)); err != nil {
+			return fmt.Errorf("link: %w", err)
+		}
+	}
+	if err := os.Chmod(partial, 0o755); err != nil {
+		return fmt.Errorf("build folder: %w", err)
+	}
+	return os.Rename(partial, folder)
+}
+
+func (b Builder) compile(ctx context.Context, p Product, c Command, into string, counter *packageCounter) error {
+	output := filepath.Join(into, c.Into) + string(filepath.Separator)
+	if err := os.MkdirAll(output, 0o755); err != nil {
+		return fmt.Errorf("build folder: %w", err)
+	}
+	command := exec.CommandContext(ctx, "go", arguments(c, output)...)
+	command.Dir = filepath.Join(b.Sources, p.Module)
+	command.Env = append(os.Environ(), environment(c)...)
+	var log bytes.Buffer
+	command.Stderr = io.MultiWriter(counter, &log)
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("go build: %w\n%s", err, lastLines(log.String(), 20))
+	}
+	return nil
+}
+
+func arguments(c Command, output string) []string {
+	all := []string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", strings.TrimSpace("-s -w " + c.LDFlags), "-o", output}
+	if c.Tags != "" {
+		all = append(all, "-tags", c.Tags)
+	}
+	return append(all, c.Packages...)
+}
+
+// environment keeps a workspace or settings of the caller's project out of these modules.
+func environment(c Command) []string {
+	cgo := "CGO_ENABLED=0"
+	if c.Cgo {
+		cgo = "CGO_ENABLED=1"
+	}
+	return []string{cgo, "GOWORK=off", "GOFLAGS="}
+}
+
+// hash is of the sources, the module files (and so every dependency), the commands, and the version of Go.
+func (b Builder) hash(p Product) (string, error) {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s %s %s %q %q\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, fmt.Sprint(p.Commands), fmt.Sprint(p.Links))
+	module := filepath.Join(b.Sources, p.Module)
+	for _, name := range []string{"go.mod", "go.sum"} {
+		if err := hashFile(h, filepath.Join(module, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	for _, folder := range p.Sources {
+		if err := HashFolder(h, filepath.Join(module, folder)); err != nil {
+			return "", err
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12], nil
+}
+
+// HashFolder adds the files of a folder to a hash, tests left out.
+func HashFolder(h io.Writer, folder string) error {
+	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		return hashFile(h, path)
+	})
+}
+
+func hashFile(h io.Writer, path string) error {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("source: %w", err)
+	}
+	_, err = fmt.Fprintf(h, "%s %d\n%s\n", filepath.Base(path), len(content), content)
+	return err
+}
+
+// packageCounter counts the lines of `go build -v`: one for each package that is compiled.
+type packageCounter struct{ lines atomic.Int64 }
+
+func (c *packageCounter) Write(p []byte) (int, error) {
+	c.lines.Add(int64(bytes.Count(p, []byte("\n"))))
+	return len(p), nil
+}
+
+func (c *packageCounter) String() string {
+	return fmt.Sprintf("%d packages compiled", c.lines.Load())
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}

@@ -1,0 +1,106 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package build
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// Versions are those of the programs that say which they are, as the module files pin them.
+type Versions struct {
+	Kubernetes string // with a leading v
+	CoreDNS    string // with a leading v
+}
+
+// ReadVersions reads them from the module file in the sources.
+func ReadVersions(sources string) (Versions, error) {
+	content, err := os.ReadFile(filepath.Join(sources, "components", "go.mod"))
+	if err != nil {
+		return Versions{}, fmt.Errorf("module file: %w", err)
+	}
+	var v Versions
+	for module, version := range map[string]*string{"k8s.io/kubernetes": &v.Kubernetes, "github.com/coredns/coredns": &v.CoreDNS} {
+		found := regexp.MustCompile(`(?m)^\s*` + regexp.QuoteMeta(module) + ` (v\S+)`).FindSubmatch(content)
+		if found == nil {
+			return Versions{}, fmt.Errorf("components/go.mod: it requires no %s", module)
+		}
+		*version = string(found[1])
+	}
+	return v, nil
+}
+
+// Kube is every Kubernetes program, etcd, and the node's own daemons, in one binary.
+func Kube(v Versions) Product {
+	links := map[string]string{}
+	for _, name := range []string{
+		"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "kubectl", "netpol", "volumes",
+	} {
+		links[name] = "kube"
+	}
+	return Product{
+		Name: "kube", Title: "Kubernetes " + v.Kubernetes + " and etcd (about 6 minutes the first time)", Module: "components",
+		Sources:  []string{"kube", "netpol", "volumes"},
+		Commands: []Command{{Packages: []string{"./kube"}, LDFlags: versionFlags(v.Kubernetes)}},
+		Links:    links,
+	}
+}
+
+// DNS is CoreDNS.
+func DNS(v Versions) Product {
+	return Product{
+		Name: "dns", Title: "CoreDNS " + v.CoreDNS, Module: "components",
+		Sources:  []string{"coredns"},
+		Commands: []Command{{Packages: []string{"./coredns"}}},
+	}
+}
+
+// Runtime is what starts containers: containerd, runc, the network plugins.
+func Runtime() Product {
+	return Product{
+		Name: "runtime", Title: "containerd, runc and network plugins", Module: "runtime",
+		Commands: []Command{
+			{Packages: []string{
+				"github.com/containerd/containerd/v2/cmd/containerd",
+				"github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2",
+				"github.com/containerd/containerd/v2/cmd/ctr",
+			}},
+			{Into: "cni", Packages: []string{
+				"github.com/containernetworking/plugins/plugins/ipam/host-local",
+				"github.com/containernetworking/plugins/plugins/main/loopback",
+				"github.com/containernetworking/plugins/plugins/main/ptp",
+				"github.com/containernetworking/plugins/plugins/meta/portmap",
+			}},
+			// Without seccomp no sandbox starts: its profile is the runtime's default. User namespaces are C code.
+			{Packages: []string{"github.com/opencontainers/runc"}, Cgo: true, Tags: "seccomp"},
+		},
+	}
+}
+
+// Small is the programs of the driver's own module: the sandbox's first process and the one that `verify` runs in pods.
+func Small() Product {
+	return Product{
+		Name: "small", Title: "the sandbox and probe programs", Module: ".",
+		Sources:  []string{"pause", "probe"},
+		Commands: []Command{{Packages: []string{"./pause", "./probe"}}},
+	}
+}
+
+// versionFlags make the programs report the version that they are.
+func versionFlags(version string) string {
+	numbers := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
+	var flags []string
+	for _, variables := range []string{"k8s.io/component-base/version", "k8s.io/client-go/pkg/version"} {
+		flags = append(flags,
+			"-X", variables+".gitVersion="+version,
+			"-X", variables+".gitMajor="+numbers[0],
+			"-X", variables+".gitMinor="+numbers[1],
+			"-X", variables+".gitTreeState=clean",
+		)
+	}
+	return strings.Join(flags, " ")
+}

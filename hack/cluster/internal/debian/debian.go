@@ -1,0 +1,161 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package debian gets what the cluster needs from Debian's package archive, with apt as the machine has it set up.
+package debian
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/hack/cluster/internal/place"
+)
+
+// Tool is something that the machine must have.
+type Tool struct {
+	// Package is the Debian package that it comes in.
+	Package string
+	// Command is its program, or File a file of it.
+	Command, File string
+}
+
+// BuildTools are what building the programs needs besides Go.
+func BuildTools() []Tool {
+	return []Tool{
+		{Package: "gcc", Command: "gcc"},
+		{Package: "libc6-dev", File: "/usr/include/stdlib.h"},
+		{Package: "libseccomp-dev", File: "/usr/include/seccomp.h"},
+		{Package: "pkg-config", Command: "pkg-config"},
+	}
+}
+
+// NodeTools are what the running node calls.
+func NodeTools() []Tool {
+	return []Tool{
+		{Package: "iproute2", Command: "ip"},
+		{Package: "iptables", Command: "iptables-restore"},
+		{Package: "nftables", Command: "nft"},
+		{Package: "mount", Command: "mount"},
+		{Package: "e2fsprogs", Command: "mkfs.ext4"},
+		{Package: "libseccomp2", File: "/usr/lib/*/libseccomp.so.2"},
+	}
+}
+
+// Missing returns the packages of the tools that the machine does not have.
+func Missing(tools []Tool) []string {
+	var packages []string
+	for _, tool := range tools {
+		if !tool.present() {
+			packages = append(packages, tool.Package)
+		}
+	}
+	slices.Sort(packages)
+	return slices.Compact(packages)
+}
+
+func (t Tool) present() bool {
+	if t.Command != "" {
+		if _, err := exec.LookPath(t.Command); err == nil {
+			return true
+		}
+		// A user's search path may lack the administrator's folders.
+		_, err := os.Stat(filepath.Join("/usr/sbin", t.Command))
+		return err == nil
+	}
+	found, err := filepath.Glob(t.File)
+	return err == nil && len(found) > 0
+}
+
+// Install installs packages.
+func Install(ctx context.Context, packages []string) error {
+	if _, err := exec.LookPath("apt-get"); err != nil {
+		return fmt.Errorf("this machine lacks the programs of Debian's packages %s and has no apt-get: install them its own way", strings.Join(packages, ", "))
+	}
+	if err := Update(ctx); err != nil {
+		return err
+	}
+	return apt(ctx, append([]string{"install", "--yes", "--no-install-recommends"}, packages...)...)
+}
+
+// Update fetches the lists of packages.
+func Update(ctx context.Context) error { return apt(ctx, "update") }
+
+// Download puts the packages and all that they depend on into a folder, as if nothing were installed.
+func Download(ctx context.Context, folder string, packages []string) ([]string, error) {
+	if err := os.MkdirAll(filepath.Join(folder, "partial"), 0o755); err != nil {
+		return nil, fmt.Errorf("folder of packages: %w", err)
+	}
+	nothing := filepath.Join(folder, "status")
+	if err := os.WriteFile(nothing, nil, 0o644); err != nil {
+		return nil, fmt.Errorf("empty status: %w", err)
+	}
+	arguments := append([]string{
+		"-o", "Dir::State::status=" + nothing,
+		"-o", "Dir::Cache::archives=" + folder,
+		"-o", "Debug::NoLocking=1", // nothing of the machine's is changed
+		"-o", "APT::Sandbox::User=root",
+		"install", "--yes", "--no-install-recommends", "--download-only",
+	}, packages...)
+	err := apt(ctx, arguments...)
+	if err != nil {
+		// The lists may be missing or older than the archive.
+		if err := errors.Join(Update(ctx), apt(ctx, arguments...)); err != nil {
+			return nil, err
+		}
+	}
+	archives, err := filepath.Glob(filepath.Join(folder, "*.deb"))
+	if err != nil {
+		return nil, fmt.Errorf("packages: %w", err)
+	}
+	slices.Sort(archives)
+	return archives, nil
+}
+
+func apt(ctx context.Context, arguments ...string) error {
+	command := exec.CommandContext(ctx, "apt-get", append([]string{"-qq"}, arguments...)...)
+	command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "LC_ALL=C.UTF-8")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("apt-get: %w: %s", err, strings.TrimSpace(string(output)))
+	}
+	return nil
+}
+
+// LayerPath is where the layer of a set of packages is kept, whatever the order they are named in.
+func LayerPath(layout place.Layout, packages []string) string {
+	names := slices.Clone(packages)
+	slices.Sort(names)
+	return filepath.Join(layout.Layers(), layerFormat+"-"+strings.Join(slices.Compact(names), "+")+".tar")
+}
+
+// Layer makes an image layer of packages, unless there is one, and returns its path.
+func Layer(ctx context.Context, layout place.Layout, packages []string) (string, error) {
+	for _, name := range packages {
+		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") != "" {
+			return "", fmt.Errorf("--packages: %q is not the name of a Debian package", name)
+		}
+	}
+	path := LayerPath(layout, packages)
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	work, err := os.MkdirTemp(layout.Layers(), "download-")
+	if err != nil {
+		return "", fmt.Errorf("folder of packages: %w", err)
+	}
+	defer os.RemoveAll(work) //nolint:errcheck // best effort; it is in a cache
+	archives, err := Download(ctx, work, packages)
+	if err != nil {
+		return "", err
+	}
+	partial := filepath.Join(work, "layer.tar")
+	if err := writeLayer(ctx, partial, archives); err != nil {
+		return "", err
+	}
+	return path, os.Rename(partial, path)
+}

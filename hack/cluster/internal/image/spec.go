@@ -1,0 +1,90 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package image builds container images without a container engine: a layer of Debian packages, a layer of files, and a
+// configuration, as an OCI archive that containerd imports.
+package image
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Spec says what an image is made of.
+type Spec struct {
+	// Name with tag.
+	Name string
+	// Packages are Debian packages, which bring what they depend on.
+	Packages []string
+	// Files are added on top.
+	Files []File
+	// Entrypoint and Command are what a container runs.
+	Entrypoint, Command []string
+	// User is the numeric user and group ("65532" or "65532:65532") that a container runs as.
+	User string
+	// Env are variables, as NAME=VALUE.
+	Env []string
+	// Folder that a container starts in.
+	Folder string
+}
+
+// File is one file of the machine that becomes part of an image.
+type File struct {
+	Source string // on the machine
+	Target string // in the image, absolute
+	Mode   int64
+}
+
+// ParseFile reads SOURCE:TARGET[:MODE]; the mode is octal, 0755 where it is left out.
+func ParseFile(text string) (File, error) {
+	parts := strings.Split(text, ":")
+	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || !path.IsAbs(parts[1]) {
+		return File{}, fmt.Errorf("--file %q: it must be SOURCE:TARGET or SOURCE:TARGET:MODE with an absolute target", text)
+	}
+	file := File{Source: parts[0], Target: path.Clean(parts[1]), Mode: 0o755}
+	if len(parts) == 3 {
+		mode, err := strconv.ParseInt(parts[2], 8, 64)
+		if err != nil || mode < 0 || mode > 0o7777 {
+			return File{}, fmt.Errorf("--file %q: the mode must be octal, as in 0644", text)
+		}
+		file.Mode = mode
+	}
+	return file, nil
+}
+
+// Validate reports everything that is wrong with the specification.
+func (s Spec) Validate() error {
+	var errs []error
+	if repository, tag, ok := strings.Cut(s.Name[strings.LastIndexByte(s.Name, '/')+1:], ":"); !ok || repository == "" || tag == "" || tag == "latest" {
+		errs = append(errs, fmt.Errorf("--name %q: it must have a tag other than latest, which Kubernetes would try to pull", s.Name))
+	}
+	if _, _, err := s.ids(); err != nil {
+		errs = append(errs, err)
+	}
+	for _, variable := range s.Env {
+		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {
+			errs = append(errs, fmt.Errorf("--env %q: it must be NAME=VALUE", variable))
+		}
+	}
+	if len(s.Files) == 0 && len(s.Packages) == 0 {
+		errs = append(errs, errors.New("--file, --packages: an image needs at least one of them"))
+	}
+	return errors.Join(errs...)
+}
+
+// ids are the numeric user and group.
+func (s Spec) ids() (user, group int, err error) {
+	first, second, both := strings.Cut(s.User, ":")
+	if !both {
+		second = first
+	}
+	user, userErr := strconv.Atoi(first)
+	group, groupErr := strconv.Atoi(second)
+	if userErr != nil || groupErr != nil || user < 0 || group < 0 {
+		return 0, 0, fmt.Errorf("--user %q: it must be a number or NUMBER:NUMBER, so that Kubernetes can see that it is not root", s.User)
+	}
+	return user, group, nil
+}
