@@ -68,7 +68,7 @@ type Effective struct {
 	Hash string `json:"hash"`
 	// Sources are the policies merged, as namespace/name, most specific first.
 	Sources []string `json:"sources,omitempty"`
-	// Conflicts name values that policies of equal scope and priority disagree on; the stricter or first by name was taken.
+	// Conflicts name values that policies of equal scope and priority disagree on; the stricter one was taken.
 	Conflicts []string `json:"conflicts,omitempty"`
 	// Enforcement in effect.
 	Enforcement Enforcement `json:"enforcement"`
@@ -88,6 +88,8 @@ type Effective struct {
 	MaxRunning int `json:"maxRunning,omitempty"`
 	// KeepCheckpoints is how many Checkpoint objects are kept for each Feature.
 	KeepCheckpoints int `json:"keepCheckpoints"`
+	// Origins says for each value, by its path in a policy's rules, which source it comes from.
+	Origins map[string]string `json:"origins,omitempty"`
 }
 
 // Execution says how writes become checkpoints.

@@ -1,0 +1,76 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "time"
+
+// The built-in rules: what holds where nobody says otherwise. Each figure with where it comes from.
+const (
+	// builtinInterval, builtinMinInterval, builtinMaxChanges and builtinPauseTimeout: a checkpoint every 30 s or 50
+	// changed paths, never closer than 5 s, and an agent that cannot be stopped within 10 s is captured unsettled. The
+	// figures are those of the specification that execution modes were taken from; 5 s is also its debounce.
+	builtinInterval     = 30 * time.Second
+	builtinMinInterval  = 5 * time.Second
+	builtinMaxChanges   = 50
+	builtinPauseTimeout = 10 * time.Second
+
+	// builtinMaxFileSize is half of what the large Git hosts accept in a push (100 MB), so that a file that passes here
+	// is not refused there.
+	builtinMaxFileSize = 50 << 20
+	// builtinMaxWorkspaceSize is that specification's disk quota of one piece of work: 1 GiB.
+	builtinMaxWorkspaceSize = 1 << 30
+	// builtinMaxWorkspaceFiles is twice the largest repository that the checkpoint budgets are measured with (100,000
+	// files), to leave room for what a build makes.
+	builtinMaxWorkspaceFiles = 200_000
+
+	// builtinMaxCheckpointFailures in a row open the breaker: the same specification's circuit breaker.
+	builtinMaxCheckpointFailures = 3
+	// builtinKeepCheckpoints of a Feature stay as objects: at 4 KiB each, 10,000 Features cost the API server 400 MiB.
+	builtinKeepCheckpoints = 10
+)
+
+// BuiltinProtected are the paths that every policy protects, also where they do not exist: Git's and CI's control files
+// and the files that steer agents and editors.
+func BuiltinProtected() []string {
+	return []string{
+		".claude/**",
+		".cursor/**",
+		".gitattributes",
+		".github/**",
+		".gitlab-ci.yml",
+		".gitmodules",
+		".mcp.json",
+		".vscode/**",
+		"AGENTS.md",
+		"CLAUDE.md",
+		"CODEOWNERS",
+	}
+}
+
+// builtin are the built-in rules. Hosts are not among them: the agent may reach none, and Git that of the repository.
+func builtin() Rules {
+	return Rules{
+		Execution: ExecutionRules{
+			Mode:              ModeInteractive,
+			Strategy:          StrategyDirect,
+			Promotion:         PromotionAtomic,
+			RevertOnViolation: RevertNone,
+			Interval:          new(builtinInterval),
+			MinInterval:       new(builtinMinInterval),
+			MaxChanges:        new(builtinMaxChanges),
+			PauseTimeout:      new(builtinPauseTimeout),
+		},
+		Protected:             BuiltinProtected(),
+		PathSeverity:          Error,
+		MaxFiles:              new(int64(0)),
+		MaxFileSize:           new(int64(builtinMaxFileSize)),
+		MaxWorkspaceSize:      new(int64(builtinMaxWorkspaceSize)),
+		MaxWorkspaceFiles:     new(int64(builtinMaxWorkspaceFiles)),
+		Symlinks:              Warn,
+		SpecialFiles:          Deny,
+		MaxCheckpointFailures: new(builtinMaxCheckpointFailures),
+		MaxRunning:            new(0),
+		KeepCheckpoints:       new(builtinKeepCheckpoints),
+	}
+}

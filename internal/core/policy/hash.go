@@ -1,0 +1,20 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+)
+
+// hash identifies the values of a policy, in hex. Where they come from does not count.
+func (e Effective) hash() string {
+	e.Hash, e.Sources, e.Conflicts, e.Origins = "", nil, nil, nil
+	// encoding/json writes fields in the order of their declaration, and every list is sorted: equal values, equal bytes.
+	// Only channels, functions, cycles and numbers that are none cannot be written, and a policy has none of these.
+	text, _ := json.Marshal(e)
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}

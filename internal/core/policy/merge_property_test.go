@@ -1,0 +1,208 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// maybe is a pointer to a value, or nil.
+func maybe[T any](t *rapid.T, label string, g *rapid.Generator[T]) *T {
+	return rapid.OneOf(rapid.Just[*T](nil), rapid.Map(g, func(v T) *T { return &v })).Draw(t, label)
+}
+
+func words[T ~string](t *rapid.T, label string, known ...T) T {
+	return rapid.SampledFrom(append([]T{""}, known...)).Draw(t, label)
+}
+
+func drawHosts(t *rapid.T, label string) []Host {
+	host := rapid.Custom(func(t *rapid.T) Host {
+		return Host{
+			Name:         rapid.SampledFrom([]string{"a", "b", "*.c"}).Draw(t, "name"),
+			Port:         rapid.SampledFrom([]int{0, 443, 8443}).Draw(t, "port"),
+			AllowPrivate: rapid.Bool().Draw(t, "private"),
+		}
+	})
+	return rapid.OneOf(rapid.Just[[]Host](nil), rapid.SliceOfN(host, 1, 3)).Draw(t, label)
+}
+
+func drawRules(t *rapid.T) Rules {
+	seconds := rapid.Map(rapid.IntRange(1, 3), func(n int) time.Duration { return time.Duration(n) * time.Second })
+	small, sizes := rapid.IntRange(1, 3), rapid.Int64Range(1, 3)
+	return Rules{
+		Execution: ExecutionRules{
+			Mode:              words(t, "mode", ModeInteractive, ModeDeterministic),
+			Strategy:          words(t, "strategy", StrategyDirect, StrategyShadow),
+			Promotion:         words(t, "promotion", PromotionAtomic, PromotionIncremental),
+			RevertOnViolation: words(t, "revert", RevertNone, RevertViolatingPaths, RevertFull),
+			Interval:          maybe(t, "interval", seconds),
+			MinInterval:       maybe(t, "minInterval", seconds),
+			MaxChanges:        maybe(t, "maxChanges", small),
+			PauseTimeout:      maybe(t, "pauseTimeout", seconds),
+		},
+		Protected:             rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y/**", "CODEOWNERS"}), 0, 2).Draw(t, "protected"),
+		PathSeverity:          words(t, "severity", Info, Warning, Error, Critical),
+		MaxFiles:              maybe(t, "maxFiles", sizes),
+		MaxFileSize:           maybe(t, "maxFileSize", sizes),
+		MaxWorkspaceSize:      maybe(t, "maxWorkspaceSize", sizes),
+		MaxWorkspaceFiles:     maybe(t, "maxWorkspaceFiles", sizes),
+		Symlinks:              words(t, "symlinks", Allow, Warn, Deny),
+		SpecialFiles:          words(t, "specialFiles", Allow, Warn, Deny),
+		MaxCheckpointFailures: maybe(t, "maxCheckpointFailures", small),
+		GitHosts:              drawHosts(t, "gitHosts"),
+		AgentHosts:            drawHosts(t, "agentHosts"),
+		MaxRunning:            maybe(t, "maxRunning", small),
+		KeepCheckpoints:       maybe(t, "keepCheckpoints", small),
+	}
+}
+
+func drawSources(t *rapid.T) Sources {
+	s := Sources{Feature: drawRules(t).Execution, RepositoryHost: Host{Name: "git", Port: 443}}
+	for i := range rapid.IntRange(0, 4).Draw(t, "policies") {
+		s.Policies = append(s.Policies, Source{
+			Name:        fmt.Sprintf("ns/p%d", i),
+			Scope:       rapid.SampledFrom([]Scope{Global, Project}).Draw(t, "scope"),
+			Priority:    rapid.Int32Range(0, 1).Draw(t, "priority"),
+			Enforcement: words(t, "enforcement", Enforce, Audit),
+			Defaults:    drawRules(t),
+			Overrides:   drawRules(t),
+		})
+	}
+	return s
+}
+
+// asRules are rules that set every value as it is in effect.
+func asRules(e Effective) Rules {
+	return Rules{
+		Execution: ExecutionRules{
+			Mode: e.Execution.Mode, Strategy: e.Execution.Strategy, Promotion: e.Execution.Promotion,
+			RevertOnViolation: e.Execution.RevertOnViolation, Interval: &e.Execution.Interval,
+			MinInterval: &e.Execution.MinInterval, MaxChanges: &e.Execution.MaxChanges, PauseTimeout: &e.Execution.PauseTimeout,
+		},
+		Protected: e.Paths.Protected, PathSeverity: e.Paths.Severity,
+		MaxFiles: &e.Changes.MaxFiles, MaxFileSize: &e.Changes.MaxFileSize,
+		MaxWorkspaceSize: &e.Changes.MaxWorkspaceSize, MaxWorkspaceFiles: &e.Changes.MaxWorkspaceFiles,
+		Symlinks: e.Changes.Symlinks, SpecialFiles: e.Changes.SpecialFiles,
+		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
+		MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
+	}
+}
+
+// TestMergeDoesNotDependOnOrder also covers that merging again says the same.
+func TestMergeDoesNotDependOnOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSources(t)
+		want := Merge(s)
+		s.Policies = rapid.Permutation(s.Policies).Draw(t, "permutation")
+		if diff := cmp.Diff(want, Merge(s)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		s.Policies = append(s.Policies, s.Policies...)
+		if diff := cmp.Diff(want, Merge(s)); diff != "" {
+			t.Errorf("each policy twice (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// TestMergeIsIdempotent: what was merged, as a policy that overrides everything, merges to itself.
+func TestMergeIsIdempotent(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSources(t)
+		merged := Merge(s)
+		s.Policies = append(s.Policies, Source{
+			Name: "system/all", Scope: Global, Priority: 99, Enforcement: merged.Enforcement, Overrides: asRules(merged),
+		})
+		again := Merge(s)
+		if again.Hash != merged.Hash {
+			t.Errorf("(-once +again):\n%s", cmp.Diff(merged, again))
+		}
+		if len(again.Conflicts) > 0 {
+			t.Errorf("conflicts below an override: %v", again.Conflicts)
+		}
+	})
+}
+
+// TestOverridesAlwaysWin: whatever all others say, a global override of the highest priority is what is in effect.
+func TestOverridesAlwaysWin(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSources(t)
+		rules := drawRules(t)
+		s.Policies = append(s.Policies, Source{Name: "system/z", Scope: Global, Priority: 99, Overrides: rules})
+		with := Merge(s)
+		alone := Merge(Sources{Policies: []Source{{Name: "system/z", Scope: Global, Overrides: rules}}})
+		const origin = "overrides of system/z"
+		got, want := valuesOf(t, with), valuesOf(t, alone)
+		for name := range alone.Origins {
+			if alone.Origins[name] != origin {
+				continue
+			}
+			if with.Origins[name] != origin || got[name] != want[name] {
+				t.Errorf("%s: got %s from %s, want %s from %s", name, got[name], with.Origins[name], want[name], origin)
+			}
+		}
+	})
+}
+
+// valuesOf are the values of a policy by the names that Origins has.
+func valuesOf(t *rapid.T, e Effective) map[string]string {
+	t.Helper()
+	show := func(v any) string { return fmt.Sprintf("%v", v) }
+	return map[string]string{
+		"execution.mode": e.Execution.Mode, "execution.strategy": e.Execution.Strategy,
+		"execution.promotion": e.Execution.Promotion, "execution.revertOnViolation": e.Execution.RevertOnViolation,
+		"execution.checkpoint.interval":     show(e.Execution.Interval),
+		"execution.checkpoint.minInterval":  show(e.Execution.MinInterval),
+		"execution.checkpoint.maxChanges":   show(e.Execution.MaxChanges),
+		"execution.checkpoint.pauseTimeout": show(e.Execution.PauseTimeout),
+		"paths.severity":                    string(e.Paths.Severity),
+		"changes.maxFiles":                  show(e.Changes.MaxFiles),
+		"changes.maxFileSize":               show(e.Changes.MaxFileSize),
+		"changes.maxWorkspaceSize":          show(e.Changes.MaxWorkspaceSize),
+		"changes.maxWorkspaceFiles":         show(e.Changes.MaxWorkspaceFiles),
+		"changes.symlinks":                  string(e.Changes.Symlinks),
+		"changes.specialFiles":              string(e.Changes.SpecialFiles),
+		"breaker.maxCheckpointFailures":     show(e.MaxCheckpointFailures),
+		"capacity.maxRunning":               show(e.MaxRunning),
+		"retention.checkpoints":             show(e.KeepCheckpoints),
+		"egress.git":                        show(e.GitHosts),
+		"egress.agent":                      show(e.AgentHosts),
+	}
+}
+
+// TestProtectedNeverShrinks: one more policy protects at least what was protected, and all sources' paths are there.
+func TestProtectedNeverShrinks(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSources(t)
+		before := Merge(s).Paths.Protected
+		s.Policies = append(s.Policies, Source{Name: "ns/more", Scope: Project, Overrides: drawRules(t)})
+		after := Merge(s).Paths.Protected
+		for _, path := range slices.Concat(before, BuiltinProtected()) {
+			if !slices.Contains(after, path) {
+				t.Errorf("%s is no longer protected", path)
+			}
+		}
+		if !slices.IsSorted(after) {
+			t.Errorf("not sorted: %v", after)
+		}
+	})
+}
+
+// TestConflictsAreOnlyTies: no two policies of equal scope and priority, no conflict.
+func TestConflictsAreOnlyTies(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSources(t)
+		for i := range s.Policies {
+			s.Policies[i].Priority = int32(i)
+		}
+		if got := Merge(s).Conflicts; len(got) > 0 {
+			t.Errorf("conflicts: %v", got)
+		}
+	})
+}

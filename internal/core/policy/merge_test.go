@@ -1,0 +1,293 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestBuiltin is the whole policy of a Feature that no policy applies to: a change here is a change for every user.
+func TestBuiltin(t *testing.T) {
+	got := Merge(Sources{RepositoryHost: Host{Name: "Git.Example.com", AllowPrivate: true}})
+	got.Hash, got.Origins = "", nil
+	want := Effective{
+		Enforcement: Enforce,
+		Execution: Execution{
+			Mode: ModeInteractive, Strategy: StrategyDirect, Promotion: PromotionAtomic, RevertOnViolation: RevertNone,
+			Interval: 30 * time.Second, MinInterval: 5 * time.Second, MaxChanges: 50, PauseTimeout: 10 * time.Second,
+		},
+		Paths: Paths{
+			Protected: []string{
+				".claude/**", ".cursor/**", ".gitattributes", ".github/**", ".gitlab-ci.yml", ".gitmodules", ".mcp.json",
+				".vscode/**", "AGENTS.md", "CLAUDE.md", "CODEOWNERS",
+			},
+			Severity: Error,
+		},
+		Changes: Changes{
+			MaxFileSize: 52428800, MaxWorkspaceSize: 1073741824, MaxWorkspaceFiles: 200000, Symlinks: Warn, SpecialFiles: Deny,
+		},
+		MaxCheckpointFailures: 3,
+		KeepCheckpoints:       10,
+		GitHosts:              []Host{{Name: "git.example.com", Port: 443}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestOrderOfSources: each source is asked in turn, which shows as the sources before it are taken away.
+func TestOrderOfSources(t *testing.T) {
+	set := func(seconds time.Duration) Rules {
+		return Rules{Execution: ExecutionRules{Interval: new(seconds * time.Second)}}
+	}
+	s := Sources{
+		Policies: []Source{
+			{Name: "system/base", Scope: Global, Overrides: set(1), Defaults: set(5)},
+			{Name: "shop/base", Scope: Project, Priority: 9, Overrides: set(2), Defaults: set(4)},
+		},
+		Feature: set(3).Execution,
+	}
+	const field = "execution.checkpoint.interval"
+	steps := []struct {
+		want   time.Duration
+		origin string
+		remove func()
+	}{
+		{1, "overrides of system/base", func() { s.Policies[0].Overrides = Rules{} }},
+		{2, "overrides of shop/base", func() { s.Policies[1].Overrides = Rules{} }},
+		{3, "the Feature", func() { s.Feature = ExecutionRules{} }},
+		{4, "defaults of shop/base", func() { s.Policies[1].Defaults = Rules{} }},
+		{5, "defaults of system/base", func() { s.Policies[0].Defaults = Rules{} }},
+		{30, "built-in", func() {}},
+	}
+	for _, step := range steps {
+		got := Merge(s)
+		if got.Execution.Interval != step.want*time.Second || got.Origins[field] != step.origin {
+			t.Errorf("got %v from %s, want %vs from %s", got.Execution.Interval, got.Origins[field], int(step.want), step.origin)
+		}
+		step.remove()
+	}
+}
+
+func TestPriorityAndTies(t *testing.T) {
+	source := func(name string, priority int32, r Rules) Source {
+		return Source{Name: name, Scope: Global, Priority: priority, Defaults: r}
+	}
+	tests := map[string]struct {
+		policies      []Source
+		want          func(*Effective)
+		wantConflicts []string
+	}{
+		"the higher priority wins, strict or not": {
+			[]Source{source("s/a", 1, Rules{MaxFileSize: new(int64(10))}), source("s/b", 2, Rules{MaxFileSize: new(int64(20))})},
+			func(e *Effective) { e.Changes.MaxFileSize = 20 }, nil,
+		},
+		"a policy that does not set the value does not count": {
+			[]Source{source("s/a", 1, Rules{MaxFileSize: new(int64(10))}), source("s/b", 2, Rules{})},
+			func(e *Effective) { e.Changes.MaxFileSize = 10 }, nil,
+		},
+		"equal values are no tie": {
+			[]Source{source("s/a", 1, Rules{MaxFileSize: new(int64(10))}), source("s/b", 1, Rules{MaxFileSize: new(int64(10))})},
+			func(e *Effective) { e.Changes.MaxFileSize = 10 }, nil,
+		},
+		"of a tie the stricter is taken": {
+			[]Source{
+				source("s/a", 1, Rules{MaxFileSize: new(int64(10)), Symlinks: Allow, PathSeverity: Warning, KeepCheckpoints: new(5)}),
+				source("s/b", 1, Rules{MaxFileSize: new(int64(20)), Symlinks: Deny, PathSeverity: Critical, KeepCheckpoints: new(6)}),
+			},
+			func(e *Effective) {
+				e.Changes.MaxFileSize, e.Changes.Symlinks, e.Paths.Severity, e.KeepCheckpoints = 10, Deny, Critical, 6
+			},
+			[]string{
+				"changes.maxFileSize: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
+				"changes.symlinks: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
+				"paths.severity: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
+				"retention.checkpoints: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
+			},
+		},
+		"a tie below the highest priority is none": {
+			[]Source{
+				source("s/a", 1, Rules{MaxFileSize: new(int64(10))}), source("s/b", 1, Rules{MaxFileSize: new(int64(20))}),
+				source("s/c", 2, Rules{MaxFileSize: new(int64(30))}),
+			},
+			func(e *Effective) { e.Changes.MaxFileSize = 30 }, nil,
+		},
+		"a tie over hosts leaves what both have": {
+			[]Source{
+				source("s/a", 0, Rules{GitHosts: []Host{{Name: "both", AllowPrivate: true}, {Name: "one"}}}),
+				source("s/b", 0, Rules{GitHosts: []Host{{Name: "both", Port: 443}, {Name: "one", Port: 8443}}}),
+			},
+			func(e *Effective) { e.GitHosts = []Host{{Name: "both", Port: 443}} },
+			[]string{"egress.git: defaults of s/a and defaults of s/b disagree at priority 0; the stricter value is taken, give one of them a higher priority"},
+		},
+		"a tie over hosts may leave none, and not the repository's": {
+			[]Source{source("s/a", 0, Rules{GitHosts: []Host{{Name: "a"}}}), source("s/b", 0, Rules{GitHosts: []Host{{Name: "b"}}})},
+			func(e *Effective) { e.GitHosts = []Host{} },
+			[]string{"egress.git: defaults of s/a and defaults of s/b disagree at priority 0; the stricter value is taken, give one of them a higher priority"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			repository := Host{Name: "git.example.com", Port: 443}
+			want := Merge(Sources{RepositoryHost: repository})
+			tt.want(&want)
+			got := Merge(Sources{Policies: tt.policies, RepositoryHost: repository})
+			if diff := cmp.Diff(tt.wantConflicts, got.Conflicts); diff != "" {
+				t.Errorf("conflicts (-want +got):\n%s", diff)
+			}
+			for _, e := range []*Effective{&want, &got} {
+				e.Hash, e.Conflicts, e.Origins, e.Sources = "", nil, nil, nil
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEnforcement(t *testing.T) {
+	tests := map[string]struct {
+		policies []Enforcement
+		want     Enforcement
+	}{
+		"no policy":             {nil, Enforce},
+		"all audit":             {[]Enforcement{Audit, Audit}, Audit},
+		"one enforces":          {[]Enforcement{Audit, Enforce}, Enforce},
+		"one does not say":      {[]Enforcement{Audit, ""}, Enforce},
+		"one says what is none": {[]Enforcement{Audit, "audit"}, Enforce},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var s Sources
+			for i, e := range tt.policies {
+				s.Policies = append(s.Policies, Source{Name: string(rune('a' + i)), Scope: Project, Enforcement: e})
+			}
+			if got := Merge(s).Enforcement; got != tt.want {
+				t.Errorf("got %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestProtectedPathsAreUnited(t *testing.T) {
+	got := Merge(Sources{Policies: []Source{
+		{Name: "s/a", Scope: Global, Overrides: Rules{Protected: []string{"z", "CODEOWNERS"}}},
+		{Name: "p/b", Scope: Project, Defaults: Rules{Protected: []string{"api/**"}}},
+	}})
+	want := append([]string{"api/**", "z"}, BuiltinProtected()...)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got.Paths.Protected); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if want := "overrides of s/a, defaults of p/b, built-in"; got.Origins["paths.protected"] != want {
+		t.Errorf("origin %q, want %q", got.Origins["paths.protected"], want)
+	}
+}
+
+func TestSourcesMostSpecificFirst(t *testing.T) {
+	got := Merge(Sources{Policies: []Source{
+		{Name: "s/b", Scope: Global}, {Name: "s/a", Scope: Global}, {Name: "p/a", Scope: Project},
+		{Name: "p/b", Scope: Project, Priority: 1}, {Name: "s/a", Scope: Global},
+	}})
+	if diff := cmp.Diff([]string{"p/b", "p/a", "s/a", "s/b"}, got.Sources); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists of hosts
+// that nobody sets have none.
+func TestEveryValueHasAnOrigin(t *testing.T) {
+	got := Merge(Sources{RepositoryHost: Host{Name: "h"}}).Origins
+	want := map[string]string{
+		"execution.mode": "built-in", "execution.strategy": "built-in", "execution.promotion": "built-in",
+		"execution.revertOnViolation": "built-in", "execution.checkpoint.interval": "built-in",
+		"execution.checkpoint.minInterval": "built-in", "execution.checkpoint.maxChanges": "built-in",
+		"execution.checkpoint.pauseTimeout": "built-in", "paths.protected": "built-in", "paths.severity": "built-in",
+		"changes.maxFiles": "built-in", "changes.maxFileSize": "built-in", "changes.maxWorkspaceSize": "built-in",
+		"changes.maxWorkspaceFiles": "built-in", "changes.symlinks": "built-in", "changes.specialFiles": "built-in",
+		"breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
+		"egress.git": "the repository's host",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestHash: the hash of the built-in policy is written down, since Checkpoints and a watchdog's journal outlive the
+// manager that made them; it may change only together with the policy's values or fields.
+func TestHash(t *testing.T) {
+	plain := Merge(Sources{})
+	const want = "c87ef2ffbbe7c5a1ac98412472990ba29c4d85174a27c04c56029f077754b0b3"
+	if plain.Hash != want {
+		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
+	}
+	same := Merge(Sources{Policies: []Source{{Name: "s/a", Scope: Global, Defaults: Rules{MaxFileSize: new(int64(50 << 20))}}}})
+	if same.Hash != plain.Hash {
+		t.Error("the same values from another source have another hash")
+	}
+	other := Merge(Sources{Policies: []Source{{Name: "s/a", Scope: Global, Defaults: Rules{MaxFileSize: new(int64(50<<20 + 1))}}}})
+	if other.Hash == plain.Hash {
+		t.Error("other values have the same hash")
+	}
+	text, err := json.Marshal(plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read Effective
+	if err := json.Unmarshal(text, &read); err != nil {
+		t.Fatal(err)
+	}
+	if got := read.hash(); got != plain.Hash {
+		t.Errorf("after a trip through JSON the hash is %s, want %s", got, plain.Hash)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := builtin()
+	good.MaxFiles, good.MaxRunning = nil, nil // 0 stands for no limit there, which a policy says by leaving them out
+	good.GitHosts = []Host{{Name: "git.example.com"}}
+	if err := good.Validate(); err != nil {
+		t.Errorf("the built-in rules: %v", err)
+	}
+	if err := (&Rules{}).Validate(); err != nil {
+		t.Errorf("no rules: %v", err)
+	}
+	bad := Rules{
+		Execution:   ExecutionRules{Mode: "Fast", Interval: new(time.Duration(0)), MinInterval: new(-time.Second)},
+		Symlinks:    "Perhaps",
+		MaxFileSize: new(int64(-1)),
+		GitHosts:    []Host{{Name: "h", Port: 70000}},
+	}
+	want := `execution.mode: "Fast" is not one of [Interactive Deterministic]
+execution.checkpoint.interval: 0s must be more than 0
+execution.checkpoint.minInterval: -1s must not be negative
+changes.maxFileSize: -1 must be more than 0
+changes.symlinks: "Perhaps" is not one of [Allow Warn Deny]
+egress.git: host "h" with port 70000: a name and a port from 1 to 65535 are needed`
+	if err := bad.Validate(); err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+}
+
+func TestSeverities(t *testing.T) {
+	order := []Severity{Info, Warning, Error, Critical}
+	for i, a := range order {
+		for j, b := range order {
+			if got := a.Compare(b); (got < 0) != (i < j) || (got > 0) != (i > j) {
+				t.Errorf("%s.Compare(%s) = %d", a, b, got)
+			}
+		}
+		if got, want := a.Blocks(), i >= 2; got != want {
+			t.Errorf("%s.Blocks() = %t, want %t", a, got, want)
+		}
+	}
+	if unknown := Severity("?"); !unknown.Blocks() || unknown.OrError() != Error || unknown.Compare(Error) != 0 {
+		t.Error("a severity that is not known must weigh as Error")
+	}
+}

@@ -1,0 +1,69 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import "time"
+
+// Scope of a source.
+type Scope string
+
+// Scopes: Global policies live in the system namespace, Project policies in the Feature's own.
+const (
+	Global  Scope = "Global"
+	Project Scope = "Project"
+)
+
+// Sources is everything that the effective policy of one Feature is merged from.
+type Sources struct {
+	// Policies that select the Feature, in any order.
+	Policies []Source
+	// Feature is what the Feature says for itself.
+	Feature ExecutionRules
+	// RepositoryHost of the Feature: the one Git host where no policy lists any. Its AllowPrivate does not count.
+	RepositoryHost Host
+}
+
+// Source is one policy.
+type Source struct {
+	// Name is namespace/name.
+	Name string
+	// Scope of the policy.
+	Scope Scope
+	// Priority among policies of the same scope: higher wins.
+	Priority int32
+	// Enforcement that it asks for.
+	Enforcement Enforcement
+	// Defaults may be overridden by what is more specific, Overrides may not.
+	Defaults, Overrides Rules
+}
+
+// Rules are values that a source sets. The zero value of a field means that the source does not set it.
+type Rules struct {
+	Execution             ExecutionRules
+	Protected             []string
+	PathSeverity          Severity
+	MaxFiles              *int64
+	MaxFileSize           *int64
+	MaxWorkspaceSize      *int64
+	MaxWorkspaceFiles     *int64
+	Symlinks              Permission
+	SpecialFiles          Permission
+	MaxCheckpointFailures *int
+	GitHosts              []Host
+	AgentHosts            []Host
+	MaxRunning            *int
+	KeepCheckpoints       *int
+}
+
+// ExecutionRules are the values of Execution that a source sets.
+type ExecutionRules struct {
+	Mode              string
+	Strategy          string
+	Promotion         string
+	RevertOnViolation string
+	Interval          *time.Duration
+	MinInterval       *time.Duration
+	MaxChanges        *int
+	PauseTimeout      *time.Duration
+}

@@ -1,0 +1,72 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Validate says which values of the rules cannot be used, each with its path and what would do. Patterns are not looked
+// at: they are the judge's. Most of it the API refuses by itself; sizes are quantities there and can be anything.
+func (r *Rules) Validate() error {
+	x := &r.Execution
+	return errors.Join(
+		oneOf("execution.mode", x.Mode, ModeInteractive, ModeDeterministic),
+		oneOf("execution.strategy", x.Strategy, StrategyDirect, StrategyShadow),
+		oneOf("execution.promotion", x.Promotion, PromotionAtomic, PromotionIncremental),
+		oneOf("execution.revertOnViolation", x.RevertOnViolation, RevertNone, RevertViolatingPaths, RevertFull),
+		positive("execution.checkpoint.interval", x.Interval),
+		notNegative("execution.checkpoint.minInterval", x.MinInterval),
+		positive("execution.checkpoint.maxChanges", x.MaxChanges),
+		positive("execution.checkpoint.pauseTimeout", x.PauseTimeout),
+		oneOf("paths.severity", r.PathSeverity, Info, Warning, Error, Critical),
+		positive("changes.maxFiles", r.MaxFiles),
+		positive("changes.maxFileSize", r.MaxFileSize),
+		positive("changes.maxWorkspaceSize", r.MaxWorkspaceSize),
+		positive("changes.maxWorkspaceFiles", r.MaxWorkspaceFiles),
+		oneOf("changes.symlinks", r.Symlinks, Allow, Warn, Deny),
+		oneOf("changes.specialFiles", r.SpecialFiles, Allow, Warn, Deny),
+		positive("breaker.maxCheckpointFailures", r.MaxCheckpointFailures),
+		positive("capacity.maxRunning", r.MaxRunning),
+		positive("retention.checkpoints", r.KeepCheckpoints),
+		validHosts("egress.git", r.GitHosts),
+		validHosts("egress.agent", r.AgentHosts),
+	)
+}
+
+func oneOf[T ~string](name string, got T, known ...T) error {
+	if got == "" || slices.Contains(known, got) {
+		return nil
+	}
+	return fmt.Errorf("%s: %q is not one of %v", name, got, known)
+}
+
+func positive[T cmp.Ordered](name string, got *T) error {
+	var zero T
+	if got == nil || *got > zero {
+		return nil
+	}
+	return fmt.Errorf("%s: %v must be more than 0", name, *got)
+}
+
+func notNegative[T cmp.Ordered](name string, got *T) error {
+	var zero T
+	if got == nil || *got >= zero {
+		return nil
+	}
+	return fmt.Errorf("%s: %v must not be negative", name, *got)
+}
+
+func validHosts(name string, list []Host) error {
+	var errs []error
+	for _, h := range list {
+		if h.Name == "" || h.Port < 0 || h.Port > 65535 {
+			errs = append(errs, fmt.Errorf("%s: host %q with port %d: a name and a port from 1 to 65535 are needed", name, h.Name, h.Port))
+		}
+	}
+	return errors.Join(errs...)
+}
