@@ -1,0 +1,87 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+const (
+	watchdogProgram = "/usr/local/bin/watchdog"
+	tmpDir          = "/tmp"
+)
+
+// commands are the watchdog's subcommands by container.
+var commands = map[string]string{"prepare": "prepare", "watchdog": "run", "seal": "seal"}
+
+// watchdog is a container of ours. Its arguments only say whose pod this is and whom to ask: everything else comes as
+// authenticated orders.
+func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev1ac.ContainerApplyConfiguration {
+	return corev1ac.Container().
+		WithName(name).
+		WithImage(o.Image).
+		WithCommand(watchdogProgram, commands[name]).
+		WithArgs(
+			"--namespace="+f.Namespace,
+			"--feature="+f.Name,
+			"--attempt="+strconv.FormatInt(attempt, 10),
+			"--intake="+url(o.Intake, contract.IntakePort),
+			"--intake-name="+contract.IntakeService+"."+o.SystemNamespace+".svc",
+			"--gateway="+url(o.Gateway, contract.GatewayPort),
+			"--gateway-name="+contract.GatewayService+"."+o.SystemNamespace+".svc",
+		).
+		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(tmpDir)).
+		WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("10m"),
+			corev1.ResourceMemory: resource.MustParse("64Mi"),
+		})).
+		WithSecurityContext(locked())
+}
+
+// agent is the untrusted container: the workspace, its HOME, and a runner that it cannot change. Its command and
+// environment come to the runner from the watchdog.
+func agent(f *v1alpha1.Feature) *corev1ac.ContainerApplyConfiguration {
+	c := corev1ac.Container().
+		WithName("agent").
+		WithImage(f.Spec.Agent.Image).
+		WithCommand(contract.RunnerPath).
+		WithWorkingDir(contract.WorkspaceDir).
+		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(contract.HomeDir)).
+		WithVolumeMounts(workspaceMount(), homeMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
+		WithSecurityContext(locked())
+	if r := f.Spec.Agent.Resources; len(r.Limits)+len(r.Requests) > 0 {
+		resources := corev1ac.ResourceRequirements()
+		if len(r.Limits) > 0 {
+			resources = resources.WithLimits(r.Limits)
+		}
+		if len(r.Requests) > 0 {
+			resources = resources.WithRequests(r.Requests)
+		}
+		c = c.WithResources(resources)
+	}
+	return c
+}
+
+// locked is the security context of every container (Pod Security "restricted", and a read-only root).
+func locked() *corev1ac.SecurityContextApplyConfiguration {
+	return corev1ac.SecurityContext().
+		WithAllowPrivilegeEscalation(false).
+		WithPrivileged(false).
+		WithReadOnlyRootFilesystem(true).
+		WithRunAsNonRoot(true).
+		WithCapabilities(corev1ac.Capabilities().WithDrop("ALL"))
+}
+
+func url(addr netip.Addr, port int) string {
+	return fmt.Sprintf("https://%s", netip.AddrPortFrom(addr, uint16(port))) //nolint:gosec // a port of the contract
+}

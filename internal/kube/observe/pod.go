@@ -1,0 +1,90 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+)
+
+// podProblem is what keeps a pod's containers from running, nearest to the cause first; nil when nothing does.
+func podProblem(p *corev1.Pod) *lifecycle.Problem {
+	if podEnded(p) {
+		return nil
+	}
+	if problem := schedulingProblem(p); problem != nil {
+		return problem
+	}
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for _, s := range list {
+			if s.State.Waiting == nil {
+				continue
+			}
+			if problem := waitingProblem(s); problem != nil {
+				return problem
+			}
+		}
+	}
+	return nil
+}
+
+func schedulingProblem(p *corev1.Pod) *lifecycle.Problem {
+	for _, c := range p.Status.Conditions {
+		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse {
+			continue
+		}
+		reason := v1alpha1.ReasonUnschedulable
+		if lower := strings.ToLower(c.Message); strings.Contains(lower, "persistentvolumeclaim") || strings.Contains(lower, "persistent volumes") {
+			reason = v1alpha1.ReasonVolumePending
+		}
+		return &lifecycle.Problem{Reason: reason, Message: "No node takes the pod: " + c.Message}
+	}
+	return nil
+}
+
+// waitingProblem reads the kubelet's reasons for a container that waits
+// (k8s.io/kubernetes/pkg/kubelet/images/types.go and kuberuntime/kuberuntime_container.go). Messages leave out what
+// changes from one try to the next.
+func waitingProblem(s corev1.ContainerStatus) *lifecycle.Problem {
+	w := s.State.Waiting
+	switch w.Reason {
+	case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError", "RegistryUnavailable", "SignatureValidationFailed":
+		return &lifecycle.Problem{Reason: v1alpha1.ReasonImageUnavailable, Message: fmt.Sprintf(
+			"Container %s: image %q cannot be pulled%s. Check the name, and whether the node may pull it.", s.Name, s.Image, detail(w.Message))}
+	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "PreCreateHookError", "PreStartHookError", "PostStartHookError":
+		return &lifecycle.Problem{Reason: v1alpha1.ReasonContainerNotStarted, Message: fmt.Sprintf(
+			"Container %s cannot be started%s.", s.Name, detail(w.Message))}
+	case "CrashLoopBackOff":
+		code := int32(0)
+		if t := s.LastTerminationState.Terminated; t != nil {
+			code = t.ExitCode
+		}
+		return &lifecycle.Problem{Reason: v1alpha1.ReasonContainerNotStarted, Message: fmt.Sprintf(
+			"Container %s ends again and again (exit code %d): see `kubectl logs --container %s`.", s.Name, code, s.Name)}
+	default:
+		return nil
+	}
+}
+
+// detail is the kubelet's own text without the parts that come and go with its back-off.
+func detail(message string) string {
+	if strings.HasPrefix(message, "Back-off pulling image") {
+		_, cause, found := strings.Cut(message, `": `)
+		if !found {
+			return ""
+		}
+		message = cause
+	}
+	message = strings.TrimPrefix(message, "ErrImagePull: ")
+	message = strings.TrimSuffix(strings.TrimSpace(message), ".")
+	if message == "" {
+		return ""
+	}
+	return " (" + message + ")"
+}

@@ -1,0 +1,145 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package observe turns objects of the cluster into the facts that core/lifecycle decides on. It reads and decides
+// nothing itself.
+package observe
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+)
+
+// volumePatience is how long a volume may stay unbound before anybody is told: provisioning takes a while, and with
+// volumeBindingMode WaitForFirstConsumer it does not begin before there is a pod.
+const volumePatience = 20 * time.Second
+
+// Jobs are the Jobs that a Feature controls, oldest attempt first. Others are left out: they are not ours to judge.
+func Jobs(f *v1alpha1.Feature, jobs []batchv1.Job) []lifecycle.Job {
+	var seen []lifecycle.Job
+	for i := range jobs {
+		j := &jobs[i]
+		attempt, err := strconv.ParseInt(j.Labels[v1alpha1.LabelAttempt], 10, 64)
+		if err != nil || attempt < 1 || !metav1.IsControlledBy(j, f) {
+			continue
+		}
+		seen = append(seen, lifecycle.Job{
+			Name: j.Name, UID: string(j.UID), Attempt: attempt, Run: lifecycle.RunKind(j.Labels[v1alpha1.LabelRun]),
+			Created: j.CreationTimestamp.Time, Ended: jobEnded(j), Deleting: j.DeletionTimestamp != nil,
+		})
+	}
+	slices.SortFunc(seen, func(a, b lifecycle.Job) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	return seen
+}
+
+func jobEnded(j *batchv1.Job) bool {
+	for _, c := range j.Status.Conditions {
+		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
+			return true
+		}
+	}
+	return false
+}
+
+// Pods are the pods that a Job controls, by name. A pod without a Job is nobody's attempt: it cannot report, and
+// admission forbids it.
+func Pods(pods []corev1.Pod) []lifecycle.Pod {
+	var seen []lifecycle.Pod
+	for i := range pods {
+		p := &pods[i]
+		owner := metav1.GetControllerOf(p)
+		if owner == nil || owner.Kind != "Job" {
+			continue
+		}
+		seen = append(seen, lifecycle.Pod{
+			Name: p.Name, UID: string(p.UID), JobUID: string(owner.UID),
+			Started: podStarted(p), Ended: podEnded(p), Deleting: p.DeletionTimestamp != nil, Problem: podProblem(p),
+		})
+	}
+	slices.SortFunc(seen, func(a, b lifecycle.Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return seen
+}
+
+// podEnded is true in the phases that a pod never leaves. A pod of a node that does not answer is not among them: its
+// containers may run.
+func podEnded(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+func podStarted(p *corev1.Pod) bool {
+	started := func(s corev1.ContainerStatus) bool {
+		return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
+	}
+	return slices.ContainsFunc(p.Status.InitContainerStatuses, started) || slices.ContainsFunc(p.Status.ContainerStatuses, started)
+}
+
+// Volumes says what keeps a Feature's volumes from being bound; nil when nothing does, or it is too early to say. since
+// is when the attempt began.
+func Volumes(claims []corev1.PersistentVolumeClaim, since, now time.Time) *lifecycle.Problem {
+	var lost, waiting []string
+	for _, c := range claims {
+		switch c.Status.Phase {
+		case corev1.ClaimLost:
+			lost = append(lost, c.Name)
+		case corev1.ClaimPending, "":
+			waiting = append(waiting, c.Name)
+		case corev1.ClaimBound:
+		}
+	}
+	slices.Sort(lost)
+	slices.Sort(waiting)
+	switch {
+	case len(lost) > 0:
+		return &lifecycle.Problem{Reason: v1alpha1.ReasonVolumePending, Message: fmt.Sprintf(
+			"The volume behind %s is gone. See `kubectl describe pvc`.", strings.Join(lost, ", "))}
+	case len(waiting) > 0 && !since.IsZero() && now.Sub(since) >= volumePatience:
+		return &lifecycle.Problem{Reason: v1alpha1.ReasonVolumePending, Message: fmt.Sprintf(
+			"Not bound yet: %s. Check spec.workspace.storageClassName and size; see `kubectl describe pvc`.", strings.Join(waiting, ", "))}
+	default:
+		return nil
+	}
+}
+
+// Rejected is the newest message with which a Job says that its pod cannot be made; empty when there is none.
+func Rejected(events []corev1.Event) string {
+	var newest *corev1.Event
+	for i := range events {
+		e := &events[i]
+		if e.Reason != "FailedCreate" {
+			continue
+		}
+		if newest == nil || newest.LastTimestamp.Before(&e.LastTimestamp) {
+			newest = e
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return stableNames(newest.Message)
+}
+
+// stableNames takes the random name out of "pods "x-1-abcde" is forbidden: …": the Job makes up a new one each time.
+func stableNames(message string) string {
+	const lead = `pods "`
+	i := strings.Index(message, lead)
+	if i < 0 {
+		return message
+	}
+	rest := message[i+len(lead):]
+	end := strings.IndexByte(rest, '"')
+	if end < 0 {
+		return message
+	}
+	return "The pod" + rest[end+1:]
+}

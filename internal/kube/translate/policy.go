@@ -1,0 +1,217 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translate
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// httpsPort is the port of a Git or registry host that names none.
+const httpsPort = 443
+
+// Effective is the policy that a Feature is held to. policies are those of the Feature's namespace and of the system
+// namespace, in any order; it fails when one that applies cannot be used: an unreadable rule guards nothing.
+func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, systemNamespace string) (policy.Effective, error) {
+	sources, err := Policies(f, policies, systemNamespace)
+	if err != nil {
+		return policy.Effective{}, err
+	}
+	return policy.Merge(policy.Sources{
+		Policies:       sources,
+		Feature:        executionRules(f.Spec.Execution),
+		RepositoryHost: repositoryHost(f.Spec.Repository.URL),
+	}), nil
+}
+
+// Policies are the sources that apply to a Feature, sorted by name.
+func Policies(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, systemNamespace string) ([]policy.Source, error) {
+	var sources []policy.Source
+	var broken []error
+	for i := range policies {
+		p := &policies[i]
+		applies, err := Selects(p, f, systemNamespace)
+		if err == nil && !applies {
+			continue
+		}
+		var source policy.Source
+		if err == nil {
+			source, err = Policy(p, systemNamespace)
+		}
+		if err != nil {
+			broken = append(broken, fmt.Errorf("SupervisorPolicy %s/%s: %w", p.Namespace, p.Name, err))
+			continue
+		}
+		sources = append(sources, source)
+	}
+	slices.SortFunc(broken, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	slices.SortFunc(sources, func(a, b policy.Source) int { return strings.Compare(a.Name, b.Name) })
+	return sources, errors.Join(broken...)
+}
+
+// Selects reports whether a policy applies to a Feature: by its scope, and by its selector. It fails on a selector that
+// cannot be read, but only within the policy's scope.
+func Selects(p *v1alpha1.SupervisorPolicy, f *v1alpha1.Feature, systemNamespace string) (bool, error) {
+	if p.Namespace != systemNamespace && p.Namespace != f.Namespace || p.DeletionTimestamp != nil {
+		return false, nil
+	}
+	selector, err := policySelector(p)
+	if err != nil {
+		return false, err
+	}
+	return selector.Matches(labels.Set(f.Labels)), nil
+}
+
+func policySelector(p *v1alpha1.SupervisorPolicy) (labels.Selector, error) {
+	if p.Spec.Selector == nil {
+		return labels.Everything(), nil
+	}
+	s, err := metav1.LabelSelectorAsSelector(p.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("spec.selector: %w", err)
+	}
+	return s, nil
+}
+
+// Policy is a SupervisorPolicy as a source of a merge. The error names every field that cannot be used.
+func Policy(p *v1alpha1.SupervisorPolicy, systemNamespace string) (policy.Source, error) {
+	s := policy.Source{
+		Name:        p.Namespace + "/" + p.Name,
+		Scope:       policy.Project,
+		Priority:    p.Spec.Priority,
+		Enforcement: policy.Enforcement(p.Spec.Enforcement),
+	}
+	if p.Namespace == systemNamespace {
+		s.Scope = policy.Global
+	}
+	_, selectorErr := policySelector(p)
+	var defaultsErr, overridesErr error
+	s.Defaults, defaultsErr = rules("spec.defaults", p.Spec.Defaults)
+	s.Overrides, overridesErr = rules("spec.overrides", p.Spec.Overrides)
+	return s, errors.Join(selectorErr, defaultsErr, overridesErr)
+}
+
+// rules reads the rules of this version; at names them in errors.
+func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
+	if r == nil {
+		return policy.Rules{}, nil
+	}
+	out := policy.Rules{Execution: executionRules(r.Execution)}
+	var errs []error
+	if p := r.Paths; p != nil {
+		out.Protected, out.PathSeverity = p.Protected, policy.Severity(p.Severity)
+		errs = append(errs, patterns(at+".paths.protected", p.Protected))
+	}
+	if c := r.Changes; c != nil {
+		var fileErr, workspaceErr error
+		out.MaxFileSize, fileErr = bytes(at+".changes.maxFileSize", c.MaxFileSize)
+		out.MaxWorkspaceSize, workspaceErr = bytes(at+".changes.maxWorkspaceSize", c.MaxWorkspaceSize)
+		errs = append(errs, fileErr, workspaceErr)
+		out.MaxFiles, out.MaxWorkspaceFiles = c.MaxFiles, c.MaxWorkspaceFiles
+		out.Symlinks, out.SpecialFiles = policy.Permission(c.Symlinks), policy.Permission(c.SpecialFiles)
+	}
+	if b := r.Breaker; b != nil {
+		out.MaxCheckpointFailures = integer(b.MaxCheckpointFailures)
+	}
+	if e := r.Egress; e != nil {
+		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
+	}
+	if c := r.Capacity; c != nil {
+		out.MaxRunning = integer(c.MaxRunning)
+	}
+	if k := r.Retention; k != nil {
+		out.KeepCheckpoints = integer(k.Checkpoints)
+	}
+	return out, errors.Join(errs...)
+}
+
+func executionRules(e *v1alpha1.Execution) policy.ExecutionRules {
+	if e == nil {
+		return policy.ExecutionRules{}
+	}
+	r := policy.ExecutionRules{
+		Mode: string(e.Mode), Strategy: string(e.Strategy), Promotion: string(e.Promotion), RevertOnViolation: string(e.RevertOnViolation),
+	}
+	if t := e.Checkpoint; t != nil {
+		r.Interval, r.MinInterval, r.PauseTimeout = duration(t.Interval), duration(t.MinInterval), duration(t.PauseTimeout)
+		r.MaxChanges = integer(t.MaxChanges)
+	}
+	return r
+}
+
+func patterns(at string, list []string) error {
+	var errs []error
+	for _, p := range list {
+		if err := judge.ValidatePattern(p); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", at, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func bytes(at string, q *resource.Quantity) (*int64, error) {
+	if q == nil {
+		return nil, nil
+	}
+	n := q.Value()
+	if n <= 0 {
+		return nil, fmt.Errorf("%s: %s is not a size: give a positive one, for example 50Mi", at, q)
+	}
+	return &n, nil
+}
+
+func egressHosts(list []v1alpha1.EgressHost) []policy.Host {
+	var hosts []policy.Host
+	for _, h := range list {
+		port := int(h.Port)
+		if port == 0 {
+			port = httpsPort
+		}
+		hosts = append(hosts, policy.Host{Name: h.Host, Port: port, AllowPrivate: h.AllowPrivate})
+	}
+	return hosts
+}
+
+// repositoryHost is the host of a repository's URL; zero where there is none, so that nothing may be reached.
+func repositoryHost(raw string) policy.Host {
+	u, err := url.Parse(raw)
+	if err != nil || u.Hostname() == "" {
+		return policy.Host{}
+	}
+	h := policy.Host{Name: u.Hostname(), Port: httpsPort}
+	if u.Port() != "" {
+		if h.Port, err = strconv.Atoi(u.Port()); err != nil {
+			return policy.Host{}
+		}
+	}
+	return h
+}
+
+func duration(d *metav1.Duration) *time.Duration {
+	if d == nil {
+		return nil
+	}
+	return &d.Duration
+}
+
+func integer(n *int32) *int {
+	if n == nil {
+		return nil
+	}
+	i := int(*n)
+	return &i
+}
