@@ -27,17 +27,20 @@ type Execution struct {
 }
 
 // CheckpointTriggers says when checkpoints are taken.
+// +kubebuilder:validation:XValidation:rule="!has(self.interval) || !has(self.minInterval) || duration(self.minInterval) <= duration(self.interval)",message="minInterval must not be longer than interval"
 type CheckpointTriggers struct {
 	// interval between checkpoints of a workspace that changed; built-in 30s.
 	// +optional
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
 	Interval *metav1.Duration `json:"interval,omitempty"`
 	// minInterval is the least time between two checkpoints, except the final one; built-in 5s.
 	// +optional
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="minInterval must not be negative"
 	MinInterval *metav1.Duration `json:"minInterval,omitempty"`
 	// maxChanges is how many changed paths call for a checkpoint before the interval is over; built-in 50.
@@ -48,7 +51,8 @@ type CheckpointTriggers struct {
 	// pauseTimeout is how long a freeze may take before the checkpoint is captured unsettled; built-in 10s.
 	// +optional
 	// +kubebuilder:validation:Type=string
-	// +kubebuilder:validation:Format=duration
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
 	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('10m')",message="pauseTimeout must be more than 0s and at most 10m"
 	PauseTimeout *metav1.Duration `json:"pauseTimeout,omitempty"`
 }

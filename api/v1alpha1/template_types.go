@@ -66,6 +66,8 @@ type TemplateSpec struct {
 	Direction Direction `json:"direction"`
 	// order among templates of the same scope and direction, lowest first; the name decides a tie.
 	// +optional
+	// +kubebuilder:validation:Minimum=-1000000
+	// +kubebuilder:validation:Maximum=1000000
 	Order int32 `json:"order,omitempty"`
 	// text of the template. An Output template may hold {{OUTPUT}} once.
 	// +optional

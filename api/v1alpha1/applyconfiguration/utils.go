@@ -21,6 +21,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=tidewaiter.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("Agent"):
 		return &apiv1alpha1.AgentApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Anomaly"):
+		return &apiv1alpha1.AnomalyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AnomalyRules"):
 		return &apiv1alpha1.AnomalyRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Answer"):
@@ -65,6 +67,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.DeliveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Directive"):
 		return &apiv1alpha1.DirectiveApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DirectiveStatus"):
+		return &apiv1alpha1.DirectiveStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Doctrine"):
 		return &apiv1alpha1.DoctrineApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("EgressHost"):
@@ -113,6 +117,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PolicyStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PromptSource"):
 		return &apiv1alpha1.PromptSourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ProposedPlan"):
+		return &apiv1alpha1.ProposedPlanApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PullRequest"):
 		return &apiv1alpha1.PullRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Question"):
@@ -121,12 +127,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RepositoryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Request"):
 		return &apiv1alpha1.RequestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Resources"):
+		return &apiv1alpha1.ResourcesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RetentionRules"):
 		return &apiv1alpha1.RetentionRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ReviewerRule"):
 		return &apiv1alpha1.ReviewerRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ReviewerRules"):
 		return &apiv1alpha1.ReviewerRulesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ReviewStatus"):
+		return &apiv1alpha1.ReviewStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RoleProfile"):
 		return &apiv1alpha1.RoleProfileApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RollbackRequest"):
@@ -139,6 +149,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.RunReportApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RunStatus"):
 		return &apiv1alpha1.RunStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SaluteActivity"):
+		return &apiv1alpha1.SaluteActivityApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SaluteEnvironment"):
+		return &apiv1alpha1.SaluteEnvironmentApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SaluteLocation"):
+		return &apiv1alpha1.SaluteLocationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SaluteTime"):
+		return &apiv1alpha1.SaluteTimeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SaluteUnit"):
+		return &apiv1alpha1.SaluteUnitApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretRef"):
 		return &apiv1alpha1.SecretRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SupervisionRules"):
@@ -159,6 +179,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TemplateSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TemplateStatus"):
 		return &apiv1alpha1.TemplateStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Usage"):
+		return &apiv1alpha1.UsageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Violation"):
 		return &apiv1alpha1.ViolationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Workspace"):

@@ -56,7 +56,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: resources
       type:
-        namedType: io.k8s.api.core.v1.ResourceRequirements
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Resources
     - name: role
       type:
         scalar: string
@@ -68,6 +68,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: runtimeClassName
+      type:
+        scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Anomaly
+  map:
+    fields:
+    - name: message
+      type:
+        scalar: string
+    - name: turn
+      type:
+        scalar: numeric
+    - name: type
       type:
         scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.AnomalyRules
@@ -477,6 +489,24 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
       default: Functional
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.DirectiveStatus
+  map:
+    fields:
+    - name: age
+      type:
+        scalar: numeric
+    - name: id
+      type:
+        scalar: string
+    - name: message
+      type:
+        scalar: string
+    - name: source
+      type:
+        scalar: string
+    - name: state
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Doctrine
   map:
     fields:
@@ -983,6 +1013,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: configMapKeyRef
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConfigMapKeyRef
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ProposedPlan
+  map:
+    fields:
+    - name: hash
+      type:
+        scalar: string
+    - name: plan
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Plan
+    - name: summary
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.PullRequest
   map:
     fields:
@@ -1050,6 +1092,15 @@ var schemaYAML = typed.YAMLObject(`types:
         elementType:
           namedType: __untyped_deduced_
         elementRelationship: separable
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Resources
+  map:
+    fields:
+    - name: limits
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
+    - name: requests
+      type:
+        namedType: io.k8s.api.core.v1.ResourceList
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RetentionRules
   map:
     fields:
@@ -1073,6 +1124,27 @@ var schemaYAML = typed.YAMLObject(`types:
         elementRelationship: separable
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RevertOnViolation
   scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewStatus
+  map:
+    fields:
+    - name: directives
+      type:
+        scalar: numeric
+    - name: outcome
+      type:
+        scalar: string
+    - name: reviewedAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: reviewer
+      type:
+        scalar: string
+    - name: summary
+      type:
+        scalar: string
+    - name: task
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRule
   map:
     fields:
@@ -1195,13 +1267,31 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RunReport
   map:
     fields:
+    - name: activity
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteActivity
     - name: agentRunning
       type:
         scalar: boolean
     - name: base
       type:
         scalar: string
+    - name: environment
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteEnvironment
     - name: head
+      type:
+        scalar: string
+    - name: health
+      type:
+        scalar: string
+    - name: location
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteLocation
+    - name: paceLevel
+      type:
+        scalar: string
+    - name: progress
       type:
         scalar: string
     - name: reportedAt
@@ -1213,12 +1303,26 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: task
       type:
         scalar: string
+    - name: time
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteTime
+    - name: unit
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteUnit
     - name: workspaceReady
       type:
         scalar: boolean
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RunStatus
   map:
     fields:
+    - name: anomalies
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Anomaly
+          elementRelationship: associative
+          keys:
+          - type
     - name: checkpointSequence
       type:
         scalar: numeric
@@ -1231,6 +1335,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: connectionChangedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: directives
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.DirectiveStatus
+          elementRelationship: associative
+          keys:
+          - id
     - name: epoch
       type:
         scalar: numeric
@@ -1246,6 +1358,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lastValidCheckpoint
       type:
         scalar: string
+    - name: plan
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ProposedPlan
     - name: question
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Question
@@ -1263,6 +1378,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - id
+    - name: reviews
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewStatus
+          elementRelationship: atomic
     - name: sequence
       type:
         scalar: numeric
@@ -1272,6 +1393,81 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TaskStatus
           elementRelationship: atomic
+    - name: turn
+      type:
+        scalar: numeric
+    - name: usage
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Usage
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteActivity
+  map:
+    fields:
+    - name: iterations
+      type:
+        scalar: numeric
+    - name: step
+      type:
+        scalar: string
+    - name: tool
+      type:
+        scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteEnvironment
+  map:
+    fields:
+    - name: contextPercent
+      type:
+        scalar: numeric
+    - name: contextTokens
+      type:
+        scalar: numeric
+    - name: contextTokensMax
+      type:
+        scalar: numeric
+    - name: model
+      type:
+        scalar: string
+    - name: toolFailures
+      type:
+        scalar: numeric
+    - name: toolFailuresInARow
+      type:
+        scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteLocation
+  map:
+    fields:
+    - name: contracts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: directory
+      type:
+        scalar: string
+    - name: filesModified
+      type:
+        scalar: numeric
+    - name: filesRead
+      type:
+        scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteTime
+  map:
+    fields:
+    - name: contextTurnsRemaining
+      type:
+        scalar: numeric
+    - name: turnsSinceProgress
+      type:
+        scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteUnit
+  map:
+    fields:
+    - name: role
+      type:
+        scalar: string
+    - name: runtime
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretRef
   map:
     fields:
@@ -1448,6 +1644,21 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Trigger
   scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Usage
+  map:
+    fields:
+    - name: cachedInputTokens
+      type:
+        scalar: numeric
+    - name: cost
+      type:
+        scalar: string
+    - name: inputTokens
+      type:
+        scalar: numeric
+    - name: outputTokens
+      type:
+        scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Verdict
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Violation
@@ -1481,36 +1692,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: storageClassName
       type:
         scalar: string
-- name: io.k8s.api.core.v1.ResourceClaim
-  map:
-    fields:
-    - name: name
-      type:
-        scalar: string
-    - name: request
-      type:
-        scalar: string
 - name: io.k8s.api.core.v1.ResourceList
   map:
     elementType:
       namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
-- name: io.k8s.api.core.v1.ResourceRequirements
-  map:
-    fields:
-    - name: claims
-      type:
-        list:
-          elementType:
-            namedType: io.k8s.api.core.v1.ResourceClaim
-          elementRelationship: associative
-          keys:
-          - name
-    - name: limits
-      type:
-        namedType: io.k8s.api.core.v1.ResourceList
-    - name: requests
-      type:
-        namedType: io.k8s.api.core.v1.ResourceList
 - name: io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON
   scalar: untyped
   list:

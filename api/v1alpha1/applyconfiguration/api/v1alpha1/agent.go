@@ -5,10 +5,6 @@
 
 package v1alpha1
 
-import (
-	v1 "k8s.io/api/core/v1"
-)
-
 // AgentApplyConfiguration represents a declarative configuration of the Agent type for use
 // with apply.
 //
@@ -25,7 +21,7 @@ type AgentApplyConfiguration struct {
 	// env are plain variables of the agent's environment. Secrets do not belong here: the agent is untrusted.
 	Env []EnvVarApplyConfiguration `json:"env,omitempty"`
 	// resources of the agent's container.
-	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
+	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
 	// runtimeClassName selects a sandboxed container runtime (gVisor, Kata) for the pod.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// runAsUser is the numeric user of agent and watchdog.
@@ -92,8 +88,8 @@ func (b *AgentApplyConfiguration) WithEnv(values ...*EnvVarApplyConfiguration) *
 // WithResources sets the Resources field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Resources field is set to the value of the last call.
-func (b *AgentApplyConfiguration) WithResources(value v1.ResourceRequirements) *AgentApplyConfiguration {
-	b.Resources = &value
+func (b *AgentApplyConfiguration) WithResources(value *ResourcesApplyConfiguration) *AgentApplyConfiguration {
+	b.Resources = value
 	return b
 }
 

@@ -16,8 +16,24 @@ import (
 type RunReportApplyConfiguration struct {
 	// state: Preparing, Active, Idle, Frozen, Finishing or Complete.
 	State *string `json:"state,omitempty"`
+	// health: Nominal, Degraded or Critical.
+	Health *string `json:"health,omitempty"`
+	// paceLevel: Primary, Alternate, Contingent or Emergency.
+	PaceLevel *string `json:"paceLevel,omitempty"`
+	// progress in the plan, for people ("2/5 tasks").
+	Progress *string `json:"progress,omitempty"`
 	// task being worked on.
 	Task *string `json:"task,omitempty"`
+	// activity of the agent.
+	Activity *SaluteActivityApplyConfiguration `json:"activity,omitempty"`
+	// location of its work.
+	Location *SaluteLocationApplyConfiguration `json:"location,omitempty"`
+	// unit that works.
+	Unit *SaluteUnitApplyConfiguration `json:"unit,omitempty"`
+	// time it has been at it, in turns.
+	Time *SaluteTimeApplyConfiguration `json:"time,omitempty"`
+	// environment it works with.
+	Environment *SaluteEnvironmentApplyConfiguration `json:"environment,omitempty"`
 	// base is the commit that the work started from.
 	Base *string `json:"base,omitempty"`
 	// head is the last promoted commit.
@@ -44,11 +60,75 @@ func (b *RunReportApplyConfiguration) WithState(value string) *RunReportApplyCon
 	return b
 }
 
+// WithHealth sets the Health field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Health field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithHealth(value string) *RunReportApplyConfiguration {
+	b.Health = &value
+	return b
+}
+
+// WithPaceLevel sets the PaceLevel field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PaceLevel field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithPaceLevel(value string) *RunReportApplyConfiguration {
+	b.PaceLevel = &value
+	return b
+}
+
+// WithProgress sets the Progress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Progress field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithProgress(value string) *RunReportApplyConfiguration {
+	b.Progress = &value
+	return b
+}
+
 // WithTask sets the Task field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Task field is set to the value of the last call.
 func (b *RunReportApplyConfiguration) WithTask(value string) *RunReportApplyConfiguration {
 	b.Task = &value
+	return b
+}
+
+// WithActivity sets the Activity field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Activity field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithActivity(value *SaluteActivityApplyConfiguration) *RunReportApplyConfiguration {
+	b.Activity = value
+	return b
+}
+
+// WithLocation sets the Location field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Location field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithLocation(value *SaluteLocationApplyConfiguration) *RunReportApplyConfiguration {
+	b.Location = value
+	return b
+}
+
+// WithUnit sets the Unit field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unit field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithUnit(value *SaluteUnitApplyConfiguration) *RunReportApplyConfiguration {
+	b.Unit = value
+	return b
+}
+
+// WithTime sets the Time field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Time field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithTime(value *SaluteTimeApplyConfiguration) *RunReportApplyConfiguration {
+	b.Time = value
+	return b
+}
+
+// WithEnvironment sets the Environment field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Environment field is set to the value of the last call.
+func (b *RunReportApplyConfiguration) WithEnvironment(value *SaluteEnvironmentApplyConfiguration) *RunReportApplyConfiguration {
+	b.Environment = value
 	return b
 }
 

@@ -44,6 +44,18 @@ type RunStatusApplyConfiguration struct {
 	Final *FinalReportApplyConfiguration `json:"final,omitempty"`
 	// question that the agent waits on.
 	Question *QuestionApplyConfiguration `json:"question,omitempty"`
+	// turn of the conversation, counted from 1 over all attempts.
+	Turn *int64 `json:"turn,omitempty"`
+	// usage of models so far, over all attempts.
+	Usage *UsageApplyConfiguration `json:"usage,omitempty"`
+	// anomalies seen in the conversation that are not over.
+	Anomalies []AnomalyApplyConfiguration `json:"anomalies,omitempty"`
+	// directives that the agent has been given, and how far they are.
+	Directives []DirectiveStatusApplyConfiguration `json:"directives,omitempty"`
+	// reviews that were made, newest last; the ledger keeps them all.
+	Reviews []ReviewStatusApplyConfiguration `json:"reviews,omitempty"`
+	// plan that the planner proposes, until it is approved.
+	Plan *ProposedPlanApplyConfiguration `json:"plan,omitempty"`
 }
 
 // RunStatusApplyConfiguration constructs a declarative configuration of the RunStatus type for use with
@@ -179,5 +191,68 @@ func (b *RunStatusApplyConfiguration) WithFinal(value *FinalReportApplyConfigura
 // If called multiple times, the Question field is set to the value of the last call.
 func (b *RunStatusApplyConfiguration) WithQuestion(value *QuestionApplyConfiguration) *RunStatusApplyConfiguration {
 	b.Question = value
+	return b
+}
+
+// WithTurn sets the Turn field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Turn field is set to the value of the last call.
+func (b *RunStatusApplyConfiguration) WithTurn(value int64) *RunStatusApplyConfiguration {
+	b.Turn = &value
+	return b
+}
+
+// WithUsage sets the Usage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Usage field is set to the value of the last call.
+func (b *RunStatusApplyConfiguration) WithUsage(value *UsageApplyConfiguration) *RunStatusApplyConfiguration {
+	b.Usage = value
+	return b
+}
+
+// WithAnomalies adds the given value to the Anomalies field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Anomalies field.
+func (b *RunStatusApplyConfiguration) WithAnomalies(values ...*AnomalyApplyConfiguration) *RunStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithAnomalies")
+		}
+		b.Anomalies = append(b.Anomalies, *values[i])
+	}
+	return b
+}
+
+// WithDirectives adds the given value to the Directives field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Directives field.
+func (b *RunStatusApplyConfiguration) WithDirectives(values ...*DirectiveStatusApplyConfiguration) *RunStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithDirectives")
+		}
+		b.Directives = append(b.Directives, *values[i])
+	}
+	return b
+}
+
+// WithReviews adds the given value to the Reviews field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Reviews field.
+func (b *RunStatusApplyConfiguration) WithReviews(values ...*ReviewStatusApplyConfiguration) *RunStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithReviews")
+		}
+		b.Reviews = append(b.Reviews, *values[i])
+	}
+	return b
+}
+
+// WithPlan sets the Plan field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Plan field is set to the value of the last call.
+func (b *RunStatusApplyConfiguration) WithPlan(value *ProposedPlanApplyConfiguration) *RunStatusApplyConfiguration {
+	b.Plan = value
 	return b
 }

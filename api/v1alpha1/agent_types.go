@@ -1,0 +1,107 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Agent is who does the work.
+// +kubebuilder:validation:XValidation:rule="self.runtime != 'command' || (has(self.command) && size(self.command) > 0)",message="runtime command needs agent.command: an image's entrypoint cannot be known"
+// +kubebuilder:validation:XValidation:rule="self.runtime != 'command' || has(self.image)",message="runtime command needs agent.image"
+type Agent struct {
+	// runtime says how the agent is driven: command runs any image with a command; others are built in (claude-code, codex, opencode, gemini-cli, worker). An unknown one is reported in the condition Accepted.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Runtime string `json:"runtime"`
+	// image of the agent's container.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// command to run, as an argument vector; no shell is put around it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=65536
+	Command []string `json:"command,omitempty"`
+	// args are appended to command.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=65536
+	Args []string `json:"args,omitempty"`
+	// env are plain variables of the agent's environment. Secrets do not belong here: the agent is untrusted.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Env []EnvVar `json:"env,omitempty"`
+	// resources of the agent's container.
+	// +optional
+	Resources Resources `json:"resources,omitzero"`
+	// runtimeClassName selects a sandboxed container runtime (gVisor, Kata) for the pod.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
+	RuntimeClassName string `json:"runtimeClassName,omitempty"`
+	// runAsUser is the numeric user of agent and watchdog.
+	// +optional
+	// +kubebuilder:default=1000
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
+	// role is a role profile of the policy (doctrine and PACE plan).
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Role string `json:"role,omitempty"`
+}
+
+// Resources of a container. Unlike a pod's they hold no claims: devices come with a resource name or not at all.
+type Resources struct {
+	// limits that the container may not exceed, for example {cpu: "2", memory: 4Gi}.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="limits must not be negative"
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+	// requests that the scheduler sets aside; the limits, when absent.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=8
+	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="requests must not be negative"
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+}
+
+// EnvVar is a plain environment variable.
+type EnvVar struct {
+	// name of the variable. Names starting with TIDEWAITER_ are reserved.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_]*$`
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!self.startsWith('TIDEWAITER_')",message="environment names starting with TIDEWAITER_ are reserved"
+	Name string `json:"name"`
+	// value of the variable.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	Value string `json:"value,omitempty"`
+}
+
+// Workspace sizes the volumes of a Feature.
+// +kubebuilder:validation:XValidation:rule="!(has(self.ephemeral) && self.ephemeral && has(self.storageClassName))",message="storageClassName has no meaning when ephemeral is true"
+type Workspace struct {
+	// size of the workspace volume (and of the trusted one, which holds the repository and its checkpoints).
+	// +optional
+	// +kubebuilder:default="5Gi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="size must be at least 16Mi"
+	Size *resource.Quantity `json:"size,omitempty"`
+	// storageClassName of the volumes; the cluster's default when absent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$`
+	StorageClassName *string `json:"storageClassName,omitempty"`
+	// ephemeral keeps the volumes in the pod: a lost pod starts again from the base revision.
+	// +optional
+	Ephemeral bool `json:"ephemeral,omitempty"`
+}

@@ -1,0 +1,136 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Planning says who makes the plan.
+// +kubebuilder:validation:Enum=None;Auto;Approve
+type Planning string
+
+// Ways to plan.
+const (
+	PlanningNone    Planning = "None"
+	PlanningAuto    Planning = "Auto"
+	PlanningApprove Planning = "Approve"
+)
+
+// Plan bounds the work.
+type Plan struct {
+	// allowedAreas are gitignore-style globs of what may change, matched on canonical paths ("web/**"). Everything, when absent.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	AllowedAreas []string `json:"allowedAreas,omitempty"`
+	// forbiddenAreas must not change, even inside allowed areas.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	ForbiddenAreas []string `json:"forbiddenAreas,omitempty"`
+	// files, when given, is the whole set of planned files: any other change is a plan violation.
+	// +optional
+	Files *PlannedFiles `json:"files,omitempty"`
+	// contracts are locks held while the Feature runs, by the names that a policy gives them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Contracts []string `json:"contracts,omitempty"`
+	// milestones are worked on in order.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Milestones []Milestone `json:"milestones,omitempty"`
+}
+
+// PlannedFiles is the set of paths (or globs) that a plan names, by what is to happen to them.
+// +kubebuilder:validation:XValidation:rule="has(self.create) || has(self.modify) || has(self.delete)",message="files must name at least one path to create, modify or delete; leave files out to allow every path"
+type PlannedFiles struct {
+	// create names files that may be added.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Create []string `json:"create,omitempty"`
+	// modify names files that may be changed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Modify []string `json:"modify,omitempty"`
+	// delete names files that may be removed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=1024
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Delete []string `json:"delete,omitempty"`
+}
+
+// Milestone is a group of tasks.
+type Milestone struct {
+	// name of the milestone.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// tasks are done in order, one after the other.
+	// +required
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Tasks []Task `json:"tasks"`
+}
+
+// Task is one run of the agent.
+type Task struct {
+	// name of the task, unique within its milestone.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// instructions for the agent; the Feature's prompt is given with them.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	Instructions string `json:"instructions,omitempty"`
+	// gates that must pass after this task, by name from spec.gates.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=63
+	Gates []string `json:"gates,omitempty"`
+}
+
+// Gate is a command that must exit 0.
+type Gate struct {
+	// name of the gate.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// command to run in the workspace.
+	// +required
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=4096
+	Command []string `json:"command"`
+	// timeout after which the gate has failed.
+	// +optional
+	// +kubebuilder:default="10m"
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="timeout must be positive, for example 10m"
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+}

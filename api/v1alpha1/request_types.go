@@ -1,0 +1,111 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Request is a one-shot act.
+// +kubebuilder:validation:XValidation:rule="[has(self.rollback), has(self.checkpoint), has(self.retry), has(self.resetBreaker), has(self.approvePlan)].filter(x, x).size() == 1",message="a request needs exactly one of rollback, checkpoint, retry, resetBreaker and approvePlan"
+type Request struct {
+	// id of the request; a request is done once, for as long as the Feature lives.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	ID string `json:"id"`
+	// rollback restores the tree of a checkpoint. What is there at that moment is captured first.
+	// +optional
+	Rollback *RollbackRequest `json:"rollback,omitempty"`
+	// checkpoint takes a checkpoint now.
+	// +optional
+	Checkpoint *CheckpointRequest `json:"checkpoint,omitempty"`
+	// retry starts the agent again from the last valid checkpoint of a Feature that is Blocked or Failed.
+	// +optional
+	Retry *RetryRequest `json:"retry,omitempty"`
+	// resetBreaker closes the breaker that checkpoint failures opened.
+	// +optional
+	ResetBreaker *ResetBreakerRequest `json:"resetBreaker,omitempty"`
+	// approvePlan accepts a proposed plan.
+	// +optional
+	ApprovePlan *ApprovePlanRequest `json:"approvePlan,omitempty"`
+}
+
+// RollbackRequest restores a tree.
+type RollbackRequest struct {
+	// checkpoint to restore, by the name of its object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Checkpoint string `json:"checkpoint"`
+	// paths to restore; everything, when absent.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=4096
+	Paths []string `json:"paths,omitempty"`
+}
+
+// CheckpointRequest takes a checkpoint now.
+type CheckpointRequest struct{}
+
+// RetryRequest starts the agent again.
+type RetryRequest struct{}
+
+// ResetBreakerRequest closes the breaker.
+type ResetBreakerRequest struct{}
+
+// ApprovePlanRequest accepts a proposed plan.
+type ApprovePlanRequest struct {
+	// hash of the proposed plan (status.run.plan.hash).
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Hash string `json:"hash"`
+}
+
+// Directive is something the agent must address.
+type Directive struct {
+	// id of the directive.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	ID string `json:"id"`
+	// type of the directive.
+	// +optional
+	// +kubebuilder:default=Functional
+	// +kubebuilder:validation:Enum=Functional;Cleanup
+	Type string `json:"type,omitempty"`
+	// priority: Critical interrupts, Normal comes next, Low comes last.
+	// +optional
+	// +kubebuilder:default=Normal
+	// +kubebuilder:validation:Enum=Critical;Normal;Low
+	Priority string `json:"priority,omitempty"`
+	// description of what must be addressed.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2000
+	Description string `json:"description"`
+	// rationale for it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2000
+	Rationale string `json:"rationale,omitempty"`
+	// files it is about.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=4096
+	Files []string `json:"files,omitempty"`
+}
+
+// Answer replies to a question of the agent.
+type Answer struct {
+	// question is the id of the question (status.run.question.id).
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Question string `json:"question"`
+	// text of the answer.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16384
+	Text string `json:"text"`
+}

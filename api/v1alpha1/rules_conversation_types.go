@@ -1,0 +1,175 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// SupervisionRules are about the conversation between agent and model.
+type SupervisionRules struct {
+	// enabled supervision of the conversation; built-in true.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// timeoutProfile of a model call: Standard 60s, Long 120s, Extended 300s.
+	// +optional
+	// +kubebuilder:validation:Enum=Standard;Long;Extended
+	TimeoutProfile string `json:"timeoutProfile,omitempty"`
+	// maxRetries of an answer that breaks a major rule; built-in 2.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	MaxRetries *int32 `json:"maxRetries,omitempty"`
+	// failOnViolation fails the task when retries are spent; built-in true.
+	// +optional
+	FailOnViolation *bool `json:"failOnViolation,omitempty"`
+	// allowRawOutput lets answers through unformatted; built-in false.
+	// +optional
+	AllowRawOutput *bool `json:"allowRawOutput,omitempty"`
+	// requireFormatValidation checks answers against Output templates; built-in true.
+	// +optional
+	RequireFormatValidation *bool `json:"requireFormatValidation,omitempty"`
+}
+
+// AnomalyRules say when an agent is taken to be in trouble. Figures are turns of the conversation.
+type AnomalyRules struct {
+	// checkEveryTurns is how often the conversation is looked at; built-in 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	CheckEveryTurns *int32 `json:"checkEveryTurns,omitempty"`
+	// cooldownTurns between two messages about the same anomaly; built-in 6.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000000
+	CooldownTurns *int32 `json:"cooldownTurns,omitempty"`
+	// stall: so many turns without progress; built-in 12.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	Stall *int32 `json:"stall,omitempty"`
+	// loop: so many equal failing calls in a row; built-in 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=1000000
+	Loop *int32 `json:"loop,omitempty"`
+	// contextPercent of the model's window that calls for a wrap-up; built-in 80.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	ContextPercent *int32 `json:"contextPercent,omitempty"`
+	// cascade: so many different tools failing within the last five calls; built-in 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=5
+	Cascade *int32 `json:"cascade,omitempty"`
+}
+
+// RoleProfile is the doctrine and PACE plan of a role.
+type RoleProfile struct {
+	// doctrine of the role.
+	// +optional
+	Doctrine *Doctrine `json:"doctrine,omitempty"`
+	// pace says what to do as the work falls off its plan.
+	// +optional
+	Pace *PacePlan `json:"pace,omitempty"`
+}
+
+// Doctrine of a role.
+type Doctrine struct {
+	// saluteIntervalTurns between status reports; built-in 5.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	SaluteIntervalTurns *int32 `json:"saluteIntervalTurns,omitempty"`
+	// maxTurnsWithoutProgress before it is a stall; built-in 12.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MaxTurnsWithoutProgress *int32 `json:"maxTurnsWithoutProgress,omitempty"`
+}
+
+// PacePlan says in words what to do at each level.
+type PacePlan struct {
+	// alternate way when the primary one fails.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2000
+	Alternate string `json:"alternate,omitempty"`
+	// contingent way when both fail.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2000
+	Contingent string `json:"contingent,omitempty"`
+	// emergency: how to stop in order.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2000
+	Emergency string `json:"emergency,omitempty"`
+}
+
+// ReviewerRules say which reviewers run when.
+type ReviewerRules struct {
+	// codeStyle reviews conventions; built-in every 5 tasks and at milestones.
+	// +optional
+	CodeStyle *ReviewerRule `json:"codeStyle,omitempty"`
+	// design reviews structure; built-in at milestones.
+	// +optional
+	Design *ReviewerRule `json:"design,omitempty"`
+	// knowledge writes down what was learnt; built-in every 3 tasks and at milestones.
+	// +optional
+	Knowledge *ReviewerRule `json:"knowledge,omitempty"`
+	// urgencyThreshold that pulls reviews forward, a decimal number; built-in "1.0".
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}(\.[0-9]{1,3})?$`
+	UrgencyThreshold string `json:"urgencyThreshold,omitempty"`
+}
+
+// ReviewerRule says when a reviewer runs.
+type ReviewerRule struct {
+	// enabled, or not.
+	// +optional
+	Enabled *bool `json:"enabled,omitempty"`
+	// everyTasks finished tasks.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	EveryTasks *int32 `json:"everyTasks,omitempty"`
+	// onMilestone, when a milestone is complete.
+	// +optional
+	OnMilestone *bool `json:"onMilestone,omitempty"`
+}
+
+// ModelRef names a backend and a model of the gateway.
+type ModelRef struct {
+	// backend of the gateway.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Backend string `json:"backend"`
+	// model of that backend.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Model string `json:"model"`
+}
+
+// Budget of a Feature.
+type Budget struct {
+	// inputTokens in all.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000
+	InputTokens *int64 `json:"inputTokens,omitempty"`
+	// outputTokens in all.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000
+	OutputTokens *int64 `json:"outputTokens,omitempty"`
+	// cost in the gateway's currency, a decimal number.
+	// +optional
+	// +kubebuilder:validation:Pattern=`^[0-9]{1,9}(\.[0-9]{1,6})?$`
+	Cost string `json:"cost,omitempty"`
+}
+
+// LedgerRules say what happens when the ledger cannot be written.
+type LedgerRules struct {
+	// onFailure: Closed refuses model calls that cannot be recorded (built-in), Open lets them through.
+	// +optional
+	// +kubebuilder:validation:Enum=Closed;Open
+	OnFailure string `json:"onFailure,omitempty"`
+}

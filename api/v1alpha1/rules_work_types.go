@@ -1,0 +1,208 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// PathRules guard paths.
+type PathRules struct {
+	// protected paths must not change, also where they do not exist yet. Lists of all sources are united with the built-in one.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Protected []string `json:"protected,omitempty"`
+	// rules grant or deny writing to paths by role.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	Rules []PathRule `json:"rules,omitempty"`
+	// severity of a change to a protected, forbidden or not allowed path; built-in Error.
+	// +optional
+	Severity Severity `json:"severity,omitempty"`
+}
+
+// PathRule grants or denies writing to paths by role.
+type PathRule struct {
+	// paths as gitignore-style globs.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Paths []string `json:"paths"`
+	// roles that the rule is about; all, when absent.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	Roles []string `json:"roles,omitempty"`
+	// access that these roles have: Write or ReadOnly.
+	// +required
+	// +kubebuilder:validation:Enum=Write;ReadOnly
+	Access string `json:"access"`
+}
+
+// Permission for a kind of change: Allow, Warn (severity Warning) or Deny (severity Error).
+// +kubebuilder:validation:Enum=Allow;Warn;Deny
+type Permission string
+
+// Permissions.
+const (
+	PermissionAllow Permission = "Allow"
+	PermissionWarn  Permission = "Warn"
+	PermissionDeny  Permission = "Deny"
+)
+
+// ChangeRules bound what a change may be made of.
+type ChangeRules struct {
+	// maxFiles that may differ from the base.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000
+	MaxFiles *int64 `json:"maxFiles,omitempty"`
+	// maxLines that may be added and removed.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000
+	MaxLines *int64 `json:"maxLines,omitempty"`
+	// maxFileSize of a changed file; built-in 50Mi.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="maxFileSize must be positive, for example 50Mi"
+	MaxFileSize *resource.Quantity `json:"maxFileSize,omitempty"`
+	// maxWorkspaceSize of all files in the workspace, ignored ones included; built-in 1Gi.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="maxWorkspaceSize must be positive, for example 50Mi"
+	MaxWorkspaceSize *resource.Quantity `json:"maxWorkspaceSize,omitempty"`
+	// maxWorkspaceFiles in the workspace, ignored ones included; built-in 200000.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000000000
+	MaxWorkspaceFiles *int64 `json:"maxWorkspaceFiles,omitempty"`
+	// symlinks that leave the workspace or are absolute are always denied; this is about the others. Built-in Warn.
+	// +optional
+	Symlinks Permission `json:"symlinks,omitempty"`
+	// specialFiles: FIFOs, sockets and devices; built-in Deny.
+	// +optional
+	SpecialFiles Permission `json:"specialFiles,omitempty"`
+	// hardlinks to files outside the workspace's own tree; built-in Warn.
+	// +optional
+	Hardlinks Permission `json:"hardlinks,omitempty"`
+	// executables that were not executable before; built-in Warn.
+	// +optional
+	Executables Permission `json:"executables,omitempty"`
+	// binaries: files with NUL bytes; built-in Warn.
+	// +optional
+	Binaries Permission `json:"binaries,omitempty"`
+	// secrets: keys and tokens in content; built-in Deny.
+	// +optional
+	Secrets Permission `json:"secrets,omitempty"`
+}
+
+// Check is a user rule in CEL.
+type Check struct {
+	// name of the check, used as the rule's name.
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// cel is an expression over file (path, mode, size, linesAdded, linesRemoved, kind, role) that is true when the check is violated.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=4096
+	CEL string `json:"cel"`
+	// message for people and for the agent.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=256
+	Message string `json:"message"`
+	// severity of a violation.
+	// +optional
+	// +kubebuilder:default=Error
+	Severity Severity `json:"severity,omitempty"`
+}
+
+// ContractRule names the paths of a contract.
+type ContractRule struct {
+	// paths as gitignore-style globs.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	Paths []string `json:"paths"`
+}
+
+// BreakerRules stop a Feature whose checkpoints cannot be taken.
+type BreakerRules struct {
+	// maxCheckpointFailures in a row; built-in 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	MaxCheckpointFailures *int32 `json:"maxCheckpointFailures,omitempty"`
+}
+
+// EgressRules list hosts.
+type EgressRules struct {
+	// agent may reach these (package registries); built-in none.
+	// +optional
+	// +listType=map
+	// +listMapKey=host
+	// +kubebuilder:validation:MaxItems=128
+	Agent []EgressHost `json:"agent,omitempty"`
+	// git hosts that the watchdog may reach; when no policy lists any, the Feature's own repository host on public addresses.
+	// +optional
+	// +listType=map
+	// +listMapKey=host
+	// +kubebuilder:validation:MaxItems=128
+	Git []EgressHost `json:"git,omitempty"`
+}
+
+// EgressHost is a host that may be reached over TLS.
+type EgressHost struct {
+	// host name, exact; "*.example.com" stands for every name below it.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
+	Host string `json:"host"`
+	// port; built-in 443.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port,omitempty"`
+	// allowPrivate lets the host resolve to private addresses (a server inside the cluster or the company).
+	// +optional
+	AllowPrivate bool `json:"allowPrivate,omitempty"`
+}
+
+// CapacityRules bound how much runs at once.
+type CapacityRules struct {
+	// maxRunning Features of a project; unlimited when no policy says.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MaxRunning *int32 `json:"maxRunning,omitempty"`
+}
+
+// RetentionRules say how much of the past is kept.
+type RetentionRules struct {
+	// checkpoints kept as objects for each Feature; built-in 10. Invalid and promoted ones are kept longest.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Checkpoints *int32 `json:"checkpoints,omitempty"`
+	// ledger entries are kept this long; built-in 720h.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
+	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="ledger must be positive, for example 720h"
+	Ledger *metav1.Duration `json:"ledger,omitempty"`
+}

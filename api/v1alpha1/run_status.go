@@ -1,0 +1,366 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// RunStatus is what the watchdog reports of the current attempt. Intake owns it.
+type RunStatus struct {
+	// epoch is the attempt that reported.
+	// +optional
+	Epoch int64 `json:"epoch,omitempty"`
+	// sequence of the last report applied in this epoch; reports are applied exactly once.
+	// +optional
+	Sequence int64 `json:"sequence,omitempty"`
+	// checkpointSequence is the highest checkpoint number seen.
+	// +optional
+	CheckpointSequence int64 `json:"checkpointSequence,omitempty"`
+	// checkpoints counts all that were reported.
+	// +optional
+	Checkpoints CheckpointCounts `json:"checkpoints,omitzero"`
+	// lastCheckpoint is the newest reported one.
+	// +optional
+	LastCheckpoint *CheckpointSummary `json:"lastCheckpoint,omitempty"`
+	// lastValidCheckpoint is the name of the newest one with a Valid verdict.
+	// +optional
+	LastValidCheckpoint string `json:"lastValidCheckpoint,omitempty"`
+	// report is the status report of the run (SALUTE).
+	// +optional
+	Report *RunReport `json:"report,omitempty"`
+	// tasks of the plan and how far they are.
+	// +optional
+	// +listType=atomic
+	Tasks []TaskStatus `json:"tasks,omitempty"`
+	// requests that the watchdog has acted on.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	Requests []ObservedRequest `json:"requests,omitempty"`
+	// fault is what keeps the run from going on, if anything does.
+	// +optional
+	Fault *RunFault `json:"fault,omitempty"`
+	// connected is true while the watchdog's long poll is open; connectionChangedAt says since when.
+	// +optional
+	Connected *bool `json:"connected,omitempty"`
+	// connectionChangedAt is when connected last changed.
+	// +optional
+	ConnectionChangedAt *metav1.Time `json:"connectionChangedAt,omitempty"`
+	// replica is the manager replica that holds the connection; its own Lease vouches for it.
+	// +optional
+	Replica string `json:"replica,omitempty"`
+	// final is the last word of the attempt. Success is this report, never the Job's own verdict.
+	// +optional
+	Final *FinalReport `json:"final,omitempty"`
+	// question that the agent waits on.
+	// +optional
+	Question *Question `json:"question,omitempty"`
+	// turn of the conversation, counted from 1 over all attempts.
+	// +optional
+	Turn int64 `json:"turn,omitempty"`
+	// usage of models so far, over all attempts.
+	// +optional
+	Usage *Usage `json:"usage,omitempty"`
+	// anomalies seen in the conversation that are not over.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Anomalies []Anomaly `json:"anomalies,omitempty"`
+	// directives that the agent has been given, and how far they are.
+	// +optional
+	// +listType=map
+	// +listMapKey=id
+	Directives []DirectiveStatus `json:"directives,omitempty"`
+	// reviews that were made, newest last; the ledger keeps them all.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Reviews []ReviewStatus `json:"reviews,omitempty"`
+	// plan that the planner proposes, until it is approved.
+	// +optional
+	Plan *ProposedPlan `json:"plan,omitempty"`
+}
+
+// CheckpointSummary is what the Feature's conditions need of the newest checkpoint.
+type CheckpointSummary struct {
+	// name of the Checkpoint.
+	// +required
+	Name string `json:"name"`
+	// verdict of it.
+	// +required
+	Verdict Verdict `json:"verdict"`
+	// action taken.
+	// +required
+	Action Action `json:"action"`
+	// reason is the rule of the first violation, or why it failed.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message says it in words.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// RunReport is the structured status report of a run (SALUTE).
+type RunReport struct {
+	// state: Preparing, Active, Idle, Frozen, Finishing or Complete.
+	// +optional
+	State string `json:"state,omitempty"`
+	// health: Nominal, Degraded or Critical.
+	// +optional
+	// +kubebuilder:validation:Enum=Nominal;Degraded;Critical
+	Health string `json:"health,omitempty"`
+	// paceLevel: Primary, Alternate, Contingent or Emergency.
+	// +optional
+	// +kubebuilder:validation:Enum=Primary;Alternate;Contingent;Emergency
+	PaceLevel string `json:"paceLevel,omitempty"`
+	// progress in the plan, for people ("2/5 tasks").
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Progress string `json:"progress,omitempty"`
+	// task being worked on.
+	// +optional
+	Task string `json:"task,omitempty"`
+	// activity of the agent.
+	// +optional
+	Activity *SaluteActivity `json:"activity,omitempty"`
+	// location of its work.
+	// +optional
+	Location *SaluteLocation `json:"location,omitempty"`
+	// unit that works.
+	// +optional
+	Unit *SaluteUnit `json:"unit,omitempty"`
+	// time it has been at it, in turns.
+	// +optional
+	Time *SaluteTime `json:"time,omitempty"`
+	// environment it works with.
+	// +optional
+	Environment *SaluteEnvironment `json:"environment,omitempty"`
+	// base is the commit that the work started from.
+	// +optional
+	Base string `json:"base,omitempty"`
+	// head is the last promoted commit.
+	// +optional
+	Head string `json:"head,omitempty"`
+	// agentRunning is true while the agent's process lives.
+	// +optional
+	AgentRunning bool `json:"agentRunning,omitempty"`
+	// workspaceReady is true once the workspace is laid out.
+	// +optional
+	WorkspaceReady bool `json:"workspaceReady,omitempty"`
+	// reportedAt is when the watchdog said so.
+	// +optional
+	ReportedAt *metav1.Time `json:"reportedAt,omitempty"`
+}
+
+// SaluteActivity is what the agent is doing.
+type SaluteActivity struct {
+	// tool that was called last.
+	// +optional
+	Tool string `json:"tool,omitempty"`
+	// step of the task, for people.
+	// +optional
+	Step string `json:"step,omitempty"`
+	// iterations spent on this step.
+	// +optional
+	Iterations int64 `json:"iterations,omitempty"`
+}
+
+// SaluteLocation is where the agent is working.
+type SaluteLocation struct {
+	// directory below the workspace.
+	// +optional
+	Directory string `json:"directory,omitempty"`
+	// filesModified since the base.
+	// +optional
+	FilesModified int64 `json:"filesModified,omitempty"`
+	// filesRead in this attempt, as far as tools tell.
+	// +optional
+	FilesRead int64 `json:"filesRead,omitempty"`
+	// contracts that are claimed.
+	// +optional
+	// +listType=set
+	Contracts []string `json:"contracts,omitempty"`
+}
+
+// SaluteUnit is who is working.
+type SaluteUnit struct {
+	// role of the agent.
+	// +optional
+	Role string `json:"role,omitempty"`
+	// runtime that drives it.
+	// +optional
+	Runtime string `json:"runtime,omitempty"`
+}
+
+// SaluteTime is how long it has been at it, in turns of the conversation.
+type SaluteTime struct {
+	// turnsSinceProgress is how many turns changed nothing.
+	// +optional
+	TurnsSinceProgress int64 `json:"turnsSinceProgress,omitempty"`
+	// contextTurnsRemaining is an estimate of how many more fit into the model's window.
+	// +optional
+	ContextTurnsRemaining int64 `json:"contextTurnsRemaining,omitempty"`
+}
+
+// SaluteEnvironment is what the agent works with.
+type SaluteEnvironment struct {
+	// model that answered last.
+	// +optional
+	Model string `json:"model,omitempty"`
+	// contextPercent of the model's window that is used.
+	// +optional
+	ContextPercent int32 `json:"contextPercent,omitempty"`
+	// contextTokens that are used.
+	// +optional
+	ContextTokens int64 `json:"contextTokens,omitempty"`
+	// contextTokensMax of the model's window.
+	// +optional
+	ContextTokensMax int64 `json:"contextTokensMax,omitempty"`
+	// toolFailuresInARow is how many of the last tool calls failed, one after the other.
+	// +optional
+	ToolFailuresInARow int64 `json:"toolFailuresInARow,omitempty"`
+	// toolFailures in this attempt.
+	// +optional
+	ToolFailures int64 `json:"toolFailures,omitempty"`
+}
+
+// Usage of models.
+type Usage struct {
+	// inputTokens sent.
+	// +optional
+	InputTokens int64 `json:"inputTokens,omitempty"`
+	// cachedInputTokens among them that the provider had kept.
+	// +optional
+	CachedInputTokens int64 `json:"cachedInputTokens,omitempty"`
+	// outputTokens received.
+	// +optional
+	OutputTokens int64 `json:"outputTokens,omitempty"`
+	// cost in the gateway's currency, a decimal number.
+	// +optional
+	Cost string `json:"cost,omitempty"`
+}
+
+// Anomaly of an agent that is stuck or in trouble.
+type Anomaly struct {
+	// type is the condition that it sets: AgentStalled, AgentLooping, ContextPressure, CascadeFailure or PaceEscalated.
+	// +required
+	Type string `json:"type"`
+	// turn that it was seen in first.
+	// +optional
+	Turn int64 `json:"turn,omitempty"`
+	// message holds the evidence.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// DirectiveStatus says how far a directive is.
+type DirectiveStatus struct {
+	// id of the directive.
+	// +required
+	ID string `json:"id"`
+	// source is person, or the reviewer that gave it.
+	// +optional
+	Source string `json:"source,omitempty"`
+	// state: Pending, Active, Addressed, Dropped or Escalated.
+	// +required
+	// +kubebuilder:validation:Enum=Pending;Active;Addressed;Dropped;Escalated
+	State string `json:"state"`
+	// age in finished tasks; cleanup directives are dropped at 15.
+	// +optional
+	Age int32 `json:"age,omitempty"`
+	// message says more, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}
+
+// ReviewStatus is what a reviewer said.
+type ReviewStatus struct {
+	// reviewer: codeStyle, design, knowledge or assessor.
+	// +required
+	Reviewer string `json:"reviewer"`
+	// task after which it looked.
+	// +optional
+	Task string `json:"task,omitempty"`
+	// outcome: Aligned, MinorDrift, MajorDivergence, MilestoneComplete, or Skipped when its model was away.
+	// +optional
+	Outcome string `json:"outcome,omitempty"`
+	// directives that it gave.
+	// +optional
+	Directives int32 `json:"directives,omitempty"`
+	// summary for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Summary string `json:"summary,omitempty"`
+	// reviewedAt is when.
+	// +optional
+	ReviewedAt *metav1.Time `json:"reviewedAt,omitempty"`
+}
+
+// ProposedPlan waits for a request approvePlan with its hash.
+type ProposedPlan struct {
+	// hash of the plan.
+	// +required
+	Hash string `json:"hash"`
+	// summary for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Summary string `json:"summary,omitempty"`
+	// plan as proposed.
+	// +required
+	Plan Plan `json:"plan"`
+}
+
+// TaskStatus says how far a task is.
+type TaskStatus struct {
+	// name is milestone/task, or the Feature's own name where the prompt is the one task.
+	// +required
+	Name string `json:"name"`
+	// state: Pending, Running, Done or Failed.
+	// +required
+	// +kubebuilder:validation:Enum=Pending;Running;Done;Failed
+	State string `json:"state"`
+	// exitCode of the agent's last run of it.
+	// +optional
+	ExitCode *int32 `json:"exitCode,omitempty"`
+}
+
+// RunFault keeps a run from going on; the watchdog tries again and clears it.
+type RunFault struct {
+	// reason in CamelCase.
+	// +required
+	Reason string `json:"reason"`
+	// message names what is wrong and what to do.
+	// +optional
+	Message string `json:"message,omitempty"`
+}
+
+// FinalReport is the last word of an attempt.
+type FinalReport struct {
+	// epoch of the attempt.
+	// +required
+	Epoch int64 `json:"epoch"`
+	// outcome: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped or Lost.
+	// +required
+	Outcome string `json:"outcome"`
+	// reason in CamelCase.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// message for people.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// head that was delivered or is ready.
+	// +optional
+	Head string `json:"head,omitempty"`
+}
+
+// Question is what the agent waits on.
+type Question struct {
+	// id of the question.
+	// +required
+	ID string `json:"id"`
+	// text of the question.
+	// +required
+	Text string `json:"text"`
+}
