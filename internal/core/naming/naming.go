@@ -1,0 +1,61 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package naming derives the names of everything that belongs to a Feature from the Feature's own. Names are
+// deterministic, so that a second try finds what the first made instead of making another; no two Features of a
+// namespace share one; and all are valid as labels and as names of Kubernetes objects.
+package naming
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+)
+
+const (
+	// MaxFeature bounds the name of a Feature in characters; the API enforces it. With "-workspace" or an attempt of up
+	// to ten digits it is within MaxName.
+	MaxFeature = 52
+	// MaxName bounds derived names: the length of a DNS label, which names of Jobs (their pods carry it as a label) and
+	// label values must keep to.
+	MaxName = 63
+	// hashLength of the digest that stands for what was cut off, in hex digits.
+	hashLength = 10
+)
+
+// Job is the name of the Job of an attempt, with or without an agent.
+func Job(feature string, attempt int64) string { return numbered(feature, attempt) }
+
+// Checkpoint is the name of a Feature's checkpoint with this sequence number.
+func Checkpoint(feature string, sequence int64) string { return numbered(feature, sequence) }
+
+// TrustedVolume is the name of the claim that holds the trusted repository, journal and spool.
+func TrustedVolume(feature string) string { return fit(feature + "-trusted") }
+
+// WorkspaceVolume is the name of the claim that the agent works on.
+func WorkspaceVolume(feature string) string { return fit(feature + "-workspace") }
+
+// HomeVolume is the name of the claim that is the agent's home.
+func HomeVolume(feature string) string { return fit(feature + "-home") }
+
+// NetworkPolicy is the name of the NetworkPolicy of a Feature's pods.
+func NetworkPolicy(feature string) string { return fit(feature) }
+
+// Branch is the branch that a Feature delivers to unless it says otherwise.
+func Branch(feature string) string { return "tidewaiter/" + feature }
+
+func numbered(feature string, n int64) string {
+	return fit(feature + "-" + strconv.FormatInt(n, 10))
+}
+
+// fit returns a name as it is where it is short enough, and otherwise its beginning with a digest of all of it. With
+// names that the API lets through this does not happen; it is here so that nothing depends on that.
+func fit(name string) string {
+	if len(name) <= MaxName {
+		return name
+	}
+	sum := sha256.Sum256([]byte(name))
+	digest := hex.EncodeToString(sum[:])[:hashLength]
+	return strings.TrimRight(name[:MaxName-hashLength-1], "-") + "-" + digest
+}
