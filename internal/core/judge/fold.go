@@ -8,7 +8,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -23,8 +22,8 @@ func invisible(r rune) bool {
 		unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// fold maps names that some file system takes for the same one to one key: without invisible characters, composed by
-// NFKC, case-folded in full. Of names that are not UTF-8 only the ASCII letters are folded.
+// fold maps names that some file system takes for the same one to one key: without invisible characters, case-folded in
+// full, composed by NFKC. Of names that are not UTF-8 only the ASCII letters are folded.
 func fold(name string) string {
 	if visibleASCII(name) {
 		return strings.ToLower(name)
@@ -38,15 +37,31 @@ func fold(name string) string {
 		}
 		return string(key)
 	}
-	shown := strings.Map(func(r rune) rune {
-		if invisible(r) {
-			return -1
+	var b strings.Builder
+	for _, r := range norm.NFKD.String(name) {
+		switch {
+		case invisible(r):
+		case foldRune(r) == 'ß':
+			b.WriteString("ss")
+		default:
+			b.WriteRune(foldRune(r))
 		}
-		return r
-	}, name)
-	// Folding can decompose, hence the second NFKC. Lower case comes first because x/text v0.43 exchanges the two cases
-	// of Cherokee instead of folding them.
-	return norm.NFKC.String(cases.Fold().String(strings.ToLower(norm.NFKC.String(shown))))
+	}
+	return norm.NFKC.String(b.String())
+}
+
+// foldRune maps characters that differ by case to one of them. On decomposed text that is full case folding, "ß" aside:
+// all other foldings to several characters decompose. x/text/cases would do, but v0.43 exchanges the cases of Cherokee
+// instead of folding them, and brings the tables of all languages into what runs beside the agent.
+func foldRune(r rune) rune {
+	if r == 'ı' {
+		return 'i' // to what compares capitals, a dotless i is one with a dot
+	}
+	least := r
+	for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+		least = min(least, other)
+	}
+	return unicode.ToLower(least)
 }
 
 // visibleASCII says whether a name has visible ASCII characters only, as nearly all have: those need no Unicode tables.

@@ -8,11 +8,14 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 func TestIsGitDir(t *testing.T) {
 	tests := map[string]bool{
-		".git": true, ".GIT": true, ".Git": true, ".gıt": false,
+		".git": true, ".GIT": true, ".Git": true, ".gıt": true,
 		".git ": true, ".git.": true, ".git. . ": true, ".git:x": true, ".GIT::$INDEX_ALLOCATION": true,
 		"git~1": true, "GIT~1": true, "Git~1 .": true, "git~2": true, "git~": false, "git~x": false,
 		".g\u200cit": true, ".\u200dgit": true, "\ufeff.git": true, ".git\u206f": true, ".gi\u202at": true,
@@ -51,6 +54,23 @@ func TestFoldOfEveryCharacter(t *testing.T) {
 		for _, name := range []string{string(r), "a" + string(r)} {
 			if key := fold(name); fold(key) != key {
 				t.Errorf("fold(%q) = %q, folded again %q", name, key, fold(key))
+			}
+		}
+	}
+}
+
+// TestFoldAgainstReference: what full case folding or compatibility composition maps to one, fold maps to one.
+func TestFoldAgainstReference(t *testing.T) {
+	reference := cases.Fold()
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		name := string(r)
+		for _, same := range []string{
+			reference.String(name), norm.NFKC.String(name), norm.NFD.String(name),
+			strings.ToLower(name), strings.ToUpper(name),
+		} {
+			// İ is lower-cased to an i without its dot, which full folding keeps.
+			if r != 'İ' && utf8.ValidString(name) && fold(same) != fold(name) {
+				t.Errorf("fold(%q) = %q, but fold(%q) = %q", name, fold(name), same, fold(same))
 			}
 		}
 	}
