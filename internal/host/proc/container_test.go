@@ -21,6 +21,15 @@ import (
 
 func TestMain(m *testing.M) {
 	container.Main()
+	for env, program := range map[string]func(string) error{probeEnv: probe, attackEnv: sendSignal} {
+		if argument := os.Getenv(env); argument != "" {
+			if err := program(argument); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			os.Exit(0)
+		}
+	}
 	os.Exit(m.Run())
 }
 

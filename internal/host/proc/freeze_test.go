@@ -119,7 +119,9 @@ func TestFreezeVfork(t *testing.T) {
 	for name, hidden := range map[string]bool{"the kernel tells": false, "not dumpable": true} {
 		t.Run(name, func(t *testing.T) {
 			container.Run(t, func(t *testing.T) {
-				container.BecomeUser(t, 1000)
+				if err := container.BecomeUser(1000); err != nil {
+					t.Fatal(err)
+				}
 				c := newTestContainer(t)
 				path := filepath.Join(container.TempDir(t), "counters")
 				counters := container.NewCounters(t, path, 1)

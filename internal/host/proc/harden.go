@@ -6,7 +6,7 @@ package proc
 import (
 	"fmt"
 	"os"
-	"slices"
+	"os/signal"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -20,13 +20,9 @@ func StopSignals() []os.Signal {
 // sigRTMin3 is SIGRTMIN+3 of the C library, by which systemd is asked to halt.
 const sigRTMin3 = unix.Signal(37)
 
-// lastSignal is the highest signal number of Linux.
-const lastSignal = 64
-
 // Harden closes this process to those of its own uid: not dumpable, so that none may trace it or read its memory, environment
-// or files; and deaf to the signals with which one could end it. Go's runtime handles every signal, which takes from PID 1 the
-// kernel's protection against signals from within the container; with the default action it is back. The price is that a
-// fault of this process ends it without a Go stack trace.
+// or files; and deaf to the signals with which one could end it. The kernel keeps signals without a handler from PID 1, but
+// Go's runtime handles them all, some by giving up. The price is that a fault of this process ends it without a Go trace.
 func Harden() error {
 	if os.Getpid() != 1 {
 		return ErrNotInit
@@ -34,36 +30,51 @@ func Harden() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("make this process not dumpable: %w", err)
 	}
-	for signal := unix.Signal(1); signal <= lastSignal; signal++ {
-		if handled(signal) {
-			continue
-		}
-		if err := setDefault(signal); err != nil {
-			return fmt.Errorf("protect from signal %d: %w", int(signal), err)
+	// Nobody reads them; to be asked for is what keeps the runtime from ending the process.
+	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGABRT, unix.SIGPIPE)
+	for number, action := range deaf() {
+		if err := setAction(number, action); err != nil {
+			return fmt.Errorf("protect from signal %d: %w", int(number), err)
 		}
 	}
 	return nil
 }
 
-// handled is true for signals that must go on reaching the runtime: its own preemption, the end of a child, the stop signals;
-// and for those that nobody can handle, or that C libraries keep to themselves.
-func handled(signal unix.Signal) bool {
-	switch signal {
-	case unix.SIGURG, unix.SIGCHLD, unix.SIGKILL, unix.SIGSTOP, 32, 33:
-		return true
+// The actions of sigaction(2) that run no code.
+const (
+	actionDefault uint64 = iota
+	actionIgnore
+)
+
+// deaf is what to do with the signals that the runtime does not survive, even with Notify, when they come with a value
+// (sigqueue). The default action is enough where it dumps core: the kernel drops those for PID 1 in any case. Any other
+// default kills a process of many threads while its first one blocks the signal, as it does to fork; these are ignored, which
+// children inherit and no program minds: the one has no meaning, the other is set by the C library before its use.
+func deaf() map[unix.Signal]uint64 {
+	return map[unix.Signal]uint64{
+		unix.SIGILL:    actionDefault,
+		unix.SIGTRAP:   actionDefault,
+		unix.SIGBUS:    actionDefault,
+		unix.SIGFPE:    actionDefault,
+		unix.SIGSEGV:   actionDefault,
+		unix.SIGSYS:    actionDefault,
+		unix.SIGSTKFLT: actionIgnore,
+		sigCancel:      actionIgnore,
 	}
-	return slices.Contains(StopSignals(), os.Signal(signal))
 }
 
-// kernelAction is struct sigaction of the kernel; all zero is the default action on every architecture.
+// sigCancel is the first real-time signal, which C libraries end threads with.
+const sigCancel = unix.Signal(32)
+
+// kernelAction is struct sigaction of the kernel, at its longest.
 type kernelAction struct {
 	handler, flags, restorer, mask uint64
 }
 
-func setDefault(signal unix.Signal) error {
-	var action kernelAction
+func setAction(number unix.Signal, handler uint64) error {
+	action := kernelAction{handler: handler}
 	const maskSize = unsafe.Sizeof(action.mask)
-	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(signal), uintptr(unsafe.Pointer(&action)), 0, maskSize, 0, 0)
+	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), uintptr(unsafe.Pointer(&action)), 0, maskSize, 0, 0)
 	if errno != 0 {
 		return errno
 	}

@@ -8,6 +8,7 @@ package container
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -31,16 +32,19 @@ const limit = 5 * time.Minute
 func Run[T testing.TB](t T, body func(T)) {
 	t.Helper()
 	if os.Getenv(insideEnv) == t.Name() {
-		enter(t)
+		if err := Enter(); err != nil {
+			t.Fatal(err)
+		}
 		body(t)
+		if !t.Failed() {
+			t.Log(passed)
+		}
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, copyOfSelf(t), arguments(t)...)
-	cmd.Env = append(os.Environ(), insideEnv+"="+t.Name())
-	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
-	cmd.WaitDelay = 10 * time.Second // a process that holds the output open
+	cmd := Command(ctx, t, arguments(t)...)
+	cmd.Env = append(cmd.Env, insideEnv+"="+t.Name())
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), passed) {
 		t.Fatalf("inside the container: %v\n%s", err, out)
@@ -59,36 +63,32 @@ func arguments(t testing.TB) []string {
 	return []string{"-test.run=" + pattern, "-test.v"}
 }
 
-// enter makes this process the first of a container.
-func enter(t testing.TB) {
-	t.Helper()
+// Enter makes this process the first of a container; the one that started it has to be made by Command.
+func Enter() error {
 	if os.Getpid() != 1 {
-		t.Fatalf("pid inside = %d, want 1", os.Getpid())
+		return fmt.Errorf("enter container: pid = %d, want 1", os.Getpid())
 	}
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		t.Fatalf("make mounts private: %v", err)
-	}
-	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
-		t.Fatalf("mount /proc: %v", err)
-	}
-	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil { // what the test's surroundings leaked
-		t.Fatalf("close inherited descriptors: %v", err)
-	}
-	t.Cleanup(func() {
-		if !t.Failed() {
-			t.Log(passed)
-		}
-	})
+	return errors.Join(
+		unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""),
+		unix.Mount("proc", "/proc", "proc", 0, ""),
+		unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC), // what the test's surroundings leaked
+	)
+}
+
+// Command starts the test binary anew in namespaces of a new container. It has to call Enter.
+func Command(ctx context.Context, t testing.TB, arguments ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(ctx, copyOfSelf(t), arguments...)
+	cmd.Env = os.Environ()
+	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	cmd.WaitDelay = 10 * time.Second // a process that holds the output open
+	return cmd
 }
 
 // BecomeUser gives up root, as the containers of an agent's pod run. What is done before stays done.
-func BecomeUser(t testing.TB, uid int) {
-	t.Helper()
-	err := errors.Join(unix.Setgroups(nil), unix.Setresgid(uid, uid, uid), unix.Setresuid(uid, uid, uid),
+func BecomeUser(uid int) error {
+	return errors.Join(unix.Setgroups(nil), unix.Setresgid(uid, uid, uid), unix.Setresuid(uid, uid, uid),
 		unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) // which the change of uid has cleared
-	if err != nil {
-		t.Fatalf("become uid %d: %v", uid, err)
-	}
 }
 
 // copyOfSelf puts the test binary where every uid can execute it.

@@ -1,0 +1,223 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/proc"
+)
+
+// killTimeout is how long processes may take to end on SIGKILL; one that hangs inside the kernel takes longer.
+const killTimeout = 30 * time.Second
+
+// obey does what the watchdog asks. A command that cannot be carried out is answered with the reason.
+func (r *runner) obey(c contract.RunnerCommand) {
+	switch {
+	case c.Start != nil:
+		r.start(c.ID, *c.Start)
+	case c.Freeze != nil:
+		r.freeze(c.ID, *c.Freeze)
+	case c.Thaw != nil:
+		r.thaw(c.ID)
+	case c.Kill != nil:
+		r.kill(c.ID, c.Kill.Grace)
+	case c.Input != nil:
+		r.input(c.ID, c.Input.Line)
+	case c.Exit != nil:
+		r.end(c.ID, c.Exit.Code)
+	}
+}
+
+func (r *runner) refuse(id int64, format string, args ...any) {
+	r.send(contract.RunnerEvent{ID: id, Error: fmt.Sprintf(format, args...)})
+}
+
+// do has a job done and its result handled in the loop, if the watchdog that asked for it is still there.
+func (r *runner) do(id int64, job func(context.Context) error, report func(err error)) bool {
+	session := r.session
+	queued := r.enqueue(func() {
+		err := job(session)
+		r.post(func() {
+			if session.Err() == nil {
+				report(err)
+			}
+		})
+	})
+	if !queued {
+		r.refuse(id, "too many commands wait for the processes")
+	}
+	return queued
+}
+
+func (r *runner) start(id int64, start contract.RunnerStart) {
+	r.checkEnd()
+	if r.agent != nil {
+		r.refuse(id, "an agent runs already: process %d of start %d", r.agent.process.PID, r.agent.start)
+		return
+	}
+	if r.starting {
+		r.refuse(id, "an agent is being started already")
+		return
+	}
+	env, err := proc.MergeEnv(os.Environ(), start.Env)
+	if err != nil {
+		r.refuse(id, "%v", err)
+		return
+	}
+	var process *proc.Process
+	r.starting = r.do(id, func(context.Context) error {
+		var err error
+		process, err = r.processes.Start(proc.Command{Argv: start.Argv, Env: env, Dir: start.Dir})
+		// Whether or not the watchdog is still there: its successor is told of this agent.
+		r.post(func() {
+			r.starting = false
+			if err == nil {
+				r.started(id, process)
+			}
+		})
+		return err
+	}, func(err error) {
+		if err != nil {
+			r.refuse(id, "%v", err)
+			return
+		}
+		r.send(contract.RunnerEvent{ID: id, Started: &contract.RunnerStarted{PID: process.PID}})
+	})
+}
+
+func (r *runner) started(id int64, process *proc.Process) {
+	r.agent = &agent{start: id, process: process}
+	r.log.Info("Started the agent", "pid", process.PID)
+	go func() {
+		<-process.Done()
+		r.post(r.checkEnd)
+	}()
+}
+
+// checkEnd tells of the agent's end, once. It is called wherever an end has to be told before something else.
+func (r *runner) checkEnd() {
+	if r.agent == nil {
+		return
+	}
+	select {
+	case <-r.agent.process.Done():
+	default:
+		return
+	}
+	exit := r.agent.process.Exit()
+	r.lastExit = &contract.RunnerExited{Start: r.agent.start, Code: exit.Code, Signal: exit.Signal}
+	r.agent = nil
+	r.log.Info("The agent ended", "code", exit.Code, "signal", exit.Signal)
+	r.send(contract.RunnerEvent{Exited: r.lastExit})
+}
+
+func (r *runner) freeze(id int64, f contract.RunnerFreeze) {
+	if f.Timeout <= 0 || f.Limit <= 0 {
+		r.refuse(id, "freeze: timeout %v and limit %v must be positive", f.Timeout, f.Limit)
+		return
+	}
+	asked := time.Now()
+	within, cancel := context.WithTimeout(r.session, f.Timeout)
+	var frozen proc.Frozen
+	r.endFreeze()
+	queued := r.do(id, func(context.Context) error {
+		defer cancel()
+		var err error
+		frozen, err = r.processes.Freeze(within)
+		return err
+	}, func(err error) {
+		if err != nil {
+			r.refuse(id, "%v", err)
+			return
+		}
+		r.send(contract.RunnerEvent{ID: id, Frozen: &contract.RunnerFrozen{
+			Processes: frozen.Processes,
+			Settled:   frozen.Settled,
+			Latency:   time.Since(asked),
+			Reason:    frozen.Reason,
+		}})
+	})
+	if !queued {
+		cancel()
+		return
+	}
+	r.frozen = true
+	r.giveUpFreeze = cancel
+	r.stopLimit = r.after(f.Limit, func() {
+		r.log.Error("The limit of a freeze has passed; letting the agent go on", "limit", f.Limit)
+		r.thaw(0)
+	})
+}
+
+// endFreeze gives up on a freeze that has not settled and forgets its limit.
+func (r *runner) endFreeze() {
+	if r.giveUpFreeze != nil {
+		r.giveUpFreeze()
+		r.stopLimit()
+	}
+}
+
+// thaw answers a command, or with ID 0 the limit of a freeze.
+func (r *runner) thaw(id int64) {
+	r.endFreeze()
+	var newcomers int
+	r.frozen = !r.do(id, func(context.Context) error {
+		var err error
+		newcomers, err = r.processes.Thaw()
+		return err
+	}, func(err error) {
+		switch {
+		case err == nil:
+			r.send(contract.RunnerEvent{ID: id, Thawed: &contract.RunnerThawed{ByLimit: id == 0, Newcomers: newcomers}})
+		case id == 0:
+			r.log.Error("Cannot let the agent go on", "error", err)
+		default:
+			r.refuse(id, "%v", err)
+		}
+	}) && r.frozen
+}
+
+func (r *runner) kill(id int64, grace time.Duration) {
+	if grace < 0 {
+		r.refuse(id, "kill: grace %v is negative", grace)
+		return
+	}
+	r.endFreeze()
+	r.frozen = !r.do(id, func(session context.Context) error {
+		ctx, cancel := context.WithTimeout(session, grace+killTimeout)
+		defer cancel()
+		return r.processes.Kill(ctx, grace)
+	}, func(err error) {
+		if err != nil {
+			r.refuse(id, "%v", err)
+			return
+		}
+		r.checkEnd()
+		r.send(contract.RunnerEvent{ID: id, Killed: &contract.RunnerKilled{}})
+	}) && r.frozen
+}
+
+func (r *runner) input(id int64, line string) {
+	if strings.ContainsAny(line, "\n\r") {
+		r.refuse(id, "input: the line holds a line break")
+		return
+	}
+	delivered := r.agent != nil && r.agent.process.Input.Write(line)
+	r.send(contract.RunnerEvent{ID: id, Input: &contract.RunnerInputAck{Delivered: delivered}})
+}
+
+func (r *runner) end(id int64, code int) {
+	if code < 0 || code > 255 {
+		r.refuse(id, "exit: code %d is not between 0 and 255", code)
+		return
+	}
+	r.log.Info("Ending on the watchdog's word", "code", code)
+	r.exit(code)
+}

@@ -1,0 +1,235 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runner is PID 1 of the agent's container. It starts the agent and freezes, thaws and ends its processes on the
+// watchdog's word, and holds no secret: it shares a uid with the agent. It decides one thing alone: without a watchdog
+// nothing runs.
+package runner
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/proc"
+)
+
+// exitBroken is the exit code when the runner itself cannot work (EX_SOFTWARE).
+const exitBroken = 70
+
+// exitTerminated is the exit code when the container was asked to end and no watchdog said how (128 + SIGTERM).
+const exitTerminated = 143
+
+// Options of a runner; the zero value of none is usable, see DefaultOptions.
+type Options struct {
+	// Socket is where the watchdog listens.
+	Socket string
+	// Retry is the pause between two attempts to reach it.
+	Retry time.Duration
+	// OrphanLimit is how long the agent stays frozen without a watchdog before it is ended.
+	OrphanLimit time.Duration
+	// TerminationLimit is how long the watchdog has to end the runner after the container was asked to end.
+	TerminationLimit time.Duration
+	// TerminationGrace is what the agent's processes get when the watchdog did not.
+	TerminationGrace time.Duration
+}
+
+// DefaultOptions fit a pod of Tidewaiter: both termination times together stay below its grace period of 60 s, and the
+// orphan limit is the longest pause of the kubelet between two starts of a container that crashes.
+func DefaultOptions() Options {
+	return Options{
+		Socket:           contract.SocketPath,
+		Retry:            100 * time.Millisecond,
+		OrphanLimit:      5 * time.Minute,
+		TerminationLimit: 45 * time.Second,
+		TerminationGrace: 5 * time.Second,
+	}
+}
+
+// Run is the life of the runner. It returns the container's exit code.
+func Run(o Options, stderr io.Writer) int {
+	log := slog.New(slog.NewJSONHandler(newLogWriter(stderr), nil)).With("process", "runner")
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, proc.StopSignals()...)
+	defer signal.Stop(stop)
+	if err := proc.Harden(); err != nil {
+		log.Error("Cannot protect itself from the agent", "error", err)
+		return exitBroken
+	}
+	processes, err := proc.NewContainer()
+	if err != nil {
+		log.Error("Cannot take charge of the container", "error", err)
+		return exitBroken
+	}
+	defer processes.Close()
+
+	r := &runner{
+		options:   o,
+		log:       log,
+		processes: processes,
+		inbox:     make(chan func()),
+		jobs:      make(chan func(), maxJobs),
+		done:      make(chan struct{}),
+	}
+	defer close(r.done)
+	go r.work()
+	r.connect()
+	for r.code == nil {
+		select {
+		case act := <-r.inbox:
+			act()
+		case s := <-stop:
+			r.terminate(s)
+		}
+	}
+	return *r.code
+}
+
+// maxJobs bounds what waits for the processes; the watchdog asks for one thing at a time.
+const maxJobs = 64
+
+// runner is a loop that owns all fields; other goroutines hand it functions by post.
+type runner struct {
+	options   Options
+	log       *slog.Logger
+	processes *proc.Container
+
+	inbox chan func()
+	// jobs act on the processes, one after the other, outside of the loop since they take their time.
+	jobs chan func()
+	done chan struct{}
+
+	// link is nil while no watchdog is connected. Session ends with it.
+	link       *link.Conn
+	session    context.Context //nolint:containedctx // the lifetime of a connection, not of a call
+	endSession context.CancelFunc
+	// everConnected is false until the first watchdog came: nothing can have been started.
+	everConnected bool
+	// stopWaiting ends the countdown to orphanhood.
+	stopWaiting func()
+
+	// starting is true from the command to its answer.
+	starting bool
+	agent    *agent
+	lastExit *contract.RunnerExited
+
+	frozen bool
+	// giveUpFreeze ends a freeze that has not settled; stopLimit its limit. Both are never nil after the first freeze.
+	giveUpFreeze context.CancelFunc
+	stopLimit    func()
+
+	// terminating is the signal by which the container was asked to end.
+	terminating string
+
+	// code is set to end the loop.
+	code *int
+}
+
+// agent is the process that a start command made.
+type agent struct {
+	start   int64
+	process *proc.Process
+}
+
+// post has the loop run a function, unless it has ended.
+func (r *runner) post(act func()) {
+	select {
+	case r.inbox <- act:
+	case <-r.done:
+	}
+}
+
+// after posts a function later. The returned function, called in the loop, prevents it for certain.
+func (r *runner) after(d time.Duration, act func()) (cancel func()) {
+	cancelled := false // the loop's own
+	timer := time.AfterFunc(d, func() {
+		r.post(func() {
+			if !cancelled {
+				act()
+			}
+		})
+	})
+	return func() {
+		cancelled = true
+		timer.Stop()
+	}
+}
+
+func (r *runner) work() {
+	for {
+		select {
+		case job := <-r.jobs:
+			job()
+		case <-r.done:
+			return
+		}
+	}
+}
+
+// enqueue has a job done after those that wait; false when too many do.
+func (r *runner) enqueue(job func()) bool {
+	select {
+	case r.jobs <- job:
+		return true
+	default:
+		return false
+	}
+}
+
+func (r *runner) exit(code int) { r.code = &code }
+
+// terminate tells the watchdog that the container is to end. The agent is left alone: what it has done is captured first.
+func (r *runner) terminate(s os.Signal) {
+	switch {
+	case r.terminating != "":
+		return // once is enough, and an agent could send thousands
+	case !r.everConnected:
+		r.exit(exitTerminated)
+		return
+	}
+	r.terminating = signalName(s)
+	r.log.Info("Asked to end", "signal", r.terminating)
+	r.tellTermination()
+	r.after(r.options.TerminationLimit, func() {
+		r.log.Error("The watchdog did not end this container in time; ending it")
+		r.endAll(r.options.TerminationGrace, exitTerminated)
+	})
+}
+
+func signalName(s os.Signal) string {
+	if number, ok := s.(unix.Signal); ok && unix.SignalName(number) != "" {
+		return unix.SignalName(number)
+	}
+	return s.String()
+}
+
+func (r *runner) tellTermination() {
+	if r.terminating != "" && r.link != nil {
+		r.send(contract.RunnerEvent{Signal: &contract.RunnerSignal{Name: r.terminating}})
+	}
+}
+
+// endAll ends every process and then the runner, whatever is being done.
+func (r *runner) endAll(grace time.Duration, code int) {
+	if r.endSession != nil {
+		r.endSession()
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), grace+killTimeout)
+		defer cancel()
+		err := r.processes.Kill(ctx, grace)
+		r.post(func() {
+			if err != nil {
+				r.log.Error("Cannot end all processes; they end with this one", "error", err)
+			}
+			r.exit(code)
+		})
+	}()
+}

@@ -1,0 +1,192 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
+)
+
+// probeEnv makes the test binary a program that attacks PID 1 and writes what came of it to the file that it names.
+const probeEnv = "TIDEWAITER_TEST_PROBE"
+
+func probe(path string) error {
+	var report strings.Builder
+	for _, attack := range attacks() {
+		result := "succeeds"
+		if err := attack.try(); err == unix.EPERM || err == unix.EACCES || os.IsPermission(err) {
+			result = "denied"
+		} else if err != nil {
+			result = err.Error()
+		}
+		fmt.Fprintf(&report, "%s: %s\n", attack.name, result)
+	}
+	return os.WriteFile(path, []byte(report.String()), 0o644)
+}
+
+type attack struct {
+	name string
+	try  func() error
+}
+
+func attacks() []attack {
+	open := func(path string) func() error {
+		return func() error {
+			f, err := os.Open(path)
+			if err != nil {
+				return err
+			}
+			return f.Close()
+		}
+	}
+	return []attack{
+		{"ptrace", func() error {
+			_, _, errno := unix.Syscall6(unix.SYS_PTRACE, unix.PTRACE_SEIZE, 1, 0, 0, 0, 0)
+			return errnoOrNil(errno)
+		}},
+		{"memory file", open("/proc/1/mem")},
+		{"environment", func() error { _, err := os.ReadFile("/proc/1/environ"); return err }},
+		{"descriptors", func() error { _, err := os.ReadDir("/proc/1/fd"); return err }},
+		{"a descriptor", open("/proc/1/fd/0")},
+		{"root directory", open("/proc/1/root/etc")},
+		{"working directory", open("/proc/1/cwd/.")},
+		{"memory map", func() error { _, err := os.ReadFile("/proc/1/maps"); return err }},
+		{"process_vm_readv", readMemory},
+		{"pidfd_getfd", func() error {
+			pidfd, err := unix.PidfdOpen(1, 0)
+			if err != nil {
+				return err
+			}
+			_, err = unix.PidfdGetfd(pidfd, 1, 0)
+			return err
+		}},
+	}
+}
+
+// readMemory reads this program's own address from PID 1, which is the same binary.
+func readMemory() error {
+	var buf [8]byte
+	local := []unix.Iovec{{Base: &buf[0], Len: uint64(len(buf))}}
+	_, err := unix.ProcessVMReadv(1, local, []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&programName)), Len: len(buf)}}, 0)
+	return err
+}
+
+// programName is any variable at a fixed address.
+var programName = "probe"
+
+func errnoOrNil(errno unix.Errno) error {
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+func TestHardenClosesThisProcess(t *testing.T) {
+	container.Run(t, func(t *testing.T) {
+		dir := container.TempDir(t)
+		if err := container.BecomeUser(1000); err != nil {
+			t.Fatal(err)
+		}
+		c := newTestContainer(t)
+		probeWant := func(name, want string) {
+			t.Helper()
+			if got := await(t, start(t, c, []string{probeEnv + "=" + dir + "/" + name}, os.Args[0])); got.Code != 0 {
+				t.Fatalf("probe: %+v", got)
+			}
+			text, err := os.ReadFile(dir + "/" + name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var expected strings.Builder
+			for _, attack := range attacks() {
+				fmt.Fprintf(&expected, "%s: %s\n", attack.name, want)
+			}
+			if diff := cmp.Diff(expected.String(), string(text)); diff != "" {
+				t.Errorf("%s: (-want +got)\n%s", name, diff)
+			}
+		}
+		probeWant("control", "succeeds") // or the attacks would prove nothing
+		if err := Harden(); err != nil {
+			t.Fatal(err)
+		}
+		probeWant("hardened", "denied")
+	})
+}
+
+// TestHardenSurvivesSignals sends every signal from inside of the container, as kill and as sigqueue do.
+func TestHardenSurvivesSignals(t *testing.T) {
+	container.Run(t, func(t *testing.T) {
+		stop := make(chan os.Signal, 1)
+		signal.Notify(stop, StopSignals()...)
+		c := newTestContainer(t)
+		if err := Harden(); err != nil {
+			t.Fatal(err)
+		}
+		// Forks go on meanwhile: for a fork the runtime blocks all signals, which changes what the kernel does with them.
+		shells := make(chan struct{})
+		var forking sync.WaitGroup
+		forking.Go(func() {
+			for {
+				select {
+				case <-shells:
+					return
+				default:
+					await(t, shell(t, c, "exit 0"))
+				}
+			}
+		})
+		for range 5 {
+			for number := 1; number <= lastSignal; number++ {
+				env := []string{attackEnv + "=" + strconv.Itoa(number)}
+				if got := await(t, start(t, c, env, os.Args[0])); got.Code != 0 {
+					t.Errorf("the program that sends signal %d: %+v", number, got)
+				}
+			}
+		}
+		close(shells)
+		forking.Wait()
+		select {
+		case <-stop:
+		default:
+			t.Error("no stop signal came through")
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		if _, err := c.Freeze(ctx); err != nil {
+			t.Errorf("freeze after all signals: %v", err)
+		}
+	})
+}
+
+// lastSignal is the highest signal number of Linux.
+const lastSignal = 64
+
+// attackEnv makes the test binary a program that sends PID 1 the signal that it names.
+const attackEnv = "TIDEWAITER_TEST_ATTACK"
+
+func sendSignal(text string) error {
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		return err
+	}
+	if err := unix.Kill(1, unix.Signal(number)); err != nil {
+		return err
+	}
+	const queued = -1 // SI_QUEUE: code of a signal that carries a value
+	info := unix.Siginfo{Signo: int32(number), Code: queued}
+	_, _, errno := unix.Syscall(unix.SYS_RT_SIGQUEUEINFO, 1, uintptr(number), uintptr(unsafe.Pointer(&info)))
+	return errnoOrNil(errno)
+}
