@@ -24,7 +24,7 @@ help: ## Show this help
 
 .PHONY: demo
 demo: install ## Show the main job end to end on a real cluster
-	@go run ./test/demo --kubeconfig "$$($(KUBECONFIG_PATH))" --image "$$(cat $(BIN)/testbed.ref)" --repository $(CURDIR)
+	@go run ./test/demo --kubeconfig "$$($(KUBECONFIG_PATH))" --kubectl "$(KUBECTL)" --image "$$(cat $(BIN)/testbed.ref)" --repository $(CURDIR)
 
 .PHONY: test
 test: ## Run every test: unit, property, fuzz, API server, cluster
@@ -35,7 +35,7 @@ deploy: install ## Install Tidewaiter on the cluster and wait until it is ready
 
 .PHONY: undeploy
 undeploy: ## Remove Tidewaiter and all of its objects from the cluster
-	@$(KUBECTL) --kubeconfig "$$($(KUBECONFIG_PATH))" delete --ignore-not-found -f dist/install.yaml
+	@$(KUBECTL) delete --ignore-not-found -f dist/install.yaml
 
 ##@ Build
 
@@ -56,7 +56,7 @@ images: build $(BIN)/gitserver ## Build the product's image and the testbed's, w
 
 .PHONY: install
 install: cluster-up images
-	@hack/install.sh "$$($(KUBECONFIG_PATH))" "$$(cat $(BIN)/image.ref)"
+	@hack/install.sh "$$(cat $(BIN)/image.ref)"
 
 ##@ Test
 

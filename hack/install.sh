@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs Tidewaiter on the cluster of kubeconfig $1 with image $2, and waits until it is ready.
+# Installs Tidewaiter with image $1 on the cluster, and waits until it is ready.
 set -euo pipefail
-kubeconfig=$1 image=$2
+image=$1
 cd "$(dirname "$0")/.."
-kubectl() { "${KUBECTL:-kubectl}" --kubeconfig "$kubeconfig" "$@"; }
+kubectl() { hack/cluster/run.sh kubectl "$@"; }
 
 echo "Installing Tidewaiter ($image)"
 # The committed manifest with another image: what is tested is what is shipped.

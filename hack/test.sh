@@ -41,9 +41,9 @@ fuzz() {
 
 e2e() {
   make --no-print-directory install
-  TIDEWAITER_KUBECONFIG=${KUBECONFIG:-$(hack/cluster/run.sh kubeconfig)}
+  TIDEWAITER_KUBECONFIG=$(hack/cluster/run.sh kubeconfig)
   TIDEWAITER_TESTBED=$(cat bin/testbed.ref)
-  TIDEWAITER_KUBECTL=$(hack/cluster/run.sh assets)/kubectl
+  TIDEWAITER_KUBECTL="$PWD/hack/cluster/run.sh kubectl"
   export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL
   run "end-to-end tests on a real cluster" -count 1 -timeout 40m ./test/e2e
 }

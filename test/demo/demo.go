@@ -61,7 +61,7 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
 	}
-	d.progress.farewell(o.kubeconfig, o.kubectl)
+	d.progress.farewell(o.kubectl)
 	return nil
 }
 
@@ -162,7 +162,8 @@ func (d *demo) check(ctx context.Context, dir string) error {
 }
 
 func (d *demo) show(ctx context.Context, _ string) error {
-	out, err := exec.CommandContext(ctx, d.kubectl, "--kubeconfig", d.kubeconfig, "get", "features,checkpoints", "-n", project).CombinedOutput()
+	kubectl := append(strings.Fields(d.kubectl), "get", "features,checkpoints", "--namespace", project)
+	out, err := exec.CommandContext(ctx, kubectl[0], kubectl[1:]...).CombinedOutput() //nolint:gosec // the caller's own command
 	d.progress.verbatim(string(out))
 	if err != nil {
 		return fmt.Errorf("run kubectl: %w", err)

@@ -17,7 +17,7 @@ import (
 func main() {
 	var o options
 	flag.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
-	flag.StringVar(&o.kubectl, "kubectl", "kubectl", "kubectl to show objects with")
+	flag.StringVar(&o.kubectl, "kubectl", "kubectl", "command line of the kubectl to show objects with")
 	flag.StringVar(&o.image, "image", "", "image of the agents and of the Git server")
 	flag.StringVar(&o.repository, "repository", ".", "local Git repository that the server is to serve")
 	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "give up after this long")

@@ -70,15 +70,14 @@ func (p *progress) change(name, state string) {
 	}
 }
 
-func (p *progress) farewell(kubeconfig, kubectl string) {
+func (p *progress) farewell(kubectl string) {
 	fmt.Fprintf(p.out, `
 The cluster stays up. To look further:
-  export KUBECONFIG=%s
-  %s get features,checkpoints -A
-  %[2]s describe feature intruder -n %[3]s
-  %[2]s explain feature.spec.plan
-To remove it: make cluster-down (after: unset KUBECONFIG)
-`, kubeconfig, kubectl, project)
+  %[1]s get features,checkpoints --all-namespaces
+  %[1]s describe feature intruder --namespace %[2]s
+  %[1]s explain feature.spec.plan
+To remove it: make cluster-down
+`, kubectl, project)
 }
 
 // figures prints what the run cost, from the objects themselves.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -221,14 +222,18 @@ func (p *place) checkpoints(name string) []v1alpha1.Checkpoint {
 func (p *place) explain() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	kubectl := os.Getenv("TIDEWAITER_KUBECTL")
+	kubectl := strings.Fields(os.Getenv("TIDEWAITER_KUBECTL"))
+	if len(kubectl) == 0 {
+		p.Log("TIDEWAITER_KUBECTL is not set: nothing to explain the failure with")
+		return
+	}
 	for _, args := range [][]string{
 		{"get", "features,checkpoints,jobs,pods,pvc", "-o", "wide"}, {"get", "features", "-o", "yaml"},
 		{"get", "events", "--sort-by=.lastTimestamp"}, {"logs", "--selector=tidewaiter.dev/feature", "--all-containers", "--prefix", "--tail=80"},
 	} {
-		args = append([]string{"--kubeconfig", os.Getenv("TIDEWAITER_KUBECONFIG"), "--namespace", p.project}, args...)
-		out, _ := exec.CommandContext(ctx, kubectl, args...).CombinedOutput()
-		p.Logf("kubectl %s\n%s", strings.Join(args[4:], " "), out)
+		full := append(append(slices.Clone(kubectl[1:]), "--namespace", p.project), args...)
+		out, _ := exec.CommandContext(ctx, kubectl[0], full...).CombinedOutput()
+		p.Logf("kubectl %s\n%s", strings.Join(args, " "), out)
 	}
 }
 
