@@ -80,6 +80,7 @@ func Run(o Options, stderr io.Writer) int {
 	}
 	defer close(r.done)
 	go r.work()
+	log.Info("Waiting for the watchdog", "socket", o.Socket)
 	r.connect()
 	for r.code == nil {
 		select {

@@ -288,6 +288,7 @@ func TestFreezeTellsWhatDoesNotSettle(t *testing.T) {
 	})
 }
 
+// BenchmarkFreeze measures 200 freezes by itself, once for each number of processes: run it with -benchtime=1x.
 func BenchmarkFreeze(b *testing.B) {
 	for _, n := range []int{1, 10, 200} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {

@@ -58,7 +58,7 @@ const passed = "body passed as PID 1"
 func arguments(t testing.TB) []string {
 	pattern := "^" + strings.Join(strings.Split(t.Name(), "/"), "$/^") + "$"
 	if _, ok := t.(*testing.B); ok {
-		return []string{"-test.run=^$", "-test.bench=" + pattern, "-test.v"}
+		return []string{"-test.run=^$", "-test.bench=" + pattern, "-test.benchtime=1x", "-test.v"}
 	}
 	return []string{"-test.run=" + pattern, "-test.v"}
 }

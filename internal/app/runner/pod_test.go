@@ -1,0 +1,240 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
+)
+
+// optionsEnv makes the test binary a runner with these options.
+const optionsEnv = "TIDEWAITER_TEST_RUNNER"
+
+func TestMain(m *testing.M) {
+	container.Main()
+	if text := os.Getenv(optionsEnv); text != "" {
+		var o Options
+		if err := errors.Join(container.Enter(), json.Unmarshal([]byte(text), &o), os.Unsetenv(optionsEnv)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(Run(o, os.Stderr))
+	}
+	os.Exit(m.Run())
+}
+
+// pod is a runner in a container of its own, and this test as its watchdog.
+type pod struct {
+	t        *testing.T
+	dir      string
+	socket   string
+	watchdog *link.Runner
+	runner   *exec.Cmd
+	ended    chan struct{}
+	log      lockedBuffer
+}
+
+// lockedBuffer is a buffer that is written and read at a time.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// startRunner makes a container; no watchdog is there yet.
+func startRunner(t *testing.T, change func(*Options)) *pod {
+	t.Helper()
+	dir := container.TempDir(t)
+	p := &pod{t: t, dir: dir, socket: filepath.Join(dir, "socket"), ended: make(chan struct{})}
+	o := DefaultOptions()
+	o.Socket, o.Retry = p.socket, time.Millisecond
+	if change != nil {
+		change(&o)
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.runner = container.Command(context.WithoutCancel(t.Context()), t)
+	p.runner.Env = append(p.runner.Env, optionsEnv+"="+string(text), "INHERITED=yes", "REPLACED=no")
+	p.runner.Stdout, p.runner.Stderr = &p.log, &p.log
+	if err := p.runner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		_ = p.runner.Wait()
+		close(p.ended)
+	}()
+	t.Cleanup(func() {
+		_ = p.runner.Process.Kill() // and with it its whole pid namespace
+		<-p.ended
+		if t.Failed() {
+			t.Logf("container log:\n%s", p.log.String())
+		}
+	})
+	return p
+}
+
+// newPod makes a container with a watchdog that it has connected to.
+func newPod(t *testing.T, change func(*Options)) *pod {
+	t.Helper()
+	p := startRunner(t, change)
+	if diff := cmp.Diff(contract.RunnerHello{Version: 1}, p.watch()); diff != "" {
+		t.Errorf("first hello (-want +got)\n%s", diff)
+	}
+	return p
+}
+
+// watch begins to be the watchdog and returns the runner's hello.
+func (p *pod) watch() contract.RunnerHello {
+	p.t.Helper()
+	watchdog, err := link.Listen(p.socket)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.watchdog = watchdog
+	p.t.Cleanup(func() { _ = watchdog.Close() })
+	e := p.event()
+	if e.Connected == nil {
+		p.t.Fatalf("event = %+v, want Connected", e)
+	}
+	return *e.Connected
+}
+
+func (p *pod) event() link.Event {
+	p.t.Helper()
+	select {
+	case e := <-p.watchdog.Events():
+		return e
+	case <-time.After(time.Minute):
+		p.t.Fatal("no event comes")
+		return link.Event{}
+	}
+}
+
+func (p *pod) exited() contract.RunnerExited {
+	p.t.Helper()
+	e := p.event()
+	if e.Exited == nil {
+		p.t.Fatalf("event = %+v, want Exited", e)
+	}
+	return *e.Exited
+}
+
+// code waits for the container's end.
+func (p *pod) code() int {
+	p.t.Helper()
+	select {
+	case <-p.ended:
+	case <-time.After(time.Minute):
+		p.t.Fatal("the runner does not end")
+	}
+	return p.runner.ProcessState.ExitCode()
+}
+
+func (p *pod) start(env []string, argv ...string) int64 {
+	p.t.Helper()
+	id, _, err := p.watchdog.Start(p.t.Context(), contract.RunnerStart{Argv: argv, Env: env, Dir: p.dir})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return id
+}
+
+func (p *pod) shell(script string) int64 {
+	p.t.Helper()
+	return p.start(nil, "/bin/sh", "-c", script)
+}
+
+func (p *pod) freeze(limit time.Duration) {
+	p.t.Helper()
+	frozen, err := p.watchdog.Freeze(p.t.Context(), contract.RunnerFreeze{Timeout: 10 * time.Second, Limit: limit})
+	if err != nil || !frozen.Settled {
+		p.t.Fatalf("freeze = %+v, %v", frozen, err)
+	}
+}
+
+func (p *pod) thaw() {
+	p.t.Helper()
+	if _, err := p.watchdog.Thaw(p.t.Context()); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// herd starts processes that count and returns their counters.
+func (p *pod) herd(n int) container.Counters {
+	p.t.Helper()
+	path := filepath.Join(p.dir, "counters")
+	counters := container.NewCounters(p.t, path, n)
+	p.start(container.Herd(path, n), p.runner.Path)
+	counters.AwaitProgress(p.t)
+	return counters
+}
+
+func checkStill(t *testing.T, counters container.Counters) {
+	t.Helper()
+	before := counters.Now()
+	time.Sleep(20 * time.Millisecond) // a process that runs counts millions
+	if !slices.Equal(before, counters.Now()) {
+		t.Error("something runs that should be frozen")
+	}
+}
+
+// eventually waits for something that no channel tells.
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never happened: %s", what)
+		}
+	}
+}
+
+func (p *pod) has(name string) func() bool {
+	return func() bool { _, err := os.Stat(filepath.Join(p.dir, name)); return err == nil }
+}
+
+// acceptRaw is a watchdog that speaks no protocol.
+func acceptRaw(t *testing.T, path string) net.Conn {
+	t.Helper()
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}

@@ -1,0 +1,223 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+)
+
+func TestTasksOneAfterTheOther(t *testing.T) {
+	p := newPod(t, nil)
+	for _, test := range []struct {
+		script string
+		want   contract.RunnerExited
+	}{
+		{"exit 0", contract.RunnerExited{}},
+		{"exit 42", contract.RunnerExited{Code: 42}},
+		{"kill -KILL $$", contract.RunnerExited{Code: 137, Signal: "SIGKILL"}},
+		{`[ "$INHERITED $REPLACED $GIVEN" = "yes new  x=y" ] && [ "$(pwd)" = ` + p.dir + ` ] && exit 7`, contract.RunnerExited{Code: 7}},
+	} {
+		id := p.start([]string{"REPLACED=new", "GIVEN= x=y"}, "/bin/sh", "-c", test.script)
+		test.want.Start = id
+		if got := p.exited(); got != test.want {
+			t.Errorf("%s: exited = %+v, want %+v", test.script, got, test.want)
+		}
+	}
+	p.shell("echo to the log; echo also >&2")
+	p.exited()
+	if err := p.watchdog.Exit(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.code(); got != 0 {
+		t.Errorf("code = %d, want 0", got)
+	}
+	for _, want := range []string{"to the log\n", "also\n"} {
+		if !strings.Contains(p.log.String(), want) {
+			t.Errorf("the container log lacks %q", want)
+		}
+	}
+}
+
+func TestExitCodeIsTheWatchdogs(t *testing.T) {
+	for _, code := range []int{1, 75, 255} {
+		p := newPod(t, nil)
+		p.shell("sleep 1000") // ends with the container
+		if err := p.watchdog.Exit(t.Context(), code); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.code(); got != code {
+			t.Errorf("code = %d, want %d", got, code)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	p := newPod(t, nil)
+	ctx := t.Context()
+	p.shell("sleep 1000")
+	start := func(s contract.RunnerStart) error { _, _, err := p.watchdog.Start(ctx, s); return err }
+	freeze := func(f contract.RunnerFreeze) error { _, err := p.watchdog.Freeze(ctx, f); return err }
+	check := func(name string, err error, want string) {
+		t.Helper()
+		var refused *link.RefusedError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Reason, want) {
+			t.Errorf("%s: %v, want a refusal with %q", name, err, want)
+		}
+	}
+	check("second agent", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/"}), "an agent runs already: process ")
+	check("bad environment", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"x"}}), "an agent runs already")
+	check("no timeout", freeze(contract.RunnerFreeze{Limit: time.Second}), "must be positive")
+	check("no limit", freeze(contract.RunnerFreeze{Timeout: time.Second}), "must be positive")
+	check("negative grace", p.watchdog.Kill(ctx, -1), "grace -1ns is negative")
+	check("code", p.watchdog.Exit(ctx, 256), "256 is not between 0 and 255")
+	_, err := p.watchdog.Input(ctx, "two\nlines")
+	check("input", err, "line break")
+	if err := p.watchdog.Kill(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	p.exited()
+	check("bad environment", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"x"}}), `"x" is not NAME=value`)
+	check("no command", start(contract.RunnerStart{Argv: []string{"no-such-agent"}, Dir: "/"}), `command "no-such-agent": not found in PATH`)
+	check("no directory", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/nope"}), `"/nope" does not exist`)
+	p.freeze(time.Minute)
+	check("frozen", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/"}), "frozen")
+	p.thaw()
+	p.shell("exit 3") // after all that it still works
+	if got := p.exited(); got.Code != 3 {
+		t.Errorf("code = %d, want 3", got.Code)
+	}
+}
+
+func TestFreezeAndThaw(t *testing.T) {
+	p := newPod(t, nil)
+	counters := p.herd(3)
+	for range 10 {
+		p.freeze(time.Minute)
+		checkStill(t, counters)
+		p.thaw()
+		counters.AwaitProgress(t)
+	}
+	p.thaw() // nothing to thaw
+}
+
+func TestFreezeLimit(t *testing.T) {
+	p := newPod(t, nil)
+	counters := p.herd(3)
+	p.freeze(50 * time.Millisecond)
+	e := p.event()
+	if e.Thawed == nil || !e.Thawed.ByLimit {
+		t.Fatalf("event = %+v, want Thawed by limit", e)
+	}
+	counters.AwaitProgress(t)
+	p.freeze(time.Minute) // and the old limit is forgotten
+	checkStill(t, counters)
+	p.thaw()
+}
+
+func TestKillTellsTheEndFirst(t *testing.T) {
+	p := newPod(t, nil)
+	for _, frozen := range []bool{false, true} {
+		id := p.shell("(setsid sleep 1000 &); touch up; sleep 1000")
+		eventually(t, "the script is up", p.has("up"))
+		if frozen {
+			p.freeze(time.Minute)
+		}
+		if err := p.watchdog.Kill(t.Context(), time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case e := <-p.watchdog.Events():
+			if want := (contract.RunnerExited{Start: id, Code: 143, Signal: "SIGTERM"}); e.Exited == nil || *e.Exited != want {
+				t.Errorf("event = %+v, want %+v", e, want)
+			}
+		case <-time.After(time.Minute):
+			t.Error("the end was not told")
+		}
+		_ = os.Remove(filepath.Join(p.dir, "up"))
+	}
+}
+
+func TestInput(t *testing.T) {
+	p := newPod(t, nil)
+	input := func(line string) bool {
+		t.Helper()
+		delivered, err := p.watchdog.Input(t.Context(), line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return delivered
+	}
+	if input("nobody") {
+		t.Error("a line was delivered to no agent")
+	}
+	p.shell(`read line; [ "$line" = '{"a":1}' ] && exit 9`)
+	if !input(`{"a":1}`) {
+		t.Error("the line was dropped")
+	}
+	if got := p.exited(); got.Code != 9 {
+		t.Errorf("code = %d, want 9", got.Code)
+	}
+	p.shell("exec <&-; touch closed; sleep 1000")
+	eventually(t, "the input is closed", p.has("closed"))
+	if input("closed") {
+		t.Error("a line was delivered to a closed input")
+	}
+}
+
+func TestSIGTERMIsTheWatchdogsToAnswer(t *testing.T) {
+	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT} {
+		p := newPod(t, nil)
+		counters := p.herd(1)
+		for range 3 { // told once
+			if err := p.runner.Process.Signal(signal); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if e := p.event(); e.Signal == nil || e.Signal.Name != unix.SignalName(signal) {
+			t.Fatalf("event = %+v, want %s", e, unix.SignalName(signal))
+		}
+		counters.AwaitProgress(t) // the agent was left alone
+		p.freeze(time.Minute)
+		checkStill(t, counters)
+		if err := p.watchdog.Exit(t.Context(), 5); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.code(); got != 5 {
+			t.Errorf("code = %d, want 5", got)
+		}
+	}
+}
+
+func TestSIGTERMWithoutAnAnswer(t *testing.T) {
+	p := newPod(t, func(o *Options) { o.TerminationLimit = 50 * time.Millisecond })
+	p.shell("trap 'touch handled; exit 0' TERM; touch up; while :; do sleep 0.01; done")
+	eventually(t, "the script is up", p.has("up"))
+	if err := p.runner.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := p.code(); got != exitTerminated {
+		t.Errorf("code = %d, want %d", got, exitTerminated)
+	}
+	if !p.has("handled")() {
+		t.Error("the agent had no grace")
+	}
+}
+
+func TestRefusesToRunElsewhere(t *testing.T) {
+	var log lockedBuffer
+	if got := Run(DefaultOptions(), &log); got != exitBroken {
+		t.Errorf("code = %d, want %d", got, exitBroken)
+	}
+	eventually(t, "the reason is logged", func() bool { return strings.Contains(log.String(), "not PID 1") })
+}
