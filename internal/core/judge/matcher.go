@@ -199,7 +199,7 @@ func matchSegments(segments []segment, names []string) bool {
 // guardKey is a path as guards compare it: the alias of each name.
 func guardKey(path string) string {
 	if simple(path) {
-		return path
+		return strings.ToLower(path)
 	}
 	var b strings.Builder
 	for name := range strings.SplitSeq(path, "/") {
@@ -221,13 +221,13 @@ func guardName(name string) string {
 	return key
 }
 
-// simple says whether a path is its own guardKey, at a glance.
+// simple says whether the aliases of a path's names differ from them by case only, at a glance.
 func simple(path string) bool {
 	for i := range len(path) {
 		switch c := path[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_', c == '/':
-		case c == '.' && i+1 < len(path) && path[i+1] != '/':
-		default:
+		case c <= ' ' || c >= 0x7f || c == ':':
+			return false
+		case c == '.' && (i+1 == len(path) || path[i+1] == '/'):
 			return false
 		}
 	}

@@ -50,8 +50,11 @@ func newView(in Input) *view {
 
 // sift separates well-formed changes from others.
 func (v *view) sift() {
-	sorted := slices.Clone(v.Changes)
-	slices.SortFunc(sorted, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	sorted := v.Changes
+	byPath := func(a, b Change) int { return strings.Compare(a.Path, b.Path) }
+	if !slices.IsSortedFunc(sorted, byPath) {
+		sorted = slices.SortedFunc(slices.Values(sorted), byPath)
+	}
 	v.changes = make([]Change, 0, len(sorted))
 	for i, c := range sorted {
 		fault := c.fault()
