@@ -1,0 +1,121 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package arch
+
+import "slices"
+
+// Sets of imports that several rows allow.
+var (
+	// apiTypes are the types of Kubernetes objects and what is needed to write them down: no client.
+	apiTypes = []string{"api/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/client-go/applyconfigurations/", "k8s.io/utils/ptr"}
+	// apiClient is what talks to an API server.
+	apiClient = append([]string{"k8s.io/client-go/", "k8s.io/utils/", "sigs.k8s.io/controller-runtime", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/logr"}, apiTypes...)
+	core      = []string{"internal/core/"}
+)
+
+// with joins lists of imports.
+func with(lists ...[]string) []string { return slices.Concat(lists...) }
+
+// rows is the architecture. Arrows point down: programs, controllers, adapters (kube for the API server, host for disk,
+// processes and sockets; neither knows the other), core.
+func rows() []row {
+	return slices.Concat(coreRows(), hostRows(), kubeRows(), programRows(), testRows())
+}
+
+func coreRows() []row {
+	const why = "core decides by plain values, so that manager, gateway and watchdog share it and tests need no world: "
+	return []row{
+		{pkg: "internal/core/contract", why: why + "files, paths and JSON that processes exchange, no logic", allow: []string{"internal/core/judge", "internal/core/policy"}, pure: true},
+		{pkg: "internal/core/egress", why: why + "which hosts a policy lets through", allow: []string{"internal/core/policy"}, pure: true},
+		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; host writes them", allow: core, pure: true},
+		{
+			pkg: "internal/core/judge", why: why + "rules over changes; doublestar (no dependencies) matches names, x/text composes them",
+			allow: []string{"internal/core/policy", "github.com/bmatcuk/doublestar/v4", "golang.org/x/text/unicode/norm"},
+			tests: []string{"golang.org/x/text/cases"}, pure: true,
+		},
+		{pkg: "internal/core/lifecycle", why: why + "what to do next about a Feature", allow: core, pure: true},
+		{pkg: "internal/core/naming", why: why + "names of what belongs to a Feature", pure: true},
+		{pkg: "internal/core/outcome", why: why + "how a reconcile step ended", pure: true},
+		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
+		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
+	}
+}
+
+func hostRows() []row {
+	const why = "host touches disk, processes and sockets of one machine and runs beside the agent, where no Kubernetes library may be: "
+	unix := []string{"golang.org/x/sys/unix"}
+	return []row{
+		{pkg: "internal/host/egress", why: why + "the CONNECT proxy", allow: core},
+		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone", allow: with(core, []string{"internal/host/objects"})},
+		{pkg: "internal/host/link", why: why + "the socket between watchdog and runner", allow: core},
+		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: core},
+		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix)},
+		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
+		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: core},
+		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/objects", "internal/host/git"})},
+	}
+}
+
+func kubeRows() []row {
+	const why = "kube knows the API server and never the machine: "
+	return []row{
+		{
+			pkg: "api/...", why: "the API is types alone: whoever imports it gets no client and none of our logic",
+			allow: []string{"api/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "k8s.io/client-go/applyconfigurations/", "sigs.k8s.io/structured-merge-diff/v6/typed"},
+			tests: with(apiClient, []string{"sigs.k8s.io/yaml"}),
+		},
+		{pkg: "internal/kube/conditions", why: why + "sets and summarises conditions", allow: apiTypes},
+		{
+			pkg: "internal/kube/desired", why: why + "objects as they should be; builds values and talks to nobody", pure: true,
+			allow: with(core, apiTypes, []string{"internal/kube/translate"}),
+			tests: []string{"k8s.io/pod-security-admission/", "sigs.k8s.io/yaml"},
+		},
+		{pkg: "internal/kube/flow", why: why + "runs steps, writes status once, then emits events", allow: with(core, apiClient, []string{"internal/kube/conditions"})},
+		{pkg: "internal/kube/identity", why: why + "token to pod to Feature; the gateway uses it too, so it stays small", allow: with(core, apiClient, []string{"internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"})},
+		{pkg: "internal/kube/intake", why: why + "reports in, orders out, for pods that identity vouches for", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/translate", "internal/kube/conditions"})},
+		{pkg: "internal/kube/observe", why: why + "objects to what lifecycle decides on; reads values and talks to nobody", pure: true, allow: with(core, apiTypes, []string{"internal/kube/translate", "internal/kube/conditions"})},
+		{pkg: "internal/kube/pki", why: why + "the CA and the certificates of intake and gateway", allow: with(core, apiClient)},
+		{pkg: "internal/kube/translate", why: why + "API to core and back; values alone", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions"})},
+	}
+}
+
+func programRows() []row {
+	const (
+		controller = "a controller is about one kind and never imports another: they meet in the API server"
+		program    = "a main package only starts its program"
+	)
+	kube := with(core, apiClient, []string{"internal/kube/"})
+	return []row{
+		{pkg: "controllers/checkpoint", why: controller, allow: kube},
+		{pkg: "controllers/feature", why: controller, allow: kube},
+		{pkg: "controllers/supervisorpolicy", why: controller, allow: kube},
+		{pkg: "controllers/template", why: controller, allow: kube},
+
+		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, []string{"controllers/", "github.com/spf13/cobra", "github.com/spf13/pflag"})},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, []string{"internal/host/egress", "internal/kube/identity", "internal/kube/pki", "github.com/spf13/cobra", "github.com/spf13/pflag"})},
+		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/contract", "internal/host/link", "internal/host/proc", "golang.org/x/sys/unix"}},
+		{pkg: "internal/app/watchdog", why: "supervises beside the agent: everything it needs to decide comes in orders", allow: with(core, []string{"internal/host/", "golang.org/x/sys/unix"})},
+
+		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},
+		{pkg: "cmd/manager", why: program, allow: []string{"internal/app/manager"}},
+		{pkg: "cmd/runner", why: program, allow: []string{"internal/app/runner"}},
+		{pkg: "cmd/watchdog", why: program, allow: []string{"internal/app/watchdog"}},
+	}
+}
+
+func testRows() []row {
+	const why = "testkit is what tests share; no program imports it: "
+	return []row{
+		{pkg: "internal/arch", why: "reads sources and imports nothing of them"},
+		{pkg: "internal/testkit/container", why: why + "a container's worth of processes", allow: []string{"golang.org/x/sys/unix"}},
+		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts", allow: core},
+		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
+		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
+		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
+		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
+		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract"})},
+		{pkg: "test/gitserver", why: "the testbed's program around testkit", allow: []string{"internal/testkit/gitserver"}},
+		{pkg: "test/world", why: "the cluster as demo and e2e see it", allow: apiClient},
+	}
+}
