@@ -14,13 +14,15 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
 // Ignore answers which paths a set of .gitignore files ignores, by asking git itself. Its work tree is a private mirror
-// that holds those files, and empty directories for the names that are asked about, and nothing else. Not for concurrent
+// that holds those files and, while they are asked about, directories; nothing else. Not for concurrent
 // use.
 type Ignore struct {
 	runner runner
@@ -84,22 +86,57 @@ type Candidate struct {
 // Match tells for each candidate whether it is ignored. A path that git will not answer for is not ignored: it is then
 // captured and judged.
 func (i *Ignore) Match(ctx context.Context, candidates []Candidate) ([]bool, error) {
-	for _, c := range candidates {
-		if !c.Dir {
-			continue
-		}
-		// Git looks at the mirror to learn what is a directory. A name that cannot be made there (the parent is a file of
-		// the mirror, or too long) is one that git finds missing, and takes for a file.
-		err := i.mirror.MkdirAll(c.Path, 0o700)
-		if errors.Is(objects.WrapFull(err), ErrFull) {
-			return nil, fmt.Errorf("mirror of ignore files: %w", objects.WrapFull(err))
-		}
+	undo, err := i.mimic(candidates)
+	defer undo()
+	if err != nil {
+		return nil, fmt.Errorf("mirror of ignore files: %w", err)
 	}
 	ignored, err := i.ask(ctx, candidates)
 	if err == nil || ctx.Err() != nil {
 		return ignored, err
 	}
 	return i.askOneByOne(ctx, candidates)
+}
+
+// aside is where a directory of the mirror waits while its name is asked about as a file's.
+const aside = ".tidewaiter-aside-"
+
+// mimic makes the mirror's names directories where the candidates are, and nothing where they are files, because git
+// looks there to learn which is which. Undo makes the mirror as it was. A name that cannot be made (its parent is a file
+// of the mirror, or it is too long) is one that git finds missing, and takes for a file's.
+func (i *Ignore) mimic(candidates []Candidate) (undo func(), err error) {
+	var undos []func()
+	undo = func() {
+		for _, u := range slices.Backward(undos) {
+			u()
+		}
+	}
+	for n, c := range candidates {
+		if c.Dir {
+			for end := range len(c.Path) + 1 {
+				if end < len(c.Path) && c.Path[end] != '/' {
+					continue
+				}
+				name := c.Path[:end]
+				err := i.mirror.Mkdir(name, 0o700)
+				if errors.Is(objects.WrapFull(err), ErrFull) {
+					return undo, objects.WrapFull(err)
+				}
+				if err == nil {
+					undos = append(undos, func() { _ = i.mirror.Remove(name) })
+				}
+			}
+			continue
+		}
+		if st, err := i.mirror.Lstat(c.Path); err == nil && st.IsDir() {
+			away := aside + strconv.Itoa(n)
+			if err := i.mirror.Rename(c.Path, away); err != nil {
+				return undo, err
+			}
+			undos = append(undos, func() { _ = i.mirror.Rename(away, c.Path) })
+		}
+	}
+	return undo, nil
 }
 
 // askOneByOne finds the candidate that ends the process; the others are answered.

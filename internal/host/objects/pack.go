@@ -4,22 +4,17 @@
 package objects
 
 import (
-	"bufio"
-	"compress/zlib"
 	"crypto/sha1"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
-	"hash/crc32"
 	"io"
-	"os"
+	"maps"
 	"path/filepath"
+	"slices"
 )
 
 const (
-	// packHeaderSize is "PACK", a version and the count of objects, four bytes each.
-	packHeaderSize = 12
 	// maxPending bounds the content kept in memory before it is compressed, in bytes.
 	maxPending = 8 << 20
 	// maxInline is the size above which a blob is streamed instead of kept in memory.
@@ -69,6 +64,9 @@ func (s *Store) NewPack(known func(ID) bool) *Pack {
 
 // Len counts the objects that are new.
 func (p *Pack) Len() int { return len(p.added) }
+
+// IDs lists the objects that are new, also after Commit.
+func (p *Pack) IDs() []ID { return slices.Collect(maps.Keys(p.added)) }
 
 // Has tells whether the object is in this pack.
 func (p *Pack) Has(id ID) bool {
@@ -200,7 +198,7 @@ func (p *Pack) file() (*packFile, error) {
 	}
 	out, err := newPackFile(filepath.Join(p.store.dir, "pack"))
 	if err != nil {
-		return nil, WrapFull(err)
+		return nil, fmt.Errorf("%w: %w", ErrWrite, WrapFull(err))
 	}
 	p.out = out
 	return out, nil
@@ -217,10 +215,10 @@ func (p *Pack) Commit() error {
 	}
 	sum, err := p.out.finish(len(p.entries))
 	if err != nil {
-		return fmt.Errorf("finish pack: %w", WrapFull(err))
+		return fmt.Errorf("%w: finish: %w", ErrWrite, WrapFull(err))
 	}
 	if err := p.out.publish(sum, encodeIndex(p.entries, sum)); err != nil {
-		return fmt.Errorf("publish pack: %w", WrapFull(err))
+		return fmt.Errorf("%w: publish: %w", ErrWrite, WrapFull(err))
 	}
 	return nil
 }
@@ -232,163 +230,4 @@ func (p *Pack) Abort() {
 		p.out = nil
 	}
 	p.pending, p.entries, p.bytes = nil, nil, 0
-}
-
-// packFile is the pack being written.
-type packFile struct {
-	dir    string
-	file   *os.File
-	buffer *bufio.Writer
-	zip    *zlib.Writer
-	crc    uint32
-	offset int64
-}
-
-func newPackFile(dir string) (*packFile, error) {
-	if err := os.MkdirAll(dir, 0o777); err != nil {
-		return nil, err
-	}
-	f, err := os.CreateTemp(dir, "tmp_pack_*")
-	if err != nil {
-		return nil, err
-	}
-	w := &packFile{dir: dir, file: f, buffer: bufio.NewWriterSize(f, 128<<10)}
-	// Level 1: compression takes two thirds of a checkpoint's time, and repacking squeezes harder later.
-	w.zip, err = zlib.NewWriterLevel(w, zlib.BestSpeed)
-	if err == nil {
-		_, err = w.Write(packHeader(0))
-	}
-	if err != nil {
-		w.discard()
-		return nil, err
-	}
-	return w, nil
-}
-
-func packHeader(objects int) []byte {
-	h := make([]byte, packHeaderSize)
-	copy(h, "PACK")
-	binary.BigEndian.PutUint32(h[4:], 2)
-	binary.BigEndian.PutUint32(h[8:], uint32(objects))
-	return h
-}
-
-// Write adds raw bytes and keeps count and checksum of them.
-func (w *packFile) Write(b []byte) (int, error) {
-	n, err := w.buffer.Write(b)
-	w.crc = crc32.Update(w.crc, crc32.IEEETable, b[:n])
-	w.offset += int64(n)
-	if err != nil {
-		return n, fmt.Errorf("write pack: %w", WrapFull(err))
-	}
-	return n, nil
-}
-
-// packKinds are the numbers of kinds in a pack.
-var packKinds = map[Kind]byte{KindCommit: 1, KindTree: 2, KindBlob: 3, KindTag: 4}
-
-// begin writes the head of an entry: kind and size, seven bits a byte, the least first.
-func (w *packFile) begin(kind Kind, size int64) (packEntry, error) {
-	entry := packEntry{offset: w.offset}
-	w.crc = 0
-	head := make([]byte, 0, binary.MaxVarintLen64)
-	b := packKinds[kind]<<4 | byte(size&0x0f)
-	for size >>= 4; size > 0; size >>= 7 {
-		head = append(head, b|0x80)
-		b = byte(size & 0x7f)
-	}
-	_, err := w.Write(append(head, b))
-	w.zip.Reset(w)
-	return entry, err
-}
-
-func (w *packFile) writeBytes(kind Kind, content []byte) (packEntry, error) {
-	entry, err := w.begin(kind, int64(len(content)))
-	if err != nil {
-		return entry, err
-	}
-	if _, err := w.zip.Write(content); err != nil {
-		return entry, err
-	}
-	err = w.zip.Close()
-	entry.crc = w.crc
-	return entry, err
-}
-
-func (w *packFile) write(kind Kind, size int64, r io.Reader) (packEntry, error) {
-	entry, err := w.begin(kind, size)
-	if err != nil {
-		return entry, err
-	}
-	n, err := io.Copy(w.zip, r)
-	if err != nil {
-		return entry, err
-	}
-	if n != size {
-		return entry, fmt.Errorf("%w: %d bytes announced, %d read", ErrShort, size, n)
-	}
-	err = w.zip.Close()
-	entry.crc = w.crc
-	return entry, err
-}
-
-// cut drops everything from an offset on.
-func (w *packFile) cut(offset int64) error {
-	if err := w.buffer.Flush(); err != nil {
-		return err
-	}
-	if err := w.file.Truncate(offset); err != nil {
-		return err
-	}
-	_, err := w.file.Seek(offset, io.SeekStart)
-	w.offset = offset
-	return err
-}
-
-// finish writes the count and the checksum of the whole, and makes the content durable.
-func (w *packFile) finish(objects int) (ID, error) {
-	if err := w.buffer.Flush(); err != nil {
-		return ID{}, err
-	}
-	if _, err := w.file.WriteAt(packHeader(objects), 0); err != nil {
-		return ID{}, err
-	}
-	h := sha1.New()
-	if _, err := io.Copy(h, io.NewSectionReader(w.file, 0, w.offset)); err != nil {
-		return ID{}, err
-	}
-	var sum ID
-	h.Sum(sum[:0])
-	if _, err := w.file.WriteAt(sum[:], w.offset); err != nil {
-		return ID{}, err
-	}
-	return sum, errors.Join(w.file.Chmod(0o444), w.file.Sync())
-}
-
-// publish gives pack and index their names: the index last, because Git finds packs by it.
-func (w *packFile) publish(sum ID, index []byte) error {
-	base := filepath.Join(w.dir, "pack-"+sum.String())
-	f, err := os.CreateTemp(w.dir, "tmp_idx_*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(index)
-	if err = errors.Join(err, f.Chmod(0o444), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(w.file.Name(), base+".pack"); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), base+".idx"); err != nil {
-		return err
-	}
-	return syncDir(w.dir)
-}
-
-// discard closes the file and removes it if it has no name yet.
-func (w *packFile) discard() {
-	// Removing fails after publish, as it should; a left-over tmp_pack_ file is pruned by Git.
-	_ = w.file.Close()
-	_ = os.Remove(w.file.Name())
 }

@@ -42,28 +42,27 @@ func (s *Store) Write(kind Kind, content []byte) (ID, error) {
 	_, _ = z.Write(header(kind, int64(len(content))))
 	_, _ = z.Write(content)
 	_ = z.Close()
-	if err := s.place(path, b.Bytes()); err != nil {
+	// The directory may be new, so its own name must be made durable too.
+	if err := errors.Join(placeFile(s.dir, path, b.Bytes()), syncDir(s.dir)); err != nil {
 		return ID{}, fmt.Errorf("write %s %s: %w", kind, id, WrapFull(err))
 	}
 	return id, nil
 }
 
-// place puts a file where it belongs so that it is there whole or not at all.
-func (s *Store) place(path string, content []byte) error {
-	f, err := os.CreateTemp(s.dir, "tmp_obj_*")
+// placeFile makes a file by way of a temporary one in dir, so that it is there whole and durable or not at all.
+func placeFile(dir, path string, content []byte) error {
+	f, err := os.CreateTemp(dir, "tmp_obj_*")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
 	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(0o444), f.Sync(), f.Close()); err != nil {
-		return err
+	if err = errors.Join(err, f.Chmod(0o444), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	// The directory may be new, so its own name must be made durable too.
-	return errors.Join(syncDir(filepath.Dir(path)), syncDir(s.dir))
+	return syncDir(filepath.Dir(path))
 }
 
 // syncDir makes the names in a directory durable.

@@ -1,0 +1,320 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// maxFound bounds the findings of one kind that are listed; all are counted.
+const maxFound = 1000
+
+// readTries is how often a file that moves is read again within one look.
+const readTries = 3
+
+// Capture makes a tree of what the workspace holds. It holds the workspace still only if it must. An error means that
+// nothing was recorded and that the next capture does the work again; a snapshot that is not Settled is recorded, and
+// must not be promoted.
+func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	a, err := e.begin(ctx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	defer a.pack.Abort()
+	// What changes from here on counts for the next capture; all that changed before is found by looking.
+	e.watcher.take()
+	if err := a.hold(still); err != nil {
+		a.release(still, true)
+		return Snapshot{}, err
+	}
+	a.snapshot.CaptureTime = e.options.Now().Sub(a.began)
+	s, err := a.record()
+	a.release(still, err != nil)
+	return s, err
+}
+
+// attempt is one capture in progress. It changes nothing of the engine until it is adopted.
+type attempt struct {
+	ctx    context.Context
+	engine *Engine
+	owner  *owner
+	reader reader
+	pack   *objects.Pack
+	known  *folder
+	edits  []objects.Edit
+	began  time.Time
+	// read is what was read so far, by path.
+	read map[string]content
+	// captured and other count the workspace.
+	captured, other judge.Workspace
+	// scanProblem and readProblem say why the last look is not the whole truth.
+	scanProblem, readProblem string
+	// writer is a file that had a live writer at the last look.
+	writer string
+	// partial is true when the workspace has too many entries to be captured.
+	partial bool
+	// frozen is true while the agent is frozen by this capture.
+	frozen   bool
+	snapshot Snapshot
+}
+
+func (e *Engine) begin(ctx context.Context) (*attempt, error) {
+	if e.closed {
+		return nil, ErrClosed
+	}
+	if e.base == nil {
+		return nil, errNoBase
+	}
+	pack := e.options.Repository.Store().NewPack(e.stored.has)
+	return &attempt{
+		ctx:    ctx,
+		engine: e,
+		owner:  &owner{},
+		pack:   pack,
+		reader: reader{root: e.root, pack: pack, limit: e.options.ReadLimit, tree: e.tree},
+		known:  e.known,
+		other:  e.other,
+		began:  e.options.Now(),
+		read:   make(map[string]content),
+	}, nil
+}
+
+func (a *attempt) scanner() *scanner {
+	e := a.engine
+	return &scanner{
+		ctx:       a.ctx,
+		root:      e.root,
+		ignore:    e.ignore.Match,
+		limit:     e.options.MaxEntries,
+		readLimit: e.options.ReadLimit,
+		owner:     a.owner,
+		tree:      e.tree,
+		seen:      e.watcher.arm,
+	}
+}
+
+// look scans the workspace and reads what differs from what is known; it gives how many paths did. Tally says that what
+// is not captured is counted too, all that signatures are not believed.
+func (a *attempt) look(tally, all bool) (moved int, err error) {
+	s := a.scanner()
+	s.tally, s.all = tally, all
+	known, err := s.scan(a.known, a.engine.base)
+	if err != nil {
+		return 0, fmt.Errorf("scan workspace: %w", err)
+	}
+	a.known = known
+	a.captured = s.captured
+	if tally {
+		a.other = s.other
+	}
+	a.scanProblem, a.partial = s.problem, s.partial
+	if a.partial {
+		return 0, nil
+	}
+	return a.take(s)
+}
+
+// take makes what a scan found into edits of the tree.
+func (a *attempt) take(s *scanner) (moved int, err error) {
+	for _, path := range s.gone {
+		a.edits = append(a.edits, objects.Edit{Path: path})
+		delete(a.read, path)
+	}
+	a.writer, a.readProblem = "", ""
+	for _, path := range s.dirty {
+		if a.ctx.Err() != nil {
+			return 0, context.Cause(a.ctx)
+		}
+		changed, err := a.readPath(path)
+		if err != nil {
+			return 0, err
+		}
+		if changed {
+			moved++
+		}
+	}
+	return moved + len(s.gone), nil
+}
+
+// readPath reads one path and tells whether it differs from what this capture has of it. Only a failure of the trusted
+// side is an error; what cannot be read stays marked unread and is a problem.
+func (a *attempt) readPath(path string) (changed bool, err error) {
+	var c content
+	var clock int64
+	for range readTries {
+		clock = coarseClock()
+		if c, err = a.reader.read(path); !errors.Is(err, errMoved) {
+			break
+		}
+	}
+	switch {
+	case errors.Is(err, objects.ErrWrite):
+		return false, fmt.Errorf("capture: %w", err)
+	case errors.Is(err, errTooLarge):
+		a.setMark(path, outside)
+		return true, nil
+	case err != nil:
+		// A path that vanished is no problem for a capture that looks once more; the last look must not meet one.
+		if a.readProblem == "" {
+			a.readProblem = describe(path, err)
+		}
+		return true, nil
+	}
+	n := node{sig: c.sig}
+	if c.sig.links > 1 && c.sig.isRegular() {
+		n.mark |= linked
+	}
+	if c.writer || c.uncertain {
+		n.mark |= hot
+	}
+	if c.writer {
+		a.writer = path
+	}
+	if c.sig.ctime >= clock {
+		n.mark |= racy
+	}
+	a.known = a.known.set(a.owner, path, &n)
+	before, seen := a.read[path]
+	a.read[path] = c
+	a.edits = append(a.edits, objects.Edit{Path: path, Entry: &c.entry})
+	return !seen || before.entry != c.entry || before.sig != c.sig, nil
+}
+
+// setMark replaces the mark unread of a path.
+func (a *attempt) setMark(path string, m mark) {
+	if old := a.known.lookup(path); old != nil {
+		n := *old
+		n.mark = n.mark&^unread | m
+		a.known = a.known.set(a.owner, path, &n)
+	}
+}
+
+// coarseClock is the clock that file systems take ctime from: a later change bears at least this time.
+func coarseClock() int64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &ts); err != nil {
+		// Cannot fail on Linux; zero makes every file racy, which is slow and safe.
+		return 0
+	}
+	return ts.Nano()
+}
+
+// record makes the snapshot durable and the engine's own.
+func (a *attempt) record() (Snapshot, error) {
+	e := a.engine
+	began := e.options.Now()
+	tree, err := a.build()
+	if err != nil {
+		return Snapshot{}, fmt.Errorf("capture: %w", err)
+	}
+	if err := a.pack.Commit(); err != nil {
+		return Snapshot{}, fmt.Errorf("capture: %w", err)
+	}
+	s := a.snapshot
+	s.SyncTime = e.options.Now().Sub(began)
+	s.Tree, s.Previous = tree.ID, e.tree.ID
+	if s.Changes, err = e.options.Repository.Changes(a.ctx, e.base, tree); err != nil {
+		return Snapshot{}, fmt.Errorf("list changes: %w", err)
+	}
+	s.Found, s.FoundTotal = findings(a.known)
+	s.Workspace = judge.Workspace{Files: a.captured.Files + a.other.Files, Bytes: a.captured.Bytes + a.other.Bytes}
+	s.Dirty = len(a.read)
+	e.adopt(a, tree)
+	return s, nil
+}
+
+// adopt makes the result of a capture what the engine knows.
+func (e *Engine) adopt(a *attempt, tree *objects.Tree) {
+	for _, id := range a.pack.IDs() {
+		e.stored.added[id] = struct{}{}
+	}
+	e.known, e.tree, e.other = a.known, tree, a.other
+}
+
+// build makes the tree: the one before with the edits made.
+func (a *attempt) build() (*objects.Tree, error) {
+	emit := func(id objects.ID, content []byte) error {
+		return a.pack.AddNamed(id, objects.KindTree, content)
+	}
+	tree, err := a.engine.tree.Apply(a.edits, emit)
+	if err != nil {
+		return nil, err
+	}
+	return tree.Apply(missingLinks(tree, a.engine.gitlinks), emit)
+}
+
+// missingLinks are linked commits of the base at whose place the tree has nothing. They stay as they are: an empty
+// directory, or none, is how a workspace shows them.
+func missingLinks(tree *objects.Tree, gitlinks []objects.Edit) []objects.Edit {
+	var missing []objects.Edit
+	for _, link := range gitlinks {
+		if vacant(tree, link.Path) {
+			missing = append(missing, link)
+		}
+	}
+	return missing
+}
+
+// vacant tells whether a tree has nothing at a path, and no file on the way to it.
+func vacant(tree *objects.Tree, path string) bool {
+	for {
+		name, rest, more := strings.Cut(path, "/")
+		e := tree.Child(name)
+		if e == nil {
+			return true
+		}
+		if !more || e.Mode != objects.ModeTree {
+			return false
+		}
+		tree, path = e.Tree, rest
+	}
+}
+
+// findings lists what is known and cannot be in a tree.
+func findings(known *folder) ([]judge.Found, int64) {
+	var found []judge.Found
+	var total int64
+	listed := make(map[judge.FoundKind]int)
+	known.walk("", func(path string, n *node) bool {
+		if n.mark&outside == 0 {
+			return true
+		}
+		total++
+		kind := foundKind(path, n.sig)
+		if listed[kind]++; listed[kind] <= maxFound {
+			found = append(found, judge.Found{Path: path, Kind: kind, Size: n.sig.size})
+		}
+		return true
+	})
+	slices.SortFunc(found, func(a, b judge.Found) int { return strings.Compare(a.Path, b.Path) })
+	return found, total
+}
+
+func foundKind(path string, sig signature) judge.FoundKind {
+	if judge.IsGitDir(path[strings.LastIndexByte(path, '/')+1:]) {
+		return judge.FoundGitDir
+	}
+	switch sig.kind() {
+	case unix.S_IFIFO:
+		return judge.FoundFIFO
+	case unix.S_IFSOCK:
+		return judge.FoundSocket
+	case unix.S_IFCHR, unix.S_IFBLK:
+		return judge.FoundDevice
+	default:
+		return judge.FoundTooLarge
+	}
+}

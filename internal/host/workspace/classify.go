@@ -1,0 +1,101 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// classify decides for every name of a listing whether it is captured. What was decided before stays so, because the
+// base's rules never change; what the base tracks is captured whatever its rules say; git is asked about the rest, once
+// for the whole directory.
+func (s *scanner) classify(at place, known *folder, list *listing) error {
+	var ask []git.Candidate
+	var asked []*listed
+	for i := range list.entries {
+		e := &list.entries[i]
+		if e.err != nil {
+			continue
+		}
+		if e.class = classOf(at, known, list.name(e), e.sig.isDir()); e.class == unclassified {
+			ask = append(ask, git.Candidate{Path: at.prefix + string(list.name(e)), Dir: e.sig.isDir()})
+			asked = append(asked, e)
+		}
+	}
+	if len(ask) == 0 {
+		return nil
+	}
+	ignored, err := s.ignore(s.ctx, ask)
+	if err != nil {
+		return err
+	}
+	for i, e := range asked {
+		e.class = capture
+		if ignored[i] {
+			e.class = ignore
+		}
+	}
+	return nil
+}
+
+// classOf decides without git where that is possible.
+func classOf(at place, known *folder, name []byte, isDir bool) class {
+	if at.prefix == "" && string(name) == gitDir {
+		return own
+	}
+	if i, found := known.find(string(name)); found && known.nodes[i].sig.isDir() == isDir {
+		// Rules that end in '/' match directories alone, so a name that became one, or ceased to be, is asked about again.
+		switch old := &known.nodes[i]; {
+		case old.mark&ignored != 0:
+			return ignore
+		case old.mark&outside != 0 && judge.IsGitDir(old.name):
+			return nested
+		default:
+			return capture
+		}
+	}
+	if base := at.base.Child(string(name)); base != nil && (base.Mode == objects.ModeTree || base.Mode == objects.ModeGitlink) == isDir {
+		return capture
+	}
+	if judge.IsGitDir(string(name)) {
+		return nested
+	}
+	return unclassified
+}
+
+// count counts what is not captured: one name and, when asked for, all below it. What cannot be looked at is not
+// counted; the volume's own size bounds it.
+func (s *scanner) count(at place, name string, sig signature) {
+	switch {
+	case sig.isDir():
+		if s.tally {
+			s.countDir(at.dir, name, at.depth+1)
+		}
+	case sig.isRegular():
+		s.other.Bytes += sig.size
+		fallthrough
+	default:
+		s.other.Files++
+	}
+}
+
+func (s *scanner) countDir(parent dir, name string, depth int) {
+	d, err := parent.sub(name)
+	if err != nil {
+		return
+	}
+	defer d.close()
+	// The listings of deeper levels are free while a name of this one is looked at.
+	list := s.level(depth)
+	if depth >= maxDepth || list.list(d, s.limit) != nil {
+		return
+	}
+	for i := range list.entries {
+		if e := &list.entries[i]; e.err == nil {
+			s.count(place{dir: d, depth: depth}, string(list.name(e)), e.sig)
+		}
+	}
+}

@@ -1,0 +1,245 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// quietTries is how often a workspace that moves is looked at again before the agent is frozen, or given up where there
+// is no agent to freeze.
+const quietTries = 2
+
+// Why a snapshot is unsettled.
+var (
+	errWritten   = errors.New("a process has it open for writing although no agent runs")
+	errUnnoticed = errors.New("it changed before the freeze without being noticed")
+)
+
+// hold captures the workspace at one moment: without freezing where that proves possible, else with.
+func (a *attempt) hold(still Still) error {
+	e := a.engine
+	a.snapshot.At = e.options.Now()
+	// Where signatures cannot be believed, every file is read.
+	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases
+	if !still.AtOnce || still.Freezer == nil {
+		if _, err := a.look(true, all); err != nil {
+			return err
+		}
+		settled, err := a.quiet(still.Freezer != nil)
+		if err != nil || settled {
+			return err
+		}
+	}
+	if still.Freezer == nil {
+		reason := "the workspace changes although no agent runs"
+		if a.writer != "" {
+			reason = describe(a.writer, errWritten)
+		}
+		a.unsettle(reason)
+		return nil
+	}
+	return a.freeze(still, all)
+}
+
+// quiet looks again until nothing has moved since the look before. Then every file was, at the moment the last look
+// began, what was read of it: its signature was the same before and after, and nobody could write without changing it.
+// That holds as far as the volume does what is assumed; where it does not, running says that there is an agent to mind.
+func (a *attempt) quiet(running bool) (bool, error) {
+	e := a.engine
+	certain := !running || e.assumptions.ChangeTime && e.assumptions.Leases
+	for range quietTries {
+		a.snapshot.At = e.options.Now()
+		moved, err := a.look(false, false)
+		if err != nil {
+			return false, err
+		}
+		if a.partial {
+			a.unsettle("")
+			return true, nil
+		}
+		if moved == 0 && a.writer == "" && a.scanProblem == "" && a.readProblem == "" && certain {
+			a.snapshot.Settled = true
+			return true, nil
+		}
+		if a.writer != "" {
+			break
+		}
+	}
+	return false, nil
+}
+
+// freeze stops the agent and looks again at what may have moved since the last look.
+func (a *attempt) freeze(still Still, all bool) error {
+	e := a.engine
+	a.frozen = true
+	frozen, failure := still.Freezer.Freeze(a.ctx)
+	began, clock := e.options.Now(), coarseClock()
+	a.snapshot.At, a.snapshot.Frozen, a.snapshot.Processes = began, failure == nil, frozen.Processes
+	changed, complete := e.watcher.take()
+	partial := complete && !still.AtOnce && !all && !a.partial && a.scanProblem == ""
+	var err error
+	if partial {
+		err = a.relook(changed)
+	} else {
+		_, err = a.look(false, all && still.AtOnce || !e.assumptions.ChangeTime)
+	}
+	if err != nil {
+		return err
+	}
+	if !still.KeepFrozen {
+		a.thaw(still)
+	}
+	a.snapshot.FrozenFor = e.options.Now().Sub(began)
+	a.snapshot.Settled = true
+	switch {
+	case failure != nil:
+		a.unsettle("the agent could not be frozen: " + failure.Error())
+	case !frozen.Settled:
+		a.unsettle("the agent could not be frozen: " + frozen.Reason)
+	case a.scanProblem != "" || a.readProblem != "":
+		a.unsettle("")
+	case partial:
+		return a.verify(clock)
+	}
+	return nil
+}
+
+// thaw resumes the agent, also when the capture was given up.
+func (a *attempt) thaw(still Still) {
+	if !a.frozen {
+		return
+	}
+	a.frozen = false
+	if err := still.Freezer.Thaw(context.WithoutCancel(a.ctx)); err != nil {
+		a.engine.options.Logger.WarnContext(a.ctx, "The agent could not be thawed; the runner does so by itself", "error", err)
+	}
+}
+
+// release thaws what is still frozen, unless the caller is to go on with a frozen agent.
+func (a *attempt) release(still Still, failed bool) {
+	if failed || !still.KeepFrozen {
+		a.thaw(still)
+	}
+}
+
+// unsettle says why the snapshot is not one state of the workspace.
+func (a *attempt) unsettle(reason string) {
+	a.snapshot.Settled = false
+	for _, problem := range []string{a.scanProblem, a.readProblem} {
+		if problem != "" {
+			reason = problem
+			break
+		}
+	}
+	a.snapshot.Reason = reason
+}
+
+// relook looks, under a freeze, only at what may have changed since the last look: what the watcher saw, and what
+// changes without an event (files with a live writer, with other names, or not read so far).
+func (a *attempt) relook(changed []string) error {
+	byFolder := make(map[string][]string)
+	add := func(path string) {
+		i := strings.LastIndexByte(path, '/')
+		byFolder[path[:max(i, 0)]] = append(byFolder[path[:max(i, 0)]], path[i+1:])
+	}
+	for _, path := range changed {
+		add(path)
+	}
+	a.known.walk("", func(path string, n *node) bool {
+		if n.mark&(again|linked) != 0 {
+			add(path)
+		}
+		return true
+	})
+	folders := make([]string, 0, len(byFolder))
+	for path := range byFolder {
+		folders = append(folders, path)
+	}
+	// The upper ones first: what appears in them is looked at as a whole.
+	slices.Sort(folders)
+	s := a.scanner()
+	for _, path := range folders {
+		if err := a.relookFolder(s, path, byFolder[path]); err != nil {
+			return err
+		}
+	}
+	a.scanProblem = s.problem
+	_, err := a.take(s)
+	return err
+}
+
+// relookParent looks at one path, and all below it.
+func (a *attempt) relookParent(s *scanner, path string) error {
+	i := strings.LastIndexByte(path, '/')
+	return a.relookFolder(s, path[:max(i, 0)], []string{path[i+1:]})
+}
+
+// relookFolder looks at some names of one directory.
+func (a *attempt) relookFolder(s *scanner, path string, names []string) error {
+	known := a.known
+	base := a.engine.base
+	if path != "" {
+		n := a.known.lookup(path)
+		if n == nil || n.sub == nil {
+			// Not captured, or new: then it is a name to look at in the directory above.
+			return nil
+		}
+		known = n.sub
+		base = nil
+		if b := a.engine.base.Lookup(path); b != nil {
+			base = b.Tree
+		}
+	}
+	at := place{prefix: path, base: base, depth: strings.Count(path, "/") + 1}
+	if path != "" {
+		at.prefix += "/"
+	}
+	d, err := a.engine.root.sub("./" + path)
+	if err != nil {
+		if !vanished(err) {
+			s.trouble(path, err)
+		}
+		return nil
+	}
+	defer d.close()
+	at.dir = d
+	list := s.level(at.depth)
+	list.reset()
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		list.add([]byte(name))
+	}
+	list.look(d)
+	result, err := s.compare(at, known, list, false)
+	if err != nil {
+		return err
+	}
+	a.known = a.known.replace(a.owner, path, result)
+	return nil
+}
+
+// verify makes sure, after the thaw, that nothing had changed before the freeze without being noticed: a scan must find
+// no change that is older than the freeze. Clock is the time of the freeze as file systems take it.
+func (a *attempt) verify(clock int64) error {
+	s := a.scanner()
+	known, err := s.scan(a.known, a.engine.base)
+	if err != nil {
+		return fmt.Errorf("verify capture: %w", err)
+	}
+	for _, path := range s.dirty {
+		now, before := known.lookup(path), a.known.lookup(path)
+		if before != nil && before.sig == now.sig || now.sig.ctime >= clock {
+			continue
+		}
+		a.unsettle(describe(path, errUnnoticed))
+		a.setMark(path, unread)
+		return nil
+	}
+	return nil
+}

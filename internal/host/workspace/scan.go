@@ -1,0 +1,346 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+const (
+	// gitDir at the root is the agent's own repository: counted, never captured.
+	gitDir = ".git"
+	// maxDepth bounds how deep a scan goes: each level holds a descriptor. Source trees have some 20 levels.
+	maxDepth = 256
+	// maxPath is the longest path that a call of the kernel takes, without its NUL.
+	maxPath = 4095
+)
+
+// errTooMany ends a scan that met more entries than it may visit.
+var errTooMany = errors.New("too many files and directories")
+
+// ignoreFunc tells which candidates the base's rules ignore.
+type ignoreFunc func(context.Context, []git.Candidate) ([]bool, error)
+
+// scanner compares the workspace with what is known of it.
+type scanner struct {
+	ctx    context.Context
+	root   dir
+	ignore ignoreFunc
+	// limit of entries to visit, readLimit of bytes that a file may have to be captured.
+	limit     int64
+	readLimit int64
+	owner     *owner
+	// tree of the last capture tells the size of a file that is too large to be read again without need.
+	tree *objects.Tree
+	// all says that signatures are not believed: every file is dirty.
+	all bool
+	// tally says that what cannot be captured is visited too, to be counted.
+	tally bool
+	// seen is told of every directory that is captured, before it is read, so that it is watched; may be nil.
+	seen func(path string, d dir)
+
+	// dirty paths are to be read; gone paths are to leave the tree.
+	dirty []string
+	gone  []string
+	// captured counts what can be captured, other what cannot (ignored, nested repositories, the root's .git).
+	captured, other judge.Workspace
+	entries         int64
+	// problem says why the scan is not the whole truth, if it is not.
+	problem string
+	// partial is true when the scan ended early.
+	partial bool
+	levels  []*listing
+}
+
+// class is what is to be done with a name.
+type class uint8
+
+const (
+	// unclassified: git has to be asked.
+	unclassified class = iota
+	capture
+	ignore
+	// nested is a .git in any spelling below the root.
+	nested
+	// own is the agent's repository at the root.
+	own
+)
+
+// place is where in the tree a scan is.
+type place struct {
+	dir dir
+	// prefix is the directory's path with its '/'; empty for the root.
+	prefix string
+	// base is the same directory in the base; nil where it has none.
+	base  *objects.Tree
+	depth int
+}
+
+// scan visits the whole workspace and gives what is known of it now.
+func (s *scanner) scan(known *folder, base *objects.Tree) (*folder, error) {
+	// A descriptor of its own: directories are read from where the last reader stopped.
+	d, err := s.root.sub(".")
+	if err != nil {
+		return nil, err
+	}
+	defer d.close()
+	result, err := s.visit(place{dir: d, base: base}, known)
+	if errors.Is(err, errTooMany) {
+		s.trouble("", fmt.Errorf("more than %d files and directories: remove some", s.limit))
+		s.partial = true
+		return known, nil
+	}
+	return result, err
+}
+
+// visit scans one directory and everything below it.
+func (s *scanner) visit(at place, known *folder) (*folder, error) {
+	if s.ctx.Err() != nil {
+		return nil, context.Cause(s.ctx)
+	}
+	if at.depth >= maxDepth || len(at.prefix) > maxPath {
+		s.trouble(at.prefix, fmt.Errorf("deeper than %d directories or %d characters: remove it", maxDepth, maxPath))
+		return known, nil
+	}
+	if s.seen != nil {
+		s.seen(strings.TrimSuffix(at.prefix, "/"), at.dir)
+	}
+	list := s.level(at.depth)
+	err := list.list(at.dir, s.limit-s.entries)
+	s.entries += int64(len(list.entries))
+	if errors.Is(err, errTooMany) {
+		s.captured.Files += int64(len(list.entries))
+		return nil, err
+	}
+	if err != nil {
+		s.trouble(at.prefix, err)
+		return known, nil
+	}
+	return s.compare(at, known, list, true)
+}
+
+// level gives the listing for a depth; deeper directories are read while those above are still in use.
+func (s *scanner) level(depth int) *listing {
+	for len(s.levels) <= depth {
+		s.levels = append(s.levels, &listing{})
+	}
+	return s.levels[depth]
+}
+
+// compare goes through a listing side by side with what is known of the directory. If the listing is not the whole
+// directory, what is known of other names stays. The result is known itself as long as nothing differs.
+func (s *scanner) compare(at place, known *folder, list *listing, whole bool) (*folder, error) {
+	if err := s.classify(at, known, list); err != nil {
+		return nil, err
+	}
+	var before []node
+	if known != nil {
+		before = known.nodes
+	}
+	for i := range list.entries {
+		e := &list.entries[i]
+		name := list.name(e)
+		for len(before) > 0 && before[0].name < string(name) {
+			s.pass(at.prefix, &before[0], list, whole)
+			before = before[1:]
+		}
+		var old *node
+		if len(before) > 0 && before[0].name == string(name) {
+			old = &before[0]
+			before = before[1:]
+		}
+		if err := s.step(at, list, e, old); err != nil {
+			return nil, err
+		}
+	}
+	for i := range before {
+		s.pass(at.prefix, &before[i], list, whole)
+	}
+	return settle(known, list.nodes, s.owner), nil
+}
+
+// pass deals with a known name that is not in the listing.
+func (s *scanner) pass(prefix string, n *node, list *listing, whole bool) {
+	if whole {
+		s.lose(prefix, n)
+	} else {
+		list.nodes = append(list.nodes, *n)
+	}
+}
+
+// settle gives the folder with these nodes: known itself where they are the same.
+func settle(known *folder, nodes []node, o *owner) *folder {
+	if known != nil && len(known.nodes) == len(nodes) {
+		same := true
+		for i := range nodes {
+			if known.nodes[i] != nodes[i] {
+				same = false
+				break
+			}
+		}
+		if same {
+			return known
+		}
+	}
+	return &folder{nodes: append(make([]node, 0, len(nodes)), nodes...), owner: o}
+}
+
+// step decides what becomes of one name.
+func (s *scanner) step(at place, list *listing, e *listed, old *node) error {
+	name := list.name(e)
+	if errors.Is(e.err, unix.ENOENT) {
+		// It went between listing and looking, or it is a name that was asked for.
+		if old != nil {
+			s.lose(at.prefix, old)
+		}
+		return nil
+	}
+	if e.err != nil {
+		s.trouble(at.prefix+string(name), e.err)
+		if old != nil {
+			list.nodes = append(list.nodes, *old)
+		}
+		return nil
+	}
+	if e.class == own {
+		s.count(at, string(name), e.sig)
+		return nil
+	}
+	n := node{sig: e.sig}
+	if old != nil {
+		n.name = old.name
+	} else {
+		n.name = string(name)
+	}
+	if e.sig.isDir() && e.class == capture {
+		return s.stepDir(at, list, n, old)
+	}
+	if old != nil && old.sub != nil {
+		s.lose(at.prefix, old)
+		old = nil
+	}
+	switch {
+	case e.class == ignore:
+		// Kept without a signature: it does not matter whether it changes.
+		n.sig = signature{mode: e.sig.mode}
+		n.mark = ignored
+	case e.class == nested, !e.sig.isRegular() && !e.sig.isLink():
+		n.mark = outside
+	default:
+		s.stepFile(at.prefix, &n, old)
+		list.nodes = append(list.nodes, n)
+		return nil
+	}
+	s.count(at, string(name), e.sig)
+	if old != nil {
+		s.loseFile(at.prefix+n.name, old, n.mark)
+	}
+	list.nodes = append(list.nodes, n)
+	return nil
+}
+
+// stepFile decides whether a file or link has to be read.
+func (s *scanner) stepFile(prefix string, n, old *node) {
+	s.captured.Files++
+	if n.sig.isRegular() {
+		s.captured.Bytes += n.sig.size
+		if n.sig.links > 1 {
+			n.mark |= linked
+		}
+	}
+	if old != nil && old.sig == n.sig && (old.mark&outside != 0 || old.mark&again == 0 && !s.all) {
+		n.mark |= old.mark
+		return
+	}
+	path := prefix + n.name
+	if n.sig.isRegular() && n.sig.size > s.readLimit && !s.mayBeHeld(path, n.sig.size) {
+		n.mark |= outside
+		return
+	}
+	n.mark |= unread
+	s.dirty = append(s.dirty, path)
+}
+
+// mayBeHeld tells whether a file that is too large to be captured may be one that the tree holds already, such as a
+// large file of the base: then it is hashed, and nothing more.
+func (s *scanner) mayBeHeld(path string, size int64) bool {
+	e := s.tree.Lookup(path)
+	return e != nil && e.Mode&unix.S_IFMT == unix.S_IFREG && e.Size == size
+}
+
+// stepDir visits a directory that is captured.
+func (s *scanner) stepDir(at place, list *listing, n node, old *node) error {
+	n.sig = signature{mode: n.sig.mode}
+	if old != nil {
+		n.sub = old.sub
+		if old.sub == nil {
+			s.loseFile(at.prefix+n.name, old, 0)
+		}
+	}
+	d, err := at.dir.sub(n.name)
+	if err != nil {
+		// What is known stays known: a directory that cannot be opened must not pass for an empty one.
+		s.trouble(at.prefix+n.name, err)
+	} else {
+		below := place{dir: d, prefix: at.prefix + n.name + "/", depth: at.depth + 1}
+		if base := at.base.Child(n.name); base != nil {
+			below.base = base.Tree
+		}
+		n.sub, err = s.visit(below, n.sub)
+		d.close()
+		if err != nil {
+			return err
+		}
+	}
+	if n.sub == nil {
+		n.sub = &folder{owner: s.owner}
+	}
+	list.nodes = append(list.nodes, n)
+	return nil
+}
+
+// lose notes that a name and all below it have gone.
+func (s *scanner) lose(prefix string, n *node) {
+	if n.sub == nil {
+		s.loseFile(prefix+n.name, n, 0)
+		return
+	}
+	n.sub.walk(prefix+n.name+"/", func(path string, n *node) bool {
+		s.loseFile(path, n, 0)
+		return true
+	})
+}
+
+// loseFile notes that what was captured at a path has to leave the tree. What keeps a mark that it had is not new.
+func (s *scanner) loseFile(path string, n *node, keeps mark) {
+	if n.mark&ignored == 0 && (keeps == 0 || n.mark&keeps == 0) {
+		s.gone = append(s.gone, path)
+	}
+}
+
+// trouble notes the first reason for which the scan is not the whole truth.
+func (s *scanner) trouble(path string, err error) {
+	if s.problem == "" {
+		s.problem = describe(path, err)
+	}
+}
+
+// describe names a path, escaped, and what is wrong with it.
+func describe(path string, err error) string {
+	var failed interface{ Unwrap() error }
+	if errors.As(err, &failed) && failed.Unwrap() != nil {
+		err = failed.Unwrap()
+	}
+	return strconv.QuoteToASCII(strings.TrimSuffix(path, "/")) + ": " + err.Error()
+}

@@ -1,0 +1,195 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	statFlags = unix.AT_SYMLINK_NOFOLLOW | unix.AT_NO_AUTOMOUNT
+	statMask  = unix.STATX_TYPE | unix.STATX_MODE | unix.STATX_NLINK | unix.STATX_INO | unix.STATX_SIZE |
+		unix.STATX_BLOCKS | unix.STATX_MTIME | unix.STATX_CTIME
+)
+
+// signature tells two states of a file apart without reading it. ctime cannot be set by the agent; the others catch what
+// a coarse clock does not.
+type signature struct {
+	inode uint64
+	size  int64
+	// Nanoseconds since 1970.
+	mtime int64
+	ctime int64
+	mode  uint16
+	// links is the count of names, capped.
+	links uint16
+}
+
+func signatureOf(st *unix.Statx_t) signature {
+	return signature{
+		inode: st.Ino,
+		size:  int64(st.Size),
+		mtime: st.Mtime.Sec*1e9 + int64(st.Mtime.Nsec),
+		ctime: st.Ctime.Sec*1e9 + int64(st.Ctime.Nsec),
+		mode:  st.Mode,
+		links: uint16(min(st.Nlink, 1<<15)),
+	}
+}
+
+func (s signature) kind() uint16     { return s.mode & unix.S_IFMT }
+func (s signature) isDir() bool      { return s.kind() == unix.S_IFDIR }
+func (s signature) isRegular() bool  { return s.kind() == unix.S_IFREG }
+func (s signature) isLink() bool     { return s.kind() == unix.S_IFLNK }
+func (s signature) executable() bool { return s.mode&0o100 != 0 }
+
+// mark says what is known of a name beside its signature.
+type mark uint8
+
+const (
+	// hot: the file had a live writer when it was read; a shared mapping writes without any sign, so read it again.
+	hot mark = 1 << iota
+	// racy: the file changed so shortly before it was read that a later change could bear the same ctime.
+	racy
+	// linked: the inode has other names, through which it changes without an event here.
+	linked
+	// ignored by the base's rules: counted, never captured.
+	ignored
+	// outside: cannot be in a tree; found is reported anew by each scan.
+	outside
+	// unread: not captured yet, or reading it failed; captured at the next occasion.
+	unread
+)
+
+// again are the marks that call for reading whatever the signature says.
+const again = hot | racy | unread
+
+// node is one name of the workspace as it was when last looked at.
+type node struct {
+	name string
+	sub  *folder
+	sig  signature
+	mark mark
+}
+
+// folder is a directory: names sorted as bytes. Folders of one capture may be shared with those of the capture before;
+// only the one named by owner may change a folder in place.
+type folder struct {
+	nodes []node
+	owner *owner
+}
+
+// owner identifies a capture in progress.
+type owner struct{ _ byte }
+
+func compareNodes(a, b node) int { return strings.Compare(a.name, b.name) }
+
+// find gives the index of a name, and whether it is there.
+func (f *folder) find(name string) (int, bool) {
+	if f == nil {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(f.nodes, name, func(n node, name string) int { return strings.Compare(n.name, name) })
+}
+
+// lookup gives the node at a path; nil if there is none.
+func (f *folder) lookup(path string) *node {
+	for {
+		name, rest, more := strings.Cut(path, "/")
+		i, found := f.find(name)
+		if !found {
+			return nil
+		}
+		n := &f.nodes[i]
+		if !more {
+			return n
+		}
+		f, path = n.sub, rest
+	}
+}
+
+// set puts a node at a path (or takes it away) and gives the folder that is then the root: the same one where owner may
+// change it, else a copy of the folders on the way.
+func (f *folder) set(o *owner, path string, n *node) *folder {
+	name, rest, more := strings.Cut(path, "/")
+	i, found := f.find(name)
+	switch {
+	case more:
+		var sub *folder
+		if found {
+			sub = f.nodes[i].sub
+		}
+		changed := sub.set(o, rest, n)
+		if changed == sub && found {
+			return f
+		}
+		if changed == nil {
+			return f
+		}
+		return f.put(o, i, found, node{name: name, sub: changed, sig: signature{mode: unix.S_IFDIR}})
+	case n == nil && !found:
+		return f
+	case n == nil:
+		own := f.own(o)
+		own.nodes = slices.Delete(own.nodes, i, i+1)
+		return own
+	default:
+		put := *n
+		put.name = name
+		if found {
+			// Keep the string that is there: equal names share memory.
+			put.name = f.nodes[i].name
+		}
+		return f.put(o, i, found, put)
+	}
+}
+
+// replace puts a folder at a path; "" is the root.
+func (f *folder) replace(o *owner, path string, sub *folder) *folder {
+	if path == "" {
+		return sub
+	}
+	return f.set(o, path, &node{sub: sub, sig: signature{mode: unix.S_IFDIR}})
+}
+
+func (f *folder) put(o *owner, i int, found bool, n node) *folder {
+	own := f.own(o)
+	if found {
+		own.nodes[i] = n
+	} else {
+		own.nodes = slices.Insert(own.nodes, i, n)
+	}
+	return own
+}
+
+// own gives a folder that owner may change.
+func (f *folder) own(o *owner) *folder {
+	if f == nil {
+		return &folder{owner: o}
+	}
+	if f.owner == o {
+		return f
+	}
+	return &folder{nodes: slices.Clone(f.nodes), owner: o}
+}
+
+// walk visits every name that is not a directory, until visit returns false.
+func (f *folder) walk(prefix string, visit func(path string, n *node) bool) bool {
+	if f == nil {
+		return true
+	}
+	for i := range f.nodes {
+		n := &f.nodes[i]
+		if n.sub != nil {
+			if !n.sub.walk(prefix+n.name+"/", visit) {
+				return false
+			}
+		} else if !visit(prefix+n.name, n) {
+			return false
+		}
+	}
+	return true
+}

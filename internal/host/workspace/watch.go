@@ -1,0 +1,294 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// watchMask are the events that change what a capture sees. IN_CLOSE_WRITE tells of a mapping that was written to.
+	watchMask = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MODIFY | unix.IN_ATTRIB | unix.IN_MOVED_FROM | unix.IN_MOVED_TO |
+		unix.IN_CLOSE_WRITE | unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
+	// maxChanged bounds the paths that are remembered between two captures; beyond it a capture scans.
+	maxChanged = 64 << 10
+	// A busy reader sleeps between reads, so that events coalesce: at 10,000 a second that costs a quarter of the CPU, while
+	// at 100 a second it would cost more than it saves (docs/adr: measured limits of watching).
+	busyEvents = 64
+	busyNap    = 2 * time.Millisecond
+)
+
+// watcher follows changes by inotify. It is for latency only: what it misses, a scan finds.
+type watcher struct {
+	// wake has a token when something changed since it was last taken.
+	wake chan struct{}
+	// fresh has a token when a directory appeared that is not watched yet.
+	fresh chan struct{}
+
+	mu       sync.Mutex
+	file     *os.File
+	raw      int
+	paths    map[int32]string
+	watched  map[string]int32
+	changed  map[string]struct{}
+	created  []string
+	overflow bool
+	// trouble says why not everything is watched; empty while all is well.
+	trouble string
+	done    chan struct{}
+}
+
+func newWatcher() *watcher {
+	return &watcher{
+		wake:    make(chan struct{}, 1),
+		fresh:   make(chan struct{}, 1),
+		trouble: "the watcher was not opened",
+		changed: make(map[string]struct{}),
+	}
+}
+
+// open begins to watch; directories are added one by one. It tells whether it did so now.
+func (w *watcher) open() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file != nil {
+		return false
+	}
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		w.trouble = "inotify: " + err.Error()
+		return false
+	}
+	w.raw, w.file = fd, os.NewFile(uintptr(fd), "inotify")
+	w.paths, w.watched = make(map[int32]string), make(map[string]int32)
+	w.trouble = ""
+	w.done = make(chan struct{})
+	go w.follow(w.file, w.done)
+	return true
+}
+
+func (w *watcher) close() error {
+	w.mu.Lock()
+	f, done := w.file, w.done
+	w.file = nil
+	w.trouble = "the watcher is closed"
+	w.mu.Unlock()
+	if f == nil {
+		return nil
+	}
+	err := f.Close()
+	<-done
+	return err
+}
+
+// state tells whether every directory is watched, and else why not.
+func (w *watcher) state() (bool, string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.trouble == "", w.trouble
+}
+
+// count gives the number of paths that changed since the last take.
+func (w *watcher) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.overflow {
+		return maxChanged
+	}
+	return len(w.changed)
+}
+
+// arm watches a directory unless it is watched already.
+func (w *watcher) arm(path string, d dir) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file == nil {
+		return
+	}
+	if _, found := w.watched[path]; found {
+		return
+	}
+	w.add(path, d)
+}
+
+// add places a watch through the descriptor, so that no link on the path is followed.
+func (w *watcher) add(path string, d dir) {
+	wd, err := unix.InotifyAddWatch(w.raw, "/proc/self/fd/"+strconv.Itoa(d.fd), watchMask)
+	if errors.Is(err, unix.ENOENT) {
+		// Removed meanwhile: the directory above tells of it.
+		return
+	}
+	if err != nil {
+		// ENOSPC: the watches of this user are spent.
+		w.trouble = "inotify watch: " + err.Error()
+		return
+	}
+	id := int32(wd)
+	// A directory that was renamed keeps its watch.
+	if old, found := w.paths[id]; found && w.watched[old] == id {
+		delete(w.watched, old)
+	}
+	w.paths[id], w.watched[path] = path, id
+}
+
+// take gives the paths that changed and forgets them. With complete false some may be missing.
+func (w *watcher) take() (paths []string, complete bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file != nil {
+		// While the agent is frozen the queue is finite: read it to its end.
+		for w.read(w.raw) > 0 {
+		}
+	}
+	for path := range w.changed {
+		paths = append(paths, path)
+	}
+	complete = w.trouble == "" && !w.overflow
+	clear(w.changed)
+	w.overflow = false
+	w.created = nil
+	return paths, complete
+}
+
+// takeCreated gives the directories that appeared.
+func (w *watcher) takeCreated() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	created := w.created
+	w.created = nil
+	for _, path := range created {
+		// A directory of this name may have been watched before; this is another one.
+		delete(w.watched, path)
+	}
+	return created
+}
+
+// note remembers paths that a scan found to have changed.
+func (w *watcher) note(paths []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, path := range paths {
+		w.mark(path)
+	}
+}
+
+func (w *watcher) mark(path string) {
+	if len(w.changed) < maxChanged {
+		w.changed[path] = struct{}{}
+	} else {
+		w.overflow = true
+	}
+	signal(w.wake)
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// follow reads events until the watcher is closed.
+func (w *watcher) follow(f *os.File, done chan struct{}) {
+	defer close(done)
+	conn, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	for {
+		events := 0
+		err := conn.Read(func(fd uintptr) bool {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if w.file == nil {
+				return true
+			}
+			events = w.read(int(fd))
+			return events != 0
+		})
+		if errors.Is(err, os.ErrClosed) || err != nil || events <= 0 {
+			return
+		}
+		if events >= busyEvents {
+			time.Sleep(busyNap)
+		}
+	}
+}
+
+// read takes one buffer of events: 0 when there are none, -1 when the queue cannot be read.
+func (w *watcher) read(fd int) int {
+	var buffer [64 << 10]byte
+	n, err := unix.Read(fd, buffer[:])
+	switch {
+	case err == unix.EAGAIN:
+		return 0
+	case err == unix.EINTR:
+		return 1
+	case err != nil || n < unix.SizeofInotifyEvent:
+		w.trouble = "inotify queue cannot be read"
+		return -1
+	}
+	events := 0
+	for b := buffer[:n]; len(b) >= unix.SizeofInotifyEvent; events++ {
+		wd := int32(binary.NativeEndian.Uint32(b))
+		mask := binary.NativeEndian.Uint32(b[4:])
+		size := unix.SizeofInotifyEvent + int(binary.NativeEndian.Uint32(b[12:]))
+		name, _, _ := bytes.Cut(b[unix.SizeofInotifyEvent:size], []byte{0})
+		w.event(wd, mask, string(name))
+		b = b[size:]
+	}
+	return events
+}
+
+func (w *watcher) event(wd int32, mask uint32, name string) {
+	if mask&unix.IN_Q_OVERFLOW != 0 {
+		w.overflow = true
+		signal(w.wake)
+		return
+	}
+	folder, found := w.paths[wd]
+	if !found {
+		return
+	}
+	if mask&unix.IN_IGNORED != 0 {
+		delete(w.paths, wd)
+		if w.watched[folder] == wd {
+			delete(w.watched, folder)
+		}
+		return
+	}
+	if name == "" {
+		return
+	}
+	path := join(folder, name)
+	if path == gitDir || strings.HasPrefix(path, gitDir+"/") {
+		return
+	}
+	if mask&unix.IN_ISDIR != 0 {
+		if mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 && len(w.created) < maxChanged {
+			w.created = append(w.created, path)
+			signal(w.fresh)
+		}
+		if mask&(unix.IN_ATTRIB|unix.IN_MODIFY|unix.IN_CLOSE_WRITE) != 0 {
+			return
+		}
+	}
+	w.mark(path)
+}
+
+func join(folder, name string) string {
+	if folder == "" {
+		return name
+	}
+	return folder + "/" + name
+}

@@ -1,0 +1,83 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace
+
+import (
+	"context"
+	"fmt"
+)
+
+// Watch opens the watcher and watches every directory that is captured. Call it after Reset and before the agent starts:
+// placing watches on a tree that has seen millions of files is slow. Where inotify is not to be had, or its limits are
+// spent, the engine scans instead and Watching says why; that is no error.
+func (e *Engine) Watch(ctx context.Context) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	if e.base == nil {
+		return errNoBase
+	}
+	if e.watcher.open() {
+		go e.armCreated(e.watcher.done)
+	}
+	a, err := e.begin(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := a.scanner().scan(a.known, e.base); err != nil {
+		return fmt.Errorf("watch workspace: %w", err)
+	}
+	return nil
+}
+
+// Watching tells whether every directory is watched, and else why not.
+func (e *Engine) Watching() (bool, string) {
+	return e.watcher.state()
+}
+
+// Changed counts the paths that changed since the last capture began, as far as the watcher saw.
+func (e *Engine) Changed() int {
+	return e.watcher.count()
+}
+
+// Wake has a token when something changed since the token was last taken.
+func (e *Engine) Wake() <-chan struct{} {
+	return e.watcher.wake
+}
+
+// armCreated watches directories that appear, and notes what is in them already.
+func (e *Engine) armCreated(done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case <-e.watcher.fresh:
+		}
+		if !e.arm(e.watcher.takeCreated()) {
+			return
+		}
+	}
+}
+
+// arm takes its turn with captures; it gives false when the engine is closed.
+func (e *Engine) arm(created []string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return false
+	}
+	a, err := e.begin(context.Background())
+	if err != nil {
+		return true
+	}
+	for _, path := range created {
+		s := a.scanner()
+		// A directory that cannot be looked at now is found by the next scan.
+		_ = a.relookParent(s, path)
+		e.watcher.note(s.dirty)
+	}
+	return true
+}
