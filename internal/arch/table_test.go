@@ -112,6 +112,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts", allow: core},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
+		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes)},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract"})},
