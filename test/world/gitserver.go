@@ -187,10 +187,10 @@ func (g *GitServer) Git(ctx context.Context, dir, repository string, args ...str
 	}
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_COUNT=3",
-		"GIT_CONFIG_KEY_0=http.sslCAInfo", "GIT_CONFIG_VALUE_0="+g.caFile(),
-		"GIT_CONFIG_KEY_1=credential.helper", "GIT_CONFIG_VALUE_1=",
-		"GIT_CONFIG_KEY_2=http.extraHeader", "GIT_CONFIG_VALUE_2="+basicAuth(g.User, g.Password))
+	// The CA goes by the variable, because a machine that sets it overrides the configuration.
+	cmd.Env = append(os.Environ(), "GIT_TERMINAL_PROMPT=0", "GIT_SSL_CAINFO="+g.caFile(), "GIT_CONFIG_COUNT=2",
+		"GIT_CONFIG_KEY_0=credential.helper", "GIT_CONFIG_VALUE_0=",
+		"GIT_CONFIG_KEY_1=http.extraHeader", "GIT_CONFIG_VALUE_1="+basicAuth(g.User, g.Password))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
