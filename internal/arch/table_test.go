@@ -38,6 +38,7 @@ func coreRows() []row {
 		{pkg: "internal/core/naming", why: why + "names of what belongs to a Feature", pure: true},
 		{pkg: "internal/core/outcome", why: why + "how a reconcile step ended", pure: true},
 		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
+		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
 		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
 	}
 }
@@ -73,7 +74,7 @@ func kubeRows() []row {
 		},
 		{pkg: "internal/kube/flow", why: why + "runs steps, writes status once, then emits events", allow: with(core, apiClient, []string{"internal/kube/conditions"})},
 		{pkg: "internal/kube/identity", why: why + "token to pod to Feature; the gateway uses it too, so it stays small", allow: with(core, apiClient, []string{"internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"})},
-		{pkg: "internal/kube/intake", why: why + "reports in, orders out, for pods that identity vouches for", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/translate", "internal/kube/conditions"})},
+		{pkg: "internal/kube/intake", why: why + "reports in, orders out, for pods that identity vouches for", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/translate", "internal/kube/conditions", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"})},
 		{pkg: "internal/kube/observe", why: why + "objects to what lifecycle decides on; reads values and talks to nobody", pure: true, allow: with(core, apiTypes, []string{"internal/kube/translate", "internal/kube/conditions"})},
 		{pkg: "internal/kube/pki", why: why + "the CA and the certificates of intake and gateway", allow: with(core, apiClient)},
 		{pkg: "internal/kube/translate", why: why + "API to core and back; values alone", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions"})},

@@ -63,13 +63,9 @@ func TestValidatePattern(t *testing.T) {
 	}
 }
 
-// TestMatch is the meaning of patterns; the last two columns are what they grant and what they guard.
-func TestMatch(t *testing.T) {
-	tests := []struct {
-		pattern, path string
-		grants        bool
-		guards        bool
-	}{
+// matches is the meaning of patterns; the last two columns are what they grant and what they guard.
+func matches() []matchCase {
+	return []matchCase{
 		{"**", "a", true, true},
 		{"**", "a/b/c", true, true},
 		{"*", "a/b/c", true, true},
@@ -134,7 +130,16 @@ func TestMatch(t *testing.T) {
 		{"c/o", "\u2105", false, false}, // composed to "c/o": still one name
 		{".claude/**", ".claude", false, true},
 	}
-	for _, tt := range tests {
+}
+
+type matchCase struct {
+	pattern, path string
+	grants        bool
+	guards        bool
+}
+
+func TestMatch(t *testing.T) {
+	for _, tt := range matches() {
 		for guard, want := range map[bool]bool{false: tt.grants, true: tt.guards} {
 			m, errs := newMatcher([]string{tt.pattern}, guard)
 			if len(errs) > 0 {
@@ -164,6 +169,7 @@ func FuzzMatch(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"web/**", "web/a/b"}, {"**/a/**/b", "a/x/b"}, {"*.md", "a/b.md"}, {"/a*b?c", "axxbyc"}, {"[a-c]x/", "bx/y"},
 		{`\*\[`, "*["}, {"a/**/", "a/b/c"}, {"**", "x"}, {"x**y", "xzzy"}, {"a/**/b/**/c/*", "a/b/b/c/c/d"},
+		{"??", "\x1cȘ"},
 	} {
 		f.Add(seed[0], seed[1])
 	}

@@ -23,27 +23,7 @@ func fileSize() Rule {
 		Doc:        "No file that was added or whose content changed may be larger than the policy allows.",
 		Severity:   "always Error; the limit is changes.maxFileSize of the policy, built-in 50Mi",
 		Suggestion: "remove the file, make it smaller, or add it to .gitignore before the Feature starts",
-		check: func(v *view) []breach {
-			most := v.Policy.Changes.MaxFileSize
-			var found []breach
-			report := func(path string, size int64) {
-				found = append(found, breach{
-					path: path, severity: policy.Error,
-					message: fmt.Sprintf("it has %d bytes, the policy allows %d", size, most),
-				})
-			}
-			for _, f := range v.Found {
-				if f.Kind == FoundTooLarge {
-					report(f.Path, f.Size)
-				}
-			}
-			for _, c := range v.changes {
-				if c.New.Size > most && (c.New.ID != c.Old.ID || c.added()) {
-					report(c.Path, c.New.Size)
-				}
-			}
-			return found
-		},
+		check:      largeFiles,
 		Reject: []Sample{
 			{"one byte too many", Input{Policy: small, Changes: []Change{sized(limit + 1)}}},
 			{"too large to be captured", Input{Policy: small, Found: []Found{{Path: "a", Kind: FoundTooLarge, Size: 1 << 40}}}},
@@ -63,4 +43,27 @@ func fileSize() Rule {
 			}}}},
 		},
 	}
+}
+
+// largeFiles finds files beyond the limit, in the tree and left out of it.
+func largeFiles(v *view) []breach {
+	most := v.Policy.Changes.MaxFileSize
+	var found []breach
+	report := func(path string, size int64) {
+		found = append(found, breach{
+			path: path, severity: policy.Error,
+			message: fmt.Sprintf("it has %d bytes, the policy allows %d", size, most),
+		})
+	}
+	for _, f := range v.Found {
+		if f.Kind == FoundTooLarge {
+			report(f.Path, f.Size)
+		}
+	}
+	for _, c := range v.changes {
+		if c.New.Size > most && (c.New.ID != c.Old.ID || c.added()) {
+			report(c.Path, c.New.Size)
+		}
+	}
+	return found
 }

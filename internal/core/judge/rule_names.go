@@ -22,21 +22,7 @@ func names() Rule {
 		Doc:        "New names must be UTF-8 in composed form (NFC), without control, bidirectional, zero-width or other invisible characters, must not look like a short name of NTFS (LONGNA~1), and must differ from every other name in their directory by more than case, Unicode compatibility, invisible characters, or dots and spaces at the end.",
 		Severity:   "always Error",
 		Suggestion: "rename it, plainly",
-		check: func(v *view) []breach {
-			var found []breach
-			for _, c := range v.changes {
-				if !c.added() {
-					continue
-				}
-				for name := range strings.SplitSeq(c.Path, "/") {
-					if fault := nameFault(name); fault != "" {
-						found = append(found, breach{path: c.Path, severity: policy.Error, message: fault})
-						break
-					}
-				}
-			}
-			return append(found, v.twins()...)
-		},
+		check:      badNames,
 		Reject: []Sample{
 			{"a control character", Input{Changes: []Change{addFile("a\x1b[2J")}}},
 			{"a line break", Input{Changes: []Change{addFile("a\nb")}}},
@@ -67,6 +53,23 @@ func names() Rule {
 			}},
 		},
 	}
+}
+
+// badNames finds added paths with a name that is bad by itself or beside the others.
+func badNames(v *view) []breach {
+	var found []breach
+	for _, c := range v.changes {
+		if !c.added() {
+			continue
+		}
+		for name := range strings.SplitSeq(c.Path, "/") {
+			if fault := nameFault(name); fault != "" {
+				found = append(found, breach{path: c.Path, severity: policy.Error, message: fault})
+				break
+			}
+		}
+	}
+	return append(found, v.twins()...)
 }
 
 // nameFault says why a new name is bad by itself, or "".

@@ -23,26 +23,7 @@ func symlinks() Rule {
 		Doc:        "A symbolic link must not be absolute, lead out of the repository, into a .git, or climb (\"..\") after a name. Other links are allowed, reported or denied by the policy. Only links that were added or changed are looked at.",
 		Severity:   "Error for links that lead out, changes.symlinks of the policy for others, built-in Warn",
 		Suggestion: "replace the link by what it should lead to",
-		check: func(v *view) []breach {
-			var found []breach
-			for _, c := range v.changes {
-				if c.New.Mode != ModeSymlink {
-					continue
-				}
-				if fault := linkFault(c.Path, c.New.Target); fault != "" {
-					found = append(found, breach{
-						path: c.Path, severity: policy.Error, message: fault,
-						suggestion: "remove the link, or let it lead to a path inside the repository, relative to its own directory",
-					})
-				} else if severity, broken := v.Policy.Changes.Symlinks.Severity(); broken {
-					found = append(found, breach{
-						path: c.Path, severity: severity,
-						message: fmt.Sprintf("it is a symbolic link to %s", quoteName(c.New.Target)),
-					})
-				}
-			}
-			return found
-		},
+		check:      badLinks,
 		Reject: []Sample{
 			{"an absolute link", Input{Policy: allow, Changes: []Change{addLink("a", "/etc/passwd")}}},
 			{"a link out of the tree", Input{Policy: allow, Changes: []Change{addLink("web/a", "../../x")}}},
@@ -70,6 +51,28 @@ func symlinks() Rule {
 			{"a file", Input{Policy: deny, Changes: []Change{addFile("a")}}},
 		},
 	}
+}
+
+// badLinks finds added and changed links that are not allowed.
+func badLinks(v *view) []breach {
+	var found []breach
+	for _, c := range v.changes {
+		if c.New.Mode != ModeSymlink {
+			continue
+		}
+		if fault := linkFault(c.Path, c.New.Target); fault != "" {
+			found = append(found, breach{
+				path: c.Path, severity: policy.Error, message: fault,
+				suggestion: "remove the link, or let it lead to a path inside the repository, relative to its own directory",
+			})
+		} else if severity, broken := v.Policy.Changes.Symlinks.Severity(); broken {
+			found = append(found, breach{
+				path: c.Path, severity: severity,
+				message: fmt.Sprintf("it is a symbolic link to %s", quoteName(c.New.Target)),
+			})
+		}
+	}
+	return found
 }
 
 // linkFault says why a link at path must not lead to target, or "".
