@@ -70,16 +70,13 @@ func run(ctx context.Context, arguments []string) error {
 	return command(ctx, rest)
 }
 
-// newDriver finds the sources in the working directory, where `go run -C` starts the program, and then goes back to
-// where it was called.
+// newDriver finds the sources where run.sh says, or in the working directory, where `go run -C hack/cluster .` starts.
 func newDriver() (driver, error) {
-	sources, err := os.Getwd()
-	if err != nil {
-		return driver{}, fmt.Errorf("sources: %w", err)
-	}
-	if caller := os.Getenv("TIDEWAITER_CALLER_DIR"); caller != "" {
-		if err := os.Chdir(caller); err != nil {
-			return driver{}, fmt.Errorf("caller's folder: %w", err)
+	sources := os.Getenv("TIDEWAITER_CLUSTER_SOURCES")
+	if sources == "" {
+		var err error
+		if sources, err = os.Getwd(); err != nil {
+			return driver{}, fmt.Errorf("sources: %w", err)
 		}
 	}
 	layout, err := place.Default(os.Getenv)
@@ -90,7 +87,11 @@ func newDriver() (driver, error) {
 	if err != nil {
 		return driver{}, err
 	}
-	return driver{cluster: c, layout: layout, external: os.Getenv("KUBECONFIG")}, nil
+	external := os.Getenv("KUBECONFIG")
+	if external == c.Kubeconfig() {
+		external = "" // who exported what `up` printed still means the local cluster
+	}
+	return driver{cluster: c, layout: layout, external: external}, nil
 }
 
 func runNode(arguments []string) error {
@@ -192,7 +193,7 @@ func (d driver) loadImage(ctx context.Context, arguments []string) error {
 }
 
 func (d driver) image(ctx context.Context, arguments []string) error {
-	spec, output, err := parseImage(arguments)
+	spec, packages, output, err := parseImage(arguments)
 	if errors.Is(err, flag.ErrHelp) {
 		return nil
 	}
@@ -200,8 +201,8 @@ func (d driver) image(ctx context.Context, arguments []string) error {
 		return err
 	}
 	var base string
-	if len(spec.Packages) > 0 {
-		if base, err = debian.Layer(ctx, d.layout, spec.Packages); err != nil {
+	if len(packages.Packages) > 0 {
+		if base, err = debian.Layer(ctx, d.layout, packages); err != nil {
 			return err
 		}
 	}
@@ -221,12 +222,13 @@ type list []string
 func (l *list) String() string         { return strings.Join(*l, " ") }
 func (l *list) Set(value string) error { *l = append(*l, value); return nil }
 
-func parseImage(arguments []string) (spec image.Spec, output string, err error) {
+func parseImage(arguments []string) (spec image.Spec, set debian.Set, output string, err error) {
 	var files, entrypoint, command, env list
-	var packages string
+	var packages, without string
 	flags := flag.NewFlagSet("image", flag.ContinueOnError)
 	flags.StringVar(&spec.Name, "name", "", "name with tag, such as local.test/tidewaiter:dev")
-	flags.StringVar(&packages, "packages", "", "Debian packages, separated by commas")
+	flags.StringVar(&packages, "packages", "", "Debian packages, separated by commas; they bring what they depend on")
+	flags.StringVar(&without, "without", "", "Debian packages to leave out although others depend on them")
 	flags.Var(&files, "file", "SOURCE:TARGET[:MODE], once for each file")
 	flags.Var(&entrypoint, "entrypoint", "program that a container runs; again for each argument")
 	flags.Var(&command, "cmd", "default argument; again for each further one")
@@ -234,22 +236,30 @@ func parseImage(arguments []string) (spec image.Spec, output string, err error) 
 	flags.StringVar(&spec.User, "user", "65532:65532", "number of the user, or of user and group")
 	flags.StringVar(&spec.Folder, "workdir", "/", "folder that a container starts in")
 	flags.StringVar(&output, "output", "", "path of the archive")
+	fail := func(err error) (image.Spec, debian.Set, string, error) { return image.Spec{}, debian.Set{}, "", err }
 	if err := flags.Parse(arguments); err != nil {
-		return image.Spec{}, "", err
+		return fail(err)
 	}
 	if output == "" || flags.NArg() > 0 {
-		return image.Spec{}, "", fmt.Errorf("image: --output is needed, and there is nothing but options: %q", flags.Args())
+		return fail(fmt.Errorf("image: --output is needed, and there is nothing but options: %q", flags.Args()))
 	}
 	for _, text := range files {
 		file, err := image.ParseFile(text)
 		if err != nil {
-			return image.Spec{}, "", err
+			return fail(err)
 		}
 		spec.Files = append(spec.Files, file)
 	}
-	if packages != "" {
-		spec.Packages = strings.Split(packages, ",")
+	if packages == "" && len(spec.Files) == 0 {
+		return fail(errors.New("image: it would be empty: give --packages or --file"))
 	}
 	spec.Entrypoint, spec.Command, spec.Env = entrypoint, command, env
-	return spec, output, spec.Validate()
+	return spec, debian.Set{Packages: split(packages), Without: split(without)}, output, spec.Validate()
+}
+
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
 }

@@ -7,8 +7,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"syscall"
 )
@@ -16,9 +18,14 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	err := run(ctx, os.Args[1:])
+	var child *exec.ExitError
+	switch {
+	case err == nil:
+	case errors.As(err, &child) && err == error(child):
+		os.Exit(child.ExitCode()) // kubectl has said itself what is wrong
+	default:
 		fmt.Fprintln(os.Stderr, "cluster:", err)
-		stop()
 		os.Exit(1)
 	}
 }

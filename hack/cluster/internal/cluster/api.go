@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -91,7 +92,17 @@ func (a *api) get(ctx context.Context, path string, into any) error {
 	return json.Unmarshal(body, into)
 }
 
-func (a *api) nodeReady(ctx context.Context, name string) error {
+// nodeReady checks that the node is ready, by its own word after since.
+func (a *api) nodeReady(ctx context.Context, name string, since time.Time) error {
+	var lease struct {
+		Spec struct{ RenewTime time.Time }
+	}
+	if err := a.get(ctx, "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/"+name, &lease); err != nil {
+		return err
+	}
+	if lease.Spec.RenewTime.Before(since) {
+		return errors.New("it has not reported yet")
+	}
 	var node struct {
 		Status struct {
 			Conditions []struct{ Type, Status, Message string }
@@ -108,24 +119,16 @@ func (a *api) nodeReady(ctx context.Context, name string) error {
 			return errors.New(condition.Message)
 		}
 	}
-	return errors.New("it has not reported yet")
+	return errors.New("it has not reported its condition yet")
 }
 
-func (a *api) deploymentReady(ctx context.Context, namespace, name string) error {
-	var deployment struct {
-		Metadata struct{ Generation int64 }
-		Status   struct {
-			ObservedGeneration int64
-			ReadyReplicas      int
-			UpdatedReplicas    int
-		}
-	}
-	if err := a.get(ctx, "/apis/apps/v1/namespaces/"+namespace+"/deployments/"+name, &deployment); err != nil {
-		return err
-	}
-	status := deployment.Status
-	if status.ObservedGeneration < deployment.Metadata.Generation || status.ReadyReplicas == 0 || status.UpdatedReplicas == 0 {
-		return fmt.Errorf("%s has no ready pod", name)
-	}
-	return nil
+// resolves checks that a DNS server knows a name.
+func resolves(ctx context.Context, server, name string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	resolver := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, net.JoinHostPort(server, "53"))
+	}}
+	_, err := resolver.LookupHost(ctx, name)
+	return err
 }

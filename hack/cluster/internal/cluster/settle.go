@@ -54,13 +54,26 @@ func (c *Cluster) settle(ctx context.Context, conf config.Cluster, p programs) e
 	if err := <-images; err != nil {
 		return err
 	}
-	for what, check := range map[string]func() error{
-		"the node":         func() error { return api.nodeReady(ctx, config.Node) },
-		"DNS":              func() error { return api.deploymentReady(ctx, "kube-system", "coredns") },
-		"network policies": func() error { _, err := os.Stat(conf.ReadyFile("netpol")); return err },
-		"volumes":          func() error { _, err := os.Stat(conf.ReadyFile("volumes")); return err },
+	return c.awaitParts(ctx, conf, api)
+}
+
+// awaitParts waits for all that pods rely on. What objects say about node and DNS may be from before a restart, so the
+// node is asked for a sign of life, and DNS a question.
+func (c *Cluster) awaitParts(ctx context.Context, conf config.Cluster, api *api) error {
+	record, _, err := c.Running()
+	if err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		what  string
+		check func() error
+	}{
+		{"the node", func() error { return api.nodeReady(ctx, config.Node, record.Started) }},
+		{"network policies", func() error { _, err := os.Stat(conf.ReadyFile("netpol")); return err }},
+		{"volumes", func() error { _, err := os.Stat(conf.ReadyFile("volumes")); return err }},
+		{"DNS", func() error { return resolves(ctx, config.DNSIP, "kubernetes.default.svc.cluster.local.") }},
 	} {
-		if err := c.await(ctx, what, check); err != nil {
+		if err := c.await(ctx, part.what, part.check); err != nil {
 			return err
 		}
 	}
@@ -182,4 +195,10 @@ func (c *Cluster) Status(ctx context.Context) (string, error) {
 		fmt.Fprintf(&out, "Volumes: %d\n", len(devices))
 	}
 	return out.String(), nil
+}
+
+// Probe is the path of the program that `verify` runs in pods.
+func (c *Cluster) Probe() (string, error) {
+	folder, err := c.builder.Folder(build.Small())
+	return filepath.Join(folder, "probe"), err
 }

@@ -50,6 +50,7 @@ func (c *Cluster) start(conf config.Cluster, version string) error {
 	if err := copySelf(binary); err != nil {
 		return err
 	}
+	started := time.Now()
 	settings, err := host.ReadSettings()
 	if err != nil {
 		return err
@@ -58,7 +59,7 @@ func (c *Cluster) start(conf config.Cluster, version string) error {
 	if err != nil {
 		return err
 	}
-	err = host.SaveRecord(conf.State, host.Record{Process: process, Version: version, Settings: settings})
+	err = host.SaveRecord(conf.State, host.Record{Process: process, Started: started, Version: version, Settings: settings})
 	if err == nil {
 		err = host.MakeCgroups(config.CgroupRoot)
 	}

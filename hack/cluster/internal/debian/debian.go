@@ -126,21 +126,42 @@ func apt(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// LayerPath is where the layer of a set of packages is kept, whatever the order they are named in.
-func LayerPath(layout place.Layout, packages []string) string {
-	names := slices.Clone(packages)
-	slices.Sort(names)
-	return filepath.Join(layout.Layers(), layerFormat+"-"+strings.Join(slices.Compact(names), "+")+".tar")
+// Set is what a layer is made of.
+type Set struct {
+	// Packages bring all that they depend on.
+	Packages []string
+	// Without are packages that are left out although others depend on them.
+	Without []string
+}
+
+// path is where the set's layer is kept, whatever the order its packages are named in.
+func (s Set) path(layout place.Layout) string {
+	name := layerFormat + "-" + joined(s.Packages)
+	if len(s.Without) > 0 {
+		name += "-without-" + joined(s.Without)
+	}
+	return filepath.Join(layout.Layers(), name+".tar")
+}
+
+func joined(names []string) string {
+	return strings.Join(slices.Compact(slices.Sorted(slices.Values(names))), "+")
+}
+
+func (s Set) validate() error {
+	for _, name := range slices.Concat(s.Packages, s.Without) {
+		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") != "" {
+			return fmt.Errorf("--packages, --without: %q is not the name of a Debian package", name)
+		}
+	}
+	return nil
 }
 
 // Layer makes an image layer of packages, unless there is one, and returns its path.
-func Layer(ctx context.Context, layout place.Layout, packages []string) (string, error) {
-	for _, name := range packages {
-		if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789+-.") != "" {
-			return "", fmt.Errorf("--packages: %q is not the name of a Debian package", name)
-		}
+func Layer(ctx context.Context, layout place.Layout, set Set) (string, error) {
+	if err := set.validate(); err != nil {
+		return "", err
 	}
-	path := LayerPath(layout, packages)
+	path := set.path(layout)
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
@@ -149,10 +170,14 @@ func Layer(ctx context.Context, layout place.Layout, packages []string) (string,
 		return "", fmt.Errorf("folder of packages: %w", err)
 	}
 	defer os.RemoveAll(work) //nolint:errcheck // best effort; it is in a cache
-	archives, err := Download(ctx, work, packages)
+	archives, err := Download(ctx, work, set.Packages)
 	if err != nil {
 		return "", err
 	}
+	archives = slices.DeleteFunc(archives, func(archive string) bool {
+		name, _, _ := strings.Cut(filepath.Base(archive), "_")
+		return slices.Contains(set.Without, name)
+	})
 	partial := filepath.Join(work, "layer.tar")
 	if err := writeLayer(ctx, partial, archives); err != nil {
 		return "", err

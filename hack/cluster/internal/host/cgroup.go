@@ -4,7 +4,6 @@
 package host
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -82,35 +81,29 @@ func removeTree(group string) error {
 	return nil
 }
 
-// hierarchies are the mount points of the control group hierarchies that the kubelet uses: the one of version 2, or
-// those of version 1.
+// hierarchies are the mount points of all control group hierarchies. Where those of version 1 are in use, one of
+// version 2 may be mounted beside them, and runc makes groups in it as well.
 func hierarchies() ([]string, error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
 		return nil, fmt.Errorf("mounts: %w", err)
 	}
-	return cgroupMounts(string(mounts))
+	all := cgroupMounts(string(mounts))
+	if len(all) == 0 {
+		return nil, errors.New("no control groups are mounted: the kubelet needs them in /sys/fs/cgroup")
+	}
+	return all, nil
 }
 
-func cgroupMounts(mounts string) ([]string, error) {
-	var v1, v2 []string
-	lines := bufio.NewScanner(strings.NewReader(mounts))
-	for lines.Scan() {
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 3 || slices.Contains(v1, fields[1]) {
-			continue
-		}
-		switch {
-		case fields[2] == "cgroup":
-			v1 = append(v1, fields[1])
-		case fields[2] == "cgroup2" && fields[1] == "/sys/fs/cgroup":
-			v2 = append(v2, fields[1])
+func cgroupMounts(mounts string) []string {
+	var all []string
+	for line := range strings.Lines(mounts) {
+		fields := strings.Fields(line)
+		if len(fields) > 2 && (fields[2] == "cgroup" || fields[2] == "cgroup2") && !slices.Contains(all, fields[1]) {
+			all = append(all, fields[1])
 		}
 	}
-	if all := append(v2, v1...); len(all) > 0 {
-		return all, lines.Err()
-	}
-	return nil, errors.New("no control groups are mounted in /sys/fs/cgroup: the kubelet needs them")
+	return all
 }
 
 // inheritCPUs lets the group use the CPUs and memory nodes of its parent: in version 1 a new group may use none.

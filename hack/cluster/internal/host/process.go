@@ -34,6 +34,8 @@ type Process struct {
 // Record is what is known of the running node.
 type Record struct {
 	Process Process
+	// Started is when it was started.
+	Started time.Time
 	// Version is a hash of everything that the node was made from.
 	Version string
 	// Settings are the machine's settings as they were before, by path.

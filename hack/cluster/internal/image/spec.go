@@ -17,9 +17,7 @@ import (
 type Spec struct {
 	// Name with tag.
 	Name string
-	// Packages are Debian packages, which bring what they depend on.
-	Packages []string
-	// Files are added on top.
+	// Files are added on top of what is below.
 	Files []File
 	// Entrypoint and Command are what a container runs.
 	Entrypoint, Command []string
@@ -68,9 +66,6 @@ func (s Spec) Validate() error {
 		if name, _, ok := strings.Cut(variable, "="); !ok || name == "" {
 			errs = append(errs, fmt.Errorf("--env %q: it must be NAME=VALUE", variable))
 		}
-	}
-	if len(s.Files) == 0 && len(s.Packages) == 0 {
-		errs = append(errs, errors.New("--file, --packages: an image needs at least one of them"))
 	}
 	return errors.Join(errs...)
 }

@@ -74,7 +74,7 @@ func (s *supervisor) keep(daemon Program) {
 			slog.Error("Not started", "daemon", daemon.Name, "error", err)
 		} else {
 			status := <-ended
-			slog.Warn("Ended", "daemon", daemon.Name, "code", status.ExitStatus(), "signal", status.Signal().String(), "after", time.Since(begin).String())
+			slog.Warn("Ended", "daemon", daemon.Name, "how", describe(status), "after", time.Since(begin).String())
 		}
 		if time.Since(begin) > ranWell {
 			pause = restartMin
@@ -82,6 +82,13 @@ func (s *supervisor) keep(daemon Program) {
 		time.Sleep(pause)
 		pause = min(2*pause, restartMax)
 	}
+}
+
+func describe(status syscall.WaitStatus) string {
+	if status.Signaled() {
+		return "signal " + status.Signal().String()
+	}
+	return fmt.Sprintf("exit code %d", status.ExitStatus())
 }
 
 // start starts the daemon; the channel says how it ended.
