@@ -17,6 +17,8 @@ const (
 	heartbeatLimit = 30 * time.Second
 	// leastRecheck keeps a decision that is due from being asked for in a busy loop.
 	leastRecheck = time.Second
+	// attendRecheck is how often a running attempt is looked at without any event.
+	attendRecheck = 20 * time.Second
 	// sealPause is waited between two seal runs, should the first one not settle what it was made for.
 	sealPause = 30 * time.Second
 )
@@ -108,6 +110,8 @@ func (c *course) attend() {
 		if job.Run == RunAgent && c.o.Spec.Deadline > 0 {
 			c.wake(job.StartedAt.Add(c.o.Spec.Deadline - c.activeTime()))
 		}
+		// No event tells that a pod is refused, that a volume stays away, or that a replica died with its connections.
+		c.wake(c.now.Add(attendRecheck))
 	}
 }
 

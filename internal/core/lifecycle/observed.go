@@ -22,8 +22,8 @@ type Observed struct {
 	Policy PolicyRef
 	// PolicyConflicts name values that policies disagree on; sorted.
 	PolicyConflicts []string
-	// Obstacle keeps a new attempt from starting, though the Feature is accepted; it goes away by itself.
-	Obstacle *Problem
+	// Obstacle keeps a new attempt from starting, though the Feature is accepted.
+	Obstacle *Refusal
 	// Capacity of the project.
 	Capacity Capacity
 	// Jobs of the Feature, of any attempt.
@@ -84,11 +84,11 @@ const (
 	RequestApprovePlan  RequestKind = "approvePlan"
 )
 
-// Refusal says why a Feature cannot be accepted.
+// Refusal says why a Feature cannot be accepted, or not be started.
 type Refusal struct {
 	Reason  string
 	Message string
-	// ByUser is true when only a change of the spec can help; otherwise it is looked at again.
+	// ByUser is true when only a person can help; otherwise it goes away by itself.
 	ByUser bool
 }
 

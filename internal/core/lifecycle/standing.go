@@ -76,8 +76,7 @@ func (c *course) podProblem() *Problem {
 	return nil
 }
 
-func (c *course) refusedStanding() standing {
-	r := c.o.Refusal
+func refusedStanding(r *Refusal) standing {
 	phase := Pending
 	if r.ByUser {
 		phase = Blocked

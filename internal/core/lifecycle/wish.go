@@ -24,7 +24,7 @@ func (c *course) goOn() {
 	after := c.earliest(run)
 	switch {
 	case c.o.Refusal != nil:
-		c.at = c.refusedStanding()
+		c.at = refusedStanding(c.o.Refusal)
 		c.wake(c.now.Add(refusalRecheck))
 	case c.o.Spec.Suspend:
 		c.at = standing{phase: Suspended, reason: contract.ReasonSuspended, message: "Set spec.suspend to false to go on from where the work is."}
@@ -32,7 +32,8 @@ func (c *course) goOn() {
 	case c.now.Before(after):
 		c.wake(after)
 	case c.o.Obstacle != nil:
-		c.at = standing{phase: Pending, reason: c.o.Obstacle.Reason, message: c.o.Obstacle.Message}
+		c.at = refusedStanding(c.o.Obstacle)
+		c.at.reconciling = false
 		c.wake(c.now.Add(obstacleRecheck))
 	case run == RunAgent && c.full():
 		c.at = standing{phase: Pending, reason: ReasonAtCapacity, message: fmt.Sprintf(
@@ -47,7 +48,7 @@ func (c *course) goOn() {
 const (
 	// refusalRecheck covers prompts in ConfigMaps, which are not watched.
 	refusalRecheck = 15 * time.Second
-	// obstacleRecheck covers services that get an address.
+	// obstacleRecheck covers services that get an address, quotas that are raised, and objects that get out of the way.
 	obstacleRecheck = 5 * time.Second
 	// capacityRecheck covers an event that was missed; normally the end of another Feature wakes this one.
 	capacityRecheck = time.Minute

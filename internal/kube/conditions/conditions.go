@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conditions sets conditions and derives the root one, and does nothing else.
+// Package conditions sets conditions, derives the root one, renders them for server-side apply, and does nothing else.
 package conditions
 
 import (
@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // Writer sets conditions of one object at one time.
@@ -48,4 +49,15 @@ func (w Writer) Summarize(root string, parts ...string) {
 	if last != nil {
 		w.Set(root, metav1.ConditionTrue, last.Reason, last.Message)
 	}
+}
+
+// Configs are conditions as server-side apply takes them.
+func Configs(list []metav1.Condition) []*metav1ac.ConditionApplyConfiguration {
+	var configs []*metav1ac.ConditionApplyConfiguration
+	for _, c := range list {
+		configs = append(configs, metav1ac.Condition().
+			WithType(c.Type).WithStatus(c.Status).WithReason(c.Reason).WithMessage(c.Message).
+			WithObservedGeneration(c.ObservedGeneration).WithLastTransitionTime(c.LastTransitionTime))
+	}
+	return configs
 }

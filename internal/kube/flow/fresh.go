@@ -24,14 +24,14 @@ type Fresh struct {
 	last map[types.UID]string
 }
 
-// Wrote remembers the version that a write led to.
-func (f *Fresh) Wrote(o client.Object) {
+// Wrote remembers the version that a write of the object led to.
+func (f *Fresh) Wrote(uid types.UID, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.last == nil {
 		f.last = map[types.UID]string{}
 	}
-	f.last[o.GetUID()] = o.GetResourceVersion()
+	f.last[uid] = version
 }
 
 // Check ends quietly while o is older than what was last written of it, and forgets the version once it was seen.
@@ -51,8 +51,8 @@ func (f *Fresh) Check(o client.Object) error {
 }
 
 // Forget drops what is known of an object that will not be seen again.
-func (f *Fresh) Forget(o client.Object) {
+func (f *Fresh) Forget(uid types.UID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	delete(f.last, o.GetUID())
+	delete(f.last, uid)
 }

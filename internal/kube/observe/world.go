@@ -14,7 +14,9 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -142,4 +144,49 @@ func stableNames(message string) string {
 		return message
 	}
 	return "The pod" + rest[end+1:]
+}
+
+// Capacity counts the agents that run for other Features of the project, and the Features that wait and come before f:
+// of higher priority, then older, then first by name.
+func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.Job, limit int) lifecycle.Capacity {
+	c := lifecycle.Capacity{Limit: limit}
+	running := map[string]bool{}
+	for i := range jobs {
+		j := &jobs[i]
+		owner := metav1.GetControllerOf(j)
+		if owner != nil && owner.Kind == "Feature" && owner.UID != f.UID && !jobEnded(j) {
+			running[string(owner.UID)] = true
+		}
+	}
+	c.Running = len(running)
+	for i := range features {
+		g := &features[i]
+		if g.UID != f.UID && !running[string(g.UID)] && waits(g) && before(g, f) {
+			c.Ahead++
+		}
+	}
+	return c
+}
+
+func waits(f *v1alpha1.Feature) bool {
+	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
+	return c != nil && c.Reason == v1alpha1.ReasonAtCapacity && f.DeletionTimestamp == nil && !f.Spec.Suspend
+}
+
+func before(a, b *v1alpha1.Feature) bool {
+	return cmp.Or(
+		cmp.Compare(b.Spec.Priority, a.Spec.Priority),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
+		cmp.Compare(a.Name, b.Name),
+	) < 0
+}
+
+// Expired reports whether the holder of a Lease is taken for dead. A second lease period is granted on top of the
+// first, so that clocks may differ by as much.
+func Expired(l *coordinationv1.Lease, now time.Time) bool {
+	if l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
+		return true
+	}
+	period := time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second
+	return now.Sub(l.Spec.RenewTime.Time) > 2*period
 }

@@ -24,6 +24,10 @@ import (
 // httpsPort is the port of a Git or registry host that names none.
 const httpsPort = 443
 
+// ErrUnusablePolicy tells that a policy which applies has a field that cannot be read. Unlike errors of the API server
+// it does not go away by trying again.
+var ErrUnusablePolicy = errors.New("policy cannot be used")
+
 // Effective is the policy that a Feature is held to. policies are those of the Feature's namespace and of the system
 // namespace, in any order; it fails when one that applies cannot be used: an unreadable rule guards nothing.
 func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, systemNamespace string) (policy.Effective, error) {
@@ -53,7 +57,7 @@ func Policies(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, systemN
 			source, err = Policy(p, systemNamespace)
 		}
 		if err != nil {
-			broken = append(broken, fmt.Errorf("SupervisorPolicy %s/%s: %w", p.Namespace, p.Name, err))
+			broken = append(broken, fmt.Errorf("SupervisorPolicy %s/%s: %w: %w", p.Namespace, p.Name, ErrUnusablePolicy, err))
 			continue
 		}
 		sources = append(sources, source)

@@ -1,0 +1,97 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package feature reconciles Features: it finds out how things stand, lets core/lifecycle decide, does what was
+// decided, and writes the status once.
+package feature
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
+)
+
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=features,verbs=get;list;watch;patch;delete
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=features/status,verbs=patch
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=features/finalizers,verbs=update
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=supervisorpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups="",resources=persistentvolumeclaims,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups="",resources=events,verbs=list
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch
+// +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,namespace=tidewaiter-system,verbs=get;list;watch
+
+// fieldOwner of everything that this controller applies. Intake owns status.run under a name of its own.
+const fieldOwner = client.FieldOwner("tidewaiter-feature")
+
+// CABundle vouches for intake and gateway.
+type CABundle interface {
+	// Bundle is PEM, or nil while it is not known.
+	Bundle() []byte
+	// OnChange calls back after the bundle changed.
+	OnChange(func())
+}
+
+// Endpoints are where pods find intake and gateway.
+type Endpoints interface {
+	// Addresses fails, naming the Service, while one has no address.
+	Addresses(ctx context.Context) (intake, gateway netip.Addr, err error)
+}
+
+// Reconciler reconciles Features. All exported fields are required.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Live reads from the API server, before anything that cannot be undone.
+	Live client.Reader
+	// Recorder sends events.
+	Recorder events.EventRecorder
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// CABundle and Endpoints of intake and gateway.
+	CABundle  CABundle
+	Endpoints Endpoints
+	// SystemNamespace that Tidewaiter runs in.
+	SystemNamespace string
+	// Image of Tidewaiter's own containers.
+	Image string
+	// UserNamespaces gives each pod a user namespace of its own.
+	UserNamespaces bool
+
+	// fresh knows what was written last.
+	fresh flow.Fresh
+	// starting is held from counting a project's running agents until one more is among them.
+	starting sync.Mutex
+}
+
+// Reconcile is the whole story of a Feature, one line per step.
+func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.Result, error) {
+	s := newScope(f, r.Clock.Now())
+	err := flow.Run(ctx, s,
+		r.checkFresh,     // is our own last write in the cache?
+		r.addFinalizer,   // write: before there is anything that it guards
+		r.resolvePolicy,  // read + core/policy
+		r.resolveAgent,   // does this version know runtime and mode?
+		r.resolvePrompt,  // read
+		r.resolveSystem,  // read: addresses and CA bundle
+		r.observe,        // read: the cache
+		r.decide,         // pure: core/lifecycle
+		r.lookCloser,     // read: the API server, and decide again, where that is asked for
+		r.removeLeftover, // write: Jobs and pods
+		r.keepUp,         // write: what a running attempt rests on
+		r.start,          // write: volumes and Job of a new attempt, and decide again
+		r.letGo,          // write: finalizer, or the Feature itself
+	)
+	return flow.Finish(ctx, err, r.close(s))
+}

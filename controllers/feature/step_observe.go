@@ -1,0 +1,168 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
+	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+)
+
+const (
+	// podPatience is how long a Job may take to make its pod before its events are asked why.
+	podPatience = 10 * time.Second
+	// stalePause is waited when the API server shows a newer Feature than the cache.
+	stalePause = 200 * time.Millisecond
+)
+
+// observe finds out how things stand, from the cache.
+func (r *Reconciler) observe(ctx context.Context, s *scope) error {
+	if err := r.look(ctx, s, r.Client); err != nil {
+		return err
+	}
+	return r.remember(ctx, s)
+}
+
+// decide is pure: core/lifecycle decides on what was observed.
+func (r *Reconciler) decide(_ context.Context, s *scope) error {
+	s.next()
+	return nil
+}
+
+// lookCloser lets the decision be taken again on live facts, where it is one that cannot be undone. Jobs and pods are
+// read before the Feature: a final report is in the Feature before its pod ends, so that a pod which ended without
+// one in this order never sent one.
+func (r *Reconciler) lookCloser(ctx context.Context, s *scope) error {
+	if !s.decision.LookCloser {
+		return nil
+	}
+	return r.decideLive(ctx, s)
+}
+
+func (r *Reconciler) decideLive(ctx context.Context, s *scope) error {
+	cached := s.feature
+	if err := r.look(ctx, s, r.Live); err != nil {
+		return err
+	}
+	var live v1alpha1.Feature
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), &live); err != nil {
+		return fmt.Errorf("read Feature: %w", err)
+	}
+	if live.UID != cached.UID || live.Generation != cached.Generation || live.Status.Attempt != cached.Status.Attempt {
+		// Policy, prompt and Jobs were looked at for another state of it.
+		return outcome.Quietf(stalePause, "the Feature changed while its Jobs were read")
+	}
+	s.feature = &live
+	s.observed.Live = true
+	if err := r.remember(ctx, s); err != nil {
+		return err
+	}
+	s.next()
+	return nil
+}
+
+// remember takes what the Feature's own status says.
+func (r *Reconciler) remember(ctx context.Context, s *scope) error {
+	s.observed.Memory = translate.Memory(s.feature.Status)
+	s.observed.Run = translate.Run(s.feature)
+	return r.lookAtReplica(ctx, s)
+}
+
+// look finds out about everything but the Feature's own status.
+func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader) error {
+	f := s.feature
+	inProject, ofFeature := client.InNamespace(f.Namespace), client.MatchingLabels{v1alpha1.LabelFeature: f.Name}
+	var pods corev1.PodList
+	var jobs batchv1.JobList
+	var claims corev1.PersistentVolumeClaimList
+	for _, list := range []client.ObjectList{&jobs, &pods, &claims} {
+		if err := from.List(ctx, list, inProject, ofFeature); err != nil {
+			return fmt.Errorf("list %T of Feature: %w", list, err)
+		}
+	}
+	o := lifecycle.Observed{
+		Spec:            translate.Spec(f, s.effective),
+		Refusal:         s.refusal,
+		Obstacle:        s.obstacle,
+		PolicyConflicts: s.effective.Conflicts,
+		Policy: lifecycle.PolicyRef{
+			Hash: s.effective.Hash, Enforcement: string(s.effective.Enforcement), Sources: s.effective.Sources,
+		},
+		Jobs: observe.Jobs(f, jobs.Items),
+		Pods: observe.Pods(pods.Items),
+	}
+	if s.active() && f.Status.Job.StartedAt != nil {
+		o.Volumes = observe.Volumes(claims.Items, f.Status.Job.StartedAt.Time, s.now)
+	}
+	s.observed = o
+	if err := r.lookAtEvents(ctx, s); err != nil {
+		return err
+	}
+	return r.lookAtProject(ctx, s, from)
+}
+
+// lookAtEvents asks a Job without a pod why it has none: only its events say.
+func (r *Reconciler) lookAtEvents(ctx context.Context, s *scope) error {
+	for i := range s.observed.Jobs {
+		j := &s.observed.Jobs[i]
+		if j.Ended || j.Attempt != s.feature.Status.Attempt || len(s.observed.Pods) > 0 || s.now.Sub(j.Created) < podPatience {
+			continue
+		}
+		var list corev1.EventList
+		err := r.Live.List(ctx, &list, client.InNamespace(s.feature.Namespace),
+			client.MatchingFields{"involvedObject.uid": j.UID, "reason": "FailedCreate"})
+		if err != nil {
+			return fmt.Errorf("list events of Job %s: %w", j.Name, err)
+		}
+		j.Rejected = observe.Rejected(list.Items)
+	}
+	return nil
+}
+
+// lookAtReplica takes a connection for broken when the replica that holds it died: nobody is left to say so.
+func (r *Reconciler) lookAtReplica(ctx context.Context, s *scope) error {
+	run := s.feature.Status.Run
+	if run == nil || !s.observed.Run.Connected || run.Replica == "" {
+		return nil
+	}
+	var lease coordinationv1.Lease
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.SystemNamespace, Name: run.Replica}, &lease)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read Lease of replica %s: %w", run.Replica, err)
+	}
+	if apierrors.IsNotFound(err) || observe.Expired(&lease, s.now) {
+		s.observed.Run.Connected = false
+	}
+	return nil
+}
+
+// lookAtProject counts the project's agents, where a policy limits them and this Feature may want to start one.
+func (r *Reconciler) lookAtProject(ctx context.Context, s *scope, from client.Reader) error {
+	if s.effective.MaxRunning == 0 || s.active() {
+		return nil
+	}
+	var features v1alpha1.FeatureList
+	if err := from.List(ctx, &features, client.InNamespace(s.feature.Namespace)); err != nil {
+		return fmt.Errorf("list Features of the project: %w", err)
+	}
+	var jobs batchv1.JobList
+	err := from.List(ctx, &jobs, client.InNamespace(s.feature.Namespace), client.MatchingLabels{v1alpha1.LabelRun: v1alpha1.RunAgent})
+	if err != nil {
+		return fmt.Errorf("list Jobs of the project: %w", err)
+	}
+	s.observed.Capacity = observe.Capacity(s.feature, features.Items, jobs.Items, s.effective.MaxRunning)
+	return nil
+}

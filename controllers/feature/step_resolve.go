@@ -1,0 +1,92 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+)
+
+// runtimeCommand is the one runtime of this version.
+const runtimeCommand = "command"
+
+// checkFresh waits for the cache to show our own last write.
+func (r *Reconciler) checkFresh(_ context.Context, s *scope) error {
+	return r.fresh.Check(s.feature)
+}
+
+// resolvePolicy merges the policies that the Feature is held to. One that applies and cannot be used refuses the
+// Feature: a rule that nobody can read guards nothing.
+func (r *Reconciler) resolvePolicy(ctx context.Context, s *scope) error {
+	effective, err := identity.Effective(ctx, r.Client, s.feature, r.SystemNamespace)
+	if errors.Is(err, translate.ErrUnusablePolicy) {
+		s.refuse(v1alpha1.ReasonPolicyInvalid, true, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("resolve policy: %w", err)
+	}
+	s.effective = effective
+	return nil
+}
+
+// resolveAgent refuses what this version cannot run.
+func (r *Reconciler) resolveAgent(_ context.Context, s *scope) error {
+	if runtime := s.feature.Spec.Agent.Runtime; runtime != runtimeCommand {
+		s.refuse(v1alpha1.ReasonRuntimeNotAvailable, true,
+			"spec.agent.runtime %q is not available in this version. Create the Feature with runtime %q, an image and a command.", runtime, runtimeCommand)
+	}
+	if s.effective.Execution.Mode == policy.ModeDeterministic {
+		s.refuse(v1alpha1.ReasonModeNotAvailable, true,
+			"Execution mode %s is not available in this version: set spec.execution.mode, or the policy that asks for it, to %s.",
+			policy.ModeDeterministic, policy.ModeInteractive)
+	}
+	return nil
+}
+
+// resolvePrompt looks for a prompt that is kept in a ConfigMap. ConfigMaps are not watched: the manager needs no right
+// to list them, and a Feature that waits for one looks again by itself.
+func (r *Reconciler) resolvePrompt(ctx context.Context, s *scope) error {
+	name, key, ok := translate.PromptKey(s.feature)
+	if !ok || s.active() || s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
+		return nil
+	}
+	var prompt corev1.ConfigMap
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, &prompt)
+	switch {
+	case apierrors.IsNotFound(err):
+		s.refuse(v1alpha1.ReasonPromptNotFound, false, "ConfigMap %s of spec.promptFrom does not exist in namespace %s: create it.", name, s.feature.Namespace)
+	case err != nil:
+		return fmt.Errorf("read prompt from ConfigMap %s: %w", name, err)
+	case strings.TrimSpace(prompt.Data[key]) == "":
+		s.refuse(v1alpha1.ReasonPromptNotFound, false, "ConfigMap %s of spec.promptFrom has no text under key %q: add it.", name, key)
+	}
+	return nil
+}
+
+// resolveSystem finds out how pods reach intake and gateway, and what vouches for them.
+func (r *Reconciler) resolveSystem(ctx context.Context, s *scope) error {
+	intake, gateway, err := r.Endpoints.Addresses(ctx)
+	switch {
+	case err != nil:
+		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: " + err.Error() + "."}
+	case len(r.CABundle.Bundle()) == 0:
+		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: its certificate authority is being made."}
+	default:
+		s.intake, s.gateway = intake, gateway
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
+	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
+)
+
+const (
+	// rejectedPause is how long to wait before asking again for an object that quota or admission refused.
+	rejectedPause = 15 * time.Second
+	// terminatingPause is how long to wait for a volume of that name to go.
+	terminatingPause = 2 * time.Second
+)
+
+// start makes the Job of a new attempt, and before it all that it rests on. The attempt is noted because its Job is
+// seen, not because this got to its end: whoever comes next sees the same.
+func (r *Reconciler) start(ctx context.Context, s *scope) error {
+	if s.decision.Start == nil {
+		return nil
+	}
+	if s.effective.MaxRunning > 0 {
+		// Another Feature of the project may be at the same point: one counts and starts at a time.
+		r.starting.Lock()
+		defer r.starting.Unlock()
+		if err := r.decideLive(ctx, s); err != nil {
+			return err
+		}
+		if s.decision.Start == nil {
+			return nil
+		}
+	}
+	err := r.makeAttempt(ctx, s, *s.decision.Start)
+	if e := outcome.Of(err); err != nil && e.Kind != outcome.Retry && e.Kind != outcome.Quiet {
+		s.observed.Obstacle = &lifecycle.Refusal{Reason: e.Reason, Message: e.Error(), ByUser: e.Kind == outcome.Stall}
+	} else if err != nil {
+		return err
+	}
+	s.next()
+	return err
+}
+
+func (r *Reconciler) makeAttempt(ctx context.Context, s *scope, start lifecycle.Start) error {
+	f := s.feature
+	if err := r.applyCABundle(ctx, f.Namespace); err != nil {
+		return err
+	}
+	// The network policy is there before anything that it guards.
+	if err := r.applyOwn(ctx, s, desired.NetworkPolicy(f, r.SystemNamespace), &networkingv1.NetworkPolicy{}); err != nil {
+		return err
+	}
+	for _, claim := range desired.Claims(f) {
+		if err := r.applyOwn(ctx, s, claim, &corev1.PersistentVolumeClaim{}); err != nil {
+			return err
+		}
+	}
+	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
+	job := desired.Job(f, start.Attempt, start.Run, desired.Options{
+		SystemNamespace: r.SystemNamespace, Image: r.Image, UserNamespaces: r.UserNamespaces, Intake: s.intake, Gateway: s.gateway,
+	})
+	if err := r.applyOwn(ctx, s, job, &batchv1.Job{}); err != nil {
+		return err
+	}
+	made, err := as[batchv1.Job](job)
+	if err != nil {
+		return fmt.Errorf("read Job %s as it was made: %w", *job.Name, err)
+	}
+	s.observed.Jobs = append(s.observed.Jobs, observe.Jobs(f, []batchv1.Job{made})...)
+	return nil
+}
+
+// config is an apply configuration with a name.
+type config interface {
+	runtime.ApplyConfiguration
+	GetName() *string
+	GetKind() *string
+}
+
+// applyOwn applies a child of the Feature. What has the same name and belongs to something else is left alone.
+func (r *Reconciler) applyOwn(ctx context.Context, s *scope, want config, is client.Object) error {
+	kind, name := *want.GetKind(), *want.GetName()
+	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, is)
+	switch {
+	case apierrors.IsNotFound(err):
+	case err != nil:
+		return fmt.Errorf("read %s %s: %w", kind, name, err)
+	case !metav1.IsControlledBy(is, s.feature) && is.GetDeletionTimestamp() == nil && !ownedByFormer(is, s.feature):
+		return outcome.Stallf(v1alpha1.ReasonNameCollision,
+			"%s %s exists and does not belong to this Feature: remove it, or create the Feature under another name", kind, name)
+	case !metav1.IsControlledBy(is, s.feature) || is.GetDeletionTimestamp() != nil:
+		return outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time is being deleted", kind, name)
+	}
+	if err := r.Client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
+		return applyError(kind, name, err)
+	}
+	return nil
+}
+
+// ownedByFormer reports whether an object belonged to a Feature of the same name that is gone: garbage collection
+// will take it.
+func ownedByFormer(o client.Object, f *v1alpha1.Feature) bool {
+	owner := metav1.GetControllerOf(o)
+	return owner != nil && owner.Kind == "Feature" && owner.Name == f.Name && owner.UID != f.UID
+}
+
+// applyError tells what a person can mend (quota, admission) from what is to be tried again.
+func applyError(kind, name string, err error) error {
+	status := apierrors.APIStatus(nil)
+	if (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status) {
+		return outcome.Waitf(v1alpha1.ReasonObjectRejected, rejectedPause, "%s %s is refused: %s", kind, name, status.Status().Message)
+	}
+	return fmt.Errorf("apply %s %s: %w", kind, name, err)
+}
+
+// as reads an apply configuration as the type that the API server would make of it.
+func as[T any](config any) (T, error) {
+	var out T
+	raw, err := json.Marshal(config)
+	if err == nil {
+		err = json.Unmarshal(raw, &out)
+	}
+	return out, err
+}

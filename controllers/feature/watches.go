@@ -1,0 +1,147 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+const (
+	// indexState finds Features by what others can do for them.
+	indexState = ".tidewaiter.state"
+	// stateActive has an attempt that has not ended: it depends on the CA bundle.
+	stateActive = "active"
+	// stateWaiting waits for room in its project.
+	stateWaiting = "waiting"
+	// stateOpen is not finished: its policy matters.
+	stateOpen = "open"
+)
+
+// workers reconcile Features at a time. A reconcile is a handful of calls to the API server; the client's own rate
+// limit is what bounds them.
+const workers = 8
+
+// SetupWithManager registers the controller and everything that wakes it.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Feature{}, indexState, states); err != nil {
+		return fmt.Errorf("index Features by state: %w", err)
+	}
+	bundles := make(chan event.GenericEvent, 1)
+	r.CABundle.OnChange(func() {
+		select {
+		case bundles <- event.GenericEvent{Object: &v1alpha1.Feature{}}:
+		default: // One is on its way: it will see this change too.
+		}
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("feature").
+		For(&v1alpha1.Feature{}).
+		Owns(&batchv1.Job{}).
+		Owns(&corev1.PersistentVolumeClaim{}).
+		Owns(&networkingv1.NetworkPolicy{}).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel)).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(r.waitingForJob)).
+		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(r.underPolicy)).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.trustingConfigMap)).
+		WatchesRawSource(source.Channel(bundles, handler.EnqueueRequestsFromMapFunc(r.trustingAny))).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// states of a Feature that others look for.
+func states(o client.Object) []string {
+	f, ok := o.(*v1alpha1.Feature)
+	if !ok {
+		return nil
+	}
+	var list []string
+	if f.Status.Job != nil && f.Status.Job.EndedAt == nil {
+		list = append(list, stateActive)
+	}
+	if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil && c.Reason == v1alpha1.ReasonAtCapacity {
+		list = append(list, stateWaiting)
+	}
+	if f.Status.Phase != v1alpha1.PhaseDelivered {
+		list = append(list, stateOpen)
+	}
+	return list
+}
+
+// featureOfLabel is the Feature that an object is labelled with.
+func featureOfLabel(_ context.Context, o client.Object) []reconcile.Request {
+	name := o.GetLabels()[v1alpha1.LabelFeature]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
+}
+
+// waitingForJob are the Features that may start now that a Job is over.
+func (r *Reconciler) waitingForJob(ctx context.Context, o client.Object) []reconcile.Request {
+	job, ok := o.(*batchv1.Job)
+	over := ok && job.DeletionTimestamp != nil
+	if ok {
+		for _, c := range job.Status.Conditions {
+			over = over || c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+		}
+	}
+	if !over {
+		return nil
+	}
+	return r.in(ctx, o.GetNamespace(), stateWaiting)
+}
+
+// underPolicy are the Features that a policy may apply to: those of its project, or all.
+func (r *Reconciler) underPolicy(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetNamespace() == r.SystemNamespace {
+		return r.in(ctx, "", stateOpen)
+	}
+	return r.in(ctx, o.GetNamespace(), stateOpen)
+}
+
+// trustingConfigMap are the Features whose pods mount a bundle that somebody changed.
+func (r *Reconciler) trustingConfigMap(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetName() != contract.CAConfigMap {
+		return nil
+	}
+	return r.in(ctx, o.GetNamespace(), stateActive)
+}
+
+// trustingAny are the Features of all projects whose pods mount the bundle.
+func (r *Reconciler) trustingAny(ctx context.Context, _ client.Object) []reconcile.Request {
+	return r.in(ctx, "", stateActive)
+}
+
+// in lists the Features of a namespace ("" for all) that are in a state.
+func (r *Reconciler) in(ctx context.Context, namespace, state string) []reconcile.Request {
+	var list v1alpha1.FeatureList
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexState: state}); err != nil {
+		// The cache does not fail once it is synced; what is missed here is looked at again by recheck.
+		log.FromContext(ctx).Error(err, "Cannot list Features", "state", state)
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}

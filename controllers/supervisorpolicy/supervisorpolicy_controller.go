@@ -1,0 +1,165 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package supervisorpolicy says of each SupervisorPolicy whether it can be used, and for how many Features it is.
+package supervisorpolicy
+
+import (
+	"context"
+
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
+	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+)
+
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=supervisorpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=supervisorpolicies/status,verbs=patch
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=features,verbs=get;list;watch
+
+const fieldOwner = client.FieldOwner("tidewaiter-supervisorpolicy")
+
+// Reconciler reconciles SupervisorPolicies. All fields are required.
+type Reconciler struct {
+	// Client reads from the cache and writes.
+	Client client.Client
+	// Clock tells the time.
+	Clock clock.PassiveClock
+	// SystemNamespace whose policies are global.
+	SystemNamespace string
+}
+
+// scope is what one reconcile learns, in the order in which it is learnt.
+type scope struct {
+	policy *v1alpha1.SupervisorPolicy
+	now    time.Time
+	// problem is why the policy cannot be used, or nil; set by check.
+	problem error
+	// features that it applies to; set by count.
+	features int32
+}
+
+// Reconcile is the whole story of a SupervisorPolicy, one line per step.
+func (r *Reconciler) Reconcile(ctx context.Context, p *v1alpha1.SupervisorPolicy) (ctrl.Result, error) {
+	if p.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	s := &scope{policy: p, now: r.Clock.Now()}
+	err := flow.Run(ctx, s,
+		r.check, // pure: can every rule be read?
+		r.count, // read: the Features that it selects
+	)
+	return flow.Finish(ctx, err, r.close(s, err))
+}
+
+func (r *Reconciler) check(_ context.Context, s *scope) error {
+	_, s.problem = translate.Policy(s.policy, r.SystemNamespace)
+	return nil
+}
+
+func (r *Reconciler) count(ctx context.Context, s *scope) error {
+	namespace := s.policy.Namespace
+	if namespace == r.SystemNamespace {
+		namespace = ""
+	}
+	var list v1alpha1.FeatureList
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+		return fmt.Errorf("list Features: %w", err)
+	}
+	for i := range list.Items {
+		// A selector that cannot be read selects nothing that could be counted; check has said so.
+		if applies, err := translate.Selects(s.policy, &list.Items[i], r.SystemNamespace); err == nil && applies {
+			s.features++
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) close(s *scope, err error) flow.Close {
+	if err != nil {
+		return flow.Close{}
+	}
+	p := s.policy
+	status := v1alpha1.SupervisorPolicyStatus{ObservedGeneration: p.Generation, Features: s.features, Conditions: slices.Clone(p.Status.Conditions)}
+	w := conditions.Writer{List: &status.Conditions, Generation: p.Generation, Now: s.now}
+	setValid(w, s)
+	w.Summarize(v1alpha1.ConditionReady, v1alpha1.ConditionValid)
+	if equality.Semantic.DeepEqual(status, p.Status) {
+		return flow.Close{}
+	}
+	return flow.Close{Write: func(ctx context.Context) error { return r.writeStatus(ctx, p, status) }}
+}
+
+func setValid(w conditions.Writer, s *scope) {
+	if s.problem != nil {
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, v1alpha1.ReasonInvalid,
+			"Features that it applies to are not started until it is mended: "+strings.ReplaceAll(s.problem.Error(), "\n", "; ")+".")
+		return
+	}
+	if names := notActedOn(s.policy); len(names) > 0 {
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonPartlyActedOn,
+			"This version does not act on: "+strings.Join(names, ", ")+".")
+		return
+	}
+	w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "Every rule can be used.")
+}
+
+// notActedOn names the rules in use that this version accepts but does not act on, sorted.
+func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
+	used := map[string]bool{}
+	for at, r := range map[string]*v1alpha1.Rules{"spec.defaults.": p.Spec.Defaults, "spec.overrides.": p.Spec.Overrides} {
+		if r == nil {
+			continue
+		}
+		used[at+"supervision"] = r.Supervision != nil
+		used[at+"paths.rules"] = r.Paths != nil && len(r.Paths.Rules) > 0
+		used[at+"checks"] = len(r.Checks) > 0
+		used[at+"contracts"] = len(r.Contracts) > 0
+		used[at+"anomalies"] = r.Anomalies != nil
+		used[at+"roles"] = len(r.Roles) > 0
+		used[at+"reviewers"] = r.Reviewers != nil
+		used[at+"models"] = len(r.Models) > 0
+		used[at+"budget"] = r.Budget != nil
+		used[at+"ledger"] = r.Ledger != nil
+		used[at+"egress.agent"] = r.Egress != nil && len(r.Egress.Agent) > 0
+		used[at+"retention.ledger"] = r.Retention != nil && r.Retention.Ledger != nil
+		if c := r.Changes; c != nil {
+			used[at+"changes.maxLines"] = c.MaxLines != nil
+			used[at+"changes.hardlinks"] = c.Hardlinks != ""
+			used[at+"changes.executables"] = c.Executables != ""
+			used[at+"changes.binaries"] = c.Binaries != ""
+			used[at+"changes.secrets"] = c.Secrets != ""
+		}
+	}
+	var names []string
+	for name, is := range used {
+		if is {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, p *v1alpha1.SupervisorPolicy, status v1alpha1.SupervisorPolicyStatus) error {
+	config := applyv1alpha1.SupervisorPolicy(p.Name, p.Namespace).WithUID(p.UID).WithResourceVersion(p.ResourceVersion).
+		WithStatus(applyv1alpha1.SupervisorPolicyStatus().
+			WithObservedGeneration(status.ObservedGeneration).WithFeatures(status.Features).
+			WithConditions(conditions.Configs(status.Conditions)...))
+	if err := r.Client.Status().Apply(ctx, config, fieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply status of SupervisorPolicy %s: %w", p.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,50 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package template
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
+// placeholder stands for the agent's answer in an Output template.
+const placeholder = "{{OUTPUT}}"
+
+// problemOf says why a template with this text cannot be used; empty when it can.
+func problemOf(spec v1alpha1.TemplateSpec, text string) string {
+	if spec.Direction == v1alpha1.DirectionInput && strings.TrimSpace(text) == "" {
+		return "An Input template needs text: this one is empty."
+	}
+	if n := strings.Count(text, placeholder); spec.Direction == v1alpha1.DirectionOutput && n > 1 {
+		return fmt.Sprintf("The text has %s %d times: an Output template may hold it once.", placeholder, n)
+	}
+	if spec.JSONSchema == nil {
+		return ""
+	}
+	var schema any
+	if err := json.Unmarshal(spec.JSONSchema.Raw, &schema); err != nil {
+		return "spec.jsonSchema is not JSON: " + err.Error() + "."
+	}
+	if _, ok := schema.(map[string]any); !ok {
+		return `spec.jsonSchema must be an object, for example {"type": "object"}.`
+	}
+	return ""
+}
+
+// hashOf identifies what a template does, wherever its text is kept.
+func hashOf(spec v1alpha1.TemplateSpec, text string) string {
+	spec.Text, spec.ConfigMapKeyRef = &text, nil
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		// Only a schema that is not JSON cannot be encoded; problemOf refused it.
+		return ""
+	}
+	sum := sha256.Sum256(raw)
+	return hex.EncodeToString(sum[:])
+}

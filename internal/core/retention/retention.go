@@ -1,0 +1,68 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package retention decides which Checkpoints to keep. Only the objects go: what they recorded stays in the chain of
+// the trusted repository.
+package retention
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Record is what the decision needs of a Checkpoint.
+type Record struct {
+	// Name of the object.
+	Name string
+	// Sequence counts a Feature's checkpoints from 1.
+	Sequence int64
+	// Valid and Invalid are its verdict; neither is set where nothing had changed.
+	Valid, Invalid bool
+	// Promoted is true when its tree, or a part of it, is on the delivery branch.
+	Promoted bool
+}
+
+// Surplus names the records to delete so that keep are left, in the order in which they should go: what tells least
+// goes first (neither invalid nor promoted), then what is oldest. The newest record, the newest valid one and the newest
+// promoted one always stay: status and messages name them.
+func Surplus(records []Record, keep int) []string {
+	surplus := len(records) - max(keep, 1)
+	if surplus <= 0 {
+		return nil
+	}
+	sorted := slices.Clone(records)
+	slices.SortFunc(sorted, func(a, b Record) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	held := heldBack(sorted)
+	candidates := slices.DeleteFunc(sorted, func(r Record) bool { return held[r.Name] })
+	slices.SortStableFunc(candidates, func(a, b Record) int { return cmp.Compare(weight(a), weight(b)) })
+	var names []string
+	for _, r := range candidates[:min(surplus, len(candidates))] {
+		names = append(names, r.Name)
+	}
+	return names
+}
+
+// heldBack are the names of records that never go, given all of them in order.
+func heldBack(sorted []Record) map[string]bool {
+	held := map[string]bool{}
+	for _, is := range []func(Record) bool{
+		func(Record) bool { return true },
+		func(r Record) bool { return r.Valid },
+		func(r Record) bool { return r.Promoted },
+	} {
+		for _, r := range slices.Backward(sorted) {
+			if is(r) {
+				held[r.Name] = true
+				break
+			}
+		}
+	}
+	return held
+}
+
+func weight(r Record) int {
+	if r.Invalid || r.Promoted {
+		return 1
+	}
+	return 0
+}

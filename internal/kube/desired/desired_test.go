@@ -1,0 +1,225 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package desired
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/pod-security-admission/api"
+	"k8s.io/pod-security-admission/policy"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var options = Options{
+	SystemNamespace: "tidewaiter-system", Image: "example.com/tidewaiter:1", UserNamespaces: true,
+	Intake: netip.MustParseAddr("10.96.0.10"), Gateway: netip.MustParseAddr("10.96.0.11"),
+}
+
+// everything is a Feature with every field that reaches the pod.
+func everything() *v1alpha1.Feature {
+	return &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Name: "login", Namespace: "shop", UID: "uid-1", Labels: map[string]string{"team": "web"}},
+		Spec: v1alpha1.FeatureSpec{
+			Prompt: "Add a login page.",
+			Repository: v1alpha1.Repository{
+				URL: "https://git.example.com/shop.git", CredentialsSecretRef: &v1alpha1.SecretRef{Name: "shop-git"},
+			},
+			Agent: v1alpha1.Agent{
+				Runtime: "command", Image: "example.com/agent:1", Command: []string{"work"}, Args: []string{"hard"},
+				Env: []v1alpha1.EnvVar{{Name: "COLOUR", Value: "blue"}},
+				Resources: v1alpha1.Resources{
+					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
+					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")},
+				},
+				RuntimeClassName: "gvisor", RunAsUser: ptr.To[int64](2000),
+			},
+			Workspace: &v1alpha1.Workspace{Size: ptr.To(resource.MustParse("2Gi")), StorageClassName: ptr.To("fast")},
+		},
+	}
+}
+
+// least is a Feature that says no more than it must.
+func least() *v1alpha1.Feature {
+	return &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Name: "small", Namespace: "shop", UID: "uid-2"},
+		Spec: v1alpha1.FeatureSpec{
+			Prompt:     "Do it.",
+			Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"},
+			Agent:      v1alpha1.Agent{Runtime: "command", Image: "example.com/agent:1", Command: []string{"work"}},
+		},
+	}
+}
+
+func ephemeral() *v1alpha1.Feature {
+	f := least()
+	f.Spec.Workspace = &v1alpha1.Workspace{Size: ptr.To(resource.MustParse("64Mi")), Ephemeral: true}
+	return f
+}
+
+func TestGolden(t *testing.T) {
+	plain := options
+	plain.UserNamespaces = false
+	plain.Intake, plain.Gateway = netip.MustParseAddr("fd00::10"), netip.MustParseAddr("fd00::11")
+	tests := map[string][]any{
+		"job-agent-everything": {Job(everything(), 3, lifecycle.RunAgent, options)},
+		"job-seal-everything":  {Job(everything(), 4, lifecycle.RunSeal, options)},
+		"job-agent-least":      {Job(least(), 1, lifecycle.RunAgent, plain)},
+		"job-agent-ephemeral":  {Job(ephemeral(), 1, lifecycle.RunAgent, options)},
+		"claims-everything":    anys(Claims(everything())),
+		"claims-least":         anys(Claims(least())),
+		"claims-ephemeral":     anys(Claims(ephemeral())),
+		"network-policy":       {NetworkPolicy(least(), "tidewaiter-system")},
+		"ca-bundle":            {CABundle("shop", []byte("-----BEGIN CERTIFICATE-----\n"))},
+	}
+	for name, objects := range tests {
+		t.Run(name, func(t *testing.T) {
+			var got bytes.Buffer
+			for _, o := range objects {
+				text, err := yaml.Marshal(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got.WriteString("---\n")
+				got.Write(text)
+			}
+			golden(t, filepath.Join("testdata", name+".golden.yaml"), got.Bytes())
+		})
+	}
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (run with -update to write it)", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+func anys[T any](list []T) []any {
+	var out []any
+	for _, x := range list {
+		out = append(out, x)
+	}
+	return out
+}
+
+// job renders a Job as the API server would read it.
+func job(t *testing.T, f *v1alpha1.Feature, run lifecycle.RunKind, o Options) batchv1.Job {
+	t.Helper()
+	raw, err := json.Marshal(Job(f, 1, run, o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var j batchv1.Job
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&j); err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func TestPodPassesRestricted(t *testing.T) {
+	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, f := range map[string]*v1alpha1.Feature{"everything": everything(), "least": least(), "ephemeral": ephemeral()} {
+		for _, run := range []lifecycle.RunKind{lifecycle.RunAgent, lifecycle.RunSeal} {
+			for _, userNamespaces := range []bool{true, false} {
+				o := options
+				o.UserNamespaces = userNamespaces
+				template := job(t, f, run, o).Spec.Template
+				for _, r := range evaluator.EvaluatePod(api.LevelVersion{Level: api.LevelRestricted, Version: api.LatestVersion()}, &template.ObjectMeta, &template.Spec) {
+					if !r.Allowed {
+						t.Errorf("%s, %s run, user namespaces %t: %s: %s", name, run, userNamespaces, r.ForbiddenReason, r.ForbiddenDetail)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAgentSeesNothingItShouldNot holds for whatever a Feature says, so it looks at mounts and not at golden files.
+func TestAgentSeesNothingItShouldNot(t *testing.T) {
+	pod := job(t, everything(), lifecycle.RunAgent, options).Spec.Template.Spec
+	agent := pod.Containers[0]
+	allowed := []string{contract.WorkspaceDir, contract.HomeDir, contract.RunDir, "/tmp"}
+	for _, m := range agent.VolumeMounts {
+		if !slices.Contains(allowed, m.MountPath) || m.SubPath != "" {
+			t.Errorf("the agent has %s of volume %s", m.MountPath, m.Name)
+		}
+		if m.MountPath == contract.RunDir && !m.ReadOnly {
+			t.Error("the agent can write where its runner is")
+		}
+	}
+	for _, c := range pod.InitContainers {
+		for _, m := range c.VolumeMounts {
+			if slices.Contains([]string{volumeToken, volumeCA, volumeGit}, m.Name) && !m.ReadOnly {
+				t.Errorf("%s can write to %s", c.Name, m.Name)
+			}
+		}
+		if text := strings.Join(append(c.Command, c.Args...), " "); strings.Contains(text, "git.example.com") {
+			t.Errorf("%s learns of the work from its arguments: %s", c.Name, text)
+		}
+	}
+	if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken {
+		t.Error("a service account token is mounted")
+	}
+	if pod.DNSPolicy != corev1.DNSNone {
+		t.Errorf("the pod has DNS: %s", pod.DNSPolicy)
+	}
+}
+
+func TestJobIsNeverRetriedByItsController(t *testing.T) {
+	spec := job(t, least(), lifecycle.RunAgent, options).Spec
+	if ptr.Deref(spec.BackoffLimit, 6) != 0 || spec.Template.Spec.RestartPolicy != corev1.RestartPolicyNever {
+		t.Errorf("another pod may follow: backoffLimit %v, restartPolicy %s", spec.BackoffLimit, spec.Template.Spec.RestartPolicy)
+	}
+	if ptr.Deref(spec.PodReplacementPolicy, "") != batchv1.Failed {
+		t.Error("a pod may be replaced while it is still ending")
+	}
+	if spec.TTLSecondsAfterFinished != nil {
+		t.Error("the Job goes by itself: its absence would look like a loss")
+	}
+}
+
+func TestNamesFitTheirKinds(t *testing.T) {
+	name := strings.Repeat("a", 52)
+	// A pod of a Job is called <job>-xxxxx and its name is a label value of at most 63 bytes.
+	if got := len(JobName(name, 99999)) + len("-xxxxx"); got > 64 {
+		t.Errorf("a pod's name has %d bytes", got)
+	}
+	if got := len(TrustedClaim(name)); got > 63 {
+		t.Errorf("a claim's name has %d bytes", got)
+	}
+}
