@@ -64,7 +64,7 @@ func kubeRows() []row {
 		{
 			pkg: "api/...", why: "the API is types alone: whoever imports it gets no client and none of our logic",
 			allow: []string{"api/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "k8s.io/client-go/applyconfigurations/", "sigs.k8s.io/structured-merge-diff/v6/typed"},
-			tests: with(apiClient, []string{"sigs.k8s.io/yaml"}),
+			tests: with(apiClient, []string{"gopkg.in/evanphx/json-patch.v4", "sigs.k8s.io/yaml"}),
 		},
 		{pkg: "internal/kube/conditions", why: why + "sets and summarises conditions", allow: apiTypes},
 		{
