@@ -64,7 +64,7 @@ func kubeRows() []row {
 		{
 			pkg: "api/...", why: "the API is types alone: whoever imports it gets no client and none of our logic",
 			allow: []string{"api/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "k8s.io/client-go/applyconfigurations/", "sigs.k8s.io/structured-merge-diff/v6/typed"},
-			tests: with(apiClient, []string{"gopkg.in/evanphx/json-patch.v4", "sigs.k8s.io/yaml"}),
+			tests: with(apiClient, []string{"github.com/evanphx/json-patch/v5", "sigs.k8s.io/yaml"}),
 		},
 		{pkg: "internal/kube/conditions", why: why + "sets and summarises conditions", allow: apiTypes},
 		{
@@ -88,12 +88,13 @@ func programRows() []row {
 	)
 	kube := with(core, apiClient, []string{"internal/kube/"})
 	return []row{
+		{pkg: "controllers", why: "lists the controllers, one line each", allow: with(kube, []string{"controllers/"})},
 		{pkg: "controllers/checkpoint", why: controller, allow: kube},
 		{pkg: "controllers/feature", why: controller, allow: kube},
 		{pkg: "controllers/supervisorpolicy", why: controller, allow: kube},
 		{pkg: "controllers/template", why: controller, allow: kube},
 
-		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, []string{"controllers/", "github.com/spf13/cobra", "github.com/spf13/pflag"})},
+		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, []string{"controllers", "controllers/", "k8s.io/klog/v2", "github.com/spf13/cobra", "github.com/spf13/pflag"})},
 		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, []string{"internal/host/egress", "internal/kube/identity", "internal/kube/pki", "github.com/spf13/cobra", "github.com/spf13/pflag"})},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/contract", "internal/host/link", "internal/host/proc", "golang.org/x/sys/unix"}},
 		{pkg: "internal/app/watchdog", why: "supervises beside the agent: everything it needs to decide comes in orders", allow: with(core, []string{"internal/host/", "golang.org/x/sys/unix"})},
