@@ -33,15 +33,13 @@ type CheckpointTriggers struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="interval must be at least 1s"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1s')",message="interval must be a duration of at least 1s, for example 30s"
 	Interval *metav1.Duration `json:"interval,omitempty"`
 	// minInterval is the least time between two checkpoints, except the final one; built-in 5s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('0s')",message="minInterval must not be negative"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('0s')",message="minInterval must be a duration, for example 5s"
 	MinInterval *metav1.Duration `json:"minInterval,omitempty"`
 	// maxChanges is how many changed paths call for a checkpoint before the interval is over; built-in 50.
 	// +optional
@@ -52,8 +50,7 @@ type CheckpointTriggers struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s') && duration(self) <= duration('10m')",message="pauseTimeout must be more than 0s and at most 10m"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s') && duration(self) <= duration('10m')",message="pauseTimeout must be a duration of more than 0s and at most 10m, for example 10s"
 	PauseTimeout *metav1.Duration `json:"pauseTimeout,omitempty"`
 }
 

@@ -78,7 +78,7 @@ type ChangeRules struct {
 	MaxFileSize *resource.Quantity `json:"maxFileSize,omitempty"`
 	// maxWorkspaceSize of all files in the workspace, ignored ones included; built-in 1Gi.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="maxWorkspaceSize must be positive, for example 50Mi"
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="maxWorkspaceSize must be positive, for example 1Gi"
 	MaxWorkspaceSize *resource.Quantity `json:"maxWorkspaceSize,omitempty"`
 	// maxWorkspaceFiles in the workspace, ignored ones included; built-in 200000.
 	// +optional
@@ -202,7 +202,6 @@ type RetentionRules struct {
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$`
-	// +kubebuilder:validation:XValidation:rule="duration(self) > duration('0s')",message="ledger must be positive, for example 720h"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="ledger must be a positive duration, for example 720h"
 	Ledger *metav1.Duration `json:"ledger,omitempty"`
 }

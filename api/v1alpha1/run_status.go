@@ -307,9 +307,12 @@ type ProposedPlan struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Summary string `json:"summary,omitempty"`
-	// plan as proposed.
-	// +required
-	Plan Plan `json:"plan"`
+	// milestones that are proposed.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Milestones []Milestone `json:"milestones,omitempty"`
 }
 
 // TaskStatus says how far a task is.

@@ -2,7 +2,6 @@
 TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
 # The linter has hundreds of dependencies that would clash with those of the other tools.
 GOLANGCI_LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod golangci-lint
-IMG ?= tidewaiter:0.1.0
 
 ##@ API
 
@@ -10,14 +9,16 @@ IMG ?= tidewaiter:0.1.0
 generate: manifests install-yaml reference ## Regenerate everything that is generated (always the same from the same sources)
 
 .PHONY: manifests
-manifests: ## Regenerate CRDs, deep copies and apply configurations from api/
+manifests: ## Regenerate CRDs, deep copies, apply configurations and the manager's role
 	@$(TOOL) controller-gen object:headerFile=hack/boilerplate.go.txt crd applyconfiguration:headerFile=hack/boilerplate.go.txt \
 		paths=./api/v1alpha1 output:crd:artifacts:config=config/crd/bases
+	@$(TOOL) controller-gen rbac:roleName=tidewaiter-manager,fileName=manager_role.yaml \
+		paths='./controllers/...;./internal/kube/...;./internal/app/manager/...' output:rbac:artifacts:config=config/rbac
 
 .PHONY: install-yaml
-install-yaml: ## Build dist/install.yaml from config/default, with image IMG
+install-yaml: ## Build dist/install.yaml from config/default
 	@mkdir -p dist
-	@$(TOOL) kustomize build config/default | sed 's|image: tidewaiter:0\.1\.0$$|image: $(IMG)|' > dist/install.yaml.new
+	@$(TOOL) kustomize build config/default > dist/install.yaml.new
 	@mv dist/install.yaml.new dist/install.yaml
 
 .PHONY: reference
@@ -27,7 +28,3 @@ reference: ## Regenerate the pages of docs/reference that are made from code
 .PHONY: lint
 lint: ## Run golangci-lint as .golangci.yml says
 	@$(GOLANGCI_LINT) run
-
-.PHONY: envtest-assets
-envtest-assets: ## Build etcd and kube-apiserver for the tests of the API, and print their directory
-	@hack/cluster/run.sh assets

@@ -1019,9 +1019,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: hash
       type:
         scalar: string
-    - name: plan
+    - name: milestones
       type:
-        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Plan
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Milestone
+          elementRelationship: associative
+          keys:
+          - name
     - name: summary
       type:
         scalar: string

@@ -14,8 +14,8 @@ type ProposedPlanApplyConfiguration struct {
 	Hash *string `json:"hash,omitempty"`
 	// summary for people.
 	Summary *string `json:"summary,omitempty"`
-	// plan as proposed.
-	Plan *PlanApplyConfiguration `json:"plan,omitempty"`
+	// milestones that are proposed.
+	Milestones []MilestoneApplyConfiguration `json:"milestones,omitempty"`
 }
 
 // ProposedPlanApplyConfiguration constructs a declarative configuration of the ProposedPlan type for use with
@@ -40,10 +40,15 @@ func (b *ProposedPlanApplyConfiguration) WithSummary(value string) *ProposedPlan
 	return b
 }
 
-// WithPlan sets the Plan field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Plan field is set to the value of the last call.
-func (b *ProposedPlanApplyConfiguration) WithPlan(value *PlanApplyConfiguration) *ProposedPlanApplyConfiguration {
-	b.Plan = value
+// WithMilestones adds the given value to the Milestones field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Milestones field.
+func (b *ProposedPlanApplyConfiguration) WithMilestones(values ...*MilestoneApplyConfiguration) *ProposedPlanApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithMilestones")
+		}
+		b.Milestones = append(b.Milestones, *values[i])
+	}
 	return b
 }

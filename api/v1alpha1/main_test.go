@@ -1,0 +1,18 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+// env is set once by TestMain.
+var env *kubetest.Env
+
+func TestMain(m *testing.M) {
+	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
+}

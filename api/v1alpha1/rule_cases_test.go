@@ -1,0 +1,297 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"maps"
+	"strings"
+)
+
+func ruleCases() map[string]ruleCase {
+	all := map[string]ruleCase{}
+	for _, cases := range []map[string]ruleCase{featureCases, changeCases, deliveryCases, templateCases} {
+		maps.Copy(all, cases)
+	}
+	for name, c := range executionCases {
+		all["feature, "+name] = under(c, feature, "spec.execution")
+	}
+	for _, part := range []string{"defaults", "overrides"} {
+		for name, c := range executionCases {
+			all["policy "+part+", "+name] = under(c, policy, "spec."+part+".execution")
+		}
+		for name, c := range policyCases {
+			all["policy "+part+", "+name] = under(c, policy, "spec."+part)
+		}
+	}
+	return all
+}
+
+// under puts a case of a part of the schema to a place where that part is used.
+func under(c ruleCase, base, path string) ruleCase {
+	keys := strings.Split(path, ".")
+	nest := func(patch string) string {
+		return strings.Join(keys, ": {") + ": " + patch + strings.Repeat("}", len(keys)-1)
+	}
+	c.base, c.accept, c.reject = base, nest(c.accept), nest(c.reject)
+	c.field = path + "." + c.field
+	return c
+}
+
+var featureCases = map[string]ruleCase{
+	"a name of 53 characters": {
+		base: feature, field: "",
+		accept:  "metadata: {name: " + strings.Repeat("n", 52) + "}",
+		reject:  "metadata: {name: " + strings.Repeat("n", 53) + "}",
+		message: "metadata.name must be at most 52 characters: names of Jobs, volumes and Checkpoints are derived from it",
+	},
+	"a name with a dot": {
+		base: feature, field: "",
+		accept:  "metadata: {name: 1-login}",
+		reject:  "metadata: {name: add.login}",
+		message: "metadata.name must be lower-case letters, digits and '-' (no dots): names and labels of children are derived from it",
+	},
+	"a Feature that waits for itself": {
+		base: feature, field: "",
+		accept:  "spec: {dependsOn: [other]}",
+		reject:  "spec: {dependsOn: [other, add-login]}",
+		message: "a Feature cannot depend on itself: remove its name from spec.dependsOn",
+	},
+	"two prompts": {
+		base: feature, field: "spec",
+		accept:  "spec: {prompt: null, promptFrom: {configMapKeyRef: {name: prompts, key: login}}}",
+		reject:  "spec: {promptFrom: {configMapKeyRef: {name: prompts, key: login}}}",
+		message: "exactly one of prompt and promptFrom must be set",
+	},
+	"a gate that does not exist": {
+		base: feature, field: "spec",
+		accept:  "spec: {gates: [{name: unit, command: [make]}], plan: {milestones: [{name: m, tasks: [{name: t, gates: [unit]}]}]}}",
+		reject:  "spec: {gates: [{name: unit, command: [make]}], plan: {milestones: [{name: m, tasks: [{name: t, gates: [lint]}]}]}}",
+		message: "a task names a gate that spec.gates does not have",
+	},
+	"a gate where there are none": {
+		base: feature, field: "spec",
+		accept:  "spec: {plan: {milestones: [{name: m, tasks: [{name: t}]}]}}",
+		reject:  "spec: {plan: {milestones: [{name: m, tasks: [{name: t, gates: [unit]}]}]}}",
+		message: "a task names a gate but spec.gates is empty",
+	},
+	"a gate without time": {
+		base: feature, field: "spec.gates[0].timeout",
+		accept:  "spec: {gates: [{name: unit, command: [make], timeout: 1h30m}]}",
+		reject:  "spec: {gates: [{name: unit, command: [make], timeout: 0s}]}",
+		message: "timeout must be a positive duration, for example 10m",
+	},
+	"runtime command without a command": {
+		base: feature, field: "spec.agent",
+		accept:  "spec: {agent: {runtime: claude-code, command: null}}",
+		reject:  "spec: {agent: {command: null}}",
+		message: "runtime command needs agent.command: an image's entrypoint cannot be known",
+	},
+	"runtime command without an image": {
+		base: feature, field: "spec.agent",
+		accept:  "spec: {agent: {runtime: claude-code, image: null}}",
+		reject:  "spec: {agent: {image: null}}",
+		message: "runtime command needs agent.image",
+	},
+	"a reserved variable": {
+		base: feature, field: "spec.agent.env[0].name",
+		accept:  "spec: {agent: {env: [{name: MY_TIDEWAITER_, value: x}]}}",
+		reject:  "spec: {agent: {env: [{name: TIDEWAITER_TASK, value: x}]}}",
+		message: "environment names starting with TIDEWAITER_ are reserved",
+	},
+	"negative limits": {
+		base: feature, field: "spec.agent.resources.limits",
+		accept:  "spec: {agent: {resources: {limits: {cpu: 2, memory: 1.5Gi}}}}",
+		reject:  `spec: {agent: {resources: {limits: {cpu: 2, memory: "-1"}}}}`,
+		message: "limits must not be negative",
+	},
+	"negative requests": {
+		base: feature, field: "spec.agent.resources.requests",
+		accept:  "spec: {agent: {resources: {requests: {cpu: 100m}}}}",
+		reject:  "spec: {agent: {resources: {requests: {cpu: -100m}}}}",
+		message: "requests must not be negative",
+	},
+	"a deadline that Go cannot read": {
+		base: feature, field: "spec.deadline",
+		accept:  "spec: {deadline: 1h30m}",
+		reject:  "spec: {deadline: 1d}",
+		message: "deadline must be a positive duration, for example 4h or 90m",
+	},
+	"a negative time to live": {
+		base: feature, field: "spec.ttlAfterFinished",
+		accept:  "spec: {ttlAfterFinished: 0s}",
+		reject:  "spec: {ttlAfterFinished: -1s}",
+		message: "ttlAfterFinished must be a duration, for example 24h",
+	},
+	"planned files that name none": {
+		base: feature, field: "spec.plan.files",
+		accept:  "spec: {plan: {files: {delete: [old.txt]}}}",
+		reject:  "spec: {plan: {files: {}}}",
+		message: "files must name at least one path to create, modify or delete; leave files out to allow every path",
+	},
+	"a revision that is an option": {
+		base: feature, field: "spec.repository.revision",
+		accept:  "spec: {repository: {revision: release/v1.2}}",
+		reject:  "spec: {repository: {revision: --upload-pack=x}}",
+		message: "revision must be a branch, tag or commit name",
+	},
+	"a url with a password": {
+		base: feature, field: "spec.repository.url",
+		accept:  `spec: {repository: {url: "https://git.example.com:8443/~team/shop.git"}}`,
+		reject:  `spec: {repository: {url: "https://me:secret@git.example.com/shop.git"}}`,
+		message: "url must be https://host/path without user, password, query or spaces; credentials belong in credentialsSecretRef",
+	},
+	"a request for two things": {
+		base: feature, field: "spec.requests[0]",
+		accept:  "spec: {requests: [{id: r1, rollback: {checkpoint: add-login-1}}, {id: r2, checkpoint: {}}, {id: r3, retry: {}}, {id: r4, resetBreaker: {}}, {id: r5, approvePlan: {hash: x}}]}",
+		reject:  "spec: {requests: [{id: r1, checkpoint: {}, retry: {}}]}",
+		message: "a request needs exactly one of rollback, checkpoint, retry, resetBreaker and approvePlan",
+	},
+	"a storage class for no volume": {
+		base: feature, field: "spec.workspace",
+		accept:  "spec: {workspace: {storageClassName: fast}}",
+		reject:  "spec: {workspace: {storageClassName: fast, ephemeral: true}}",
+		message: "storageClassName has no meaning when ephemeral is true",
+	},
+	"a tiny workspace": {
+		base: feature, field: "spec.workspace.size",
+		accept:  "spec: {workspace: {size: 16Mi}}",
+		reject:  "spec: {workspace: {size: 16M}}",
+		message: "size must be at least 16Mi",
+	},
+}
+
+var deliveryCases = map[string]ruleCase{
+	"approval of work that is gone": {
+		base: feature, field: "spec",
+		accept:  "spec: {delivery: {approval: Required}, workspace: {ephemeral: false}}",
+		reject:  "spec: {delivery: {approval: Required}, workspace: {ephemeral: true}}",
+		message: "delivery.approval Required needs persistent volumes: remove workspace.ephemeral, or the work would be gone before it is approved",
+	},
+	"a branch that climbs": {
+		base: feature, field: "spec.delivery.branch",
+		accept:  "spec: {delivery: {branch: team/add-login_2.0}}",
+		reject:  "spec: {delivery: {branch: team/../main}}",
+		message: "branch must be a valid Git branch name made of letters, digits, '.', '_', '/' and '-'",
+	},
+	"a pull request to nowhere": {
+		base: feature, field: "spec.delivery.pullRequest.base",
+		accept:  "spec: {delivery: {pullRequest: {base: release/v1}}}",
+		reject:  "spec: {delivery: {pullRequest: {base: refs/heads/x.lock}}}",
+		message: "base must be a valid Git branch name made of letters, digits, '.', '_', '/' and '-'",
+	},
+	"an author with a second line": {
+		base: feature, field: "spec.delivery.author.name",
+		accept:  "spec: {delivery: {author: {name: Zoë d'Example, email: zoe@example.com}}}",
+		reject:  `spec: {delivery: {author: {name: "Zoe\ncommitter Root", email: zoe@example.com}}}`,
+		message: "author name must not contain '<', '>' or control characters",
+	},
+	"an address with a bracket": {
+		base: feature, field: "spec.delivery.author.email",
+		accept:  "spec: {delivery: {author: {name: Zoe, email: zoe@example.com}}}",
+		reject:  `spec: {delivery: {author: {name: Zoe, email: "zoe@example.com> 0 +0000"}}}`,
+		message: "author email must look like name@host",
+	},
+}
+
+// changeCases are about updates.
+var changeCases = map[string]ruleCase{
+	"another repository": {
+		base: feature, from: "spec: {repository: {revision: main}}", field: "spec",
+		accept:  "spec: {prompt: Add a login form.}",
+		reject:  "spec: {repository: {credentialsSecretRef: {name: other}}}",
+		message: "repository is fixed at creation: create a new Feature for another repository, revision or Secret",
+	},
+	"another workspace by way of none": {
+		base: feature, from: "spec: {workspace: {size: 1Gi}}", field: "spec",
+		accept:  "spec: {workspace: {size: 1Gi}}",
+		reject:  "spec: {workspace: null}",
+		message: "workspace is fixed at creation: its volumes exist already",
+	},
+	"another runtime": {
+		base: feature, from: "spec: {suspend: true}", field: "spec",
+		accept:  "spec: {agent: {image: agent:v2}}",
+		reject:  "spec: {agent: {runtime: codex}}",
+		message: "agent.runtime is fixed at creation",
+	},
+	"another branch": {
+		base: feature, from: "spec: {suspend: true}", field: "spec",
+		accept:  "spec: {delivery: {push: false}}",
+		reject:  "spec: {delivery: {branch: elsewhere}}",
+		message: "delivery.branch is fixed at creation",
+	},
+	"a rewritten record": {
+		base: checkpoint, from: "spec: {sequence: 1}", field: "spec",
+		accept:  "metadata: {labels: {tidewaiter.dev/verdict: Valid}}",
+		reject:  "spec: {verdict: Invalid}",
+		message: "a Checkpoint is a record: it cannot be changed",
+	},
+}
+
+var executionCases = map[string]ruleCase{
+	"an interval too short": {
+		field:  "checkpoint.interval",
+		accept: "{checkpoint: {interval: 1s}}", reject: "{checkpoint: {interval: 999ms}}",
+		message: "interval must be a duration of at least 1s, for example 30s",
+	},
+	"a least interval that is no duration": {
+		field:  "checkpoint.minInterval",
+		accept: "{checkpoint: {minInterval: 0s}}", reject: "{checkpoint: {minInterval: soon}}",
+		message: "minInterval must be a duration, for example 5s",
+	},
+	"a least interval longer than the interval": {
+		field:  "checkpoint",
+		accept: "{checkpoint: {interval: 1m, minInterval: 60s}}", reject: "{checkpoint: {interval: 1m, minInterval: 61s}}",
+		message: "minInterval must not be longer than interval",
+	},
+	"a pause without end": {
+		field:  "checkpoint.pauseTimeout",
+		accept: "{checkpoint: {pauseTimeout: 10m}}", reject: "{checkpoint: {pauseTimeout: 601s}}",
+		message: "pauseTimeout must be a duration of more than 0s and at most 10m, for example 10s",
+	},
+}
+
+var policyCases = map[string]ruleCase{
+	"no file fits": {
+		field:  "changes.maxFileSize",
+		accept: "{changes: {maxFileSize: 1}}", reject: "{changes: {maxFileSize: 0}}",
+		message: "maxFileSize must be positive, for example 50Mi",
+	},
+	"nothing fits": {
+		field:  "changes.maxWorkspaceSize",
+		accept: "{changes: {maxWorkspaceSize: 1Gi}}", reject: "{changes: {maxWorkspaceSize: -1Gi}}",
+		message: "maxWorkspaceSize must be positive, for example 1Gi",
+	},
+	"a ledger that forgets at once": {
+		field:  "retention.ledger",
+		accept: "{retention: {ledger: 720h}}", reject: "{retention: {ledger: 0h}}",
+		message: "ledger must be a positive duration, for example 720h",
+	},
+}
+
+var templateCases = map[string]ruleCase{
+	"two texts": {
+		base: template, field: "spec",
+		accept:  "spec: {text: null, configMapKeyRef: {name: texts, key: tone}}",
+		reject:  "spec: {configMapKeyRef: {name: texts, key: tone}}",
+		message: "only one of text and configMapKeyRef may be set",
+	},
+	"an Input template without text": {
+		base: template, field: "spec",
+		accept:  "spec: {text: null, configMapKeyRef: {name: texts, key: tone}}",
+		reject:  "spec: {text: null}",
+		message: "an Input template needs text or configMapKeyRef",
+	},
+	"a check of the prompt": {
+		base: template, field: "spec",
+		accept:  "spec: {direction: Output, requiredSections: [Summary], jsonSchema: {type: object}, autoCorrect: {trimSpace: true}}",
+		reject:  "spec: {requiredSections: [Summary]}",
+		message: "requiredSections, jsonSchema and autoCorrect check answers: they need direction Output",
+	},
+	"an Output template that does nothing": {
+		base: template, field: "spec",
+		accept:  "spec: {direction: Output, text: null, jsonSchema: {type: object}}",
+		reject:  "spec: {direction: Output, text: null, autoCorrect: {trimSpace: true}}",
+		message: "an Output template needs text, configMapKeyRef, requiredSections or jsonSchema",
+	},
+}
