@@ -1,0 +1,202 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/controllers"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
+	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
+)
+
+// What intake and the start of the process need beyond what the controllers state of themselves.
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups="",resources=pods,verbs=get
+// +kubebuilder:rbac:groups="",resources=configmaps,verbs=get
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=features;supervisorpolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=features/status,verbs=patch
+// +kubebuilder:rbac:groups=tidewaiter.dev,resources=checkpoints,verbs=get;create
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// In the system namespace: Services for their addresses, the PKI's Secrets by name (creation cannot be restricted so),
+// leases of the leader and of each replica, and the events of leader election.
+// +kubebuilder:rbac:groups="",namespace=tidewaiter-system,resources=services,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",namespace=tidewaiter-system,resources=secrets,verbs=create
+// +kubebuilder:rbac:groups="",namespace=tidewaiter-system,resources=secrets,resourceNames=tidewaiter-ca;tidewaiter-intake-tls;tidewaiter-gateway-tls,verbs=get;update
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=tidewaiter-system,resources=leases,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups="",namespace=tidewaiter-system,resources=events,verbs=create;patch
+
+const (
+	leaderElectionID = "tidewaiter-manager"
+	// shutdownTimeout leaves room for intake's orderly end within the pod's 20 seconds.
+	shutdownTimeout = 15 * time.Second
+	// qps and burst are what the API server may be asked for: 10,000 Features are within reach with it, and priority
+	// and fairness of the API server protect it better than we can.
+	qps, burst = 200, 400
+)
+
+// Main runs the manager with command-line arguments until the context ends. Logs go to out.
+func Main(ctx context.Context, args []string, out io.Writer) error {
+	var options Options
+	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
+	flags.SetOutput(out)
+	options.Flags(flags)
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil
+		}
+		return fmt.Errorf("flags: %w", err)
+	}
+	if err := options.Validate(); err != nil {
+		return err
+	}
+	config, err := ctrl.GetConfig()
+	if err != nil {
+		return fmt.Errorf("find the cluster: %w", err)
+	}
+	return Run(ctx, config, options, logger(options, out))
+}
+
+func logger(o Options, out io.Writer) logr.Logger {
+	handlerOptions := &slog.HandlerOptions{Level: slog.Level(-o.LogLevel)}
+	var handler slog.Handler = slog.NewJSONHandler(out, handlerOptions)
+	if o.LogFormat == "text" {
+		handler = slog.NewTextHandler(out, handlerOptions)
+	}
+	return logr.FromSlogHandler(handler)
+}
+
+// Run runs the manager until the context ends.
+func Run(ctx context.Context, config *rest.Config, options Options, log logr.Logger) error {
+	ctrl.SetLogger(log)
+	klog.SetLogger(log)
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = qps, burst
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	managerOptions, err := managerOptions(options, scheme, log)
+	if err != nil {
+		return err
+	}
+	mgr, err := ctrl.NewManager(config, managerOptions)
+	if err != nil {
+		return fmt.Errorf("make the manager: %w", err)
+	}
+	if err := setUp(ctx, mgr, options, log); err != nil {
+		return err
+	}
+	if err := mgr.Start(ctx); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	return nil
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
+		return nil, fmt.Errorf("make the scheme: %w", err)
+	}
+	return scheme, nil
+}
+
+func managerOptions(o Options, scheme *runtime.Scheme, log logr.Logger) (ctrl.Options, error) {
+	cached, err := cacheOptions(o.Namespace)
+	return ctrl.Options{
+		Scheme: scheme, Logger: log,
+		LeaderElection: o.LeaderElect, LeaderElectionID: leaderElectionID, LeaderElectionNamespace: o.Namespace,
+		// The process ends right after the manager: the lease may be given away at once.
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		HealthProbeBindAddress:        o.HealthAddress,
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		Cache:                         cached,
+		// Nothing may ever start to watch Secrets by reading one.
+		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	}, err
+}
+
+// cacheOptions keep in memory what the controllers look at, and the Services of this system; managed fields are read by
+// nobody.
+func cacheOptions(systemNamespace string) (cache.Options, error) {
+	byObject, err := controllers.CacheByObject(systemNamespace)
+	if err != nil {
+		return cache.Options{}, fmt.Errorf("bound the cache: %w", err)
+	}
+	byObject[&corev1.Service{}] = cache.ByObject{Namespaces: map[string]cache.Config{systemNamespace: {}}}
+	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject}, nil
+}
+
+func setUp(ctx context.Context, mgr ctrl.Manager, o Options, log logr.Logger) error {
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return fmt.Errorf("make a client without cache: %w", err)
+	}
+	keeper := pki.NewKeeper(pki.Options{Live: live, Namespace: o.Namespace, Clock: clock.RealClock{}, Logger: log.WithName("pki")})
+	server, err := newIntake(ctx, mgr, keeper, o, log.WithName("intake"))
+	if err != nil {
+		return err
+	}
+	lease := &intake.Lease{Live: live, Namespace: o.Namespace, Replica: o.Replica, Clock: clock.RealClock{}, Logger: log.WithName("lease")}
+	if err := errors.Join(
+		mgr.Add(keeper), mgr.Add(server), mgr.Add(lease),
+		// Unauthenticated: the kubelet's probes.
+		mgr.AddHealthzCheck("ping", healthz.Ping),
+		mgr.AddReadyzCheck("certificate", keeper.Intake().Check),
+		// Intake starts when the caches are complete.
+		mgr.AddReadyzCheck("intake", server.Check),
+	); err != nil {
+		return fmt.Errorf("set up: %w", err)
+	}
+	if err := controllers.Setup(mgr, controllers.Options{
+		SystemNamespace: o.Namespace, Image: o.Image, UserNamespaces: o.UserNamespaces, CABundle: keeper,
+		Endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, Clock: clock.RealClock{},
+	}); err != nil {
+		return fmt.Errorf("set up controllers: %w", err)
+	}
+	return nil
+}
+
+func newIntake(ctx context.Context, mgr ctrl.Manager, keeper *pki.Keeper, o Options, log logr.Logger) (*intake.Server, error) {
+	authenticator, err := identity.New(identity.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}})
+	if err != nil {
+		return nil, fmt.Errorf("set up authentication: %w", err)
+	}
+	server, err := intake.New(intake.Options{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Authenticator: authenticator,
+		Recorder: mgr.GetEventRecorder("tidewaiter-intake"), Clock: clock.RealClock{},
+		SystemNamespace: o.Namespace, Replica: o.Replica, Address: o.IntakeAddress, TLS: keeper.Intake().TLS(), Logger: log,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("set up intake: %w", err)
+	}
+	if err := server.Watch(ctx, mgr.GetCache()); err != nil {
+		return nil, fmt.Errorf("set up intake: %w", err)
+	}
+	return server, nil
+}

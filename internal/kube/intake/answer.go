@@ -1,0 +1,83 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"encoding/json"
+	"errors"
+	"log"
+	"net/http"
+	"strings"
+
+	"github.com/go-logr/logr"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+)
+
+// problem is the body of an answer that is not the hoped-for one. Epoch and Sequence name the report that is refused,
+// where one is; those before it are stored.
+type problem struct {
+	Error    string `json:"error"`
+	Epoch    int64  `json:"epoch,omitempty"`
+	Sequence int64  `json:"sequence,omitempty"`
+}
+
+// fail answers with what went wrong.
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	code, report := verdict(err)
+	logger := logr.FromContextOrDiscard(r.Context())
+	if code >= http.StatusInternalServerError && !errors.Is(err, errDraining) && r.Context().Err() == nil {
+		logger.Error(err, "Cannot answer a watchdog", "path", r.URL.Path)
+	} else {
+		logger.V(1).Info("Refused a request", "path", r.URL.Path, "code", code, "cause", err.Error())
+	}
+	if code == http.StatusServiceUnavailable || code == http.StatusTooManyRequests || code == http.StatusTooEarly {
+		w.Header().Set("Retry-After", "1")
+	}
+	if code == http.StatusUnauthorized {
+		w.Header().Set("WWW-Authenticate", `Bearer realm="tidewaiter"`)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(problem{Error: clean(err.Error(), maxMessage), Epoch: report.Epoch, Sequence: report.Sequence})
+}
+
+// verdict gives the status of an error and the report that it is about, if it is about one.
+func verdict(err error) (int, contract.ReportAck) {
+	var tooLarge *http.MaxBytesError
+	var bad *refusedReport
+	var conflict *errConflict
+	switch {
+	case errors.As(err, &tooLarge):
+		return http.StatusRequestEntityTooLarge, contract.ReportAck{}
+	case errors.As(err, &bad):
+		return http.StatusBadRequest, bad.report
+	case errors.As(err, &conflict):
+		return http.StatusConflict, conflict.report
+	case errors.Is(err, identity.ErrUnauthenticated):
+		return http.StatusUnauthorized, contract.ReportAck{}
+	case errors.Is(err, identity.ErrForbidden):
+		return http.StatusForbidden, contract.ReportAck{}
+	case errors.Is(err, identity.ErrTooEarly), errors.Is(err, errAhead):
+		return http.StatusTooEarly, contract.ReportAck{}
+	case errors.Is(err, errTooMany):
+		return http.StatusTooManyRequests, contract.ReportAck{}
+	default:
+		// The API server, this replica's end, a caller that hung up: all of them are to be tried again.
+		return http.StatusServiceUnavailable, contract.ReportAck{}
+	}
+}
+
+// quiet is the log of the HTTP server: handshakes that fail and the like, of which anybody can cause any number.
+func quiet(logger logr.Logger) *log.Logger {
+	return log.New(lines(func(line string) { logger.V(1).Info("HTTP server", "message", line) }), "", 0)
+}
+
+type lines func(string)
+
+func (l lines) Write(p []byte) (int, error) {
+	l(clean(strings.TrimSpace(string(p)), maxMessage))
+	return len(p), nil
+}

@@ -1,0 +1,213 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+	"unicode"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+)
+
+const (
+	// maxSpec bounds the JSON of a Checkpoint's spec in bytes: with metadata and the API server's own notes in it
+	// (managedFields), the object stays below 4 KiB.
+	maxSpec = 2300
+	// maxSamples and maxViolations are what the API takes.
+	maxSamples, maxViolations = 8, 8
+	// maxText bounds paths, messages and suggestions in characters, as the API does; minText is what is left of them
+	// at least when a record has to be made smaller.
+	maxText, minText = 256, 40
+	// maxUnsettled bounds the reason of an unsettled capture, as the API does.
+	maxUnsettled = 512
+	// reasonNothingChanged is the reason of a skipped checkpoint.
+	reasonNothingChanged = contract.ReasonNothingChanged
+)
+
+// checkpointName is the one name that a Feature's checkpoint of this number can have.
+func checkpointName(feature string, sequence int64) string {
+	return feature + "-" + strconv.FormatInt(sequence, 10)
+}
+
+// checkpoint is the object that records a report. It is a function of the two alone: who reports twice, to whichever
+// replica, records the same object.
+func checkpoint(f *v1alpha1.Feature, r contract.Report) *v1alpha1.Checkpoint {
+	return &v1alpha1.Checkpoint{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: f.Namespace,
+			Name:      checkpointName(f.Name, r.Checkpoint.Sequence),
+			Labels: map[string]string{
+				v1alpha1.LabelFeature: f.Name,
+				v1alpha1.LabelVerdict: string(r.Checkpoint.Verdict),
+			},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: v1alpha1.GroupVersion.String(), Kind: "Feature", Name: f.Name, UID: f.UID, Controller: ptr.To(true),
+			}},
+		},
+		Spec: checkpointSpec(f.Name, string(f.UID), r),
+	}
+}
+
+// checkpointSpec is the record of a report, made as small as it has to be.
+func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointSpec {
+	c := r.Checkpoint
+	spec := v1alpha1.CheckpointSpec{
+		FeatureName: feature, FeatureUID: uid, Sequence: c.Sequence, Attempt: r.Epoch,
+		Task: clean(c.Task, maxName), Trigger: v1alpha1.Trigger(c.Trigger), CapturedAt: *apiTime(c.CapturedAt),
+		Commit: c.Commit, Tree: c.Tree, Base: c.Base, DeliveryCommit: c.DeliveryCommit, PolicyHash: clean(c.PolicyHash, maxName), Audit: c.Audit,
+		Capture: v1alpha1.CaptureInfo{
+			Frozen: c.Frozen, FrozenMicros: micros(c.FrozenFor), Processes: int32(c.Processes), Settled: c.Settled, //nolint:gosec // checked by validate
+			UnsettledReason: clean(c.UnsettledReason, maxUnsettled),
+		},
+		Files:   v1alpha1.FileCounts{Total: c.Added + c.Modified + c.Deleted + c.TypeChanged, Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, TypeChanged: c.TypeChanged},
+		Lines:   v1alpha1.LineCounts{Added: c.LinesAdded, Deleted: c.LinesDeleted},
+		Verdict: v1alpha1.Verdict(c.Verdict), Severity: v1alpha1.Severity(c.Severity), Reason: reason(*c),
+		ViolationCount: c.ViolationCount, Action: v1alpha1.Action(c.Action),
+		Durations: v1alpha1.CheckpointDurations{
+			CaptureMicros: micros(c.CaptureTime), SyncMicros: micros(c.SyncTime), JudgeMicros: micros(c.JudgeTime), ActMicros: micros(c.ActTime),
+		},
+	}
+	if c.Previous > 0 {
+		spec.Previous = checkpointName(feature, c.Previous)
+	}
+	for _, path := range c.SamplePaths[:min(len(c.SamplePaths), maxSamples)] {
+		spec.SamplePaths = append(spec.SamplePaths, shown(path))
+	}
+	for _, v := range c.Violations[:min(len(c.Violations), maxViolations)] {
+		spec.Violations = append(spec.Violations, v1alpha1.Violation{
+			Rule: clean(v.Rule, 64), Path: shown(v.Path), Severity: v1alpha1.Severity(v.Severity),
+			Message: clean(v.Message, maxText), Suggestion: clean(v.Suggestion, maxText),
+		})
+	}
+	shrink(&spec)
+	return spec
+}
+
+// shrink shortens texts, then leaves out the last samples and violations, until the record is small enough. The worst
+// violation, which comes first, keeps its text the longest.
+func shrink(spec *v1alpha1.CheckpointSpec) {
+	for limit := maxText; size(spec) > maxSpec && limit > minText; limit = limit * 3 / 4 {
+		for i := range spec.SamplePaths {
+			spec.SamplePaths[i] = clean(spec.SamplePaths[i], limit)
+		}
+		for i := range spec.Violations {
+			v := &spec.Violations[i]
+			own := limit
+			if i == 0 {
+				own = min(2*limit, maxText)
+			}
+			v.Path, v.Message, v.Suggestion = clean(v.Path, own), clean(v.Message, own), clean(v.Suggestion, own)
+		}
+	}
+	for size(spec) > maxSpec && (len(spec.SamplePaths) > 0 || len(spec.Violations) > 1) {
+		if len(spec.SamplePaths) > 1 || len(spec.Violations) <= 1 {
+			spec.SamplePaths = spec.SamplePaths[:len(spec.SamplePaths)-1]
+		} else {
+			spec.Violations = spec.Violations[:len(spec.Violations)-1]
+		}
+	}
+}
+
+func size(spec *v1alpha1.CheckpointSpec) int {
+	encoded, err := json.Marshal(spec)
+	if err != nil {
+		// Plain strings and numbers: it cannot happen, and a record too large is refused by nobody.
+		return 0
+	}
+	return len(encoded)
+}
+
+// reason is one word for the printed table and the Feature's condition.
+func reason(c contract.CheckpointReport) string {
+	switch {
+	case !c.Settled:
+		return contract.ReasonCheckpointFailed
+	case len(c.Violations) > 0 && c.Verdict == judge.Invalid:
+		if word := judge.Reason(c.Violations[0].Rule); word != "" {
+			return word
+		}
+		return camelCase(c.Violations[0].Rule)
+	case c.Verdict == judge.Skipped:
+		return reasonNothingChanged
+	}
+	return ""
+}
+
+// summaryMessage says in a sentence or two what the newest checkpoint means; it becomes the message of a condition.
+func summaryMessage(c contract.CheckpointReport) string {
+	switch {
+	case !c.Settled:
+		return clean(c.UnsettledReason, maxMessage)
+	case c.Verdict != judge.Invalid || len(c.Violations) == 0:
+		return ""
+	}
+	worst := c.Violations[0]
+	worst.Path = plain(worst.Path)
+	message := judge.Summary(judge.Judgement{Violations: []judge.Violation{worst}})
+	switch more := c.ViolationCount - 1; {
+	case more == 1:
+		message += " There is 1 more violation."
+	case more > 1:
+		message += fmt.Sprintf(" There are %d more violations.", more)
+	}
+	return clean(message, maxMessage)
+}
+
+// specMessage is the same for a Checkpoint whose report is not at hand.
+func specMessage(spec v1alpha1.CheckpointSpec) string {
+	report := contract.CheckpointReport{
+		Settled: spec.Capture.Settled, UnsettledReason: spec.Capture.UnsettledReason, Verdict: judge.Verdict(spec.Verdict), ViolationCount: spec.ViolationCount,
+	}
+	if len(spec.Violations) > 0 {
+		worst := spec.Violations[0]
+		report.Violations = []judge.Violation{{Rule: worst.Rule, Path: worst.Path, Message: worst.Message, Suggestion: worst.Suggestion}}
+	}
+	return summaryMessage(report)
+}
+
+// shown is a path as people see it, whether the watchdog has escaped it or not.
+func shown(path string) string {
+	if path == "" {
+		return ""
+	}
+	return judge.Escape(plain(path))
+}
+
+// plain undoes judge.Escape where it was applied; anything else is left as it is.
+func plain(path string) string {
+	if name, err := strconv.Unquote(path); err == nil && judge.Escape(name) == path {
+		return name
+	}
+	return path
+}
+
+// camelCase turns the id of a rule that this version does not know into a reason.
+func camelCase(id string) string {
+	var out []rune
+	upper := true
+	for _, r := range id {
+		switch {
+		case unicode.Is(unicode.Latin, r) || unicode.IsDigit(r) && len(out) > 0:
+			if upper {
+				r = unicode.ToUpper(r)
+			}
+			out, upper = append(out, r), false
+		default:
+			upper = true
+		}
+	}
+	return clean(string(out), 64)
+}
+
+func visible(r rune) bool { return r != unicode.ReplacementChar && unicode.IsPrint(r) }
+
+func micros(d time.Duration) int64 { return max(0, d.Microseconds()) }

@@ -1,0 +1,214 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+const (
+	// maxRequests is how many results of requests are kept in a run; spec.requests has room for as many.
+	maxRequests = 64
+	// maxMessage bounds messages in characters, as the API does where it bounds them.
+	maxMessage = 1024
+	// maxName bounds names of tasks, states and reasons in characters.
+	maxName = 128
+)
+
+// attempt is the current attempt of a Feature: whose reports are folded.
+type attempt struct {
+	feature string
+	number  int64
+}
+
+// Fold gives the run after reports, in order. (epoch, sequence) of the run is the high-water mark: what is not above it
+// was folded already. A checkpoint counts once by its own number, whatever report brings it. Of an earlier attempt,
+// which ended before it could report, only checkpoints and results of requests count: its status is history. It does
+// not change what it is given.
+func Fold(run v1alpha1.RunStatus, feature string, number int64, reports []contract.Report) v1alpha1.RunStatus {
+	a := attempt{feature: feature, number: number}
+	next := *run.DeepCopy()
+	for _, r := range reports {
+		switch a.standing(next, r) {
+		case current:
+			next = begin(next, r.Epoch)
+			next.Sequence = r.Sequence
+			a.apply(&next, r)
+		case late:
+			a.applyLate(&next, r)
+		case known, ahead:
+		}
+	}
+	return next
+}
+
+// standing says what a report is to a run.
+type standing int
+
+const (
+	// current reports are applied.
+	current standing = iota
+	// known ones were applied before.
+	known
+	// late ones are of an earlier attempt.
+	late
+	// ahead are of an attempt that does not exist yet.
+	ahead
+)
+
+func (a attempt) standing(run v1alpha1.RunStatus, r contract.Report) standing {
+	switch {
+	case r.Epoch > a.number:
+		return ahead
+	case r.Epoch < a.number:
+		return late
+	case run.Epoch == r.Epoch && r.Sequence <= run.Sequence:
+		return known
+	}
+	return current
+}
+
+// begin gives the run in an attempt. What the attempt before it said of itself ends with it; what adds up stays.
+func begin(run v1alpha1.RunStatus, epoch int64) v1alpha1.RunStatus {
+	if run.Epoch == epoch {
+		return run
+	}
+	run.Epoch, run.Sequence = epoch, 0
+	run.Report, run.Fault, run.Question, run.Final = nil, nil, nil, nil
+	run.Connected, run.ConnectionChangedAt, run.Replica = nil, nil, ""
+	return run
+}
+
+func (a attempt) apply(run *v1alpha1.RunStatus, r contract.Report) {
+	switch {
+	case r.Status != nil:
+		applyStatus(run, *r.Status, r.Time)
+	case r.Checkpoint != nil:
+		a.applyCheckpoint(run, r)
+	case r.Request != nil:
+		applyRequest(run, *r.Request, r.Time)
+	case r.Final != nil:
+		run.Final = &v1alpha1.FinalReport{
+			Epoch: r.Epoch, Outcome: clean(r.Final.Outcome, maxName), Reason: clean(r.Final.Reason, maxName),
+			Message: clean(r.Final.Message, maxMessage), Head: r.Final.Head,
+		}
+	}
+}
+
+func (a attempt) applyLate(run *v1alpha1.RunStatus, r contract.Report) {
+	switch {
+	case r.Checkpoint != nil:
+		a.applyCheckpoint(run, r)
+	case r.Request != nil:
+		applyRequest(run, *r.Request, r.Time)
+	}
+}
+
+func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time) {
+	// A whole new report: what this version does not fill is not kept from an older one.
+	run.Report = &v1alpha1.RunReport{
+		State: clean(s.State, maxName), Task: clean(s.Task, maxName), Base: s.Base, Head: s.Head,
+		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportedAt: apiTime(at),
+	}
+	run.Tasks = nil
+	for _, t := range s.Tasks {
+		status := v1alpha1.TaskStatus{Name: clean(t.Name, maxName), State: t.State}
+		if t.ExitCode != nil {
+			code := int32(*t.ExitCode) //nolint:gosec // checked by validate
+			status.ExitCode = &code
+		}
+		run.Tasks = append(run.Tasks, status)
+	}
+	run.Fault = nil
+	if s.Fault != nil {
+		run.Fault = &v1alpha1.RunFault{Reason: clean(s.Fault.Reason, maxName), Message: clean(s.Fault.Message, maxMessage)}
+	}
+}
+
+func (a attempt) applyCheckpoint(run *v1alpha1.RunStatus, r contract.Report) {
+	addCheckpoint(run, checkpointName(a.feature, r.Checkpoint.Sequence), checkpointSpec(a.feature, "", r), summaryMessage(*r.Checkpoint))
+}
+
+// addCheckpoint counts a checkpoint whose number is above all that were counted.
+func addCheckpoint(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSpec, message string) {
+	if spec.Sequence <= run.CheckpointSequence {
+		return
+	}
+	run.CheckpointSequence = spec.Sequence
+	run.Checkpoints.Total++
+	switch {
+	case !spec.Capture.Settled:
+		// It counts as neither: what was judged may never have been there.
+	case spec.Verdict == v1alpha1.VerdictValid:
+		run.Checkpoints.Valid++
+		run.LastValidCheckpoint = name
+	case spec.Verdict == v1alpha1.VerdictInvalid:
+		run.Checkpoints.Invalid++
+	}
+	run.LastCheckpoint = &v1alpha1.CheckpointSummary{Name: name, Verdict: spec.Verdict, Action: spec.Action, Reason: spec.Reason, Message: message}
+}
+
+func applyRequest(run *v1alpha1.RunStatus, r contract.RequestReport, at time.Time) {
+	if slices.ContainsFunc(run.Requests, func(o v1alpha1.ObservedRequest) bool { return o.ID == r.ID }) {
+		return
+	}
+	state := "Failed"
+	if r.OK {
+		state = "Done"
+	}
+	run.Requests = append(run.Requests, v1alpha1.ObservedRequest{ID: r.ID, State: state, Message: clean(r.Message, maxMessage), ObservedAt: apiTime(at)})
+	if extra := len(run.Requests) - maxRequests; extra > 0 {
+		run.Requests = slices.Clone(run.Requests[extra:])
+	}
+}
+
+// connect notes that a replica holds the connection of an attempt's watchdog.
+func connect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
+	next := begin(*run.DeepCopy(), epoch)
+	if next.Connected == nil || !*next.Connected {
+		next.Connected, next.ConnectionChangedAt = new(true), apiTime(now)
+	}
+	next.Replica = replica
+	return next
+}
+
+// disconnect notes that the connection broke, unless another replica or attempt has one by now.
+func disconnect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
+	next := *run.DeepCopy()
+	if next.Epoch != epoch || next.Replica != replica || next.Connected == nil || !*next.Connected {
+		return next
+	}
+	next.Connected, next.ConnectionChangedAt = new(false), apiTime(now)
+	return next
+}
+
+// apiTime is a time as the API stores it: whole seconds.
+func apiTime(t time.Time) *metav1.Time {
+	at := metav1.NewTime(t.UTC().Truncate(time.Second))
+	return &at
+}
+
+// clean makes a text fit for a status: one line, only visible characters, bounded in characters.
+func clean(text string, limit int) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case !visible(r):
+			return '\uFFFD'
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > limit {
+		text = string(runes[:limit-1]) + "…"
+	}
+	return text
+}

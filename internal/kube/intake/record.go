@@ -1,0 +1,174 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+)
+
+// reasonCheckpointConflict is the reason of the Event about a report that another Checkpoint contradicts.
+const reasonCheckpointConflict = "CheckpointConflict"
+
+// errAhead says that reports are of an attempt that the Feature has not reached yet.
+var errAhead = errors.New("the reports are of a later attempt than the Feature is at")
+
+// errConflict says that a Checkpoint of the reported number exists with another content.
+type errConflict struct {
+	report contract.ReportAck
+	reason string
+}
+
+func (e *errConflict) Error() string { return e.reason }
+
+// record stores reports exactly once and gives the last that is stored for good. Checkpoints are created first, each by
+// the only name that it can have, then the run moves on past them in one write: a crash in between repeats the first
+// without effect. A report that contradicts what is stored is refused; those before it are stored all the same.
+func (s *Server) record(ctx context.Context, caller identity.Caller, reports []contract.Report) (contract.ReportAck, error) {
+	log := logr.FromContextOrDiscard(ctx)
+	var ack contract.ReportAck
+	var refused *errConflict
+	err := s.store.update(ctx, client.ObjectKeyFromObject(caller.Feature), func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
+		refused = nil
+		run := runOf(f)
+		if f.UID != caller.Feature.UID || f.Status.Attempt > caller.Attempt {
+			return run, fmt.Errorf("attempt %d is over: %w", caller.Attempt, identity.ErrForbidden)
+		}
+		if reports[len(reports)-1].Epoch > f.Status.Attempt {
+			return run, errAhead
+		}
+		stored, err := s.createCheckpoints(ctx, f, run, reports)
+		if err != nil && !errors.As(err, &refused) {
+			return run, err
+		}
+		if len(stored) > 0 {
+			last := stored[len(stored)-1]
+			ack = contract.ReportAck{Epoch: last.Epoch, Sequence: last.Sequence}
+		}
+		logUnusual(log, f, run, stored)
+		return Fold(run, f.Name, f.Status.Attempt, stored), nil
+	})
+	if err != nil {
+		return contract.ReportAck{}, err
+	}
+	if refused != nil {
+		s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, reasonCheckpointConflict, "Record", "%s", refused.reason)
+		return contract.ReportAck{}, refused
+	}
+	return ack, nil
+}
+
+// createCheckpoints creates the objects of those reports that are not stored yet. It gives the reports that are stored
+// then: all of them, or those before the one that the error is about.
+func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []contract.Report) ([]contract.Report, error) {
+	a := attempt{feature: f.Name, number: f.Status.Attempt}
+	for i, r := range reports {
+		if r.Checkpoint == nil {
+			continue
+		}
+		switch a.standing(run, r) {
+		case known, ahead:
+			continue
+		case late:
+			// What is counted has had its object, which may have been cleared away since.
+			if r.Checkpoint.Sequence <= run.CheckpointSequence {
+				continue
+			}
+		case current:
+		}
+		if err := s.create(ctx, checkpoint(f, r)); err != nil {
+			var conflict *errConflict
+			if errors.As(err, &conflict) {
+				conflict.report = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
+			}
+			return reports[:i], err
+		}
+	}
+	return reports, nil
+}
+
+// create creates a Checkpoint. One that exists already must be the same: a record is never overwritten.
+func (s *Server) create(ctx context.Context, c *v1alpha1.Checkpoint) error {
+	wanted := c.DeepCopy()
+	err := s.options.Client.Create(ctx, c, FieldOwner)
+	if err == nil || !apierrors.IsAlreadyExists(err) {
+		if err != nil {
+			return fmt.Errorf("create Checkpoint %s: %w", wanted.Name, err)
+		}
+		return nil
+	}
+	existing := &v1alpha1.Checkpoint{}
+	if err := s.options.Live.Get(ctx, client.ObjectKeyFromObject(wanted), existing); err != nil {
+		return fmt.Errorf("read Checkpoint %s: %w", wanted.Name, err)
+	}
+	if existing.Spec.FeatureUID != wanted.Spec.FeatureUID {
+		return fmt.Errorf("Checkpoint %s is that of an earlier Feature of the same name and about to be collected", wanted.Name)
+	}
+	// The API server stores times in whole seconds, as the wanted one has them, but reads them in its own zone.
+	if !equality.Semantic.DeepEqual(existing.Spec, wanted.Spec) {
+		return &errConflict{reason: fmt.Sprintf("Checkpoint %s exists with another content (tree %s of attempt %d), so the report of tree %s of attempt %d is not recorded",
+			wanted.Name, existing.Spec.Tree, existing.Spec.Attempt, wanted.Spec.Tree, wanted.Spec.Attempt)}
+	}
+	return nil
+}
+
+// logUnusual says what an operator may want to know about reports: those left out, and numbers that are missing.
+func logUnusual(log logr.Logger, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []contract.Report) {
+	mark := contract.ReportAck{Epoch: run.Epoch, Sequence: run.Sequence}
+	dropped := 0
+	for _, r := range reports {
+		if r.Epoch < f.Status.Attempt {
+			if r.Status != nil || r.Final != nil {
+				dropped++
+			}
+			continue
+		}
+		if r.Epoch == mark.Epoch && r.Sequence > mark.Sequence+1 {
+			log.Info("Reports are missing", "after", mark.Sequence, "before", r.Sequence, "epoch", r.Epoch)
+		}
+		if r.Epoch > mark.Epoch || r.Sequence > mark.Sequence {
+			mark = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
+		}
+	}
+	if dropped > 0 {
+		log.Info("Left out status reports of an earlier attempt", "reports", dropped, "attempt", f.Status.Attempt)
+	}
+}
+
+// adopt counts Checkpoints that exist beyond the number that the run knows: a replica that died between creating them
+// and counting them leaves such. Their reports may have gone with their volume, so their numbers must be taken before
+// the next ones are given out.
+func (s *Server) adopt(ctx context.Context, f *v1alpha1.Feature) (*v1alpha1.Feature, error) {
+	fresh := f
+	err := s.store.update(ctx, client.ObjectKeyFromObject(f), func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
+		run := runOf(f)
+		run = *run.DeepCopy()
+		for {
+			orphan := &v1alpha1.Checkpoint{}
+			key := client.ObjectKey{Namespace: f.Namespace, Name: checkpointName(f.Name, run.CheckpointSequence+1)}
+			err := s.options.Live.Get(ctx, key, orphan)
+			if apierrors.IsNotFound(err) || err == nil && orphan.Spec.FeatureUID != string(f.UID) {
+				fresh = f.DeepCopy()
+				fresh.Status.Run = &run
+				return run, nil
+			}
+			if err != nil {
+				return run, fmt.Errorf("read Checkpoint %s: %w", key, err)
+			}
+			addCheckpoint(&run, orphan.Name, orphan.Spec, specMessage(orphan.Spec))
+		}
+	})
+	return fresh, err
+}

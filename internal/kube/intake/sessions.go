@@ -1,0 +1,160 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+)
+
+const (
+	// breakAfter is how long a watchdog may have no poll open before its connection counts as broken: between two polls
+	// there is always a gap.
+	breakAfter = 5 * time.Second
+	// sessionWorkers write beginnings and ends of connections.
+	sessionWorkers = 4
+)
+
+// sessions know which watchdogs are connected to this replica, and write it down when that begins or breaks, not when a
+// poll does: the open poll is the heartbeat, and this replica's Lease vouches for it.
+type sessions struct {
+	replica string
+	store   *store
+	clock   clock.WithDelayedExecution
+	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
+
+	mu   sync.Mutex
+	open map[types.NamespacedName]*session
+}
+
+// session is one watchdog's connection to this replica.
+type session struct {
+	epoch  int64
+	polls  int
+	broken bool
+	timer  clock.Timer
+}
+
+func newSessions(replica string, s *store, c clock.WithDelayedExecution) *sessions {
+	return &sessions{
+		replica: replica, store: s, clock: c, open: map[types.NamespacedName]*session{},
+		queue: workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[types.NamespacedName]()),
+	}
+}
+
+// enter notes that a poll of an attempt is open; leave must be called when it ends.
+func (s *sessions) enter(key types.NamespacedName, epoch int64) (leave func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	current := s.open[key]
+	if current == nil || current.epoch != epoch || current.broken {
+		if current != nil && current.timer != nil {
+			current.timer.Stop()
+		}
+		current = &session{epoch: epoch}
+		s.open[key] = current
+		s.queue.Add(key)
+	}
+	if current.timer != nil {
+		current.timer.Stop()
+		current.timer = nil
+	}
+	current.polls++
+	return func() { s.leave(key, current) }
+}
+
+func (s *sessions) leave(key types.NamespacedName, left *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left.polls--
+	if left.polls > 0 || s.open[key] != left {
+		return
+	}
+	left.timer = s.clock.AfterFunc(breakAfter, func() { s.breakOff(key, left) })
+}
+
+func (s *sessions) breakOff(key types.NamespacedName, silent *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if silent.polls == 0 && s.open[key] == silent {
+		silent.broken = true
+		s.queue.Add(key)
+	}
+}
+
+// run writes until the context ends. Connections that are open then are left to the replica that takes them over.
+func (s *sessions) run(ctx context.Context) {
+	var workers sync.WaitGroup
+	for range sessionWorkers {
+		workers.Go(func() {
+			for s.next(ctx) {
+			}
+		})
+	}
+	<-ctx.Done()
+	s.queue.ShutDown()
+	workers.Wait()
+}
+
+func (s *sessions) next(ctx context.Context) bool {
+	key, shutdown := s.queue.Get()
+	if shutdown {
+		return false
+	}
+	defer s.queue.Done(key)
+	if err := s.settle(ctx, key); err != nil {
+		if ctx.Err() == nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "Cannot write a connection down; trying again", "feature", key)
+			s.queue.AddRateLimited(key)
+		}
+		return true
+	}
+	s.queue.Forget(key)
+	return true
+}
+
+// settle writes how a connection is by now.
+func (s *sessions) settle(ctx context.Context, key types.NamespacedName) error {
+	s.mu.Lock()
+	current := s.open[key]
+	if current == nil {
+		s.mu.Unlock()
+		return nil
+	}
+	epoch, broken := current.epoch, current.broken
+	s.mu.Unlock()
+	err := s.store.update(ctx, key, func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
+		run := runOf(f)
+		switch {
+		case f.Status.Attempt != epoch:
+			return run, nil
+		case broken:
+			return disconnect(run, epoch, s.replica, s.clock.Now()), nil
+		default:
+			return connect(run, epoch, s.replica, s.clock.Now()), nil
+		}
+	})
+	if err != nil && !errors.Is(err, identity.ErrForbidden) {
+		return fmt.Errorf("connection of Feature %s: %w", key, err)
+	}
+	if broken {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.open[key] == current {
+			delete(s.open, key)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+)
+
+// FieldOwner owns status.run by server-side apply; the feature controller owns the rest of a Feature's status.
+const FieldOwner = client.FieldOwner("tidewaiter-intake")
+
+// conflictRetries bounds how often somebody else may write a Feature's status first.
+const conflictRetries = 8
+
+// store writes what intake owns.
+type store struct {
+	client client.Client
+	live   client.Reader
+	locks  locks
+}
+
+// update reads a Feature from the API server, lets change make its next run of it, and applies that with the resource
+// version that was read: of two replicas that fold the same reports one meets a conflict, and starts again from what
+// the other has written. A run that change leaves as it is costs no write. On this replica one update of a Feature
+// follows the other, so that it meets no conflict with itself.
+func (s *store) update(ctx context.Context, key types.NamespacedName, change func(*v1alpha1.Feature) (v1alpha1.RunStatus, error)) error {
+	unlock, err := s.locks.lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	for range conflictRetries {
+		f := &v1alpha1.Feature{}
+		if err := s.live.Get(ctx, key, f); err != nil {
+			return featureError(key, err)
+		}
+		next, err := change(f)
+		if err != nil || equality.Semantic.DeepEqual(next, runOf(f)) {
+			return err
+		}
+		err = s.apply(ctx, f, next)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return fmt.Errorf("write status.run of Feature %s: others wrote first %d times in a row", key, conflictRetries)
+}
+
+func (s *store) apply(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus) error {
+	// The API's JSON is the contract of both types: nothing that is added to a run can be forgotten here.
+	encoded, err := json.Marshal(run)
+	if err != nil {
+		return fmt.Errorf("encode status.run: %w", err)
+	}
+	config := applyv1alpha1.RunStatus()
+	if err := json.Unmarshal(encoded, config); err != nil {
+		return fmt.Errorf("decode status.run: %w", err)
+	}
+	feature := applyv1alpha1.Feature(f.Name, f.Namespace).WithUID(f.UID).WithResourceVersion(f.ResourceVersion).
+		WithStatus(applyv1alpha1.FeatureStatus().WithRun(config))
+	if err := s.client.Status().Apply(ctx, feature, FieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("write status.run of Feature %s/%s: %w", f.Namespace, f.Name, err)
+	}
+	return nil
+}
+
+// featureError tells a Feature that is gone from one that cannot be read.
+func featureError(key types.NamespacedName, err error) error {
+	if apierrors.IsNotFound(err) {
+		return fmt.Errorf("Feature %s does not exist any more: %w", key, identity.ErrForbidden)
+	}
+	return fmt.Errorf("read Feature %s: %w", key, err)
+}
+
+func runOf(f *v1alpha1.Feature) v1alpha1.RunStatus {
+	if f.Status.Run == nil {
+		return v1alpha1.RunStatus{}
+	}
+	return *f.Status.Run
+}
+
+// locks is one lock for each Feature that is being written.
+type locks struct {
+	mu   sync.Mutex
+	held map[types.NamespacedName]*turn
+}
+
+type turn struct {
+	// token is in the channel while nobody holds the lock.
+	token chan struct{}
+	users int
+}
+
+// lock waits for its turn, unless the context ends first.
+func (l *locks) lock(ctx context.Context, key types.NamespacedName) (unlock func(), err error) {
+	l.mu.Lock()
+	if l.held == nil {
+		l.held = map[types.NamespacedName]*turn{}
+	}
+	t := l.held[key]
+	if t == nil {
+		t = &turn{token: make(chan struct{}, 1)}
+		t.token <- struct{}{}
+		l.held[key] = t
+	}
+	t.users++
+	l.mu.Unlock()
+	leave := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if t.users--; t.users == 0 {
+			delete(l.held, key)
+		}
+	}
+	select {
+	case <-t.token:
+		return func() {
+			t.token <- struct{}{}
+			leave()
+		}, nil
+	case <-ctx.Done():
+		leave()
+		return nil, fmt.Errorf("wait to write Feature %s: %w", key, context.Cause(ctx))
+	}
+}

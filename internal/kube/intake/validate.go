@@ -1,0 +1,185 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+const (
+	// maxReports bounds a batch.
+	maxReports = 256
+	// maxTasks bounds the tasks of a status report: 32 milestones of 64 tasks, as the API has it.
+	maxTasks = 32 * 64
+)
+
+// refusedReport is a report that cannot be applied, now or ever.
+type refusedReport struct {
+	report contract.ReportAck
+	reason string
+}
+
+// Error names the report and the field.
+func (e *refusedReport) Error() string {
+	if e.report == (contract.ReportAck{}) {
+		return e.reason
+	}
+	return fmt.Sprintf("report %d of epoch %d: %s", e.report.Sequence, e.report.Epoch, e.reason)
+}
+
+// decode reads a batch and checks everything about it that does not depend on the Feature: what comes out can be folded
+// and stored. Fields that this version does not know are ignored, as the contract has it. When one report is bad, those
+// before it are given together with the error.
+func decode(body []byte) ([]contract.Report, error) {
+	var batch contract.ReportBatch
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	if err := decoder.Decode(&batch); err != nil {
+		return nil, &refusedReport{reason: "not a report batch: " + clean(err.Error(), maxMessage)}
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, &refusedReport{reason: "something follows the report batch"}
+	}
+	switch {
+	case batch.Version != contract.Version:
+		return nil, &refusedReport{reason: fmt.Sprintf("version %d is not supported, only %d", batch.Version, contract.Version)}
+	case len(batch.Reports) == 0:
+		return nil, &refusedReport{reason: "reports is empty"}
+	case len(batch.Reports) > maxReports:
+		return nil, &refusedReport{reason: fmt.Sprintf("reports has %d entries, more than %d", len(batch.Reports), maxReports)}
+	}
+	var before contract.Report
+	for i, r := range batch.Reports {
+		if err := validate(r, before); err != nil {
+			return batch.Reports[:i], &refusedReport{report: contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}, reason: err.Error()}
+		}
+		before = r
+	}
+	return batch.Reports, nil
+}
+
+func validate(r, before contract.Report) error {
+	set := 0
+	for _, present := range []bool{r.Status != nil, r.Checkpoint != nil, r.Request != nil, r.Final != nil} {
+		if present {
+			set++
+		}
+	}
+	switch {
+	case r.Epoch < 1 || r.Sequence < 1:
+		return errors.New("epoch and sequence count from 1")
+	case r.Epoch < before.Epoch || r.Epoch == before.Epoch && r.Sequence <= before.Sequence:
+		return fmt.Errorf("it follows report %d of epoch %d: the order is by epoch and sequence", before.Sequence, before.Epoch)
+	case set != 1:
+		return fmt.Errorf("exactly one of status, checkpoint, request and final must be set, not %d", set)
+	case r.Time.IsZero() || r.Time.Year() > 9999:
+		return errors.New("time is missing or no time")
+	case r.Status != nil:
+		return validateStatus(*r.Status)
+	case r.Checkpoint != nil:
+		return validateCheckpoint(*r.Checkpoint)
+	case r.Request != nil && r.Request.ID == "":
+		return errors.New("request.id is missing")
+	case r.Final != nil:
+		return errors.Join(
+			oneOf("final.outcome", r.Final.Outcome, contract.OutcomeDelivered, contract.OutcomeReadyToMerge, contract.OutcomeBlocked,
+				contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped),
+			hash("final.head", r.Final.Head))
+	}
+	return nil
+}
+
+func validateStatus(s contract.StatusReport) error {
+	if len(s.Tasks) > maxTasks {
+		return fmt.Errorf("status.tasks has %d entries, more than %d", len(s.Tasks), maxTasks)
+	}
+	for i, t := range s.Tasks {
+		field := fmt.Sprintf("status.tasks[%d]", i)
+		if t.Name == "" {
+			return errors.New(field + ".name is missing")
+		}
+		if err := oneOf(field+".state", t.State, contract.TaskPending, contract.TaskRunning, contract.TaskDone, contract.TaskFailed); err != nil {
+			return err
+		}
+		if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
+			return errors.New(field + ".exitCode is no exit code")
+		}
+	}
+	if s.Fault != nil && s.Fault.Reason == "" {
+		return errors.New("status.fault.reason is missing")
+	}
+	return errors.Join(
+		oneOf("status.state", s.State, contract.StatePreparing, contract.StateActive, contract.StateIdle, contract.StateFrozen,
+			contract.StateFinishing, contract.StateComplete),
+		hash("status.base", s.Base), hash("status.head", s.Head))
+}
+
+func validateCheckpoint(c contract.CheckpointReport) error {
+	for i, v := range c.Violations {
+		field := fmt.Sprintf("checkpoint.violations[%d]", i)
+		if v.Rule == "" || v.Message == "" {
+			return errors.New(field + " has no rule or no message")
+		}
+		if err := severity(field+".severity", v.Severity); err != nil {
+			return err
+		}
+	}
+	if c.Severity != "" {
+		if err := severity("checkpoint.severity", c.Severity); err != nil {
+			return err
+		}
+	}
+	switch {
+	case c.Sequence < 1:
+		return errors.New("checkpoint.sequence counts from 1")
+	case c.Previous < 0 || c.Previous >= c.Sequence:
+		return errors.New("checkpoint.previous must be a number before checkpoint.sequence")
+	case c.CapturedAt.IsZero() || c.CapturedAt.Year() > 9999:
+		return errors.New("checkpoint.capturedAt is missing or no time")
+	case min(c.Added, c.Modified, c.Deleted, c.TypeChanged, c.LinesAdded, c.LinesDeleted, c.ViolationCount) < 0:
+		return errors.New("checkpoint has a negative count")
+	case c.Processes < 0 || c.Processes > math.MaxInt32:
+		return errors.New("checkpoint.processes is no count")
+	}
+	return errors.Join(
+		oneOf("checkpoint.trigger", c.Trigger, contract.TriggerInterval, contract.TriggerChanges, contract.TriggerTask, contract.TriggerRequested, contract.TriggerFinal),
+		oneOf("checkpoint.verdict", c.Verdict, judge.Valid, judge.Invalid, judge.Skipped),
+		oneOf("checkpoint.action", c.Action, contract.ActionPromoted, contract.ActionPartlyPromoted, contract.ActionHeld, contract.ActionReverted, contract.ActionNone),
+		hash("checkpoint.commit", c.Commit), hash("checkpoint.tree", c.Tree), hash("checkpoint.base", c.Base), hash("checkpoint.deliveryCommit", c.DeliveryCommit))
+}
+
+func severity(field string, value policy.Severity) error {
+	return oneOf(field, value, policy.Info, policy.Warning, policy.Error, policy.Critical)
+}
+
+func oneOf[S ~string](field string, value S, allowed ...S) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	words := make([]string, 0, len(allowed))
+	for _, a := range allowed {
+		words = append(words, string(a))
+	}
+	return fmt.Errorf("%s %q is not one of %s", field, clean(string(value), maxName), strings.Join(words, ", "))
+}
+
+var objectID = regexp.MustCompile(`^([0-9a-f]{40})?$`)
+
+func hash(field, value string) error {
+	if objectID.MatchString(value) {
+		return nil
+	}
+	return fmt.Errorf("%s is not 40 hexadecimal digits", field)
+}

@@ -1,0 +1,54 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
+// Watch lets changes of what orders are made of wake the polls that wait for them.
+func (s *Server) Watch(ctx context.Context, informers cache.Informers) error {
+	watches := []struct {
+		object  client.Object
+		changed func(types.NamespacedName)
+	}{
+		{&v1alpha1.Feature{}, s.hub.feature},
+		{&v1alpha1.SupervisorPolicy{}, s.policyChanged},
+	}
+	for _, watch := range watches {
+		informer, err := informers.GetInformer(ctx, watch.object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", watch.object, err)
+		}
+		notify := func(object any) {
+			if key, err := toolscache.DeletionHandlingObjectToName(object); err == nil {
+				watch.changed(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
+			}
+		}
+		handler := toolscache.ResourceEventHandlerFuncs{
+			AddFunc: notify, DeleteFunc: notify, UpdateFunc: func(_, object any) { notify(object) },
+		}
+		if _, err := informer.AddEventHandler(handler); err != nil {
+			return fmt.Errorf("watch %T: %w", watch.object, err)
+		}
+	}
+	return nil
+}
+
+// policyChanged wakes the polls of the project that a policy is for; a policy of the system's namespace is for all.
+func (s *Server) policyChanged(key types.NamespacedName) {
+	if key.Namespace == s.options.SystemNamespace {
+		s.hub.all()
+		return
+	}
+	s.hub.project(key.Namespace)
+}

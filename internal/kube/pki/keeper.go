@@ -1,0 +1,306 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package pki
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Secrets in the system namespace.
+const (
+	// AuthoritySecret holds the CA and its key. Only managers read it.
+	AuthoritySecret = "tidewaiter-ca"
+	// IntakeSecret and GatewaySecret hold serving certificates.
+	IntakeSecret  = "tidewaiter-intake-tls"
+	GatewaySecret = "tidewaiter-gateway-tls"
+)
+
+// Keys of the CA's Secret beside those of kubernetes.io/tls.
+const (
+	keyNextCertificate = "next.crt"
+	keyNextKey         = "next.key"
+	keyRetired         = "retired.crt"
+)
+
+const (
+	// checkEvery bounds how long another replica's renewal, or a new address of a Service, stays unnoticed.
+	checkEvery = time.Minute
+	// retryEvery is the pause after a failure, and while there is no certificate to serve.
+	retryEvery = 2 * time.Second
+	// conflictRetries bounds how often another replica may get in first.
+	conflictRetries = 5
+)
+
+// errOvertaken says that another replica wrote meanwhile.
+var errOvertaken = errors.New("another replica wrote first")
+
+// Options of a Keeper; all are required.
+type Options struct {
+	// Live reads and writes the API server without a cache: Secrets are not watched.
+	Live client.Client
+	// Namespace of the system.
+	Namespace string
+	Clock     clock.Clock
+	Logger    logr.Logger
+}
+
+// Keeper keeps the CA and the serving certificates of intake and gateway, together with the other replicas: each looks
+// every minute, and who finds something due renews it with the version that it has read.
+type Keeper struct {
+	options Options
+	intake  Certificate
+
+	mu       sync.Mutex
+	bundle   []byte
+	onChange []func()
+}
+
+// NewKeeper makes a Keeper; Start lets it work.
+func NewKeeper(options Options) *Keeper { return &Keeper{options: options} }
+
+// Bundle is the PEM of every CA that may vouch for intake and gateway; nil until it is known.
+func (k *Keeper) Bundle() []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.bundle
+}
+
+// OnChange has f called after the bundle has changed. f must not block.
+func (k *Keeper) OnChange(f func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.onChange = append(k.onChange, f)
+}
+
+// Intake is intake's serving certificate.
+func (k *Keeper) Intake() *Certificate { return &k.intake }
+
+// NeedLeaderElection is false: each replica serves intake.
+func (k *Keeper) NeedLeaderElection() bool { return false }
+
+// Start looks after the certificates until the context ends.
+func (k *Keeper) Start(ctx context.Context) error {
+	return every(ctx, k.options.Clock, func() time.Duration {
+		if err := k.Sync(ctx); err != nil {
+			if ctx.Err() == nil {
+				k.options.Logger.Error(err, "Cannot look after the certificates; trying again")
+			}
+			return retryEvery
+		}
+		return checkEvery
+	})
+}
+
+// every calls work again and again, each time after the pause that it asks for.
+func every(ctx context.Context, c clock.Clock, work func() time.Duration) error {
+	for {
+		timer := c.NewTimer(work())
+		select {
+		case <-timer.C():
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		}
+	}
+}
+
+// Sync makes and renews what is due and takes over what other replicas have renewed.
+func (k *Keeper) Sync(ctx context.Context) error {
+	state, err := k.authority(ctx)
+	if err != nil {
+		return fmt.Errorf("certificate authority: %w", err)
+	}
+	k.publish(state.bundle())
+	intake, err := k.leaf(ctx, state, IntakeSecret, contract.IntakeService)
+	if err != nil {
+		return fmt.Errorf("certificate of intake: %w", err)
+	}
+	k.intake.set(intake)
+	if _, err := k.leaf(ctx, state, GatewaySecret, contract.GatewayService); err != nil {
+		return fmt.Errorf("certificate of gateway: %w", err)
+	}
+	return nil
+}
+
+func (k *Keeper) publish(bundle []byte) {
+	k.mu.Lock()
+	changed := !bytes.Equal(bundle, k.bundle)
+	k.bundle = bundle
+	listeners := k.onChange
+	k.mu.Unlock()
+	if changed {
+		for _, f := range listeners {
+			f()
+		}
+	}
+}
+
+// authority reads the CA, renews it when that is due, and gives it as it is stored.
+func (k *Keeper) authority(ctx context.Context) (authorityState, error) {
+	var state authorityState
+	err := k.renew(ctx, AuthoritySecret, corev1.SecretTypeOpaque, func(data map[string][]byte) (map[string][]byte, error) {
+		var err error
+		if state, err = decodeAuthority(data); err != nil {
+			return nil, fmt.Errorf("%w (delete the Secret to start with a new CA)", err)
+		}
+		next, changed, err := advance(state, k.options.Clock.Now())
+		if err != nil || !changed {
+			return nil, err
+		}
+		state = next
+		k.options.Logger.Info("Renewing the certificate authority", "signer", state.signer.certificate.Subject.CommonName,
+			"announced", state.next != nil, "retired", len(state.retired))
+		return encodeAuthority(state)
+	})
+	return state, err
+}
+
+// leaf reads the serving certificate of a Service, renews it when that is due, and gives it as it is stored.
+func (k *Keeper) leaf(ctx context.Context, state authorityState, secret, service string) (*keyPair, error) {
+	wanted, err := k.names(ctx, service)
+	if err != nil {
+		return nil, err
+	}
+	var pair *keyPair
+	err = k.renew(ctx, secret, corev1.SecretTypeTLS, func(data map[string][]byte) (map[string][]byte, error) {
+		// What cannot be read is replaced: a serving certificate can always be made again.
+		pair, _ = decodePair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
+		reason := stale(pair, state, wanted, k.options.Clock.Now())
+		if reason == "" {
+			return nil, nil
+		}
+		k.options.Logger.Info("Renewing a serving certificate", "secret", secret, "because", reason)
+		var err error
+		if pair, err = newLeaf(state.signer, wanted, k.options.Clock.Now()); err != nil {
+			return nil, err
+		}
+		key, err := encodeKey(pair.key)
+		if err != nil {
+			return nil, err
+		}
+		return map[string][]byte{
+			corev1.TLSCertKey: encodeCertificate(pair.certificate), corev1.TLSPrivateKeyKey: key,
+		}, nil
+	})
+	return pair, err
+}
+
+// names of a Service: the ways to spell it inside the cluster and its addresses, which pods without DNS use.
+func (k *Keeper) names(ctx context.Context, service string) (names, error) {
+	namespace := k.options.Namespace
+	n := names{dns: []string{service + "." + namespace + ".svc", service + "." + namespace + ".svc.cluster.local", service + "." + namespace, service}}
+	s := &corev1.Service{}
+	if err := k.options.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: service}, s); err != nil {
+		return n, fmt.Errorf("read Service %s/%s: %w", namespace, service, err)
+	}
+	for _, text := range s.Spec.ClusterIPs {
+		if address, err := netip.ParseAddr(text); err == nil {
+			n.addresses = append(n.addresses, address)
+		}
+	}
+	return n, nil
+}
+
+// renew gives a Secret's data to change, which returns the data to store instead or nil to leave it, and stores that
+// unless another replica was faster: then it starts again from what the other has stored.
+func (k *Keeper) renew(ctx context.Context, name string, kind corev1.SecretType, change func(map[string][]byte) (map[string][]byte, error)) error {
+	for range conflictRetries {
+		err := k.renewOnce(ctx, name, kind, change)
+		if !errors.Is(err, errOvertaken) {
+			return err
+		}
+	}
+	return fmt.Errorf("secret %s: %w, %d times in a row", name, errOvertaken, conflictRetries)
+}
+
+func (k *Keeper) renewOnce(ctx context.Context, name string, kind corev1.SecretType, change func(map[string][]byte) (map[string][]byte, error)) error {
+	secret := &corev1.Secret{}
+	err := k.options.Live.Get(ctx, client.ObjectKey{Namespace: k.options.Namespace, Name: name}, secret)
+	missing := apierrors.IsNotFound(err)
+	if err != nil && !missing {
+		return fmt.Errorf("read secret %s: %w", name, err)
+	}
+	data, err := change(secret.Data)
+	if err != nil {
+		return fmt.Errorf("secret %s: %w", name, err)
+	}
+	if data == nil {
+		return nil
+	}
+	if missing {
+		secret = &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: k.options.Namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/name": "tidewaiter"}},
+			Type:       kind,
+		}
+		secret.Data = data
+		err = k.options.Live.Create(ctx, secret)
+	} else {
+		secret.Data = data
+		err = k.options.Live.Update(ctx, secret)
+	}
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), apierrors.IsNotFound(err) && !missing:
+		return errOvertaken
+	default:
+		return fmt.Errorf("write secret %s: %w", name, err)
+	}
+}
+
+func decodeAuthority(data map[string][]byte) (authorityState, error) {
+	var state authorityState
+	var err error
+	if state.signer, err = decodePair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey]); err != nil {
+		return state, fmt.Errorf("%s, %s: %w", corev1.TLSCertKey, corev1.TLSPrivateKeyKey, err)
+	}
+	if state.next, err = decodePair(data[keyNextCertificate], data[keyNextKey]); err != nil {
+		return state, fmt.Errorf("%s, %s: %w", keyNextCertificate, keyNextKey, err)
+	}
+	if state.retired, err = decodeCertificates(data[keyRetired]); err != nil {
+		return state, fmt.Errorf("%s: %w", keyRetired, err)
+	}
+	return state, nil
+}
+
+func encodeAuthority(state authorityState) (map[string][]byte, error) {
+	key, err := encodeKey(state.signer.key)
+	if err != nil {
+		return nil, err
+	}
+	data := map[string][]byte{
+		corev1.TLSCertKey: encodeCertificate(state.signer.certificate), corev1.TLSPrivateKeyKey: key,
+	}
+	if state.next != nil {
+		if data[keyNextKey], err = encodeKey(state.next.key); err != nil {
+			return nil, err
+		}
+		data[keyNextCertificate] = encodeCertificate(state.next.certificate)
+	}
+	for _, old := range state.retired {
+		data[keyRetired] = append(data[keyRetired], encodeCertificate(old)...)
+	}
+	return data, nil
+}
+
+// tlsCertificate is a pair as a TLS server takes it.
+func (p *keyPair) tlsCertificate() *tls.Certificate {
+	return &tls.Certificate{Certificate: [][]byte{p.certificate.Raw}, PrivateKey: p.key, Leaf: p.certificate}
+}
