@@ -13,6 +13,7 @@ import (
 
 	"github.com/florianl/go-nfqueue/v2"
 	"github.com/mdlayher/netlink"
+	"golang.org/x/time/rate"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/kube-network-policies/pkg/network"
 )
@@ -38,11 +39,13 @@ type gate struct {
 	engine evaluator
 	known  func(netip.Addr) bool
 	pods   netip.Prefix
+	// denials limits how often one is logged: a pod could fill the disk with them.
+	denials rate.Sometimes
 }
 
 // allows judges the packet, waiting for its pods to become known. Whatever cannot be judged is not allowed.
 func (g *gate) allows(ctx context.Context, payload []byte) bool {
-	packet, err := network.ParsePacket(payload)
+	packet, err := parse(payload)
 	if err != nil {
 		klog.ErrorS(err, "Dropped a packet that cannot be read")
 		return false
@@ -59,9 +62,22 @@ func (g *gate) allows(ctx context.Context, payload []byte) bool {
 		return false
 	}
 	if !allowed {
-		klog.InfoS("Denied", "source", packet.SrcIP, "destination", packet.DstIP, "port", packet.DstPort, "protocol", packet.Proto)
+		g.denials.Do(func() {
+			klog.InfoS("Denied", "source", packet.SrcIP, "destination", packet.DstIP, "port", packet.DstPort, "protocol", packet.Proto)
+		})
 	}
 	return allowed
+}
+
+// parse reads the headers. It exists because ParsePacket indexes beyond the end of a packet that is cut off, and one
+// pod must not be able to end the judge of all.
+func parse(payload []byte) (packet network.Packet, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("cut off: %v", fault)
+		}
+	}()
+	return network.ParsePacket(payload)
 }
 
 // awaitKnown reports whether the address is no pod's, or a pod's that is known before ctx ends.

@@ -15,7 +15,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -24,6 +26,9 @@ import (
 	"sigs.k8s.io/kube-network-policies/pkg/networkpolicy"
 	"sigs.k8s.io/kube-network-policies/pkg/podinfo"
 )
+
+// denialInterval is how often at most a denied packet is logged.
+const denialInterval = 100 * time.Millisecond
 
 // options are the program's flags.
 type options struct {
@@ -72,7 +77,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("client: %w", err)
 	}
 	engine, known := newEngine(ctx, client, o.node)
-	return judge(ctx, &gate{engine: engine, known: known, pods: pods}, func() error {
+	return judge(ctx, &gate{engine: engine, known: known, pods: pods, denials: rate.Sometimes{First: 10, Interval: denialInterval}}, func() error {
 		return os.WriteFile(o.ready, nil, 0o600)
 	})
 }

@@ -20,17 +20,21 @@ import (
 	"runtime"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/hack/cluster/internal/place"
 	"github.com/tidewaiter/tidewaiter/hack/cluster/internal/progress"
 )
 
+// keepUnused is how long a build is kept that no checkout uses.
+const keepUnused = 14 * 24 * time.Hour
+
 // Product is a set of programs that are built together.
 type Product struct {
 	// Name of the product, also the beginning of its folder's name.
 	Name string
-	// Title is what a person reads while it is being built.
-	Title string
+	// Title is what a person reads while it is being built, and Hint what it costs.
+	Title, Hint string
 	// Module is the folder of its Go module, below the driver's sources.
 	Module string
 	// Sources are the folders below the module that it is compiled from, besides the module files.
@@ -96,10 +100,10 @@ func (b Builder) Ensure(ctx context.Context, p Product, report *progress.Reporte
 		return "", err
 	}
 	if built {
-		return folder, report.Step(p.Title+": built before", nil, func() error { return nil })
+		return folder, report.Step(p.Title+": built before", nil, func() error { return touch(folder) })
 	}
-	counter := &packageCounter{}
-	err = report.Step("Building "+p.Title, counter.String, func() error {
+	counter := &lineCounter{}
+	err = report.Step(strings.TrimSpace("Building "+p.Title+" "+p.Hint), counter.String, func() error {
 		release, err := place.Hold(b.Layout.Lock(p.Name), func() {
 			report.Note("waiting for another process that builds it")
 		})
@@ -110,7 +114,10 @@ func (b Builder) Ensure(ctx context.Context, p Product, report *progress.Reporte
 		if built, err := b.IsBuilt(p); err != nil || built {
 			return err
 		}
-		return b.build(ctx, p, folder, counter)
+		if err := b.build(ctx, p, folder, counter); err != nil {
+			return err
+		}
+		return b.prune(p)
 	})
 	if err != nil {
 		return "", fmt.Errorf("build %s: %w", p.Name, err)
@@ -119,7 +126,7 @@ func (b Builder) Ensure(ctx context.Context, p Product, report *progress.Reporte
 }
 
 // build makes the product in a folder beside the final one, which then appears complete or not at all.
-func (b Builder) build(ctx context.Context, p Product, folder string, counter *packageCounter) error {
+func (b Builder) build(ctx context.Context, p Product, folder string, counter *lineCounter) error {
 	partial, err := os.MkdirTemp(b.Layout.Builds(), p.Name+"-partial-")
 	if err != nil {
 		return fmt.Errorf("build folder: %w", err)
@@ -141,7 +148,7 @@ func (b Builder) build(ctx context.Context, p Product, folder string, counter *p
 	return os.Rename(partial, folder)
 }
 
-func (b Builder) compile(ctx context.Context, p Product, c Command, into string, counter *packageCounter) error {
+func (b Builder) compile(ctx context.Context, p Product, c Command, into string, counter *lineCounter) error {
 	output := filepath.Join(into, c.Into) + string(filepath.Separator)
 	if err := os.MkdirAll(output, 0o755); err != nil {
 		return fmt.Errorf("build folder: %w", err)
@@ -211,16 +218,50 @@ func hashFile(h io.Writer, path string) error {
 	return err
 }
 
-// packageCounter counts the lines of `go build -v`: one for each package that is compiled.
-type packageCounter struct{ lines atomic.Int64 }
+// touch marks a build as used.
+func touch(folder string) error {
+	now := time.Now()
+	if err := os.Chtimes(folder, now, now); err != nil {
+		return fmt.Errorf("build folder: %w", err)
+	}
+	return nil
+}
 
-func (c *packageCounter) Write(p []byte) (int, error) {
-	c.lines.Add(int64(bytes.Count(p, []byte("\n"))))
+// prune removes builds of the product, and what is left of broken off ones, that nobody has used for long.
+func (b Builder) prune(p Product) error {
+	folders, err := filepath.Glob(filepath.Join(b.Layout.Builds(), p.Name+"-*"))
+	if err != nil {
+		return fmt.Errorf("old builds: %w", err)
+	}
+	for _, folder := range folders {
+		info, err := os.Stat(folder)
+		if err != nil || time.Since(info.ModTime()) < keepUnused {
+			continue
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			return fmt.Errorf("old build: %w", err)
+		}
+	}
+	return nil
+}
+
+// lineCounter counts what `go build -v` prints: a line for each module that it downloads and each package that it
+// compiles. The tool writes whole lines.
+type lineCounter struct{ downloads, packages atomic.Int64 }
+
+func (c *lineCounter) Write(p []byte) (int, error) {
+	for line := range bytes.Lines(p) {
+		if bytes.HasPrefix(line, []byte("go: downloading ")) {
+			c.downloads.Add(1)
+		} else {
+			c.packages.Add(1)
+		}
+	}
 	return len(p), nil
 }
 
-func (c *packageCounter) String() string {
-	return fmt.Sprintf("%d packages compiled", c.lines.Load())
+func (c *lineCounter) String() string {
+	return fmt.Sprintf("%d modules downloaded, %d packages compiled", c.downloads.Load(), c.packages.Load())
 }
 
 func lastLines(text string, n int) string {

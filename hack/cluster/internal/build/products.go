@@ -43,7 +43,7 @@ func Kube(v Versions) Product {
 		links[name] = "kube"
 	}
 	return Product{
-		Name: "kube", Title: "Kubernetes " + v.Kubernetes + " and etcd (about 6 minutes the first time)", Module: "components",
+		Name: "kube", Title: "Kubernetes " + v.Kubernetes + " and etcd", Hint: "(about 6 minutes on two cores)", Module: "components",
 		Sources:  []string{"kube", "netpol", "volumes"},
 		Commands: []Command{{Packages: []string{"./kube"}, LDFlags: versionFlags(v.Kubernetes)}},
 		Links:    links,

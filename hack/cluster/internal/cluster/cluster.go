@@ -90,23 +90,20 @@ func (c *Cluster) Up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running, err := c.isRunning(version, report)
+	settled, err := c.ensureStarted(conf, version, report)
 	if err != nil {
 		return err
 	}
-	err = report.Step("Starting the node", nil, func() error {
-		if running {
-			return nil
+	err = report.Step("Waiting for the cluster", nil, func() error {
+		if settled {
+			return c.awaitParts(ctx, conf)
 		}
-		return c.start(conf, version)
+		return c.settle(ctx, conf, programs)
 	})
 	if err != nil {
-		return err
-	}
-	if err := report.Step("Waiting for the cluster", nil, func() error { return c.settle(ctx, conf, programs) }); err != nil {
 		return fmt.Errorf("%w\nThe node's logs are in %s", err, filepath.Join(conf.State, "log"))
 	}
-	report.Note("The cluster is up (%s)", report.Elapsed())
+	report.Note("The cluster is up after %s; its kubeconfig is %s", report.Elapsed(), c.Kubeconfig())
 	return nil
 }
 
@@ -193,19 +190,30 @@ func (p programs) version(sources string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil))[:12], nil
 }
 
-// isRunning reports whether the very cluster that is wanted runs. One made from other sources is taken down.
-func (c *Cluster) isRunning(version string, report *progress.Reporter) (bool, error) {
+// ensureStarted makes sure that the very node that is wanted runs, and reports whether it has been ready before. A node
+// of other sources is replaced.
+func (c *Cluster) ensureStarted(conf config.Cluster, version string, report *progress.Reporter) (settled bool, err error) {
 	record, running, err := c.Running()
 	if err != nil {
 		return false, err
 	}
-	if running && record.Version == version {
-		return true, nil
-	}
-	if running {
+	same := record.Version == version
+	title := "Starting the node"
+	switch {
+	case running && same:
+		title = "The node runs"
+	case running:
 		report.Note("a cluster of other sources is running; it is replaced")
-		return false, c.stop(false)
 	}
-	// Whatever a node that ended by itself, or with the machine, has left; its objects and volumes come back.
-	return false, c.stop(record.Version == version)
+	err = report.Step(title, nil, func() error {
+		if running && same {
+			return nil
+		}
+		// Also takes away what a node has left that ended by itself; its objects and volumes are kept.
+		if err := c.stop(same); err != nil {
+			return err
+		}
+		return c.start(conf, version)
+	})
+	return running && same && record.Settled, err
 }

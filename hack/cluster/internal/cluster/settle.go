@@ -29,7 +29,7 @@ const (
 	containerdSocket = "run/containerd/containerd.sock"
 )
 
-// settle loads the cluster's own images, applies its objects, and waits until pods can run.
+// settle loads the cluster's own images, applies its objects, waits until pods can run, and records that they can.
 func (c *Cluster) settle(ctx context.Context, conf config.Cluster, p programs) error {
 	ctx, cancel := context.WithTimeout(ctx, readyPatience)
 	defer cancel()
@@ -54,12 +54,26 @@ func (c *Cluster) settle(ctx context.Context, conf config.Cluster, p programs) e
 	if err := <-images; err != nil {
 		return err
 	}
-	return c.awaitParts(ctx, conf, api)
+	if err := c.awaitParts(ctx, conf); err != nil {
+		return err
+	}
+	record, _, err := c.Running()
+	if err != nil {
+		return err
+	}
+	record.Settled = true
+	return host.SaveRecord(conf.State, record)
 }
 
 // awaitParts waits for all that pods rely on. What objects say about node and DNS may be from before a restart, so the
 // node is asked for a sign of life, and DNS a question.
-func (c *Cluster) awaitParts(ctx context.Context, conf config.Cluster, api *api) error {
+func (c *Cluster) awaitParts(ctx context.Context, conf config.Cluster) error {
+	ctx, cancel := context.WithTimeout(ctx, readyPatience)
+	defer cancel()
+	api, err := newAPI(conf.Kubeconfig("admin"))
+	if err != nil {
+		return err
+	}
 	record, _, err := c.Running()
 	if err != nil {
 		return err

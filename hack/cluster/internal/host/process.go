@@ -38,6 +38,8 @@ type Record struct {
 	Started time.Time
 	// Version is a hash of everything that the node was made from.
 	Version string
+	// Settled is whether it was seen to be ready for pods.
+	Settled bool
 	// Settings are the machine's settings as they were before, by path.
 	Settings map[string]string
 }
