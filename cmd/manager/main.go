@@ -5,16 +5,19 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
-
-	ctrl "sigs.k8s.io/controller-runtime"
+	"os/signal"
+	"syscall"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/manager"
 )
 
 func main() {
-	if err := manager.Main(ctrl.SetupSignalHandler(), os.Args[1:], os.Stderr); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	if err := manager.Main(ctx, os.Args[1:], os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "manager:", err)
 		os.Exit(1)
 	}

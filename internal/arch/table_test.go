@@ -12,6 +12,11 @@ var (
 	// apiClient is what talks to an API server.
 	apiClient = append([]string{"k8s.io/client-go/", "k8s.io/utils/", "sigs.k8s.io/controller-runtime", "sigs.k8s.io/controller-runtime/", "github.com/go-logr/logr"}, apiTypes...)
 	core      = []string{"internal/core/"}
+	// process is what a process of the system namespace is run with: flags, logs, metrics.
+	process = []string{
+		"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/",
+		"github.com/spf13/cobra", "github.com/spf13/pflag", "k8s.io/klog/v2",
+	}
 )
 
 // with joins lists of imports.
@@ -94,8 +99,8 @@ func programRows() []row {
 		{pkg: "controllers/supervisorpolicy", why: controller, allow: kube},
 		{pkg: "controllers/template", why: controller, allow: kube},
 
-		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, []string{"controllers", "controllers/", "k8s.io/klog/v2", "github.com/spf13/cobra", "github.com/spf13/pflag"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, []string{"internal/host/egress", "internal/kube/identity", "internal/kube/pki", "github.com/spf13/cobra", "github.com/spf13/pflag"})},
+		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"controllers", "controllers/"})},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/host/egress", "internal/kube/identity", "internal/kube/pki"})},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/contract", "internal/host/link", "internal/host/proc", "golang.org/x/sys/unix"}},
 		{pkg: "internal/app/watchdog", why: "supervises beside the agent: everything it needs to decide comes in orders", allow: with(core, []string{"internal/host/", "golang.org/x/sys/unix"})},
 
