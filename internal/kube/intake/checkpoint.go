@@ -25,8 +25,8 @@ const (
 	// maxSamples and maxViolations are what the API takes.
 	maxSamples, maxViolations = 8, 8
 	// maxText bounds paths, messages and suggestions in characters, as the API does; minText is what is left of them
-	// at least when a record has to be made smaller.
-	maxText, minText = 256, 40
+	// at least when a record has to be made smaller, minRule of names, minHash of the hash of a policy (SHA-256 in hexadecimal).
+	maxText, minText, minRule, minHash = 256, 16, 32, 64
 	// maxUnsettled bounds the reason of an unsettled capture, as the API does.
 	maxUnsettled = 512
 	// reasonNothingChanged is the reason of a skipped checkpoint.
@@ -95,18 +95,8 @@ func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointS
 // shrink shortens texts, then leaves out the last samples and violations, until the record is small enough. The worst
 // violation, which comes first, keeps its text the longest.
 func shrink(spec *v1alpha1.CheckpointSpec) {
-	for limit := maxText; size(spec) > maxSpec && limit > minText; limit = limit * 3 / 4 {
-		for i := range spec.SamplePaths {
-			spec.SamplePaths[i] = clean(spec.SamplePaths[i], limit)
-		}
-		for i := range spec.Violations {
-			v := &spec.Violations[i]
-			own := limit
-			if i == 0 {
-				own = min(2*limit, maxText)
-			}
-			v.Path, v.Message, v.Suggestion = clean(v.Path, own), clean(v.Message, own), clean(v.Suggestion, own)
-		}
+	for limit := maxText; size(spec) > maxSpec && limit >= minText; limit = limit * 3 / 4 {
+		shorten(spec, limit)
 	}
 	for size(spec) > maxSpec && (len(spec.SamplePaths) > 0 || len(spec.Violations) > 1) {
 		if len(spec.SamplePaths) > 1 || len(spec.Violations) <= 1 {
@@ -114,6 +104,23 @@ func shrink(spec *v1alpha1.CheckpointSpec) {
 		} else {
 			spec.Violations = spec.Violations[:len(spec.Violations)-1]
 		}
+	}
+}
+
+// shorten bounds every text in characters: rules, by which people search, as little as can be.
+func shorten(spec *v1alpha1.CheckpointSpec, limit int) {
+	spec.Task, spec.PolicyHash = clean(spec.Task, max(limit, minRule)), clean(spec.PolicyHash, max(limit, minHash))
+	spec.Capture.UnsettledReason = clean(spec.Capture.UnsettledReason, 2*limit)
+	for i := range spec.SamplePaths {
+		spec.SamplePaths[i] = clean(spec.SamplePaths[i], limit)
+	}
+	for i := range spec.Violations {
+		v, own := &spec.Violations[i], limit
+		if i == 0 {
+			own = min(2*limit, maxText)
+		}
+		v.Rule = clean(v.Rule, max(limit, minRule))
+		v.Path, v.Message, v.Suggestion = clean(v.Path, own), clean(v.Message, own), clean(v.Suggestion, own)
 	}
 }
 

@@ -1,0 +1,135 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+func login() *v1alpha1.Feature {
+	return &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "login", UID: "uid-1"}}
+}
+
+func TestCheckpoint(t *testing.T) {
+	id := func(n int) string { return fmt.Sprintf("%040x", n) }
+	got := checkpoint(login(), contract.Report{Epoch: 2, Sequence: 9, Checkpoint: &contract.CheckpointReport{
+		Sequence: 7, Previous: 6, Task: "login/form", Trigger: contract.TriggerTask, CapturedAt: noon.Add(123 * time.Millisecond).In(time.FixedZone("", 3600)),
+		Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
+		Frozen: true, FrozenFor: 1500 * time.Microsecond, Processes: 12, Settled: true, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4, LinesAdded: 5, LinesDeleted: 6,
+		SamplePaths: []string{"web/a", "web/b\nc", `"web/already\tescaped"`}, Verdict: judge.Invalid, Severity: policy.Critical, ViolationCount: 2,
+		Violations: []judge.Violation{
+			{Rule: "symlinks", Path: "web/\u202Eevil", Severity: policy.Critical, Message: "points to /etc/passwd", Suggestion: "remove it"},
+			{Rule: "made-by-a-later-version", Severity: policy.Warning, Message: "hm"},
+		},
+		Action: contract.ActionPromoted, CaptureTime: time.Millisecond, SyncTime: 2 * time.Millisecond, JudgeTime: 3 * time.Millisecond, ActTime: 4 * time.Millisecond,
+	}})
+	want := &v1alpha1.Checkpoint{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "login-7",
+			Labels: map[string]string{"tidewaiter.dev/feature": "login", "tidewaiter.dev/verdict": "Invalid"},
+			OwnerReferences: []metav1.OwnerReference{{
+				APIVersion: "tidewaiter.dev/v1alpha1", Kind: "Feature", Name: "login", UID: "uid-1", Controller: ptr.To(true),
+			}},
+		},
+		Spec: v1alpha1.CheckpointSpec{
+			FeatureName: "login", FeatureUID: "uid-1", Sequence: 7, Previous: "login-6", Attempt: 2, Task: "login/form", Trigger: "Task",
+			CapturedAt: metav1.NewTime(noon), Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
+			Capture:     v1alpha1.CaptureInfo{Frozen: true, FrozenMicros: 1500, Processes: 12, Settled: true},
+			Files:       v1alpha1.FileCounts{Total: 10, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4},
+			Lines:       v1alpha1.LineCounts{Added: 5, Deleted: 6},
+			SamplePaths: []string{"web/a", `"web/b\nc"`, `"web/already\tescaped"`}, Verdict: "Invalid", Severity: "Critical", Reason: "SymlinkNotAllowed",
+			Violations: []v1alpha1.Violation{
+				{Rule: "symlinks", Path: `"web/\u202eevil"`, Severity: "Critical", Message: "points to /etc/passwd", Suggestion: "remove it"},
+				{Rule: "made-by-a-later-version", Severity: "Warning", Message: "hm"},
+			},
+			ViolationCount: 2, Action: "Promoted",
+			Durations: v1alpha1.CheckpointDurations{CaptureMicros: 1000, SyncMicros: 2000, JudgeMicros: 3000, ActMicros: 4000},
+		},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestReason(t *testing.T) {
+	violated := []judge.Violation{{Rule: "planned-files"}}
+	tests := map[string]struct {
+		report contract.CheckpointReport
+		want   string
+	}{
+		"valid":              {contract.CheckpointReport{Settled: true, Verdict: judge.Valid, Violations: violated}, ""},
+		"invalid":            {contract.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: violated}, "NotPlanned"},
+		"a rule of tomorrow": {contract.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: []judge.Violation{{Rule: "no-big--sql2!"}}}, "NoBigSql2"},
+		"no letters at all":  {contract.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: []judge.Violation{{Rule: "42-\x00"}}}, ""},
+		"skipped":            {contract.CheckpointReport{Settled: true, Verdict: judge.Skipped}, "NothingChanged"},
+		"unsettled":          {contract.CheckpointReport{Verdict: judge.Invalid, Violations: violated}, "CheckpointFailed"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := reason(test.report); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestCheckpointIsSmallAndSafe: whatever is reported, the object is small, within the API's bounds, fit for a terminal,
+// keeps its worst violation, and is the same each time.
+func TestCheckpointIsSmallAndSafe(t *testing.T) {
+	text := rapid.OneOf(rapid.String(), rapid.StringN(0, 4000, -1), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
+		rapid.Just(strings.Repeat("<é\u202e>", 900)), rapid.Just(strings.Repeat("web/some/quite/long/path/", 40)))
+	rapid.Check(t, func(t *rapid.T) {
+		c := taken(1<<40, judge.Invalid)
+		c.Violations = nil
+		c.Task, c.PolicyHash, c.UnsettledReason = text.Draw(t, "task"), text.Draw(t, "hash"), text.Draw(t, "unsettled")
+		c.Settled = rapid.Bool().Draw(t, "settled")
+		c.SamplePaths = rapid.SliceOfN(text, 0, 20).Draw(t, "samples")
+		for range rapid.IntRange(0, 20).Draw(t, "violations") {
+			c.Violations = append(c.Violations, judge.Violation{
+				Rule: text.Draw(t, "rule"), Path: text.Draw(t, "path"), Severity: policy.Error, Message: text.Draw(t, "message"), Suggestion: text.Draw(t, "suggestion"),
+			})
+		}
+		f := login()
+		f.Name = strings.Repeat("n", 52)
+		r := contract.Report{Epoch: 1 << 40, Sequence: 1, Checkpoint: &c}
+		got := checkpoint(f, r)
+		if diff := cmp.Diff(got, checkpoint(f, r)); diff != "" {
+			t.Fatalf("not the same twice:\n%s", diff)
+		}
+		encoded, err := json.Marshal(got.Spec)
+		if err != nil || len(encoded) > maxSpec {
+			t.Fatalf("%d bytes, %v", len(encoded), err)
+		}
+		if len(c.Violations) > 0 && len(got.Spec.Violations) == 0 {
+			t.Fatal("no violation is left")
+		}
+		if strings.ContainsFunc(string(encoded), func(r rune) bool { return !unicode.IsPrint(r) }) {
+			t.Fatalf("not fit for a terminal: %q", encoded)
+		}
+		for _, v := range got.Spec.Violations {
+			if utf8.RuneCountInString(v.Rule) > 64 || utf8.RuneCountInString(v.Path) > 256 || utf8.RuneCountInString(v.Message) > 256 {
+				t.Fatalf("beyond the API's bounds: %+v", v)
+			}
+		}
+		if message := summaryMessage(c); utf8.RuneCountInString(message) > maxMessage {
+			t.Fatalf("a message of %d characters", utf8.RuneCountInString(message))
+		}
+	})
+}

@@ -1,0 +1,140 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+)
+
+func encode(t testing.TB, reports ...contract.Report) string {
+	t.Helper()
+	body, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: reports})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(body)
+}
+
+func TestDecode(t *testing.T) {
+	idle := contract.StatusReport{State: contract.StateIdle}
+	checkpoint := func(change func(*contract.CheckpointReport)) contract.Report {
+		c := taken(2, judge.Invalid)
+		change(&c)
+		return report(1, 2, c)
+	}
+	status := func(s contract.StatusReport) contract.Report { return report(1, 2, s) }
+	two := report(1, 2, idle)
+	two.Final = &contract.FinalReport{Outcome: contract.OutcomeStopped}
+	none := report(1, 2, idle)
+	none.Status = nil
+	timeless := contract.Report{Epoch: 1, Sequence: 2, Status: &idle}
+	many := make([]contract.Report, maxReports+1)
+	for i := range many {
+		many[i] = report(1, int64(i+1), idle)
+	}
+	good := report(1, 1, idle)
+	tests := map[string]struct {
+		body      string
+		want      string // part of the error; "" means accepted
+		wantIndex int64  // sequence of the refused report
+	}{
+		"good":                    {body: encode(t, good, report(1, 2, taken(1, judge.Valid)), report(2, 1, contract.FinalReport{Outcome: contract.OutcomeDelivered}))},
+		"fields of tomorrow":      {body: `{"version":1,"more":1,"reports":[{"epoch":1,"sequence":1,"time":"2026-11-21T12:00:00Z","status":{"state":"Idle","mood":"good"}}]}`},
+		"not JSON":                {body: "\x00", want: "not a report batch"},
+		"empty":                   {body: "", want: "not a report batch"},
+		"another type":            {body: `{"version":1,"reports":7}`, want: "not a report batch"},
+		"something after it":      {body: encode(t, good) + "{}", want: "something follows"},
+		"a later version":         {body: `{"version":2,"reports":[]}`, want: "version 2 is not supported"},
+		"no reports":              {body: encode(t), want: "reports is empty"},
+		"too many":                {body: encode(t, many...), want: "more than 256"},
+		"no epoch":                {body: encode(t, good, report(0, 2, idle)), want: "count from 1", wantIndex: 2},
+		"negative sequence":       {body: encode(t, report(1, -3, idle)), want: "count from 1", wantIndex: -3},
+		"the same twice":          {body: encode(t, report(1, 2, idle), report(1, 2, idle)), want: "the order is", wantIndex: 2},
+		"out of order":            {body: encode(t, report(1, 3, idle), report(1, 2, idle)), want: "the order is", wantIndex: 2},
+		"epochs out of order":     {body: encode(t, report(2, 1, idle), report(1, 2, idle)), want: "the order is", wantIndex: 2},
+		"two things in one":       {body: encode(t, good, two), want: "exactly one of", wantIndex: 2},
+		"nothing in it":           {body: encode(t, good, none), want: "exactly one of", wantIndex: 2},
+		"no time":                 {body: encode(t, good, timeless), want: "time is missing", wantIndex: 2},
+		"unknown state":           {body: encode(t, good, status(contract.StatusReport{State: "Bored"})), want: `status.state "Bored" is not one of Preparing`, wantIndex: 2},
+		"unknown state of a task": {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{Name: "a", State: "x"}}})), want: "status.tasks[0].state", wantIndex: 2},
+		"task without a name":     {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{State: "Done"}}})), want: "status.tasks[0].name", wantIndex: 2},
+		"exit code that is none":  {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1 << 40)}}})), want: "exitCode", wantIndex: 2},
+		"fault without a reason":  {body: encode(t, good, status(contract.StatusReport{State: "Idle", Fault: &contract.Fault{}})), want: "status.fault.reason", wantIndex: 2},
+		"head that is none":       {body: encode(t, good, status(contract.StatusReport{State: "Idle", Head: "main"})), want: "status.head is not 40", wantIndex: 2},
+		"too many tasks":          {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: make([]contract.TaskStatus, maxTasks+1)})), want: "status.tasks has", wantIndex: 2},
+		"request without an id":   {body: encode(t, good, report(1, 2, contract.RequestReport{})), want: "request.id", wantIndex: 2},
+		"unknown outcome":         {body: encode(t, good, report(1, 2, contract.FinalReport{Outcome: "Lost"})), want: "final.outcome", wantIndex: 2},
+		"checkpoint 0":            {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Sequence, c.Previous = 0, 0 })), want: "checkpoint.sequence", wantIndex: 2},
+		"checkpoint after itself": {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Previous = 2 })), want: "checkpoint.previous", wantIndex: 2},
+		"never captured": {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) {
+			c.CapturedAt = c.CapturedAt.AddDate(-2026, 0, 0).Truncate(0)
+			c.CapturedAt = contract.Report{}.Time
+		})), want: "checkpoint.capturedAt", wantIndex: 2},
+		"negative count":              {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Deleted = -1 })), want: "negative count", wantIndex: 2},
+		"too many processes":          {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Processes = 1 << 40 })), want: "checkpoint.processes", wantIndex: 2},
+		"unknown trigger":             {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Trigger = "Mood" })), want: "checkpoint.trigger", wantIndex: 2},
+		"unknown verdict":             {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Verdict = "valid" })), want: "checkpoint.verdict", wantIndex: 2},
+		"unknown action":              {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Action = "" })), want: "checkpoint.action", wantIndex: 2},
+		"unknown severity":            {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Severity = "Bad" })), want: "checkpoint.severity", wantIndex: 2},
+		"violation without a rule":    {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Violations[0].Rule = "" })), want: "violations[0]", wantIndex: 2},
+		"violation without a message": {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Violations[0].Message = "" })), want: "violations[0]", wantIndex: 2},
+		"violation without severity":  {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Violations[0].Severity = "" })), want: "violations[0].severity", wantIndex: 2},
+		"tree that is none":           {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Tree = strings.Repeat("A", 40) })), want: "checkpoint.tree is not 40", wantIndex: 2},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			reports, err := decode([]byte(test.body))
+			var refused *refusedReport
+			switch {
+			case test.want == "" && err != nil:
+				t.Fatal(err)
+			case test.want == "":
+			case !errors.As(err, &refused) || !strings.Contains(err.Error(), test.want):
+				t.Fatalf("got %v, want something about %q", err, test.want)
+			case refused.report.Sequence != test.wantIndex:
+				t.Errorf("it names report %d, want %d", refused.report.Sequence, test.wantIndex)
+			case len(reports) > 1:
+				t.Errorf("%d reports are left before the bad one", len(reports))
+			}
+		})
+	}
+}
+
+// FuzzDecode: what is accepted can be folded and stored, whatever it is.
+func FuzzDecode(f *testing.F) {
+	f.Add([]byte(encode(f, report(1, 1, contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1)}}}))))
+	f.Add([]byte(encode(f, report(1, 1, taken(1, judge.Invalid)), report(2, 1, contract.FinalReport{Outcome: "Stopped"}))))
+	f.Add([]byte(encode(f, report(3, 4, contract.RequestReport{ID: "r", OK: true}))))
+	f.Add([]byte(`{"version":1,"reports":[{"epoch":1,"sequence":9223372036854775807,"time":"9999-12-31T23:59:59Z","final":{"outcome":"Stopped"}}]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		reports, err := decode(body)
+		if err == nil && len(reports) == 0 {
+			t.Fatal("accepted, but nothing is in it")
+		}
+		run := Fold(v1alpha1.RunStatus{}, "f", 2, reports)
+		if again := Fold(run, "f", 2, reports); fmt.Sprint(again) != fmt.Sprint(run) && run.Sequence != again.Sequence {
+			t.Fatalf("folded twice: %+v, %+v", run, again)
+		}
+		if _, err := json.Marshal(run); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range reports {
+			if r.Checkpoint == nil {
+				continue
+			}
+			object, err := json.Marshal(checkpoint(login(), r))
+			if err != nil || len(object) > 4096 {
+				t.Fatalf("a Checkpoint of %d bytes, %v", len(object), err)
+			}
+		}
+	})
+}
