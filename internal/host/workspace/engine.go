@@ -120,14 +120,16 @@ func (e *Engine) Reset(ctx context.Context, base, current objects.ID) error {
 			return fmt.Errorf("current tree: %w", err)
 		}
 	}
-	ignore, err := e.openIgnore(ctx, baseTree)
+	if e.ignore != nil { // before its successor is made, which takes its place on the disk
+		err = e.ignore.Close()
+		e.ignore = nil
+	}
+	if err == nil {
+		e.ignore, err = e.openIgnore(ctx, baseTree)
+	}
 	if err != nil {
 		return err
 	}
-	if e.ignore != nil {
-		err = e.ignore.Close()
-	}
-	e.ignore = ignore
 	e.base, e.gitlinks = baseTree, nil
 	baseTree.Walk(func(path string, entry *objects.Entry) bool {
 		if entry.Mode == objects.ModeGitlink {

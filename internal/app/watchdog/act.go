@@ -1,0 +1,167 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// record journals an intent and acts on it.
+func (w *workshop) record(ctx context.Context, i journal.Intent) error {
+	if err := w.volume.guard(); err != nil {
+		return err
+	}
+	if err := w.book.Note(journal.Record{Intent: &i}); err != nil {
+		return err
+	}
+	if err := w.probe("intent journaled"); err != nil {
+		return err
+	}
+	return w.act(ctx, i)
+}
+
+// recover acts on the intent that a crash left behind, if there is one.
+func (w *workshop) recover(ctx context.Context) error {
+	i := w.journal().Pending
+	if i == nil {
+		return nil
+	}
+	w.Log.InfoContext(ctx, "Completing a checkpoint that a crash interrupted", "checkpoint", i.Sequence)
+	return w.act(ctx, *i)
+}
+
+// act does what an intent says. Every step may have been done before: it is looked for, and done if it is missing.
+func (w *workshop) act(ctx context.Context, i journal.Intent) error {
+	started := w.Now()
+	if err := w.moveRefs(ctx, i); err != nil {
+		return fmt.Errorf("promote checkpoint %d: %w", i.Sequence, err)
+	}
+	if err := w.probe("refs moved"); err != nil {
+		return err
+	}
+	if err := w.restore(ctx, i); err != nil {
+		return fmt.Errorf("restore after checkpoint %d: %w", i.Sequence, err)
+	}
+	if err := w.probe("restored"); err != nil {
+		return err
+	}
+	i.Report.ActTime = w.Now().Sub(started)
+	if err := w.announce(i); err != nil {
+		return fmt.Errorf("report checkpoint %d: %w", i.Sequence, err)
+	}
+	if err := w.probe("spooled"); err != nil {
+		return err
+	}
+	if err := w.book.Note(journal.Record{Done: &journal.Done{Sequence: i.Sequence}}); err != nil {
+		return err
+	}
+	w.logCheckpoint(ctx, i.Report)
+	return w.probe("done journaled")
+}
+
+// moveRefs moves chain and delivery together by compare-and-swap, unless they are where they belong.
+func (w *workshop) moveRefs(ctx context.Context, i journal.Intent) error {
+	var updates []git.RefUpdate
+	for _, r := range []struct{ name, old, new string }{
+		{contract.RefChain, i.OldChain, i.Commit},
+		{contract.RefDelivery, i.OldDelivery, i.Delivery},
+	} {
+		if r.old == r.new {
+			continue
+		}
+		now, err := w.repo.Ref(ctx, r.name)
+		if err != nil {
+			return err
+		}
+		before, err := parseOptional(r.old)
+		if err != nil {
+			return err
+		}
+		after, err := objects.ParseID(r.new)
+		if err != nil {
+			return err
+		}
+		switch now {
+		case after:
+		case before:
+			updates = append(updates, git.RefUpdate{Name: r.name, Old: before, New: after})
+		default:
+			return fmt.Errorf("%w: %s is %s, and the journal knows only %q and %q", errCorrupt, r.name, now, r.old, r.new)
+		}
+	}
+	if len(updates) == 0 {
+		return nil
+	}
+	return w.repo.UpdateRefs(ctx, updates)
+}
+
+// restore takes the workspace back, where the intent says so and there is a workspace.
+func (w *workshop) restore(ctx context.Context, i journal.Intent) error {
+	if i.Restore == "" || w.engine == nil {
+		return nil
+	}
+	target, err := objects.ParseID(i.Restore)
+	if err != nil {
+		return err
+	}
+	paths := make([]string, 0, len(i.RestorePaths))
+	for _, p := range i.RestorePaths {
+		paths = append(paths, string(p))
+	}
+	done, err := w.engine.Restore(ctx, target, paths...)
+	if err != nil {
+		return err
+	}
+	w.Log.InfoContext(ctx, "Workspace went back", "checkpoint", i.Sequence, "written", done.Written, "deleted", done.Deleted)
+	return nil
+}
+
+// announce spools the record and the results of the requests that it answers.
+func (w *workshop) announce(i journal.Intent) error {
+	if _, err := w.spool.Append(contract.Report{Time: w.Now().UTC(), Checkpoint: &i.Report}); err != nil {
+		return err
+	}
+	for _, id := range i.Requests {
+		r := contract.RequestReport{ID: id, OK: i.Report.Settled,
+			Message: fmt.Sprintf("checkpoint %d: %s, %s", i.Sequence, i.Report.Verdict, i.Report.Action)}
+		if !i.Report.Settled {
+			r.Message += ", but the workspace could not be held still: " + i.Report.UnsettledReason
+		}
+		if err := w.answer(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answer reports and remembers the result of a request, once.
+func (a *attempt) answer(r contract.RequestReport) error {
+	if _, known := a.journal().Requests[r.ID]; known {
+		return nil
+	}
+	if _, err := a.spool.Append(contract.Report{Time: a.Now().UTC(), Request: &r}); err != nil {
+		return err
+	}
+	return a.book.Note(journal.Record{Request: &r})
+}
+
+func (w *workshop) logCheckpoint(ctx context.Context, r contract.CheckpointReport) {
+	w.Log.InfoContext(ctx, "Checkpoint", "checkpoint", r.Sequence, "trigger", r.Trigger, "verdict", r.Verdict,
+		"action", r.Action, "settled", r.Settled, "violations", r.ViolationCount, "tree", r.Tree,
+		"capture", r.CaptureTime.String(), "frozenFor", r.FrozenFor.String(), "judge", r.JudgeTime.String(), "act", r.ActTime.String())
+}
+
+// parseOptional parses an id that may be empty.
+func parseOptional(text string) (objects.ID, error) {
+	if text == "" {
+		return objects.ID{}, nil
+	}
+	return objects.ParseID(text)
+}

@@ -1,0 +1,106 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// errCorrupt: something on the trusted volume is not what was written there.
+var errCorrupt = errors.New("the trusted volume is damaged")
+
+// book is the journal on disk, and the state that it adds up to. Its methods may be called from any goroutine.
+type book struct {
+	now func() time.Time
+
+	mu     sync.Mutex
+	file   *os.File
+	length int64
+	state  journal.State
+	broken error
+}
+
+// openBook reads the journal, and cuts off a last line that a crash has torn.
+func openBook(path string, now func() time.Time) (*book, error) {
+	data, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	records, whole, err := journal.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	state, err := journal.Replay(records)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	b := &book{now: now, file: file, length: int64(whole), state: state}
+	if err := errors.Join(b.cut(), syncDir(filepath.Dir(path))); err != nil {
+		return nil, errors.Join(fmt.Errorf("open journal: %w", err), file.Close())
+	}
+	return b, nil
+}
+
+// Note appends a record and returns when it is on the disk. On an error the journal is as it was.
+func (b *book) Note(r journal.Record) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.broken != nil {
+		return b.broken
+	}
+	r.Time = b.now().UTC()
+	next, err := b.state.Apply(r)
+	if err != nil {
+		return fmt.Errorf("journal record that cannot follow: %w", err)
+	}
+	line, err := journal.Encode(r)
+	if err != nil {
+		return err
+	}
+	_, err = b.file.WriteAt(line, b.length)
+	if err == nil {
+		err = b.file.Sync()
+	}
+	if err != nil {
+		b.broken = b.cut()
+		return fmt.Errorf("write journal: %w", objects.WrapFull(err))
+	}
+	b.length += int64(len(line))
+	b.state = next
+	return nil
+}
+
+// cut removes what is behind the last whole line.
+func (b *book) cut() error {
+	if err := b.file.Truncate(b.length); err != nil {
+		return fmt.Errorf("cut journal to %d bytes: %w", b.length, err)
+	}
+	return nil
+}
+
+// State that the journal adds up to.
+func (b *book) State() journal.State {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state
+}
+
+// Close closes the file.
+func (b *book) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.file.Close()
+}

@@ -1,0 +1,249 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+)
+
+// occasion is what a checkpoint is taken for.
+type occasion struct {
+	trigger string
+	// task that was worked on, and the exit code of its process when the checkpoint closes it.
+	task     string
+	closes   bool
+	exitCode int
+	requests []string
+	// policy and plan that it is held to.
+	policy policy.Effective
+	plan   judge.Plan
+	orders contract.Orders
+	// freezer of the agent; nil when nothing of it runs.
+	freezer *freezer
+	// hold: freeze before anything is read, and stay frozen.
+	hold bool
+	// doubt is why the workspace is not to be trusted although it is quiet; it makes the checkpoint unsettled.
+	doubt string
+}
+
+// judged is a captured and judged workspace.
+type judged struct {
+	snapshot    workspace.Snapshot
+	judgement   judge.Judgement
+	consequence supervise.Consequence
+	judgeTime   time.Duration
+}
+
+// taken is what came of a checkpoint.
+type taken struct {
+	judged
+	// intent that was acted on; nil when there was nothing new to record.
+	intent *journal.Intent
+}
+
+// checkpoint captures, judges, records and acts. An error means that nothing was recorded, or that the intent is in the
+// journal and is acted on when it is read again.
+func (w *workshop) checkpoint(ctx context.Context, o occasion) (taken, error) {
+	t, err := w.capture(ctx, o)
+	if err != nil {
+		return t, err
+	}
+	t.intent, err = w.plan(ctx, o, t.judged)
+	if err == nil && t.intent != nil {
+		err = w.record(ctx, *t.intent)
+	}
+	if o.frozen() && !o.hold && !fatal(err) {
+		// What was taken back is taken back, whether the freeze was perfect or not.
+		if err := o.freezer.Thaw(ctx); err != nil {
+			w.Log.WarnContext(ctx, "Thawing after a restore", "error", err.Error())
+		}
+	}
+	return t, err
+}
+
+// capture looks at the workspace. The agent is frozen afterwards only where something is to be taken back, or the pod
+// is about to end.
+func (w *workshop) capture(ctx context.Context, o occasion) (taken, error) {
+	j, err := w.look(ctx, o)
+	if o.frozen() && !o.hold && (err != nil || j.consequence.Restore == supervise.RestoreNothing) {
+		if thawing := o.freezer.Thaw(ctx); err == nil {
+			err = thawing
+		}
+	}
+	if err == nil {
+		err = w.probe("captured")
+	}
+	return taken{judged: j}, err
+}
+
+// frozen: the agent was frozen for this and has not been thawed.
+func (o occasion) frozen() bool { return o.freezer != nil && o.freezer.held }
+
+// keepsFrozen: a restore may follow, or the pod is about to end.
+func (o occasion) keepsFrozen() bool {
+	e := o.policy.Execution
+	return o.freezer != nil && (o.hold || e.Strategy == policy.StrategyShadow || e.RevertOnViolation != policy.RevertNone)
+}
+
+// look captures and judges. What is to be taken back has to be captured with the agent held still, so that nothing it
+// writes between capture and restore is lost: where the first look went without a freeze, there is a second one.
+func (w *workshop) look(ctx context.Context, o occasion) (judged, error) {
+	j, err := w.glance(ctx, o, o.hold)
+	if err != nil || j.consequence.Restore == supervise.RestoreNothing || o.freezer == nil || o.frozen() {
+		return j, err
+	}
+	return w.glance(ctx, o, true)
+}
+
+func (w *workshop) glance(ctx context.Context, o occasion, atOnce bool) (judged, error) {
+	still := workspace.Still{AtOnce: atOnce, KeepFrozen: o.keepsFrozen()}
+	if o.freezer != nil {
+		still.Freezer = o.freezer
+	}
+	s, err := w.engine.Capture(ctx, still)
+	if err != nil {
+		return judged{}, fmt.Errorf("capture the workspace: %w", err)
+	}
+	switch {
+	case o.doubt != "":
+		s.Settled, s.Reason = false, o.doubt
+	case o.freezer != nil && s.Frozen && o.freezer.flaw != nil:
+		s.Settled, s.Reason = false, o.freezer.flaw.Error()
+	}
+	started := w.Now()
+	j := judged{snapshot: s, judgement: w.judge(ctx, s, o)}
+	j.judgeTime = w.Now().Sub(started)
+	j.consequence = supervise.Act(j.judgement, o.policy, s.Settled)
+	return j, nil
+}
+
+func (w *workshop) judge(ctx context.Context, s workspace.Snapshot, o occasion) judge.Judgement {
+	base, _ := objects.ParseID(w.journal().Base.Tree)
+	return judge.Judge(judge.Input{
+		Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Plan: o.plan, Policy: o.policy,
+		Names: names(ctx, w.repo, s.Tree), BaseNames: names(ctx, w.repo, base),
+	})
+}
+
+// plan decides what is recorded, and makes the commits. It is nil when an interval has passed without anything new.
+func (w *workshop) plan(ctx context.Context, o occasion, j judged) (*journal.Intent, error) {
+	state := w.journal()
+	i := &journal.Intent{
+		Sequence: max(state.Sequence+1, o.orders.NextCheckpoint),
+		OldChain: state.Chain.Commit, Commit: state.Chain.Commit,
+		OldDelivery: state.Promoted.Commit, Delivery: state.Promoted.Commit,
+		Tree:      j.snapshot.Tree.String(),
+		Judgement: digest(j.judgement), Standing: j.judgement.Verdict, Objection: objection(j.judgement),
+		Requests: o.requests,
+	}
+	i.Report = w.reportOf(ctx, o, j, *i)
+	if o.closes && j.snapshot.Settled && supervise.Completes(o.exitCode, i.Standing, o.policy.Enforcement) {
+		i.Completes = o.task
+	}
+	if nothingNew(state, j, *i) {
+		if o.trigger == contract.TriggerInterval || o.trigger == contract.TriggerChanges {
+			return nil, nil
+		}
+		i.Report.Verdict, i.Report.Action = judge.Skipped, contract.ActionNone
+		i.Report.Commit = i.Commit
+		return i, nil
+	}
+	return i, w.commit(o, j, state, i)
+}
+
+// commit makes the commits of an intent durable: one in the chain, and one to deliver if the tree is promoted and not
+// what was promoted last.
+func (w *workshop) commit(o occasion, j judged, state journal.State, i *journal.Intent) error {
+	parent := i.OldChain
+	if parent == "" {
+		parent = state.Base.Commit
+	}
+	var err error
+	if i.Commit, err = w.writeCommit(j, o, parent, chainMessage(o, *i)); err != nil {
+		return fmt.Errorf("write checkpoint: %w", err)
+	}
+	if j.consequence.Promote && i.Tree != state.Promoted.Tree {
+		if i.Delivery, err = w.writeCommit(j, o, i.OldDelivery, deliveryMessage(o, *i)); err != nil {
+			return fmt.Errorf("write delivery: %w", err)
+		}
+	}
+	if j.consequence.Promote {
+		i.Report.DeliveryCommit = i.Delivery
+	}
+	i.Report.Commit = i.Commit
+	switch j.consequence.Restore {
+	case supervise.RestoreNothing:
+	case supervise.RestorePaths:
+		i.RestorePaths = violatingPaths(j.judgement)
+		fallthrough
+	case supervise.RestoreAll:
+		i.Restore = state.Promoted.Tree
+	}
+	return w.probe("committed")
+}
+
+func (w *workshop) writeCommit(j judged, o occasion, parent, message string) (string, error) {
+	over, err := objects.ParseID(parent)
+	if err != nil {
+		return "", err
+	}
+	person := objects.Person{Name: o.orders.Delivery.AuthorName, Email: o.orders.Delivery.AuthorEmail, When: j.snapshot.At.UTC()}
+	id, err := w.repo.WriteCommit(objects.Commit{
+		Tree: j.snapshot.Tree, Parents: []objects.ID{over}, Author: person, Committer: person, Message: message,
+	})
+	return id.String(), err
+}
+
+// nothingNew says that the workspace is as the last checkpoint left it, was judged the same, and that nothing is to be
+// done about it.
+func nothingNew(s journal.State, j judged, i journal.Intent) bool {
+	w := s.Workspace
+	same := j.snapshot.Settled && w.Settled && w.Tree == i.Tree && w.Judgement == i.Judgement && w.Standing == i.Standing
+	promotes := j.consequence.Promote && s.Promoted.Tree != i.Tree
+	return same && !promotes && j.consequence.Restore == supervise.RestoreNothing
+}
+
+// digest identifies what there is to object to; empty for nothing.
+func digest(j judge.Judgement) string {
+	if len(j.Violations) == 0 {
+		return ""
+	}
+	text, err := json.Marshal(j)
+	if err != nil {
+		return "unknown"
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
+func objection(j judge.Judgement) string {
+	if len(j.Violations) == 0 {
+		return ""
+	}
+	return judge.Summary(j)
+}
+
+// violatingPaths are those that break a rule which blocks.
+func violatingPaths(j judge.Judgement) [][]byte {
+	var paths [][]byte
+	for _, v := range j.Violations {
+		if v.Path != "" && v.Severity.Blocks() {
+			paths = append(paths, []byte(v.Path))
+		}
+	}
+	return paths
+}

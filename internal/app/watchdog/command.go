@@ -1,0 +1,56 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+const usage = `usage: watchdog prepare|run|seal --namespace NAMESPACE --feature NAME --attempt N
+                --intake URL --intake-name NAME --gateway URL [--gateway-name NAME]
+
+  prepare  clone the base, lay out the workspace and the runner, then exit
+  run      supervise the agent: checkpoints, tasks, delivery
+  seal     deliver what earlier attempts have promoted, without an agent
+`
+
+// memoryLimit makes the garbage collector work harder before the process grows: a watchdog stands beside every agent.
+const memoryLimit = 40 << 20
+
+// Main runs the subcommand that args begin with and returns the exit code.
+func Main(args []string, stderr io.Writer) int {
+	commands := map[string]func(context.Context, Options) error{"prepare": Prepare, "run": Run, "seal": Seal}
+	if len(args) == 0 || commands[args[0]] == nil {
+		_, _ = io.WriteString(stderr, usage)
+		return 2
+	}
+	o, err := parse(args[0], args[1:], stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "watchdog %s: %v\n", args[0], err)
+		return 2
+	}
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(memoryLimit)
+	o.Log = slog.New(slog.NewJSONHandler(stderr, nil)).With(
+		"command", args[0], "namespace", o.Namespace, "feature", o.Feature, "attempt", o.Attempt)
+
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	if err := commands[args[0]](ctx, o); err != nil {
+		o.Log.ErrorContext(ctx, "Ended with an error", "error", err.Error())
+		return 1
+	}
+	return 0
+}

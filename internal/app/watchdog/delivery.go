@@ -1,0 +1,102 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// review judges base…head under the policy in effect now.
+func (r *run) review(o contract.Orders) work {
+	return func(ctx context.Context) (supervise.Event, error) {
+		j, err := r.judgeHead(ctx, o)
+		switch {
+		case ctx.Err() != nil:
+			return supervise.Aborted{}, nil
+		case err != nil:
+			return supervise.Undelivered{Fault: faultOf(err, contract.ReasonCheckpointFailed)}, nil
+		}
+		e := supervise.Reviewed{PolicyHash: o.Policy.Hash}
+		if j.Verdict != judge.Valid && o.Policy.Enforcement != policy.Audit {
+			e.Objection = judge.Summary(j)
+		}
+		r.Log.InfoContext(ctx, "Reviewed before delivery", "verdict", j.Verdict, "policy", o.Policy.Hash, "violations", len(j.Violations))
+		return e, nil
+	}
+}
+
+func (r *run) judgeHead(ctx context.Context, o contract.Orders) (judge.Judgement, error) {
+	s := r.journal()
+	base, err := objects.ParseID(s.Base.Tree)
+	if err != nil {
+		return judge.Judgement{}, err
+	}
+	head, err := objects.ParseID(s.Promoted.Tree)
+	if err != nil {
+		return judge.Judgement{}, err
+	}
+	changes, err := r.repo.Diff(ctx, base, head)
+	if err != nil {
+		return judge.Judgement{}, fmt.Errorf("compare base and head: %w", err)
+	}
+	return judge.Judge(judge.Input{Changes: changes, Plan: o.Plan, Policy: o.Policy,
+		Names: names(ctx, r.repo, head), BaseNames: names(ctx, r.repo, base)}), nil
+}
+
+// push delivers the head; never by force. It may have been done before.
+func (r *run) push(o contract.Orders) work {
+	return func(ctx context.Context) (supervise.Event, error) {
+		head := r.journal().Promoted.Commit
+		err := r.pushHead(ctx, o, head)
+		switch {
+		case fatal(err):
+			return nil, err
+		case ctx.Err() != nil:
+			return supervise.Aborted{}, nil
+		case errors.Is(err, git.ErrConflict):
+			r.Log.WarnContext(ctx, "The branch is taken", "branch", o.Delivery.Branch, "error", err.Error())
+			return supervise.Refused{Fault: contract.Fault{Reason: contract.ReasonPushConflict,
+				Message: clip(err.Error()+"; the work is kept as commit "+head, maxFault)}}, nil
+		case err != nil:
+			r.Log.WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())
+			return supervise.Undelivered{Fault: faultOf(err, contract.ReasonPushFailed)}, nil
+		}
+		r.Log.InfoContext(ctx, "Pushed", "branch", o.Delivery.Branch, "commit", head)
+		return supervise.Pushed{Commit: head}, nil
+	}
+}
+
+func (r *run) pushHead(ctx context.Context, o contract.Orders, head string) error {
+	if err := r.volume.guard(); err != nil {
+		return err
+	}
+	commit, err := objects.ParseID(head)
+	if err != nil {
+		return err
+	}
+	remote, err := r.remote(o.Repository)
+	if err != nil {
+		return err
+	}
+	if err := r.repo.Push(ctx, remote, commit, o.Delivery.Branch); err != nil {
+		return err
+	}
+	if err := r.probe("pushed"); err != nil {
+		return err
+	}
+	if err := r.book.Note(journal.Record{Delivered: &journal.Delivered{Commit: head, Branch: o.Delivery.Branch}}); err != nil {
+		return err
+	}
+	return r.probe("delivery journaled")
+}

@@ -1,0 +1,64 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/spool"
+)
+
+// maxFault bounds the message of a fault, in bytes: it becomes the message of a condition.
+const maxFault = 1024
+
+// credentialsError: the Secret that the Feature names, or a key of it, is not there.
+type credentialsError struct{ message string }
+
+// Error says what is missing and where.
+func (e *credentialsError) Error() string { return e.message }
+
+// faultOf says in the words of the contract what an error keeps from going on; other is the reason of an error that is
+// none of those that have a name.
+func faultOf(err error, other string) contract.Fault {
+	reason := other
+	var credentials *credentialsError
+	switch {
+	case errors.As(err, &credentials):
+		reason = contract.ReasonCredentialsMissing
+	case errors.Is(err, git.ErrAuthFailed):
+		reason = contract.ReasonAuthenticationFailed
+	case errors.Is(err, git.ErrNotFound):
+		reason = contract.ReasonRepositoryNotFound
+	case errors.Is(err, git.ErrRevisionNotFound):
+		reason = contract.ReasonRevisionNotFound
+	case errors.Is(err, git.ErrUnreachable), errors.Is(err, git.ErrObjectFormat):
+		reason = contract.ReasonRepositoryUnreachable
+	case errors.Is(err, git.ErrEgressDenied):
+		reason = contract.ReasonEgressDenied
+	case errors.Is(err, git.ErrRejected):
+		reason = contract.ReasonPushFailed
+	case errors.Is(objects.WrapFull(err), git.ErrFull):
+		reason = contract.ReasonVolumeFull
+	case errors.Is(err, git.ErrCorrupt), errors.Is(err, errCorrupt), errors.Is(err, spool.ErrCorrupt):
+		reason = contract.ReasonVolumeCorrupt
+	case errors.Is(err, errFenced):
+		reason = contract.ReasonVolumeFenced
+	}
+	message := strings.ToValidUTF8(err.Error(), "?")
+	if len(message) > maxFault {
+		message = strings.ToValidUTF8(message[:maxFault-3], "") + "…"
+	}
+	return contract.Fault{Reason: reason, Message: message}
+}
+
+// broken says that the runner was out of reach, which the link tells by an event as well.
+func broken(err error) bool {
+	return errors.Is(err, link.ErrDisconnected) || errors.Is(err, link.ErrLost) || errors.Is(err, context.Canceled)
+}

@@ -1,0 +1,108 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package watchdog is the process beside the agent: it prepares the workspace, supervises the agent, takes checkpoints,
+// delivers what they promoted, and reports. What it decides is decided in core; here are the effects, each of which is
+// journaled before it happens.
+package watchdog
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Options of a watchdog.
+type Options struct {
+	// Namespace, Feature and Attempt that the pod is for; everything else comes with the orders.
+	Namespace string
+	Feature   string
+	Attempt   int64
+	// Intake as a URL, and the name that its certificate has.
+	Intake     string
+	IntakeName string
+	// Gateway as a URL, and the name that its certificate has beside its address. Git goes through its proxy; without a
+	// URL Git goes straight to the server.
+	Gateway     string
+	GatewayName string
+	// Paths of the pod.
+	Paths Paths
+	// Grace that an agent has between SIGTERM and SIGKILL.
+	Grace time.Duration
+	// Linger is how long a finished watchdog waits for the pod to end it: a sidecar that ends by itself is started again.
+	Linger time.Duration
+	// Now is the clock.
+	Now func() time.Time
+	// Log takes what happens.
+	Log *slog.Logger
+	// Probe is asked after each step that a crash may follow; an error ends the process there and then. Nil never does.
+	Probe func(step string) error
+}
+
+// Paths of the pod; DefaultPaths but in tests.
+type Paths struct {
+	Trusted   string
+	Workspace string
+	Home      string
+	Run       string
+	Token     string
+	CA        string
+	GitSecret string
+	// Runner is the binary that prepare copies into Run.
+	Runner string
+}
+
+// DefaultPaths are those of the contract, and the runner beside this program.
+func DefaultPaths() Paths {
+	p := Paths{
+		Trusted: contract.TrustedDir, Workspace: contract.WorkspaceDir, Home: contract.HomeDir, Run: contract.RunDir,
+		Token: contract.TokenPath, CA: contract.CAPath, GitSecret: contract.GitSecretDir, Runner: "/usr/local/bin/runner",
+	}
+	if self, err := os.Executable(); err == nil {
+		p.Runner = filepath.Join(filepath.Dir(self), "runner")
+	}
+	return p
+}
+
+func (p Paths) repository() string { return filepath.Join(p.Trusted, "repo.git") }
+func (p Paths) scratch() string    { return filepath.Join(p.Trusted, "scratch") }
+func (p Paths) spool() string      { return filepath.Join(p.Trusted, "spool") }
+func (p Paths) journal() string    { return filepath.Join(p.Trusted, "journal.jsonl") }
+func (p Paths) lock() string       { return filepath.Join(p.Trusted, "lock") }
+func (p Paths) epoch() string      { return filepath.Join(p.Trusted, "epoch") }
+func (p Paths) socket() string     { return filepath.Join(p.Run, filepath.Base(contract.SocketPath)) }
+func (p Paths) runner() string     { return filepath.Join(p.Run, filepath.Base(contract.RunnerPath)) }
+
+// parse reads the flags of a subcommand.
+func parse(name string, args []string, output io.Writer) (Options, error) {
+	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, Now: time.Now}
+	flags := flag.NewFlagSet("watchdog "+name, flag.ContinueOnError)
+	flags.SetOutput(output)
+	flags.StringVar(&o.Namespace, "namespace", "", "namespace of the Feature")
+	flags.StringVar(&o.Feature, "feature", "", "name of the Feature")
+	flags.Int64Var(&o.Attempt, "attempt", 0, "number of the attempt, from 1")
+	flags.StringVar(&o.Intake, "intake", "", "URL of intake, https://ADDRESS:8443")
+	flags.StringVar(&o.IntakeName, "intake-name", "", "name that intake's certificate has")
+	flags.StringVar(&o.Gateway, "gateway", "", "URL of the gateway, https://ADDRESS:8444")
+	flags.StringVar(&o.GatewayName, "gateway-name", "", "name that the gateway's certificate has beside its address")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	var missing []error
+	for _, f := range []string{"namespace", "feature", "attempt", "intake", "intake-name", "gateway"} {
+		if v := flags.Lookup(f).Value.String(); v == "" || v == "0" {
+			missing = append(missing, fmt.Errorf("--%s is missing", f))
+		}
+	}
+	if flags.NArg() > 0 {
+		missing = append(missing, fmt.Errorf("unexpected argument %q", flags.Arg(0)))
+	}
+	return o, errors.Join(missing...)
+}

@@ -1,0 +1,273 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+)
+
+const (
+	// startWithin bounds the runner's answer to a start.
+	startWithin = 30 * time.Second
+	// farewell bounds what is reported before a pod that was asked to end is left.
+	farewell = 10 * time.Second
+	// retryLink is the pause after the runner was out of reach.
+	retryLink = 200 * time.Millisecond
+	// breakerLimit is how long a freeze of the breaker lasts before it is renewed.
+	breakerLimit = time.Hour
+)
+
+// work is an act, ready to be carried out beside the loop: it takes with it what it needs of the state.
+type work func(context.Context) (supervise.Event, error)
+
+// work prepares an act.
+func (r *run) work(a supervise.Action) work {
+	switch a.Kind {
+	case supervise.Start:
+		return r.startAgent(a, r.latest)
+	case supervise.Checkpoint:
+		return r.takeCheckpoint(a, r.occasion(a))
+	case supervise.Kill:
+		return r.kill
+	case supervise.Freeze:
+		return r.freeze
+	case supervise.Thaw:
+		return r.thaw
+	case supervise.Answer:
+		return func(context.Context) (supervise.Event, error) {
+			return supervise.Answered{Answer: a.Answer}, r.answer(a.Answer)
+		}
+	case supervise.Review:
+		return r.review(r.latest)
+	case supervise.Push:
+		return r.push(r.latest)
+	case supervise.Finish:
+		return r.finish(a.Final)
+	case supervise.Leave:
+		return r.leave
+	}
+	return func(context.Context) (supervise.Event, error) { return nil, fmt.Errorf("no such act: %q", a.Kind) }
+}
+
+// startAgent pins the policy for the task, and starts it.
+func (r *run) startAgent(a supervise.Action, o contract.Orders) work {
+	task := r.state.Tasks[a.Task].Name
+	return func(ctx context.Context) (supervise.Event, error) {
+		err := r.book.Note(journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan}})
+		if err == nil {
+			err = r.probe("task begun")
+		}
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, startWithin)
+		defer cancel()
+		id, started, err := r.agent.Start(ctx, r.command(o, task))
+		var refused *link.RefusedError
+		switch {
+		case errors.As(err, &refused):
+			return supervise.NotStarted{Message: fmt.Sprintf("task %q: %s", task, refused.Reason)}, nil
+		case err != nil:
+			return r.unreachable(ctx, err)
+		}
+		r.Log.InfoContext(ctx, "Agent started", "task", task, "pid", started.PID, "policy", o.Policy.Hash)
+		err = r.book.Note(journal.Record{TaskStarted: &journal.TaskStarted{Name: task, Start: id}})
+		if err == nil {
+			err = r.probe("task started")
+		}
+		return supervise.Started{Rules: supervise.RulesOf(o.Policy)}, err
+	}
+}
+
+// command is how the agent is started for a task.
+func (r *run) command(o contract.Orders, task string) contract.RunnerStart {
+	var t contract.Task
+	for _, have := range o.Tasks {
+		if have.Name == task {
+			t = have
+		}
+	}
+	env := append([]string{"HOME=" + r.Paths.Home}, o.Agent.Env...)
+	return contract.RunnerStart{
+		Argv: o.Agent.Command, Dir: r.Paths.Workspace,
+		Env: append(env,
+			contract.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
+			contract.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
+			contract.EnvTask+"="+t.Name,
+			contract.EnvPrompt+"="+t.Prompt,
+			contract.EnvInstructions+"="+t.Instructions),
+	}
+}
+
+// unreachable ends an act that the runner did not answer. The link tells by an event when it is gone, and when it is
+// back; the pause is there because that event may be behind this one.
+func (r *run) unreachable(ctx context.Context, err error) (supervise.Event, error) {
+	r.Log.WarnContext(ctx, "The runner did not do what it was asked", "error", err.Error())
+	pause(ctx, retryLink)
+	return supervise.Aborted{}, nil
+}
+
+func (r *run) kill(ctx context.Context) (supervise.Event, error) {
+	if err := r.agent.Kill(ctx, r.Grace); err != nil {
+		return r.unreachable(ctx, err)
+	}
+	return supervise.Killed{}, nil
+}
+
+func (r *run) freeze(ctx context.Context) (supervise.Event, error) {
+	f, err := r.agent.Freeze(ctx, contract.RunnerFreeze{Timeout: startWithin, Limit: breakerLimit})
+	if err != nil {
+		return r.unreachable(ctx, err)
+	}
+	r.Log.WarnContext(ctx, "Agent is frozen until the breaker is reset", "processes", f.Processes, "settled", f.Settled)
+	return supervise.FrozenNow{}, nil
+}
+
+func (r *run) thaw(ctx context.Context) (supervise.Event, error) {
+	if _, err := r.agent.Thaw(ctx); err != nil {
+		return r.unreachable(ctx, err)
+	}
+	return supervise.ThawedNow{}, nil
+}
+
+// occasion of a checkpoint, as things stand.
+func (r *run) occasion(a supervise.Action) occasion {
+	o := occasion{trigger: a.Trigger, closes: a.Closes, hold: a.Hold, requests: a.Requests, orders: r.latest,
+		policy: r.latest.Policy, plan: r.latest.Plan}
+	if a.Task >= 0 {
+		task := r.state.Tasks[a.Task]
+		o.task, o.exitCode = task.Name, task.ExitCode
+		if pinned := r.journal().Tasks[task.Name]; pinned.Begun {
+			o.policy, o.plan = pinned.Policy, pinned.Plan
+		}
+	}
+	if r.state.Agent.Connected && r.state.Agent.Leftovers {
+		o.freezer = &freezer{agent: r.agent, timeout: o.policy.Execution.PauseTimeout, now: r.Now}
+	}
+	return o
+}
+
+func (r *run) takeCheckpoint(a supervise.Action, o occasion) work {
+	running := r.state.Agent.Running
+	return func(ctx context.Context) (supervise.Event, error) {
+		if err := r.catchUp(ctx, o); err != nil {
+			return r.missed(ctx, a, err)
+		}
+		t, err := r.checkpoint(ctx, o)
+		if err != nil {
+			return r.missed(ctx, a, err)
+		}
+		if running {
+			r.tell(ctx, o, t)
+		}
+		s := r.journal()
+		e := supervise.Taken{Action: a, Settled: t.snapshot.Settled, Unsettled: t.snapshot.Reason, Standing: t.judgement.Verdict,
+			Head: s.Promoted.Commit, Changed: s.Promoted.Tree != s.Base.Tree, Objection: objection(t.judgement)}
+		e.Completes = t.intent != nil && t.intent.Completes != ""
+		return e, nil
+	}
+}
+
+// missed says what a failed checkpoint failed of. Whoever asked for it is told.
+func (r *run) missed(ctx context.Context, a supervise.Action, err error) (supervise.Event, error) {
+	if fatal(err) {
+		return nil, err
+	}
+	fault := faultOf(err, contract.ReasonCheckpointFailed)
+	r.Log.ErrorContext(ctx, "Checkpoint failed", "trigger", a.Trigger, "reason", fault.Reason, "error", err.Error())
+	for _, id := range a.Requests {
+		if err := r.answer(contract.RequestReport{ID: id, Message: "the checkpoint failed: " + fault.Message}); err != nil {
+			r.Log.WarnContext(ctx, "The failure is not reported", "request", id, "error", err.Error())
+		}
+	}
+	return supervise.Missed{Action: a, Fault: fault}, nil
+}
+
+// catchUp completes an earlier checkpoint that was journaled but not acted on in full, with the agent held still.
+func (r *run) catchUp(ctx context.Context, o occasion) error {
+	if r.journal().Pending == nil {
+		return nil
+	}
+	if o.freezer == nil {
+		return r.recover(ctx)
+	}
+	_, err := o.freezer.Freeze(ctx)
+	if err == nil {
+		err = r.recover(ctx)
+	}
+	if fatal(err) {
+		return err
+	}
+	return errors.Join(err, o.freezer.Thaw(ctx))
+}
+
+// finish says the last word, waits until it has been heard, and lets the pod end.
+func (r *run) finish(f contract.FinalReport) work {
+	return func(ctx context.Context) (supervise.Event, error) {
+		ctx, cancel := r.untilGone(ctx)
+		defer cancel()
+		if err := r.conclude(ctx, f); err != nil {
+			return nil, err
+		}
+		if err := r.spool.Drained(ctx); err != nil {
+			return nil, err
+		}
+		r.release(ctx, 0)
+		return supervise.Finished{Final: &f}, nil
+	}
+}
+
+// untilGone is a context that ends a little after the pod is asked to end.
+func (r *run) untilGone(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-r.ending:
+			pause(ctx, farewell)
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// leave ends without a last word: the next attempt goes on. What can be reported in time is.
+func (r *run) leave(ctx context.Context) (supervise.Event, error) {
+	short, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	if err := r.spool.Drained(short); err != nil {
+		r.Log.WarnContext(ctx, "Left with reports that wait for the next attempt", "reports", r.spool.Pending())
+	}
+	short, stop := context.WithTimeout(ctx, farewell)
+	defer stop()
+	r.release(short, codeTerminated)
+	return supervise.Finished{}, nil
+}
+
+// codeTerminated is how a process ends that was asked to by SIGTERM.
+const codeTerminated = 128 + 15
+
+// release tells the runner to end its container. A runner that has not come yet is waited for, because its container
+// would stay for ever; where it has gone, the pod ends and this process with it.
+func (r *run) release(ctx context.Context, code int) {
+	if r.agent == nil {
+		return
+	}
+	for ctx.Err() == nil {
+		err := r.agent.Exit(ctx, code)
+		if err == nil || errors.Is(err, link.ErrLost) {
+			return
+		}
+		pause(ctx, retryLink)
+	}
+}

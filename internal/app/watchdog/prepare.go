@@ -1,0 +1,294 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+)
+
+// Pauses between tries of a preparation that failed, doubling.
+const (
+	firstTry = 2 * time.Second
+	lastTry  = 30 * time.Second
+)
+
+// errEnded: the attempt was told to end before it had begun. The agent must not start.
+var errEnded = errors.New("the attempt was asked to end while it was being prepared")
+
+// workshop is an attempt with its workspace.
+type workshop struct {
+	*attempt
+
+	engine *workspace.Engine // nil where there is no workspace
+}
+
+// Prepare readies the volumes for the agent. What keeps it from doing so is reported as a fault and tried again, until
+// it works or the orders say that nothing is wanted any more.
+func Prepare(ctx context.Context, o Options) error {
+	a, err := begin(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer a.end()
+	w := &workshop{attempt: a}
+	defer w.close()
+	for tries := 0; ; tries++ {
+		orders, err := a.orders.await(ctx)
+		if err != nil {
+			return err
+		}
+		if orders.Stop || orders.Suspend {
+			return w.giveUp(ctx, orders)
+		}
+		if err = w.prepare(ctx, orders); err == nil || fatal(err) || ctx.Err() != nil {
+			return err
+		}
+		fault := faultOf(err, contract.ReasonVolumeCorrupt)
+		a.say(ctx, contract.StatusReport{State: contract.StatePreparing, Fault: &fault})
+		w.rest(ctx, min(lastTry, firstTry<<min(tries, 10)))
+	}
+}
+
+// rest waits for the next try, or for other orders.
+func (w *workshop) rest(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	select {
+	case <-w.orders.changed:
+	case <-ctx.Done():
+	}
+}
+
+// prepare does everything from the beginning; what is done already is left as it is.
+func (w *workshop) prepare(ctx context.Context, orders contract.Orders) error {
+	for _, step := range []func(context.Context, contract.Orders) error{
+		w.open,          // journal and repository
+		w.fetchBase,     // once for ever
+		w.verify,        // journal and repository agree
+		w.openWorkspace, // finds out what the volume can do
+		w.keepRemains,   // what the last attempt left there
+		w.layOut,        // the promoted tree, and the agent's own repository
+		w.copyRunner,
+	} {
+		if err := step(ctx, orders); err != nil {
+			return err
+		}
+	}
+	s := w.journal()
+	w.say(ctx, contract.StatusReport{State: contract.StatePreparing, WorkspaceReady: true, Base: s.Base.Commit, Head: s.Promoted.Commit})
+	return nil
+}
+
+func (w *workshop) open(ctx context.Context, orders contract.Orders) error {
+	if err := w.takeOver(orders); err != nil {
+		return err
+	}
+	if w.repo != nil {
+		return nil
+	}
+	repo, err := git.Init(ctx, w.Paths.repository(), git.Options{})
+	if err != nil {
+		return err
+	}
+	w.repo = repo
+	return nil
+}
+
+// fetchBase brings the base revision and pins it: a branch that moves later does not move the base.
+func (w *workshop) fetchBase(ctx context.Context, orders contract.Orders) error {
+	if w.journal().Base != nil {
+		return nil
+	}
+	commit, err := w.repo.Ref(ctx, contract.RefBase)
+	if err != nil {
+		return err
+	}
+	if commit.IsZero() {
+		if commit, err = w.fetch(ctx, orders); err != nil {
+			return err
+		}
+	}
+	tree, err := w.repo.TreeOf(ctx, commit)
+	if err != nil {
+		return err
+	}
+	return w.book.Note(journal.Record{Base: &journal.Base{Commit: commit.String(), Tree: tree.String()}})
+}
+
+func (w *workshop) fetch(ctx context.Context, orders contract.Orders) (objects.ID, error) {
+	remote, err := w.remote(orders.Repository)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	w.Log.InfoContext(ctx, "Fetching the base", "url", remote.URL, "revision", orders.Repository.Revision)
+	commit, err := w.repo.Fetch(ctx, remote, orders.Repository.Revision)
+	if err != nil {
+		return objects.ID{}, err
+	}
+	return commit, w.repo.UpdateRefs(ctx, []git.RefUpdate{
+		{Name: contract.RefBase, New: commit}, {Name: contract.RefDelivery, New: commit},
+	})
+}
+
+// verify completes what a crash interrupted, and refuses refs that are not where the journal has them.
+func (w *workshop) verify(ctx context.Context, _ contract.Orders) error {
+	if err := w.recover(ctx); err != nil {
+		return err
+	}
+	s := w.journal()
+	for _, r := range []struct{ name, want string }{
+		{contract.RefBase, s.Base.Commit}, {contract.RefChain, s.Chain.Commit}, {contract.RefDelivery, s.Promoted.Commit},
+	} {
+		have, err := w.repo.Ref(ctx, r.name)
+		if err != nil {
+			return err
+		}
+		if have.String() != r.want && !(have.IsZero() && r.want == "") {
+			return fmt.Errorf("%w: %s is %s, and the journal has %q", errCorrupt, r.name, have, r.want)
+		}
+	}
+	return nil
+}
+
+func (w *workshop) openWorkspace(ctx context.Context, _ contract.Orders) error {
+	if w.engine == nil {
+		engine, err := workspace.Open(ctx, workspace.Options{
+			Root: w.Paths.Workspace, Repository: w.repo, Scratch: w.Paths.scratch(), Now: w.Now, Logger: w.Log,
+		})
+		if err != nil {
+			return fmt.Errorf("open workspace: %w", err)
+		}
+		w.engine = engine
+	}
+	// What the last checkpoint left is what is believed; the engine finds out what is true.
+	s := w.journal()
+	believed := s.Workspace.Tree
+	if believed == "" {
+		believed = s.Promoted.Tree
+	}
+	base, err := objects.ParseID(s.Base.Commit)
+	if err != nil {
+		return err
+	}
+	current, err := objects.ParseID(believed)
+	if err != nil {
+		return err
+	}
+	return w.engine.Reset(ctx, base, current)
+}
+
+// keepRemains puts what a lost attempt left in the workspace into the chain before the workspace goes back. It is never
+// promoted: whoever wrote it may have been in the middle of a file.
+func (w *workshop) keepRemains(ctx context.Context, orders contract.Orders) error {
+	s := w.journal()
+	o := occasion{trigger: contract.TriggerFinal, policy: orders.Policy, plan: orders.Plan, orders: orders,
+		doubt: "an attempt that was lost left it behind, perhaps half written"}
+	for _, t := range orders.Tasks {
+		if task, begun := s.Tasks[t.Name]; begun && !task.Done {
+			o.task, o.policy, o.plan = t.Name, task.Policy, task.Plan
+		}
+	}
+	if o.task == "" {
+		return nil
+	}
+	j, err := w.glance(ctx, o, false)
+	if err != nil {
+		return err
+	}
+	switch j.snapshot.Tree.String() {
+	case s.Promoted.Tree, s.Workspace.Tree, objects.EmptyTree.String():
+		return nil
+	}
+	i, err := w.plan(ctx, o, j)
+	if err != nil || i == nil {
+		return err
+	}
+	return w.record(ctx, *i)
+}
+
+func (w *workshop) layOut(ctx context.Context, orders contract.Orders) error {
+	s := w.journal()
+	tree, err := objects.ParseID(s.Promoted.Tree)
+	if err != nil {
+		return err
+	}
+	if _, err := w.engine.Restore(ctx, tree); err != nil {
+		return fmt.Errorf("lay out workspace: %w", err)
+	}
+	commit, err := objects.ParseID(s.Promoted.Commit)
+	if err != nil {
+		return err
+	}
+	err = w.engine.PlaceAgentGit(ctx, workspace.AgentGit{Commit: commit, Branch: orders.Delivery.Branch,
+		AuthorName: orders.Delivery.AuthorName, AuthorEmail: orders.Delivery.AuthorEmail})
+	if err != nil {
+		return fmt.Errorf("make the agent's repository: %w", err)
+	}
+	return nil
+}
+
+// copyRunner puts the runner where the agent's container finds it. It cannot be read there, and so not be dumped.
+func (w *workshop) copyRunner(context.Context, contract.Orders) error {
+	in, err := os.Open(w.Paths.Runner)
+	if err != nil {
+		return fmt.Errorf("copy runner: %w", err)
+	}
+	defer func() { _ = in.Close() }()
+	temp := w.Paths.runner() + ".new"
+	_ = os.Remove(temp) // a crash left it, and it cannot be opened for writing
+	out, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o711)
+	if err != nil {
+		return fmt.Errorf("copy runner: %w", err)
+	}
+	_, err = io.Copy(out, in)
+	if err = errors.Join(err, out.Chmod(0o111), out.Close()); err == nil {
+		err = os.Rename(temp, w.Paths.runner())
+	}
+	if err != nil {
+		return fmt.Errorf("copy runner: %w", err)
+	}
+	return nil
+}
+
+// giveUp says the last word of an attempt that was told to end before its agent ran.
+func (w *workshop) giveUp(ctx context.Context, orders contract.Orders) error {
+	f := contract.FinalReport{Outcome: contract.OutcomeSuspended, Reason: contract.ReasonSuspended,
+		Message: "suspended before the agent was started"}
+	if orders.Stop {
+		f = contract.FinalReport{Outcome: contract.OutcomeStopped, Reason: orders.StopReason,
+			Message: "stopped before the agent was started"}
+	}
+	if err := w.openBook(orders.Run); err != nil {
+		w.Log.WarnContext(ctx, "The end is reported, but not journaled", "error", err.Error())
+		if _, err := w.spool.Append(contract.Report{Time: w.Now().UTC(), Final: &f}); err != nil {
+			return err
+		}
+	} else if err := w.conclude(ctx, f); err != nil {
+		return err
+	}
+	if err := w.spool.Drained(ctx); err != nil {
+		return err
+	}
+	return errEnded
+}
+
+func (w *workshop) close() {
+	if w.engine == nil {
+		return
+	}
+	if err := w.engine.Close(); err != nil {
+		w.Log.Warn("Closing the workspace failed", "error", err.Error())
+	}
+}

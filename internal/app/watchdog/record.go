@@ -1,0 +1,121 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// Bounds of a record: it becomes an API object of a few KiB.
+const (
+	maxSamples    = 8
+	maxViolations = 8
+	maxReason     = 512
+)
+
+// linesTimeout bounds the counting of lines: it is for people, and nothing waits for it for long.
+const linesTimeout = 3 * time.Second
+
+// reportOf is the record of a checkpoint, as far as it is known before it is acted on.
+func (w *workshop) reportOf(ctx context.Context, o occasion, j judged, i journal.Intent) contract.CheckpointReport {
+	s := j.snapshot
+	r := contract.CheckpointReport{
+		Sequence: i.Sequence, Previous: w.journal().Chain.Sequence, Task: o.task, Trigger: o.trigger, CapturedAt: s.At.UTC(),
+		Tree: i.Tree, Base: w.journal().Base.Commit, PolicyHash: o.policy.Hash, Audit: o.policy.Enforcement == policy.Audit,
+		Frozen: s.Frozen, FrozenFor: s.FrozenFor, Processes: s.Processes, Settled: s.Settled,
+		Verdict: j.judgement.Verdict, Severity: j.judgement.Severity, ViolationCount: int64(len(j.judgement.Violations)),
+		Action: j.consequence.Action, CaptureTime: s.CaptureTime, SyncTime: s.SyncTime, JudgeTime: j.judgeTime,
+	}
+	if !s.Settled {
+		r.UnsettledReason = clip(s.Reason, maxReason)
+	}
+	for _, c := range s.Changes {
+		count(&r, c.Kind)
+		if len(r.SamplePaths) < maxSamples {
+			r.SamplePaths = append(r.SamplePaths, judge.Escape(c.Path))
+		}
+	}
+	for _, v := range j.judgement.Violations[:min(len(j.judgement.Violations), maxViolations)] {
+		if v.Path != "" {
+			v.Path = judge.Escape(v.Path)
+		}
+		r.Violations = append(r.Violations, v)
+	}
+	if !s.Frozen || o.freezer == nil || !o.keepsFrozen() {
+		r.LinesAdded, r.LinesDeleted = w.lines(ctx, s.Tree)
+	}
+	return r
+}
+
+func count(r *contract.CheckpointReport, k judge.Kind) {
+	switch k {
+	case judge.Added:
+		r.Added++
+	case judge.Modified:
+		r.Modified++
+	case judge.Deleted:
+		r.Deleted++
+	case judge.TypeChanged:
+		r.TypeChanged++
+	}
+}
+
+// lines counts what changed since the base; zero where that takes too long.
+func (w *workshop) lines(ctx context.Context, tree objects.ID) (added, deleted int64) {
+	base, err := objects.ParseID(w.journal().Base.Tree)
+	if err != nil {
+		return 0, 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, linesTimeout)
+	defer cancel()
+	if added, deleted, err = w.repo.Lines(ctx, base, tree); err != nil {
+		w.Log.WarnContext(ctx, "Changed lines are not counted", "error", err.Error())
+		return 0, 0
+	}
+	return added, deleted
+}
+
+// deliveryMessage is the message of a commit that people will read: the subject as ordered, and where it comes from.
+func deliveryMessage(o occasion, i journal.Intent) string {
+	subject := strings.Join(strings.Fields(o.orders.Delivery.Subject), " ")
+	if subject == "" {
+		subject = "Work of " + o.orders.Feature.Name
+	}
+	return subject + "\n\n" + trailers(o, i)
+}
+
+// chainMessage is the message of a commit in the private chain.
+func chainMessage(o occasion, i journal.Intent) string {
+	return fmt.Sprintf("Checkpoint %s: %s, %s\n\n%s", name(o.orders.Feature, i.Sequence), i.Report.Verdict, i.Report.Action, trailers(o, i))
+}
+
+func trailers(o occasion, i journal.Intent) string {
+	t := fmt.Sprintf("Tidewaiter-Feature: %s/%s\n", o.orders.Feature.Namespace, o.orders.Feature.Name)
+	if o.task != "" {
+		t += "Tidewaiter-Task: " + o.task + "\n"
+	}
+	return t + "Tidewaiter-Checkpoint: " + name(o.orders.Feature, i.Sequence) + "\n"
+}
+
+// name of a checkpoint, which is the name of its API object too.
+func name(f contract.FeatureRef, sequence int64) string {
+	return fmt.Sprintf("%s-%d", f.Name, sequence)
+}
+
+func clip(text string, limit int) string {
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit-len("…")], "") + "…"
+}

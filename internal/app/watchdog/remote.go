@@ -1,0 +1,58 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+)
+
+// proxyUser is the user that the gateway expects beside the pod's token.
+const proxyUser = "tidewaiter"
+
+// remote is the Feature's repository as it is reached now: Secret and token are read each time, because both change
+// while pods run.
+func (a *attempt) remote(r contract.Repository) (git.Remote, error) {
+	remote := git.Remote{URL: r.URL}
+	var err error
+	if remote.Username, err = a.secret(contract.GitUsernameFile); err != nil {
+		return remote, err
+	}
+	if remote.Password, err = a.secret(contract.GitPasswordFile); err != nil {
+		return remote, err
+	}
+	if r.HasCredentials && remote.Password == "" {
+		return remote, &credentialsError{message: fmt.Sprintf("Secret %q does not exist or has no key %q; create it, and the "+
+			"Feature goes on", r.SecretName, contract.GitPasswordFile)}
+	}
+	ca := filepath.Join(a.Paths.GitSecret, contract.GitCAFile)
+	if _, err := os.Stat(ca); err == nil {
+		remote.CAFile = ca
+	}
+	if a.Gateway == "" {
+		return remote, nil
+	}
+	token, err := os.ReadFile(a.Paths.Token)
+	if err != nil {
+		return remote, fmt.Errorf("read the pod's token: %w", err)
+	}
+	remote.Proxy = &git.Proxy{URL: a.Gateway, User: proxyUser, Password: strings.TrimSpace(string(token)), CAFile: a.Paths.CA}
+	return remote, nil
+}
+
+// secret reads one key of the Git Secret; empty where there is none.
+func (a *attempt) secret(key string) (string, error) {
+	data, err := os.ReadFile(filepath.Join(a.Paths.GitSecret, key))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read Git Secret: %w", err)
+	}
+	return strings.TrimRight(string(data), "\r\n"), nil
+}

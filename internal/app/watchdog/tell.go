@@ -1,0 +1,89 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+)
+
+// Bounds of what an agent is told: a pipe holds 64 KiB, and nobody waits for the agent to read.
+const (
+	maxToldViolations = 20
+	maxToldFiles      = 100
+	tellWithin        = 5 * time.Second
+)
+
+// violationNotice is the line on an agent's standard input that tells of broken rules.
+type violationNotice struct {
+	Type         string            `json:"type"`
+	Severity     string            `json:"severity"`
+	CheckpointID string            `json:"checkpoint_id"`
+	Timestamp    time.Time         `json:"timestamp"`
+	Violations   []violationToTell `json:"violations"`
+	FilesChanged []string          `json:"files_changed"`
+	ActionTaken  string            `json:"action_taken"`
+}
+
+type violationToTell struct {
+	File       string `json:"file"`
+	Constraint string `json:"constraint"`
+	Message    string `json:"message"`
+	Suggestion string `json:"suggestion"`
+}
+
+// tell lets the agent know what it has broken and how to mend it; once, until something else is wrong.
+func (r *run) tell(ctx context.Context, o occasion, t taken) {
+	if t.intent == nil || t.intent.Judgement == r.told {
+		return
+	}
+	r.told = t.intent.Judgement
+	if len(t.judgement.Violations) == 0 {
+		return
+	}
+	line, err := json.Marshal(noticeOf(o.orders.Feature, t))
+	if err != nil {
+		r.Log.WarnContext(ctx, "The agent is not told", "error", err.Error())
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, tellWithin)
+	defer cancel()
+	delivered, err := r.agent.Input(ctx, string(line))
+	if err != nil {
+		r.Log.WarnContext(ctx, "The agent is not told", "error", err.Error())
+		return
+	}
+	r.Log.InfoContext(ctx, "Agent is told of violations", "checkpoint", t.intent.Sequence, "delivered", delivered)
+}
+
+func noticeOf(f contract.FeatureRef, t taken) violationNotice {
+	n := violationNotice{
+		Type: "checkpoint_violation", Severity: strings.ToLower(string(t.judgement.Severity)),
+		CheckpointID: name(f, t.intent.Sequence), Timestamp: t.snapshot.At.UTC(),
+		Violations: []violationToTell{}, FilesChanged: []string{}, ActionTaken: "none",
+	}
+	if t.intent.Restore != "" {
+		n.ActionTaken = "reverted"
+	}
+	for _, v := range t.judgement.Violations[:min(len(t.judgement.Violations), maxToldViolations)] {
+		n.Violations = append(n.Violations, violationToTell{File: toldPath(v.Path), Constraint: v.Rule, Message: v.Message, Suggestion: v.Suggestion})
+	}
+	for _, c := range t.snapshot.Changes[:min(len(t.snapshot.Changes), maxToldFiles)] {
+		n.FilesChanged = append(n.FilesChanged, toldPath(c.Path))
+	}
+	return n
+}
+
+// toldPath is a path as it is where it is text; JSON has no other.
+func toldPath(path string) string {
+	if !json.Valid([]byte(`"`+path+`"`)) || path != strings.ToValidUTF8(path, "") {
+		return judge.Escape(path)
+	}
+	return path
+}

@@ -1,0 +1,138 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// errFenced: a newer attempt owns the trusted volume. This one must not change anything any more.
+var errFenced = errors.New("a newer attempt owns the trusted volume")
+
+// lockPause between two tries to lock a volume that another pod still holds.
+const lockPause = 500 * time.Millisecond
+
+// volume is the trusted volume, owned by this process: by a lock against processes of the same node, and by the
+// attempt's number against everybody else, since ReadWriteOnce does not fence.
+type volume struct {
+	lock  *os.File
+	path  string
+	epoch int64
+}
+
+// claim waits for the lock and takes the volume over, unless a newer attempt has.
+func claim(ctx context.Context, p Paths, epoch int64, log *slog.Logger) (*volume, error) {
+	lock, err := os.OpenFile(p.lock(), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("open lock of the trusted volume: %w", err)
+	}
+	v := &volume{lock: lock, path: p.epoch(), epoch: epoch}
+	if err := v.acquire(ctx, log); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	owner, err := v.owner()
+	if err == nil && owner > epoch {
+		err = fmt.Errorf("%w: attempt %d, and this is attempt %d", errFenced, owner, epoch)
+	}
+	if err == nil && owner < epoch {
+		err = replaceFile(v.path, []byte(strconv.FormatInt(epoch, 10)+"\n"))
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("claim the trusted volume: %w", err), lock.Close())
+	}
+	return v, nil
+}
+
+func (v *volume) acquire(ctx context.Context, log *slog.Logger) error {
+	for tries := 0; ; tries++ {
+		err := syscall.Flock(int(v.lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return fmt.Errorf("lock the trusted volume: %w", err)
+		}
+		if tries == 0 {
+			log.WarnContext(ctx, "Another process holds the trusted volume; waiting for it to end")
+		}
+		if !pause(ctx, lockPause) {
+			return fmt.Errorf("wait for the lock of the trusted volume: %w", ctx.Err())
+		}
+	}
+}
+
+// owner is the newest attempt that has claimed the volume; 0 for none.
+func (v *volume) owner() (int64, error) {
+	data, err := os.ReadFile(v.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read the volume's epoch: %w", err)
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(data)), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%w: the volume's epoch is %q", errCorrupt, data)
+	}
+	return n, nil
+}
+
+// guard fails when a newer attempt has claimed the volume meanwhile.
+func (v *volume) guard() error {
+	owner, err := v.owner()
+	if err == nil && owner != v.epoch {
+		err = fmt.Errorf("%w: attempt %d", errFenced, owner)
+	}
+	return err
+}
+
+// Close gives the lock up.
+func (v *volume) Close() error { return v.lock.Close() }
+
+// replaceFile replaces a small file so that after a crash either the old or the new content is there.
+func replaceFile(path string, data []byte) error {
+	temp, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(data)
+	err = errors.Join(err, temp.Sync(), temp.Close())
+	if err == nil {
+		err = os.Rename(path+".tmp", path)
+	}
+	if err != nil {
+		return fmt.Errorf("replace %s: %w", filepath.Base(path), err)
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(path string) error {
+	dir, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(dir.Sync(), dir.Close())
+}
+
+// pause waits, and says false when the context ended first.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,361 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/gitserver"
+)
+
+// agentEnv makes the test binary the first process of an agent's container: it shows the directory that it names at the
+// contract's place, and becomes the runner that prepare has put there.
+const agentEnv = "TIDEWAITER_TEST_RUN_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(agentEnv); dir != "" {
+		fmt.Fprintln(os.Stderr, becomeRunner(dir))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func becomeRunner(dir string) error {
+	err := container.Enter()
+	if err == nil {
+		err = unix.Mount("tmpfs", "/run", "tmpfs", 0, "")
+	}
+	if err == nil {
+		err = os.Mkdir(contract.RunDir, 0o755)
+	}
+	if err == nil {
+		err = unix.Mount(dir, contract.RunDir, "", unix.MS_BIND, "")
+	}
+	if err != nil {
+		return err
+	}
+	return unix.Exec(contract.RunnerPath, []string{contract.RunnerPath}, []string{"PATH=" + os.Getenv("PATH")})
+}
+
+// runnerBinary is the real runner, built once.
+var runnerBinary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "runner-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "runner")
+	build := exec.Command("go", "build", "-o", path, "github.com/tidewaiter/tidewaiter/cmd/runner")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	out, err := build.CombinedOutput()
+	return path, errors.Join(err, errors.New(string(out)))
+})
+
+// world is everything around one Feature: a Git server, an intake, and the volumes that outlive its pods.
+type world struct {
+	t      *testing.T
+	dir    string
+	intake *fakeintake.Intake
+	origin string // bare repository on the server
+	paths  watchdog.Paths
+}
+
+const secretPassword = "the-password-of-shop"
+
+// newWorld makes a repository with a few files, and orders for one task that runs a shell script.
+func newWorld(t *testing.T, script string, change ...func(*contract.Orders)) *world {
+	t.Helper()
+	w := &world{t: t, dir: container.TempDir(t)}
+	runner, err := runnerBinary()
+	if runner == "" {
+		t.Fatalf("build runner: %v", err)
+	}
+	w.paths = watchdog.Paths{
+		Trusted: w.mkdir("trusted"), Workspace: w.mkdir("workspace"), Home: w.mkdir("home"), Run: w.mkdir("run"),
+		GitSecret: w.mkdir("git-secret"), Runner: runner,
+	}
+	w.write("git-secret/username", "shop\n")
+	w.write("git-secret/password", secretPassword+"\n")
+	url := w.serveGit()
+	w.intake = fakeintake.Start(t, orders(url, script, change...))
+	w.paths.CA, w.paths.Token = w.intake.CAPath, w.intake.TokenPath
+	return w
+}
+
+func orders(url, script string, change ...func(*contract.Orders)) contract.Orders {
+	e := policy.Merge(policy.Sources{})
+	e.Execution.Interval, e.Execution.MinInterval, e.Execution.MaxChanges = 300*time.Millisecond, 50*time.Millisecond, 50
+	e.Hash = "policy-1"
+	o := contract.Orders{
+		Version: contract.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1,
+		Feature:    contract.FeatureRef{Namespace: "shop", Name: "login", UID: "u1"},
+		Repository: contract.Repository{URL: url, Revision: "main", HasCredentials: true, SecretName: "shop-git"},
+		Agent:      contract.Agent{Runtime: "command", Command: []string{"sh", "-c", script}},
+		Tasks:      []contract.Task{{Name: "login", Prompt: "Add a login page."}},
+		Plan:       judge.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
+		Policy:     e,
+		Delivery: contract.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter",
+			AuthorEmail: "bot@example.com", Subject: "Add a login page"},
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return o
+}
+
+func (w *world) mkdir(name string) string {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		w.t.Fatal(err)
+	}
+	return path
+}
+
+func (w *world) write(name, content string) {
+	w.t.Helper()
+	path := filepath.Join(w.dir, name)
+	w.mkdir(filepath.Dir(name))
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// serveGit makes the repository and serves it over HTTPS with authentication.
+func (w *world) serveGit() string {
+	w.t.Helper()
+	repos := w.mkdir("repos")
+	w.origin = filepath.Join(repos, "shop.git")
+	w.write("seed/README.md", "The shop.\n")
+	w.write("seed/web/index.html", "<h1>Shop</h1>\n")
+	w.write("seed/web/legacy/old.html", "<h1>Old</h1>\n")
+	w.write("seed/.gitignore", "*.log\n")
+	seed := filepath.Join(w.dir, "seed")
+	for _, args := range [][]string{
+		{"init", "-q", "-b", "main", seed},
+		{"-C", seed, "add", "-A"},
+		{"-C", seed, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "Begin"},
+		{"clone", "-q", "--bare", seed, w.origin},
+	} {
+		w.git(args...)
+	}
+	handler, err := gitserver.New(repos, "shop", secretPassword)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	server := httptest.NewTLSServer(handler)
+	w.t.Cleanup(server.Close)
+	w.write("git-secret/ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	return server.URL + "/shop.git"
+}
+
+// git runs git for the test, and gives what it prints.
+func (w *world) git(args ...string) string {
+	w.t.Helper()
+	out, err := w.tryGit(args...)
+	if err != nil {
+		w.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+func (w *world) tryGit(args ...string) (string, error) {
+	cmd := exec.Command("git", args...)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1")
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// branch is the delivered branch on the server; empty when there is none.
+func (w *world) branch() string {
+	out, err := w.tryGit("-C", w.origin, "rev-parse", "-q", "--verify", "refs/heads/tidewaiter/login")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(out)
+}
+
+// delivered is the content of a file on the delivered branch.
+func (w *world) delivered(path string) string {
+	w.t.Helper()
+	return w.git("-C", w.origin, "show", "refs/heads/tidewaiter/login:"+path)
+}
+
+// trusted runs git on the trusted repository.
+func (w *world) trusted(args ...string) string {
+	w.t.Helper()
+	return w.git(append([]string{"-C", filepath.Join(w.paths.Trusted, "repo.git")}, args...)...)
+}
+
+func (w *world) options(attempt int64, probe func(string) error) watchdog.Options {
+	return watchdog.Options{
+		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
+		Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
+		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),
+	}
+}
+
+// testWriter writes a process's log into the test's.
+type testWriter struct{ t *testing.T }
+
+func (w testWriter) Write(p []byte) (int, error) {
+	w.t.Log(strings.TrimSpace(string(p)))
+	return len(p), nil
+}
+
+// begin orders an attempt.
+func (w *world) begin(attempt int64, run string) {
+	taken := w.intake.Checkpoints()
+	w.intake.Order(func(o *contract.Orders) {
+		o.Attempt, o.Run = attempt, run
+		for _, c := range taken {
+			o.NextCheckpoint = max(o.NextCheckpoint, c.Sequence+1)
+		}
+	})
+}
+
+// prepare runs the init container of an attempt.
+func (w *world) prepare(attempt int64) error {
+	w.t.Helper()
+	w.begin(attempt, "agent")
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	return watchdog.Prepare(ctx, w.options(attempt, nil))
+}
+
+// pod is a running attempt: the agent's container with the real runner, and the watchdog in this process.
+type pod struct {
+	w       *world
+	attempt int64
+	agent   *exec.Cmd
+	gone    chan struct{}
+	stop    context.CancelFunc
+	ended   chan error
+}
+
+// start prepares an attempt and starts its containers.
+func (w *world) start(attempt int64, probe func(string) error) *pod {
+	w.t.Helper()
+	if err := w.prepare(attempt); err != nil {
+		w.t.Fatalf("prepare: %v", err)
+	}
+	p := &pod{w: w, attempt: attempt, gone: make(chan struct{})}
+	p.watch(probe)
+	p.agent = container.Command(context.WithoutCancel(w.t.Context()), w.t)
+	p.agent.Env = append(p.agent.Env, agentEnv+"="+w.paths.Run)
+	p.agent.Stdout, p.agent.Stderr = testWriter{w.t}, testWriter{w.t}
+	if err := p.agent.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		_ = p.agent.Wait()
+		close(p.gone)
+	}()
+	w.t.Cleanup(p.kill)
+	return p
+}
+
+// watch starts the watchdog's container, for the first time or again.
+func (p *pod) watch(probe func(string) error) {
+	ctx, stop := context.WithCancel(context.WithoutCancel(p.w.t.Context()))
+	p.stop, p.ended = stop, make(chan error, 1)
+	ended := p.ended
+	go func() { ended <- watchdog.Run(ctx, p.w.options(p.attempt, probe)) }()
+}
+
+// terminate asks the watchdog to end, as the kubelet does.
+func (p *pod) terminate() { p.stop() }
+
+// kill ends both containers for good.
+func (p *pod) kill() {
+	_ = p.agent.Process.Kill()
+	<-p.gone
+	p.stop()
+}
+
+// wait for the watchdog to end.
+func (p *pod) wait() error {
+	p.w.t.Helper()
+	select {
+	case err := <-p.ended:
+		return err
+	case <-time.After(time.Minute):
+		p.w.t.Fatal("the watchdog does not end")
+		return nil
+	}
+}
+
+// finish waits for the final report and for both containers to end.
+func (p *pod) finish() contract.FinalReport {
+	p.w.t.Helper()
+	if err := p.wait(); err != nil {
+		p.w.t.Fatalf("watchdog: %v", err)
+	}
+	select {
+	case <-p.gone:
+	case <-time.After(time.Minute):
+		p.w.t.Fatal("the agent's container does not end")
+	}
+	f := p.w.intake.Final(p.attempt)
+	if f == nil {
+		p.w.t.Fatal("no final report")
+	}
+	if repeated := p.w.intake.Repeated(); len(repeated) > 0 {
+		p.w.t.Errorf("reported twice: %v", repeated)
+	}
+	return *f
+}
+
+// seal runs a seal Job.
+func (w *world) seal(attempt int64) contract.FinalReport {
+	w.t.Helper()
+	w.begin(attempt, "seal")
+	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	defer cancel()
+	if err := watchdog.Seal(ctx, w.options(attempt, nil)); err != nil {
+		w.t.Fatalf("seal: %v", err)
+	}
+	f := w.intake.Final(attempt)
+	if f == nil {
+		w.t.Fatal("no final report")
+	}
+	return *f
+}
+
+func (w *world) eventually(what string, holds func() bool) {
+	w.t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+		if holds() {
+			return
+		}
+	}
+	w.t.Fatalf("never: %s; checkpoints %+v, status %+v", what, w.intake.Checkpoints(), w.intake.Status())
+}
+
+// signal lets a script go on that waits with `until [ -e DIR/name ]`.
+func (w *world) signal(name string) { w.write("signals/"+name, "") }
+
+// waitFor is the shell command for that.
+func (w *world) waitFor(name string) string {
+	return "until [ -e " + filepath.Join(w.dir, "signals", name) + " ]; do sleep 0.02; done; "
+}
