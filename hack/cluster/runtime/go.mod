@@ -176,6 +176,8 @@ replace (
 	k8s.io/component-base => k8s.io/component-base v0.36.3
 	k8s.io/component-helpers => k8s.io/component-helpers v0.36.3
 	k8s.io/controller-manager => k8s.io/controller-manager v0.36.3
+	// containerd speaks a newer version of the runtime interface than the kubelet: the reason for a module of its own.
+	// Everything else is as in components/go.mod, so that Go compiles shared packages once.
 	k8s.io/cri-api => k8s.io/cri-api v0.37.0
 	k8s.io/cri-client => k8s.io/cri-client v0.36.3
 	k8s.io/cri-streaming => k8s.io/cri-streaming v0.36.3
