@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -68,9 +69,17 @@ func (c *course) describe() {
 		c.stalled(),
 	}
 	for i := range c.m.Conditions {
-		c.m.Conditions[i].Message = bounded(c.m.Conditions[i].Message)
+		k := &c.m.Conditions[i]
+		k.Message = bounded(k.Message)
+		if !reasonFormat.MatchString(k.Reason) {
+			k.Reason = ReasonInternalError
+		}
 	}
 }
+
+// reasonFormat is what the API server takes as a reason (metav1.Condition). Reasons of faults and final reports come
+// from a pod: a strange one must not keep the status from being written.
+var reasonFormat = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
 
 const notWatched = "This version does not watch the conversation between agent and model."
 

@@ -23,12 +23,28 @@ func changes(before, after Memory) []Event {
 	}
 	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionCheckpointsValid, ConditionSucceeded} {
 		was, is := before.Condition(name), after.Condition(name)
-		if is.Reason == was.Reason && is.Status == was.Status || is.Reason == ReasonNotYetReported || is.Reason == ReasonNotRunning {
+		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) {
 			continue
 		}
 		tell(troubling(name, is, after.Phase), is.Reason, is.Message)
 	}
 	return events
+}
+
+// worthTelling leaves out what says nothing new: that something is not known or over, and what was told when it happened.
+func worthTelling(before, after Memory, c Condition) bool {
+	switch c.Reason {
+	case ReasonNotYetReported, ReasonNotRunning:
+		return false
+	case ReasonPreparing:
+		return c.Type == ConditionSucceeded
+	case ReasonPodLost:
+		return after.Lost > before.Lost
+	case ReasonRetrying:
+		return after.Failures > before.Failures
+	default:
+		return true
+	}
 }
 
 // lostAttempt is the attempt whose loss was noted: the current one, or the one before a newer one that was adopted.

@@ -1,0 +1,195 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// running is a Feature whose first attempt works.
+func running() Observed {
+	return Observed{
+		Live: true,
+		Spec: Spec{Name: "login", Generation: 1, Retries: 3, Branch: "tidewaiter/login"},
+		Memory: Memory{
+			Phase: Running, Attempt: 1, StartedAt: noon.Add(-time.Hour),
+			Job: &JobMemory{Name: "login-1", Run: RunAgent, PodName: "login-1-abc", PodUID: "pod-1", StartedAt: noon.Add(-time.Hour)},
+		},
+		Run:  &Run{Epoch: 1, WorkspaceReady: true, AgentRunning: true, Connected: true, ConnectionChangedAt: noon.Add(-time.Hour)},
+		Jobs: []Job{{Name: "login-1", UID: "job-1", Attempt: 1, Run: RunAgent, Created: noon.Add(-time.Hour)}},
+		Pods: []Pod{{Name: "login-1-abc", UID: "pod-1", JobUID: "job-1", Started: true}},
+	}
+}
+
+func TestNextActs(t *testing.T) {
+	type acts struct {
+		LookCloser, KeepUp, Release bool
+		Start                       *Start
+		DeleteJobs, DeletePods      []Object
+	}
+	job, pod := Object{"login-1", "job-1"}, Object{"login-1-abc", "pod-1"}
+	tests := map[string]struct {
+		change func(*Observed)
+		want   acts
+	}{
+		"a running attempt is kept up": {change: func(*Observed) {}, want: acts{KeepUp: true}},
+		"a cache without the pod is not believed": {
+			change: func(o *Observed) { o.Live, o.Pods = false, nil },
+			want:   acts{LookCloser: true},
+		},
+		"a pod that lingers without its Job keeps the next attempt from starting": {
+			change: func(o *Observed) {
+				o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeSuspended}
+				o.Memory.Job.EndedAt = noon.Add(-2 * time.Minute)
+				o.Jobs, o.Pods[0].Ended = nil, true
+			},
+			want: acts{DeletePods: []Object{pod}},
+		},
+		"a pod that is going is waited for": {
+			change: func(o *Observed) {
+				o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeSuspended}
+				o.Memory.Job.EndedAt = noon.Add(-2 * time.Minute)
+				o.Jobs, o.Pods[0].Deleting = nil, true
+			},
+		},
+		"nothing is left: the next attempt": {
+			change: func(o *Observed) {
+				o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeSuspended}
+				o.Memory.Job.EndedAt = noon
+				o.Jobs, o.Pods = nil, nil
+			},
+			want: acts{Start: &Start{Attempt: 2, Run: RunAgent}},
+		},
+		"a final report of another epoch says nothing": {
+			change: func(o *Observed) { o.Run.Final = &Final{Epoch: 7, Outcome: contract.OutcomeDelivered} },
+			want:   acts{KeepUp: true},
+		},
+		"a second pod of the Job is ended": {
+			change: func(o *Observed) {
+				o.Pods = append(o.Pods, Pod{Name: "login-1-xyz", UID: "pod-2", JobUID: "job-1", Started: true})
+			},
+			want: acts{KeepUp: true, DeletePods: []Object{{"login-1-xyz", "pod-2"}}},
+		},
+		"of two pods that are not known, none may speak": {
+			change: func(o *Observed) {
+				o.Memory.Job.PodName, o.Memory.Job.PodUID = "", ""
+				o.Pods = append(o.Pods, Pod{Name: "login-1-xyz", UID: "pod-2", JobUID: "job-1", Started: true})
+			},
+			want: acts{KeepUp: true, DeletePods: []Object{pod, {"login-1-xyz", "pod-2"}}},
+		},
+		"a Job of an older attempt is ended": {
+			change: func(o *Observed) {
+				o.Jobs = append(o.Jobs, Job{Name: "login-0", UID: "job-0", Attempt: 0, Run: RunAgent})
+			},
+			want: acts{KeepUp: true, DeleteJobs: []Object{{"login-0", "job-0"}}},
+		},
+		"a pod of no Job is ended": {
+			change: func(o *Observed) { o.Pods = append(o.Pods, Pod{Name: "old", UID: "pod-0", JobUID: "job-0"}) },
+			want:   acts{KeepUp: true, DeletePods: []Object{{"old", "pod-0"}}},
+		},
+		"deletion leaves a pod that works its minute": {
+			change: func(o *Observed) { o.Spec.DeletedAt = noon.Add(-59 * time.Second) },
+		},
+		"and then ends it": {
+			change: func(o *Observed) { o.Spec.DeletedAt = noon.Add(-60 * time.Second) },
+			want:   acts{DeleteJobs: []Object{job}, DeletePods: []Object{pod}},
+		},
+		"a deleted Feature whose pods ended is let go": {
+			change: func(o *Observed) { o.Spec.DeletedAt, o.Jobs[0].Ended, o.Pods[0].Ended = noon, true, true },
+			want:   acts{Release: true},
+		},
+		"a deleted Feature is only let go on live facts": {
+			change: func(o *Observed) { o.Spec.DeletedAt, o.Live, o.Jobs, o.Pods = noon, false, nil, nil },
+			want:   acts{LookCloser: true},
+		},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			tc.change(&o)
+			d := Next(o, noon)
+			got := acts{d.LookCloser, d.KeepUp, d.Release, d.Start, d.DeleteJobs, d.DeletePods}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("acts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConditionsAreAllThereFromTheStart(t *testing.T) {
+	d := Next(Observed{Spec: Spec{Name: "login", Suspend: true}}, noon)
+	for _, name := range []string{
+		ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionLocksHeld, ConditionCheckpointsValid,
+		ConditionWithinBudget, ConditionReadyToMerge, ConditionDelivered, ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure,
+		ConditionCascadeFailure, ConditionPaceEscalated, ConditionSucceeded, ConditionReconciling, ConditionStalled,
+	} {
+		if d.Memory.Condition(name).Status == "" {
+			t.Errorf("condition %s is missing", name)
+		}
+	}
+}
+
+func TestWhatAPodSaysCannotBreakTheStatus(t *testing.T) {
+	o := running()
+	o.Run.Fault = &Problem{Reason: "no such\nreason", Message: strings.Repeat("ü", 40_000)}
+	for _, c := range Next(o, noon).Memory.Conditions {
+		if !reasonFormat.MatchString(c.Reason) {
+			t.Errorf("condition %s has reason %q", c.Type, c.Reason)
+		}
+		if len(c.Message) > maxMessage || !utf8.ValidString(c.Message) {
+			t.Errorf("condition %s has a message of %d bytes, valid: %t", c.Type, len(c.Message), utf8.ValidString(c.Message))
+		}
+	}
+}
+
+func TestRollUpNeverForgets(t *testing.T) {
+	o := running()
+	o.Memory.Head, o.Memory.LastCheckpoint, o.Memory.LastValidCheckpoint, o.Memory.Checkpoints = head, "login-7", "login-6", Counts{Total: 7, Valid: 6}
+	o.Run.Counts, o.Run.Checkpoint = Counts{Total: 2}, &Checkpoint{Name: "login-2"}
+	got := Next(o, noon).Memory
+	if got.Head != head || got.LastCheckpoint != "login-7" || got.LastValidCheckpoint != "login-6" || got.Checkpoints.Total != 7 {
+		t.Errorf("an attempt that reports from nothing made the Feature forget: %+v", got)
+	}
+}
+
+func TestResultsAreKeptButNotForEver(t *testing.T) {
+	o := running()
+	for i := range 300 {
+		id := "r" + strings.Repeat("x", i)
+		o.Memory.Requests = append(o.Memory.Requests, RequestResult{ID: id, State: RequestDone})
+		if i < 10 {
+			o.Spec.Requests = append(o.Spec.Requests, Request{ID: id, Kind: RequestRetry})
+		}
+	}
+	got := Next(o, noon).Memory.Requests
+	if len(got) != keptResults {
+		t.Errorf("%d results are kept, want %d", len(got), keptResults)
+	}
+	for i := range 10 {
+		if got[i] != o.Memory.Requests[i] {
+			t.Errorf("the result of request %d, which the spec still has, is gone: it would be done again", i)
+		}
+	}
+}
+
+func TestLossesInARowWaitLonger(t *testing.T) {
+	for lost, want := range map[int]time.Duration{0: 0, 1: 0, 2: 10 * time.Second, 3: 20 * time.Second, 5: 80 * time.Second, 7: 5 * time.Minute, 1000: 5 * time.Minute} {
+		o := running()
+		o.Jobs, o.Pods = nil, nil
+		o.Memory.Lost, o.Memory.Job.EndedAt = lost, noon
+		d := Next(o, noon)
+		if got := d.Recheck; d.Start == nil && got != want || d.Start != nil && want != 0 {
+			t.Errorf("after %d losses: started %t, looks again after %s, want %s", lost, d.Start != nil, got, want)
+		}
+	}
+}

@@ -1,0 +1,401 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// head is the commit that every simulated run promotes.
+const head = "1111111111111111111111111111111111111111"
+
+// sim is a cluster with one Feature: what the API server holds, and what Job controller, kubelet, watchdog and garbage
+// collector would do. Its controller acts on decisions like the real one: acts first, one status write at the end,
+// refused when the status changed meanwhile.
+type sim struct {
+	now      time.Time
+	spec     Spec
+	memory   Memory
+	version  int
+	run      *Run
+	jobs     []Job
+	pods     []Pod
+	refusal  *Refusal
+	obstacle *Refusal
+	capacity Capacity
+	volumes  *Problem
+	released bool
+	serial   int
+	// made holds the uids of Jobs that made their pod: they never make another.
+	made map[string]bool
+	// told are the events that were sent.
+	told []Event
+	// broken is the first invariant that did not hold.
+	broken string
+}
+
+func newSim() *sim {
+	return &sim{
+		now:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		spec: Spec{Name: "login", Generation: 1, Retries: 1, Branch: "tidewaiter/login"},
+		made: map[string]bool{},
+	}
+}
+
+// snapshot is what a reader sees.
+type snapshot struct {
+	observed Observed
+	version  int
+}
+
+func (s *sim) look(live bool) snapshot {
+	o := Observed{
+		Live: live, Spec: s.spec, Memory: s.memory.clone(), Refusal: s.refusal, Obstacle: s.obstacle, Capacity: s.capacity,
+		Jobs: slices.Clone(s.jobs), Pods: slices.Clone(s.pods), Volumes: s.volumes,
+		Policy: PolicyRef{Hash: "h1", Enforcement: "Enforce"},
+	}
+	o.Spec.Requests = slices.Clone(s.spec.Requests)
+	if s.run != nil {
+		run := *s.run
+		o.Run = &run
+	}
+	return snapshot{o, s.version}
+}
+
+// crash is where a controller dies.
+type crash int
+
+const (
+	survives crash = iota
+	beforeActs
+	afterDeletions
+	beforeStart
+	beforeWrite
+	afterWrite
+)
+
+// reconcile runs the controller once, on what its cache shows. It reports whether anything was written.
+func (s *sim) reconcile(cached snapshot, dies crash) bool {
+	if s.released {
+		return false
+	}
+	seen := cached
+	d := Next(seen.observed, s.now)
+	if d.LookCloser {
+		if d.Acts() {
+			s.fail("a decision to look closer acts")
+		}
+		live := s.look(true)
+		if live.observed.Memory.Attempt != cached.observed.Memory.Attempt || live.observed.Spec.Generation != cached.observed.Spec.Generation {
+			return false
+		}
+		seen = live
+		d = Next(seen.observed, s.now)
+		if d.LookCloser {
+			s.fail("live facts are not enough")
+		}
+	} else if d.Acts() && !seen.observed.Live {
+		s.fail("acts on a cache: %+v", d)
+	}
+	if dies == beforeActs {
+		return false
+	}
+	wrote := s.act(seen, &d, dies)
+	if d.Release || d.DeleteFeature || dies != survives && dies != afterWrite {
+		return wrote
+	}
+	return s.write(seen, d, dies) || wrote
+}
+
+func (s *sim) act(seen snapshot, d *Decision, dies crash) bool {
+	wrote := s.remove(d)
+	if dies == afterDeletions || dies == beforeStart {
+		return wrote
+	}
+	if d.Start != nil {
+		job := s.makeJob(*d.Start)
+		wrote = true
+		seen.observed.Jobs = append(seen.observed.Jobs, job)
+		if dies == beforeWrite {
+			return wrote
+		}
+		*d = Next(seen.observed, s.now)
+		if d.LookCloser || d.Start != nil {
+			s.fail("the Job of the new attempt is not taken up: %+v", d)
+		}
+	}
+	if d.Release {
+		if s.working() > 0 {
+			s.fail("the Feature is let go while pods work: %+v", s.pods)
+		}
+		s.released = true
+		wrote = true
+	}
+	if d.DeleteFeature {
+		s.spec.DeletedAt = s.now
+		wrote = true
+	}
+	return wrote
+}
+
+func (s *sim) write(seen snapshot, d Decision, dies crash) bool {
+	if seen.version != s.version {
+		return false
+	}
+	s.checkMemory(d.Memory)
+	if fmt.Sprintf("%+v", fields(d.Memory)) == fmt.Sprintf("%+v", fields(s.memory)) {
+		return false
+	}
+	s.memory = d.Memory
+	s.version++
+	if dies != afterWrite {
+		s.told = append(s.told, d.Events...)
+	}
+	return true
+}
+
+// fields are the values of a memory without its pointers.
+func fields(m Memory) any {
+	job := JobMemory{}
+	if m.Job != nil {
+		job = *m.Job
+	}
+	m.Job = nil
+	return struct {
+		Memory Memory
+		Job    JobMemory
+	}{m, job}
+}
+
+// checkMemory holds what no write of the status may break.
+func (s *sim) checkMemory(m Memory) {
+	switch {
+	case m.Attempt < s.memory.Attempt:
+		s.fail("attempt went from %d to %d", s.memory.Attempt, m.Attempt)
+	case s.memory.Phase == Delivered && m.Phase != Delivered:
+		s.fail("Delivered became %s", m.Phase)
+	case m.Failures < s.memory.Failures:
+		s.fail("failures went from %d to %d", s.memory.Failures, m.Failures)
+	case m.ActiveSeconds < s.memory.ActiveSeconds:
+		s.fail("running time went from %d to %d", s.memory.ActiveSeconds, m.ActiveSeconds)
+	case len(m.Conditions) != 17:
+		s.fail("%d conditions", len(m.Conditions))
+	}
+	s.checkAttempt(m)
+	for _, r := range s.memory.Requests {
+		if !slices.ContainsFunc(m.Requests, func(x RequestResult) bool { return x == r }) {
+			s.fail("the result of request %s changed or is forgotten", r.ID)
+		}
+	}
+	for _, c := range m.Conditions {
+		if c.Reason == "" || c.Message == "" || c.Status == "" {
+			s.fail("condition says too little: %+v", c)
+		}
+	}
+}
+
+// checkAttempt holds what may be said of an attempt: its end only when it is over, and one pod only when there is one.
+func (s *sim) checkAttempt(m Memory) {
+	was := s.memory.Job
+	if m.Job == nil || was == nil || m.Job.Name != was.Name {
+		return
+	}
+	if was.EndedAt.IsZero() && !m.Job.EndedAt.IsZero() && (s.run == nil || s.run.Final == nil || s.run.Final.Epoch != m.Attempt) && s.pinned() {
+		s.fail("attempt %d is noted as lost while its pod works", m.Attempt)
+	}
+	if was.PodUID == "" && m.Job.PodUID != "" {
+		n := 0
+		for _, p := range s.pods {
+			if j := slices.IndexFunc(s.jobs, func(j Job) bool { return j.UID == p.JobUID }); j >= 0 && s.jobs[j].Name == m.Job.Name {
+				n++
+			}
+		}
+		if n > 1 {
+			s.fail("one of %d pods may speak for attempt %d", n, m.Attempt)
+		}
+	}
+}
+
+func (s *sim) fail(format string, args ...any) {
+	if s.broken == "" {
+		s.broken = fmt.Sprintf(format, args...)
+	}
+}
+
+func (s *sim) remove(d *Decision) bool {
+	wrote := false
+	for _, o := range d.DeleteJobs {
+		for i := range s.jobs {
+			if s.jobs[i].UID == o.UID {
+				s.jobs[i].Deleting, wrote = true, true
+			}
+		}
+	}
+	for _, o := range d.DeletePods {
+		for i := range s.pods {
+			if s.pods[i].UID == o.UID {
+				s.pods[i].Deleting, wrote = true, true
+			}
+		}
+	}
+	return wrote
+}
+
+func (s *sim) makeJob(start Start) Job {
+	if len(s.jobs) > 0 || s.working() > 0 {
+		s.fail("attempt %d starts beside Jobs %v and pods %v", start.Attempt, s.jobs, s.pods)
+	}
+	s.serial++
+	job := Job{
+		Name: fmt.Sprintf("login-%d", start.Attempt), UID: fmt.Sprintf("job-%d", s.serial), Attempt: start.Attempt, Run: start.Run, Created: s.now,
+	}
+	s.jobs = append(s.jobs, job)
+	return job
+}
+
+// working counts the pods that may write.
+func (s *sim) working() int {
+	n := 0
+	for _, p := range s.pods {
+		if !p.Ended {
+			n++
+		}
+	}
+	return n
+}
+
+// makePods is the Job controller's part: a Job makes one pod, ever.
+func (s *sim) makePods() {
+	for _, j := range s.jobs {
+		if j.Ended || j.Deleting || s.made[j.UID] {
+			continue
+		}
+		s.made[j.UID] = true
+		s.serial++
+		s.pods = append(s.pods, Pod{Name: fmt.Sprintf("%s-%d", j.Name, s.serial), UID: fmt.Sprintf("pod-%d", s.serial), JobUID: j.UID, Started: true})
+	}
+	jobs := map[string]bool{}
+	for _, p := range s.pods {
+		jobs[p.JobUID] = jobs[p.JobUID] || !p.Ended
+	}
+	if len(jobs) > 1 {
+		s.fail("pods of %d attempts are there at once: %+v", len(jobs), s.pods)
+	}
+}
+
+// endPods ends every pod, and the Jobs notice.
+func (s *sim) endPods() {
+	for i := range s.pods {
+		s.pods[i].Ended = true
+	}
+	for i := range s.jobs {
+		s.jobs[i].Ended = s.jobs[i].Ended || s.made[s.jobs[i].UID]
+	}
+}
+
+// losePods takes every pod away at once.
+func (s *sim) losePods() {
+	s.pods = nil
+	for i := range s.jobs {
+		s.jobs[i].Ended = s.jobs[i].Ended || s.made[s.jobs[i].UID]
+	}
+}
+
+// collect is what garbage collector and Job controller do: Jobs that are being deleted go, and their pods are asked to.
+func (s *sim) collect() {
+	s.jobs = slices.DeleteFunc(s.jobs, func(j Job) bool { return j.Deleting })
+	for i := range s.pods {
+		orphan := !slices.ContainsFunc(s.jobs, func(j Job) bool { return j.UID == s.pods[i].JobUID })
+		s.pods[i].Deleting = s.pods[i].Deleting || orphan
+	}
+}
+
+// terminate is what the kubelet does: pods that are being deleted end and go.
+func (s *sim) terminate() {
+	s.pods = slices.DeleteFunc(s.pods, func(p Pod) bool { return p.Deleting })
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		alive := slices.ContainsFunc(s.pods, func(p Pod) bool { return p.JobUID == j.UID && !p.Ended })
+		j.Ended = j.Ended || s.made[j.UID] && !alive
+	}
+}
+
+// pinned reports whether the one pod that may report lives.
+func (s *sim) pinned() bool {
+	return s.memory.Job != nil && slices.ContainsFunc(s.pods, func(p Pod) bool { return p.UID == s.memory.Job.PodUID && !p.Ended })
+}
+
+// report is what intake takes from the pinned pod.
+func (s *sim) report(change func(*Run)) bool {
+	if !s.pinned() {
+		return false
+	}
+	run := Run{Epoch: s.memory.Attempt}
+	if s.run != nil {
+		run = *s.run
+		if run.Epoch != s.memory.Attempt {
+			run = Run{Epoch: s.memory.Attempt, Checkpoint: run.Checkpoint, LastValidCheckpoint: run.LastValidCheckpoint, Counts: run.Counts, Requests: run.Requests}
+		}
+	}
+	change(&run)
+	s.run = &run
+	s.version++
+	return true
+}
+
+// final is the last word of the pinned pod, which then ends.
+func (s *sim) final(outcome, reason, message string) bool {
+	return s.report(func(r *Run) {
+		r.AgentRunning, r.Connected = false, false
+		r.Final = &Final{Epoch: s.memory.Attempt, Outcome: outcome, Reason: reason, Message: message, Head: head}
+	})
+}
+
+// work is a run that gets where it can get to, given the spec.
+func (s *sim) work() {
+	s.report(func(r *Run) {
+		r.WorkspaceReady, r.AgentRunning, r.Connected, r.ConnectionChangedAt, r.Task = true, true, true, s.now, "login"
+	})
+	switch {
+	case s.spec.Suspend:
+		s.final(contract.OutcomeSuspended, contract.ReasonSuspended, "")
+	case s.spec.RequireApproval && s.spec.ApprovedCommit != head:
+		s.final(contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired, "")
+	default:
+		s.final(contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	}
+	s.endPods()
+}
+
+// settle reconciles on a fresh cache until nothing changes.
+func (s *sim) settle() {
+	for range 20 {
+		wrote := s.reconcile(s.look(false), survives)
+		s.collect()
+		s.terminate()
+		s.makePods()
+		if !wrote {
+			return
+		}
+	}
+	s.fail("does not settle: %s", s.line())
+}
+
+// line says how things stand.
+func (s *sim) line() string {
+	c := s.memory.Condition(ConditionSucceeded)
+	var objects []string
+	for _, j := range s.jobs {
+		objects = append(objects, fmt.Sprintf("%s/%s", j.Name, j.Run))
+	}
+	if len(objects) == 0 {
+		objects = append(objects, "no Job")
+	}
+	return fmt.Sprintf("%s/%s [%s] %s", s.memory.Phase, c.Reason, strings.Join(objects, " "), c.Message)
+}

@@ -1,0 +1,212 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write what happens into the transcripts")
+
+// TestTranscripts replays what happens to Features over hours. A line of a transcript is a time since the line before
+// and something that happens; the lines after it that begin with => say how things stand then, and those with ! which
+// events were sent.
+func TestTranscripts(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := replay(t, string(text))
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if diff := cmp.Diff(string(text), got); diff != "" {
+				t.Errorf("(-want +got; -update writes it):\n%s", diff)
+			}
+		})
+	}
+}
+
+func replay(t *testing.T, text string) string {
+	t.Helper()
+	s := newSim()
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "=>"), strings.HasPrefix(line, "  !"):
+			continue
+		case line == "", strings.HasPrefix(line, "#"):
+			fmt.Fprintln(&out, line)
+			continue
+		}
+		fmt.Fprintln(&out, line)
+		words := strings.Fields(line)
+		pause, err := time.ParseDuration(words[0])
+		if err != nil || len(words) < 2 {
+			t.Fatalf("%q: want a time and what happens: %v", line, err)
+		}
+		s.now = s.now.Add(pause)
+		if err := happen(s, words[1], words[2:]); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		s.told = nil
+		s.settle()
+		if s.broken != "" {
+			t.Fatalf("%q: %s", line, s.broken)
+		}
+		fmt.Fprintln(&out, "=>", s.state())
+		for _, e := range s.told {
+			kind := "Normal"
+			if e.Warning {
+				kind = "Warning"
+			}
+			fmt.Fprintf(&out, "  ! %s %s\n", kind, e.Reason)
+		}
+	}
+	return out.String()
+}
+
+// state is how things stand, for people.
+func (s *sim) state() string {
+	if s.released {
+		return "gone"
+	}
+	text := s.line()
+	m := s.memory
+	if m.Failures+m.Lost > 0 {
+		text += fmt.Sprintf(" (failures %d, lost %d)", m.Failures, m.Lost)
+	}
+	for _, r := range m.Requests {
+		text += fmt.Sprintf("\n=>   request %s %s: %s", r.ID, r.State, r.Message)
+	}
+	for _, name := range []string{ConditionAccepted, ConditionStalled, ConditionReconciling, ConditionSupervised} {
+		c := m.Condition(name)
+		usual := map[string]Status{ConditionAccepted: True, ConditionStalled: False, ConditionReconciling: False, ConditionSupervised: c.Status}
+		if c.Status != usual[name] || c.Reason == ReasonHeartbeatMissing {
+			text += fmt.Sprintf("\n=>   %s %s/%s", name, c.Status, c.Reason)
+		}
+	}
+	return text
+}
+
+// happen lets one thing happen.
+func happen(s *sim, what string, args []string) error {
+	rest := strings.Join(args, " ")
+	s.spec.Generation++
+	switch what {
+	case "apply", "wait":
+		s.spec.Generation--
+	case "reports":
+		if !s.report(func(r *Run) { tell(r, args, s.now) }) {
+			return fmt.Errorf("no pod may report")
+		}
+	case "final":
+		if !s.final(args[0], args[1], strings.Join(args[2:], " ")) {
+			return fmt.Errorf("no pod may report")
+		}
+		s.endPods()
+	case "final-lingers":
+		if !s.final(args[0], args[1], strings.Join(args[2:], " ")) {
+			return fmt.Errorf("no pod may report")
+		}
+	case "checkpoint":
+		s.report(func(r *Run) {
+			r.Counts.Total++
+			r.Checkpoint = &Checkpoint{Name: "login-" + strconv.FormatInt(r.Counts.Total, 10), Verdict: args[0], Message: strings.Join(args[1:], " ")}
+			if args[0] == verdictValid {
+				r.Counts.Valid, r.LastValidCheckpoint = r.Counts.Valid+1, r.Checkpoint.Name
+			} else {
+				r.Counts.Invalid++
+			}
+		})
+	case "pod-ends":
+		s.endPods()
+	case "pod-lost":
+		s.losePods()
+	case "problem":
+		for i := range s.pods {
+			s.pods[i].Started = false
+			s.pods[i].Problem = &Problem{Reason: args[0], Message: strings.Join(args[1:], " ")}
+		}
+	case "request":
+		s.request(RequestKind(rest))
+	default:
+		return change(s, what, args)
+	}
+	return nil
+}
+
+func tell(r *Run, args []string, now time.Time) {
+	for _, a := range args {
+		switch a {
+		case "ready":
+			r.WorkspaceReady = true
+		case "running":
+			r.AgentRunning, r.Task = true, "login"
+		case "connected", "disconnected":
+			r.Connected, r.ConnectionChangedAt = a == "connected", now
+		default:
+			r.Fault = &Problem{Reason: a, Message: "It is so."}
+		}
+	}
+}
+
+// change is what people and the cluster do to the world around the Feature.
+func change(s *sim, what string, args []string) error {
+	rest := strings.Join(args, " ")
+	switch what {
+	case "suspend":
+		s.spec.Suspend = true
+	case "resume":
+		s.spec.Suspend = false
+	case "require-approval":
+		s.spec.RequireApproval = true
+	case "approve":
+		s.spec.ApprovedCommit = strings.Repeat(rest, 40)
+	case "deadline":
+		s.spec.Deadline, _ = time.ParseDuration(rest)
+	case "ttl":
+		ttl, err := time.ParseDuration(rest)
+		s.spec.TTLAfterFinished = &ttl
+		return err
+	case "delete":
+		s.spec.DeletedAt = s.now
+	case "not-acted-on":
+		s.spec.NotActedOn = args
+	case "refuse":
+		s.refusal = &Refusal{Reason: args[0], Message: strings.Join(args[2:], " "), ByUser: args[1] == "by-user"}
+	case "accept":
+		s.refusal = nil
+	case "obstacle":
+		s.obstacle = &Refusal{Reason: args[0], Message: strings.Join(args[1:], " ")}
+	case "clear":
+		s.obstacle = nil
+	case "full":
+		s.capacity = Capacity{Limit: 2, Running: 2}
+	case "room":
+		s.capacity = Capacity{Limit: 2, Running: 1}
+	default:
+		return fmt.Errorf("nothing is called %s", what)
+	}
+	return nil
+}
