@@ -60,17 +60,18 @@ type Agent struct {
 	Role string `json:"role,omitempty"`
 }
 
-// Resources of a container. Unlike a pod's they hold no claims: devices come with a resource name or not at all.
+// Resources of a container. Quantities have no exponents: one like 1e99999999 would keep the API server busy for minutes.
+// Unlike a pod's they hold no claims: devices come with a resource name or not at all.
 type Resources struct {
 	// limits that the container may not exceed, for example {cpu: "2", memory: 4Gi}.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=8
-	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="limits must not be negative"
+	// +kubebuilder:validation:MaxProperties=6
+	// +kubebuilder:validation:XValidation:rule="self.all(k, string(self[k]).matches('^[^eE-]{1,32}$'))",message="limits must be quantities such as 500m or 4Gi"
 	Limits corev1.ResourceList `json:"limits,omitempty"`
 	// requests that the scheduler sets aside; the limits, when absent.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=8
-	// +kubebuilder:validation:XValidation:rule="self.all(k, quantity(string(self[k])).compareTo(quantity('0')) >= 0)",message="requests must not be negative"
+	// +kubebuilder:validation:MaxProperties=6
+	// +kubebuilder:validation:XValidation:rule="self.all(k, string(self[k]).matches('^[^eE-]{1,32}$'))",message="requests must be quantities such as 500m or 4Gi"
 	Requests corev1.ResourceList `json:"requests,omitempty"`
 }
 
@@ -94,7 +95,7 @@ type Workspace struct {
 	// size of the workspace volume (and of the trusted one, which holds the repository and its checkpoints).
 	// +optional
 	// +kubebuilder:default="5Gi"
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('16Mi')) >= 0",message="size must be at least 16Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('16Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="size must be a quantity from 16Mi to 1Pi, for example 5Gi"
 	Size *resource.Quantity `json:"size,omitempty"`
 	// storageClassName of the volumes; the cluster's default when absent.
 	// +optional

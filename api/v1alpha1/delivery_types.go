@@ -27,6 +27,7 @@ type Delivery struct {
 	Approval Approval `json:"approval,omitempty"`
 	// approvedCommit is the exact commit that may be delivered (status.head). Setting it needs the verb "approve" on features.
 	// +optional
+	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
 	ApprovedCommit string `json:"approvedCommit,omitempty"`
 }

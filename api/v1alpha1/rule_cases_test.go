@@ -103,13 +103,13 @@ var featureCases = map[string]ruleCase{
 		base: feature, field: "spec.agent.resources.limits",
 		accept:  "spec: {agent: {resources: {limits: {cpu: 2, memory: 1.5Gi}}}}",
 		reject:  `spec: {agent: {resources: {limits: {cpu: 2, memory: "-1"}}}}`,
-		message: "limits must not be negative",
+		message: "limits must be quantities such as 500m or 4Gi",
 	},
 	"negative requests": {
 		base: feature, field: "spec.agent.resources.requests",
 		accept:  "spec: {agent: {resources: {requests: {cpu: 100m}}}}",
 		reject:  "spec: {agent: {resources: {requests: {cpu: -100m}}}}",
-		message: "requests must not be negative",
+		message: "requests must be quantities such as 500m or 4Gi",
 	},
 	"a deadline that Go cannot read": {
 		base: feature, field: "spec.deadline",
@@ -157,7 +157,7 @@ var featureCases = map[string]ruleCase{
 		base: feature, field: "spec.workspace.size",
 		accept:  "spec: {workspace: {size: 16Mi}}",
 		reject:  "spec: {workspace: {size: 16M}}",
-		message: "size must be at least 16Mi",
+		message: "size must be a quantity from 16Mi to 1Pi, for example 5Gi",
 	},
 }
 
@@ -255,12 +255,12 @@ var policyCases = map[string]ruleCase{
 	"no file fits": {
 		field:  "changes.maxFileSize",
 		accept: "{changes: {maxFileSize: 1}}", reject: "{changes: {maxFileSize: 0}}",
-		message: "maxFileSize must be positive, for example 50Mi",
+		message: "maxFileSize must be a quantity from 1 to 1Pi, for example 50Mi",
 	},
 	"nothing fits": {
 		field:  "changes.maxWorkspaceSize",
 		accept: "{changes: {maxWorkspaceSize: 1Gi}}", reject: "{changes: {maxWorkspaceSize: -1Gi}}",
-		message: "maxWorkspaceSize must be positive, for example 1Gi",
+		message: "maxWorkspaceSize must be a quantity from 1 to 1Pi, for example 1Gi",
 	},
 	"a ledger that forgets at once": {
 		field:  "retention.ledger",

@@ -115,6 +115,7 @@ type ReviewerRules struct {
 	Knowledge *ReviewerRule `json:"knowledge,omitempty"`
 	// urgencyThreshold that pulls reviews forward, a decimal number; built-in "1.0".
 	// +optional
+	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,3}(\.[0-9]{1,3})?$`
 	UrgencyThreshold string `json:"urgencyThreshold,omitempty"`
 }
@@ -162,6 +163,7 @@ type Budget struct {
 	OutputTokens *int64 `json:"outputTokens,omitempty"`
 	// cost in the gateway's currency, a decimal number.
 	// +optional
+	// +kubebuilder:validation:MaxLength=16
 	// +kubebuilder:validation:Pattern=`^[0-9]{1,9}(\.[0-9]{1,6})?$`
 	Cost string `json:"cost,omitempty"`
 }

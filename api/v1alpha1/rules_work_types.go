@@ -74,11 +74,11 @@ type ChangeRules struct {
 	MaxLines *int64 `json:"maxLines,omitempty"`
 	// maxFileSize of a changed file; built-in 50Mi.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="maxFileSize must be positive, for example 50Mi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="maxFileSize must be a quantity from 1 to 1Pi, for example 50Mi"
 	MaxFileSize *resource.Quantity `json:"maxFileSize,omitempty"`
 	// maxWorkspaceSize of all files in the workspace, ignored ones included; built-in 1Gi.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).isGreaterThan(quantity('0'))",message="maxWorkspaceSize must be positive, for example 1Gi"
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="maxWorkspaceSize must be a quantity from 1 to 1Pi, for example 1Gi"
 	MaxWorkspaceSize *resource.Quantity `json:"maxWorkspaceSize,omitempty"`
 	// maxWorkspaceFiles in the workspace, ignored ones included; built-in 200000.
 	// +optional

@@ -12,7 +12,8 @@ import (
 // ResourcesApplyConfiguration represents a declarative configuration of the Resources type for use
 // with apply.
 //
-// Resources of a container. Unlike a pod's they hold no claims: devices come with a resource name or not at all.
+// Resources of a container. Quantities have no exponents: one like 1e99999999 would keep the API server busy for minutes.
+// Unlike a pod's they hold no claims: devices come with a resource name or not at all.
 type ResourcesApplyConfiguration struct {
 	// limits that the container may not exceed, for example {cpu: "2", memory: 4Gi}.
 	Limits *v1.ResourceList `json:"limits,omitempty"`
