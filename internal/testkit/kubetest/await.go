@@ -70,11 +70,16 @@ func until(ctx context.Context, done wait.ConditionWithContextFunc) error {
 // firstRight is something that the role allows in the namespace.
 func firstRight(role *rbacv1.ClusterRole, namespace string) (authorizationv1.ResourceAttributes, bool) {
 	for _, rule := range role.Rules {
-		if len(rule.Resources) > 0 && len(rule.ResourceNames) == 0 {
-			return authorizationv1.ResourceAttributes{
-				Namespace: namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: rule.Verbs[0],
-			}, true
+		if len(rule.Resources) == 0 {
+			continue
 		}
+		right := authorizationv1.ResourceAttributes{
+			Namespace: namespace, Group: rule.APIGroups[0], Resource: rule.Resources[0], Verb: rule.Verbs[0],
+		}
+		if len(rule.ResourceNames) > 0 {
+			right.Name = rule.ResourceNames[0]
+		}
+		return right, true
 	}
 	return authorizationv1.ResourceAttributes{}, false
 }

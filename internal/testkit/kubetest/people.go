@@ -5,6 +5,7 @@ package kubetest
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,7 +28,12 @@ const (
 // ConfigAs is Config for somebody else: their roles count, and admission sees their name.
 func (e *Env) ConfigAs(user string, groups ...string) *rest.Config {
 	cfg := rest.CopyConfig(e.Config)
-	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append([]string{"system:authenticated"}, groups...)}
+	groups = append([]string{"system:authenticated"}, groups...)
+	if account, ok := strings.CutPrefix(user, "system:serviceaccount:"); ok {
+		namespace, _, _ := strings.Cut(account, ":")
+		groups = append(groups, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
+	}
+	cfg.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: groups}
 	return cfg
 }
 

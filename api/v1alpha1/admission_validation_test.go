@@ -1,0 +1,185 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1_test
+
+import (
+	"strings"
+	"testing"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+const (
+	head  = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+	other = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
+)
+
+// wantDenied checks that an admission policy refused, with a message that says what to do.
+func wantDenied(t *testing.T, err error, policy, message string) {
+	t.Helper()
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "'"+policy+"'") || !strings.Contains(err.Error(), message) {
+		t.Errorf("want denied by %s with %q, got %v", policy, message, err)
+	}
+}
+
+func wantAllowed(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Errorf("want allowed, got %v", err)
+	}
+}
+
+// patch changes an object as somebody, by a JSON merge patch in YAML.
+func patch(t *testing.T, who client.Client, u *unstructured.Unstructured, change string, opts ...client.PatchOption) error {
+	t.Helper()
+	return who.Patch(t.Context(), u.DeepCopy(), client.RawPatch(types.MergePatchType, mergePatch(t, change)), opts...)
+}
+
+// existing makes an object as a member of system:masters.
+func existing(t *testing.T, namespace, base, change string) *unstructured.Unstructured {
+	t.Helper()
+	u := object(t, base, change)
+	u.SetNamespace(namespace)
+	if err := env.Client.Create(t.Context(), u); err != nil {
+		t.Fatalf("create %s %s: %v", u.GetKind(), u.GetName(), err)
+	}
+	return u
+}
+
+// reader makes a ClusterRole that lets its holder read one object of a resource, and nothing else.
+func reader(t *testing.T, resource, name string) string {
+	t.Helper()
+	role := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "reader-"},
+		Rules: []rbacv1.PolicyRule{
+			{APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: []string{"get"}},
+		},
+	}
+	if err := env.Client.Create(t.Context(), role); err != nil {
+		t.Fatalf("create a role: %v", err)
+	}
+	return role.Name
+}
+
+func TestReferencesNeedTheRightToRead(t *testing.T) {
+	project := env.Project(t)
+	editor := env.Person(t, project, "editor", "tidewaiter-editor")
+	shop := env.Person(t, project, "shop", "tidewaiter-editor", reader(t, "secrets", "shop-git"), reader(t, "configmaps", "prompts"))
+	admin := env.Person(t, project, "admin", "tidewaiter-admin")
+	author := env.Person(t, project, "author", "tidewaiter-admin", reader(t, "configmaps", "texts"))
+
+	const (
+		policy  = "tidewaiter-feature-references"
+		secret  = "spec: {repository: {credentialsSecretRef: {name: shop-git}}}"
+		foreign = "spec: {repository: {credentialsSecretRef: {name: bank-git}}}"
+		prompt  = "spec: {prompt: null, promptFrom: {configMapKeyRef: {name: prompts, key: k}}}"
+	)
+	message := `names the Secret "shop-git", which you may not read yourself: ask for the right to get it in namespace ` + project
+	wantDenied(t, create(t, editor, project, object(t, feature, secret)), policy, message)
+	wantDenied(t, create(t, shop, project, object(t, feature, foreign)), policy, `names the Secret "bank-git"`)
+	wantAllowed(t, create(t, shop, project, object(t, feature, secret), client.DryRunAll))
+	wantAllowed(t, create(t, editor, project, object(t, feature, ""), client.DryRunAll))
+
+	wantDenied(t, create(t, editor, project, object(t, feature, prompt)), policy, `names the ConfigMap "prompts", which you may not read yourself`)
+	wantAllowed(t, create(t, shop, project, object(t, feature, prompt), client.DryRunAll))
+
+	made := existing(t, project, feature, secret)
+	wantAllowed(t, patch(t, editor, made, "spec: {suspend: true}"))
+	wantDenied(t, patch(t, editor, made, prompt), policy, `names the ConfigMap "prompts"`)
+
+	const text = "spec: {text: null, configMapKeyRef: {name: texts, key: k}}"
+	wantDenied(t, create(t, admin, project, object(t, template, text)), "tidewaiter-template-references", `names the ConfigMap "texts", which you may not read yourself`)
+	wantAllowed(t, create(t, author, project, object(t, template, text), client.DryRunAll))
+	wantAllowed(t, create(t, admin, project, object(t, template, ""), client.DryRunAll))
+}
+
+func TestApprovalIsAWordOfItsOwn(t *testing.T) {
+	project := env.Project(t)
+	people := map[string]client.Client{
+		"editor":   env.Person(t, project, "editor", "tidewaiter-editor"),
+		"approver": env.Person(t, project, "approver", "tidewaiter-approver"),
+		"admin":    env.Person(t, project, "admin", "tidewaiter-admin"),
+	}
+	const (
+		waiting  = "spec: {delivery: {approval: Required}}"
+		approved = "spec: {delivery: {approval: Required, approvedCommit: " + head + "}}"
+		setting  = `setting spec.delivery.approvedCommit needs the verb "approve" on features: ask an approver of namespace `
+		lowering = `lowering it needs the verb "approve" on features: ask an approver of namespace `
+	)
+	cases := map[string]struct {
+		who, from, change string
+		wantDenied        string
+	}{
+		"an editor approves":                     {"editor", waiting, approved, setting},
+		"an admin approves":                      {"admin", waiting, approved, setting},
+		"an approver approves":                   {"approver", waiting, approved, ""},
+		"an editor moves the approval":           {"editor", approved, "spec: {delivery: {approvedCommit: " + other + "}}", setting},
+		"an approver moves the approval":         {"approver", approved, "spec: {delivery: {approvedCommit: " + other + "}}", ""},
+		"an editor withdraws the approval":       {"editor", approved, "spec: {delivery: {approvedCommit: null}}", ""},
+		"an editor changes something else":       {"editor", approved, "spec: {priority: 5}", ""},
+		"an editor lowers the need":              {"editor", waiting, "spec: {delivery: {approval: None}}", lowering},
+		"an editor lowers the need by leaving":   {"editor", waiting, "spec: {delivery: null}", lowering},
+		"an editor lowers it when approved":      {"editor", approved, "spec: {delivery: {approval: None}}", lowering},
+		"an approver lowers the need":            {"approver", waiting, "spec: {delivery: null}", ""},
+		"an editor asks for approval":            {"editor", "", waiting, ""},
+		"an editor approves what needs none":     {"editor", "", "spec: {delivery: {approvedCommit: " + head + "}}", setting},
+		"an editor asks and approves in one act": {"editor", "", approved, setting},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			u := existing(t, project, feature, c.from)
+			defer func() { wantAllowed(t, env.Client.Delete(t.Context(), u)) }()
+			if err := patch(t, people[c.who], u, c.change); c.wantDenied != "" {
+				wantDenied(t, err, "tidewaiter-approval", c.wantDenied+project)
+			} else {
+				wantAllowed(t, err)
+			}
+		})
+	}
+	t.Run("an editor creates what is approved", func(t *testing.T) {
+		wantDenied(t, create(t, people["editor"], project, object(t, feature, approved)), "tidewaiter-approval", setting+project)
+	})
+	t.Run("an editor creates what needs approval", func(t *testing.T) {
+		wantAllowed(t, create(t, people["editor"], project, object(t, feature, waiting), client.DryRunAll))
+	})
+}
+
+// TestRecordsAreTheManagers: not even a role with wildcards lets a project's admin write what only Tidewaiter has seen.
+func TestRecordsAreTheManagers(t *testing.T) {
+	project := env.Project(t)
+	everything := &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "everything-"},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"tidewaiter.dev"}, Resources: []string{"*"}, Verbs: []string{"*"}}},
+	}
+	wantAllowed(t, env.Client.Create(t.Context(), everything))
+	owner := env.Person(t, project, "owner", everything.Name)
+	manager := env.As(t, kubetest.Manager)
+
+	const wantMessage = "is written by the manager of Tidewaiter alone"
+	wantDenied(t, create(t, owner, project, object(t, checkpoint, "")), "tidewaiter-records", "checkpoints "+wantMessage)
+	wantAllowed(t, create(t, manager, project, object(t, checkpoint, ""), client.DryRunAll))
+	changes := map[string]string{
+		feature:    "status: {phase: Delivered, head: " + head + "}",
+		policy:     "status: {features: 9}",
+		template:   "status: {hash: x}",
+		checkpoint: "status: {conditions: []}",
+	}
+	for base, change := range changes {
+		u := existing(t, project, base, "")
+		status := mergePatch(t, change)
+		err := owner.Status().Patch(t.Context(), u.DeepCopy(), client.RawPatch(types.MergePatchType, status))
+		wantDenied(t, err, "tidewaiter-records", "/status "+wantMessage)
+		wantAllowed(t, manager.Status().Patch(t.Context(), u.DeepCopy(), client.RawPatch(types.MergePatchType, status)))
+		if err := patch(t, owner, u, change); err != nil {
+			t.Errorf("%s: a status beside the spec is ignored, not refused: %v", u.GetKind(), err)
+		}
+	}
+}
