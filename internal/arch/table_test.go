@@ -115,6 +115,7 @@ func testRows() []row {
 	const why = "testkit is what tests share; no program imports it: "
 	return []row{
 		{pkg: "internal/arch", why: "reads sources and imports nothing of them"},
+		{pkg: "internal/testkit/attempt", why: why + "a Feature that runs, as far as an API server can tell", allow: with(apiClient, []string{"internal/core/contract", "internal/testkit/kubetest"})},
 		{pkg: "internal/testkit/container", why: why + "a container's worth of processes", allow: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts", allow: core},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},

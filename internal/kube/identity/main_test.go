@@ -1,0 +1,15 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package identity_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+var env *kubetest.Env
+
+func TestMain(m *testing.M) { os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e })) }
