@@ -248,7 +248,8 @@ func (r *run) leave(ctx context.Context) (supervise.Event, error) {
 	if err := r.spool.Drained(short); err != nil {
 		r.Log.WarnContext(ctx, "Left with reports that wait for the next attempt", "reports", r.spool.Pending())
 	}
-	short, stop := context.WithTimeout(ctx, farewell)
+	// Where the runner is out of reach its container is gone, or ends by itself.
+	short, stop := context.WithTimeout(ctx, 5*retryLink)
 	defer stop()
 	r.release(short, codeTerminated)
 	return supervise.Finished{}, nil
@@ -258,7 +259,7 @@ func (r *run) leave(ctx context.Context) (supervise.Event, error) {
 const codeTerminated = 128 + 15
 
 // release tells the runner to end its container. A runner that has not come yet is waited for, because its container
-// would stay for ever; where it has gone, the pod ends and this process with it.
+// would stay for ever.
 func (r *run) release(ctx context.Context, code int) {
 	if r.agent == nil {
 		return

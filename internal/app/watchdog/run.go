@@ -110,7 +110,7 @@ func (r *run) resume(ctx context.Context) error {
 // restored is where the state machine goes on, according to the journal.
 func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	s := supervise.State{Seal: seal, Rules: supervise.RulesOf(j.Orders.Policy), Earlier: j.Final}
-	s.Checkpoints.Last = now
+	s.Checkpoints.Last, s.Checkpoints.Unseen = now, !seal
 	if j.Breaker.Open {
 		s.Checkpoints.Breaker, s.Checkpoints.Failures, s.Checkpoints.Failure = true, j.Breaker.Failures, j.Breaker.Fault
 	}

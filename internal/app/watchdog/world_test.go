@@ -55,7 +55,14 @@ func becomeRunner(dir string) error {
 	if err != nil {
 		return err
 	}
-	return unix.Exec(contract.RunnerPath, []string{contract.RunnerPath}, []string{"PATH=" + os.Getenv("PATH")})
+	for range 100 { // a process that another test forks may hold the copy open for writing until it has executed
+		err = unix.Exec(contract.RunnerPath, []string{contract.RunnerPath}, []string{"PATH=" + os.Getenv("PATH")})
+		if !errors.Is(err, unix.ETXTBSY) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
 }
 
 // runnerBinary is the real runner, built once.
@@ -261,8 +268,10 @@ func (w *world) start(attempt int64, probe func(string) error) *pod {
 	}
 	p := &pod{w: w, attempt: attempt, gone: make(chan struct{})}
 	p.watch(probe)
-	p.agent = container.Command(context.WithoutCancel(w.t.Context()), w.t)
-	p.agent.Env = append(p.agent.Env, agentEnv+"="+w.paths.Run)
+	p.agent = exec.Command(os.Args[0])
+	p.agent.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	p.agent.WaitDelay = 10 * time.Second // a process that holds the output open
+	p.agent.Env = append(os.Environ(), agentEnv+"="+w.paths.Run)
 	p.agent.Stdout, p.agent.Stderr = testWriter{w.t}, testWriter{w.t}
 	if err := p.agent.Start(); err != nil {
 		w.t.Fatal(err)

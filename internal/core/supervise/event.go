@@ -269,7 +269,7 @@ func (e Answered) apply(s *State, _ time.Time) {
 	s.idle()
 	i := slices.IndexFunc(s.Requests, func(r contract.Request) bool { return r.ID == e.Answer.ID })
 	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == contract.RequestResetBreaker {
-		s.Checkpoints = Checkpoints{Last: s.Checkpoints.Last, Changed: s.Checkpoints.Changed}
+		s.Checkpoints = Checkpoints{Last: s.Checkpoints.Last, Changed: s.Checkpoints.Changed, Unseen: s.Checkpoints.Unseen}
 	}
 	s.answered([]string{e.Answer.ID})
 }

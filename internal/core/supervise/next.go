@@ -166,7 +166,7 @@ func running(s State, now time.Time) Action {
 		return s.checkpoint(contract.TriggerRequested, false)
 	case due(s.Rules.MaxChanges > 0 && c.Changed >= s.Rules.MaxChanges, 0):
 		return s.checkpoint(contract.TriggerChanges, false)
-	case due(c.Failures > 0, 0), due(c.Changed > 0, s.Rules.Interval):
+	case due(c.Failures > 0, 0), due(c.Changed > 0 || c.Unseen, s.Rules.Interval):
 		return s.checkpoint(contract.TriggerInterval, false)
 	}
 	return Action{Until: until}

@@ -86,8 +86,9 @@ const (
 type Checkpoints struct {
 	// Last is when the last one was taken, or when supervision began.
 	Last time.Time
-	// Changed counts the paths that changed since then.
+	// Changed counts the paths that changed since then. Unseen: there may be more, from a time when nobody watched.
 	Changed int
+	Unseen  bool
 	// Failures in a row.
 	Failures int
 	// Failure says what the last one failed of.

@@ -117,6 +117,8 @@ func (p *player) scene(fields []string) bool {
 			p.state.Tasks = append(p.state.Tasks, supervise.Task{Name: name, Phase: supervise.Done})
 		}
 		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", len(fields) > 1
+	case "unseen":
+		p.state.Checkpoints.Unseen = true
 	case "approval":
 		p.orders.Delivery.RequireApproval = true
 	case "keep":

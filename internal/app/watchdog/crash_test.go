@@ -1,0 +1,178 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// errPulled is what a process ends with when a test pulls its plug.
+var errPulled = errors.New("the plug was pulled")
+
+// pullAt is a probe that ends the process when a step is reached for the nth time.
+func pullAt(step string, n int) func(string) error {
+	var mu sync.Mutex
+	return func(reached string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if reached == step {
+			n--
+		}
+		if reached == step && n == 0 {
+			return errPulled
+		}
+		return nil
+	}
+}
+
+// crashScript promotes, breaks a rule and is set right by Shadow, and ends well.
+const crashScript = `[ -e web/one.html ] || echo one > web/one.html
+	echo evil > web/legacy/evil.html
+	n=0; while [ -e web/legacy/evil.html ] && [ $n -lt 500 ]; do sleep 0.02; n=$((n+1)); done
+	rm -f web/legacy/evil.html; echo one > web/one.html; echo two > web/two.html`
+
+// crashPoints are all steps after which a watchdog may end, and how often the script passes them at least.
+var crashPoints = []struct {
+	step  string
+	times int
+}{
+	{"task begun", 1}, {"task started", 1}, {"captured", 2}, {"committed", 2}, {"intent journaled", 2}, {"refs moved", 2},
+	{"restored", 2}, {"spooled", 2}, {"done journaled", 2}, {"pushed", 1}, {"delivery journaled", 1}, {"final journaled", 1},
+	{"final spooled", 1},
+}
+
+// wantUndisturbed holds what is there at the end against what an undisturbed run leaves.
+func (w *world) wantUndisturbed(f contract.FinalReport) {
+	w.t.Helper()
+	wantFinal(w.t, f, contract.OutcomeDelivered, contract.ReasonDelivered)
+	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/one.html\nA\tweb/two.html" {
+		w.t.Errorf("branch changes %q", got)
+	}
+	w.wantBlob("evil\n", false)
+	if w.branch() != f.Head || w.trusted("rev-parse", contract.RefDelivery) != f.Head {
+		w.t.Errorf("branch %q, delivery %q, head %q", w.branch(), w.trusted("rev-parse", contract.RefDelivery), f.Head)
+	}
+	w.wantEveryCheckpointOnce()
+	w.trusted("fsck", "--full", "--strict", "--no-dangling")
+}
+
+// wantEveryCheckpointOnce: each commit of the chain, and nothing else, was reported as one checkpoint.
+func (w *world) wantEveryCheckpointOnce() {
+	w.t.Helper()
+	var reported []string
+	sequence := int64(0)
+	for _, c := range w.intake.Checkpoints() {
+		if c.Sequence <= sequence {
+			w.t.Errorf("checkpoint %d after checkpoint %d", c.Sequence, sequence)
+		}
+		sequence = c.Sequence
+		if c.Action != contract.ActionNone {
+			reported = append(reported, c.Commit)
+		}
+	}
+	slices.Reverse(reported)
+	chain := strings.Fields(w.trusted("rev-list", "--first-parent", contract.RefChain, "^"+contract.RefBase))
+	if !slices.Equal(chain, reported) {
+		w.t.Errorf("chain %q, reported %q", chain, reported)
+	}
+}
+
+// A watchdog that ends after any step is started again beside the same agent, and goes on as if nothing had happened.
+func TestAWatchdogThatCrashesGoesOn(t *testing.T) {
+	t.Parallel()
+	for _, point := range crashPoints {
+		for n := range point.times {
+			t.Run(fmt.Sprintf("%s %d", point.step, n+1), func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t, crashScript, keen, shadow)
+				p := w.start(1, pullAt(point.step, n+1))
+				if err := p.wait(); !errors.Is(err, errPulled) {
+					t.Fatalf("the watchdog ended with %v", err)
+				}
+				p.watch(nil)
+				w.wantUndisturbed(p.finish())
+			})
+		}
+	}
+}
+
+// A pod that is lost after any step is followed by another attempt, which goes on from the last promoted tree.
+func TestALostPodIsFollowedByAnother(t *testing.T) {
+	t.Parallel()
+	for _, point := range crashPoints {
+		t.Run(point.step, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, crashScript, keen, shadow)
+			p := w.start(1, pullAt(point.step, point.times))
+			if err := p.wait(); !errors.Is(err, errPulled) {
+				t.Fatalf("the watchdog ended with %v", err)
+			}
+			p.kill()
+			w.wantUndisturbed(w.start(2, nil).finish())
+		})
+	}
+}
+
+// What a lost pod left behind half written is put aside, never promoted, and gone when the task begins anew.
+func TestRemainsOfALostPodAreKeptAside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.intake.Order(func(o *contract.Orders) {
+		seldom(o)
+		o.Agent.Command[2] = `[ "$TIDEWAITER_ATTEMPT" = 2 ] || { echo half > web/half.html; ` + w.waitFor("never") + `}
+			[ -e web/half.html ] && exit 5; echo whole > web/whole.html`
+	})
+	p := w.start(1, pullAt("captured", 1))
+	w.eventually("it has written", func() bool {
+		data, err := os.ReadFile(filepath.Join(w.paths.Workspace, "web/half.html"))
+		return err == nil && string(data) == "half\n"
+	})
+	p.kill()
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	before := len(w.intake.Checkpoints())
+	wantFinal(t, w.start(2, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.wantBlob("half\n", false)
+	w.wantBlob("whole\n", true)
+	if chain := w.trusted("rev-list", "--objects", contract.RefChain); !strings.Contains(chain, "web/half.html") {
+		t.Errorf("what was there is lost (%d checkpoints before, %q)", before, w.verdicts())
+	}
+	w.wantEveryCheckpointOnce()
+}
+
+// SIGTERM on the pod: the state of that moment is captured, there is no final report, and the next attempt goes on.
+func TestATerminatedPodLeavesAfterACheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	w.intake.Order(func(o *contract.Orders) {
+		seldom(o)
+		o.Agent.Command[2] = `[ -e web/a.html ] && exit 0; echo a > web/a.html; ` + w.waitFor("never")
+	})
+	p := w.start(1, nil)
+	w.eventually("it has written", func() bool { _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/a.html")); return err == nil })
+	p.terminate()
+	if err := p.wait(); err != nil {
+		t.Fatalf("watchdog: %v", err)
+	}
+	<-p.gone
+	if code := p.agent.ProcessState.ExitCode(); code != 143 {
+		t.Errorf("the runner exited with %d", code)
+	}
+	if f := w.intake.Final(1); f != nil {
+		t.Errorf("final report %+v", f)
+	}
+	w.wantVerdicts("Final Valid Promoted")
+	wantFinal(t, w.start(2, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.wantBlob("a\n", true)
+}

@@ -1,0 +1,213 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+func approval(o *contract.Orders) { o.Delivery.RequireApproval = true }
+
+func TestALateApprovalIsDeliveredWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo a > web/a.html`, seldom, approval)
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired)
+	if w.branch() != "" || !strings.Contains(f.Message, f.Head) {
+		t.Errorf("pushed %q, message %q", w.branch(), f.Message)
+	}
+	w.intake.Order(func(o *contract.Orders) { o.Delivery.ApprovedCommit = strings.Repeat("1", 40) })
+	wantFinal(t, w.seal(2), contract.OutcomeReadyToMerge, contract.ReasonApprovalMismatch)
+	if w.branch() != "" {
+		t.Error("the approval of another commit pushed something")
+	}
+	w.intake.Order(func(o *contract.Orders) { o.Delivery.ApprovedCommit = f.Head })
+	wantFinal(t, w.seal(3), contract.OutcomeDelivered, contract.ReasonDelivered)
+	if w.branch() != f.Head {
+		t.Errorf("pushed %q, want exactly %q", w.branch(), f.Head)
+	}
+	wantFinal(t, w.seal(4), contract.OutcomeDelivered, contract.ReasonDelivered)
+}
+
+// The policy that counts is the one at the time of the delivery.
+func TestTheSealJudgesByThePolicyOfNow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo a > web/a.html`, seldom, approval)
+	f := w.start(1, nil).finish()
+	w.intake.Order(func(o *contract.Orders) {
+		o.Delivery.ApprovedCommit = f.Head
+		o.Policy.Paths.Protected = append(o.Policy.Paths.Protected, "web/a.html")
+		o.Policy.Hash = "policy-2"
+	})
+	f = w.seal(2)
+	wantFinal(t, f, contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+	if w.branch() != "" || !strings.Contains(f.Message, "web/a.html") {
+		t.Errorf("pushed %q, message %q", w.branch(), f.Message)
+	}
+}
+
+func TestABranchOfSomeoneElseIsNotOverwritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo a > web/a.html`, seldom)
+	tree := w.git("-C", w.origin, "rev-parse", "main^{tree}")
+	theirs := w.git("-C", w.origin, "-c", "user.name=B", "-c", "user.email=b@example.com", "commit-tree", tree, "-p", "main", "-m", "Theirs")
+	w.git("-C", w.origin, "update-ref", "refs/heads/tidewaiter/login", theirs)
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, contract.OutcomeBlocked, contract.ReasonPushConflict)
+	if w.branch() != theirs || !strings.Contains(f.Message, "tidewaiter/login") || !strings.Contains(f.Message, f.Head) {
+		t.Errorf("branch %q, message %q", w.branch(), f.Message)
+	}
+	w.git("-C", w.origin, "update-ref", "-d", "refs/heads/tidewaiter/login")
+	wantFinal(t, w.seal(2), contract.OutcomeDelivered, contract.ReasonDelivered)
+	if w.branch() != f.Head {
+		t.Errorf("branch %q, want %q", w.branch(), f.Head)
+	}
+}
+
+// A server that cannot be reached, or refuses for now, is tried again; suspending ends that.
+func TestAPushThatFailsIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo a > web/a.html`, seldom)
+	hook := filepath.Join(w.origin, "hooks", "pre-receive")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho not today\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	p := w.start(1, nil)
+	w.eventually("the refusal is told", func() bool {
+		s := w.intake.Status()
+		return s != nil && s.Fault != nil && s.Fault.Reason == contract.ReasonPushFailed
+	})
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	if w.intake.Status().Fault != nil {
+		t.Errorf("the fault is still told: %+v", w.intake.Status())
+	}
+}
+
+func TestWorkIsKeptWhereNothingIsToBePushed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo a > web/a.html`, seldom, func(o *contract.Orders) { o.Delivery.Push = false })
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, contract.OutcomeDelivered, contract.ReasonDelivered)
+	if w.branch() != "" || w.trusted("rev-parse", contract.RefDelivery) != f.Head {
+		t.Errorf("pushed %q, kept %q, want %q", w.branch(), w.trusted("rev-parse", contract.RefDelivery), f.Head)
+	}
+}
+
+// What keeps a preparation from working is told, and heals.
+func TestPreparationFaults(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		spoil func(*world)
+		want  string
+		mend  func(*world)
+	}{
+		"no Secret": {
+			spoil: func(w *world) { w.remove("git-secret/password") },
+			want:  contract.ReasonCredentialsMissing,
+			mend:  func(w *world) { w.write("git-secret/password", secretPassword) },
+		},
+		"wrong password": {
+			spoil: func(w *world) { w.write("git-secret/password", "guess") },
+			want:  contract.ReasonAuthenticationFailed,
+			mend:  func(w *world) { w.write("git-secret/password", secretPassword) },
+		},
+		"no such repository": {
+			spoil: func(w *world) { w.move("repos/shop.git", "repos/away") },
+			want:  contract.ReasonRepositoryNotFound,
+			mend:  func(w *world) { w.move("repos/away", "repos/shop.git") },
+		},
+		"no such revision": {
+			spoil: func(w *world) { w.intake.Order(func(o *contract.Orders) { o.Repository.Revision = "mian" }) },
+			want:  contract.ReasonRevisionNotFound,
+			mend:  func(w *world) { w.intake.Order(func(o *contract.Orders) { o.Repository.Revision = "main" }) },
+		},
+		"nobody there": {
+			spoil: func(w *world) {
+				w.intake.Order(func(o *contract.Orders) { o.Repository.URL = "https://127.0.0.1:1/shop.git" })
+			},
+			want: contract.ReasonRepositoryUnreachable,
+		},
+		"a journal of nonsense": {
+			spoil: func(w *world) { w.write("trusted/journal.jsonl", "{\n") },
+			want:  contract.ReasonVolumeCorrupt,
+			mend:  func(w *world) { w.remove("trusted/journal.jsonl") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "")
+			tc.spoil(w)
+			ended := make(chan error, 1)
+			go func() { ended <- w.prepare(1) }()
+			w.eventually("the fault is told", func() bool { s := w.intake.Status(); return s != nil && s.Fault != nil })
+			if got := w.intake.Status().Fault; got.Reason != tc.want || got.Message == "" || strings.Contains(got.Message, secretPassword) {
+				t.Errorf("fault %+v, want %s", got, tc.want)
+			}
+			if tc.mend == nil {
+				w.intake.Order(func(o *contract.Orders) { o.Stop, o.StopReason = true, contract.ReasonDeleted })
+				if err := <-ended; err == nil {
+					t.Error("prepare succeeded: the agent would start")
+				}
+				wantFinal(t, *w.intake.Final(1), contract.OutcomeStopped, contract.ReasonDeleted)
+				return
+			}
+			tc.mend(w)
+			if err := <-ended; err != nil {
+				t.Errorf("prepare: %v", err)
+			}
+		})
+	}
+}
+
+// An attempt that a newer one has overtaken touches nothing.
+func TestAnOlderAttemptIsFenced(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "")
+	if err := w.prepare(2); err != nil {
+		t.Fatal(err)
+	}
+	before := w.read("trusted/journal.jsonl")
+	if err := w.prepare(1); err == nil || !strings.Contains(err.Error(), "newer attempt") {
+		t.Errorf("prepare of an older attempt: %v", err)
+	}
+	if err := watchdog.Run(context.WithoutCancel(t.Context()), w.options(1, nil)); err == nil {
+		t.Error("an older attempt runs")
+	}
+	if got := w.read("trusted/journal.jsonl"); got != before {
+		t.Errorf("the journal was changed to %q", got)
+	}
+}
+
+func (w *world) remove(name string) {
+	w.t.Helper()
+	if err := os.Remove(filepath.Join(w.dir, name)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) move(from, to string) {
+	w.t.Helper()
+	if err := os.Rename(filepath.Join(w.dir, from), filepath.Join(w.dir, to)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) read(name string) string {
+	w.t.Helper()
+	data, err := os.ReadFile(filepath.Join(w.dir, name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(data)
+}
