@@ -25,7 +25,9 @@ load() { # load REF-FILE NAME IMAGE-OPTIONS…
 }
 
 product=local.test/tidewaiter:$(tag "$bin"/{manager,gateway,watchdog,runner})
-load "$bin/image.ref" "$product" --packages git,ca-certificates --user 65532:65532 \
+# What git recommends for people (perl scripts, manuals) is not used by the watchdog.
+load "$bin/image.ref" "$product" --packages git,ca-certificates \
+  --without perl,perl-modules-5.36,libperl5.36,liberror-perl,perl-base,libdb5.3,libgdbm6,libgdbm-compat4,debconf,dpkg,tar,git-man,openssl --user 65532:65532 \
   --file "$bin/manager:/usr/local/bin/manager" --file "$bin/gateway:/usr/local/bin/gateway" \
   --file "$bin/watchdog:/usr/local/bin/watchdog" --file "$bin/runner:/usr/local/bin/runner"
 

@@ -18,10 +18,20 @@ packages() { # packages with|without: those whose tests need a real API server, 
 run() { # run NAME GO-TEST-ARGUMENTS…
   echo "== $1"
   shift
-  go test -json "$@" | go run ./hack/testsummary
+  local folder=()
+  if [[ $1 == -C ]]; then
+    folder=(-C "$2")
+    shift 2
+  fi
+  go "${folder[@]}" test -json "$@" | go run ./hack/testsummary
 }
 
-unit() { run "unit, property, golden and architecture tests" $(packages without); }
+unit() {
+  run "unit, property, golden and architecture tests" $(packages without)
+  run "tests of the local cluster's driver" -C hack/cluster ./...
+  # Vet would type-check all of Kubernetes here.
+  run "tests of the local cluster's own daemons" -C hack/cluster/components -vet=off ./netpol ./volumes
+}
 
 envtest() {
   KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)

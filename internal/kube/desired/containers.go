@@ -57,6 +57,7 @@ func agent(f *v1alpha1.Feature) *corev1ac.ContainerApplyConfiguration {
 		WithCommand(contract.RunnerPath).
 		WithWorkingDir(contract.WorkspaceDir).
 		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(contract.HomeDir)).
+		WithEnv(trustWorkspace()...).
 		WithVolumeMounts(workspaceMount(), homeMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
 		WithSecurityContext(locked())
 	if r := f.Spec.Agent.Resources; len(r.Limits)+len(r.Requests) > 0 {
@@ -70,6 +71,16 @@ func agent(f *v1alpha1.Feature) *corev1ac.ContainerApplyConfiguration {
 		c = c.WithResources(resources)
 	}
 	return c
+}
+
+// trustWorkspace lets the agent's own git work in the workspace: the root of a volume belongs to root, whatever its
+// group, and git refuses such a folder unless the environment (or the user's configuration) says otherwise.
+func trustWorkspace() []*corev1ac.EnvVarApplyConfiguration {
+	return []*corev1ac.EnvVarApplyConfiguration{
+		corev1ac.EnvVar().WithName("GIT_CONFIG_COUNT").WithValue("1"),
+		corev1ac.EnvVar().WithName("GIT_CONFIG_KEY_0").WithValue("safe.directory"),
+		corev1ac.EnvVar().WithName("GIT_CONFIG_VALUE_0").WithValue(contract.WorkspaceDir),
+	}
 }
 
 // locked is the security context of every container (Pod Security "restricted", and a read-only root).
