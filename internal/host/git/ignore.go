@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -22,13 +21,14 @@ import (
 )
 
 // Ignore answers which paths a set of .gitignore files ignores, by asking git itself. Its work tree is a private mirror
-// that holds those files and, while they are asked about, directories; nothing else. Not for concurrent
+// that holds those files, and directories for the names that are asked about; nothing else. Not for concurrent
 // use.
 type Ignore struct {
 	runner runner
-	mirror *os.Root
 	dir    string
 	tree   string
+	// made are directories of the mirror that stand for candidates.
+	made []string
 
 	cmd  *exec.Cmd
 	in   *bufio.Writer
@@ -56,21 +56,17 @@ func (r *Repository) NewIgnore(ctx context.Context, dir string) (*Ignore, error)
 	if err != nil {
 		return nil, fmt.Errorf("mirror of ignore files: %w", err)
 	}
-	root, err := os.OpenRoot(tree)
-	if err != nil {
-		return nil, fmt.Errorf("mirror of ignore files: %w", err)
-	}
-	return &Ignore{runner: own, mirror: root, dir: dir, tree: tree}, nil
+	return &Ignore{runner: own, dir: dir, tree: tree}, nil
 }
 
 // Add puts the content of the .gitignore file of a directory ("" for the root) into the mirror.
 func (i *Ignore) Add(dir string, content []byte) error {
-	if dir != "" {
-		if err := i.mirror.MkdirAll(dir, 0o700); err != nil {
-			return fmt.Errorf("mirror of ignore files: %w", objects.WrapFull(err))
-		}
+	dir = filepath.Join(i.tree, dir)
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, IgnoreFile), content, 0o600)
 	}
-	if err := i.mirror.WriteFile(path.Join(dir, IgnoreFile), content, 0o600); err != nil {
+	if err != nil {
 		return fmt.Errorf("mirror of ignore files: %w", objects.WrapFull(err))
 	}
 	return nil
@@ -98,45 +94,67 @@ func (i *Ignore) Match(ctx context.Context, candidates []Candidate) ([]bool, err
 	return i.askOneByOne(ctx, candidates)
 }
 
-// aside is where a directory of the mirror waits while its name is asked about as a file's.
-const aside = ".tidewaiter-aside-"
+const (
+	// aside is where a directory of the mirror waits while its name is asked about as a file's.
+	aside = ".tidewaiter-aside-"
+	// maxMade bounds the directories made for candidates: their number is the agent's to choose, the volume is not its own.
+	maxMade = 4096
+)
 
-// mimic makes the mirror's names directories where the candidates are, and nothing where they are files, because git
-// looks there to learn which is which. Undo makes the mirror as it was. A name that cannot be made (its parent is a file
-// of the mirror, or it is too long) is one that git finds missing, and takes for a file's.
+// mimic makes the mirror's names directories where the candidates are, and none where they are files, because git looks
+// there to learn which is which. A name that cannot be made (its parent is a file of the mirror, or it is too long) is
+// one that git finds missing, and takes for a file's. Undo gives directories that had to step aside their name back.
 func (i *Ignore) mimic(candidates []Candidate) (undo func(), err error) {
-	var undos []func()
+	moved := make(map[string]string)
 	undo = func() {
-		for _, u := range slices.Backward(undos) {
-			u()
+		for path, away := range moved {
+			_ = os.Rename(away, path)
+		}
+		if len(i.made) > maxMade {
+			i.clear()
 		}
 	}
 	for n, c := range candidates {
+		// No component of a path that was read from a directory is "..", and the mirror holds no links.
+		path := i.tree + "/" + c.Path
 		if c.Dir {
-			for end := range len(c.Path) + 1 {
-				if end < len(c.Path) && c.Path[end] != '/' {
-					continue
-				}
-				name := c.Path[:end]
-				err := i.mirror.Mkdir(name, 0o700)
-				if errors.Is(objects.WrapFull(err), ErrFull) {
-					return undo, objects.WrapFull(err)
-				}
-				if err == nil {
-					undos = append(undos, func() { _ = i.mirror.Remove(name) })
-				}
+			made, err := makeMissing(path)
+			i.made = append(i.made, made...)
+			if errors.Is(objects.WrapFull(err), ErrFull) {
+				return undo, objects.WrapFull(err)
 			}
-			continue
-		}
-		if st, err := i.mirror.Lstat(c.Path); err == nil && st.IsDir() {
-			away := aside + strconv.Itoa(n)
-			if err := i.mirror.Rename(c.Path, away); err != nil {
+		} else if st, err := os.Lstat(path); err == nil && st.IsDir() {
+			away := i.tree + "/" + aside + strconv.Itoa(n)
+			if err := os.Rename(path, away); err != nil {
 				return undo, err
 			}
-			undos = append(undos, func() { _ = i.mirror.Rename(away, c.Path) })
+			moved[path] = away
 		}
 	}
 	return undo, nil
+}
+
+// clear removes the directories that were made for candidates, the latest first.
+func (i *Ignore) clear() {
+	for _, path := range slices.Backward(i.made) {
+		// One that is not empty holds ignore files: it stays.
+		_ = os.Remove(path)
+	}
+	i.made = nil
+}
+
+// makeMissing makes a directory and those above it, and gives the ones that it made, the uppermost first.
+func makeMissing(path string) (made []string, err error) {
+	err = os.Mkdir(path, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		if made, err = makeMissing(filepath.Dir(path)); err == nil {
+			err = os.Mkdir(path, 0o700)
+		}
+	}
+	if err == nil {
+		made = append(made, path)
+	}
+	return made, err
 }
 
 // askOneByOne finds the candidate that ends the process; the others are answered.
@@ -258,5 +276,5 @@ func (i *Ignore) end() {
 // Close ends the process and removes the mirror.
 func (i *Ignore) Close() error {
 	i.end()
-	return errors.Join(i.mirror.Close(), os.RemoveAll(i.dir))
+	return os.RemoveAll(i.dir)
 }

@@ -66,6 +66,8 @@ type attempt struct {
 	writer string
 	// partial is true when the workspace has too many entries to be captured.
 	partial bool
+	// grant opens what the agent made unreadable; only for a restore.
+	grant bool
 	// frozen is true while the agent is frozen by this capture.
 	frozen   bool
 	snapshot Snapshot
@@ -102,6 +104,7 @@ func (a *attempt) scanner() *scanner {
 		readLimit: e.options.ReadLimit,
 		owner:     a.owner,
 		tree:      e.tree,
+		grant:     a.grant,
 		seen:      e.watcher.arm,
 	}
 }

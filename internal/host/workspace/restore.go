@@ -28,6 +28,7 @@ func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string
 	if err != nil {
 		return Restored{}, fmt.Errorf("tree to restore: %w", err)
 	}
+	a.grant = true
 	s := a.scanner()
 	s.all = !e.assumptions.ChangeTime || !e.assumptions.MappedWrites
 	known, err := s.scan(a.known, e.base)

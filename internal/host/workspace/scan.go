@@ -47,6 +47,8 @@ type scanner struct {
 	all bool
 	// tally says that what cannot be captured is visited too, to be counted.
 	tally bool
+	// grant opens directories that the agent made unreadable; only while it is frozen or absent.
+	grant bool
 	// seen is told of every directory that is captured, before it is read, so that it is watched; may be nil.
 	seen func(path string, d dir)
 
@@ -288,7 +290,11 @@ func (s *scanner) stepDir(at place, list *listing, n node, old *node) error {
 			s.loseFile(at.prefix+n.name, old, 0)
 		}
 	}
-	d, err := at.dir.sub(n.name)
+	open := dir.sub
+	if s.grant {
+		open = openGranted
+	}
+	d, err := open(at.dir, n.name)
 	if err != nil {
 		// What is known stays known: a directory that cannot be opened must not pass for an empty one.
 		s.trouble(at.prefix+n.name, err)

@@ -1,0 +1,326 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+)
+
+func TestFindings(t *testing.T) {
+	b := newBench(t, shop())
+	put(t, b.root, "hide/.git/config", "[core]\n")
+	put(t, b.root, "hide/visible.txt", "must not be hidden by the repository beside it\n")
+	put(t, b.root, "deep/.GIT", "gitdir: elsewhere\n")
+	put(t, b.root, "zero/.g\u200cit/HEAD", "x")
+	put(t, b.root, ".git/HEAD", "the agent's own is none\n")
+	if err := unix.Mkfifo(filepath.Join(b.root, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mknod(filepath.Join(b.root, "null"), unix.S_IFCHR|0o644, int(unix.Mkdev(1, 3))); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(b.root, "README.md")); err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("unix", filepath.Join(b.root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	sparse(t, filepath.Join(b.root, "big"), 1<<40)
+	began := time.Now()
+	s := b.capture()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("a FIFO or a file with 1 TiB held the capture up for %v", took)
+	}
+	for i := range s.Found {
+		if s.Found[i].Kind != judge.FoundTooLarge {
+			s.Found[i].Size = 0
+		}
+	}
+	want := []judge.Found{
+		{Path: "README.md", Kind: judge.FoundSocket},
+		{Path: "big", Kind: judge.FoundTooLarge, Size: 1 << 40},
+		{Path: "deep/.GIT", Kind: judge.FoundGitDir},
+		{Path: "hide/.git", Kind: judge.FoundGitDir},
+		{Path: "null", Kind: judge.FoundDevice},
+		{Path: "pipe", Kind: judge.FoundFIFO},
+		{Path: "zero/.g\u200cit", Kind: judge.FoundGitDir},
+	}
+	if diff := cmp.Diff(want, s.Found); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+	listing := b.listing(s.Tree)
+	if !strings.Contains(listing, "hide/visible.txt") || strings.Contains(listing, "README.md") || strings.Contains(listing, "git/") {
+		t.Errorf("tree:\n%s", listing)
+	}
+	b.fsck(s.Tree)
+	if _, err := b.engine.Restore(t.Context(), b.base); err != nil {
+		t.Fatal(err)
+	}
+	again := b.capture()
+	if len(again.Found) != 0 || len(again.Changes) != 0 {
+		t.Errorf("after the restore: %v, %v", again.Found, again.Changes)
+	}
+	if _, err := os.Stat(filepath.Join(b.root, ".git/HEAD")); err != nil {
+		t.Errorf("the agent's repository did not stay: %v", err)
+	}
+}
+
+func sparse(t *testing.T, path string, size int64) {
+	t.Helper()
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := f.Truncate(size); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLargeFileOfTheBaseStays(t *testing.T) {
+	large := strings.Repeat("x", 3<<20)
+	b := newBench(t, map[string]string{"large": large, "small": "s\n"})
+	if s := b.capture(); len(s.Found) != 0 || len(s.Changes) != 0 {
+		t.Fatalf("untouched: %v, %v", s.Found, s.Changes)
+	}
+	put(t, b.root, "large", strings.Repeat("y", 3<<20))
+	s := b.capture()
+	if len(s.Found) != 1 || s.Found[0].Kind != judge.FoundTooLarge {
+		t.Errorf("changed: found %v", s.Found)
+	}
+	if s := b.capture(); len(s.Found) != 1 {
+		t.Errorf("changed, once more: found %v", s.Found)
+	}
+}
+
+// TestSwappedPathsNeverLeak swaps every component of a path with links to a secret while captures run.
+func TestSwappedPathsNeverLeak(t *testing.T) {
+	const canary = "CANARY-dcd8c1b2"
+	b := newBench(t, map[string]string{"a/b/c/file": "harmless\n", "a/b/other": "harmless too\n"})
+	secret := filepath.Join(filepath.Dir(b.root), "secret")
+	put(t, secret, "b/c/file", canary)
+	put(t, secret, "c/file", canary)
+	put(t, secret, "file", canary)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		race(ctx, b.root, secret)
+	}()
+	for range 60 {
+		if _, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: stops()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	<-done
+	b.git(nil, "repack", "-a", "-d", "-q", "-k")
+	all := b.git(nil, "cat-file", "--batch-all-objects", "--batch")
+	if strings.Contains(all, canary) {
+		t.Error("the secret outside the workspace is in the trusted repository")
+	}
+	if !strings.Contains(all, "harmless") {
+		t.Error("nothing was captured: the test proves nothing")
+	}
+}
+
+// race exchanges directories and files with links, as fast as it can.
+func race(ctx context.Context, root, secret string) {
+	swaps := [][2]string{{"a", secret}, {"a/b", filepath.Join(secret, "b")}, {"a/b/c", filepath.Join(secret, "c")}, {"a/b/c/file", filepath.Join(secret, "file")}}
+	for i := 0; ctx.Err() == nil; i++ {
+		path, target := filepath.Join(root, swaps[i%4][0]), swaps[i%4][1]
+		link := filepath.Join(root, "link")
+		if os.Symlink(target, link) != nil {
+			continue
+		}
+		for range 4 {
+			unix.Renameat2(unix.AT_FDCWD, link, unix.AT_FDCWD, path, unix.RENAME_EXCHANGE)
+		}
+		os.Remove(link)
+	}
+}
+
+func TestUnreadableLeavesCaptureUnsettled(t *testing.T) {
+	if os.Getenv("TIDEWAITER_TEST_CHILD") == "" {
+		runAsAgent(t)
+		return
+	}
+	b := newBench(t, shop())
+	path := filepath.Join(b.root, "src")
+	for name, spoil := range map[string]string{"file": filepath.Join(path, "main.go"), "directory": path} {
+		t.Run(name, func(t *testing.T) {
+			b.t = t
+			put(t, b.root, "src/main.go", name+"\n")
+			if err := os.Chmod(spoil, 0); err != nil {
+				t.Fatal(err)
+			}
+			s, err := b.engine.Capture(t.Context(), workspace.Still{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.Settled || !strings.Contains(s.Reason, "src") || !strings.Contains(s.Reason, "permission denied") {
+				t.Errorf("settled %v, reason %q", s.Settled, s.Reason)
+			}
+			if !strings.Contains(b.listing(s.Tree), "src/main.go") {
+				t.Error("what cannot be read looks deleted")
+			}
+			if _, err := b.engine.Restore(t.Context(), b.base); err != nil {
+				t.Errorf("restore: %v", err)
+			}
+			b.capture()
+		})
+	}
+}
+
+// runAsAgent runs the test again as the user that a pod runs as: root reads everything.
+func runAsAgent(t *testing.T) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Setenv("TIDEWAITER_TEST_CHILD", "1")
+	}
+	dir, err := os.MkdirTemp("/tmp", "agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := filepath.Join(dir, "test")
+	if err := errors.Join(os.WriteFile(binary, self, 0o755), os.Chmod(dir, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "TIDEWAITER_TEST_CHILD=1", "TMPDIR="+dir)
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1000, Gid: 1000}}
+	}
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := cmd.Run(); err != nil || !strings.Contains(out.String(), "--- PASS: "+t.Name()) {
+		t.Fatalf("as uid 1000: %v\n%s", err, out.String())
+	}
+}
+
+func TestDeepAndManyNeverHang(t *testing.T) {
+	b := newBench(t, shop())
+	d, err := os.Open(b.root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd := int(d.Fd())
+	for range 700 {
+		if err := unix.Mkdirat(fd, "deeper", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		below, err := unix.Openat(fd, "deeper", unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unix.Close(fd)
+		fd = below
+	}
+	unix.Close(fd)
+	s, err := b.engine.Capture(t.Context(), workspace.Still{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Settled || !strings.Contains(s.Reason, "deeper") {
+		t.Errorf("settled %v, reason %q", s.Settled, s.Reason)
+	}
+	if _, err := b.engine.Restore(t.Context(), b.base); err != nil {
+		t.Fatal(err)
+	}
+	few, err := workspace.Open(t.Context(), workspace.Options{Root: b.root, Repository: b.repo, Scratch: t.TempDir(), MaxEntries: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer few.Close()
+	if err := few.Reset(t.Context(), b.base, b.base); err != nil {
+		t.Fatal(err)
+	}
+	s, err = few.Capture(t.Context(), workspace.Still{})
+	if err != nil || s.Settled || !strings.Contains(s.Reason, "more than 10") {
+		t.Errorf("too many entries: %v, settled %v, reason %q", err, s.Settled, s.Reason)
+	}
+}
+
+func TestFullTrustedVolumeIsTypedAndLosesNothing(t *testing.T) {
+	b := newBench(t, shop())
+	b.capture()
+	small := t.TempDir()
+	if err := unix.Mount("tmpfs", small, "tmpfs", 0, "size=256k"); err != nil {
+		t.Fatalf("a small volume is needed: %v", err)
+	}
+	defer unix.Unmount(small, unix.MNT_DETACH)
+	repo, err := git.Init(t.Context(), filepath.Join(small, "repo.git"), git.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer repo.Close()
+	tree, err := repo.Store().Write(objects.KindTree, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := workspace.Open(t.Context(), workspace.Options{Root: b.root, Repository: repo, Scratch: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if err := e.Reset(t.Context(), tree, tree); err != nil {
+		t.Fatal(err)
+	}
+	noise := make([]byte, 400<<10)
+	for i := range noise {
+		noise[i] = byte(i * i >> 3)
+	}
+	key := objects.Hash(objects.KindBlob, noise)
+	for i := range noise {
+		noise[i] ^= key[i%20] + byte(i>>8) + byte(i*7>>5)
+		if i%20 == 0 {
+			key = objects.Hash(objects.KindBlob, key[:])
+		}
+	}
+	put(t, b.root, "noise", string(noise))
+	_, err = e.Capture(t.Context(), workspace.Still{})
+	if !errors.Is(err, git.ErrFull) {
+		t.Fatalf("error %v, want ErrFull", err)
+	}
+	left, err := filepath.Glob(filepath.Join(small, "repo.git/objects/pack/*"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if err := os.Remove(filepath.Join(b.root, "noise")); err != nil {
+		t.Fatal(err)
+	}
+	s, err := e.Capture(t.Context(), workspace.Still{})
+	if err != nil || !s.Settled {
+		t.Fatalf("with room again: %v, %v", err, s.Reason)
+	}
+	if len(s.Changes) != len(shop()) {
+		t.Errorf("%d changes, want every file: %v", len(s.Changes), s.Changes)
+	}
+}
