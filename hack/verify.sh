@@ -18,6 +18,7 @@ before=$(state)
 make --no-print-directory generate
 go mod tidy
 (cd hack/tools && go mod tidy)
+(cd hack/tools/golangci-lint && go mod tidy)
 if [[ $before != "$(state)" ]]; then
   echo "generated files were stale; they are fresh now, commit them:" >&2
   git status --short >&2

@@ -157,6 +157,8 @@ const (
 	ReasonSuspending = "Suspending"
 	// ReasonDeleting: the Feature is being deleted.
 	ReasonDeleting = "Deleting"
+	// ReasonDeleted: the Feature was deleted while its pod ran; the watchdog took a last checkpoint.
+	ReasonDeleted = "Deleted"
 	// ReasonDeadlineExceeded: the running time is over spec.deadline.
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonNoLocks: the plan names no contracts.

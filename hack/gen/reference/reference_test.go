@@ -4,10 +4,12 @@
 package main
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -57,6 +59,64 @@ func TestConditionsAreNamedAfterTheirValues(t *testing.T) {
 			seen[c.value] = true
 		}
 	}
+}
+
+// TestReasonsOfTheCoreAreDocumented: the core does not know the API, so it has constants of its own; what they say ends up
+// in conditions and must be on the page.
+func TestReasonsOfTheCoreAreDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	page, err := conditionsPage(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, "`"); strings.HasPrefix(line, "| `") {
+			documented[cells[1]] = true
+		}
+	}
+	found := 0
+	for _, dir := range []string{"internal/core/contract", "internal/core/lifecycle"} {
+		files, err := filepath.Glob(filepath.Join(root, dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			for name, value := range reasons(t, file) {
+				found++
+				if !documented[value] {
+					t.Errorf("%s: %s = %q is not in %s", dir, name, value, conditionsFile)
+				}
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no reasons found: look where they went")
+	}
+}
+
+// reasons are the values of a file's constants that begin with Reason.
+func reasons(t *testing.T, path string) map[string]string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") || len(spec.Values) != 1 {
+			return true
+		}
+		if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
+			value, err := strconv.Unquote(literal.Value)
+			if err != nil {
+				t.Fatalf("%s: %v", spec.Names[0].Name, err)
+			}
+			found[spec.Names[0].Name] = value
+		}
+		return true
+	})
+	return found
 }
 
 func TestConstants(t *testing.T) {
