@@ -39,6 +39,9 @@ func begin(ctx context.Context, o Options) (*attempt, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := v.sweep(o.Paths.repository()); err != nil {
+		return nil, errors.Join(err, v.Close())
+	}
 	s, err := spool.Open(o.Paths.spool(), o.Attempt)
 	if err != nil {
 		return nil, errors.Join(err, v.Close())

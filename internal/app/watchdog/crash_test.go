@@ -123,6 +123,21 @@ func TestALostPodIsFollowedByAnother(t *testing.T) {
 	}
 }
 
+// A git that was killed with its pod leaves locks; they do not stop the next attempt.
+func TestLocksOfAKilledGitAreRemoved(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, crashScript, keen, shadow)
+	p := w.start(1, pullAt("intent journaled", 1))
+	if err := p.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	p.kill()
+	for _, name := range []string{"refs/tidewaiter/chain.lock", "refs/tidewaiter/delivery.lock", "packed-refs.lock", "HEAD.lock"} {
+		w.write("trusted/repo.git/"+name, "")
+	}
+	w.wantUndisturbed(w.start(2, nil).finish())
+}
+
 // What a lost pod left behind half written is put aside, never promoted, and gone when the task begins anew.
 func TestRemainsOfALostPodAreKeptAside(t *testing.T) {
 	t.Parallel()

@@ -4,13 +4,11 @@
 package watchdog
 
 import (
-	"context"
 	"errors"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
 )
@@ -51,14 +49,6 @@ func faultOf(err error, other string) contract.Fault {
 	case errors.Is(err, errFenced):
 		reason = contract.ReasonVolumeFenced
 	}
-	message := strings.ToValidUTF8(err.Error(), "?")
-	if len(message) > maxFault {
-		message = strings.ToValidUTF8(message[:maxFault-3], "") + "…"
-	}
-	return contract.Fault{Reason: reason, Message: message}
-}
-
-// broken says that the runner was out of reach, which the link tells by an event as well.
-func broken(err error) bool {
-	return errors.Is(err, link.ErrDisconnected) || errors.Is(err, link.ErrLost) || errors.Is(err, context.Canceled)
+	oneLine := strings.Join(strings.Fields(err.Error()), " ")
+	return contract.Fault{Reason: reason, Message: clip(oneLine, maxFault)}
 }

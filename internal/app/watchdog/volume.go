@@ -97,6 +97,30 @@ func (v *volume) guard() error {
 	return err
 }
 
+// sweep removes the locks that a killed git has left in the trusted repository. Whoever made them is gone, since this
+// process owns the volume, and git would wait for them for ever.
+func (v *volume) sweep(repository string) error {
+	for _, dir := range []string{repository, filepath.Join(repository, "refs")} {
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return nil
+			case err != nil:
+				return err
+			case e.IsDir() && dir == repository && path != repository:
+				return fs.SkipDir
+			case !e.IsDir() && strings.HasSuffix(path, ".lock"):
+				return os.Remove(path)
+			}
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("remove what a killed git left: %w", err)
+		}
+	}
+	return nil
+}
+
 // Close gives the lock up.
 func (v *volume) Close() error { return v.lock.Close() }
 

@@ -1,0 +1,50 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Checkpoints that cannot be recorded open the breaker: the agent stands still until a person has mended the cause and
+// resets it. Then the checkpoint that was already in the journal is completed first.
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", keen)
+	w.intake.Order(func(o *contract.Orders) {
+		o.Agent.Command[2] = `echo a > web/a.html; while [ ! -e "$HOME/go" ]; do date +%N > web/now.html; sleep 0.02; done; echo b > web/a.html; rm web/now.html`
+	})
+	p := w.start(1, nil)
+	w.eventually("a checkpoint was taken", func() bool { return len(w.intake.Checkpoints()) > 0 })
+	w.write("trusted/repo.git/refs/tidewaiter/chain.lock", "") // as a git that was killed leaves it
+	open := func() bool {
+		s := w.intake.Status()
+		return s.State == contract.StateFrozen && s.Fault != nil && s.Fault.Reason == contract.ReasonBreakerOpen
+	}
+	w.eventually("the breaker is open", open)
+	frozen := func() bool {
+		before := w.read("workspace/web/now.html")
+		for range 20 {
+			time.Sleep(5 * time.Millisecond)
+			if w.read("workspace/web/now.html") != before {
+				return false
+			}
+		}
+		return true
+	}
+	w.eventually("the agent stands still", frozen)
+	w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
+	w.intake.Order(func(o *contract.Orders) {
+		o.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestResetBreaker}}
+	})
+	taken := len(w.intake.Checkpoints())
+	w.eventually("checkpoints are taken again", func() bool { return len(w.intake.Checkpoints()) > taken })
+	w.write("home/go", "")
+	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.wantBlob("b\n", true)
+	w.wantEveryCheckpointOnce()
+}
