@@ -23,8 +23,8 @@ const (
 	maxName = 128
 )
 
-// attempt is the current attempt of a Feature: whose reports are folded.
-type attempt struct {
+// folding knows whose reports are folded: those of a Feature that is at an attempt.
+type folding struct {
 	feature string
 	number  int64
 }
@@ -34,7 +34,7 @@ type attempt struct {
 // which ended before it could report, only checkpoints and results of requests count: its status is history. It does
 // not change what it is given.
 func Fold(run v1alpha1.RunStatus, feature string, number int64, reports []contract.Report) v1alpha1.RunStatus {
-	a := attempt{feature: feature, number: number}
+	a := folding{feature: feature, number: number}
 	next := *run.DeepCopy()
 	for _, r := range reports {
 		switch a.standing(next, r) {
@@ -64,7 +64,7 @@ const (
 	ahead
 )
 
-func (a attempt) standing(run v1alpha1.RunStatus, r contract.Report) standing {
+func (a folding) standing(run v1alpha1.RunStatus, r contract.Report) standing {
 	switch {
 	case r.Epoch > a.number:
 		return ahead
@@ -87,7 +87,7 @@ func begin(run v1alpha1.RunStatus, epoch int64) v1alpha1.RunStatus {
 	return run
 }
 
-func (a attempt) apply(run *v1alpha1.RunStatus, r contract.Report) {
+func (a folding) apply(run *v1alpha1.RunStatus, r contract.Report) {
 	switch {
 	case r.Status != nil:
 		applyStatus(run, *r.Status, r.Time)
@@ -103,7 +103,7 @@ func (a attempt) apply(run *v1alpha1.RunStatus, r contract.Report) {
 	}
 }
 
-func (a attempt) applyLate(run *v1alpha1.RunStatus, r contract.Report) {
+func (a folding) applyLate(run *v1alpha1.RunStatus, r contract.Report) {
 	switch {
 	case r.Checkpoint != nil:
 		a.applyCheckpoint(run, r)
@@ -133,7 +133,7 @@ func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time)
 	}
 }
 
-func (a attempt) applyCheckpoint(run *v1alpha1.RunStatus, r contract.Report) {
+func (a folding) applyCheckpoint(run *v1alpha1.RunStatus, r contract.Report) {
 	addCheckpoint(run, checkpointName(a.feature, r.Checkpoint.Sequence), checkpointSpec(a.feature, "", r), summaryMessage(*r.Checkpoint))
 }
 

@@ -73,7 +73,7 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []c
 // createCheckpoints creates the objects of those reports that are not stored yet. It gives the reports that are stored
 // then: all of them, or those before the one that the error is about.
 func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []contract.Report) ([]contract.Report, error) {
-	a := attempt{feature: f.Name, number: f.Status.Attempt}
+	a := folding{feature: f.Name, number: f.Status.Attempt}
 	for i, r := range reports {
 		if r.Checkpoint == nil {
 			continue

@@ -1,0 +1,242 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/testr"
+	"github.com/onsi/gomega"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+var env *kubetest.Env
+
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
+}
+
+// replica is intake as one manager replica serves it: with caches of its own.
+type replica struct {
+	server   *Server
+	url      string
+	client   *http.Client
+	recorder *events.FakeRecorder
+	stop     context.CancelFunc
+	stopped  chan error
+}
+
+// newReplica starts a replica with the rights of the manager.
+func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *replica {
+	t.Helper()
+	const manager = "system:serviceaccount:" + kubetest.SystemNamespace + ":tidewaiter-manager"
+	config := env.ConfigAs(manager, "system:serviceaccounts", "system:serviceaccounts:"+kubetest.SystemNamespace)
+	informers, err := cache.New(config, cache.Options{Scheme: env.Scheme, DefaultTransform: cache.TransformStripManagedFields()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cached, err := client.New(config, client.Options{Scheme: env.Scheme, Cache: &client.CacheOptions{Reader: informers}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := env.As(t, manager)
+	authenticator, err := identity.New(identity.Options{Client: cached, Live: live, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It has a certificate that its own client trusts.
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS()
+	t.Cleanup(certified.Close)
+	r := &replica{recorder: events.NewFakeRecorder(100), stopped: make(chan error, 1)}
+	r.server, err = New(Options{
+		Client: cached, Live: live, Authenticator: authenticator, Recorder: r.recorder, Clock: clock, SystemNamespace: kubetest.SystemNamespace,
+		Replica: name, TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}, Logger: logger(t),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	r.stop = cancel
+	if err := r.server.Watch(ctx, informers); err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = informers.Start(ctx) }()
+	if !informers.WaitForCacheSync(ctx) {
+		t.Fatal("the caches do not fill")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { r.stopped <- r.server.Serve(ctx, listener) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-r.stopped; err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	})
+	pool := x509.NewCertPool()
+	pool.AddCert(certified.Certificate())
+	r.url = "https://" + listener.Addr().String()
+	r.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}, Timeout: time.Minute}
+	t.Cleanup(r.client.CloseIdleConnections)
+	return r
+}
+
+// logger is silent once the test is over: what it started may end a little later.
+func logger(t *testing.T) logr.Logger {
+	t.Helper()
+	if testing.Verbose() {
+		return testr.New(t)
+	}
+	return logr.Discard()
+}
+
+// answer is what came back.
+type answer struct {
+	code   int
+	header http.Header
+	body   []byte
+}
+
+func (a answer) orders(t *testing.T) contract.Orders {
+	t.Helper()
+	var o contract.Orders
+	a.decode(t, &o)
+	return o
+}
+
+func (a answer) decode(t *testing.T, into any) {
+	t.Helper()
+	if a.code != http.StatusOK {
+		t.Fatalf("answered %d: %s", a.code, a.body)
+	}
+	if err := json.Unmarshal(a.body, into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (r *replica) do(t *testing.T, token string, request *http.Request) answer {
+	t.Helper()
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := r.client.Do(request)
+	if err != nil {
+		t.Error(err)
+		return answer{}
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return answer{code: response.StatusCode, header: response.Header, body: body}
+}
+
+// get asks for orders; with an ETag it waits.
+func (r *replica) get(t *testing.T, token, etag string) answer {
+	t.Helper()
+	url := r.url + contract.OrdersPath
+	if etag != "" {
+		url += "?" + contract.WaitQuery + "=30"
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
+	return r.do(t, token, request)
+}
+
+// poll is get that can be waited for.
+func (r *replica) poll(t *testing.T, token, etag string) <-chan answer {
+	t.Helper()
+	before := r.open()
+	answered := make(chan answer, 1)
+	go func() { answered <- r.get(t, token, etag) }()
+	until(t, "the poll is open", func() bool { return r.open() > before || len(answered) > 0 })
+	return answered
+}
+
+// open is how many polls wait for a change.
+func (r *replica) open() int {
+	r.server.hub.mu.Lock()
+	defer r.server.hub.mu.Unlock()
+	n := 0
+	for _, project := range r.server.hub.waiting {
+		for _, polls := range project {
+			n += len(polls)
+		}
+	}
+	return n
+}
+
+func (r *replica) post(t *testing.T, token string, reports ...contract.Report) answer {
+	t.Helper()
+	return r.postBody(t, token, []byte(encode(t, reports...)))
+}
+
+func (r *replica) postBody(t *testing.T, token string, body []byte) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+contract.ReportsPath, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.do(t, token, request)
+}
+
+func run(t *testing.T, f *v1alpha1.Feature) v1alpha1.RunStatus {
+	t.Helper()
+	return runOf(read(t, f))
+}
+
+func read(t *testing.T, f *v1alpha1.Feature) *v1alpha1.Feature {
+	t.Helper()
+	now := &v1alpha1.Feature{}
+	if err := env.Client.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(f), now); err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+func checkpoints(t *testing.T, f *v1alpha1.Feature) []v1alpha1.Checkpoint {
+	t.Helper()
+	list := &v1alpha1.CheckpointList{}
+	if err := env.Client.List(t.Context(), list, client.InNamespace(f.Namespace), client.MatchingLabels{v1alpha1.LabelFeature: f.Name}); err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// until waits for something that another goroutine brings about.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(done, 20*time.Second, 5*time.Millisecond).Should(gomega.BeTrue(), what)
+}

@@ -1,0 +1,234 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+)
+
+func TestReportsBecomeObjects(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	batch := []contract.Report{
+		report(1, 1, contract.StatusReport{State: contract.StateActive, WorkspaceReady: true, AgentRunning: true}),
+		report(1, 2, taken(1, judge.Valid)), report(1, 3, taken(2, judge.Invalid)),
+		report(1, 4, contract.FinalReport{Outcome: contract.OutcomeBlocked, Reason: contract.ReasonCheckpointInvalid, Message: "undo it"}),
+	}
+	var ack contract.ReportAck
+	r.post(t, login.Token, batch...).decode(t, &ack)
+	if ack != (contract.ReportAck{Epoch: 1, Sequence: 4}) {
+		t.Errorf("acknowledged %+v", ack)
+	}
+	after := read(t, login.Feature)
+	want := Fold(v1alpha1.RunStatus{}, "login", 1, batch)
+	if diff := cmp.Diff(want, runOf(after)); diff != "" {
+		t.Errorf("status.run (-want +got)\n%s", diff)
+	}
+	// Nothing else of the status is intake's.
+	if after.Status.Attempt != 1 || after.Status.Job == nil || after.Status.Job.PodUID != string(login.Pod.UID) {
+		t.Errorf("the controller's part is not as it was: %+v", after.Status)
+	}
+	objects := checkpoints(t, login.Feature)
+	if len(objects) != 2 {
+		t.Fatalf("%d Checkpoints", len(objects))
+	}
+	for i, object := range objects {
+		want := checkpoint(login.Feature, batch[i+1])
+		if diff := cmp.Diff(want.Spec, object.Spec); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", object.Name, diff)
+		}
+		if object.Labels[v1alpha1.LabelVerdict] != string(want.Spec.Verdict) || object.OwnerReferences[0].UID != login.Feature.UID {
+			t.Errorf("%s is labelled %v and owned by %v", object.Name, object.Labels, object.OwnerReferences)
+		}
+	}
+	// The same again says the same and writes nothing.
+	r.post(t, login.Token, batch...).decode(t, &ack)
+	if ack != (contract.ReportAck{Epoch: 1, Sequence: 4}) {
+		t.Errorf("acknowledged again %+v", ack)
+	}
+	if again := read(t, login.Feature); again.ResourceVersion != after.ResourceVersion {
+		t.Error("a repeated batch was written again")
+	}
+}
+
+// TestExactlyOnceOnTwoReplicas: a watchdog whose answers get lost sends its spool to both replicas, in pieces that
+// overlap, at the same time, while the controller writes its part of the status.
+func TestExactlyOnceOnTwoReplicas(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	replicas := []*replica{newReplica(t, "a", clock), newReplica(t, "b", clock)}
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	var spool []contract.Report
+	for n := int64(1); n <= 40; n++ {
+		switch n % 4 {
+		case 0:
+			spool = append(spool, report(1, n, contract.StatusReport{State: contract.StateActive, Task: fmt.Sprint("task ", n)}))
+		case 1:
+			spool = append(spool, report(1, n, contract.RequestReport{ID: fmt.Sprint("r", n), OK: true}))
+		default:
+			spool = append(spool, report(1, n, taken(int64(len(spool)-int(n/4)-int((n+2)/4)+1), []judge.Verdict{judge.Valid, judge.Invalid}[n%2])))
+		}
+	}
+	var senders sync.WaitGroup
+	for sender := range 4 {
+		r := replicas[sender%2]
+		random := rand.New(rand.NewPCG(uint64(sender), 7)) //nolint:gosec // a test that can be repeated
+		senders.Go(func() {
+			for sent := 0; sent < len(spool); {
+				from := max(0, sent-random.IntN(6))
+				to := min(len(spool), sent+1+random.IntN(6))
+				got := r.post(t, login.Token, spool[from:to]...)
+				if got.code != http.StatusOK {
+					t.Errorf("sender %d: %d %s", sender, got.code, got.body)
+					return
+				}
+				sent = to
+			}
+		})
+	}
+	senders.Go(func() {
+		for range 10 {
+			login.Pin(t) // the controller's part is written as well
+		}
+	})
+	senders.Wait()
+	if diff := cmp.Diff(Fold(v1alpha1.RunStatus{}, "login", 1, spool), run(t, login.Feature)); diff != "" {
+		t.Errorf("status.run (-once +got)\n%s", diff)
+	}
+	if got := len(checkpoints(t, login.Feature)); got != 20 {
+		t.Errorf("%d Checkpoints of 20", got)
+	}
+}
+
+func TestAContradictionIsRefused(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	if got := r.post(t, login.Token, report(1, 1, taken(1, judge.Valid))); got.code != http.StatusOK {
+		t.Fatalf("answered %d: %s", got.code, got.body)
+	}
+	lie := taken(1, judge.Valid)
+	lie.Tree = strings.Repeat("f", 40)
+	got := r.post(t, login.Token, report(1, 2, contract.StatusReport{State: contract.StateIdle}), report(1, 3, lie), report(1, 4, taken(2, judge.Valid)))
+	var p problem
+	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusConflict || p.Epoch != 1 || p.Sequence != 3 || !strings.Contains(p.Error, "login-1 exists with another content") {
+		t.Errorf("answered %d: %s", got.code, got.body)
+	}
+	if status := run(t, login.Feature); status.Sequence != 2 || status.Report.State != contract.StateIdle || status.CheckpointSequence != 1 {
+		t.Errorf("what came before the contradiction is not stored, or what came after is: %+v", status)
+	}
+	if object := checkpoints(t, login.Feature)[0]; object.Spec.Tree == lie.Tree {
+		t.Error("a record was overwritten")
+	}
+	select {
+	case event := <-r.recorder.Events:
+		if !strings.HasPrefix(event, "Warning CheckpointConflict") {
+			t.Errorf("the event is %q", event)
+		}
+	default:
+		t.Error("no event")
+	}
+}
+
+func TestBadBatches(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	bad := taken(1, judge.Valid)
+	bad.Trigger = "Mood"
+	got := r.post(t, login.Token, report(1, 1, contract.StatusReport{State: contract.StateIdle}), report(1, 2, bad), report(1, 3, taken(2, judge.Valid)))
+	var p problem
+	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusBadRequest || p.Sequence != 2 || !strings.Contains(p.Error, "checkpoint.trigger") {
+		t.Errorf("answered %d: %s", got.code, got.body)
+	}
+	if status := run(t, login.Feature); status.Sequence != 1 {
+		t.Errorf("what came before the bad report is not stored: %+v", status)
+	}
+	if got := r.postBody(t, login.Token, []byte("{")); got.code != http.StatusBadRequest {
+		t.Errorf("no JSON is answered %d", got.code)
+	}
+	if got := r.postBody(t, login.Token, make([]byte, contract.MaxReportBytes+1)); got.code != http.StatusRequestEntityTooLarge {
+		t.Errorf("too much is answered %d", got.code)
+	}
+	if got := r.post(t, login.Token, report(2, 1, contract.StatusReport{State: contract.StateIdle})); got.code != http.StatusTooEarly {
+		t.Errorf("an attempt that does not exist yet is answered %d: %s", got.code, got.body)
+	}
+}
+
+// TestNothingIsLostWithAPod: what an attempt could not report any more is reported by the next, from the same spool.
+func TestNothingIsLostWithAPod(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	first := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	if got := r.post(t, first.Token, report(1, 1, taken(1, judge.Valid))); got.code != http.StatusOK {
+		t.Fatalf("answered %d: %s", got.code, got.body)
+	}
+	second := attempt.Start(t, env, read(t, first.Feature))
+	if got := r.post(t, first.Token, report(1, 2, taken(2, judge.Valid))); got.code != http.StatusForbidden {
+		t.Errorf("the pod of the first attempt is still heard: %d", got.code)
+	}
+	spool := []contract.Report{
+		report(1, 1, taken(1, judge.Valid)), report(1, 2, taken(2, judge.Valid)), report(1, 3, contract.FinalReport{Outcome: contract.OutcomeDelivered}),
+		report(2, 1, contract.StatusReport{State: contract.StatePreparing}),
+	}
+	var ack contract.ReportAck
+	r.post(t, second.Token, spool...).decode(t, &ack)
+	if ack != (contract.ReportAck{Epoch: 2, Sequence: 1}) {
+		t.Errorf("acknowledged %+v", ack)
+	}
+	status := run(t, first.Feature)
+	if status.Epoch != 2 || status.CheckpointSequence != 2 || status.Checkpoints.Valid != 2 || status.Final != nil {
+		t.Errorf("the run is %+v", status)
+	}
+	names := []string{}
+	for _, object := range checkpoints(t, first.Feature) {
+		names = append(names, fmt.Sprintf("%s of attempt %d", object.Name, object.Spec.Attempt))
+	}
+	if want := []string{"login-1 of attempt 1", "login-2 of attempt 1"}; !slices.Equal(names, want) {
+		t.Errorf("there are %q", names)
+	}
+}
+
+// TestStoredCheckpointsAreSmall: with everything that the API server adds.
+func TestStoredCheckpointsAreSmall(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	long := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), strings.Repeat("n", 52)))
+	c := taken(1<<40, judge.Invalid)
+	c.Commit, c.Base, c.DeliveryCommit, c.PolicyHash = c.Tree, c.Tree, c.Tree, strings.Repeat("a", 64)
+	c.Task, c.Audit, c.Frozen, c.FrozenFor, c.Processes = strings.Repeat("t", 200), true, true, time.Hour, 1<<20
+	c.Added, c.Modified, c.Deleted, c.TypeChanged, c.LinesAdded, c.LinesDeleted, c.ViolationCount = 1<<40, 1<<40, 1<<40, 1<<40, 1<<40, 1<<40, 1<<40
+	c.CaptureTime, c.SyncTime, c.JudgeTime, c.ActTime = time.Hour, time.Hour, time.Hour, time.Hour
+	c.UnsettledReason, c.Settled = strings.Repeat("é<", 500), false
+	c.Violations = nil
+	for range 20 {
+		c.SamplePaths = append(c.SamplePaths, strings.Repeat("<\u202e/", 300))
+		c.Violations = append(c.Violations, judge.Violation{
+			Rule: strings.Repeat("r", 90), Path: strings.Repeat("é/<", 300), Severity: policy.Critical, Message: strings.Repeat("<é ", 300), Suggestion: strings.Repeat("& ", 300),
+		})
+	}
+	if got := r.post(t, long.Token, report(1, 1, c)); got.code != http.StatusOK {
+		t.Fatalf("answered %d: %s", got.code, got.body)
+	}
+	for _, object := range checkpoints(t, long.Feature) {
+		object.APIVersion, object.Kind = v1alpha1.GroupVersion.String(), "Checkpoint"
+		stored, err := json.Marshal(object)
+		if err != nil || len(stored) > 4096 {
+			t.Errorf("%d bytes, %v:\n%s", len(stored), err, stored)
+		}
+		t.Logf("the largest Checkpoint has %d bytes", len(stored))
+	}
+}
