@@ -79,7 +79,7 @@ func (d *demo) prepare(ctx context.Context, dir string) error {
 		return err
 	}
 	d.git = git
-	if err := d.AllowGit(ctx, "demo", git.Host); err != nil {
+	if err := d.AllowGit(ctx, project, git.Host); err != nil {
 		return err
 	}
 	if err := git.Publish(ctx, d.repository, repository); err != nil {

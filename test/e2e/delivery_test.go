@@ -11,6 +11,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/test/world"
@@ -167,12 +168,21 @@ func (p *place) wantNothingSmuggled(f *v1alpha1.Feature) {
 func TestAuditBlocksNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 3*time.Minute)
-	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: "audit", Namespace: p.project}}
+	policy := &v1alpha1.SupervisorPolicy{}
+	p.must(cluster.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: world.GitPolicy}, policy), "read the policy")
 	policy.Spec.Enforcement = v1alpha1.EnforcementAudit
-	p.must(cluster.Create(p.ctx, policy), "create the policy")
-	p.feature("audited", `echo x > README.md`, allow("web/**"))
-	// The global policy of this run says Enforce, and Enforce wins: an audit needs every policy to agree.
-	p.phase("audited", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
+	p.must(cluster.Update(p.ctx, policy), "turn the policy into an audit")
+	p.feature("audited", `echo outside > README.md`, allow("web/**"))
+	f := p.phase("audited", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if !strings.Contains(p.history(f.Status.Branch), "outside") {
+		t.Error("the audit blocked the change")
+	}
+	for _, c := range p.checkpoints("audited") {
+		if c.Spec.Verdict == v1alpha1.VerdictInvalid && c.Spec.Audit && c.Spec.Action == v1alpha1.ActionPromoted {
+			return
+		}
+	}
+	t.Error("no checkpoint tells of the violation")
 }
 
 func TestPodLostIsResumed(t *testing.T) {

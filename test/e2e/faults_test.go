@@ -94,6 +94,7 @@ func TestUnreachableRemote(t *testing.T) {
 	p := newPlace(t, 3*time.Minute)
 	host := "nobody." + gitProject + ".svc"
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nobody", Namespace: p.project}}
+	policy.Spec.Priority = 1
 	policy.Spec.Defaults = &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: host, AllowPrivate: true}}}}
 	p.must(cluster.Create(p.ctx, policy), "create the policy")
 	p.feature("unreachable", "true", func(s *v1alpha1.FeatureSpec) { s.Repository.URL = "https://" + host + "/shop.git" })

@@ -56,19 +56,11 @@ func setUp(m *testing.M) (int, error) {
 	if gitServer, err = cluster.StartGitServer(ctx, gitProject, dir); err != nil {
 		return 1, err
 	}
-	if err := cluster.AllowGit(ctx, "e2e", gitServer.Host); err != nil {
-		return 1, err
-	}
 	code := m.Run()
 	// What a failed run leaves behind is what explains it.
 	if code == 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		policy := &v1alpha1.SupervisorPolicy{}
-		policy.Name, policy.Namespace = "e2e", world.SystemNamespace
-		if err := client.IgnoreNotFound(cluster.Delete(ctx, policy)); err != nil {
-			return 1, err
-		}
 		if err := cluster.DeleteProject(ctx, gitProject); err != nil {
 			return 1, err
 		}
@@ -107,6 +99,7 @@ func newPlace(t *testing.T, limit time.Duration) *place {
 	})
 	p.publish()
 	p.must(cluster.Create(ctx, gitServer.Secret(p.project, world.GitSecret)), "make the Secret")
+	p.must(cluster.AllowGit(ctx, p.project, gitServer.Host), "make the policy")
 	return p
 }
 

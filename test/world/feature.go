@@ -21,6 +21,9 @@ import (
 // GitSecret is the name of the Secret that Script's Features use.
 const GitSecret = "git-credentials"
 
+// GitPolicy is the name of the SupervisorPolicy that AllowGit makes.
+const GitPolicy = "git"
+
 // Script is a Feature whose agent runs a bash script in the workspace, with small volumes.
 func (c *Cluster) Script(project, name, url, script string) *v1alpha1.Feature {
 	return &v1alpha1.Feature{
@@ -34,20 +37,12 @@ func (c *Cluster) Script(project, name, url, script string) *v1alpha1.Feature {
 	}
 }
 
-// AllowGit makes the global policy that lets the gateway reach a Git server inside the cluster.
-func (c *Cluster) AllowGit(ctx context.Context, name string, hosts ...string) error {
-	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: SystemNamespace}}
-	egress := &v1alpha1.EgressRules{}
-	for _, h := range hosts {
-		egress.Git = append(egress.Git, v1alpha1.EgressHost{Host: h, AllowPrivate: true})
-	}
-	policy.Spec.Defaults = &v1alpha1.Rules{Egress: egress}
-	if err := c.Delete(ctx, policy); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("remove policy %s: %w", name, err)
-	}
-	policy.ResourceVersion = ""
+// AllowGit makes the project's policy that lets the gateway reach a Git server inside the cluster.
+func (c *Cluster) AllowGit(ctx context.Context, project, host string) error {
+	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: GitPolicy, Namespace: project}}
+	policy.Spec.Defaults = &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: host, AllowPrivate: true}}}}
 	if err := c.Create(ctx, policy); err != nil {
-		return fmt.Errorf("create policy %s: %w", name, err)
+		return fmt.Errorf("create policy %s: %w", policy.Name, err)
 	}
 	return nil
 }
