@@ -110,16 +110,23 @@ func (a *attempt) takeOver(o contract.Orders) error {
 	return a.noteOrders(o)
 }
 
-// noteOrders journals orders that differ from the ones journaled last.
+// noteOrders journals orders that say something else than the ones journaled last.
 func (a *attempt) noteOrders(o contract.Orders) error {
-	if have := a.journal().Orders; have != nil {
-		before, errBefore := json.Marshal(have)
-		after, errAfter := json.Marshal(o)
-		if errBefore == nil && errAfter == nil && string(before) == string(after) {
-			return nil
-		}
+	if have := a.journal().Orders; have != nil && gist(*have) == gist(o) {
+		return nil
 	}
 	return a.book.Note(journal.Record{Orders: &o})
+}
+
+// gist is what must be remembered of orders. Requests have their own records, and the next number changes with every
+// checkpoint: neither is worth a copy of everything else.
+func gist(o contract.Orders) string {
+	o.Requests, o.NextCheckpoint = nil, 0
+	text, err := json.Marshal(o)
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 // say spools a status, unless it is the one that was said last.
