@@ -8,6 +8,7 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/spf13/pflag"
@@ -35,6 +36,20 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served, over plain HTTP; 0 is nowhere")
 	flags.StringVar(&o.LogFormat, "log-format", "json", "json or text")
 	flags.IntVar(&o.LogLevel, "log-level", 0, "1 logs more than 0")
+}
+
+// parse reads command-line arguments; what is to be said about them goes to out.
+func (o *Options) parse(args []string, out io.Writer) error {
+	flags := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
+	flags.SetOutput(out)
+	o.Flags(flags)
+	if err := flags.Parse(args); err != nil {
+		return fmt.Errorf("flags: %w", err)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: everything is said by flags", flags.Arg(0))
+	}
+	return o.Validate()
 }
 
 // Validate names the first flag that cannot be used.

@@ -47,16 +47,10 @@ const (
 // Main runs the gateway with command-line arguments until the context ends. Logs go to out.
 func Main(ctx context.Context, args []string, out io.Writer) error {
 	var options Options
-	flags := pflag.NewFlagSet("gateway", pflag.ContinueOnError)
-	flags.SetOutput(out)
-	options.Flags(flags)
-	if err := flags.Parse(args); err != nil {
+	if err := options.parse(args, out); err != nil {
 		if errors.Is(err, pflag.ErrHelp) {
 			return nil
 		}
-		return fmt.Errorf("flags: %w", err)
-	}
-	if err := options.Validate(); err != nil {
 		return err
 	}
 	config, err := ctrl.GetConfig()

@@ -1,0 +1,250 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	"github.com/spf13/pflag"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+func TestFlags(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string
+	}{
+		"complete":         {[]string{"--namespace=s", "--replica=r", "--image=i"}, ""},
+		"no image":         {[]string{"--namespace=s", "--replica=r"}, "--image is missing"},
+		"no namespace":     {[]string{"--replica=r", "--image=i"}, "--namespace is missing"},
+		"no replica":       {[]string{"--namespace=s", "--image=i"}, "--replica is missing"},
+		"unknown format":   {[]string{"--namespace=s", "--replica=r", "--image=i", "--log-format=xml"}, `not "xml"`},
+		"unknown flag":     {[]string{"--bogus"}, "unknown flag"},
+		"surplus argument": {[]string{"--namespace=s", "--replica=r", "--image=i", "reconcile"}, `unexpected argument "reconcile"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("POD_NAMESPACE", "")
+			t.Setenv("POD_NAME", "")
+			var o Options
+			err := o.parse(test.args, &bytes.Buffer{})
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want something about %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestHelpIsNoError(t *testing.T) {
+	var out bytes.Buffer
+	if err := Main(t.Context(), []string{"--help"}, &out); err != nil {
+		t.Error(err)
+	}
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	(&Options{}).Flags(flags)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if !strings.Contains(out.String(), "--"+f.Name) {
+			t.Errorf("help does not tell of --%s", f.Name)
+		}
+	})
+}
+
+// process is a replica of the manager, with the rights that it is installed with and no others.
+type process struct {
+	name, intake, health string
+	cmd                  *exec.Cmd
+	log                  output
+	ended                bool
+}
+
+// output is what a process says.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
+
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// kubeconfig writes a file by which a process connects as the manager's service account.
+func kubeconfig(t *testing.T) string {
+	t.Helper()
+	c := env.Config
+	file := clientcmdapi.Config{
+		Clusters: map[string]*clientcmdapi.Cluster{"test": {Server: c.Host, CertificateAuthorityData: c.CAData}},
+		AuthInfos: map[string]*clientcmdapi.AuthInfo{"test": {
+			ClientCertificateData: c.CertData, ClientKeyData: c.KeyData,
+			Impersonate:       "system:serviceaccount:" + kubetest.SystemNamespace + ":tidewaiter-manager",
+			ImpersonateGroups: []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + kubetest.SystemNamespace},
+		}},
+		Contexts: map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}}, CurrentContext: "test",
+	}
+	path := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(file, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func startProcess(t *testing.T, name string) *process {
+	t.Helper()
+	p := &process{name: name, intake: freeAddress(t), health: freeAddress(t)}
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(program, "--image=tidewaiter:test", "--leader-elect", "--intake-bind-address="+p.intake, "--health-probe-bind-address="+p.health, "--metrics-bind-address=0")
+	p.cmd.Env = append(os.Environ(), childVariable+"=1", "KUBECONFIG="+kubeconfig(t), "POD_NAMESPACE="+kubetest.SystemNamespace, "POD_NAME="+name)
+	p.cmd.Stderr = &p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.end(t)
+		if t.Failed() {
+			t.Logf("log of %s:\n%s", name, &p.log)
+		}
+	})
+	return p
+}
+
+// end asks the process to end, as a kubelet does, and wants it to do so in order.
+func (p *process) end(t *testing.T) {
+	t.Helper()
+	if p.ended {
+		return
+	}
+	p.ended = true
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("%s: %v", p.name, err)
+	}
+	kill := time.AfterFunc(30*time.Second, func() { _ = p.cmd.Process.Kill() })
+	defer kill.Stop()
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("%s does not end in order: %v", p.name, err)
+	}
+}
+
+func (p *process) ready() bool {
+	response, err := http.Get("http://" + p.health + "/readyz") //nolint:noctx // a probe of a test
+	if err != nil {
+		return false
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK
+}
+
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	gomega.NewWithT(t).Eventually(done, 60*time.Second, 20*time.Millisecond).Should(gomega.BeTrue(), what)
+}
+
+// TestTwoReplicas runs two managers with the rights of dist/install.yaml: both get ready and serve, one of them
+// reconciles, and when that one ends the other takes over.
+func TestTwoReplicas(t *testing.T) {
+	a, b := startProcess(t, "manager-a"), startProcess(t, "manager-b")
+	until(t, "both are ready", func() bool { return a.ready() && b.ready() })
+	leased := func(p *process) bool {
+		key := client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: p.name}
+		return env.Client.Get(t.Context(), key, &coordinationv1.Lease{}) == nil
+	}
+	until(t, "both have Leases", func() bool { return leased(a) && leased(b) })
+	first := attempt.Feature(t, env, env.Project(t), "first")
+	accepted := func(f *v1alpha1.Feature) func() bool {
+		return func() bool {
+			now := &v1alpha1.Feature{}
+			err := env.Client.Get(t.Context(), client.ObjectKeyFromObject(f), now)
+			return err == nil && now.Status.ObservedGeneration == now.Generation && len(now.Status.Conditions) > 0
+		}
+	}
+	until(t, "a Feature is reconciled", accepted(first))
+	bundle := &corev1.ConfigMap{}
+	until(t, "the project has the CA's bundle", func() bool {
+		return env.Client.Get(t.Context(), client.ObjectKey{Namespace: first.Namespace, Name: contract.CAConfigMap}, bundle) == nil
+	})
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM([]byte(bundle.Data[contract.CAKey])) {
+		t.Fatalf("the bundle is none: %q", bundle.Data)
+	}
+	for _, p := range []*process{a, b} {
+		wantStatus(t, p, pool, http.StatusUnauthorized)
+	}
+
+	leader, other := a, b
+	if strings.Contains(b.log.String(), "Starting workers") {
+		leader, other = b, a
+	}
+	leader.end(t)
+	if leased(leader) {
+		t.Error("the Lease of a replica that ended in order is still there")
+	}
+	second := attempt.Feature(t, env, env.Project(t), "second")
+	until(t, "the other replica reconciles", accepted(second))
+	if !other.ready() {
+		t.Error("the other replica is not ready any more")
+	}
+	for _, p := range []*process{a, b} {
+		if strings.Contains(p.log.String(), "forbidden") {
+			t.Errorf("%s lacks a right, see its log", p.name)
+		}
+	}
+}
+
+// wantStatus asks a replica for orders without a token, as a pod does that trusts the bundle.
+func wantStatus(t *testing.T, p *process, pool *x509.CertPool, want int) {
+	t.Helper()
+	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+		RootCAs: pool, ServerName: contract.IntakeService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13,
+	}}}
+	response, err := c.Get("https://" + p.intake + contract.OrdersPath) //nolint:noctx // the client of a test
+	if err != nil {
+		t.Errorf("%s: %v", p.name, err)
+		return
+	}
+	defer response.Body.Close()
+	if response.StatusCode != want {
+		t.Errorf("%s answers %d, want %d", p.name, response.StatusCode, want)
+	}
+}
