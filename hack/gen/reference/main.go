@@ -14,7 +14,7 @@ import (
 // page is one file of docs/reference.
 type page struct {
 	name string
-	// render makes the page from the sources below root.
+	// render makes the page from the sources below root, or from the packages that this program is linked with.
 	render func(root string) ([]byte, error)
 }
 
@@ -22,6 +22,7 @@ type page struct {
 func pages() []page {
 	return []page{
 		{"conditions.md", conditionsPage},
+		{"rules.md", rulesPage},
 	}
 }
 

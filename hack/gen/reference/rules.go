@@ -11,7 +11,7 @@ import (
 )
 
 // rulesPage is docs/reference/rules.md: every rule of the judge with the samples that prove it.
-func rulesPage() string {
+func rulesPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Rules
 
@@ -35,7 +35,7 @@ wherever a path stands.
 		fmt.Fprintf(&b, "* Rejected, for example: %s\n", sampleNames(rule.Reject))
 		fmt.Fprintf(&b, "* Accepted, for example: %s\n", sampleNames(rule.Accept))
 	}
-	return b.String()
+	return []byte(b.String()), nil
 }
 
 // sampleNames lists what samples show.
