@@ -82,8 +82,7 @@ func reason(held snapshot) string {
 // has run. It returns the last look, also with an error. Unless before is nil, it learns which were stopped before.
 func (s *scanner) settle(ctx context.Context, before *stoppedBefore) (snapshot, error) {
 	var last snapshot
-	stop := true
-	for look := minLook; ; {
+	for stop := true; ; {
 		if stop {
 			if err := signalAll(unix.SIGSTOP); err != nil {
 				return last, err
@@ -101,17 +100,35 @@ func (s *scanner) settle(ctx context.Context, before *stoppedBefore) (snapshot, 
 		}
 		stop = now.escaped() // woken, or come from outside; the others only need time
 		last = now
-		if err := ctx.Err(); err != nil {
+		if err := s.awaitStill(ctx, now); err != nil {
 			return last, err
 		}
-		if settled {
-			continue
-		}
-		if err := pause(ctx, look); err != nil {
-			return last, err
-		}
-		look = min(2*look, maxLook)
 	}
+}
+
+// awaitStill waits for the processes of a snapshot that do not stand still yet, one by one: to look at all of them again and
+// again would take the CPU that they need to stop. It gives up on what has escaped.
+func (s *scanner) awaitStill(ctx context.Context, all snapshot) error {
+	for _, p := range all {
+		for look := minLook; p.standing() != still && !p.escaped(); look = min(2*look, maxLook) {
+			again, err := s.process(p.pid)
+			if gone(err) {
+				break
+			}
+			if err != nil {
+				return fmt.Errorf("look at process %d: %w", p.pid, err)
+			}
+			p = again
+			p.inFork = s.inFork(p, all)
+			if p.standing() == still {
+				break
+			}
+			if err := pause(ctx, look); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
 }
 
 // stoppedBefore learns which processes had been stopped before a freeze, by job control or by each other: a first SIGSTOP

@@ -70,10 +70,11 @@ func (p process) stopping() bool {
 	return p.count(func(t task) bool { return t.state == 'T' || t.state == 't' || t.stopPending }) > 0
 }
 
-// escaped is true when a process runs without a stop that waits for it.
-func (s snapshot) escaped() bool {
-	return slices.ContainsFunc(s, func(p process) bool { return p.standing() == moving && !p.stopping() })
-}
+// escaped is true when the process runs without a stop that waits for it.
+func (p process) escaped() bool { return p.standing() == moving && !p.stopping() }
+
+// escaped is true when one of the processes has.
+func (s snapshot) escaped() bool { return slices.ContainsFunc(s, process.escaped) }
 
 // worst is the standing of the whole snapshot.
 func (s snapshot) worst() standing {

@@ -80,7 +80,7 @@ func Command(ctx context.Context, t testing.TB, arguments ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, copyOfSelf(t), arguments...)
 	cmd.Env = os.Environ()
-	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS}
+	cmd.SysProcAttr = &unix.SysProcAttr{Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS, Pdeathsig: unix.SIGKILL}
 	cmd.WaitDelay = 10 * time.Second // a process that holds the output open
 	return cmd
 }
