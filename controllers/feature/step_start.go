@@ -12,7 +12,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,26 +65,30 @@ func (r *Reconciler) makeAttempt(ctx context.Context, s *scope, start lifecycle.
 		return err
 	}
 	// The network policy is there before anything that it guards.
-	if err := r.applyOwn(ctx, s, desired.NetworkPolicy(f, r.SystemNamespace), &networkingv1.NetworkPolicy{}); err != nil {
+	if err := r.applyNetworkPolicy(ctx, s); err != nil {
 		return err
 	}
 	for _, claim := range desired.Claims(f) {
-		if err := r.applyOwn(ctx, s, claim, &corev1.PersistentVolumeClaim{}); err != nil {
+		// A claim is made once: what it asks for is fixed with the Feature.
+		if _, err := r.own(ctx, s, claim, &corev1.PersistentVolumeClaim{}, func() bool { return true }); err != nil {
 			return err
 		}
 	}
 	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
-	job := desired.Job(f, start.Attempt, start.Run, desired.Options{
+	want := desired.Job(f, start.Attempt, start.Run, desired.Options{
 		SystemNamespace: r.SystemNamespace, Image: r.Image, UserNamespaces: r.UserNamespaces, Intake: s.intake, Gateway: s.gateway,
 	})
-	if err := r.applyOwn(ctx, s, job, &batchv1.Job{}); err != nil {
+	var job batchv1.Job
+	made, err := r.own(ctx, s, want, &job, func() bool { return true })
+	if err != nil {
 		return err
 	}
-	made, err := as[batchv1.Job](job)
-	if err != nil {
-		return fmt.Errorf("read Job %s as it was made: %w", *job.Name, err)
+	if made {
+		if job, err = as[batchv1.Job](want); err != nil {
+			return fmt.Errorf("read Job %s as it was made: %w", *want.Name, err)
+		}
 	}
-	s.observed.Jobs = append(s.observed.Jobs, observe.Jobs(f, []batchv1.Job{made})...)
+	s.observed.Jobs = append(s.observed.Jobs, observe.Jobs(f, []batchv1.Job{job})...)
 	return nil
 }
 
@@ -96,24 +99,27 @@ type config interface {
 	GetKind() *string
 }
 
-// applyOwn applies a child of the Feature. What has the same name and belongs to something else is left alone.
-func (r *Reconciler) applyOwn(ctx context.Context, s *scope, want config, is client.Object) error {
+// own makes sure of a child of the Feature. It reads what is there into is, leaves alone what has the same name and
+// belongs to something else, and applies want unless what is there will do. It reports whether it applied.
+func (r *Reconciler) own(ctx context.Context, s *scope, want config, is client.Object, willDo func() bool) (bool, error) {
 	kind, name := *want.GetKind(), *want.GetName()
 	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, is)
 	switch {
 	case apierrors.IsNotFound(err):
 	case err != nil:
-		return fmt.Errorf("read %s %s: %w", kind, name, err)
+		return false, fmt.Errorf("read %s %s: %w", kind, name, err)
 	case !metav1.IsControlledBy(is, s.feature) && is.GetDeletionTimestamp() == nil && !ownedByFormer(is, s.feature):
-		return outcome.Stallf(v1alpha1.ReasonNameCollision,
+		return false, outcome.Stallf(v1alpha1.ReasonNameCollision,
 			"%s %s exists and does not belong to this Feature: remove it, or create the Feature under another name", kind, name)
 	case !metav1.IsControlledBy(is, s.feature) || is.GetDeletionTimestamp() != nil:
-		return outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time is being deleted", kind, name)
+		return false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time is being deleted", kind, name)
+	case willDo():
+		return false, nil
 	}
 	if err := r.Client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
-		return applyError(kind, name, err)
+		return false, applyError(kind, name, err)
 	}
-	return nil
+	return true, nil
 }
 
 // ownedByFormer reports whether an object belonged to a Feature of the same name that is gone: garbage collection

@@ -73,22 +73,41 @@ func (r *Reconciler) keepUp(ctx context.Context, s *scope) error {
 	if !s.decision.KeepUp {
 		return nil
 	}
-	want := desired.NetworkPolicy(s.feature, r.SystemNamespace)
-	var policy networkingv1.NetworkPolicy
-	key := client.ObjectKey{Namespace: s.feature.Namespace, Name: *want.Name}
-	if err := r.Client.Get(ctx, key, &policy); client.IgnoreNotFound(err) != nil {
+	var cached networkingv1.NetworkPolicy
+	key := client.ObjectKey{Namespace: s.feature.Namespace, Name: s.feature.Name}
+	if err := r.Client.Get(ctx, key, &cached); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read NetworkPolicy %s: %w", key.Name, err)
 	}
-	spec, err := as[networkingv1.NetworkPolicySpec](want.Spec)
+	spec, err := r.networkPolicySpec(s)
 	if err != nil {
-		return fmt.Errorf("render NetworkPolicy %s: %w", key.Name, err)
+		return err
 	}
-	if !equality.Semantic.DeepEqual(spec, policy.Spec) {
-		if err := r.applyOwn(ctx, s, want, &networkingv1.NetworkPolicy{}); err != nil {
+	if !equality.Semantic.DeepEqual(spec, cached.Spec) {
+		if err := r.applyNetworkPolicy(ctx, s); err != nil {
 			return err
 		}
 	}
 	return r.applyCABundle(ctx, s.feature.Namespace)
+}
+
+func (r *Reconciler) networkPolicySpec(s *scope) (networkingv1.NetworkPolicySpec, error) {
+	spec, err := as[networkingv1.NetworkPolicySpec](desired.NetworkPolicy(s.feature, r.SystemNamespace).Spec)
+	if err != nil {
+		return spec, fmt.Errorf("render NetworkPolicy: %w", err)
+	}
+	return spec, nil
+}
+
+func (r *Reconciler) applyNetworkPolicy(ctx context.Context, s *scope) error {
+	spec, err := r.networkPolicySpec(s)
+	if err != nil {
+		return err
+	}
+	var is networkingv1.NetworkPolicy
+	_, err = r.own(ctx, s, desired.NetworkPolicy(s.feature, r.SystemNamespace), &is, func() bool {
+		return equality.Semantic.DeepEqual(spec, is.Spec)
+	})
+	return err
 }
 
 // applyCABundle makes the project's bundle what it should be. While ours is not known, what is there stays.

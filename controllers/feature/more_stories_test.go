@@ -1,0 +1,284 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+// policy makes a SupervisorPolicy in the project.
+func (r *rig) policy(name string, spec v1alpha1.SupervisorPolicySpec) *v1alpha1.SupervisorPolicy {
+	r.Helper()
+	p := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.project}, Spec: spec}
+	r.must(r.user.Create(r.Context(), p), "create policy %s", name)
+	return p
+}
+
+func TestCapacityIsKeptByPriorityAndAge(t *testing.T) {
+	r := newRig(t)
+	r.policy("one", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Capacity: &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](1)}}})
+	all := []string{"first", "second", "urgent"}
+	r.feature("first", nil)
+	r.settle("first")
+	r.feature("second", nil)
+	r.feature("urgent", func(f *v1alpha1.Feature) { f.Spec.Priority = 10 })
+	r.settle(all...)
+	r.want("first", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	r.want("second", v1alpha1.PhasePending, v1alpha1.ReasonAtCapacity)
+	r.want("urgent", v1alpha1.PhasePending, v1alpha1.ReasonAtCapacity)
+	r.wantJobs("first-1")
+
+	r.deliver("first")
+	r.settle(all...)
+	r.want("urgent", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	r.want("second", v1alpha1.PhasePending, v1alpha1.ReasonAtCapacity)
+
+	r.deliver("urgent")
+	r.settle(all...)
+	r.want("second", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+}
+
+// deliver ends a Feature's run, and its Job with it.
+func (r *rig) deliver(name string) {
+	r.Helper()
+	r.final(name, contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	for _, j := range r.jobs() {
+		if j.Labels[v1alpha1.LabelFeature] != name {
+			continue
+		}
+		now := metav1.NewTime(r.clock.Now())
+		j.Status.StartTime, j.Status.CompletionTime = &now, &now
+		j.Status.Active, j.Status.Succeeded = 0, 1
+		for _, c := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobComplete} {
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: c, Status: corev1.ConditionTrue, LastTransitionTime: now})
+		}
+		r.must(r.user.Status().Update(r.Context(), &j), "complete Job %s", j.Name)
+	}
+}
+
+func TestTwoFeaturesDoNotDisturbEachOther(t *testing.T) {
+	r := newRig(t)
+	both := []string{"left", "right"}
+	for _, name := range both {
+		r.feature(name, nil)
+	}
+	r.settle(both...)
+	r.reportRunning("left")
+	for _, p := range r.pods() {
+		if p.Labels[v1alpha1.LabelFeature] == "right" {
+			r.losePod(&p)
+		}
+	}
+	r.settle(both...)
+	if f := r.want("left", v1alpha1.PhaseRunning, v1alpha1.ReasonRunning); f.Status.Attempt != 1 {
+		t.Errorf("left has attempt %d", f.Status.Attempt)
+	}
+	if f := r.want("right", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing); f.Status.Attempt != 2 {
+		t.Errorf("right has attempt %d", f.Status.Attempt)
+	}
+	r.wantJobs("left-1", "right-2")
+}
+
+func TestPolicyOfTheProject(t *testing.T) {
+	r := newRig(t)
+	p := r.policy("strict", v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Execution: &v1alpha1.Execution{Mode: v1alpha1.ModeDeterministic}}})
+	r.feature("login", nil)
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonModeNotAvailable)
+
+	p.Spec.Overrides = &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"a/[/b"}}}
+	r.must(r.user.Update(r.Context(), p), "change the policy")
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonPolicyInvalid)
+	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonPolicyInvalid); !strings.Contains(m, "strict") || !strings.Contains(m, "spec.overrides.paths.protected") {
+		t.Errorf("the message names neither policy nor field: %s", m)
+	}
+	r.wantJobs()
+
+	p.Spec.Overrides = &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"infra/**"}}}
+	r.must(r.user.Update(r.Context(), p), "change the policy")
+	r.settle("login")
+	f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	if f.Status.Policy == nil || f.Status.Policy.Hash == "" || len(f.Status.Policy.Sources) != 1 || f.Status.Policy.Sources[0] != r.project+"/strict" {
+		t.Errorf("policy in the status: %+v", f.Status.Policy)
+	}
+}
+
+func TestFieldsThatAreNotActedOnAreNamed(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Gates = []v1alpha1.Gate{{Name: "unit", Command: []string{"make", "test"}}}
+		f.Spec.Planning = v1alpha1.PlanningAuto
+		f.Spec.DependsOn = []string{"other"}
+	})
+	r.settle("login")
+	m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonPartlyActedOn)
+	for _, want := range []string{"spec.gates", "spec.planning", "spec.dependsOn"} {
+		if !strings.Contains(m, want) {
+			t.Errorf("%s is not named in: %s", want, m)
+		}
+	}
+}
+
+func TestForeignObjectsAreLeftAlone(t *testing.T) {
+	r := newRig(t)
+	foreign := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "login-trusted", Namespace: r.project},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
+			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
+	r.must(r.user.Create(r.Context(), foreign), "create somebody's claim")
+	r.feature("login", nil)
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonNameCollision)
+	r.wantCondition("login", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonNameCollision)
+	r.wantJobs()
+	var is corev1.PersistentVolumeClaim
+	r.must(r.user.Get(r.Context(), client.ObjectKeyFromObject(foreign), &is), "read somebody's claim")
+	if is.ResourceVersion != foreign.ResourceVersion {
+		t.Errorf("somebody's claim was changed: %+v", is.OwnerReferences)
+	}
+	is.Finalizers = nil // Nobody here protects claims in use.
+	r.must(r.user.Update(r.Context(), &is), "unprotect somebody's claim")
+	r.must(r.user.Delete(r.Context(), &is), "delete somebody's claim")
+	r.settle("login")
+	r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+}
+
+func TestPodProblemsAreTold(t *testing.T) {
+	waiting := func(reason, message string) func(*corev1.PodStatus) {
+		return func(s *corev1.PodStatus) {
+			s.Phase = corev1.PodPending
+			s.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: "agent", Image: "example.com/agent:1", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+			}}
+		}
+	}
+	tests := map[string]struct {
+		status func(*corev1.PodStatus)
+		want   string
+	}{
+		"image":  {status: waiting("ImagePullBackOff", `Back-off pulling image "example.com/agent:1": ErrImagePull: not found`), want: v1alpha1.ReasonImageUnavailable},
+		"config": {status: waiting("CreateContainerConfigError", `configmap "tidewaiter-ca" not found`), want: v1alpha1.ReasonContainerNotStarted},
+		"node": {want: v1alpha1.ReasonUnschedulable, status: func(s *corev1.PodStatus) {
+			s.Phase, s.ContainerStatuses = corev1.PodPending, nil
+			s.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes are available"}}
+		}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.feature("login", nil)
+			r.settle("login")
+			pod := r.pods()[0]
+			r.status(&pod, tc.status)
+			r.settle("login")
+			r.want("login", v1alpha1.PhasePreparing, tc.want)
+			r.status(&pod, func(s *corev1.PodStatus) { s.Phase, s.ContainerStatuses, s.Conditions = corev1.PodRunning, nil, nil })
+			r.settle("login")
+			r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+		})
+	}
+}
+
+func TestRejectedPodIsTold(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.must(r.reconcile("login"), "reconcile")
+	job := r.jobs()[0]
+	event := &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "login-1.", Namespace: r.project},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: "batch/v1", Kind: "Job", Namespace: r.project, Name: job.Name, UID: job.UID,
+		},
+		Type: corev1.EventTypeWarning, Reason: "FailedCreate", LastTimestamp: metav1.NewTime(r.clock.Now()),
+		Message: `Error creating: pods "login-1-x7k2p" is forbidden: exceeded quota`,
+	}
+	r.must(r.user.Create(r.Context(), event), "create the Job's event")
+	r.pass(15 * time.Second)
+	r.must(r.reconcile("login"), "reconcile")
+	r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPodRejected)
+	if m := r.wantCondition("login", v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, v1alpha1.ReasonPodRejected); strings.Contains(m, "x7k2p") || !strings.Contains(m, "exceeded quota") {
+		t.Errorf("the message is not stable or says nothing: %s", m)
+	}
+}
+
+func TestNetworkPolicyIsMended(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+	key := client.ObjectKey{Namespace: r.project, Name: "login"}
+	var policy networkingv1.NetworkPolicy
+	r.must(r.user.Get(r.Context(), key, &policy), "read the NetworkPolicy")
+	want := policy.Spec.DeepCopy()
+	policy.Spec.Egress = append(policy.Spec.Egress, networkingv1.NetworkPolicyEgressRule{})
+	r.must(r.user.Update(r.Context(), &policy), "open the NetworkPolicy")
+	r.settle("login")
+	r.must(r.user.Get(r.Context(), key, &policy), "read the NetworkPolicy")
+	if len(policy.Spec.Egress) != len(want.Egress) {
+		t.Errorf("egress stays open: %+v", policy.Spec.Egress)
+	}
+	r.must(r.user.Delete(r.Context(), &policy), "delete the NetworkPolicy")
+	r.settle("login")
+	r.must(r.user.Get(r.Context(), key, &policy), "read the NetworkPolicy")
+}
+
+func TestConnectionGoesWithItsReplica(t *testing.T) {
+	r := newRig(t)
+	lease := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: r.project},
+		Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: r.clock.Now()}, LeaseDurationSeconds: ptr.To[int32](30)},
+	}
+	r.must(r.user.Create(r.Context(), lease), "create the replica's Lease")
+	r.feature("login", nil)
+	r.settle("login")
+	r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
+		run.WithConnected(true).WithReplica(lease.Name).WithConnectionChangedAt(metav1.NewTime(r.clock.Now()))
+	})
+	r.settle("login")
+	r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionTrue, v1alpha1.ReasonConnected)
+	r.pass(61 * time.Second)
+	r.settle("login")
+	r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionUnknown, v1alpha1.ReasonHeartbeatMissing)
+	if f := r.get("login"); f.Status.Attempt != 1 {
+		t.Errorf("a broken connection led to attempt %d", f.Status.Attempt)
+	}
+}
+
+func TestSecondPodOfAJobIsEnded(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+	first := r.pods()[0]
+	second := first.DeepCopy()
+	second.ObjectMeta = metav1.ObjectMeta{Namespace: r.project, Name: "login-1-extra", Labels: first.Labels, OwnerReferences: first.OwnerReferences}
+	second.Status = corev1.PodStatus{}
+	r.must(jobController.Create(r.Context(), second), "create a second pod")
+	r.must(r.reconcile("login"), "reconcile")
+	r.endDeleted()
+	if pods := r.pods(); len(pods) != 1 || pods[0].UID != first.UID {
+		t.Errorf("pods are %v", pods)
+	}
+	if f := r.get("login"); f.Status.Job.PodUID != string(first.UID) || f.Status.Attempt != 1 {
+		t.Errorf("job %+v", f.Status.Job)
+	}
+}

@@ -1,0 +1,352 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+// head is the commit that every run in these tests promotes.
+const head = "1111111111111111111111111111111111111111"
+
+// The API server of this package's tests, and who acts on it: a client takes a while to find out what there is.
+var (
+	env           *kubetest.Env
+	manager       client.Client
+	jobController client.Client
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(kubetest.Run(m, func(e *kubetest.Env) {
+		env = e
+		var managerErr, jobErr error
+		manager, managerErr = client.New(e.ConfigAs(kubetest.Manager), client.Options{Scheme: e.Scheme})
+		jobController, jobErr = client.New(e.ConfigAs(kubetest.JobController, "system:masters"), client.Options{Scheme: e.Scheme})
+		if err := errors.Join(managerErr, jobErr); err != nil {
+			panic(err)
+		}
+	}))
+}
+
+// rig is a project with a controller that is called by hand. Job controller, kubelet and intake are played by the
+// test; the controller acts with the rights that the manager is shipped with.
+type rig struct {
+	*testing.T
+	project string
+	clock   *clocktesting.FakePassiveClock
+	// user sees and does everything.
+	user client.Client
+	// manager has the manager's rights.
+	manager client.Client
+	// writes is what the controller writes through; a test may put something in between.
+	writes   client.Client
+	recorder *events.FakeRecorder
+	bundle   []byte
+	results  map[string]ctrl.Result
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	return &rig{
+		T: t, project: env.Project(t), user: env.Client, manager: manager, writes: manager,
+		clock:    clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second)),
+		recorder: events.NewFakeRecorder(1000),
+		bundle:   []byte("-----BEGIN CERTIFICATE-----\n"),
+		results:  map[string]ctrl.Result{},
+	}
+}
+
+// Bundle, OnChange and Addresses are what the manager's own parts would say.
+func (r *rig) Bundle() []byte  { return r.bundle }
+func (r *rig) OnChange(func()) {}
+func (r *rig) Addresses(context.Context) (intake, gateway netip.Addr, err error) {
+	return netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("10.96.0.11"), nil
+}
+
+// reconciler is a controller that has just started: it remembers nothing.
+func (r *rig) reconciler() *Reconciler {
+	return &Reconciler{
+		Client: r.writes, Live: r.manager, Recorder: r.recorder, Clock: clock.PassiveClock(r.clock), CABundle: r, Endpoints: r,
+		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true,
+	}
+}
+
+// reconcile calls the controller once.
+func (r *rig) reconcile(name string) error {
+	key := client.ObjectKey{Namespace: r.project, Name: name}
+	result, err := reconcile.AsReconciler(r.writes, r.reconciler()).Reconcile(log.IntoContext(r.Context(), testr.New(r.T)), ctrl.Request{NamespacedName: key})
+	r.results[name] = result
+	return err
+}
+
+// settle lets controller, Job controller and kubelet do what they can, until nothing changes any more.
+func (r *rig) settle(names ...string) {
+	r.Helper()
+	before := r.world()
+	for range 12 {
+		died := false
+		for _, name := range names {
+			err := r.reconcile(name)
+			if died = died || errors.Is(err, errDied); !errors.Is(err, errDied) {
+				r.must(err, "reconcile %s", name)
+			}
+		}
+		r.makePods()
+		if n := len(r.pods()); n > len(names) {
+			r.Fatalf("%d pods are there for %d Features", n, len(names))
+		}
+		r.endDeleted()
+		after := r.world()
+		if after == before && !died {
+			return
+		}
+		before = after
+	}
+	r.Fatalf("it does not come to rest:\n%s", r.world())
+}
+
+// world is everything of the project that the controller may write, with versions.
+func (r *rig) world() string {
+	r.Helper()
+	text := ""
+	for _, list := range []client.ObjectList{
+		&v1alpha1.FeatureList{}, &batchv1.JobList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{}, &corev1.ConfigMapList{},
+	} {
+		r.must(r.user.List(r.Context(), list, client.InNamespace(r.project)), "list %T", list)
+		r.must(meta.EachListItem(list, func(o runtime.Object) error {
+			a, err := meta.Accessor(o)
+			if err == nil {
+				text += fmt.Sprintf("%T %s %s\n", o, a.GetName(), a.GetResourceVersion())
+			}
+			return err
+		}), "walk %T", list)
+	}
+	return text
+}
+
+// feature makes a Feature; change may adjust it first.
+func (r *rig) feature(name string, change func(*v1alpha1.Feature)) {
+	r.Helper()
+	f := &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.project},
+		Spec: v1alpha1.FeatureSpec{
+			Prompt:     "Add a login page.",
+			Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git", Revision: "main"},
+			Agent:      v1alpha1.Agent{Runtime: "command", Image: "example.com/agent:1", Command: []string{"work"}},
+			Retries:    ptr.To[int32](1),
+		},
+	}
+	if change != nil {
+		change(f)
+	}
+	r.must(r.user.Create(r.Context(), f), "create Feature %s", name)
+}
+
+func (r *rig) get(name string) *v1alpha1.Feature {
+	r.Helper()
+	var f v1alpha1.Feature
+	r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: name}, &f), "read Feature %s", name)
+	return &f
+}
+
+// change edits a Feature's spec like a person would.
+func (r *rig) change(name string, edit func(*v1alpha1.FeatureSpec)) {
+	r.Helper()
+	f := r.get(name)
+	before := f.DeepCopy()
+	edit(&f.Spec)
+	r.must(r.user.Patch(r.Context(), f, client.MergeFrom(before)), "change Feature %s", name)
+}
+
+// makePods is the Job controller: one pod for each Job that has none and never had.
+func (r *rig) makePods() {
+	r.Helper()
+	for _, j := range r.jobs() {
+		if j.Status.Active+j.Status.Failed+j.Status.Succeeded > 0 || j.DeletionTimestamp != nil {
+			continue
+		}
+		pod := &corev1.Pod{ObjectMeta: j.Spec.Template.ObjectMeta, Spec: j.Spec.Template.Spec}
+		pod.Namespace, pod.GenerateName = r.project, j.Name+"-"
+		pod.Spec.NodeName, pod.Spec.ServiceAccountName = "node-1", "default" // Scheduler and admission say so.
+		pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(&j, batchv1.SchemeGroupVersion.WithKind("Job"))}
+		r.must(jobController.Create(r.Context(), pod), "create the pod of Job %s", j.Name)
+		j.Status.Active = 1
+		r.must(r.user.Status().Update(r.Context(), &j), "note the pod of Job %s", j.Name)
+		r.status(pod, func(s *corev1.PodStatus) {
+			s.Phase = corev1.PodRunning
+			s.ContainerStatuses = []corev1.ContainerStatus{{Name: "agent", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		})
+	}
+}
+
+// endDeleted is the kubelet: pods that are to go are gone, and so are those whose Job is gone.
+func (r *rig) endDeleted() {
+	r.Helper()
+	jobs := r.jobs()
+	for _, p := range r.pods() {
+		owned := slices.ContainsFunc(jobs, func(j batchv1.Job) bool { return metav1.IsControlledBy(&p, &j) })
+		if p.DeletionTimestamp != nil || !owned {
+			r.losePod(&p)
+		}
+	}
+}
+
+// losePod takes a pod away at once.
+func (r *rig) losePod(p *corev1.Pod) {
+	r.Helper()
+	r.must(r.user.Delete(r.Context(), p, client.GracePeriodSeconds(0)), "delete pod %s", p.Name)
+}
+
+// endPod lets a pod end by itself, and its Job notice.
+func (r *rig) endPod(name string) {
+	r.Helper()
+	for _, p := range r.pods() {
+		if p.Labels[v1alpha1.LabelFeature] == name {
+			r.status(&p, func(s *corev1.PodStatus) { s.Phase = corev1.PodSucceeded })
+		}
+	}
+}
+
+func (r *rig) status(p *corev1.Pod, change func(*corev1.PodStatus)) {
+	r.Helper()
+	before := p.DeepCopy()
+	change(&p.Status)
+	r.must(r.user.Status().Patch(r.Context(), p, client.MergeFrom(before)), "set the status of pod %s", p.Name)
+}
+
+func (r *rig) jobs() []batchv1.Job {
+	r.Helper()
+	var list batchv1.JobList
+	r.must(r.user.List(r.Context(), &list, client.InNamespace(r.project)), "list Jobs")
+	return list.Items
+}
+
+func (r *rig) pods() []corev1.Pod {
+	r.Helper()
+	var list corev1.PodList
+	r.must(r.user.List(r.Context(), &list, client.InNamespace(r.project)), "list pods")
+	return list.Items
+}
+
+// report is intake: it records what the pinned pod says.
+func (r *rig) report(name string, change func(*applyv1alpha1.RunStatusApplyConfiguration)) {
+	r.Helper()
+	f := r.get(name)
+	if f.Status.Job == nil || f.Status.Job.PodUID == "" {
+		r.Fatalf("no pod may report for Feature %s: %+v", name, f.Status.Job)
+	}
+	run := applyv1alpha1.RunStatus().WithEpoch(f.Status.Attempt)
+	change(run)
+	config := applyv1alpha1.Feature(name, r.project).WithStatus(applyv1alpha1.FeatureStatus().WithRun(run))
+	r.must(r.manager.Status().Apply(r.Context(), config, client.FieldOwner("tidewaiter-intake"), client.ForceOwnership), "report for Feature %s", name)
+}
+
+func (r *rig) reportRunning(name string) {
+	r.Helper()
+	r.report(name, func(run *applyv1alpha1.RunStatusApplyConfiguration) {
+		run.WithConnected(true).WithConnectionChangedAt(metav1.NewTime(r.clock.Now())).
+			WithReport(applyv1alpha1.RunReport().WithWorkspaceReady(true).WithAgentRunning(true).WithTask(name).WithHead(head))
+	})
+}
+
+// final is the last word of the pinned pod, which then ends.
+func (r *rig) final(name, outcome, reason, message string) {
+	r.Helper()
+	r.report(name, func(run *applyv1alpha1.RunStatusApplyConfiguration) {
+		run.WithConnected(false).WithConnectionChangedAt(metav1.NewTime(r.clock.Now())).
+			WithReport(applyv1alpha1.RunReport().WithWorkspaceReady(true).WithHead(head)).
+			WithFinal(applyv1alpha1.FinalReport().WithEpoch(r.get(name).Status.Attempt).
+				WithOutcome(outcome).WithReason(reason).WithMessage(message).WithHead(head))
+	})
+	r.endPod(name)
+}
+
+// pass lets time pass.
+func (r *rig) pass(d time.Duration) { r.clock.SetTime(r.clock.Now().Add(d)) }
+
+// want checks phase and reason.
+func (r *rig) want(name string, phase v1alpha1.Phase, reason string) *v1alpha1.Feature {
+	r.Helper()
+	f := r.get(name)
+	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
+	if c == nil {
+		r.Fatalf("Feature %s has no status", name)
+	}
+	if f.Status.Phase != phase || c.Reason != reason {
+		r.Fatalf("Feature %s is %s/%s (%s), want %s/%s", name, f.Status.Phase, c.Reason, c.Message, phase, reason)
+	}
+	return f
+}
+
+// wantCondition checks a condition and returns its message.
+func (r *rig) wantCondition(name, condition string, status metav1.ConditionStatus, reason string) string {
+	r.Helper()
+	c := meta.FindStatusCondition(r.get(name).Status.Conditions, condition)
+	if c == nil {
+		r.Fatalf("Feature %s has no condition %s", name, condition)
+	}
+	if c.Status != status || c.Reason != reason {
+		r.Fatalf("condition %s of Feature %s is %s/%s (%s), want %s/%s", condition, name, c.Status, c.Reason, c.Message, status, reason)
+	}
+	return c.Message
+}
+
+// wantJobs checks which Jobs are there.
+func (r *rig) wantJobs(want ...string) {
+	r.Helper()
+	got := []string{}
+	for _, j := range r.jobs() {
+		got = append(got, j.Name)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		r.Fatalf("Jobs are %v, want %v", got, want)
+	}
+}
+
+// events takes the events that were sent so far.
+func (r *rig) events() []string {
+	var list []string
+	for {
+		select {
+		case e := <-r.recorder.Events:
+			list = append(list, e)
+		default:
+			return list
+		}
+	}
+}
+
+func (r *rig) must(err error, format string, args ...any) {
+	r.Helper()
+	if err != nil {
+		r.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
+	}
+}

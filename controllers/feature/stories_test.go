@@ -1,0 +1,295 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+func TestDelivered(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+
+	f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	if f.Status.Attempt != 1 || f.Status.Job.Name != "login-1" || f.Status.Job.PodUID != string(r.pods()[0].UID) {
+		t.Errorf("attempt %d, job %+v", f.Status.Attempt, f.Status.Job)
+	}
+	r.wantJobs("login-1")
+	r.wantChildren("login")
+
+	r.reportRunning("login")
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonRunning)
+	r.wantCondition("login", v1alpha1.ConditionAgentRunning, metav1.ConditionTrue, v1alpha1.ReasonRunning)
+	r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionTrue, v1alpha1.ReasonConnected)
+
+	r.pass(10 * time.Minute)
+	r.final("login", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.settle("login")
+	f = r.want("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if f.Status.Head != head || f.Status.Branch != "tidewaiter/login" || f.Status.FinishedAt == nil {
+		t.Errorf("head %q, branch %q, finished %v", f.Status.Head, f.Status.Branch, f.Status.FinishedAt)
+	}
+	r.wantCondition("login", v1alpha1.ConditionSucceeded, metav1.ConditionTrue, v1alpha1.ReasonDelivered)
+}
+
+// wantChildren checks that what the pod rests on is there and belongs to the Feature.
+func (r *rig) wantChildren(name string) {
+	r.Helper()
+	f := r.get(name)
+	for object, child := range map[client.Object]string{
+		&networkingv1.NetworkPolicy{}: name, &corev1.PersistentVolumeClaim{}: name + "-trusted",
+	} {
+		r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: child}, object), "read %T %s", object, child)
+		if !metav1.IsControlledBy(object, f) {
+			r.Errorf("%T %s does not go with the Feature: %v", object, child, object.GetOwnerReferences())
+		}
+	}
+	var bundle corev1.ConfigMap
+	r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: contract.CAConfigMap}, &bundle), "read the CA bundle")
+	if bundle.Data[contract.CAKey] != string(r.bundle) {
+		r.Errorf("the CA bundle is %q", bundle.Data)
+	}
+}
+
+func TestNothingIsWrittenWhenNothingHappens(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	for _, story := range []func(){
+		func() {},
+		func() { r.reportRunning("login") },
+		func() {
+			r.final("login", contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Rule areas forbids x.")
+		},
+	} {
+		story()
+		r.settle("login")
+		before := r.world()
+		r.events()
+		for range 3 {
+			r.pass(5 * time.Minute)
+			r.must(r.reconcile("login"), "reconcile")
+		}
+		if after := r.world(); after != before {
+			t.Errorf("a reconcile without news writes:\n%s\nthen\n%s", before, after)
+		}
+		if sent := r.events(); len(sent) != 0 {
+			t.Errorf("a reconcile without news sends events: %v", sent)
+		}
+	}
+}
+
+func TestStartTakesFewWrites(t *testing.T) {
+	r := newRig(t)
+	counter := &writeCounter{Client: r.manager}
+	r.writes = counter
+	r.feature("login", nil)
+	r.settle("login")
+	// One of them is the CA bundle, once for each project.
+	if counter.writes > 9 || counter.conflicts > 0 {
+		t.Errorf("%d writes and %d conflicts to start a Feature", counter.writes, counter.conflicts)
+	}
+}
+
+func TestLostPodIsFollowedByAnotherAttempt(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+	r.reportRunning("login")
+	r.settle("login")
+	pod := r.pods()[0]
+	r.losePod(&pod)
+	r.settle("login")
+	f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	if f.Status.Attempt != 2 || f.Status.Failures != 0 || f.Status.Lost != 1 {
+		t.Errorf("attempt %d, failures %d, lost %d", f.Status.Attempt, f.Status.Failures, f.Status.Lost)
+	}
+	r.wantJobs("login-2")
+	if f.Status.Job.PodUID == string(pod.UID) {
+		t.Error("the lost pod may still report")
+	}
+}
+
+func TestAgentFailuresAndRetries(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+	r.final("login", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "The agent exited with code 3.")
+	r.settle("login")
+	if f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing); f.Status.Failures != 1 || f.Status.Attempt != 2 {
+		t.Errorf("failures %d, attempt %d", f.Status.Failures, f.Status.Attempt)
+	}
+	r.final("login", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "The agent exited with code 3.")
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseFailed, v1alpha1.ReasonAgentFailed)
+	r.wantCondition("login", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonAgentFailed)
+
+	r.change("login", func(s *v1alpha1.FeatureSpec) {
+		s.Requests = []v1alpha1.Request{{ID: "again", Retry: &v1alpha1.RetryRequest{}}}
+	})
+	r.settle("login")
+	f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	if f.Status.Attempt != 3 || len(f.Status.ObservedRequests) != 1 || f.Status.ObservedRequests[0].State != "Done" {
+		t.Errorf("attempt %d, requests %+v", f.Status.Attempt, f.Status.ObservedRequests)
+	}
+}
+
+func TestSuspendAndResume(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+	r.reportRunning("login")
+	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Suspend = true })
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonSuspending)
+	r.final("login", contract.OutcomeSuspended, contract.ReasonSuspended, "")
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended)
+	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Suspend = false })
+	r.settle("login")
+	if f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing); f.Status.Attempt != 2 || f.Status.Failures+f.Status.Lost != 0 {
+		t.Errorf("attempt %d, failures %d, lost %d", f.Status.Attempt, f.Status.Failures, f.Status.Lost)
+	}
+}
+
+func TestDeadlineEndsTheRun(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Deadline = &metav1.Duration{Duration: time.Hour} })
+	r.settle("login")
+	r.reportRunning("login")
+	r.pass(61 * time.Minute)
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)
+	r.wantJobs("login-1")
+	r.pass(61 * time.Second) // The watchdog does not answer: the minute for an orderly end is over.
+	r.settle("login")
+	f := r.want("login", v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)
+	r.wantJobs()
+	if len(r.pods()) != 0 || f.Status.Attempt != 1 {
+		t.Errorf("pods %d, attempt %d", len(r.pods()), f.Status.Attempt)
+	}
+}
+
+func TestDeletionWaitsForThePod(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+	r.must(r.user.Delete(r.Context(), r.get("login")), "delete the Feature")
+	// The API server's clock, not ours, says when.
+	r.clock.SetTime(r.get("login").DeletionTimestamp.Time)
+	r.settle("login")
+	r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonDeleting)
+	r.wantJobs("login-1")
+	r.pass(time.Minute)
+	r.settle("login")
+	r.wantGone("login")
+	r.wantJobs()
+}
+
+func (r *rig) wantGone(name string) {
+	r.Helper()
+	var f v1alpha1.Feature
+	if err := r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: name}, &f); !apierrors.IsNotFound(err) {
+		r.Fatalf("Feature %s is still there (%v): %+v", name, err, f.Status)
+	}
+}
+
+func TestTimeToLive(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour} })
+	r.settle("login")
+	r.final("login", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.settle("login")
+	r.pass(59 * time.Minute)
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	r.pass(time.Minute)
+	r.settle("login")
+	r.wantGone("login")
+}
+
+func TestUnknownRuntimeMakesNothing(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code"} })
+	before := r.world()
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonRuntimeNotAvailable)
+	r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonRuntimeNotAvailable)
+	r.wantCondition("login", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonRuntimeNotAvailable)
+	if after := r.world(); strings.Count(before, "\n") != strings.Count(after, "\n") {
+		t.Errorf("something was made:\n%s", after)
+	}
+}
+
+func TestPromptThatAppears(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Prompt = ""
+		f.Spec.PromptFrom = &v1alpha1.PromptSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "login"}}
+	})
+	r.settle("login")
+	r.want("login", v1alpha1.PhasePending, v1alpha1.ReasonPromptNotFound)
+	if r.results["login"].RequeueAfter == 0 {
+		t.Error("nobody looks again")
+	}
+	prompts := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "prompts", Namespace: r.project}}
+	r.must(r.user.Create(r.Context(), prompts), "create the ConfigMap")
+	r.settle("login")
+	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonPromptNotFound); !strings.Contains(m, `"login"`) {
+		t.Errorf("the message does not name the key: %s", m)
+	}
+	prompts.Data = map[string]string{"login": "Add a login page."}
+	r.must(r.user.Update(r.Context(), prompts), "fill the ConfigMap")
+	r.settle("login")
+	r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+}
+
+func TestApprovalIsDeliveredByASealRun(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Delivery = &v1alpha1.Delivery{Approval: v1alpha1.ApprovalRequired} })
+	r.settle("login")
+	r.final("login", contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired, "")
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonApprovalRequired)
+	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Delivery.ApprovedCommit = strings.Repeat("2", 40) })
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonApprovalMismatch)
+	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Delivery.ApprovedCommit = head })
+	r.settle("login")
+	f := r.want("login", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonDelivering)
+	if f.Status.Job.Run != v1alpha1.RunSeal || len(r.pods()) != 1 || r.pods()[0].Spec.Containers[0].Name != "seal" {
+		t.Errorf("job %+v", f.Status.Job)
+	}
+	r.final("login", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+}
+
+func TestFaultIsToldAndHeals(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+	r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
+		run.WithFault(applyv1alpha1.RunFault().WithReason(v1alpha1.ReasonRepositoryNotFound).WithMessage("git.example.com has no shop.git."))
+	})
+	r.settle("login")
+	r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonRepositoryNotFound)
+	r.wantCondition("login", v1alpha1.ConditionWorkspaceReady, metav1.ConditionFalse, v1alpha1.ReasonRepositoryNotFound)
+	r.reportRunning("login")
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonRunning)
+}
