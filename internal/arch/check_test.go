@@ -46,6 +46,7 @@ var alwaysInTests = []string{
 	"github.com/onsi/gomega",
 	"github.com/onsi/gomega/",
 	"go.uber.org/goleak",
+	"github.com/go-logr/logr/testr",
 	"pgregory.net/rapid",
 }
 

@@ -120,6 +120,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts", allow: core},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
+		{pkg: "internal/testkit/program", why: why + "one of our programs as a process of its own"},
 		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes)},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
