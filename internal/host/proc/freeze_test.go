@@ -119,7 +119,7 @@ func TestFreezeVfork(t *testing.T) {
 	for name, hidden := range map[string]bool{"the kernel tells": false, "not dumpable": true} {
 		t.Run(name, func(t *testing.T) {
 			container.Run(t, func(t *testing.T) {
-				if err := container.BecomeUser(1000); err != nil {
+				if err := container.BecomeUser(); err != nil {
 					t.Fatal(err)
 				}
 				c := newTestContainer(t)

@@ -97,7 +97,7 @@ func errnoOrNil(errno unix.Errno) error {
 func TestHardenClosesThisProcess(t *testing.T) {
 	container.Run(t, func(t *testing.T) {
 		dir := container.TempDir(t)
-		if err := container.BecomeUser(1000); err != nil {
+		if err := container.BecomeUser(); err != nil {
 			t.Fatal(err)
 		}
 		c := newTestContainer(t)

@@ -85,9 +85,12 @@ func Command(ctx context.Context, t testing.TB, arguments ...string) *exec.Cmd {
 	return cmd
 }
 
+// User is the uid, and gid, that BecomeUser turns to.
+const User = 1000
+
 // BecomeUser gives up root, as the containers of an agent's pod run. What is done before stays done.
-func BecomeUser(uid int) error {
-	return errors.Join(unix.Setgroups(nil), unix.Setresgid(uid, uid, uid), unix.Setresuid(uid, uid, uid),
+func BecomeUser() error {
+	return errors.Join(unix.Setgroups(nil), unix.Setresgid(User, User, User), unix.Setresuid(User, User, User),
 		unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)) // which the change of uid has cleared
 }
 
@@ -129,7 +132,8 @@ func TempDir(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o777); err != nil {
+	// Its owner is who may have to remove it from a sticky directory.
+	if err := errors.Join(os.Chmod(dir, 0o777), os.Chown(dir, User, User)); err != nil {
 		t.Fatal(err)
 	}
 	return dir
