@@ -7,14 +7,8 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"net"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,14 +16,13 @@ import (
 	"github.com/spf13/pflag"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
 )
 
 func TestFlags(t *testing.T) {
@@ -74,107 +67,20 @@ func TestHelpIsNoError(t *testing.T) {
 
 // process is a replica of the manager, with the rights that it is installed with and no others.
 type process struct {
+	*program.Program
 	name, intake, health string
-	cmd                  *exec.Cmd
-	log                  output
-	ended                bool
-}
-
-// output is what a process says.
-type output struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.String()
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-// kubeconfig writes a file by which a process connects as the manager's service account.
-func kubeconfig(t *testing.T) string {
-	t.Helper()
-	c := env.Config
-	file := clientcmdapi.Config{
-		Clusters: map[string]*clientcmdapi.Cluster{"test": {Server: c.Host, CertificateAuthorityData: c.CAData}},
-		AuthInfos: map[string]*clientcmdapi.AuthInfo{"test": {
-			ClientCertificateData: c.CertData, ClientKeyData: c.KeyData,
-			Impersonate:       "system:serviceaccount:" + kubetest.SystemNamespace + ":tidewaiter-manager",
-			ImpersonateGroups: []string{"system:authenticated", "system:serviceaccounts", "system:serviceaccounts:" + kubetest.SystemNamespace},
-		}},
-		Contexts: map[string]*clientcmdapi.Context{"test": {Cluster: "test", AuthInfo: "test"}}, CurrentContext: "test",
-	}
-	path := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := clientcmd.WriteToFile(file, path); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func startProcess(t *testing.T, name string) *process {
 	t.Helper()
-	p := &process{name: name, intake: freeAddress(t), health: freeAddress(t)}
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.cmd = exec.Command(program, "--image=tidewaiter:test", "--leader-elect", "--intake-bind-address="+p.intake, "--health-probe-bind-address="+p.health, "--metrics-bind-address=0")
-	p.cmd.Env = append(os.Environ(), childVariable+"=1", "KUBECONFIG="+kubeconfig(t), "POD_NAMESPACE="+kubetest.SystemNamespace, "POD_NAME="+name)
-	p.cmd.Stderr = &p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		p.end(t)
-		if t.Failed() {
-			t.Logf("log of %s:\n%s", name, &p.log)
-		}
-	})
+	p := &process{name: name, intake: program.FreeAddress(t), health: program.FreeAddress(t)}
+	p.Program = program.Start(t,
+		[]string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-manager"), "POD_NAMESPACE=" + kubetest.SystemNamespace, "POD_NAME=" + name},
+		"--image=tidewaiter:test", "--leader-elect", "--intake-bind-address="+p.intake, "--health-probe-bind-address="+p.health, "--metrics-bind-address=0")
 	return p
 }
 
-// end asks the process to end, as a kubelet does, and wants it to do so in order.
-func (p *process) end(t *testing.T) {
-	t.Helper()
-	if p.ended {
-		return
-	}
-	p.ended = true
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Errorf("%s: %v", p.name, err)
-	}
-	kill := time.AfterFunc(30*time.Second, func() { _ = p.cmd.Process.Kill() })
-	defer kill.Stop()
-	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("%s does not end in order: %v", p.name, err)
-	}
-}
-
-func (p *process) ready() bool {
-	response, err := http.Get("http://" + p.health + "/readyz") //nolint:noctx // a probe of a test
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close()
-	return response.StatusCode == http.StatusOK
-}
+func (p *process) ready() bool { return program.Passes(p.health, "/readyz") }
 
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
@@ -213,10 +119,10 @@ func TestTwoReplicas(t *testing.T) {
 	}
 
 	leader, other := a, b
-	if strings.Contains(b.log.String(), "Starting workers") {
+	if strings.Contains(b.Log(), "Starting workers") {
 		leader, other = b, a
 	}
-	leader.end(t)
+	leader.End(t)
 	if leased(leader) {
 		t.Error("the Lease of a replica that ended in order is still there")
 	}
@@ -226,7 +132,7 @@ func TestTwoReplicas(t *testing.T) {
 		t.Error("the other replica is not ready any more")
 	}
 	for _, p := range []*process{a, b} {
-		if strings.Contains(p.log.String(), "forbidden") {
+		if strings.Contains(p.Log(), "forbidden") {
 			t.Errorf("%s lacks a right, see its log", p.name)
 		}
 	}

@@ -1,0 +1,160 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/testr"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/egress"
+	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
+)
+
+var env *kubetest.Env
+
+func TestMain(m *testing.M) {
+	program.Main(Main)
+	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
+}
+
+func TestFlags(t *testing.T) {
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"complete":         {[]string{"--namespace=s"}, ""},
+		"no namespace":     {nil, "--namespace is missing"},
+		"unknown format":   {[]string{"--namespace=s", "--log-format=xml"}, `not "xml"`},
+		"unknown flag":     {[]string{"--bogus"}, "unknown flag"},
+		"surplus argument": {[]string{"--namespace=s", "serve"}, `unexpected argument "serve"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("POD_NAMESPACE", "")
+			var o Options
+			err := o.parse(test.args, &bytes.Buffer{})
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want something about %q", err, test.want)
+			}
+		})
+	}
+	if err := Main(t.Context(), []string{"--help"}, io.Discard); err != nil {
+		t.Error(err)
+	}
+}
+
+// gateway is the process with the rights that it is installed with, as a pod sees it.
+type gateway struct {
+	address, health string
+	keeper          *pki.Keeper
+}
+
+func start(t *testing.T) *gateway {
+	t.Helper()
+	g := &gateway{address: program.FreeAddress(t), health: program.FreeAddress(t)}
+	program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace},
+		"--proxy-bind-address="+g.address, "--health-probe-bind-address="+g.health, "--metrics-bind-address=0")
+	g.keeper = pki.NewKeeper(pki.Options{Live: env.Client, Namespace: kubetest.SystemNamespace, Clock: clock.RealClock{}, Logger: testr.New(t)})
+	return g
+}
+
+func (g *gateway) ready() bool { return program.Passes(g.health, "/readyz") }
+
+// connect asks for a tunnel and gives the status and the reason.
+func (g *gateway) connect(t *testing.T, token, target string) string {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(g.keeper.Bundle())
+	conn, err := tls.Dial("tcp", g.address, &tls.Config{RootCAs: pool, ServerName: contract.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	request := &http.Request{Header: http.Header{}}
+	request.SetBasicAuth(egress.User, token)
+	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: %s\r\n\r\n", target, target, request.Header.Get("Authorization"))
+	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodConnect})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprint(response.StatusCode, " ", response.Header.Get(egress.ReasonHeader))
+}
+
+// TestGateway: with a certificate that a manager made, real tokens and real policies.
+func TestGateway(t *testing.T) {
+	// Another run of this test may have left one.
+	left := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: pki.GatewaySecret}}
+	if err := client.IgnoreNotFound(env.Client.Delete(t.Context(), left)); err != nil {
+		t.Fatal(err)
+	}
+	g := start(t)
+	until := func(what string, done func() bool) {
+		t.Helper()
+		gomega.NewWithT(t).Eventually(done, 60*time.Second, 20*time.Millisecond).Should(gomega.BeTrue(), what)
+	}
+	until("it serves probes", func() bool { return program.Passes(g.health, "/healthz") })
+	if g.ready() {
+		t.Error("ready before there is a certificate")
+	}
+	if err := g.keeper.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until("it is ready", g.ready)
+
+	project := env.Project(t)
+	login := attempt.Start(t, env, attempt.Feature(t, env, project, "login"))
+	unpinned := attempt.Launch(t, env, attempt.Feature(t, env, project, "unpinned"))
+	// The Feature's own Git host is listed where no policy says otherwise; it does not exist, so it is as far as one gets.
+	if got := g.connect(t, login.Token, "git.example.com:443"); !strings.HasPrefix(got, "502") && !strings.HasPrefix(got, "504") {
+		t.Errorf("the Feature's own Git host: %s", got)
+	}
+	for name, test := range map[string]struct{ token, target, want string }{
+		"another host":        {login.Token, "evil.example:443", "403 HostNotAllowed"},
+		"no token":            {"", "git.example.com:443", "407 Unauthenticated"},
+		"bad token":           {"x.y.z", "git.example.com:443", "407 Unauthenticated"},
+		"another audience":    {attempt.Token(t, env, login.Pod), "git.example.com:443", "407 Unauthenticated"},
+		"a pod not yet known": {unpinned.Token, "git.example.com:443", "503 Unavailable"},
+	} {
+		if got := g.connect(t, test.token, test.target); got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
+		}
+	}
+	allow := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "git"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Defaults: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "127.0.0.1", AllowPrivate: true}, {Host: "localhost", Port: 1, AllowPrivate: true}}}},
+	}}
+	if err := env.Client.Create(t.Context(), allow); err != nil {
+		t.Fatal(err)
+	}
+	until("a policy takes effect", func() bool { return g.connect(t, login.Token, "git.example.com:443") == "403 HostNotAllowed" })
+	for target, want := range map[string]string{"127.0.0.1:443": "403 ForbiddenAddress", "localhost:1": "403 ForbiddenAddress", "169.254.169.254:80": "403 HostNotAllowed"} {
+		if got := g.connect(t, login.Token, target); got != want {
+			t.Errorf("%s: %s, want %s", target, got, want)
+		}
+	}
+	if err := login.Delete(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	attempt.Start(t, env, login.Feature)
+	until("the token of an earlier attempt is nothing", func() bool { return g.connect(t, login.Token, "evil.example:443") == "407 Unauthenticated" })
+}

@@ -1,0 +1,140 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package program lets a test run one of our programs as a process of its own: the test's executable once more, which
+// is the program when a variable says so. Replicas are then what they are in a cluster, signals and exit codes included.
+package program
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// variable makes the test's executable the program.
+	variable = "TIDEWAITER_TEST_PROGRAM"
+	// endTime is what a kubelet gives a pod by default.
+	endTime = 30 * time.Second
+)
+
+// Main is for TestMain: in a process that Start started it runs the program and does not return.
+func Main(run func(ctx context.Context, args []string, out io.Writer) error) {
+	if os.Getenv(variable) == "" {
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Program is a running process.
+type Program struct {
+	cmd   *exec.Cmd
+	log   output
+	ended bool
+}
+
+// Start runs the program with arguments and additional environment; it is ended with the test, and its log is shown
+// when the test has failed.
+func Start(t testing.TB, environment []string, args ...string) *Program {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &Program{cmd: exec.Command(executable, args...)}
+	p.cmd.Env = append(append(os.Environ(), variable+"=1"), environment...)
+	p.cmd.Stderr = &p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.End(t)
+		if t.Failed() {
+			t.Logf("log of the program:\n%s", p.Log())
+		}
+	})
+	return p
+}
+
+// End asks the process to end, as a kubelet does, and wants it to do so in order and in time.
+func (p *Program) End(t testing.TB) {
+	t.Helper()
+	if p.ended {
+		return
+	}
+	p.ended = true
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Errorf("ask the program to end: %v", err)
+	}
+	kill := time.AfterFunc(endTime, func() { _ = p.cmd.Process.Kill() })
+	defer kill.Stop()
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("the program does not end in order: %v", err)
+	}
+}
+
+// Log is what it has said.
+func (p *Program) Log() string { return p.log.String() }
+
+// FreeAddress is an address of this machine that nobody listens on.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	return l.Addr().String()
+}
+
+// Passes says whether a probe passes.
+func Passes(address, path string) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+path, nil)
+	if err != nil {
+		return false
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return false
+	}
+	return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+}
+
+// output collects what a process says.
+type output struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write adds to what was said.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+// String is all that was said.
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
+}
