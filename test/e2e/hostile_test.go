@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -115,23 +116,34 @@ func TestAgentReachesNothing(t *testing.T) {
 	pods, err := cluster.Clientset.CoreV1().Pods(gitProject).List(p.ctx, metav1.ListOptions{Limit: 1})
 	p.must(err, "list pods")
 	targets = append(targets, pods.Items[0].Status.PodIP+"/8443", "169.254.169.254/80")
+	gateway, err := cluster.Clientset.CoreV1().Services(world.SystemNamespace).Get(p.ctx, contract.GatewayService, metav1.GetOptions{})
+	p.must(err, "find the gateway")
 	p.feature("prisoner", fmt.Sprintf(`
-for t in %s; do
-  if timeout 3 bash -c "exec 3<>/dev/tcp/$t" 2>/dev/null; then echo "reached $t" >> web/reached.txt; fi
-  if timeout 3 bash -c "echo x > /dev/udp/$t; exec 3<>/dev/udp/$t; timeout 2 head -c1 <&3 | grep -q ." 2>/dev/null; then echo "reached udp $t" >> web/reached.txt; fi
-done
-for path in /trusted /var/run/secrets /etc/tidewaiter; do [ -e $path ] && echo "sees $path" >> web/reached.txt; done
-env | grep -iE 'token|password|secret' >> web/reached.txt || true
-cat /proc/1/environ >> web/reached.txt 2>/dev/null && echo 'reads the runner' >> web/reached.txt
-touch /run/tidewaiter/x 2>/dev/null && echo 'writes run' >> web/reached.txt
-echo tried > web/tried.txt`, strings.Join(targets, " ")), nil)
+query='\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01'
+reach() { timeout 3 bash -c "exec 3<>/dev/tcp/$1" 2>/dev/null; }
+ask() { timeout 3 bash -c "exec 3<>/dev/udp/$1; printf '$query' >&3; head -c1 <&3 | grep -q ." 2>/dev/null; }
+{
+  reach %[2]s && echo "control: reached the gateway"
+  for t in %[1]s; do
+    reach "$t" && echo "GOT tcp $t"
+    ask "$t" && echo "GOT udp $t"
+  done
+  for path in /trusted /var/run/secrets/tidewaiter /var/run/secrets/kubernetes.io /etc/tidewaiter; do [ -e $path ] && echo "GOT $path"; done
+  env | grep -iE 'token|password|secret' | sed 's/^/GOT env /'
+  cat /proc/1/environ >/dev/null 2>&1 && echo 'GOT the environment of the runner'
+  touch /run/tidewaiter/x 2>/dev/null && echo 'GOT to write beside the runner'
+  rm -f /run/tidewaiter/runner 2>/dev/null && echo 'GOT to remove the runner'
+  getent hosts kubernetes.default.svc && echo 'GOT a name'
+} > web/tried.txt || true`, strings.Join(targets, " "), gateway.Spec.ClusterIP+"/"+strconv.Itoa(contract.GatewayPort)), nil)
 	f := p.phase("prisoner", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	got := p.history(f.Status.Branch)
-	if !strings.Contains(got, "tried.txt") {
-		t.Error("the agent did not try")
+	if !strings.Contains(got, "control: reached the gateway") {
+		t.Error("the agent could not even reach the gateway: its attempts prove nothing")
 	}
-	if strings.Contains(got, "reached.txt") {
-		t.Errorf("the agent got somewhere:\n%s", got)
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "GOT ") {
+			t.Errorf("the agent got somewhere: %s", line)
+		}
 	}
 }
 

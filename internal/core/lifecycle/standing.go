@@ -103,7 +103,7 @@ func (c *course) deadlineStanding() standing {
 }
 
 func (c *course) agentFailedStanding(f *Final) standing {
-	return standing{phase: Failed, reason: contract.ReasonAgentFailed, stalled: true, message: fmt.Sprintf(
+	return standing{phase: Failed, reason: cmp.Or(f.Reason, contract.ReasonAgentFailed), stalled: true, message: fmt.Sprintf(
 		"%s It failed %s and spec.retries is %d. The work is kept: start the agent again with %s.",
 		sentence(f.Message), times(c.m.Failures), c.o.Spec.Retries, c.retryHint())}
 }
