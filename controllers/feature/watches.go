@@ -12,6 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 )
 
 const (
@@ -59,7 +61,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&corev1.PersistentVolumeClaim{}).
 		Owns(&networkingv1.NetworkPolicy{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel)).
-		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(r.waitingForJob)).
+		Watches(&batchv1.Job{}, r.jobsOver()).
 		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(r.underPolicy)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.trustingConfigMap)).
 		WatchesRawSource(source.Channel(bundles, handler.EnqueueRequestsFromMapFunc(r.trustingAny))).
@@ -95,19 +97,23 @@ func featureOfLabel(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// waitingForJob are the Features that may start now that a Job is over.
-func (r *Reconciler) waitingForJob(ctx context.Context, o client.Object) []reconcile.Request {
-	job, ok := o.(*batchv1.Job)
-	over := ok && job.DeletionTimestamp != nil
-	if ok {
-		for _, c := range job.Status.Conditions {
-			over = over || c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed)
+// jobsOver wakes the Features that may start now that a Job of their project is over, or gone.
+func (r *Reconciler) jobsOver() handler.EventHandler {
+	wake := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, request := range r.in(ctx, o.GetNamespace(), stateWaiting) {
+			queue.Add(request)
 		}
 	}
-	if !over {
-		return nil
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if observe.Over(e.ObjectNew) && !observe.Over(e.ObjectOld) {
+				wake(ctx, e.ObjectNew, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, e.Object, queue)
+		},
 	}
-	return r.in(ctx, o.GetNamespace(), stateWaiting)
 }
 
 // underPolicy are the Features that a policy may apply to: those of its project, or all.

@@ -7,7 +7,6 @@ package flow
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -48,8 +47,11 @@ type Close struct {
 func Finish(ctx context.Context, err error, end Close) (ctrl.Result, error) {
 	if end.Write != nil {
 		if writeErr := end.Write(ctx); writeErr != nil {
-			err = errors.Join(err, fmt.Errorf("write status: %w", writeErr))
-			return result(ctx, err, end.Recheck)
+			if err != nil {
+				// The next reconcile meets it again; what decides now is that the status is not written.
+				log.FromContext(ctx).V(1).Info("A step did not succeed either", "cause", err.Error())
+			}
+			return result(ctx, fmt.Errorf("write status: %w", writeErr), end.Recheck)
 		}
 	}
 	if end.Tell != nil {

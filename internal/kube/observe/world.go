@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
@@ -43,6 +44,12 @@ func Jobs(f *v1alpha1.Feature, jobs []batchv1.Job) []lifecycle.Job {
 	}
 	slices.SortFunc(seen, func(a, b lifecycle.Job) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	return seen
+}
+
+// Over reports whether an object is a Job that will start no pod any more.
+func Over(o client.Object) bool {
+	j, ok := o.(*batchv1.Job)
+	return ok && jobEnded(j)
 }
 
 func jobEnded(j *batchv1.Job) bool {

@@ -6,7 +6,7 @@ package translate
 import (
 	"cmp"
 	"strings"
-	"unicode/utf8"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
@@ -138,26 +138,32 @@ func delivery(f *v1alpha1.Feature, prompt string) contract.Delivery {
 	return d
 }
 
-// subject is the first line of the prompt that says anything, cut at a word to what Git's tools show.
+// subject is the first line of the prompt that says anything, cut at a word to what Git's tools show. Control characters
+// do not reach anybody's terminal.
 func subject(prompt, name string) string {
 	line := ""
 	for l := range strings.Lines(prompt) {
-		if line = strings.Join(strings.Fields(l), " "); line != "" {
+		if line = strings.Join(strings.FieldsFunc(l, blank), " "); line != "" {
 			break
 		}
 	}
 	if line == "" {
 		return "Work on " + name
 	}
-	if utf8.RuneCountInString(line) <= subjectLimit {
+	runes := []rune(line)
+	if len(runes) <= subjectLimit {
 		return line
 	}
-	cut := string([]rune(line)[:subjectLimit-3])
-	if i := strings.LastIndexByte(cut, ' '); i > subjectLimit/2 {
+	const dots = "..."
+	end := subjectLimit - len(dots)
+	cut := string(runes[:end])
+	if i := strings.LastIndexByte(cut, ' '); i > subjectLimit/2 && runes[end] != ' ' {
 		cut = cut[:i]
 	}
-	return cut + "..."
+	return cut + dots
 }
+
+func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // openRequests are the requests for the watchdog that have no result yet.
 func openRequests(f *v1alpha1.Feature) []contract.Request {

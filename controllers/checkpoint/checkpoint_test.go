@@ -1,0 +1,172 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+const commit = "1111111111111111111111111111111111111111"
+
+var env *kubetest.Env
+
+func TestMain(m *testing.M) {
+	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
+}
+
+// rig is a project with one Feature and its trusted volume.
+type rig struct {
+	*testing.T
+	project string
+	feature *v1alpha1.Feature
+	manager client.Client
+}
+
+func newRig(t *testing.T, ephemeral bool) *rig {
+	t.Helper()
+	r := &rig{T: t, project: env.Project(t), manager: env.As(t, kubetest.Manager)}
+	r.feature = &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "login"},
+		Spec: v1alpha1.FeatureSpec{
+			Prompt: "Do it.", Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"},
+			Agent:     v1alpha1.Agent{Runtime: "command", Image: "i", Command: []string{"c"}},
+			Workspace: &v1alpha1.Workspace{Ephemeral: ephemeral},
+		},
+	}
+	r.must(env.Client.Create(t.Context(), r.feature), "create the Feature")
+	r.feature.Status = v1alpha1.FeatureStatus{Attempt: 1, Job: &v1alpha1.JobStatus{Name: "login-1", Run: v1alpha1.RunAgent}}
+	r.must(env.Client.Status().Update(t.Context(), r.feature), "set the Feature's status")
+	if !ephemeral {
+		r.must(env.Client.Create(t.Context(), &corev1.PersistentVolumeClaim{
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "login-trusted"},
+			Spec: corev1.PersistentVolumeClaimSpec{
+				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+			},
+		}), "create the claim")
+	}
+	return r
+}
+
+// checkpoint is what intake records.
+func (r *rig) checkpoint(sequence int64, verdict v1alpha1.Verdict, action v1alpha1.Action) string {
+	r.Helper()
+	c := &v1alpha1.Checkpoint{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: fmt.Sprintf("login-%d", sequence), Labels: map[string]string{v1alpha1.LabelFeature: "login"}},
+		Spec: v1alpha1.CheckpointSpec{
+			FeatureName: "login", FeatureUID: string(r.feature.UID), Sequence: sequence, Attempt: 1, Trigger: "Interval",
+			CapturedAt: metav1.Now(), Commit: commit, Verdict: verdict, Action: action,
+		},
+	}
+	r.must(r.manager.Create(r.Context(), c), "create Checkpoint %s", c.Name)
+	return c.Name
+}
+
+func (r *rig) reconcile(name string) {
+	r.Helper()
+	reconciler := reconcile.AsReconciler(r.manager, &Reconciler{
+		Client: r.manager, Clock: clocktesting.NewFakePassiveClock(time.Now()), SystemNamespace: kubetest.SystemNamespace,
+	})
+	_, err := reconciler.Reconcile(r.Context(), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: r.project, Name: name}})
+	r.must(err, "reconcile Checkpoint %s", name)
+}
+
+func (r *rig) get(name string) *v1alpha1.Checkpoint {
+	r.Helper()
+	var c v1alpha1.Checkpoint
+	r.must(env.Client.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: name}, &c), "read Checkpoint %s", name)
+	return &c
+}
+
+func (r *rig) wantRestorable(name string, status metav1.ConditionStatus, reason string) {
+	r.Helper()
+	for _, condition := range []string{v1alpha1.ConditionRestorable, v1alpha1.ConditionReady} {
+		c := meta.FindStatusCondition(r.get(name).Status.Conditions, condition)
+		if c == nil || c.Status != status || c.Reason != reason {
+			r.Errorf("%s of %s is %+v, want %s/%s", condition, name, c, status, reason)
+		}
+	}
+}
+
+func (r *rig) must(err error, format string, args ...any) {
+	r.Helper()
+	if err != nil {
+		r.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
+	}
+}
+
+func TestRestorableAsLongAsTheVolumeExists(t *testing.T) {
+	r := newRig(t, false)
+	name := r.checkpoint(1, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
+	r.reconcile(name)
+	r.wantRestorable(name, metav1.ConditionTrue, v1alpha1.ReasonStored)
+	before := r.get(name).ResourceVersion
+	r.reconcile(name)
+	if after := r.get(name).ResourceVersion; after != before {
+		t.Error("a reconcile without news writes")
+	}
+	r.must(env.Client.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "login-trusted"}}), "delete the claim")
+	r.reconcile(name)
+	r.wantRestorable(name, metav1.ConditionFalse, v1alpha1.ReasonVolumeGone)
+}
+
+func TestEphemeralVolumesGoWithTheirAttempt(t *testing.T) {
+	r := newRig(t, true)
+	name := r.checkpoint(1, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
+	r.reconcile(name)
+	r.wantRestorable(name, metav1.ConditionTrue, v1alpha1.ReasonStored)
+	r.feature.Status.Job.EndedAt = ptr.To(metav1.Now())
+	r.must(env.Client.Status().Update(t.Context(), r.feature), "end the attempt")
+	r.reconcile(name)
+	r.wantRestorable(name, metav1.ConditionFalse, v1alpha1.ReasonVolumeGone)
+}
+
+func TestRetentionKeepsWhatTellsMost(t *testing.T) {
+	r := newRig(t, false)
+	r.must(env.Client.Create(t.Context(), &v1alpha1.SupervisorPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "short"},
+		Spec:       v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](3)}}},
+	}), "create the policy")
+	r.checkpoint(1, v1alpha1.VerdictInvalid, v1alpha1.ActionHeld)
+	r.checkpoint(2, v1alpha1.VerdictSkipped, v1alpha1.ActionNone)
+	r.checkpoint(3, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
+	r.checkpoint(4, v1alpha1.VerdictSkipped, v1alpha1.ActionNone)
+	r.reconcile(r.checkpoint(5, v1alpha1.VerdictValid, v1alpha1.ActionPromoted))
+	var list v1alpha1.CheckpointList
+	r.must(env.Client.List(t.Context(), &list, client.InNamespace(r.project)), "list Checkpoints")
+	var got []string
+	for _, c := range list.Items {
+		got = append(got, c.Name)
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff([]string{"login-1", "login-3", "login-5"}, got); diff != "" {
+		t.Errorf("kept (-want +got):\n%s", diff)
+	}
+}
+
+func TestCheckpointsOfAnotherFeatureOfThatNameAreNotRestorable(t *testing.T) {
+	r := newRig(t, false)
+	r.feature.UID = "former"
+	name := r.checkpoint(1, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
+	r.reconcile(name)
+	r.wantRestorable(name, metav1.ConditionFalse, v1alpha1.ReasonVolumeGone)
+}

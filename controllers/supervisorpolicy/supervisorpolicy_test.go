@@ -1,0 +1,104 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervisorpolicy
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+var env *kubetest.Env
+
+func TestMain(m *testing.M) {
+	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
+}
+
+func feature(t *testing.T, project, name, team string) {
+	t.Helper()
+	f := &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: name, Labels: map[string]string{"team": team}},
+		Spec: v1alpha1.FeatureSpec{
+			Prompt: "Do it.", Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"},
+			Agent: v1alpha1.Agent{Runtime: "command", Image: "i", Command: []string{"c"}},
+		},
+	}
+	if err := env.Client.Create(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	project, other := env.Project(t), env.Project(t)
+	feature(t, project, "a", "web")
+	feature(t, project, "b", "mobile")
+	feature(t, other, "c", "web")
+	web := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
+	tests := map[string]struct {
+		namespace    string
+		spec         v1alpha1.SupervisorPolicySpec
+		wantStatus   metav1.ConditionStatus
+		wantReason   string
+		wantInTheMsg string
+		wantFeatures int32
+	}{
+		"of-the-project": {namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2},
+		"for-some":       {namespace: project, spec: v1alpha1.SupervisorPolicySpec{Selector: web}, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 1},
+		"global":         {namespace: kubetest.SystemNamespace, spec: v1alpha1.SupervisorPolicySpec{Selector: web}, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2},
+		"broken-pattern": {
+			namespace: project, wantStatus: metav1.ConditionFalse, wantReason: v1alpha1.ReasonInvalid, wantInTheMsg: "spec.overrides.paths.protected", wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"a/[/b"}}}},
+		},
+		"ahead-of-its-time": {
+			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies, spec.defaults.changes.secrets.", wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{}, Changes: &v1alpha1.ChangeRules{Secrets: v1alpha1.PermissionDeny}}},
+		},
+	}
+	manager := env.As(t, kubetest.Manager)
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: tc.namespace, Name: name}, Spec: tc.spec}
+			if err := env.Client.Create(t.Context(), p); err != nil {
+				t.Fatal(err)
+			}
+			r := reconcile.AsReconciler(manager, &Reconciler{
+				Client: manager, Clock: clocktesting.NewFakePassiveClock(time.Now()), SystemNamespace: kubetest.SystemNamespace,
+			})
+			key := client.ObjectKeyFromObject(p)
+			version := ""
+			for range 2 {
+				if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: key}); err != nil {
+					t.Fatal(err)
+				}
+				if err := env.Client.Get(t.Context(), key, p); err != nil {
+					t.Fatal(err)
+				}
+				if version != "" && version != p.ResourceVersion {
+					t.Error("a reconcile without news writes")
+				}
+				version = p.ResourceVersion
+			}
+			for _, condition := range []string{v1alpha1.ConditionValid, v1alpha1.ConditionReady} {
+				c := meta.FindStatusCondition(p.Status.Conditions, condition)
+				if c == nil || c.Status != tc.wantStatus || c.Reason != tc.wantReason || !strings.Contains(c.Message, tc.wantInTheMsg) {
+					t.Errorf("%s is %+v, want %s/%s and a message with %q", condition, c, tc.wantStatus, tc.wantReason, tc.wantInTheMsg)
+				}
+			}
+			if p.Status.Features != tc.wantFeatures || p.Status.ObservedGeneration != p.Generation {
+				t.Errorf("status %+v, want %d Features", p.Status, tc.wantFeatures)
+			}
+		})
+	}
+}

@@ -1,0 +1,214 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func feature(name string, uid types.UID) *v1alpha1.Feature {
+	return &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid, CreationTimestamp: metav1.NewTime(noon)}}
+}
+
+func job(f *v1alpha1.Feature, attempt string, change func(*batchv1.Job)) batchv1.Job {
+	j := batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Name: f.Name + "-" + attempt, UID: types.UID("job-" + f.Name + attempt), CreationTimestamp: metav1.NewTime(noon),
+		Labels:          map[string]string{v1alpha1.LabelAttempt: attempt, v1alpha1.LabelRun: v1alpha1.RunAgent},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "Feature", Name: f.Name, UID: f.UID, Controller: ptr.To(true)}},
+	}}
+	if change != nil {
+		change(&j)
+	}
+	return j
+}
+
+func ended(kind batchv1.JobConditionType) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		j.Status.Conditions = []batchv1.JobCondition{{Type: kind, Status: corev1.ConditionTrue}}
+	}
+}
+
+func TestJobs(t *testing.T) {
+	f, other := feature("login", "uid-1"), feature("login", "uid-2")
+	got := Jobs(f, []batchv1.Job{
+		job(f, "10", ended(batchv1.JobFailed)),
+		job(f, "9", ended(batchv1.JobComplete)),
+		job(f, "2", func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: noon} }),
+		job(f, "3", ended(batchv1.JobSuspended)),
+		job(f, "x", nil), job(f, "", nil), job(f, "-1", nil), job(other, "4", nil),
+	})
+	want := []lifecycle.Job{
+		{Name: "login-2", UID: "job-login2", Attempt: 2, Run: lifecycle.RunAgent, Created: noon, Deleting: true},
+		{Name: "login-3", UID: "job-login3", Attempt: 3, Run: lifecycle.RunAgent, Created: noon},
+		{Name: "login-9", UID: "job-login9", Attempt: 9, Run: lifecycle.RunAgent, Created: noon, Ended: true},
+		{Name: "login-10", UID: "job-login10", Attempt: 10, Run: lifecycle.RunAgent, Created: noon, Ended: true},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("Jobs (-want +got):\n%s", diff)
+	}
+}
+
+func TestPods(t *testing.T) {
+	running := corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	waiting := func(reason, message string) corev1.ContainerStatus {
+		return corev1.ContainerStatus{Name: "agent", Image: "img", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}}
+	}
+	unschedulable := func(message string) []corev1.PodCondition {
+		return []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message}}
+	}
+	tests := map[string]struct {
+		status                    corev1.PodStatus
+		wantStarted, wantEnded    bool
+		wantReason, wantInMessage string
+	}{
+		"new":                      {status: corev1.PodStatus{Phase: corev1.PodPending}},
+		"an init container runs":   {status: corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{running}}, wantStarted: true},
+		"the node does not answer": {status: corev1.PodStatus{Phase: corev1.PodUnknown, ContainerStatuses: []corev1.ContainerStatus{running}}, wantStarted: true},
+		"succeeded":                {status: corev1.PodStatus{Phase: corev1.PodSucceeded}, wantEnded: true},
+		"failed, with an old problem": {
+			status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{waiting("ErrImagePull", "x")}}, wantEnded: true,
+		},
+		"no node": {status: corev1.PodStatus{Conditions: unschedulable("0/3 nodes")}, wantReason: v1alpha1.ReasonUnschedulable, wantInMessage: "0/3 nodes"},
+		"no volume": {
+			status:     corev1.PodStatus{Conditions: unschedulable("pod has unbound immediate PersistentVolumeClaims")},
+			wantReason: v1alpha1.ReasonVolumePending, wantInMessage: "unbound",
+		},
+		"image, at first": {
+			status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ErrImagePull", "not found")}},
+			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `image "img" cannot be pulled (not found).`,
+		},
+		"image, while the kubelet waits": {
+			status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ImagePullBackOff", `Back-off pulling image "img": ErrImagePull: not found`)}},
+			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `image "img" cannot be pulled (not found).`,
+		},
+		"image, and the kubelet does not say why": {
+			status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ImagePullBackOff", `Back-off pulling image "img"`)}},
+			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `image "img" cannot be pulled.`,
+		},
+		"configuration": {
+			status:     corev1.PodStatus{InitContainerStatuses: []corev1.ContainerStatus{waiting("CreateContainerConfigError", "no config map")}},
+			wantReason: v1alpha1.ReasonContainerNotStarted, wantInMessage: "(no config map)",
+		},
+		"an ordinary wait": {status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("PodInitializing", "")}}},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			pod := corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "login-1-abc", UID: "pod-1", OwnerReferences: []metav1.OwnerReference{{Kind: "Job", UID: "job-1", Controller: ptr.To(true)}}},
+				Status:     tc.status,
+			}
+			got := Pods([]corev1.Pod{pod})[0]
+			if got.JobUID != "job-1" || got.Started != tc.wantStarted || got.Ended != tc.wantEnded {
+				t.Errorf("pod %+v, want started %t, ended %t", got, tc.wantStarted, tc.wantEnded)
+			}
+			if reason := ptr.Deref(got.Problem, lifecycle.Problem{}).Reason; reason != tc.wantReason {
+				t.Fatalf("problem %+v, want %q", got.Problem, tc.wantReason)
+			}
+			if got.Problem != nil && !strings.Contains(got.Problem.Message, tc.wantInMessage) {
+				t.Errorf("message %q lacks %q", got.Problem.Message, tc.wantInMessage)
+			}
+		})
+	}
+	if got := Pods([]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "stray"}}}); len(got) != 0 {
+		t.Errorf("a pod of no Job is somebody's attempt: %+v", got)
+	}
+}
+
+func TestVolumes(t *testing.T) {
+	claim := func(name string, phase corev1.PersistentVolumeClaimPhase) corev1.PersistentVolumeClaim {
+		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PersistentVolumeClaimStatus{Phase: phase}}
+	}
+	waiting := []corev1.PersistentVolumeClaim{claim("b", corev1.ClaimPending), claim("a", ""), claim("c", corev1.ClaimBound)}
+	tests := map[string]struct {
+		claims        []corev1.PersistentVolumeClaim
+		after         time.Duration
+		wantInMessage string
+	}{
+		"a moment is normal":   {claims: waiting, after: volumePatience - 1},
+		"a while is not":       {claims: waiting, after: volumePatience, wantInMessage: "Not bound yet: a, b."},
+		"bound":                {claims: waiting[2:], after: time.Hour},
+		"lost is told at once": {claims: append(waiting, claim("d", corev1.ClaimLost)), wantInMessage: "behind d is gone"},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Volumes(tc.claims, noon, noon.Add(tc.after))
+			if (got != nil) != (tc.wantInMessage != "") || got != nil && !strings.Contains(got.Message, tc.wantInMessage) {
+				t.Errorf("problem %+v, want a message with %q", got, tc.wantInMessage)
+			}
+		})
+	}
+}
+
+func TestRejected(t *testing.T) {
+	event := func(reason, message string, at time.Time) corev1.Event {
+		return corev1.Event{Reason: reason, Message: message, LastTimestamp: metav1.NewTime(at)}
+	}
+	got := Rejected([]corev1.Event{
+		event("FailedCreate", `Error creating: pods "login-1-aaaaa" is forbidden: old`, noon),
+		event("FailedCreate", `Error creating: pods "login-1-bbbbb" is forbidden: violates PodSecurity`, noon.Add(time.Minute)),
+		event("SuccessfulCreate", "Created pod", noon.Add(time.Hour)),
+	})
+	if want := "The pod is forbidden: violates PodSecurity"; got != want {
+		t.Errorf("rejected: %q, want %q", got, want)
+	}
+	if got := Rejected(nil); got != "" {
+		t.Errorf("without events: %q", got)
+	}
+}
+
+func TestCapacity(t *testing.T) {
+	waiting := func(f *v1alpha1.Feature, priority int32, age time.Duration) v1alpha1.Feature {
+		f.Spec.Priority, f.CreationTimestamp = priority, metav1.NewTime(noon.Add(-age))
+		f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Reason: v1alpha1.ReasonAtCapacity}}
+		return *f
+	}
+	suspended := waiting(feature("suspended", "s"), 100, 0)
+	suspended.Spec.Suspend = true
+	idle := *feature("idle", "i")
+	me := waiting(feature("me", "me"), 5, time.Hour)
+	features := []v1alpha1.Feature{
+		me, suspended, idle,
+		waiting(feature("urgent", "u"), 6, 0),
+		waiting(feature("older", "o"), 5, 2*time.Hour),
+		waiting(feature("younger", "y"), 5, time.Minute),
+		waiting(feature("a-by-name", "a"), 5, time.Hour),
+		waiting(feature("running", "r"), 100, 0),
+	}
+	jobs := []batchv1.Job{
+		job(feature("running", "r"), "1", nil), job(feature("running", "r"), "2", nil),
+		job(feature("done", "d"), "1", ended(batchv1.JobComplete)), job(&me, "1", nil),
+	}
+	want := lifecycle.Capacity{Limit: 3, Running: 1, Ahead: 3}
+	if diff := cmp.Diff(want, Capacity(&me, features, jobs, 3)); diff != "" {
+		t.Errorf("capacity (-want +got):\n%s", diff)
+	}
+}
+
+func TestExpired(t *testing.T) {
+	lease := &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: noon}, LeaseDurationSeconds: ptr.To[int32](30)}}
+	if Expired(lease, noon.Add(time.Minute)) {
+		t.Error("a clock that differs by a lease period kills a replica")
+	}
+	if !Expired(lease, noon.Add(time.Minute+1)) {
+		t.Error("a replica that says nothing lives")
+	}
+	if !Expired(&coordinationv1.Lease{}, noon) {
+		t.Error("a Lease that nobody ever renewed vouches")
+	}
+}

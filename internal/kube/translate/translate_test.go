@@ -1,0 +1,333 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translate
+
+import (
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// fill sets every field of a value to something that is not its zero.
+func fill(t *testing.T, v reflect.Value, n *int) {
+	t.Helper()
+	*n++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(now.Add(time.Duration(*n) * time.Second)))
+		return
+	case metav1.Time:
+		v.Set(reflect.ValueOf(metav1.NewTime(now.Add(time.Duration(*n) * time.Second))))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(t, v.Field(i), n)
+		}
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(t, v.Elem(), n)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(t, v.Index(0), n)
+		fill(t, v.Index(1), n)
+	case reflect.String:
+		v.SetString("s" + strings.Repeat("x", *n))
+	case reflect.Int, reflect.Int32, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Bool:
+		v.SetBool(true)
+	default:
+		t.Fatalf("cannot fill a %s", v.Type())
+	}
+}
+
+func TestMemoryRoundTrip(t *testing.T) {
+	var want lifecycle.Memory
+	n := 0
+	fill(t, reflect.ValueOf(&want).Elem(), &n)
+	got := Memory(Status(want, v1alpha1.FeatureStatus{}, now))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a field is lost on the way through the API (-want +got):\n%s", diff)
+	}
+	var empty lifecycle.Memory
+	if diff := cmp.Diff(empty, Memory(Status(empty, v1alpha1.FeatureStatus{}, now))); diff != "" {
+		t.Errorf("nothing became something (-want +got):\n%s", diff)
+	}
+}
+
+func TestStatusRoundTrip(t *testing.T) {
+	var want v1alpha1.FeatureStatus
+	n := 0
+	fill(t, reflect.ValueOf(&want).Elem(), &n)
+	want.Run, want.Locks = nil, nil // Intake's, and not the lifecycle's.
+	for i := range want.Conditions {
+		want.Conditions[i].ObservedGeneration = want.ObservedGeneration
+	}
+	got := Status(Memory(want), want, now)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("a status that is read and written again changes (-want +got):\n%s", diff)
+	}
+}
+
+func TestStatusConfigCarriesEverything(t *testing.T) {
+	var want v1alpha1.FeatureStatus
+	n := 0
+	fill(t, reflect.ValueOf(&want).Elem(), &n)
+	config, err := StatusConfig(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := reflect.ValueOf(*config)
+	for i := range v.NumField() {
+		if name := v.Type().Field(i).Name; v.Field(i).IsZero() != (name == "Run") {
+			t.Errorf("field %s: only run, which belongs to intake, is left out", name)
+		}
+	}
+}
+
+func TestRunIsWhole(t *testing.T) {
+	var status v1alpha1.RunStatus
+	n := 0
+	fill(t, reflect.ValueOf(&status).Elem(), &n)
+	run := reflect.ValueOf(*Run(&v1alpha1.Feature{Status: v1alpha1.FeatureStatus{Run: &status}}))
+	for i := range run.NumField() {
+		if run.Field(i).IsZero() {
+			t.Errorf("lifecycle.Run.%s is not filled", run.Type().Field(i).Name)
+		}
+	}
+	if Run(&v1alpha1.Feature{}) != nil {
+		t.Error("no report became one")
+	}
+}
+
+// full is a Feature with everything that orders are made of.
+func full() *v1alpha1.Feature {
+	return &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Name: "login", Namespace: "shop", UID: "uid-1", Generation: 7, Labels: map[string]string{"team": "web"}},
+		Spec: v1alpha1.FeatureSpec{
+			Prompt: "Add a login page.",
+			Repository: v1alpha1.Repository{
+				URL: "https://git.example.com:8443/shop.git", Revision: "v1", CredentialsSecretRef: &v1alpha1.SecretRef{Name: "shop-git"},
+			},
+			Plan: &v1alpha1.Plan{
+				AllowedAreas: []string{"web/**"}, ForbiddenAreas: []string{"web/legacy/**"},
+				Files: &v1alpha1.PlannedFiles{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
+				Milestones: []v1alpha1.Milestone{
+					{Name: "one", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Begin."}, {Name: "style"}}},
+					{Name: "two", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "End."}}},
+				},
+			},
+			Agent: v1alpha1.Agent{Runtime: "command", Command: []string{"bash", "-c"}, Args: []string{"true"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}}},
+			Delivery: &v1alpha1.Delivery{
+				Branch: "topic", Push: ptr.To(false), Approval: v1alpha1.ApprovalRequired, ApprovedCommit: "abc",
+				Author: &v1alpha1.CommitAuthor{Name: "Shop", Email: "shop@example.com"},
+			},
+			Requests: []v1alpha1.Request{
+				{ID: "now", Checkpoint: &v1alpha1.CheckpointRequest{}}, {ID: "done", Checkpoint: &v1alpha1.CheckpointRequest{}},
+				{ID: "reset", ResetBreaker: &v1alpha1.ResetBreakerRequest{}}, {ID: "again", Retry: &v1alpha1.RetryRequest{}},
+				{ID: "told", Checkpoint: &v1alpha1.CheckpointRequest{}},
+			},
+		},
+		Status: v1alpha1.FeatureStatus{
+			Attempt: 3, Job: &v1alpha1.JobStatus{Name: "login-3", Run: v1alpha1.RunAgent},
+			Run:              &v1alpha1.RunStatus{CheckpointSequence: 9, Requests: []v1alpha1.ObservedRequest{{ID: "done", State: "Done"}}},
+			ObservedRequests: []v1alpha1.ObservedRequest{{ID: "told", State: "Failed"}},
+		},
+	}
+}
+
+func TestOrders(t *testing.T) {
+	effective := policy.Effective{Hash: "h"}
+	want := contract.Orders{
+		Version: contract.Version,
+		Feature: contract.FeatureRef{Namespace: "shop", Name: "login", UID: "uid-1"},
+		Attempt: 3, Run: "agent", Generation: 7, NextCheckpoint: 10, Policy: effective,
+		Repository: contract.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
+		Agent:      contract.Agent{Runtime: "command", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
+		Tasks: []contract.Task{
+			{Name: "one/form", Prompt: "Add a login page.", Instructions: "Begin."},
+			{Name: "one/style", Prompt: "Add a login page."},
+			{Name: "two/form", Prompt: "Add a login page.", Instructions: "End."},
+		},
+		Plan: judge.Plan{
+			Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"},
+			Files: &judge.FilePlan{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
+		},
+		Delivery: contract.Delivery{
+			Branch: "topic", RequireApproval: true, ApprovedCommit: "abc", AuthorName: "Shop", AuthorEmail: "shop@example.com", Subject: "Add a login page.",
+		},
+		Requests: []contract.Request{{ID: "now", Kind: contract.RequestCheckpoint}, {ID: "reset", Kind: contract.RequestResetBreaker}},
+	}
+	if diff := cmp.Diff(want, Orders(full(), effective, "Add a login page.")); diff != "" {
+		t.Errorf("orders (-want +got):\n%s", diff)
+	}
+}
+
+func TestOrdersOfAFeatureThatSaysLittle(t *testing.T) {
+	f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "small", Namespace: "shop"}}
+	o := Orders(f, policy.Effective{}, "Do it.")
+	if diff := cmp.Diff([]contract.Task{{Name: "small", Prompt: "Do it."}}, o.Tasks); diff != "" {
+		t.Errorf("tasks (-want +got):\n%s", diff)
+	}
+	want := contract.Delivery{Branch: "tidewaiter/small", Push: true, AuthorName: "Tidewaiter", AuthorEmail: defaultAuthorEmail, Subject: "Do it."}
+	if diff := cmp.Diff(want, o.Delivery); diff != "" {
+		t.Errorf("delivery (-want +got):\n%s", diff)
+	}
+	if o.Repository.Revision != "main" || o.NextCheckpoint != 1 || o.Stop || o.Suspend {
+		t.Errorf("orders %+v", o)
+	}
+}
+
+func TestOrdersToStop(t *testing.T) {
+	tests := map[string]struct {
+		change func(*v1alpha1.Feature)
+		want   string
+	}{
+		"deleted":  {want: contract.ReasonDeleted, change: func(f *v1alpha1.Feature) { f.DeletionTimestamp = &metav1.Time{Time: now} }},
+		"deadline": {want: contract.ReasonDeadlineExceeded, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonDeadlineExceeded) }},
+		"blocked":  {change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonCheckpointInvalid) }},
+	}
+	for name, tc := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := full()
+			tc.change(f)
+			if o := Orders(f, policy.Effective{}, ""); o.StopReason != tc.want || o.Stop != (tc.want != "") {
+				t.Errorf("stop %t because of %q, want %q", o.Stop, o.StopReason, tc.want)
+			}
+		})
+	}
+}
+
+func succeeded(reason string) []metav1.Condition {
+	return []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Status: metav1.ConditionFalse, Reason: reason}}
+}
+
+func TestSubject(t *testing.T) {
+	long := "Add a login page with a form, a remember-me box and a link for people who forgot their password"
+	for prompt, want := range map[string]string{
+		"":                          "Work on login",
+		"\n \n\t\n":                 "Work on login",
+		"\n  Add   a page.\nMore.":  "Add a page.",
+		long:                        "Add a login page with a form, a remember-me box and a link for people...",
+		strings.Repeat("ü", 100):    strings.Repeat("ü", 69) + "...",
+		strings.Repeat("x", 72):     strings.Repeat("x", 72),
+		"Add \x1b[31mred\x1b[0m it": "Add [31mred [0m it",
+	} {
+		if got := subject(prompt, "login"); got != want {
+			t.Errorf("subject of %q is %q, want %q", prompt, got, want)
+		}
+	}
+}
+
+func TestEffectiveUsesWhatApplies(t *testing.T) {
+	keep := func(n int32) *v1alpha1.Rules {
+		return &v1alpha1.Rules{Retention: &v1alpha1.RetentionRules{Checkpoints: &n}}
+	}
+	policies := []v1alpha1.SupervisorPolicy{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "tidewaiter-system", Name: "global"}, Spec: v1alpha1.SupervisorPolicySpec{Defaults: keep(3)}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: v1alpha1.SupervisorPolicySpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}, Defaults: keep(5),
+		}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mobile"}, Spec: v1alpha1.SupervisorPolicySpec{
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "mobile"}}, Overrides: keep(7),
+		}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "broken"}, Spec: v1alpha1.SupervisorPolicySpec{
+			Overrides: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"[/"}}},
+		}},
+	}
+	e, err := Effective(full(), policies, "tidewaiter-system")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.KeepCheckpoints != 5 {
+		t.Errorf("keeps %d checkpoints, want 5 of the project's policy", e.KeepCheckpoints)
+	}
+	if diff := cmp.Diff([]string{"shop/web", "tidewaiter-system/global"}, e.Sources); diff != "" {
+		t.Errorf("sources (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]policy.Host{{Name: "git.example.com", Port: 8443}}, e.GitHosts); diff != "" {
+		t.Errorf("Git hosts (-want +got):\n%s", diff)
+	}
+}
+
+func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
+	p := &v1alpha1.SupervisorPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken"},
+		Spec: v1alpha1.SupervisorPolicySpec{
+			Selector:  &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Near"}}},
+			Defaults:  &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("0"))}},
+			Overrides: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"ok/**", "a/[/b"}}},
+		},
+	}
+	_, err := Policy(p, "tidewaiter-system")
+	if err == nil {
+		t.Fatal("taken as it is")
+	}
+	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.overrides.paths.protected"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s is not named in: %v", want, err)
+		}
+	}
+	f := full()
+	if _, err := Effective(f, []v1alpha1.SupervisorPolicy{*p}, "tidewaiter-system"); !errors.Is(err, ErrUnusablePolicy) {
+		t.Errorf("a policy whose selector cannot be read is passed over: %v", err)
+	}
+}
+
+func TestRulesReachTheCore(t *testing.T) {
+	size := resource.MustParse("1Mi")
+	r := &v1alpha1.Rules{
+		Execution: &v1alpha1.Execution{
+			Mode: "m", Strategy: "s", Promotion: "p", RevertOnViolation: "r",
+			Checkpoint: &v1alpha1.CheckpointTriggers{
+				Interval: &metav1.Duration{Duration: 1}, MinInterval: &metav1.Duration{Duration: 2}, PauseTimeout: &metav1.Duration{Duration: 3}, MaxChanges: ptr.To[int32](4),
+			},
+		},
+		Paths: &v1alpha1.PathRules{Protected: []string{"a/**"}, Severity: v1alpha1.SeverityCritical},
+		Changes: &v1alpha1.ChangeRules{
+			MaxFiles: ptr.To[int64](5), MaxFileSize: &size, MaxWorkspaceSize: &size, MaxWorkspaceFiles: ptr.To[int64](6),
+			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
+		},
+		Breaker:   &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
+		Egress:    &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}},
+		Capacity:  &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
+		Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9)},
+	}
+	got, err := rules("spec.defaults", r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := reflect.ValueOf(got)
+	for i := range v.NumField() {
+		if v.Field(i).IsZero() {
+			t.Errorf("policy.Rules.%s is not filled", v.Type().Field(i).Name)
+		}
+	}
+	execution := reflect.ValueOf(got.Execution)
+	for i := range execution.NumField() {
+		if execution.Field(i).IsZero() {
+			t.Errorf("policy.ExecutionRules.%s is not filled", execution.Type().Field(i).Name)
+		}
+	}
+	if diff := cmp.Diff([]policy.Host{{Name: "g", Port: 443, AllowPrivate: true}}, got.GitHosts); diff != "" {
+		t.Errorf("Git hosts (-want +got):\n%s", diff)
+	}
+}
