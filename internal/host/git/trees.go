@@ -77,6 +77,14 @@ func (b *treeBuilder) read(in *bufio.Reader) error {
 	}
 }
 
+// leave ends a directory. Its entries stay in memory for long, so the room that append left over is given back.
+func (b *treeBuilder) leave() {
+	last := len(b.dirs) - 1
+	tree := b.dirs[last].tree
+	tree.Entries = append(make([]objects.Entry, 0, len(tree.Entries)), tree.Entries...)
+	b.dirs = b.dirs[:last]
+}
+
 // add reads "<mode> <kind> <id> <size><tab><path>".
 func (b *treeBuilder) add(record []byte) error {
 	head, path, found := bytes.Cut(record, []byte{'\t'})
@@ -99,7 +107,7 @@ func (b *treeBuilder) add(record []byte) error {
 		}
 	}
 	for !bytes.HasPrefix(path, []byte(b.dirs[len(b.dirs)-1].prefix)) {
-		b.dirs = b.dirs[:len(b.dirs)-1]
+		b.leave()
 	}
 	dir := b.dirs[len(b.dirs)-1]
 	e.Name = string(path[len(dir.prefix):])

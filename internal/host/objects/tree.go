@@ -166,6 +166,22 @@ func (t *Tree) walk(prefix string, visit func(string, *Entry) bool) bool {
 	return true
 }
 
+// Share makes a tree that was just read use the subtrees of another one where they are equal, so that two trees take
+// little more memory than one. Nobody else may hold the tree yet.
+func (t *Tree) Share(with *Tree) {
+	for i := range t.Entries {
+		e := &t.Entries[i]
+		other := with.Child(e.Name)
+		switch {
+		case e.Mode != ModeTree || other == nil || other.Mode != ModeTree:
+		case e.ID == other.ID:
+			e.Tree = other.Tree
+		default:
+			e.Tree.Share(other.Tree)
+		}
+	}
+}
+
 // Kind of object that an entry of this mode names.
 func (e *Entry) Kind() Kind {
 	switch e.Mode {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
@@ -87,15 +88,21 @@ func (w *large) run(b *testing.B, dirty int) {
 		})
 		hashed += time.Since(began)
 
+		release := w.hold(dirty)
 		began = time.Now()
 		s, err := w.engine.Capture(b.Context(), workspace.Still{Freezer: w})
 		if err != nil || !s.Settled || len(s.Changes) == 0 {
 			b.Fatal(err, s.Reason)
 		}
 		ours += time.Since(began)
+		release()
 		frozen += s.FrozenFor
 		synced += s.SyncTime
 	}
+	var memory runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&memory)
+	b.ReportMetric(float64(memory.HeapAlloc)/1e6, "MB/heap")
 	n := time.Duration(b.N)
 	b.ReportMetric(float64((ours/n).Microseconds())/1000, "ms/capture")
 	b.ReportMetric(float64((synced/n).Microseconds())/1000, "ms/sync")
@@ -110,6 +117,24 @@ func (w *large) run(b *testing.B, dirty int) {
 func (w *large) spreadAgain(n int, visit func(path string)) {
 	w.round--
 	w.spread(n, func(i int) { visit(filepath.Join(w.root, fmt.Sprintf("d%d/e%d/file%d.txt", i/2500, i/50, i))) })
+}
+
+// hold keeps the files of the last spread open for writing, so that all of them have to be read again under a freeze: the
+// worst that an agent can do.
+func (w *large) hold(dirty int) (release func()) {
+	var open []*os.File
+	w.spreadAgain(dirty, func(path string) {
+		f, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		open = append(open, f)
+	})
+	return func() {
+		for _, f := range open {
+			f.Close()
+		}
+	}
 }
 
 // Freeze stands for an agent that stops at once.

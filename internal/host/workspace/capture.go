@@ -291,16 +291,12 @@ func findings(known *folder) ([]judge.Found, int64) {
 	var found []judge.Found
 	var total int64
 	listed := make(map[judge.FoundKind]int)
-	known.walk("", func(path string, n *node) bool {
-		if n.mark&outside == 0 {
-			return true
-		}
+	known.marked("", outside, func(path string, n *node) {
 		total++
 		kind := foundKind(path, n.sig)
 		if listed[kind]++; listed[kind] <= maxFound {
 			found = append(found, judge.Found{Path: path, Kind: kind, Size: n.sig.size})
 		}
-		return true
 	})
 	slices.SortFunc(found, func(a, b judge.Found) int { return strings.Compare(a.Path, b.Path) })
 	return found, total

@@ -119,6 +119,7 @@ func (e *Engine) Reset(ctx context.Context, base, current objects.ID) error {
 		if currentTree, err = e.options.Repository.Tree(ctx, current); err != nil {
 			return fmt.Errorf("current tree: %w", err)
 		}
+		currentTree.Share(baseTree)
 	}
 	if e.ignore != nil { // before its successor is made, which takes its place on the disk
 		err = e.ignore.Close()

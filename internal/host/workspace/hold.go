@@ -77,6 +77,7 @@ func (a *attempt) quiet(running bool) (bool, error) {
 // freeze stops the agent and looks again at what may have moved since the last look.
 func (a *attempt) freeze(still Still, all bool) error {
 	e := a.engine
+	silent := a.silent()
 	a.frozen = true
 	frozen, failure := still.Freezer.Freeze(a.ctx)
 	began, clock := e.options.Now(), coarseClock()
@@ -85,7 +86,7 @@ func (a *attempt) freeze(still Still, all bool) error {
 	partial := complete && !still.AtOnce && !all && !a.partial && a.scanProblem == ""
 	var err error
 	if partial {
-		err = a.relook(changed)
+		err = a.relook(append(silent, changed...))
 	} else {
 		_, err = a.look(false, all && still.AtOnce || !e.assumptions.ChangeTime)
 	}
@@ -140,23 +141,22 @@ func (a *attempt) unsettle(reason string) {
 	a.snapshot.Reason = reason
 }
 
-// relook looks, under a freeze, only at what may have changed since the last look: what the watcher saw, and what
-// changes without an event (files with a live writer, with other names, or not read so far).
+// silent lists what changes without an event: files with a live writer, with other names, or not read so far. It is made
+// before the freeze, because it takes longer the more files there are.
+func (a *attempt) silent() []string {
+	var paths []string
+	a.known.marked("", again|linked, func(path string, _ *node) { paths = append(paths, path) })
+	return paths
+}
+
+// relook looks, under a freeze, only at what may have changed since the last look.
 func (a *attempt) relook(changed []string) error {
 	byFolder := make(map[string][]string)
-	add := func(path string) {
-		i := strings.LastIndexByte(path, '/')
-		byFolder[path[:max(i, 0)]] = append(byFolder[path[:max(i, 0)]], path[i+1:])
-	}
 	for _, path := range changed {
-		add(path)
+		i := strings.LastIndexByte(path, '/')
+		folder := path[:max(i, 0)]
+		byFolder[folder] = append(byFolder[folder], path[i+1:])
 	}
-	a.known.walk("", func(path string, n *node) bool {
-		if n.mark&(again|linked) != 0 {
-			add(path)
-		}
-		return true
-	})
 	folders := make([]string, 0, len(byFolder))
 	for path := range byFolder {
 		folders = append(folders, path)

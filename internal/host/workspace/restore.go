@@ -182,7 +182,9 @@ func (r *restorer) cleanDir(parent dir, path string, n *node, want *objects.Entr
 
 // holdsIgnored tells whether something ignored is below.
 func (f *folder) holdsIgnored() bool {
-	return !f.walk("", func(_ string, n *node) bool { return n.mark&ignored == 0 })
+	holds := false
+	f.marked("", ignored, func(string, *node) { holds = true })
+	return holds
 }
 
 // holds tells whether the workspace has the entry already: it has not changed since it was read, and what was read is

@@ -219,12 +219,7 @@ func (s *scanner) step(at place, list *listing, e *listed, old *node) error {
 		s.count(at, string(name), e.sig)
 		return nil
 	}
-	n := node{sig: e.sig}
-	if old != nil {
-		n.name = old.name
-	} else {
-		n.name = string(name)
-	}
+	n := node{name: shared(name, old), sig: e.sig}
 	if e.sig.isDir() && e.class == capture {
 		return s.stepDir(at, list, n, old)
 	}
@@ -250,6 +245,14 @@ func (s *scanner) step(at place, list *listing, e *listed, old *node) error {
 	}
 	list.nodes = append(list.nodes, n)
 	return nil
+}
+
+// shared gives the name as a string: the one that is known already, so that a scan allocates nothing for it.
+func shared(name []byte, old *node) string {
+	if old != nil {
+		return old.name
+	}
+	return string(name)
 }
 
 // stepFile decides whether a file or link has to be read.
@@ -322,10 +325,7 @@ func (s *scanner) lose(prefix string, n *node) {
 		s.loseFile(prefix+n.name, n, 0)
 		return
 	}
-	n.sub.walk(prefix+n.name+"/", func(path string, n *node) bool {
-		s.loseFile(path, n, 0)
-		return true
-	})
+	n.sub.walk(prefix+n.name+"/", func(path string, n *node) { s.loseFile(path, n, 0) })
 }
 
 // loseFile notes that what was captured at a path has to leave the tree. What keeps a mark that it had is not new.

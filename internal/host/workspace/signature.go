@@ -176,20 +176,22 @@ func (f *folder) own(o *owner) *folder {
 	return &folder{nodes: slices.Clone(f.nodes), owner: o}
 }
 
-// walk visits every name that is not a directory, until visit returns false.
-func (f *folder) walk(prefix string, visit func(path string, n *node) bool) bool {
+// walk visits every name that is not a directory.
+func (f *folder) walk(prefix string, visit func(path string, n *node)) {
+	f.marked(prefix, 0, visit)
+}
+
+// marked visits the names that are not directories and bear one of the marks; no marks visit all of them.
+func (f *folder) marked(prefix string, marks mark, visit func(path string, n *node)) {
 	if f == nil {
-		return true
+		return
 	}
 	for i := range f.nodes {
-		n := &f.nodes[i]
-		if n.sub != nil {
-			if !n.sub.walk(prefix+n.name+"/", visit) {
-				return false
-			}
-		} else if !visit(prefix+n.name, n) {
-			return false
+		switch n := &f.nodes[i]; {
+		case n.sub != nil:
+			n.sub.marked(prefix+n.name+"/", marks, visit)
+		case marks == 0 || n.mark&marks != 0:
+			visit(prefix+n.name, n)
 		}
 	}
-	return true
 }
