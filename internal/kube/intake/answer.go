@@ -14,7 +14,11 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 )
+
+// maxProblem bounds what an answer or a log line says about a failure, in characters.
+const maxProblem = 1024
 
 // problem is the body of an answer that is not the hoped-for one. Epoch and Sequence name the report that is refused,
 // where one is; those before it are stored.
@@ -41,19 +45,19 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(problem{Error: clean(err.Error(), maxMessage), Epoch: report.Epoch, Sequence: report.Sequence})
+	_ = json.NewEncoder(w).Encode(problem{Error: tally.Clean(err.Error(), maxProblem), Epoch: report.Epoch, Sequence: report.Sequence})
 }
 
 // verdict gives the status of an error and the report that it is about, if it is about one.
 func verdict(err error) (int, contract.ReportAck) {
 	var tooLarge *http.MaxBytesError
-	var bad *refusedReport
+	var bad *tally.Refusal
 	var conflict *errConflict
 	switch {
 	case errors.As(err, &tooLarge):
 		return http.StatusRequestEntityTooLarge, contract.ReportAck{}
 	case errors.As(err, &bad):
-		return http.StatusBadRequest, bad.report
+		return http.StatusBadRequest, bad.Report
 	case errors.As(err, &conflict):
 		return http.StatusConflict, conflict.report
 	case errors.Is(err, identity.ErrUnauthenticated):
@@ -78,6 +82,6 @@ func quiet(logger logr.Logger) *log.Logger {
 type lines func(string)
 
 func (l lines) Write(p []byte) (int, error) {
-	l(clean(strings.TrimSpace(string(p)), maxMessage))
+	l(tally.Clean(strings.TrimSpace(string(p)), maxProblem))
 	return len(p), nil
 }

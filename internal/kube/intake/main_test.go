@@ -30,6 +30,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
 var env *kubetest.Env
@@ -198,9 +199,9 @@ func (r *replica) open() int {
 	return n
 }
 
-func (r *replica) post(t *testing.T, token string, reports ...contract.Report) answer {
+func (r *replica) post(t *testing.T, token string, all ...contract.Report) answer {
 	t.Helper()
-	return r.postBody(t, token, []byte(encode(t, reports...)))
+	return r.postBody(t, token, reports.Encode(t, all...))
 }
 
 func (r *replica) postBody(t *testing.T, token string, body []byte) answer {

@@ -20,6 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -75,7 +76,7 @@ func waitSeconds(r *http.Request) (time.Duration, error) {
 	}
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 0 {
-		return 0, &refusedReport{reason: contract.WaitQuery + " is not a number of seconds"}
+		return 0, &tally.Refusal{Reason: contract.WaitQuery + " is not a number of seconds"}
 	}
 	return time.Duration(min(seconds, contract.MaxWaitSeconds)) * time.Second, nil
 }

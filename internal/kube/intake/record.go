@@ -17,6 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 )
 
 // reasonCheckpointConflict is the reason of the Event about a report that another Checkpoint contradicts.
@@ -58,7 +59,7 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []c
 			ack = contract.ReportAck{Epoch: last.Epoch, Sequence: last.Sequence}
 		}
 		logUnusual(log, f, run, stored)
-		return Fold(run, f.Name, f.Status.Attempt, stored), nil
+		return tally.Fold(run, f.Name, f.Status.Attempt, stored), nil
 	})
 	if err != nil {
 		return contract.ReportAck{}, err
@@ -73,22 +74,21 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []c
 // createCheckpoints creates the objects of those reports that are not stored yet. It gives the reports that are stored
 // then: all of them, or those before the one that the error is about.
 func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []contract.Report) ([]contract.Report, error) {
-	a := folding{feature: f.Name, number: f.Status.Attempt}
 	for i, r := range reports {
 		if r.Checkpoint == nil {
 			continue
 		}
-		switch a.standing(run, r) {
-		case known, ahead:
+		switch tally.StandingOf(r, run, f.Status.Attempt) {
+		case tally.Known, tally.Ahead:
 			continue
-		case late:
+		case tally.Late:
 			// What is counted has had its object, which may have been cleared away since.
 			if r.Checkpoint.Sequence <= run.CheckpointSequence {
 				continue
 			}
-		case current:
+		case tally.Current:
 		}
-		if err := s.create(ctx, checkpoint(f, r)); err != nil {
+		if err := s.create(ctx, tally.Checkpoint(f, r)); err != nil {
 			var conflict *errConflict
 			if errors.As(err, &conflict) {
 				conflict.report = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
@@ -157,7 +157,7 @@ func (s *Server) adopt(ctx context.Context, f *v1alpha1.Feature) (*v1alpha1.Feat
 		run = *run.DeepCopy()
 		for {
 			orphan := &v1alpha1.Checkpoint{}
-			key := client.ObjectKey{Namespace: f.Namespace, Name: checkpointName(f.Name, run.CheckpointSequence+1)}
+			key := client.ObjectKey{Namespace: f.Namespace, Name: tally.CheckpointName(f.Name, run.CheckpointSequence+1)}
 			err := s.options.Live.Get(ctx, key, orphan)
 			if apierrors.IsNotFound(err) || err == nil && orphan.Spec.FeatureUID != string(f.UID) {
 				fresh = f.DeepCopy()
@@ -167,7 +167,7 @@ func (s *Server) adopt(ctx context.Context, f *v1alpha1.Feature) (*v1alpha1.Feat
 			if err != nil {
 				return run, fmt.Errorf("read Checkpoint %s: %w", key, err)
 			}
-			addCheckpoint(&run, orphan.Name, orphan.Spec, specMessage(orphan.Spec))
+			run = tally.Adopt(run, orphan)
 		}
 	})
 	return fresh, err

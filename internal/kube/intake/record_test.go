@@ -21,16 +21,18 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
 func TestReportsBecomeObjects(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 	batch := []contract.Report{
-		report(1, 1, contract.StatusReport{State: contract.StateActive, WorkspaceReady: true, AgentRunning: true}),
-		report(1, 2, taken(1, judge.Valid)), report(1, 3, taken(2, judge.Invalid)),
-		report(1, 4, contract.FinalReport{Outcome: contract.OutcomeBlocked, Reason: contract.ReasonCheckpointInvalid, Message: "undo it"}),
+		reports.New(1, 1, contract.StatusReport{State: contract.StateActive, WorkspaceReady: true, AgentRunning: true}),
+		reports.New(1, 2, reports.Taken(1, judge.Valid)), reports.New(1, 3, reports.Taken(2, judge.Invalid)),
+		reports.New(1, 4, contract.FinalReport{Outcome: contract.OutcomeBlocked, Reason: contract.ReasonCheckpointInvalid, Message: "undo it"}),
 	}
 	var ack contract.ReportAck
 	r.post(t, login.Token, batch...).decode(t, &ack)
@@ -38,7 +40,7 @@ func TestReportsBecomeObjects(t *testing.T) {
 		t.Errorf("acknowledged %+v", ack)
 	}
 	after := read(t, login.Feature)
-	want := Fold(v1alpha1.RunStatus{}, "login", 1, batch)
+	want := tally.Fold(v1alpha1.RunStatus{}, "login", 1, batch)
 	if diff := cmp.Diff(want, runOf(after)); diff != "" {
 		t.Errorf("status.run (-want +got)\n%s", diff)
 	}
@@ -51,7 +53,7 @@ func TestReportsBecomeObjects(t *testing.T) {
 		t.Fatalf("%d Checkpoints", len(objects))
 	}
 	for i, object := range objects {
-		want := checkpoint(login.Feature, batch[i+1])
+		want := tally.Checkpoint(login.Feature, batch[i+1])
 		if diff := cmp.Diff(want.Spec, object.Spec); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", object.Name, diff)
 		}
@@ -79,11 +81,11 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 	for n := int64(1); n <= 40; n++ {
 		switch n % 4 {
 		case 0:
-			spool = append(spool, report(1, n, contract.StatusReport{State: contract.StateActive, Task: fmt.Sprint("task ", n)}))
+			spool = append(spool, reports.New(1, n, contract.StatusReport{State: contract.StateActive, Task: fmt.Sprint("task ", n)}))
 		case 1:
-			spool = append(spool, report(1, n, contract.RequestReport{ID: fmt.Sprint("r", n), OK: true}))
+			spool = append(spool, reports.New(1, n, contract.RequestReport{ID: fmt.Sprint("r", n), OK: true}))
 		default:
-			spool = append(spool, report(1, n, taken(int64(len(spool)-int(n/4)-int((n+2)/4)+1), []judge.Verdict{judge.Valid, judge.Invalid}[n%2])))
+			spool = append(spool, reports.New(1, n, reports.Taken(int64(len(spool)-int(n/4)-int((n+2)/4)+1), []judge.Verdict{judge.Valid, judge.Invalid}[n%2])))
 		}
 	}
 	var senders sync.WaitGroup
@@ -109,7 +111,7 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 		}
 	})
 	senders.Wait()
-	if diff := cmp.Diff(Fold(v1alpha1.RunStatus{}, "login", 1, spool), run(t, login.Feature)); diff != "" {
+	if diff := cmp.Diff(tally.Fold(v1alpha1.RunStatus{}, "login", 1, spool), run(t, login.Feature)); diff != "" {
 		t.Errorf("status.run (-once +got)\n%s", diff)
 	}
 	if got := len(checkpoints(t, login.Feature)); got != 20 {
@@ -120,12 +122,12 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 func TestAContradictionIsRefused(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	if got := r.post(t, login.Token, report(1, 1, taken(1, judge.Valid))); got.code != http.StatusOK {
+	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
-	lie := taken(1, judge.Valid)
+	lie := reports.Taken(1, judge.Valid)
 	lie.Tree = strings.Repeat("f", 40)
-	got := r.post(t, login.Token, report(1, 2, contract.StatusReport{State: contract.StateIdle}), report(1, 3, lie), report(1, 4, taken(2, judge.Valid)))
+	got := r.post(t, login.Token, reports.New(1, 2, contract.StatusReport{State: contract.StateIdle}), reports.New(1, 3, lie), reports.New(1, 4, reports.Taken(2, judge.Valid)))
 	var p problem
 	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusConflict || p.Epoch != 1 || p.Sequence != 3 || !strings.Contains(p.Error, "login-1 exists with another content") {
 		t.Errorf("answered %d: %s", got.code, got.body)
@@ -149,9 +151,9 @@ func TestAContradictionIsRefused(t *testing.T) {
 func TestBadBatches(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	bad := taken(1, judge.Valid)
+	bad := reports.Taken(1, judge.Valid)
 	bad.Trigger = "Mood"
-	got := r.post(t, login.Token, report(1, 1, contract.StatusReport{State: contract.StateIdle}), report(1, 2, bad), report(1, 3, taken(2, judge.Valid)))
+	got := r.post(t, login.Token, reports.New(1, 1, contract.StatusReport{State: contract.StateIdle}), reports.New(1, 2, bad), reports.New(1, 3, reports.Taken(2, judge.Valid)))
 	var p problem
 	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusBadRequest || p.Sequence != 2 || !strings.Contains(p.Error, "checkpoint.trigger") {
 		t.Errorf("answered %d: %s", got.code, got.body)
@@ -165,7 +167,7 @@ func TestBadBatches(t *testing.T) {
 	if got := r.postBody(t, login.Token, make([]byte, contract.MaxReportBytes+1)); got.code != http.StatusRequestEntityTooLarge {
 		t.Errorf("too much is answered %d", got.code)
 	}
-	if got := r.post(t, login.Token, report(2, 1, contract.StatusReport{State: contract.StateIdle})); got.code != http.StatusTooEarly {
+	if got := r.post(t, login.Token, reports.New(2, 1, contract.StatusReport{State: contract.StateIdle})); got.code != http.StatusTooEarly {
 		t.Errorf("an attempt that does not exist yet is answered %d: %s", got.code, got.body)
 	}
 }
@@ -174,16 +176,16 @@ func TestBadBatches(t *testing.T) {
 func TestNothingIsLostWithAPod(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	first := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	if got := r.post(t, first.Token, report(1, 1, taken(1, judge.Valid))); got.code != http.StatusOK {
+	if got := r.post(t, first.Token, reports.New(1, 1, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
 	second := attempt.Start(t, env, read(t, first.Feature))
-	if got := r.post(t, first.Token, report(1, 2, taken(2, judge.Valid))); got.code != http.StatusForbidden {
+	if got := r.post(t, first.Token, reports.New(1, 2, reports.Taken(2, judge.Valid))); got.code != http.StatusForbidden {
 		t.Errorf("the pod of the first attempt is still heard: %d", got.code)
 	}
 	spool := []contract.Report{
-		report(1, 1, taken(1, judge.Valid)), report(1, 2, taken(2, judge.Valid)), report(1, 3, contract.FinalReport{Outcome: contract.OutcomeDelivered}),
-		report(2, 1, contract.StatusReport{State: contract.StatePreparing}),
+		reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Valid)), reports.New(1, 3, contract.FinalReport{Outcome: contract.OutcomeDelivered}),
+		reports.New(2, 1, contract.StatusReport{State: contract.StatePreparing}),
 	}
 	var ack contract.ReportAck
 	r.post(t, second.Token, spool...).decode(t, &ack)
@@ -207,7 +209,7 @@ func TestNothingIsLostWithAPod(t *testing.T) {
 func TestStoredCheckpointsAreSmall(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	long := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), strings.Repeat("n", 52)))
-	c := taken(1<<40, judge.Invalid)
+	c := reports.Taken(1<<40, judge.Invalid)
 	c.Commit, c.Base, c.DeliveryCommit, c.PolicyHash = c.Tree, c.Tree, c.Tree, strings.Repeat("a", 64)
 	c.Task, c.Audit, c.Frozen, c.FrozenFor, c.Processes = strings.Repeat("t", 200), true, true, time.Hour, 1<<20
 	c.Added, c.Modified, c.Deleted, c.TypeChanged, c.LinesAdded, c.LinesDeleted, c.ViolationCount = 1<<40, 1<<40, 1<<40, 1<<40, 1<<40, 1<<40, 1<<40
@@ -220,7 +222,7 @@ func TestStoredCheckpointsAreSmall(t *testing.T) {
 			Rule: strings.Repeat("r", 90), Path: strings.Repeat("é/<", 300), Severity: policy.Critical, Message: strings.Repeat("<é ", 300), Suggestion: strings.Repeat("& ", 300),
 		})
 	}
-	if got := r.post(t, long.Token, report(1, 1, c)); got.code != http.StatusOK {
+	if got := r.post(t, long.Token, reports.New(1, 1, c)); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
 	for _, object := range checkpoints(t, long.Feature) {

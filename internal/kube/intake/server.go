@@ -25,6 +25,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 )
 
 const (
@@ -199,7 +200,7 @@ func (s *Server) postReports(w http.ResponseWriter, r *http.Request, caller iden
 		s.fail(w, r, err)
 		return
 	}
-	reports, bad := decode(body)
+	reports, bad := tally.Decode(body)
 	if len(reports) == 0 {
 		s.fail(w, r, bad)
 		return

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 )
 
 const (
@@ -141,9 +142,9 @@ func (s *sessions) settle(ctx context.Context, key types.NamespacedName) error {
 		case f.Status.Attempt != epoch:
 			return run, nil
 		case broken:
-			return disconnect(run, epoch, s.replica, s.clock.Now()), nil
+			return tally.Disconnect(run, epoch, s.replica, s.clock.Now()), nil
 		default:
-			return connect(run, epoch, s.replica, s.clock.Now()), nil
+			return tally.Connect(run, epoch, s.replica, s.clock.Now()), nil
 		}
 	})
 	if err != nil && !errors.Is(err, identity.ErrForbidden) {

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package intake
+package tally
 
 import (
 	"bytes"
@@ -26,44 +26,46 @@ const (
 	maxTasks = 32 * 64
 )
 
-// refusedReport is a report that cannot be applied, now or ever.
-type refusedReport struct {
-	report contract.ReportAck
-	reason string
+// Refusal is a report, or a batch, that cannot be applied, now or ever.
+type Refusal struct {
+	// Report that is refused; zero where it is the batch.
+	Report contract.ReportAck
+	// Reason names the field.
+	Reason string
 }
 
 // Error names the report and the field.
-func (e *refusedReport) Error() string {
-	if e.report == (contract.ReportAck{}) {
-		return e.reason
+func (e *Refusal) Error() string {
+	if e.Report == (contract.ReportAck{}) {
+		return e.Reason
 	}
-	return fmt.Sprintf("report %d of epoch %d: %s", e.report.Sequence, e.report.Epoch, e.reason)
+	return fmt.Sprintf("report %d of epoch %d: %s", e.Report.Sequence, e.Report.Epoch, e.Reason)
 }
 
-// decode reads a batch and checks everything about it that does not depend on the Feature: what comes out can be folded
+// Decode reads a batch and checks everything about it that does not depend on the Feature: what comes out can be folded
 // and stored. Fields that this version does not know are ignored, as the contract has it. When one report is bad, those
 // before it are given together with the error.
-func decode(body []byte) ([]contract.Report, error) {
+func Decode(body []byte) ([]contract.Report, error) {
 	var batch contract.ReportBatch
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	if err := decoder.Decode(&batch); err != nil {
-		return nil, &refusedReport{reason: "not a report batch: " + clean(err.Error(), maxMessage)}
+		return nil, &Refusal{Reason: "not a report batch: " + Clean(err.Error(), maxMessage)}
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, &refusedReport{reason: "something follows the report batch"}
+		return nil, &Refusal{Reason: "something follows the report batch"}
 	}
 	switch {
 	case batch.Version != contract.Version:
-		return nil, &refusedReport{reason: fmt.Sprintf("version %d is not supported, only %d", batch.Version, contract.Version)}
+		return nil, &Refusal{Reason: fmt.Sprintf("version %d is not supported, only %d", batch.Version, contract.Version)}
 	case len(batch.Reports) == 0:
-		return nil, &refusedReport{reason: "reports is empty"}
+		return nil, &Refusal{Reason: "reports is empty"}
 	case len(batch.Reports) > maxReports:
-		return nil, &refusedReport{reason: fmt.Sprintf("reports has %d entries, more than %d", len(batch.Reports), maxReports)}
+		return nil, &Refusal{Reason: fmt.Sprintf("reports has %d entries, more than %d", len(batch.Reports), maxReports)}
 	}
 	var before contract.Report
 	for i, r := range batch.Reports {
 		if err := validate(r, before); err != nil {
-			return batch.Reports[:i], &refusedReport{report: contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}, reason: err.Error()}
+			return batch.Reports[:i], &Refusal{Report: contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}, Reason: err.Error()}
 		}
 		before = r
 	}
@@ -172,7 +174,7 @@ func oneOf[S ~string](field string, value S, allowed ...S) error {
 	for _, a := range allowed {
 		words = append(words, string(a))
 	}
-	return fmt.Errorf("%s %q is not one of %s", field, clean(string(value), maxName), strings.Join(words, ", "))
+	return fmt.Errorf("%s %q is not one of %s", field, Clean(string(value), maxName), strings.Join(words, ", "))
 }
 
 var objectID = regexp.MustCompile(`^([0-9a-f]{40})?$`)

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package intake
+package tally
 
 import (
 	"encoding/json"
@@ -13,41 +13,38 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
-func encode(t testing.TB, reports ...contract.Report) string {
+func encode(t testing.TB, all ...contract.Report) string {
 	t.Helper()
-	body, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: reports})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(body)
+	return string(reports.Encode(t, all...))
 }
 
 func TestDecode(t *testing.T) {
 	idle := contract.StatusReport{State: contract.StateIdle}
 	checkpoint := func(change func(*contract.CheckpointReport)) contract.Report {
-		c := taken(2, judge.Invalid)
+		c := reports.Taken(2, judge.Invalid)
 		change(&c)
-		return report(1, 2, c)
+		return reports.New(1, 2, c)
 	}
-	status := func(s contract.StatusReport) contract.Report { return report(1, 2, s) }
-	two := report(1, 2, idle)
+	status := func(s contract.StatusReport) contract.Report { return reports.New(1, 2, s) }
+	two := reports.New(1, 2, idle)
 	two.Final = &contract.FinalReport{Outcome: contract.OutcomeStopped}
-	none := report(1, 2, idle)
+	none := reports.New(1, 2, idle)
 	none.Status = nil
 	timeless := contract.Report{Epoch: 1, Sequence: 2, Status: &idle}
 	many := make([]contract.Report, maxReports+1)
 	for i := range many {
-		many[i] = report(1, int64(i+1), idle)
+		many[i] = reports.New(1, int64(i+1), idle)
 	}
-	good := report(1, 1, idle)
+	good := reports.New(1, 1, idle)
 	tests := map[string]struct {
 		body      string
 		want      string // part of the error; "" means accepted
 		wantIndex int64  // sequence of the refused report
 	}{
-		"good":                    {body: encode(t, good, report(1, 2, taken(1, judge.Valid)), report(2, 1, contract.FinalReport{Outcome: contract.OutcomeDelivered}))},
+		"good":                    {body: encode(t, good, reports.New(1, 2, reports.Taken(1, judge.Valid)), reports.New(2, 1, contract.FinalReport{Outcome: contract.OutcomeDelivered}))},
 		"fields of tomorrow":      {body: `{"version":1,"more":1,"reports":[{"epoch":1,"sequence":1,"time":"2026-11-21T12:00:00Z","status":{"state":"Idle","mood":"good"}}]}`},
 		"not JSON":                {body: "\x00", want: "not a report batch"},
 		"empty":                   {body: "", want: "not a report batch"},
@@ -56,11 +53,11 @@ func TestDecode(t *testing.T) {
 		"a later version":         {body: `{"version":2,"reports":[]}`, want: "version 2 is not supported"},
 		"no reports":              {body: encode(t), want: "reports is empty"},
 		"too many":                {body: encode(t, many...), want: "more than 256"},
-		"no epoch":                {body: encode(t, good, report(0, 2, idle)), want: "count from 1", wantIndex: 2},
-		"negative sequence":       {body: encode(t, report(1, -3, idle)), want: "count from 1", wantIndex: -3},
-		"the same twice":          {body: encode(t, report(1, 2, idle), report(1, 2, idle)), want: "the order is", wantIndex: 2},
-		"out of order":            {body: encode(t, report(1, 3, idle), report(1, 2, idle)), want: "the order is", wantIndex: 2},
-		"epochs out of order":     {body: encode(t, report(2, 1, idle), report(1, 2, idle)), want: "the order is", wantIndex: 2},
+		"no epoch":                {body: encode(t, good, reports.New(0, 2, idle)), want: "count from 1", wantIndex: 2},
+		"negative sequence":       {body: encode(t, reports.New(1, -3, idle)), want: "count from 1", wantIndex: -3},
+		"the same twice":          {body: encode(t, reports.New(1, 2, idle), reports.New(1, 2, idle)), want: "the order is", wantIndex: 2},
+		"out of order":            {body: encode(t, reports.New(1, 3, idle), reports.New(1, 2, idle)), want: "the order is", wantIndex: 2},
+		"epochs out of order":     {body: encode(t, reports.New(2, 1, idle), reports.New(1, 2, idle)), want: "the order is", wantIndex: 2},
 		"two things in one":       {body: encode(t, good, two), want: "exactly one of", wantIndex: 2},
 		"nothing in it":           {body: encode(t, good, none), want: "exactly one of", wantIndex: 2},
 		"no time":                 {body: encode(t, good, timeless), want: "time is missing", wantIndex: 2},
@@ -71,8 +68,8 @@ func TestDecode(t *testing.T) {
 		"fault without a reason":  {body: encode(t, good, status(contract.StatusReport{State: "Idle", Fault: &contract.Fault{}})), want: "status.fault.reason", wantIndex: 2},
 		"head that is none":       {body: encode(t, good, status(contract.StatusReport{State: "Idle", Head: "main"})), want: "status.head is not 40", wantIndex: 2},
 		"too many tasks":          {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: make([]contract.TaskStatus, maxTasks+1)})), want: "status.tasks has", wantIndex: 2},
-		"request without an id":   {body: encode(t, good, report(1, 2, contract.RequestReport{})), want: "request.id", wantIndex: 2},
-		"unknown outcome":         {body: encode(t, good, report(1, 2, contract.FinalReport{Outcome: "Lost"})), want: "final.outcome", wantIndex: 2},
+		"request without an id":   {body: encode(t, good, reports.New(1, 2, contract.RequestReport{})), want: "request.id", wantIndex: 2},
+		"unknown outcome":         {body: encode(t, good, reports.New(1, 2, contract.FinalReport{Outcome: "Lost"})), want: "final.outcome", wantIndex: 2},
 		"checkpoint 0":            {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Sequence, c.Previous = 0, 0 })), want: "checkpoint.sequence", wantIndex: 2},
 		"checkpoint after itself": {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Previous = 2 })), want: "checkpoint.previous", wantIndex: 2},
 		"never captured": {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) {
@@ -92,16 +89,16 @@ func TestDecode(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			reports, err := decode([]byte(test.body))
-			var refused *refusedReport
+			reports, err := Decode([]byte(test.body))
+			var refused *Refusal
 			switch {
 			case test.want == "" && err != nil:
 				t.Fatal(err)
 			case test.want == "":
 			case !errors.As(err, &refused) || !strings.Contains(err.Error(), test.want):
 				t.Fatalf("got %v, want something about %q", err, test.want)
-			case refused.report.Sequence != test.wantIndex:
-				t.Errorf("it names report %d, want %d", refused.report.Sequence, test.wantIndex)
+			case refused.Report.Sequence != test.wantIndex:
+				t.Errorf("it names report %d, want %d", refused.Report.Sequence, test.wantIndex)
 			case len(reports) > 1:
 				t.Errorf("%d reports are left before the bad one", len(reports))
 			}
@@ -111,12 +108,12 @@ func TestDecode(t *testing.T) {
 
 // FuzzDecode: what is accepted can be folded and stored, whatever it is.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(encode(f, report(1, 1, contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1)}}}))))
-	f.Add([]byte(encode(f, report(1, 1, taken(1, judge.Invalid)), report(2, 1, contract.FinalReport{Outcome: "Stopped"}))))
-	f.Add([]byte(encode(f, report(3, 4, contract.RequestReport{ID: "r", OK: true}))))
+	f.Add([]byte(encode(f, reports.New(1, 1, contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1)}}}))))
+	f.Add([]byte(encode(f, reports.New(1, 1, reports.Taken(1, judge.Invalid)), reports.New(2, 1, contract.FinalReport{Outcome: "Stopped"}))))
+	f.Add([]byte(encode(f, reports.New(3, 4, contract.RequestReport{ID: "r", OK: true}))))
 	f.Add([]byte(`{"version":1,"reports":[{"epoch":1,"sequence":9223372036854775807,"time":"9999-12-31T23:59:59Z","final":{"outcome":"Stopped"}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		reports, err := decode(body)
+		reports, err := Decode(body)
 		if err == nil && len(reports) == 0 {
 			t.Fatal("accepted, but nothing is in it")
 		}
@@ -131,7 +128,7 @@ func FuzzDecode(f *testing.F) {
 			if r.Checkpoint == nil {
 				continue
 			}
-			object, err := json.Marshal(checkpoint(login(), r))
+			object, err := json.Marshal(Checkpoint(login(), r))
 			if err != nil || len(object) > 4096 {
 				t.Fatalf("a Checkpoint of %d bytes, %v", len(object), err)
 			}

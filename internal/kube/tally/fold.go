@@ -1,7 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package intake
+// Package tally keeps count: it says what the reports of watchdogs make of a Feature's run, and which Checkpoints record
+// them. All of it is values; internal/kube/intake reads and writes them.
+package tally
 
 import (
 	"slices"
@@ -23,57 +25,52 @@ const (
 	maxName = 128
 )
 
-// folding knows whose reports are folded: those of a Feature that is at an attempt.
-type folding struct {
-	feature string
-	number  int64
-}
-
-// Fold gives the run after reports, in order. (epoch, sequence) of the run is the high-water mark: what is not above it
-// was folded already. A checkpoint counts once by its own number, whatever report brings it. Of an earlier attempt,
-// which ended before it could report, only checkpoints and results of requests count: its status is history. It does
-// not change what it is given.
-func Fold(run v1alpha1.RunStatus, feature string, number int64, reports []contract.Report) v1alpha1.RunStatus {
-	a := folding{feature: feature, number: number}
+// Fold gives the run of a Feature that is at an attempt after reports, in order. (epoch, sequence) of the run is the
+// high-water mark: what is not above it was folded already. A checkpoint counts once by its own number, whatever report
+// brings it. Of an earlier attempt, which ended before it could report, only checkpoints and results of requests count:
+// its status is history. It does not change what it is given.
+func Fold(run v1alpha1.RunStatus, feature string, attempt int64, reports []contract.Report) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
 	for _, r := range reports {
-		switch a.standing(next, r) {
-		case current:
+		switch StandingOf(r, next, attempt) {
+		case Current:
 			next = begin(next, r.Epoch)
 			next.Sequence = r.Sequence
-			a.apply(&next, r)
-		case late:
-			a.applyLate(&next, r)
-		case known, ahead:
+			apply(&next, feature, r)
+		case Late:
+			applyLate(&next, feature, r)
+		case Known, Ahead:
 		}
 	}
 	return next
 }
 
-// standing says what a report is to a run.
-type standing int
+// Standing says what a report is to a run.
+type Standing int
 
+// Standings.
 const (
-	// current reports are applied.
-	current standing = iota
-	// known ones were applied before.
-	known
-	// late ones are of an earlier attempt.
-	late
-	// ahead are of an attempt that does not exist yet.
-	ahead
+	// Current reports are applied.
+	Current Standing = iota
+	// Known ones were applied before.
+	Known
+	// Late ones are of an earlier attempt.
+	Late
+	// Ahead are of an attempt that does not exist yet.
+	Ahead
 )
 
-func (a folding) standing(run v1alpha1.RunStatus, r contract.Report) standing {
+// StandingOf a report to the run of a Feature that is at an attempt.
+func StandingOf(r contract.Report, run v1alpha1.RunStatus, attempt int64) Standing {
 	switch {
-	case r.Epoch > a.number:
-		return ahead
-	case r.Epoch < a.number:
-		return late
+	case r.Epoch > attempt:
+		return Ahead
+	case r.Epoch < attempt:
+		return Late
 	case run.Epoch == r.Epoch && r.Sequence <= run.Sequence:
-		return known
+		return Known
 	}
-	return current
+	return Current
 }
 
 // begin gives the run in an attempt. What the attempt before it said of itself ends with it; what adds up stays.
@@ -87,26 +84,26 @@ func begin(run v1alpha1.RunStatus, epoch int64) v1alpha1.RunStatus {
 	return run
 }
 
-func (a folding) apply(run *v1alpha1.RunStatus, r contract.Report) {
+func apply(run *v1alpha1.RunStatus, feature string, r contract.Report) {
 	switch {
 	case r.Status != nil:
 		applyStatus(run, *r.Status, r.Time)
 	case r.Checkpoint != nil:
-		a.applyCheckpoint(run, r)
+		add(run, CheckpointName(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
 	case r.Request != nil:
 		applyRequest(run, *r.Request, r.Time)
 	case r.Final != nil:
 		run.Final = &v1alpha1.FinalReport{
-			Epoch: r.Epoch, Outcome: clean(r.Final.Outcome, maxName), Reason: clean(r.Final.Reason, maxName),
-			Message: clean(r.Final.Message, maxMessage), Head: r.Final.Head,
+			Epoch: r.Epoch, Outcome: Clean(r.Final.Outcome, maxName), Reason: Clean(r.Final.Reason, maxName),
+			Message: Clean(r.Final.Message, maxMessage), Head: r.Final.Head,
 		}
 	}
 }
 
-func (a folding) applyLate(run *v1alpha1.RunStatus, r contract.Report) {
+func applyLate(run *v1alpha1.RunStatus, feature string, r contract.Report) {
 	switch {
 	case r.Checkpoint != nil:
-		a.applyCheckpoint(run, r)
+		add(run, CheckpointName(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
 	case r.Request != nil:
 		applyRequest(run, *r.Request, r.Time)
 	}
@@ -115,12 +112,12 @@ func (a folding) applyLate(run *v1alpha1.RunStatus, r contract.Report) {
 func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time) {
 	// A whole new report: what this version does not fill is not kept from an older one.
 	run.Report = &v1alpha1.RunReport{
-		State: clean(s.State, maxName), Task: clean(s.Task, maxName), Base: s.Base, Head: s.Head,
+		State: Clean(s.State, maxName), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,
 		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportedAt: apiTime(at),
 	}
 	run.Tasks = nil
 	for _, t := range s.Tasks {
-		status := v1alpha1.TaskStatus{Name: clean(t.Name, maxName), State: t.State}
+		status := v1alpha1.TaskStatus{Name: Clean(t.Name, maxName), State: t.State}
 		if t.ExitCode != nil {
 			code := int32(*t.ExitCode) //nolint:gosec // checked by validate
 			status.ExitCode = &code
@@ -129,16 +126,19 @@ func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time)
 	}
 	run.Fault = nil
 	if s.Fault != nil {
-		run.Fault = &v1alpha1.RunFault{Reason: clean(s.Fault.Reason, maxName), Message: clean(s.Fault.Message, maxMessage)}
+		run.Fault = &v1alpha1.RunFault{Reason: Clean(s.Fault.Reason, maxName), Message: Clean(s.Fault.Message, maxMessage)}
 	}
 }
 
-func (a folding) applyCheckpoint(run *v1alpha1.RunStatus, r contract.Report) {
-	addCheckpoint(run, checkpointName(a.feature, r.Checkpoint.Sequence), checkpointSpec(a.feature, "", r), summaryMessage(*r.Checkpoint))
+// Adopt gives the run after a Checkpoint that exists and whose report is not at hand.
+func Adopt(run v1alpha1.RunStatus, c *v1alpha1.Checkpoint) v1alpha1.RunStatus {
+	next := *run.DeepCopy()
+	add(&next, c.Name, c.Spec, specMessage(c.Spec))
+	return next
 }
 
-// addCheckpoint counts a checkpoint whose number is above all that were counted.
-func addCheckpoint(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSpec, message string) {
+// add counts a checkpoint whose number is above all that were counted.
+func add(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSpec, message string) {
 	if spec.Sequence <= run.CheckpointSequence {
 		return
 	}
@@ -164,14 +164,14 @@ func applyRequest(run *v1alpha1.RunStatus, r contract.RequestReport, at time.Tim
 	if r.OK {
 		state = "Done"
 	}
-	run.Requests = append(run.Requests, v1alpha1.ObservedRequest{ID: r.ID, State: state, Message: clean(r.Message, maxMessage), ObservedAt: apiTime(at)})
+	run.Requests = append(run.Requests, v1alpha1.ObservedRequest{ID: r.ID, State: state, Message: Clean(r.Message, maxMessage), ObservedAt: apiTime(at)})
 	if extra := len(run.Requests) - maxRequests; extra > 0 {
 		run.Requests = slices.Clone(run.Requests[extra:])
 	}
 }
 
-// connect notes that a replica holds the connection of an attempt's watchdog.
-func connect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
+// Connect notes that a replica holds the connection of an attempt's watchdog.
+func Connect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
 	next := begin(*run.DeepCopy(), epoch)
 	if next.Connected == nil || !*next.Connected {
 		next.Connected, next.ConnectionChangedAt = new(true), apiTime(now)
@@ -180,8 +180,8 @@ func connect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time)
 	return next
 }
 
-// disconnect notes that the connection broke, unless another replica or attempt has one by now.
-func disconnect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
+// Disconnect notes that the connection broke, unless another replica or attempt has one by now.
+func Disconnect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
 	if next.Epoch != epoch || next.Replica != replica || next.Connected == nil || !*next.Connected {
 		return next
@@ -196,8 +196,8 @@ func apiTime(t time.Time) *metav1.Time {
 	return &at
 }
 
-// clean makes a text fit for a status: one line, only visible characters, bounded in characters.
-func clean(text string, limit int) string {
+// Clean makes a text fit for a status: one line, only visible characters, bounded in characters.
+func Clean(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':

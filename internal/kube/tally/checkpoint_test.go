@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package intake
+package tally
 
 import (
 	"encoding/json"
@@ -21,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
 func login() *v1alpha1.Feature {
@@ -29,8 +30,8 @@ func login() *v1alpha1.Feature {
 
 func TestCheckpoint(t *testing.T) {
 	id := func(n int) string { return fmt.Sprintf("%040x", n) }
-	got := checkpoint(login(), contract.Report{Epoch: 2, Sequence: 9, Checkpoint: &contract.CheckpointReport{
-		Sequence: 7, Previous: 6, Task: "login/form", Trigger: contract.TriggerTask, CapturedAt: noon.Add(123 * time.Millisecond).In(time.FixedZone("", 3600)),
+	got := Checkpoint(login(), contract.Report{Epoch: 2, Sequence: 9, Checkpoint: &contract.CheckpointReport{
+		Sequence: 7, Previous: 6, Task: "login/form", Trigger: contract.TriggerTask, CapturedAt: reports.Noon.Add(123 * time.Millisecond).In(time.FixedZone("", 3600)),
 		Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
 		Frozen: true, FrozenFor: 1500 * time.Microsecond, Processes: 12, Settled: true, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4, LinesAdded: 5, LinesDeleted: 6,
 		SamplePaths: []string{"web/a", "web/b\nc", `"web/already\tescaped"`}, Verdict: judge.Invalid, Severity: policy.Critical, ViolationCount: 2,
@@ -50,7 +51,7 @@ func TestCheckpoint(t *testing.T) {
 		},
 		Spec: v1alpha1.CheckpointSpec{
 			FeatureName: "login", FeatureUID: "uid-1", Sequence: 7, Previous: "login-6", Attempt: 2, Task: "login/form", Trigger: "Task",
-			CapturedAt: metav1.NewTime(noon), Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
+			CapturedAt: metav1.NewTime(reports.Noon), Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
 			Capture:     v1alpha1.CaptureInfo{Frozen: true, FrozenMicros: 1500, Processes: 12, Settled: true},
 			Files:       v1alpha1.FileCounts{Total: 10, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4},
 			Lines:       v1alpha1.LineCounts{Added: 5, Deleted: 6},
@@ -96,7 +97,7 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 	text := rapid.OneOf(rapid.String(), rapid.StringN(0, 4000, -1), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }),
 		rapid.Just(strings.Repeat("<é\u202e>", 900)), rapid.Just(strings.Repeat("web/some/quite/long/path/", 40)))
 	rapid.Check(t, func(t *rapid.T) {
-		c := taken(1<<40, judge.Invalid)
+		c := reports.Taken(1<<40, judge.Invalid)
 		c.Violations = nil
 		c.Task, c.PolicyHash, c.UnsettledReason = text.Draw(t, "task"), text.Draw(t, "hash"), text.Draw(t, "unsettled")
 		c.Settled = rapid.Bool().Draw(t, "settled")
@@ -109,8 +110,8 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 		f := login()
 		f.Name = strings.Repeat("n", 52)
 		r := contract.Report{Epoch: 1 << 40, Sequence: 1, Checkpoint: &c}
-		got := checkpoint(f, r)
-		if diff := cmp.Diff(got, checkpoint(f, r)); diff != "" {
+		got := Checkpoint(f, r)
+		if diff := cmp.Diff(got, Checkpoint(f, r)); diff != "" {
 			t.Fatalf("not the same twice:\n%s", diff)
 		}
 		encoded, err := json.Marshal(got.Spec)

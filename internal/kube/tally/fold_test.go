@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package intake
+package tally
 
 import (
 	"fmt"
@@ -16,42 +16,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
-var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-
 // at is the time of a report, as the API keeps it.
-func at(sequence int64) *metav1.Time { return apiTime(noon.Add(time.Duration(sequence) * time.Second)) }
-
-func report(epoch, sequence int64, what any) contract.Report {
-	r := contract.Report{Epoch: epoch, Sequence: sequence, Time: noon.Add(time.Duration(sequence) * time.Second)}
-	switch what := what.(type) {
-	case contract.StatusReport:
-		r.Status = &what
-	case contract.CheckpointReport:
-		r.Checkpoint = &what
-	case contract.RequestReport:
-		r.Request = &what
-	case contract.FinalReport:
-		r.Final = &what
-	default:
-		panic(fmt.Sprintf("no report: %T", what))
-	}
-	return r
-}
-
-func taken(sequence int64, verdict judge.Verdict) contract.CheckpointReport {
-	c := contract.CheckpointReport{
-		Sequence: sequence, Previous: sequence - 1, Trigger: contract.TriggerInterval, CapturedAt: noon.Add(time.Duration(sequence) * time.Minute),
-		Tree: fmt.Sprintf("%040x", sequence), Settled: true, Verdict: verdict, Action: contract.ActionPromoted,
-	}
-	if verdict == judge.Invalid {
-		c.Action, c.Severity, c.ViolationCount = contract.ActionHeld, policy.Error, 3
-		c.Violations = []judge.Violation{{Rule: "forbidden-areas", Path: "web/legacy/a b", Severity: policy.Error, Message: "may not change", Suggestion: "undo it"}}
-	}
-	return c
-}
+func at(sequence int64) *metav1.Time { return apiTime(reports.Time(sequence)) }
 
 func TestFold(t *testing.T) {
 	active := contract.StatusReport{State: contract.StateActive, WorkspaceReady: true, AgentRunning: true, Task: "login/form", Head: fmt.Sprintf("%040x", 7),
@@ -79,17 +48,17 @@ func TestFold(t *testing.T) {
 		"nothing": {run: finished, attempt: 1, want: finished},
 		"a status replaces the one before it, fault included": {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 4, Report: &v1alpha1.RunReport{State: "Preparing", Base: "x"}, Fault: &v1alpha1.RunFault{Reason: "RepositoryUnreachable"}},
-			attempt: 1, reports: []contract.Report{report(1, 5, active)}, want: activeRun,
+			attempt: 1, reports: []contract.Report{reports.New(1, 5, active)}, want: activeRun,
 		},
 		"a fault": {
 			attempt: 1,
-			reports: []contract.Report{report(1, 1, contract.StatusReport{State: contract.StatePreparing, Fault: &contract.Fault{Reason: "RevisionNotFound", Message: "no\nsuch \x1b[31mbranch"}})},
+			reports: []contract.Report{reports.New(1, 1, contract.StatusReport{State: contract.StatePreparing, Fault: &contract.Fault{Reason: "RevisionNotFound", Message: "no\nsuch \x1b[31mbranch"}})},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Preparing", ReportedAt: at(1)},
 				Fault: &v1alpha1.RunFault{Reason: "RevisionNotFound", Message: "no such \uFFFD[31mbranch"}},
 		},
 		"checkpoints are counted by verdict": {
 			attempt: 1,
-			reports: []contract.Report{report(1, 1, taken(1, judge.Valid)), report(1, 2, taken(2, judge.Skipped)), report(1, 3, taken(3, judge.Invalid))},
+			reports: []contract.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Skipped)), reports.New(1, 3, reports.Taken(3, judge.Invalid))},
 			want: v1alpha1.RunStatus{
 				Epoch: 1, Sequence: 3, CheckpointSequence: 3, Checkpoints: v1alpha1.CheckpointCounts{Total: 3, Valid: 1, Invalid: 1}, LastValidCheckpoint: "f-1",
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-3", Verdict: "Invalid", Action: "Held", Reason: "InForbiddenArea",
@@ -98,7 +67,7 @@ func TestFold(t *testing.T) {
 		},
 		"an unsettled checkpoint is neither valid nor invalid": {
 			attempt: 1,
-			reports: []contract.Report{report(1, 1, contract.CheckpointReport{Sequence: 1, Verdict: judge.Valid, Action: contract.ActionHeld, UnsettledReason: "web/a still moves"})},
+			reports: []contract.Report{reports.New(1, 1, contract.CheckpointReport{Sequence: 1, Verdict: judge.Valid, Action: contract.ActionHeld, UnsettledReason: "web/a still moves"})},
 			want: v1alpha1.RunStatus{
 				Epoch: 1, Sequence: 1, CheckpointSequence: 1, Checkpoints: v1alpha1.CheckpointCounts{Total: 1},
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-1", Verdict: "Valid", Action: "Held", Reason: "CheckpointFailed", Message: "web/a still moves"},
@@ -107,8 +76,8 @@ func TestFold(t *testing.T) {
 		"results of requests, once each": {
 			attempt: 1,
 			reports: []contract.Report{
-				report(1, 1, contract.RequestReport{ID: "r1", OK: true, Message: "checkpoint 4"}), report(1, 2, contract.RequestReport{ID: "r2", Message: "no"}),
-				report(1, 3, contract.RequestReport{ID: "r1", Message: "again"}),
+				reports.New(1, 1, contract.RequestReport{ID: "r1", OK: true, Message: "checkpoint 4"}), reports.New(1, 2, contract.RequestReport{ID: "r2", Message: "no"}),
+				reports.New(1, 3, contract.RequestReport{ID: "r1", Message: "again"}),
 			},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 3, Requests: []v1alpha1.ObservedRequest{
 				{ID: "r1", State: "Done", Message: "checkpoint 4", ObservedAt: at(1)}, {ID: "r2", State: "Failed", Message: "no", ObservedAt: at(2)},
@@ -116,20 +85,20 @@ func TestFold(t *testing.T) {
 		},
 		"what is not above the mark is known": {
 			run: activeRun, attempt: 1,
-			reports: []contract.Report{report(1, 4, contract.FinalReport{Outcome: contract.OutcomeStopped}), report(1, 5, contract.StatusReport{State: contract.StateIdle})},
+			reports: []contract.Report{reports.New(1, 4, contract.FinalReport{Outcome: contract.OutcomeStopped}), reports.New(1, 5, contract.StatusReport{State: contract.StateIdle})},
 			want:    activeRun,
 		},
 		"a gap is no reason to stop": {
-			run: v1alpha1.RunStatus{Epoch: 1, Sequence: 1}, attempt: 1, reports: []contract.Report{report(1, 5, active)}, want: activeRun,
+			run: v1alpha1.RunStatus{Epoch: 1, Sequence: 1}, attempt: 1, reports: []contract.Report{reports.New(1, 5, active)}, want: activeRun,
 		},
 		"the last word": {
 			attempt: 3,
-			reports: []contract.Report{report(3, 1, contract.FinalReport{Outcome: contract.OutcomeDelivered, Reason: "Delivered", Message: "done", Head: fmt.Sprintf("%040x", 9)})},
+			reports: []contract.Report{reports.New(3, 1, contract.FinalReport{Outcome: contract.OutcomeDelivered, Reason: "Delivered", Message: "done", Head: fmt.Sprintf("%040x", 9)})},
 			want: v1alpha1.RunStatus{Epoch: 3, Sequence: 1,
 				Final: &v1alpha1.FinalReport{Epoch: 3, Outcome: "Delivered", Reason: "Delivered", Message: "done", Head: fmt.Sprintf("%040x", 9)}},
 		},
 		"a new attempt keeps what adds up and forgets what the last one said of itself": {
-			run: finished, attempt: 2, reports: []contract.Report{report(2, 1, taken(5, judge.Valid))},
+			run: finished, attempt: 2, reports: []contract.Report{reports.New(2, 1, reports.Taken(5, judge.Valid))},
 			want: v1alpha1.RunStatus{
 				Epoch: 2, Sequence: 1, CheckpointSequence: 5, Checkpoints: v1alpha1.CheckpointCounts{Total: 5, Valid: 4, Invalid: 1},
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-5", Verdict: "Valid", Action: "Promoted"}, LastValidCheckpoint: "f-5",
@@ -139,8 +108,8 @@ func TestFold(t *testing.T) {
 		"of an earlier attempt only checkpoints and results count": {
 			run: finished, attempt: 2,
 			reports: []contract.Report{
-				report(1, 10, taken(4, judge.Valid)), report(1, 11, taken(5, judge.Valid)), report(1, 12, active),
-				report(1, 13, contract.RequestReport{ID: "r2", OK: true}), report(1, 14, contract.FinalReport{Outcome: contract.OutcomeDelivered}),
+				reports.New(1, 10, reports.Taken(4, judge.Valid)), reports.New(1, 11, reports.Taken(5, judge.Valid)), reports.New(1, 12, active),
+				reports.New(1, 13, contract.RequestReport{ID: "r2", OK: true}), reports.New(1, 14, contract.FinalReport{Outcome: contract.OutcomeDelivered}),
 			},
 			want: func() v1alpha1.RunStatus {
 				w := *finished.DeepCopy()
@@ -151,11 +120,11 @@ func TestFold(t *testing.T) {
 			}(),
 		},
 		"an attempt that does not exist yet is not believed": {
-			run: finished, attempt: 1, reports: []contract.Report{report(2, 1, active)}, want: finished,
+			run: finished, attempt: 1, reports: []contract.Report{reports.New(2, 1, active)}, want: finished,
 		},
 		"a checkpoint that was adopted is not counted again": {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 1, CheckpointSequence: 2, Checkpoints: v1alpha1.CheckpointCounts{Total: 2, Valid: 2}, LastValidCheckpoint: "f-2"},
-			attempt: 1, reports: []contract.Report{report(1, 2, taken(2, judge.Valid))},
+			attempt: 1, reports: []contract.Report{reports.New(1, 2, reports.Taken(2, judge.Valid))},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, CheckpointSequence: 2, Checkpoints: v1alpha1.CheckpointCounts{Total: 2, Valid: 2}, LastValidCheckpoint: "f-2"},
 		},
 	}
@@ -174,9 +143,9 @@ func TestFold(t *testing.T) {
 }
 
 func TestConnection(t *testing.T) {
-	later := noon.Add(time.Minute)
-	first := connect(v1alpha1.RunStatus{}, 1, "a", noon)
-	want := v1alpha1.RunStatus{Epoch: 1, Connected: new(true), ConnectionChangedAt: apiTime(noon), Replica: "a"}
+	later := reports.Noon.Add(time.Minute)
+	first := Connect(v1alpha1.RunStatus{}, 1, "a", reports.Noon)
+	want := v1alpha1.RunStatus{Epoch: 1, Connected: new(true), ConnectionChangedAt: apiTime(reports.Noon), Replica: "a"}
 	check := func(what string, got, want v1alpha1.RunStatus) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -184,26 +153,26 @@ func TestConnection(t *testing.T) {
 		}
 	}
 	check("a first connection", first, want)
-	check("the same again", connect(first, 1, "a", later), want)
-	moved := connect(first, 1, "b", later)
+	check("the same again", Connect(first, 1, "a", later), want)
+	moved := Connect(first, 1, "b", later)
 	want.Replica = "b"
 	check("another replica takes over: it is connected since it was", moved, want)
-	check("the old replica's end says nothing", disconnect(moved, 1, "a", later), want)
-	check("an earlier attempt's end says nothing", disconnect(moved, 0, "b", later), want)
-	broken := disconnect(moved, 1, "b", later)
+	check("the old replica's end says nothing", Disconnect(moved, 1, "a", later), want)
+	check("an earlier attempt's end says nothing", Disconnect(moved, 0, "b", later), want)
+	broken := Disconnect(moved, 1, "b", later)
 	want.Connected, want.ConnectionChangedAt = new(false), apiTime(later)
 	check("it breaks", broken, want)
-	check("it breaks once", disconnect(broken, 1, "b", later.Add(time.Hour)), want)
+	check("it breaks once", Disconnect(broken, 1, "b", later.Add(time.Hour)), want)
 	want.Epoch, want.Connected, want.ConnectionChangedAt, want.Replica = 2, new(true), apiTime(later), "a"
-	check("the next attempt connects", connect(broken, 2, "a", later), want)
-	forgotten := Fold(moved, "f", 2, []contract.Report{report(2, 1, contract.RequestReport{ID: "r"})})
+	check("the next attempt connects", Connect(broken, 2, "a", later), want)
+	forgotten := Fold(moved, "f", 2, []contract.Report{reports.New(2, 1, contract.RequestReport{ID: "r"})})
 	if forgotten.Connected != nil || forgotten.Replica != "" {
 		t.Errorf("the connection of attempt 1 counts for attempt 2: %+v", forgotten)
 	}
 }
 
-// reports draws what a watchdog may have in its spool: a few attempts, numbers without order among the kinds.
-func reports() *rapid.Generator[[]contract.Report] {
+// spools draws what a watchdog may have in its spool: a few attempts, numbers without order among the kinds.
+func spools() *rapid.Generator[[]contract.Report] {
 	return rapid.Custom(func(t *rapid.T) []contract.Report {
 		var all []contract.Report
 		checkpoints := int64(0)
@@ -211,14 +180,14 @@ func reports() *rapid.Generator[[]contract.Report] {
 			for sequence := range rapid.Int64Range(0, 6).Draw(t, "reports of the attempt") {
 				switch rapid.IntRange(0, 3).Draw(t, "kind") {
 				case 0:
-					all = append(all, report(epoch, sequence+1, contract.StatusReport{State: rapid.SampledFrom([]string{"Active", "Idle"}).Draw(t, "state")}))
+					all = append(all, reports.New(epoch, sequence+1, contract.StatusReport{State: rapid.SampledFrom([]string{"Active", "Idle"}).Draw(t, "state")}))
 				case 1:
 					checkpoints++
-					all = append(all, report(epoch, sequence+1, taken(checkpoints, rapid.SampledFrom([]judge.Verdict{judge.Valid, judge.Invalid, judge.Skipped}).Draw(t, "verdict"))))
+					all = append(all, reports.New(epoch, sequence+1, reports.Taken(checkpoints, rapid.SampledFrom([]judge.Verdict{judge.Valid, judge.Invalid, judge.Skipped}).Draw(t, "verdict"))))
 				case 2:
-					all = append(all, report(epoch, sequence+1, contract.RequestReport{ID: fmt.Sprint("r", rapid.IntRange(0, 3).Draw(t, "request")), OK: true}))
+					all = append(all, reports.New(epoch, sequence+1, contract.RequestReport{ID: fmt.Sprint("r", rapid.IntRange(0, 3).Draw(t, "request")), OK: true}))
 				default:
-					all = append(all, report(epoch, sequence+1, contract.FinalReport{Outcome: contract.OutcomeStopped}))
+					all = append(all, reports.New(epoch, sequence+1, contract.FinalReport{Outcome: contract.OutcomeStopped}))
 				}
 			}
 		}
@@ -231,7 +200,7 @@ func reports() *rapid.Generator[[]contract.Report] {
 // outcome is that of sending everything once.
 func TestFoldIsExactlyOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		spool := reports().Draw(t, "spool")
+		spool := spools().Draw(t, "spool")
 		const attempt = 3
 		want := Fold(v1alpha1.RunStatus{}, "f", attempt, spool)
 		run := v1alpha1.RunStatus{}
@@ -261,7 +230,7 @@ func TestFoldTheMarkNeverGoesBack(t *testing.T) {
 		run := v1alpha1.RunStatus{}
 		for attempt := int64(1); attempt <= 3; attempt++ {
 			for range 3 {
-				spool := rapid.Permutation(reports().Draw(t, "spool")).Draw(t, "order")
+				spool := rapid.Permutation(spools().Draw(t, "spool")).Draw(t, "order")
 				next := Fold(run, "f", attempt, spool)
 				if next.Epoch < run.Epoch || next.Epoch == run.Epoch && next.Sequence < run.Sequence || next.CheckpointSequence < run.CheckpointSequence {
 					t.Fatalf("from (%d, %d) back to (%d, %d)", run.Epoch, run.Sequence, next.Epoch, next.Sequence)
@@ -281,7 +250,7 @@ func TestFoldTheMarkNeverGoesBack(t *testing.T) {
 func TestOldResultsMakeRoom(t *testing.T) {
 	run := v1alpha1.RunStatus{}
 	for i := range int64(maxRequests + 5) {
-		run = Fold(run, "f", 1, []contract.Report{report(1, i+1, contract.RequestReport{ID: fmt.Sprint("r", i), OK: true})})
+		run = Fold(run, "f", 1, []contract.Report{reports.New(1, i+1, contract.RequestReport{ID: fmt.Sprint("r", i), OK: true})})
 	}
 	if len(run.Requests) != maxRequests || run.Requests[0].ID != "r5" || run.Requests[maxRequests-1].ID != fmt.Sprint("r", maxRequests+4) {
 		t.Errorf("%d results from %s to %s", len(run.Requests), run.Requests[0].ID, run.Requests[len(run.Requests)-1].ID)

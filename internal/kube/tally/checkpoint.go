@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package intake
+package tally
 
 import (
 	"encoding/json"
@@ -33,18 +33,18 @@ const (
 	reasonNothingChanged = contract.ReasonNothingChanged
 )
 
-// checkpointName is the one name that a Feature's checkpoint of this number can have.
-func checkpointName(feature string, sequence int64) string {
+// CheckpointName is the one name that a Feature's checkpoint of this number can have.
+func CheckpointName(feature string, sequence int64) string {
 	return feature + "-" + strconv.FormatInt(sequence, 10)
 }
 
-// checkpoint is the object that records a report. It is a function of the two alone: who reports twice, to whichever
+// Checkpoint is the object that records a report. It is a function of the two alone: who reports twice, to whichever
 // replica, records the same object.
-func checkpoint(f *v1alpha1.Feature, r contract.Report) *v1alpha1.Checkpoint {
+func Checkpoint(f *v1alpha1.Feature, r contract.Report) *v1alpha1.Checkpoint {
 	return &v1alpha1.Checkpoint{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: f.Namespace,
-			Name:      checkpointName(f.Name, r.Checkpoint.Sequence),
+			Name:      CheckpointName(f.Name, r.Checkpoint.Sequence),
 			Labels: map[string]string{
 				v1alpha1.LabelFeature: f.Name,
 				v1alpha1.LabelVerdict: string(r.Checkpoint.Verdict),
@@ -62,11 +62,11 @@ func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointS
 	c := r.Checkpoint
 	spec := v1alpha1.CheckpointSpec{
 		FeatureName: feature, FeatureUID: uid, Sequence: c.Sequence, Attempt: r.Epoch,
-		Task: clean(c.Task, maxName), Trigger: v1alpha1.Trigger(c.Trigger), CapturedAt: *apiTime(c.CapturedAt),
-		Commit: c.Commit, Tree: c.Tree, Base: c.Base, DeliveryCommit: c.DeliveryCommit, PolicyHash: clean(c.PolicyHash, maxName), Audit: c.Audit,
+		Task: Clean(c.Task, maxName), Trigger: v1alpha1.Trigger(c.Trigger), CapturedAt: *apiTime(c.CapturedAt),
+		Commit: c.Commit, Tree: c.Tree, Base: c.Base, DeliveryCommit: c.DeliveryCommit, PolicyHash: Clean(c.PolicyHash, maxName), Audit: c.Audit,
 		Capture: v1alpha1.CaptureInfo{
 			Frozen: c.Frozen, FrozenMicros: micros(c.FrozenFor), Processes: int32(c.Processes), Settled: c.Settled, //nolint:gosec // checked by validate
-			UnsettledReason: clean(c.UnsettledReason, maxUnsettled),
+			UnsettledReason: Clean(c.UnsettledReason, maxUnsettled),
 		},
 		Files:   v1alpha1.FileCounts{Total: c.Added + c.Modified + c.Deleted + c.TypeChanged, Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, TypeChanged: c.TypeChanged},
 		Lines:   v1alpha1.LineCounts{Added: c.LinesAdded, Deleted: c.LinesDeleted},
@@ -77,15 +77,15 @@ func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointS
 		},
 	}
 	if c.Previous > 0 {
-		spec.Previous = checkpointName(feature, c.Previous)
+		spec.Previous = CheckpointName(feature, c.Previous)
 	}
 	for _, path := range c.SamplePaths[:min(len(c.SamplePaths), maxSamples)] {
 		spec.SamplePaths = append(spec.SamplePaths, shown(path))
 	}
 	for _, v := range c.Violations[:min(len(c.Violations), maxViolations)] {
 		spec.Violations = append(spec.Violations, v1alpha1.Violation{
-			Rule: clean(v.Rule, 64), Path: shown(v.Path), Severity: v1alpha1.Severity(v.Severity),
-			Message: clean(v.Message, maxText), Suggestion: clean(v.Suggestion, maxText),
+			Rule: Clean(v.Rule, 64), Path: shown(v.Path), Severity: v1alpha1.Severity(v.Severity),
+			Message: Clean(v.Message, maxText), Suggestion: Clean(v.Suggestion, maxText),
 		})
 	}
 	shrink(&spec)
@@ -109,18 +109,18 @@ func shrink(spec *v1alpha1.CheckpointSpec) {
 
 // shorten bounds every text in characters: rules, by which people search, as little as can be.
 func shorten(spec *v1alpha1.CheckpointSpec, limit int) {
-	spec.Task, spec.PolicyHash = clean(spec.Task, max(limit, minRule)), clean(spec.PolicyHash, max(limit, minHash))
-	spec.Capture.UnsettledReason = clean(spec.Capture.UnsettledReason, 2*limit)
+	spec.Task, spec.PolicyHash = Clean(spec.Task, max(limit, minRule)), Clean(spec.PolicyHash, max(limit, minHash))
+	spec.Capture.UnsettledReason = Clean(spec.Capture.UnsettledReason, 2*limit)
 	for i := range spec.SamplePaths {
-		spec.SamplePaths[i] = clean(spec.SamplePaths[i], limit)
+		spec.SamplePaths[i] = Clean(spec.SamplePaths[i], limit)
 	}
 	for i := range spec.Violations {
 		v, own := &spec.Violations[i], limit
 		if i == 0 {
 			own = min(2*limit, maxText)
 		}
-		v.Rule = clean(v.Rule, max(limit, minRule))
-		v.Path, v.Message, v.Suggestion = clean(v.Path, own), clean(v.Message, own), clean(v.Suggestion, own)
+		v.Rule = Clean(v.Rule, max(limit, minRule))
+		v.Path, v.Message, v.Suggestion = Clean(v.Path, own), Clean(v.Message, own), Clean(v.Suggestion, own)
 	}
 }
 
@@ -153,7 +153,7 @@ func reason(c contract.CheckpointReport) string {
 func summaryMessage(c contract.CheckpointReport) string {
 	switch {
 	case !c.Settled:
-		return clean(c.UnsettledReason, maxMessage)
+		return Clean(c.UnsettledReason, maxMessage)
 	case c.Verdict != judge.Invalid || len(c.Violations) == 0:
 		return ""
 	}
@@ -166,7 +166,7 @@ func summaryMessage(c contract.CheckpointReport) string {
 	case more > 1:
 		message += fmt.Sprintf(" There are %d more violations.", more)
 	}
-	return clean(message, maxMessage)
+	return Clean(message, maxMessage)
 }
 
 // specMessage is the same for a Checkpoint whose report is not at hand.
@@ -212,7 +212,7 @@ func camelCase(id string) string {
 			upper = true
 		}
 	}
-	return clean(string(out), 64)
+	return Clean(string(out), 64)
 }
 
 func visible(r rune) bool { return r != unicode.ReplacementChar && unicode.IsPrint(r) }

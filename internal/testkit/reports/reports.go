@@ -1,0 +1,69 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reports makes reports as watchdogs send them.
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// Noon is when the first report might have been made; each is a second after the one before it.
+var Noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+// Time of a report.
+func Time(sequence int64) time.Time { return Noon.Add(time.Duration(sequence) * time.Second) }
+
+// Kinds of what is reported.
+type kind interface {
+	contract.StatusReport | contract.CheckpointReport | contract.RequestReport | contract.FinalReport
+}
+
+// New is a report of something.
+func New[K kind](epoch, sequence int64, what K) contract.Report {
+	r := contract.Report{Epoch: epoch, Sequence: sequence, Time: Time(sequence)}
+	switch what := any(what).(type) {
+	case contract.StatusReport:
+		r.Status = &what
+	case contract.CheckpointReport:
+		r.Checkpoint = &what
+	case contract.RequestReport:
+		r.Request = &what
+	case contract.FinalReport:
+		r.Final = &what
+	}
+	return r
+}
+
+// Taken is a checkpoint of this number; an invalid one breaks three rules, of which one is told.
+func Taken(sequence int64, verdict judge.Verdict) contract.CheckpointReport {
+	c := contract.CheckpointReport{
+		Sequence: sequence, Previous: sequence - 1, Trigger: contract.TriggerInterval, CapturedAt: Noon.Add(time.Duration(sequence) * time.Minute),
+		Tree: ID(sequence), Settled: true, Verdict: verdict, Action: contract.ActionPromoted,
+	}
+	if verdict == judge.Invalid {
+		c.Action, c.Severity, c.ViolationCount = contract.ActionHeld, policy.Error, 3
+		c.Violations = []judge.Violation{{Rule: "forbidden-areas", Path: "web/legacy/a b", Severity: policy.Error, Message: "may not change", Suggestion: "undo it"}}
+	}
+	return c
+}
+
+// ID is an object id.
+func ID(n int64) string { return fmt.Sprintf("%040x", n) }
+
+// Encode is a batch as it is sent.
+func Encode(t testing.TB, all ...contract.Report) []byte {
+	t.Helper()
+	body, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: all})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
