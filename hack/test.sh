@@ -44,7 +44,7 @@ fuzz() {
   local package target
   while read -r package target; do
     echo "-- $package $target"
-    go test -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME" "$package"
+    go test -run '^$' -fuzz "^$target\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 10x "$package"
   done < <(grep -rhoE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' internal | sort -u | awk '{print $2}' |
     while read -r t; do grep -rlE --include='*_test.go' "^func $t\(" internal | while read -r f; do echo "./$(dirname "$f") $t"; done; done | sort -u)
 }

@@ -26,6 +26,9 @@ const (
 	// ReasonHeader carries the reason of a refusal in one word.
 	ReasonHeader = "X-Tidewaiter-Reason"
 
+	// headerTime bounds the wait for a request.
+	headerTime = 5 * time.Second
+
 	// Reasons that are not decisions about a target.
 	reasonNotConnect      = "NotConnect"
 	reasonUnauthenticated = "Unauthenticated"
@@ -133,7 +136,7 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 	server := &http.Server{
 		Handler: p, Protocols: protocols,
 		// A token is 1 to 2 KiB.
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 32 << 10,
+		ReadHeaderTimeout: headerTime, IdleTimeout: 30 * time.Second, MaxHeaderBytes: 32 << 10,
 		ErrorLog: slog.NewLogLogger(p.options.Logger.Handler(), slog.LevelDebug),
 		// Tunnels outlive the request to stop: they have grace to finish.
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },

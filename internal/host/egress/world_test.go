@@ -1,0 +1,207 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package egress
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/egress"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+const (
+	goodToken    = "good.token"
+	pendingToken = "pending.token"
+)
+
+// tokens is an Authorizer with one Feature.
+type tokens struct{ hosts []policy.Host }
+
+func (t tokens) Authorize(_ context.Context, token string) (Caller, error) {
+	switch token {
+	case goodToken:
+		return Caller{Feature: "shop/login", Hosts: t.hosts, Field: egress.FieldGit}, nil
+	case pendingToken:
+		return Caller{}, fmt.Errorf("the pod is not known yet: %w", ErrUnavailable)
+	default:
+		return Caller{}, fmt.Errorf("unknown token: %w", ErrUnauthenticated)
+	}
+}
+
+// names is a Resolver; each answer may be given once only, the last one again and again.
+type names struct {
+	mu      sync.Mutex
+	answers map[string][][]netip.Addr
+	asked   []string
+}
+
+func (n *names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked = append(n.asked, host)
+	answers := n.answers[strings.TrimSuffix(host, ".")]
+	if len(answers) == 0 {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	if len(answers) > 1 {
+		n.answers[strings.TrimSuffix(host, ".")] = answers[1:]
+	}
+	return answers[0], nil
+}
+
+func addresses(texts ...string) [][]netip.Addr {
+	var answer []netip.Addr
+	for _, text := range texts {
+		answer = append(answer, netip.MustParseAddr(text))
+	}
+	return [][]netip.Addr{answer}
+}
+
+// world is a proxy with a policy, a DNS and an Internet of its own.
+type world struct {
+	*testing.T
+	names   *names
+	servers map[string]string // address and port, and where it really listens
+	proxy   string
+	ca      *authority
+	stop    context.CancelFunc
+	stopped chan error
+
+	mu      sync.Mutex
+	dialled []string
+	records []Record
+}
+
+var errNoRoute = errors.New("no route to host")
+
+func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	w.mu.Lock()
+	w.dialled = append(w.dialled, address)
+	real, ok := w.servers[address]
+	w.mu.Unlock()
+	if !ok {
+		return nil, errNoRoute
+	}
+	if real == "hang" {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	var d net.Dialer
+	return d.DialContext(ctx, network, real)
+}
+
+func newWorld(t *testing.T, limits Limits, hosts ...policy.Host) *world {
+	t.Helper()
+	w := &world{T: t, names: &names{answers: map[string][][]netip.Addr{}}, servers: map[string]string{}, ca: newAuthority(t), stopped: make(chan error, 1)}
+	proxy := New(Options{
+		Authorizer: tokens{hosts: hosts}, Resolver: w.names, Dial: w.dial, Now: time.Now, Limits: limits,
+		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Observe: func(r Record) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.records = append(w.records, r)
+		},
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.proxy = listener.Addr().String()
+	ctx, cancel := context.WithCancel(t.Context())
+	w.stop = cancel
+	certificate := w.ca.leaf(t, "127.0.0.1")
+	go func() {
+		w.stopped <- proxy.Serve(ctx, listener, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, 5*time.Second)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-w.stopped; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return w
+}
+
+// server puts an HTTPS server with a name at an address of this Internet.
+func (w *world) server(name, address string, handler http.Handler) {
+	w.Helper()
+	s := httptest.NewUnstartedServer(handler)
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{w.ca.leaf(w.T, name)}, MinVersion: tls.VersionTLS12}
+	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
+	s.StartTLS()
+	w.Cleanup(s.Close)
+	host, _, _ := strings.Cut(address, ":")
+	w.names.answers[name] = addresses(host)
+	w.servers[address] = s.Listener.Addr().String()
+}
+
+// client speaks through the proxy.
+func (w *world) client(token string) *http.Client {
+	transport := &http.Transport{
+		Proxy:           http.ProxyURL(&url.URL{Scheme: "https", User: url.UserPassword(User, token), Host: w.proxy}),
+		TLSClientConfig: &tls.Config{RootCAs: w.ca.pool, MinVersion: tls.VersionTLS12},
+	}
+	w.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport, Timeout: 20 * time.Second}
+}
+
+// connect sends one request as it is and gives the answer and the connection behind it.
+func (w *world) connect(request string) (*http.Response, *bufio.Reader, net.Conn) {
+	w.Helper()
+	conn, err := tls.Dial("tcp", w.proxy, &tls.Config{RootCAs: w.ca.pool, MinVersion: tls.VersionTLS12})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		w.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		w.Fatal(err)
+	}
+	reader := bufio.NewReader(conn)
+	response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodConnect})
+	if err != nil {
+		w.Fatalf("no answer: %v", err)
+	}
+	return response, reader, conn
+}
+
+func (w *world) connectTo(target string) (*http.Response, *bufio.Reader, net.Conn) {
+	w.Helper()
+	return w.connect("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nProxy-Authorization: " + basic(User, goodToken) + "\r\n\r\n")
+}
+
+func basic(user, password string) string {
+	r := &http.Request{Header: http.Header{}}
+	r.SetBasicAuth(user, password)
+	return r.Header.Get("Authorization")
+}
+
+func (w *world) dials() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.dialled...)
+}
+
+func git(private bool) policy.Host {
+	return policy.Host{Name: "git.example.com", Port: 443, AllowPrivate: private}
+}
+
+func hello(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") }
