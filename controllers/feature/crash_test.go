@@ -152,3 +152,26 @@ func TestCrashPoints(t *testing.T) {
 		}
 	}
 }
+
+// TestStaleCaches lets a controller that sees the Feature as it was at each moment of its life act on the world as it is
+// now: a leader that was paused, or a cache that lags. It changes nothing.
+func TestStaleCaches(t *testing.T) {
+	r := newRig(t)
+	var past []*v1alpha1.Feature
+	live(r, func() {
+		past = append(past, r.get("login"))
+		r.settle("login")
+		past = append(past, r.get("login"))
+	})
+	r.feature("other", nil)
+	r.settle("login", "other")
+	want := r.world()
+	for i, f := range past[:len(past)-1] {
+		if _, err := r.reconciler().Reconcile(r.Context(), f.DeepCopy()); err != nil {
+			t.Errorf("moment %d (attempt %d, %s): %v", i, f.Status.Attempt, f.Status.Phase, err)
+		}
+		if got := r.world(); got != want {
+			t.Fatalf("moment %d (attempt %d, %s) changed the world:\n%s\ninto\n%s", i, f.Status.Attempt, f.Status.Phase, want, got)
+		}
+	}
+}

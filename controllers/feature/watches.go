@@ -106,7 +106,9 @@ func (r *Reconciler) jobsOver() handler.EventHandler {
 	}
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if observe.Over(e.ObjectNew) && !observe.Over(e.ObjectOld) {
+			was, okOld := e.ObjectOld.(*batchv1.Job)
+			is, okNew := e.ObjectNew.(*batchv1.Job)
+			if okOld && okNew && observe.JobEnded(is) && !observe.JobEnded(was) {
 				wake(ctx, e.ObjectNew, queue)
 			}
 		},

@@ -4,13 +4,13 @@
 package template
 
 import (
+	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -59,9 +59,6 @@ func TestStatus(t *testing.T) {
 	from := func(name, key string) v1alpha1.TemplateSpec {
 		return v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionInput, ConfigMapKeyRef: &v1alpha1.ConfigMapKeyRef{Name: name, Key: key}}
 	}
-	schema := func(raw string) v1alpha1.TemplateSpec {
-		return v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, JSONSchema: &apiextensionsv1.JSON{Raw: []byte(raw)}}
-	}
 	tests := map[string]struct {
 		spec       v1alpha1.TemplateSpec
 		wantReason string
@@ -74,7 +71,7 @@ func TestStatus(t *testing.T) {
 		"blank":         {spec: from("texts", "blank"), wantReason: v1alpha1.ReasonInvalid, wantInMsg: "empty"},
 		"output-once":   {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, Text: ptr.To("<{{OUTPUT}}>")}},
 		"output-twice":  {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, Text: ptr.To("{{OUTPUT}}{{OUTPUT}}")}, wantReason: v1alpha1.ReasonInvalid, wantInMsg: "2 times"},
-		"schema":        {spec: schema(`{"type": "object"}`)},
+		"schema":        {spec: withSchema(t, `{"type": "object"}`)},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -123,12 +120,26 @@ func TestHashFollowsTheText(t *testing.T) {
 	}
 }
 
+// withSchema is an Output template with a schema, as it is stored.
+func withSchema(t *testing.T, raw string) v1alpha1.TemplateSpec {
+	t.Helper()
+	var spec v1alpha1.TemplateSpec
+	if err := json.Unmarshal([]byte(`{"direction": "Output", "jsonSchema": `+raw+`}`), &spec); err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
 func TestSchemaThatIsNoObject(t *testing.T) {
 	// The CRD refuses it too; an object that was stored before must not be taken for valid.
-	for raw, want := range map[string]string{`"object"`: "must be an object", `null`: "must be an object", `{`: "not JSON", `{}`: ""} {
-		got := problemOf(v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, JSONSchema: &apiextensionsv1.JSON{Raw: []byte(raw)}}, "")
-		if (got == "") != (want == "") || !strings.Contains(got, want) {
+	for raw, want := range map[string]string{`"object"`: "must be an object", `[]`: "must be an object", `{}`: ""} {
+		if got := problemOf(withSchema(t, raw), ""); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("schema %s: %q, want %q", raw, got, want)
 		}
+	}
+	broken := withSchema(t, `{}`)
+	broken.JSONSchema.Raw = []byte("{")
+	if got := problemOf(broken, ""); !strings.Contains(got, "not JSON") {
+		t.Errorf("a schema that is not JSON: %q", got)
 	}
 }

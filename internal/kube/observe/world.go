@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
@@ -39,20 +38,15 @@ func Jobs(f *v1alpha1.Feature, jobs []batchv1.Job) []lifecycle.Job {
 		}
 		seen = append(seen, lifecycle.Job{
 			Name: j.Name, UID: string(j.UID), Attempt: attempt, Run: lifecycle.RunKind(j.Labels[v1alpha1.LabelRun]),
-			Created: j.CreationTimestamp.Time, Ended: jobEnded(j), Deleting: j.DeletionTimestamp != nil,
+			Created: j.CreationTimestamp.Time, Ended: JobEnded(j), Deleting: j.DeletionTimestamp != nil,
 		})
 	}
 	slices.SortFunc(seen, func(a, b lifecycle.Job) int { return cmp.Compare(a.Attempt, b.Attempt) })
 	return seen
 }
 
-// Over reports whether an object is a Job that will start no pod any more.
-func Over(o client.Object) bool {
-	j, ok := o.(*batchv1.Job)
-	return ok && jobEnded(j)
-}
-
-func jobEnded(j *batchv1.Job) bool {
+// JobEnded reports whether a Job will start no pod any more.
+func JobEnded(j *batchv1.Job) bool {
 	for _, c := range j.Status.Conditions {
 		if c.Status == corev1.ConditionTrue && (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) {
 			return true
@@ -161,7 +155,7 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 	for i := range jobs {
 		j := &jobs[i]
 		owner := metav1.GetControllerOf(j)
-		if owner != nil && owner.Kind == "Feature" && owner.UID != f.UID && !jobEnded(j) {
+		if owner != nil && owner.Kind == "Feature" && owner.UID != f.UID && !JobEnded(j) {
 			running[string(owner.UID)] = true
 		}
 	}
