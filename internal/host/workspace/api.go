@@ -47,7 +47,8 @@ type Options struct {
 type Freezer interface {
 	// Freeze returns when no process of the agent can run user code, or with Settled false when that could not be had.
 	Freeze(ctx context.Context) (Frozen, error)
-	// Thaw lets them run again. It is called after every Freeze, also after one that failed.
+	// Thaw lets them run again. It is called after every Freeze, also after one that failed. An error says that the freeze
+	// did not last until now: what was captured meanwhile is then unsettled.
 	Thaw(ctx context.Context) error
 }
 

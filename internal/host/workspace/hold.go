@@ -93,8 +93,9 @@ func (a *attempt) freeze(still Still, all bool) error {
 	if err != nil {
 		return err
 	}
+	var broken error
 	if !still.KeepFrozen {
-		a.thaw(still)
+		broken = a.thaw(still)
 	}
 	a.snapshot.FrozenFor = e.options.Now().Sub(began)
 	a.snapshot.Settled = true
@@ -103,6 +104,8 @@ func (a *attempt) freeze(still Still, all bool) error {
 		a.unsettle("the agent could not be frozen: " + failure.Error())
 	case !frozen.Settled:
 		a.unsettle("the agent could not be frozen: " + frozen.Reason)
+	case broken != nil:
+		a.unsettle("the freeze did not hold: " + broken.Error())
 	case a.scanProblem != "" || a.readProblem != "":
 		a.unsettle("")
 	case partial:
@@ -111,21 +114,22 @@ func (a *attempt) freeze(still Still, all bool) error {
 	return nil
 }
 
-// thaw resumes the agent, also when the capture was given up.
-func (a *attempt) thaw(still Still) {
+// thaw resumes the agent, also when the capture was given up. It fails when the freeze did not last until now.
+func (a *attempt) thaw(still Still) error {
 	if !a.frozen {
-		return
+		return nil
 	}
 	a.frozen = false
-	if err := still.Freezer.Thaw(context.WithoutCancel(a.ctx)); err != nil {
-		a.engine.options.Logger.WarnContext(a.ctx, "The agent could not be thawed; the runner does so by itself", "error", err)
-	}
+	return still.Freezer.Thaw(context.WithoutCancel(a.ctx))
 }
 
 // release thaws what is still frozen, unless the caller is to go on with a frozen agent.
 func (a *attempt) release(still Still, failed bool) {
-	if failed || !still.KeepFrozen {
-		a.thaw(still)
+	if !failed && still.KeepFrozen {
+		return
+	}
+	if err := a.thaw(still); err != nil {
+		a.engine.options.Logger.WarnContext(a.ctx, "The agent could not be thawed; the runner does so by itself", "error", err)
 	}
 }
 

@@ -22,7 +22,7 @@ type freezer struct {
 	frozen, thawed int
 	onFreeze       func()
 	answer         workspace.Frozen
-	err            error
+	err, thawErr   error
 }
 
 func (f *freezer) Freeze(context.Context) (workspace.Frozen, error) {
@@ -35,7 +35,7 @@ func (f *freezer) Freeze(context.Context) (workspace.Frozen, error) {
 
 func (f *freezer) Thaw(context.Context) error {
 	f.thawed++
-	return nil
+	return f.thawErr
 }
 
 func stops() *freezer { return &freezer{answer: workspace.Frozen{Processes: 3, Settled: true}} }
@@ -97,18 +97,19 @@ func TestWriterMakesCaptureFreeze(t *testing.T) {
 
 func TestFreezeThatFailsLeavesCaptureUnsettled(t *testing.T) {
 	tests := map[string]*freezer{
-		"not stopped": {answer: workspace.Frozen{Reason: "process 12 is in the kernel"}},
-		"no answer":   {err: errors.New("the runner does not answer")},
+		"process 12 is in the kernel": {answer: workspace.Frozen{Reason: "process 12 is in the kernel"}},
+		"the limit passed":            {answer: workspace.Frozen{Settled: true}, thawErr: errors.New("the limit passed")},
+		"the runner does not answer":  {err: errors.New("the runner does not answer")},
 	}
-	for name, f := range tests {
-		t.Run(name, func(t *testing.T) {
+	for why, f := range tests {
+		t.Run(why, func(t *testing.T) {
 			b := newBench(t, shop())
 			put(t, b.root, "README.md", "changed\n")
 			s, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: f, AtOnce: true})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Settled || !strings.Contains(s.Reason, "could not be frozen") || f.thawed != 1 {
+			if s.Settled || !strings.Contains(s.Reason, why) || f.thawed != 1 {
 				t.Errorf("settled %v, reason %q, thaws %d", s.Settled, s.Reason, f.thawed)
 			}
 			if !b.hasFile(s.Tree, "README.md", "changed\n") {
