@@ -64,7 +64,7 @@ func TestFaultsAreClearConditions(t *testing.T) {
 		},
 		"no-such-image": {
 			change:    func(s *v1alpha1.FeatureSpec) { s.Agent.Image = "local.test/no-such-image:none" },
-			condition: v1alpha1.ConditionWorkspaceReady, wantReason: v1alpha1.ReasonImageUnavailable, wantMessage: "no-such-image",
+			condition: v1alpha1.ConditionSucceeded, wantReason: v1alpha1.ReasonImageUnavailable, wantMessage: "no-such-image",
 		},
 	}
 	applied := time.Now()
