@@ -144,7 +144,7 @@ func wantStatus(t *testing.T, p *process, pool *x509.CertPool, want int) {
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
 		RootCAs: pool, ServerName: contract.IntakeService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13,
 	}}}
-	response, err := c.Get("https://" + p.intake + contract.OrdersPath) //nolint:noctx // the client of a test
+	response, err := c.Get("https://" + p.intake + contract.OrdersPath)
 	if err != nil {
 		t.Errorf("%s: %v", p.name, err)
 		return

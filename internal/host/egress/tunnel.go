@@ -90,8 +90,7 @@ func (p *Proxy) carry(w http.ResponseWriter, record Record, target egress.Target
 	err = t.run(buffered.Reader, target)
 	record.Reason, record.Duration = reasonConnected, p.options.Now().Sub(started)
 	record.Sent, record.Received = t.sent.Load(), t.received.Load()
-	var refusal *egress.Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*egress.Refusal](err); ok {
 		record.Reason = string(refusal.Reason)
 	}
 	attributes := []any{"feature", record.Feature, "target", record.Target, "reason", record.Reason,

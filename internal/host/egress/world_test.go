@@ -93,17 +93,17 @@ var errNoRoute = errors.New("no route to host")
 func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	w.mu.Lock()
 	w.dialled = append(w.dialled, address)
-	real, ok := w.servers[address]
+	listener, ok := w.servers[address]
 	w.mu.Unlock()
 	if !ok {
 		return nil, errNoRoute
 	}
-	if real == "hang" {
+	if listener == "hang" {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
 	var d net.Dialer
-	return d.DialContext(ctx, network, real)
+	return d.DialContext(ctx, network, listener)
 }
 
 func newWorld(t *testing.T, limits Limits, hosts ...policy.Host) *world {

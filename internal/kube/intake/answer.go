@@ -43,9 +43,16 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tidewaiter"`)
 	}
+	respond(w, r, code, problem{Error: tally.Clean(err.Error(), maxProblem), Epoch: report.Epoch, Sequence: report.Sequence})
+}
+
+// respond sends a document. A caller that hung up asks again.
+func respond(w http.ResponseWriter, r *http.Request, code int, document any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(problem{Error: tally.Clean(err.Error(), maxProblem), Epoch: report.Epoch, Sequence: report.Sequence})
+	if err := json.NewEncoder(w).Encode(document); err != nil {
+		logr.FromContextOrDiscard(r.Context()).V(1).Info("Cannot send an answer", "cause", err.Error())
+	}
 }
 
 // verdict gives the status of an error and the report that it is about, if it is about one.

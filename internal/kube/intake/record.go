@@ -89,8 +89,7 @@ func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run
 		case tally.Current:
 		}
 		if err := s.create(ctx, tally.Checkpoint(f, r)); err != nil {
-			var conflict *errConflict
-			if errors.As(err, &conflict) {
+			if conflict, ok := errors.AsType[*errConflict](err); ok {
 				conflict.report = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
 			}
 			return reports[:i], err

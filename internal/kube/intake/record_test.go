@@ -91,7 +91,7 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 	var senders sync.WaitGroup
 	for sender := range 4 {
 		r := replicas[sender%2]
-		random := rand.New(rand.NewPCG(uint64(sender), 7)) //nolint:gosec // a test that can be repeated
+		random := rand.New(rand.NewPCG(uint64(sender), 7))
 		senders.Go(func() {
 			for sent := 0; sent < len(spool); {
 				from := max(0, sent-random.IntN(6))

@@ -8,7 +8,6 @@ package intake
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -213,6 +212,5 @@ func (s *Server) postReports(w http.ResponseWriter, r *http.Request, caller iden
 		s.fail(w, r, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(ack) // whoever hung up sends the same again
+	respond(w, r, http.StatusOK, ack)
 }

@@ -228,7 +228,7 @@ func decodeCertificates(text []byte) ([]*x509.Certificate, error) {
 // decodePair reads a certificate and its key, which must belong together; nil when both are absent.
 func decodePair(certificate, key []byte) (*keyPair, error) {
 	if len(certificate) == 0 && len(key) == 0 {
-		return nil, nil //nolint:nilnil // absent is no error, and the zero value of a state
+		return nil, nil
 	}
 	all, err := decodeCertificates(certificate)
 	if err != nil {

@@ -5,6 +5,7 @@ package pki
 
 import (
 	"crypto/x509"
+	"maps"
 	"net/netip"
 	"testing"
 	"time"
@@ -169,10 +170,7 @@ func TestTheSecretIsChecked(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			data := map[string][]byte{}
-			for key, value := range good {
-				data[key] = value
-			}
+			data := maps.Clone(good)
 			change(data)
 			if _, err := decodeAuthority(data); err == nil {
 				t.Error("it was accepted")

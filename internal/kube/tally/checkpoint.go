@@ -65,7 +65,7 @@ func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointS
 		Task: Clean(c.Task, maxName), Trigger: v1alpha1.Trigger(c.Trigger), CapturedAt: *apiTime(c.CapturedAt),
 		Commit: c.Commit, Tree: c.Tree, Base: c.Base, DeliveryCommit: c.DeliveryCommit, PolicyHash: Clean(c.PolicyHash, maxName), Audit: c.Audit,
 		Capture: v1alpha1.CaptureInfo{
-			Frozen: c.Frozen, FrozenMicros: micros(c.FrozenFor), Processes: int32(c.Processes), Settled: c.Settled, //nolint:gosec // checked by validate
+			Frozen: c.Frozen, FrozenMicros: micros(c.FrozenFor), Processes: int32(c.Processes), Settled: c.Settled,
 			UnsettledReason: Clean(c.UnsettledReason, maxUnsettled),
 		},
 		Files:   v1alpha1.FileCounts{Total: c.Added + c.Modified + c.Deleted + c.TypeChanged, Added: c.Added, Modified: c.Modified, Deleted: c.Deleted, TypeChanged: c.TypeChanged},

@@ -119,7 +119,7 @@ func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time)
 	for _, t := range s.Tasks {
 		status := v1alpha1.TaskStatus{Name: Clean(t.Name, maxName), State: t.State}
 		if t.ExitCode != nil {
-			code := int32(*t.ExitCode) //nolint:gosec // checked by validate
+			code := int32(*t.ExitCode)
 			status.ExitCode = &code
 		}
 		run.Tasks = append(run.Tasks, status)
