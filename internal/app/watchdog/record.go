@@ -12,6 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -96,7 +97,7 @@ func deliveryMessage(o occasion, i journal.Intent) string {
 
 // chainMessage is the message of a commit in the private chain.
 func chainMessage(o occasion, i journal.Intent) string {
-	return fmt.Sprintf("Checkpoint %s: %s, %s\n\n%s", name(o.orders.Feature, i.Sequence), i.Report.Verdict, i.Report.Action, trailers(o, i))
+	return fmt.Sprintf("Checkpoint %s: %s, %s\n\n%s", naming.Checkpoint(o.orders.Feature.Name, i.Sequence), i.Report.Verdict, i.Report.Action, trailers(o, i))
 }
 
 func trailers(o occasion, i journal.Intent) string {
@@ -104,12 +105,7 @@ func trailers(o occasion, i journal.Intent) string {
 	if o.task != "" {
 		t += "Tidewaiter-Task: " + o.task + "\n"
 	}
-	return t + "Tidewaiter-Checkpoint: " + name(o.orders.Feature, i.Sequence) + "\n"
-}
-
-// name of a checkpoint, which is the name of its API object too.
-func name(f contract.FeatureRef, sequence int64) string {
-	return fmt.Sprintf("%s-%d", f.Name, sequence)
+	return t + "Tidewaiter-Checkpoint: " + naming.Checkpoint(o.orders.Feature.Name, i.Sequence) + "\n"
 }
 
 func clip(text string, limit int) string {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 )
 
 // Bounds of what an agent is told: a pipe holds 64 KiB, and nobody waits for the agent to read.
@@ -65,7 +66,7 @@ func (r *run) tell(ctx context.Context, o occasion, t taken) {
 func noticeOf(f contract.FeatureRef, t taken) violationNotice {
 	n := violationNotice{
 		Type: "checkpoint_violation", Severity: strings.ToLower(string(t.judgement.Severity)),
-		CheckpointID: name(f, t.intent.Sequence), Timestamp: t.snapshot.At.UTC(),
+		CheckpointID: naming.Checkpoint(f.Name, t.intent.Sequence), Timestamp: t.snapshot.At.UTC(),
 		Violations: []violationToTell{}, FilesChanged: []string{}, ActionTaken: "none",
 	}
 	if t.intent.Restore != "" {

@@ -30,14 +30,8 @@ func Job(feature string, attempt int64) string { return numbered(feature, attemp
 // Checkpoint is the name of a Feature's checkpoint with this sequence number.
 func Checkpoint(feature string, sequence int64) string { return numbered(feature, sequence) }
 
-// TrustedVolume is the name of the claim that holds the trusted repository, journal and spool.
-func TrustedVolume(feature string) string { return fit(feature + "-trusted") }
-
-// WorkspaceVolume is the name of the claim that the agent works on.
-func WorkspaceVolume(feature string) string { return fit(feature + "-workspace") }
-
-// HomeVolume is the name of the claim that is the agent's home.
-func HomeVolume(feature string) string { return fit(feature + "-home") }
+// Volume is the name of the claim of one of a Feature's volumes.
+func Volume(feature, volume string) string { return fit(feature + "-" + volume) }
 
 // NetworkPolicy is the name of the NetworkPolicy of a Feature's pods.
 func NetworkPolicy(feature string) string { return fit(feature) }

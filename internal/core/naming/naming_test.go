@@ -16,9 +16,9 @@ func TestNames(t *testing.T) {
 	tests := map[string]struct{ got, want string }{
 		"a Job":             {Job("add-login", 3), "add-login-3"},
 		"a Checkpoint":      {Checkpoint("add-login", 12), "add-login-12"},
-		"a trusted volume":  {TrustedVolume("add-login"), "add-login-trusted"},
-		"a workspace":       {WorkspaceVolume("add-login"), "add-login-workspace"},
-		"a home":            {HomeVolume("add-login"), "add-login-home"},
+		"a trusted volume":  {Volume("add-login", "trusted"), "add-login-trusted"},
+		"a workspace":       {Volume("add-login", "workspace"), "add-login-workspace"},
+		"a home":            {Volume("add-login", "home"), "add-login-home"},
 		"a network policy":  {NetworkPolicy("add-login"), "add-login"},
 		"a branch":          {Branch("add-login"), "tidewaiter/add-login"},
 		"one that is cut":   {Job(strings.Repeat("x", MaxFeature), math.MaxInt64), strings.Repeat("x", MaxFeature) + "-6288b4c8b7"},
@@ -45,7 +45,7 @@ func children(t *rapid.T, feature, label string) map[string][]string {
 	return map[string][]string{
 		"Job":                   {Job(feature, n)},
 		"Checkpoint":            {Checkpoint(feature, n)},
-		"PersistentVolumeClaim": {TrustedVolume(feature), WorkspaceVolume(feature), HomeVolume(feature)},
+		"PersistentVolumeClaim": {Volume(feature, "trusted"), Volume(feature, "workspace"), Volume(feature, "home")},
 		"NetworkPolicy":         {NetworkPolicy(feature)},
 	}
 }

@@ -7,16 +7,15 @@ package desired
 
 import (
 	"net/netip"
-	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -39,13 +38,8 @@ const (
 	volumeHome      = "home"
 )
 
-// JobName is the name of an attempt's Job.
-func JobName(feature string, attempt int64) string {
-	return feature + "-" + strconv.FormatInt(attempt, 10)
-}
-
 // TrustedClaim is the name of the claim that holds a Feature's repository and checkpoints.
-func TrustedClaim(feature string) string { return feature + "-" + volumeTrusted }
+func TrustedClaim(feature string) string { return naming.Volume(feature, volumeTrusted) }
 
 var (
 	defaultSize = resource.MustParse("5Gi")
@@ -82,7 +76,7 @@ func Claims(f *v1alpha1.Feature) []*corev1ac.PersistentVolumeClaimApplyConfigura
 		if f.Spec.Workspace != nil && f.Spec.Workspace.StorageClassName != nil {
 			spec = spec.WithStorageClassName(*f.Spec.Workspace.StorageClassName)
 		}
-		claims = append(claims, corev1ac.PersistentVolumeClaim(f.Name+"-"+volume, f.Namespace).
+		claims = append(claims, corev1ac.PersistentVolumeClaim(naming.Volume(f.Name, volume), f.Namespace).
 			WithLabels(map[string]string{v1alpha1.LabelFeature: f.Name}).
 			WithOwnerReferences(owner(f)).
 			WithSpec(spec))

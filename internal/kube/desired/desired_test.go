@@ -27,6 +27,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -216,7 +217,7 @@ func TestJobIsNeverRetriedByItsController(t *testing.T) {
 func TestNamesFitTheirKinds(t *testing.T) {
 	name := strings.Repeat("a", 52)
 	// A pod of a Job is called <job>-xxxxx and its name is a label value of at most 63 bytes.
-	if got := len(JobName(name, 99999)) + len("-xxxxx"); got > 64 {
+	if got := len(naming.Job(name, 99999)) + len("-xxxxx"); got > 64 {
 		t.Errorf("a pod's name has %d bytes", got)
 	}
 	if got := len(TrustedClaim(name)); got > 63 {

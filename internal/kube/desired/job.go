@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 )
 
 const (
@@ -33,7 +34,7 @@ func Job(f *v1alpha1.Feature, attempt int64, run lifecycle.RunKind, o Options) *
 		v1alpha1.LabelAttempt: strconv.FormatInt(attempt, 10),
 		v1alpha1.LabelRun:     string(run),
 	}
-	return batchv1ac.Job(JobName(f.Name, attempt), f.Namespace).
+	return batchv1ac.Job(naming.Job(f.Name, attempt), f.Namespace).
 		WithLabels(labels).
 		WithOwnerReferences(owner(f)).
 		WithSpec(batchv1ac.JobSpec().

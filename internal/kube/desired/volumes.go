@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -53,7 +54,7 @@ func volume(f *v1alpha1.Feature, name string) *corev1ac.VolumeApplyConfiguration
 		if translate.Ephemeral(f) {
 			return v.WithEmptyDir(corev1ac.EmptyDirVolumeSource().WithSizeLimit(sizeOf(f, name)))
 		}
-		return v.WithPersistentVolumeClaim(corev1ac.PersistentVolumeClaimVolumeSource().WithClaimName(f.Name + "-" + name))
+		return v.WithPersistentVolumeClaim(corev1ac.PersistentVolumeClaimVolumeSource().WithClaimName(naming.Volume(f.Name, name)))
 	case volumeRun:
 		return v.WithEmptyDir(corev1ac.EmptyDirVolumeSource().WithMedium(corev1.StorageMediumMemory).WithSizeLimit(runSize))
 	case volumeToken:

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 )
@@ -156,7 +157,7 @@ func (s *Server) adopt(ctx context.Context, f *v1alpha1.Feature) (*v1alpha1.Feat
 		run = *run.DeepCopy()
 		for {
 			orphan := &v1alpha1.Checkpoint{}
-			key := client.ObjectKey{Namespace: f.Namespace, Name: tally.CheckpointName(f.Name, run.CheckpointSequence+1)}
+			key := client.ObjectKey{Namespace: f.Namespace, Name: naming.Checkpoint(f.Name, run.CheckpointSequence+1)}
 			err := s.options.Live.Get(ctx, key, orphan)
 			if apierrors.IsNotFound(err) || err == nil && orphan.Spec.FeatureUID != string(f.UID) {
 				fresh = f.DeepCopy()

@@ -16,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 )
 
 const (
@@ -33,18 +34,13 @@ const (
 	reasonNothingChanged = contract.ReasonNothingChanged
 )
 
-// CheckpointName is the one name that a Feature's checkpoint of this number can have.
-func CheckpointName(feature string, sequence int64) string {
-	return feature + "-" + strconv.FormatInt(sequence, 10)
-}
-
 // Checkpoint is the object that records a report. It is a function of the two alone: who reports twice, to whichever
 // replica, records the same object.
 func Checkpoint(f *v1alpha1.Feature, r contract.Report) *v1alpha1.Checkpoint {
 	return &v1alpha1.Checkpoint{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: f.Namespace,
-			Name:      CheckpointName(f.Name, r.Checkpoint.Sequence),
+			Name:      naming.Checkpoint(f.Name, r.Checkpoint.Sequence),
 			Labels: map[string]string{
 				v1alpha1.LabelFeature: f.Name,
 				v1alpha1.LabelVerdict: string(r.Checkpoint.Verdict),
@@ -77,7 +73,7 @@ func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointS
 		},
 	}
 	if c.Previous > 0 {
-		spec.Previous = CheckpointName(feature, c.Previous)
+		spec.Previous = naming.Checkpoint(feature, c.Previous)
 	}
 	for _, path := range c.SamplePaths[:min(len(c.SamplePaths), maxSamples)] {
 		spec.SamplePaths = append(spec.SamplePaths, shown(path))

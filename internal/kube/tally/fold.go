@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 )
 
 const (
@@ -89,7 +90,7 @@ func apply(run *v1alpha1.RunStatus, feature string, r contract.Report) {
 	case r.Status != nil:
 		applyStatus(run, *r.Status, r.Time)
 	case r.Checkpoint != nil:
-		add(run, CheckpointName(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
+		add(run, naming.Checkpoint(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
 	case r.Request != nil:
 		applyRequest(run, *r.Request, r.Time)
 	case r.Final != nil:
@@ -103,7 +104,7 @@ func apply(run *v1alpha1.RunStatus, feature string, r contract.Report) {
 func applyLate(run *v1alpha1.RunStatus, feature string, r contract.Report) {
 	switch {
 	case r.Checkpoint != nil:
-		add(run, CheckpointName(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
+		add(run, naming.Checkpoint(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
 	case r.Request != nil:
 		applyRequest(run, *r.Request, r.Time)
 	}
