@@ -6,7 +6,6 @@ package supervisorpolicy
 
 import (
 	"context"
-
 	"fmt"
 	"slices"
 	"strings"

@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -97,6 +98,9 @@ func (c *course) fold() {
 		c.m.ActiveSeconds += int64(lived / time.Second)
 	}
 	f := c.final()
+	if p := c.pod(); f == nil && p != nil {
+		c.fate = p.Fate
+	}
 	switch {
 	case f == nil && !job.StopRequestedAt.IsZero():
 		// It was asked to end, and has; only its last word is missing.
@@ -234,10 +238,8 @@ func (c *course) remove(jobs []Job, pods []Pod) {
 }
 
 func include(list []Object, o Object) []Object {
-	for _, x := range list {
-		if x == o {
-			return list
-		}
+	if slices.Contains(list, o) {
+		return list
 	}
 	return append(list, o)
 }

@@ -223,12 +223,14 @@ func (c *course) deliveredCondition() Condition {
 }
 
 func (c *course) succeeded() Condition {
-	status := Unknown
+	var status Status
 	switch c.at.phase {
 	case Delivered:
 		status = True
 	case Blocked, Failed:
 		status = False
+	default:
+		status = Unknown
 	}
 	return Condition{ConditionSucceeded, status, c.at.reason, c.at.message}
 }

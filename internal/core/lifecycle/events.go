@@ -6,11 +6,13 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // changes tells what differs between two states of the status. Being derived from what is written, an event cannot be
-// sent for something that did not happen, nor twice.
-func changes(before, after Memory) []Event {
+// sent for something that did not happen, nor twice. fate is why
+// a lost attempt's pod ended, which is not kept.
+func changes(before, after Memory, fate string) []Event {
 	var events []Event
 	tell := func(warning bool, reason, message string) {
 		same := func(e Event) bool { return e.Reason == reason }
@@ -19,7 +21,8 @@ func changes(before, after Memory) []Event {
 		}
 	}
 	if after.Lost > before.Lost {
-		tell(true, ReasonPodLost, fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after)))
+		message := fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after))
+		tell(true, ReasonPodLost, strings.TrimSpace(message+" "+bounded(fate)))
 	}
 	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionCheckpointsValid, ConditionSucceeded} {
 		was, is := before.Condition(name), after.Condition(name)

@@ -38,7 +38,7 @@ func Next(o Observed, now time.Time) Decision {
 	c.answerRequests()
 	c.describe()
 	c.d.Memory = c.m
-	c.d.Events = changes(o.Memory, c.m)
+	c.d.Events = changes(o.Memory, c.m, c.fate)
 	return c.d
 }
 
@@ -51,10 +51,10 @@ type course struct {
 	d Decision
 	// at is where the Feature stands; everything that people read is derived from it.
 	at standing
+	// fate is why the pod of a lost attempt ended, as far as it is known.
+	fate string
 	// granted holds the ids of requests that the wish for a new attempt rests on: they are answered once it exists.
 	granted map[string]bool
-	// refused holds messages of requests that cannot be granted, by id.
-	refused map[string]string
 }
 
 // standing is where a Feature stands, in one phase, reason and message.

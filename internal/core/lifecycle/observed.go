@@ -155,6 +155,8 @@ type Pod struct {
 	Deleting bool
 	// Problem keeps it from running; nil when nothing does.
 	Problem *Problem
+	// Fate says why it ended, for people; empty where nothing is known.
+	Fate string
 }
 
 // Run is what the watchdog reported, as intake recorded it.

@@ -88,7 +88,9 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 			s.final(outcome, reason, "Something was found.")
 		},
 		"the work is done": func(*rapid.T) { s.work() },
-		"time passes":      func(t *rapid.T) { s.now = s.now.Add(time.Duration(rapid.IntRange(1, 1200).Draw(t, "seconds")) * time.Second) },
+		"time passes": func(t *rapid.T) {
+			s.now = s.now.Add(time.Duration(rapid.IntRange(1, 1200).Draw(t, "seconds")) * time.Second)
+		},
 		"spec.suspend changes": func(*rapid.T) {
 			s.spec.Suspend = !s.spec.Suspend
 			s.spec.Generation++

@@ -69,8 +69,7 @@ func Of(err error) *Ending {
 	if err == nil {
 		return nil
 	}
-	var e *Ending
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Ending](err); ok {
 		return e
 	}
 	return &Ending{Kind: Retry, Reason: "InternalError", err: err}

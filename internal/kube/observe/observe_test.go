@@ -125,6 +125,19 @@ func TestPods(t *testing.T) {
 			}
 		})
 	}
+	ended := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Job", UID: "job-1", Controller: ptr.To(true)}}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on memory.",
+			InitContainerStatuses: []corev1.ContainerStatus{
+				{Name: "prepare", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}},
+				{Name: "watchdog", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}}},
+			},
+		},
+	}
+	if got, want := Pods([]corev1.Pod{ended})[0].Fate, "Evicted: The node was low on memory.; container watchdog ended with exit code 137 (OOMKilled)"; got != want {
+		t.Errorf("fate is %q, want %q", got, want)
+	}
 	if got := Pods([]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "stray"}}}); len(got) != 0 {
 		t.Errorf("a pod of no Job is somebody's attempt: %+v", got)
 	}

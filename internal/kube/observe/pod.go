@@ -88,3 +88,22 @@ func detail(message string) string {
 	}
 	return " (" + message + ")"
 }
+
+// fate says why a pod ended: the kubelet's reason (Evicted, for example), and each container that did not end well.
+func fate(p *corev1.Pod) string {
+	if !podEnded(p) {
+		return ""
+	}
+	var parts []string
+	if p.Status.Reason != "" {
+		parts = append(parts, strings.TrimSpace(p.Status.Reason+": "+p.Status.Message))
+	}
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for _, s := range list {
+			if t := s.State.Terminated; t != nil && t.ExitCode != 0 {
+				parts = append(parts, fmt.Sprintf("container %s ended with exit code %d (%s)", s.Name, t.ExitCode, t.Reason))
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
+}

@@ -67,7 +67,7 @@ func Pods(pods []corev1.Pod) []lifecycle.Pod {
 		}
 		seen = append(seen, lifecycle.Pod{
 			Name: p.Name, UID: string(p.UID), JobUID: string(owner.UID),
-			Started: podStarted(p), Ended: podEnded(p), Deleting: p.DeletionTimestamp != nil, Problem: podProblem(p),
+			Started: podStarted(p), Ended: podEnded(p), Deleting: p.DeletionTimestamp != nil, Problem: podProblem(p), Fate: fate(p),
 		})
 	}
 	slices.SortFunc(seen, func(a, b lifecycle.Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -134,17 +134,15 @@ func Rejected(events []corev1.Event) string {
 
 // stableNames takes the random name out of "pods "x-1-abcde" is forbidden: …": the Job makes up a new one each time.
 func stableNames(message string) string {
-	const lead = `pods "`
-	i := strings.Index(message, lead)
-	if i < 0 {
+	_, rest, found := strings.Cut(message, `pods "`)
+	if !found {
 		return message
 	}
-	rest := message[i+len(lead):]
-	end := strings.IndexByte(rest, '"')
-	if end < 0 {
+	_, rest, found = strings.Cut(rest, `"`)
+	if !found {
 		return message
 	}
-	return "The pod" + rest[end+1:]
+	return "The pod" + rest
 }
 
 // Capacity counts the agents that run for other Features of the project, and the Features that wait and come before f:
