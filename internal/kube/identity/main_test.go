@@ -7,9 +7,15 @@ import (
 	"os"
 	"testing"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
 var env *kubetest.Env
 
-func TestMain(m *testing.M) { os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e })) }
+func TestMain(m *testing.M) {
+	log.SetLogger(logr.Discard())
+	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
+}

@@ -9,21 +9,25 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
 	"github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -48,6 +52,8 @@ type replica struct {
 	recorder *events.FakeRecorder
 	stop     context.CancelFunc
 	stopped  chan error
+	// failing is how many writes of a status fail from now on, as if the replica died before them.
+	failing *atomic.Int32
 }
 
 // newReplica starts a replica with the rights of the manager.
@@ -59,10 +65,19 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 	if err != nil {
 		t.Fatal(err)
 	}
-	cached, err := client.New(config, client.Options{Scheme: env.Scheme, Cache: &client.CacheOptions{Reader: informers}})
+	sound, err := client.NewWithWatch(config, client.Options{Scheme: env.Scheme, Cache: &client.CacheOptions{Reader: informers}})
 	if err != nil {
 		t.Fatal(err)
 	}
+	failing := &atomic.Int32{}
+	cached := interceptor.NewClient(sound, interceptor.Funcs{
+		SubResourceApply: func(ctx context.Context, c client.Client, subResource string, o runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+			if failing.Add(-1) >= 0 {
+				return errors.New("the replica dies here")
+			}
+			return c.SubResource(subResource).Apply(ctx, o, options...)
+		},
+	})
 	live := env.As(t, manager)
 	authenticator, err := identity.New(identity.Options{Client: cached, Live: live, Clock: clock})
 	if err != nil {
@@ -72,7 +87,7 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()
 	t.Cleanup(certified.Close)
-	r := &replica{recorder: events.NewFakeRecorder(100), stopped: make(chan error, 1)}
+	r := &replica{failing: failing, recorder: events.NewFakeRecorder(100), stopped: make(chan error, 1)}
 	r.server, err = New(Options{
 		Client: cached, Live: live, Authenticator: authenticator, Recorder: r.recorder, Clock: clock, SystemNamespace: kubetest.SystemNamespace,
 		Replica: name, TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}, Logger: logger(t),

@@ -119,6 +119,30 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 	}
 }
 
+// TestADeathBetweenTheWrites: the Checkpoint exists, but nobody has counted it. The watchdog, which has no answer, sends
+// the same again, and it is counted once.
+func TestADeathBetweenTheWrites(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	batch := []contract.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Invalid))}
+	r.failing.Store(1)
+	if got := r.post(t, login.Token, batch...); got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
+		t.Errorf("answered %d: %s", got.code, got.body)
+	}
+	if n, status := len(checkpoints(t, login.Feature)), run(t, login.Feature); n != 2 || status.CheckpointSequence != 0 {
+		t.Fatalf("%d Checkpoints, %+v: it did not die in between", n, status)
+	}
+	if got := r.post(t, login.Token, batch...); got.code != http.StatusOK {
+		t.Errorf("answered %d: %s", got.code, got.body)
+	}
+	if diff := cmp.Diff(tally.Fold(v1alpha1.RunStatus{}, "login", 1, batch), run(t, login.Feature)); diff != "" {
+		t.Errorf("status.run (-once +got)\n%s", diff)
+	}
+	if n := len(checkpoints(t, login.Feature)); n != 2 {
+		t.Errorf("%d Checkpoints", n)
+	}
+}
+
 func TestAContradictionIsRefused(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))

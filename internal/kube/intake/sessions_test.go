@@ -122,6 +122,15 @@ func TestAReplicaThatEndsLeavesConnectionsToTheOthers(t *testing.T) {
 	}
 }
 
+// TestAConnectionIsWrittenInTheEnd although the API server fails a few times.
+func TestAConnectionIsWrittenInTheEnd(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	r.failing.Store(3)
+	r.get(t, login.Token, "")
+	until(t, "it is connected", connected(t, login.Feature, "a", true))
+}
+
 func TestLease(t *testing.T) {
 	namespace, clock := env.Project(t), clocktesting.NewFakeClock(time.Now())
 	left := func(name string, age time.Duration) *coordinationv1.Lease {

@@ -7,6 +7,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,11 +18,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/testr"
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
@@ -28,19 +33,27 @@ import (
 
 var env *kubetest.Env
 
-func TestMain(m *testing.M) { os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e })) }
+func TestMain(m *testing.M) {
+	ctrllog.SetLogger(logr.Discard())
+	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
+}
 
 // system is a namespace with the Services that certificates are for.
 func system(t *testing.T) string {
 	t.Helper()
 	namespace := env.Project(t)
+	services(t, namespace)
+	return namespace
+}
+
+func services(t *testing.T, namespace string) {
+	t.Helper()
 	for name, port := range map[string]int32{contract.IntakeService: contract.IntakePort, contract.GatewayService: contract.GatewayPort} {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: port}}}}
 		if err := env.Client.Create(t.Context(), service); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return namespace
 }
 
 func newKeeper(t *testing.T, namespace string, clock *clocktesting.FakeClock) *Keeper {
@@ -131,6 +144,7 @@ func TestANewAddressIsServed(t *testing.T) {
 	namespace, clock := system(t), clocktesting.NewFakeClock(time.Now())
 	keeper := newKeeper(t, namespace, clock)
 	syncNow(t, keeper)
+	old := clusterIP(t, namespace, contract.IntakeService)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.IntakeService}}
 	if err := env.Client.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
@@ -138,15 +152,53 @@ func TestANewAddressIsServed(t *testing.T) {
 	if err := keeper.Sync(t.Context()); err == nil {
 		t.Error("nobody minds that intake has no Service")
 	}
-	again := &corev1.Service{ObjectMeta: service.ObjectMeta, Spec: corev1.ServiceSpec{ClusterIP: "10.0.0.99", Ports: []corev1.ServicePort{{Port: contract.IntakePort}}}}
-	again.ResourceVersion = ""
-	if err := env.Client.Create(t.Context(), again); err != nil {
-		t.Fatal(err)
+	// Somebody else takes the old address, so that the new Service gets another one.
+	for _, next := range []*corev1.Service{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other"}, Spec: corev1.ServiceSpec{ClusterIP: old}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.IntakeService}},
+	} {
+		next.Spec.Ports = []corev1.ServicePort{{Port: contract.IntakePort}}
+		if err := env.Client.Create(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
 	}
 	syncNow(t, keeper)
-	if err := reach(t, serve(t, keeper.Intake().TLS()), "10.0.0.99", keeper.Bundle(), clock.Now()); err != nil {
+	address := serve(t, keeper.Intake().TLS())
+	if err := reach(t, address, clusterIP(t, namespace, contract.IntakeService), keeper.Bundle(), clock.Now()); err != nil {
 		t.Error(err)
 	}
+	if err := reach(t, address, old, keeper.Bundle(), clock.Now()); err == nil {
+		t.Errorf("it still vouches for %s, which is another Service's by now", old)
+	}
+}
+
+// TestItKeepsLooking: what fails is tried again soon, and what is well is looked at again.
+func TestItKeepsLooking(t *testing.T) {
+	namespace, clock := env.Project(t), clocktesting.NewFakeClock(time.Now())
+	keeper := newKeeper(t, namespace, clock)
+	follower := NewFollower(Options{Live: env.Client, Namespace: namespace, Clock: clock, Logger: testr.New(t)}, GatewaySecret)
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	for _, work := range []func(context.Context) error{keeper.Start, follower.Start} {
+		working.Go(func() {
+			if err := work(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	defer working.Wait()
+	defer stop()
+	ready := func(pause time.Duration, done func() bool) {
+		t.Helper()
+		gomega.NewWithT(t).Eventually(func() bool {
+			clock.Step(pause)
+			return done()
+		}, 30*time.Second, 20*time.Millisecond).Should(gomega.BeTrue())
+	}
+	services(t, namespace) // too late for the first look
+	ready(retryEvery, func() bool { return keeper.Intake().Check(nil) == nil && follower.Check(nil) == nil })
+	first := follower.current.Load()
+	ready(24*time.Hour, func() bool { return follower.current.Load() != nil && !follower.current.Load().Leaf.Equal(first.Leaf) })
 }
 
 // TestABrokenAuthorityIsNotReplaced: every running pod trusts it. Saying so is all that may be done.
@@ -194,6 +246,7 @@ func serve(t *testing.T, config *tls.Config) string {
 		t.Fatal(err)
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // clients here hang up after the handshake
 	server.Listener = tls.NewListener(listener, config)
 	server.Start()
 	t.Cleanup(server.Close)
