@@ -48,7 +48,10 @@ func (p *progress) verbatim(text string) {
 
 // feature says what changed about a Feature since it was last looked at.
 func (p *progress) feature(f *v1alpha1.Feature, checkpoints []v1alpha1.Checkpoint) {
-	if run := f.Status.Run; run != nil && run.Report != nil && run.Report.AgentRunning {
+	if f.Status.Phase == "" {
+		return
+	}
+	if f.Status.Phase == v1alpha1.PhaseRunning {
 		if _, known := p.running[f.Name]; !known {
 			p.running[f.Name] = time.Since(f.CreationTimestamp.Time)
 		}
