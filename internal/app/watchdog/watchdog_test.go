@@ -243,7 +243,7 @@ func TestSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	w.intake.Order(func(o *contract.Orders) {
-		o.Agent.Command[2] = `[ -e web/half.html ] && exit 0; echo half > web/half.html; ` + w.waitFor("never")
+		o.Agent.Command[2] = `[ -e web/half.html ] && exit 0; echo half > web/half.new; mv web/half.new web/half.html; ` + w.waitFor("never")
 		seldom(o)
 	})
 	p := w.start(1, nil)
