@@ -172,7 +172,7 @@ func TestATerminatedPodLeavesAfterACheckpoint(t *testing.T) {
 	w := newWorld(t, "")
 	w.intake.Order(func(o *contract.Orders) {
 		seldom(o)
-		o.Agent.Command[2] = `[ -e web/a.html ] && exit 0; echo a > web/a.html; ` + w.waitFor("never")
+		o.Agent.Command[2] = `[ -e web/a.html ] && exit 0; echo a > web/a.new; mv web/a.new web/a.html; ` + w.waitFor("never")
 	})
 	p := w.start(1, nil)
 	w.eventually("it has written", func() bool { _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/a.html")); return err == nil })
