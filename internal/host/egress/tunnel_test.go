@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 )
 
 func TestOnlyTLSForTheHostPasses(t *testing.T) {
-	var reached bool
-	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true })
+	var reached atomic.Bool
+	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Store(true) })
 	tests := map[string]struct {
 		speak func(net.Conn) error
 		want  egress.Reason
@@ -52,17 +53,12 @@ func TestOnlyTLSForTheHostPasses(t *testing.T) {
 			if err := test.speak(conn); err == nil {
 				t.Error("it was let through")
 			}
-			w.stop()
-			if err := <-w.stopped; err != nil {
-				t.Errorf("Serve: %v", err)
-			}
-			w.stopped <- nil
-			if len(w.records) != 1 || w.records[0].Reason != string(test.want) || w.records[0].Sent != 0 {
-				t.Errorf("recorded %+v, want reason %s and nothing sent", w.records, test.want)
+			if r := <-w.records; r.Reason != string(test.want) || r.Sent != 0 || r.Feature != "shop/login" {
+				t.Errorf("recorded %+v, want reason %s and nothing sent", r, test.want)
 			}
 		})
 	}
-	if reached {
+	if reached.Load() {
 		t.Error("a request reached the server")
 	}
 }

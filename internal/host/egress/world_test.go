@@ -83,9 +83,10 @@ type world struct {
 	stop    context.CancelFunc
 	stopped chan error
 
+	records chan Record
+
 	mu      sync.Mutex
 	dialled []string
-	records []Record
 }
 
 var errNoRoute = errors.New("no route to host")
@@ -108,15 +109,11 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 
 func newWorld(t *testing.T, limits Limits, hosts ...policy.Host) *world {
 	t.Helper()
-	w := &world{T: t, names: &names{answers: map[string][][]netip.Addr{}}, servers: map[string]string{}, ca: newAuthority(t), stopped: make(chan error, 1)}
+	w := &world{T: t, names: &names{answers: map[string][][]netip.Addr{}}, servers: map[string]string{}, ca: newAuthority(t), stopped: make(chan error, 1), records: make(chan Record, 1000)}
 	proxy := New(Options{
 		Authorizer: tokens{hosts: hosts}, Resolver: w.names, Dial: w.dial, Now: time.Now, Limits: limits,
-		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
-		Observe: func(r Record) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.records = append(w.records, r)
-		},
+		Logger:  slog.New(slog.NewTextHandler(t.Output(), nil)),
+		Observe: func(r Record) { w.records <- r },
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
