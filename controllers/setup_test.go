@@ -5,6 +5,7 @@ package controllers
 
 import (
 	"context"
+	"log/slog"
 	"net/netip"
 	"os"
 	"sync"
@@ -12,7 +13,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	"github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -73,8 +73,9 @@ func startManager(t *testing.T, s *system) {
 		t.Fatal(err)
 	}
 	ctrl.SetLogger(logr.Discard())
+	// Not the test's own log: the manager's last events may fail to be written after the test has ended.
 	mgr, err := ctrl.NewManager(env.ConfigAs(kubetest.Manager), ctrl.Options{
-		Scheme: env.Scheme, Logger: testr.New(t), Cache: cache.Options{ByObject: byObject},
+		Scheme: env.Scheme, Logger: logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)), Cache: cache.Options{ByObject: byObject},
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 	})
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -20,7 +21,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/testr"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -90,7 +90,7 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 	r := &replica{failing: failing, recorder: events.NewFakeRecorder(100), stopped: make(chan error, 1)}
 	r.server, err = New(Options{
 		Client: cached, Live: live, Authenticator: authenticator, Recorder: r.recorder, Clock: clock, SystemNamespace: kubetest.SystemNamespace,
-		Replica: name, TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}, Logger: logger(t),
+		Replica: name, TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}, Logger: logger(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,14 +123,8 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 	return r
 }
 
-// logger is silent once the test is over: what it started may end a little later.
-func logger(t *testing.T) logr.Logger {
-	t.Helper()
-	if testing.Verbose() {
-		return testr.New(t)
-	}
-	return logr.Discard()
-}
+// logger is not the test's own log: what a test started may end a little later than the test.
+func logger() logr.Logger { return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)) }
 
 // answer is what came back.
 type answer struct {
