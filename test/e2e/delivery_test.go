@@ -170,8 +170,9 @@ func TestAuditBlocksNothing(t *testing.T) {
 	p := newPlace(t, 3*time.Minute)
 	policy := &v1alpha1.SupervisorPolicy{}
 	p.must(cluster.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: world.GitPolicy}, policy), "read the policy")
+	before := policy.DeepCopy()
 	policy.Spec.Enforcement = v1alpha1.EnforcementAudit
-	p.must(cluster.Update(p.ctx, policy), "turn the policy into an audit")
+	p.must(cluster.Patch(p.ctx, policy, client.MergeFrom(before)), "turn the policy into an audit")
 	p.feature("audited", `echo outside > README.md`, allow("web/**"))
 	f := p.phase("audited", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if !strings.Contains(p.history(f.Status.Branch), "outside") {

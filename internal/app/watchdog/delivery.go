@@ -23,7 +23,7 @@ func (r *run) review(o contract.Orders) work {
 		j, err := r.judgeHead(ctx, o)
 		switch {
 		case ctx.Err() != nil:
-			return supervise.Aborted{}, nil
+			return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 		case err != nil:
 			return supervise.Undelivered{Fault: faultOf(err, contract.ReasonCheckpointFailed)}, nil
 		}
@@ -63,7 +63,7 @@ func (r *run) push(o contract.Orders) work {
 		case fatal(err):
 			return nil, err
 		case ctx.Err() != nil:
-			return supervise.Aborted{}, nil
+			return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 		case errors.Is(err, git.ErrConflict):
 			r.Log.WarnContext(ctx, "The branch is taken", "branch", o.Delivery.Branch, "error", err.Error())
 			return supervise.Refused{Fault: contract.Fault{Reason: contract.ReasonPushConflict,

@@ -55,6 +55,7 @@ func (r *run) work(a supervise.Action) work {
 		return r.finish(a.Final)
 	case supervise.Leave:
 		return r.leave
+	case supervise.Wait, supervise.Cancel: // the loop's own: there is nothing to carry out beside it
 	}
 	return func(context.Context) (supervise.Event, error) { return nil, fmt.Errorf("no such act: %q", a.Kind) }
 }

@@ -37,9 +37,10 @@ func escapeTo(name string, limit int) string {
 	var b strings.Builder
 	b.WriteByte('"')
 	length := 0
-	for i, size := 0, 0; i < len(name); i += size {
-		_, size = utf8.DecodeRuneInString(name[i:])
-		part := quoteRune(name[i : i+size])
+	for rest := name; rest != ""; {
+		_, size := utf8.DecodeRuneInString(rest)
+		part := quoteRune(rest[:size])
+		rest = rest[size:]
 		n := utf8.RuneCountInString(part)
 		if length+n > limit-marks {
 			b.WriteString("…")

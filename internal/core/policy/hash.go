@@ -14,7 +14,7 @@ func (e Effective) hash() string {
 	e.Hash, e.Sources, e.Conflicts, e.Origins = "", nil, nil, nil
 	// encoding/json writes fields in the order of their declaration, and every list is sorted: equal values, equal bytes.
 	// Only channels, functions, cycles and numbers that are none cannot be written, and a policy has none of these.
-	text, _ := json.Marshal(e)
+	text, _ := json.Marshal(e) //nolint:errchkjson // see above
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

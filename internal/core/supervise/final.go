@@ -98,6 +98,7 @@ func (s State) Status(base string) contract.StatusReport {
 				code := t.ExitCode
 				status.ExitCode = &code
 			}
+		case Pending, Running: // as they are
 		}
 		r.Tasks = append(r.Tasks, status)
 		if i == s.Current() {

@@ -204,7 +204,9 @@ func (i *Ignore) ask(ctx context.Context, candidates []Candidate) ([]bool, error
 	if err != nil {
 		why := i.errs.String()
 		i.end()
-		<-sent
+		if failed := <-sent; failed != nil {
+			why = strings.TrimSpace(why + " " + failed.Error())
+		}
 		return nil, fmt.Errorf("ask for ignored paths: %s: %w", why, err)
 	}
 	return ignored, <-sent

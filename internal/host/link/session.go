@@ -109,9 +109,10 @@ func (r *Runner) serve(listener *net.UnixListener) {
 		if r.isClosed() {
 			return
 		}
-		r.events.push(Event{Lost: err})
+		// A watchdog that leaves so many events unread that this one does not fit learns of the loss from its next call.
+		_ = r.events.push(Event{Lost: err})
 		for listener, err = listen(r.path); err != nil; listener, err = listen(r.path) {
-			r.events.push(Event{Lost: err})
+			_ = r.events.push(Event{Lost: err})
 			if !r.pause(relistenPause) {
 				return
 			}
@@ -144,7 +145,9 @@ func (r *Runner) serveOne(listener *net.UnixListener) error {
 	}
 	r.join(s, hello)
 	defer r.leave()
-	r.events.push(Event{Connected: hello})
+	if err := r.events.push(Event{Connected: hello}); err != nil {
+		return err
+	}
 	for {
 		line, err := s.lines.read()
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -231,11 +232,7 @@ func edit(t *rapid.T, files map[string]objects.ID) []objects.Edit {
 }
 
 func clone(files map[string]objects.ID) map[string]objects.ID {
-	c := make(map[string]objects.ID, len(files))
-	for path, id := range files {
-		c[path] = id
-	}
-	return c
+	return maps.Clone(files)
 }
 
 func flat(tree *objects.Tree) map[string]objects.ID {

@@ -5,6 +5,7 @@ package proc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -251,7 +252,7 @@ func TestFreezeOfNothing(t *testing.T) {
 		if got, want := mustFreeze(t, c), (Frozen{Settled: true}); got != want {
 			t.Errorf("frozen = %+v, want %+v", got, want)
 		}
-		if _, err := c.Start(Command{Argv: []string{"/bin/true"}, Dir: "/"}); err != ErrFrozen {
+		if _, err := c.Start(Command{Argv: []string{"/bin/true"}, Dir: "/"}); !errors.Is(err, ErrFrozen) {
 			t.Errorf("start while frozen: %v, want %v", err, ErrFrozen)
 		}
 		mustThaw(t, c)

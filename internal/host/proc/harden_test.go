@@ -5,6 +5,7 @@ package proc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -27,7 +28,7 @@ func probe(path string) error {
 	var report strings.Builder
 	for _, attack := range attacks() {
 		result := "succeeds"
-		if err := attack.try(); err == unix.EPERM || err == unix.EACCES || os.IsPermission(err) {
+		if err := attack.try(); errors.Is(err, os.ErrPermission) {
 			result = "denied"
 		} else if err != nil {
 			result = err.Error()

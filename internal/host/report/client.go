@@ -125,22 +125,22 @@ func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (c
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
 	}
-	response, body, err := c.do(request, maxOrdersBytes)
+	answer, err := c.do(request, maxOrdersBytes)
 	if err != nil {
 		return contract.Orders{}, "", false, fmt.Errorf("get orders: %w", err)
 	}
-	if response.StatusCode == http.StatusNotModified {
+	if answer.code == http.StatusNotModified {
 		return contract.Orders{}, etag, false, nil
 	}
 	var orders contract.Orders
-	if err := json.Unmarshal(body, &orders); err != nil {
+	if err := json.Unmarshal(answer.body, &orders); err != nil {
 		return contract.Orders{}, "", false, fmt.Errorf("read orders: %w", err)
 	}
 	if orders.Version != contract.Version {
 		return contract.Orders{}, "", false, fmt.Errorf("orders have version %d, and this watchdog knows version %d",
 			orders.Version, contract.Version)
 	}
-	return orders, response.Header.Get("ETag"), true, nil
+	return orders, answer.etag, true, nil
 }
 
 // Send delivers reports and says which ones are taken for good.
@@ -157,44 +157,51 @@ func (c *Client) Send(ctx context.Context, reports []contract.Report) (contract.
 		return contract.ReportAck{}, fmt.Errorf("make request for reports: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	_, answer, err := c.do(request, 1<<16)
+	answer, err := c.do(request, 1<<16)
 	if err != nil {
 		return contract.ReportAck{}, fmt.Errorf("send reports: %w", err)
 	}
 	var ack contract.ReportAck
-	if err := json.Unmarshal(answer, &ack); err != nil {
+	if err := json.Unmarshal(answer.body, &ack); err != nil {
 		return contract.ReportAck{}, fmt.Errorf("read acknowledgement: %w", err)
 	}
 	return ack, nil
 }
 
+// answer is what is read of a response.
+type answer struct {
+	code int
+	etag string
+	body []byte
+}
+
 // do adds the token, and takes 200 and 304 for an answer.
-func (c *Client) do(request *http.Request, limit int64) (*http.Response, []byte, error) {
+func (c *Client) do(request *http.Request, limit int64) (answer, error) {
 	token, err := os.ReadFile(c.options.TokenPath)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the pod's token: %w", err)
+		return answer{}, fmt.Errorf("read the pod's token: %w", err)
 	}
 	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
 	client, err := c.client()
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, nil, err
+		return answer{}, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	if err != nil {
-		return nil, nil, fmt.Errorf("read answer: %w", err)
+		return answer{}, fmt.Errorf("read answer: %w", err)
 	}
 	if int64(len(body)) > limit {
-		return nil, nil, fmt.Errorf("answer exceeds %d bytes", limit)
+		return answer{}, fmt.Errorf("answer exceeds %d bytes", limit)
 	}
 	if code := response.StatusCode; code != http.StatusOK && code != http.StatusNotModified {
-		return nil, nil, newStatusError(code, body)
+		return answer{}, newStatusError(code, body)
 	}
-	return response, body, nil
+	return answer{code: response.StatusCode, etag: response.Header.Get("ETag"), body: body}, nil
 }
 
 // client is made anew when the CA bundle has changed: the CA is rotated while pods run.

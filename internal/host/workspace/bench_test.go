@@ -39,7 +39,7 @@ type large struct {
 func newLarge(b *testing.B, files int) *large {
 	b.Helper()
 	dir := b.TempDir()
-	w := &large{bench: openBench(b, b.Context(), dir, dir, map[string]string{"README.md": "x\n"}), files: files}
+	w := &large{bench: openBench(b.Context(), b, dir, dir, map[string]string{"README.md": "x\n"}), files: files}
 	b.Cleanup(w.close)
 	for i := range files {
 		w.write(i)

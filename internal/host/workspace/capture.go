@@ -48,7 +48,7 @@ func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
 
 // attempt is one capture in progress. It changes nothing of the engine until it is adopted.
 type attempt struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // lives for one call, and every step of it is asked to end with it
 	engine *Engine
 	owner  *owner
 	reader reader

@@ -42,13 +42,13 @@ type bench struct {
 // executable.
 func newBench(t *testing.T, files map[string]string) *bench {
 	t.Helper()
-	b := openBench(t, t.Context(), t.TempDir(), t.TempDir(), files)
+	b := openBench(t.Context(), t, t.TempDir(), t.TempDir(), files)
 	t.Cleanup(b.close)
 	return b
 }
 
 // openBench keeps the agent's side in one directory and the trusted one in another.
-func openBench(t testingT, ctx context.Context, dir, trusted string, files map[string]string) *bench {
+func openBench(ctx context.Context, t testingT, dir, trusted string, files map[string]string) *bench {
 	t.Helper()
 	b := &bench{t: t, ctx: ctx, root: filepath.Join(dir, "workspace"), scratch: filepath.Join(trusted, "scratch"), files: files}
 	for _, d := range []string{b.root, b.scratch} {
@@ -204,7 +204,8 @@ func (b *bench) reference() objects.ID {
 		if d.IsDir() || ignored[rel] || d.Type()&^fs.ModeSymlink != 0 {
 			return nil
 		}
-		mode, content := "100644", []byte(nil)
+		var content []byte
+		mode := "100644"
 		if d.Type() == fs.ModeSymlink {
 			target, err := os.Readlink(path)
 			if err != nil {

@@ -69,7 +69,7 @@ func makeParents(root dir, path string) (dir, string, error) {
 // makeDir makes a directory unless there is one; something else of that name is removed.
 func makeDir(d dir, name string) error {
 	err := unix.Mkdirat(d.fd, name, 0o755)
-	if err != unix.EEXIST {
+	if !errors.Is(err, unix.EEXIST) {
 		return wrapPath("make directory", name, err)
 	}
 	sig, err := d.stat(name)

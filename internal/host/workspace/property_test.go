@@ -35,7 +35,7 @@ func TestIncrementalEqualsFullHash(t *testing.T) {
 			rt.Fatal(err)
 		}
 		defer os.RemoveAll(trusted)
-		b := openBench(rt, t.Context(), dir, trusted, files)
+		b := openBench(t.Context(), rt, dir, trusted, files)
 		defer b.close()
 		if rapid.Bool().Draw(rt, "watched") {
 			if err := b.engine.Watch(t.Context()); err != nil {
@@ -55,7 +55,7 @@ func TestIncrementalEqualsFullHash(t *testing.T) {
 		b.fsck(last.Tree)
 		fresh := b.open()
 		defer fresh.Close()
-		b.engine, fresh = fresh, b.engine
+		b.engine = fresh
 		if again := b.capture().Tree; again != last.Tree {
 			rt.Fatalf("a fresh engine finds %s, the incremental one %s", again, last.Tree)
 		}

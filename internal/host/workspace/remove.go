@@ -19,15 +19,15 @@ const trashName = ".tidewaiter-trash-"
 // remove deletes a name of a directory with all below it, following nothing. That it is not there is no error.
 func remove(d dir, name string) error {
 	err := unix.Unlinkat(d.fd, name, 0)
-	if err == nil || err == unix.ENOENT {
+	if err == nil || errors.Is(err, unix.ENOENT) {
 		return nil
 	}
-	if err != unix.EISDIR && err != unix.EPERM {
+	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
 		// A directory without write permission keeps its names; it is the agent's to take away and ours to give.
 		if err != unix.EACCES || grant(d) != nil {
 			return &os.PathError{Op: "remove", Path: name, Err: err}
 		}
-		if err = unix.Unlinkat(d.fd, name, 0); err == nil || err == unix.ENOENT {
+		if err = unix.Unlinkat(d.fd, name, 0); err == nil || errors.Is(err, unix.ENOENT) {
 			return nil
 		}
 	}
@@ -40,11 +40,11 @@ func removeDir(d dir, name string) error {
 	for serial := 0; len(queue) > 0; {
 		name := queue[len(queue)-1]
 		err := unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR)
-		if err == nil || err == unix.ENOENT {
+		if err == nil || errors.Is(err, unix.ENOENT) {
 			queue = queue[:len(queue)-1]
 			continue
 		}
-		if err != unix.ENOTEMPTY && err != unix.EEXIST {
+		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
 			return &os.PathError{Op: "remove directory", Path: name, Err: err}
 		}
 		moved, err := empty(d, name, &serial)
@@ -71,10 +71,10 @@ func empty(parent dir, name string, serial *int) ([]string, error) {
 	for i := range list.entries {
 		entry := string(list.name(&list.entries[i]))
 		err := unix.Unlinkat(d.fd, entry, 0)
-		if err == nil || err == unix.ENOENT {
+		if err == nil || errors.Is(err, unix.ENOENT) {
 			continue
 		}
-		if err != unix.EISDIR && err != unix.EPERM {
+		if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
 			return nil, &os.PathError{Op: "remove", Path: entry, Err: err}
 		}
 		if unix.Unlinkat(d.fd, entry, unix.AT_REMOVEDIR) == nil {

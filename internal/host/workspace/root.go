@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,17 +59,6 @@ func (d dir) open(path string, flags uint64, mode uint32) (int, error) {
 func (d dir) sub(path string) (dir, error) {
 	fd, err := d.open(path, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	return dir{fd}, err
-}
-
-// parent opens the directory that holds a path, and gives the last name of it.
-func (d dir) parent(path string) (dir, string, error) {
-	i := strings.LastIndexByte(path, '/')
-	if i < 0 {
-		path = "./" + path
-		i = 1
-	}
-	p, err := d.sub(path[:i])
-	return p, path[i+1:], err
 }
 
 // stat looks at a name without following it.

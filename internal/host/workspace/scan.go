@@ -34,7 +34,7 @@ type ignoreFunc func(context.Context, []git.Candidate) ([]bool, error)
 
 // scanner compares the workspace with what is known of it.
 type scanner struct {
-	ctx    context.Context
+	ctx    context.Context //nolint:containedctx // lives for one call, and every step of it is asked to end with it
 	root   dir
 	ignore ignoreFunc
 	// limit of entries to visit, readLimit of bytes that a file may have to be captured.

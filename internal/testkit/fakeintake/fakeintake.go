@@ -187,7 +187,17 @@ func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	w.Header().Set("ETag", i.etag())
-	_ = json.NewEncoder(w).Encode(i.orders)
+	i.reply(w, i.orders)
+}
+
+// reply writes a document; whoever hung up asks again.
+func (i *Intake) reply(w http.ResponseWriter, document any) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	_, _ = w.Write(text)
 }
 
 func (i *Intake) etag() string { return fmt.Sprintf(`"v%d"`, i.version) }
@@ -211,7 +221,7 @@ func (i *Intake) postReports(w http.ResponseWriter, r *http.Request) {
 		}
 		i.apply(report)
 	}
-	_ = json.NewEncoder(w).Encode(i.mark)
+	i.reply(w, i.mark)
 }
 
 // apply takes a report once, by number; a checkpoint once, by its own number.
