@@ -60,6 +60,9 @@ func (r *run) push(o contract.Orders) work {
 		head := r.journal().Promoted.Commit
 		err := r.pushHead(ctx, o, head)
 		switch {
+		case err == nil: // called off too late, perhaps: what is done is told
+			r.Log.InfoContext(ctx, "Pushed", "branch", o.Delivery.Branch, "commit", head)
+			return supervise.Pushed{Commit: head}, nil
 		case fatal(err):
 			return nil, err
 		case ctx.Err() != nil:
@@ -68,12 +71,9 @@ func (r *run) push(o contract.Orders) work {
 			r.Log.WarnContext(ctx, "The branch is taken", "branch", o.Delivery.Branch, "error", err.Error())
 			return supervise.Refused{Fault: contract.Fault{Reason: contract.ReasonPushConflict,
 				Message: clip(err.Error()+"; the work is kept as commit "+head, maxFault)}}, nil
-		case err != nil:
-			r.Log.WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())
-			return supervise.Undelivered{Fault: faultOf(err, contract.ReasonPushFailed)}, nil
 		}
-		r.Log.InfoContext(ctx, "Pushed", "branch", o.Delivery.Branch, "commit", head)
-		return supervise.Pushed{Commit: head}, nil
+		r.Log.WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())
+		return supervise.Undelivered{Fault: faultOf(err, contract.ReasonPushFailed)}, nil
 	}
 }
 

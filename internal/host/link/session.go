@@ -20,6 +20,8 @@ const (
 	helloTimeout = 10 * time.Second
 	// relistenPause is the wait after the socket could not be made, so that a full or broken volume is no busy loop.
 	relistenPause = time.Second
+	// retellPause is the wait for room in a queue that is full, before it is tried again.
+	retellPause = 100 * time.Millisecond
 	// maxSocketPath is what sockaddr_un holds, without the terminating zero.
 	maxSocketPath = 107
 )
@@ -109,11 +111,11 @@ func (r *Runner) serve(listener *net.UnixListener) {
 		if r.isClosed() {
 			return
 		}
-		// A watchdog that leaves so many events unread that this one does not fit learns of the loss from its next call.
-		_ = r.events.push(Event{Lost: err})
+		if !r.lost(err) {
+			return
+		}
 		for listener, err = listen(r.path); err != nil; listener, err = listen(r.path) {
-			_ = r.events.push(Event{Lost: err})
-			if !r.pause(relistenPause) {
+			if !r.lost(err) || !r.pause(relistenPause) {
 				return
 			}
 		}
@@ -123,6 +125,18 @@ func (r *Runner) serve(listener *net.UnixListener) {
 			return
 		}
 	}
+}
+
+// lost tells why there is no runner. It waits until there is room for that, because nothing else would tell the watchdog
+// that its runner is gone. An exit or a signal that found no room is told again by the
+// runner that comes next. False when Close was called.
+func (r *Runner) lost(why error) bool {
+	for r.events.push(Event{Lost: why}) != nil {
+		if !r.pause(retellPause) {
+			return false
+		}
+	}
+	return true
 }
 
 // serveOne accepts one runner, stops listening and stays with it until the connection breaks.

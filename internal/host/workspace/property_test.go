@@ -53,9 +53,9 @@ func TestIncrementalEqualsFullHash(t *testing.T) {
 		}
 		last := b.capture()
 		b.fsck(last.Tree)
-		fresh := b.open()
-		defer fresh.Close()
-		b.engine = fresh
+		incremental := b.engine
+		defer incremental.Close()
+		b.engine = b.open()
 		if again := b.capture().Tree; again != last.Tree {
 			rt.Fatalf("a fresh engine finds %s, the incremental one %s", again, last.Tree)
 		}
