@@ -128,8 +128,8 @@ func (r *Runner) serve(listener *net.UnixListener) {
 }
 
 // lost tells why there is no runner. It waits until there is room for that, because nothing else would tell the watchdog
-// that its runner is gone. An exit or a signal that found no room is told again by the
-// runner that comes next. False when Close was called.
+// that its runner is gone. An exit or a signal that found no room is told again by the runner that comes next. False when
+// Close was called.
 func (r *Runner) lost(why error) bool {
 	for r.events.push(Event{Lost: why}) != nil {
 		if !r.pause(retellPause) {
