@@ -191,8 +191,16 @@ func TestFreezeStopsWhatANewcomerWakes(t *testing.T) {
 		counters.AwaitProgress(t)
 		mustFreeze(t, c)
 		before := counters.Now()
-		enterContainer(t, nil, "/bin/sh", "-c", "kill -CONT -1")
-		eventually(t, "the wakened ran", func() bool { return !slices.Equal(before, counters.Now()) })
+		// A newcomer may be stopped before it wakes anybody, and the wakened before they run: then another one tries.
+		const every = 100 // looks, a millisecond apart at least
+		looks := 0
+		eventually(t, "the wakened ran", func() bool {
+			if looks%every == 0 {
+				enterContainer(t, nil, "/bin/sh", "-c", "kill -CONT -1")
+			}
+			looks++
+			return !slices.Equal(before, counters.Now())
+		})
 		eventually(t, "all is still again", func() bool {
 			all, err := newScanner().scan()
 			return err == nil && all.worst() == still
