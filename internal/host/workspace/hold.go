@@ -228,6 +228,13 @@ func (a *attempt) relookFolder(s *scanner, path string, names []string) error {
 	return nil
 }
 
+// inProgress tells whether a file that the freeze found in one state and a later look in another is being changed right
+// now, or not at all. A frozen process is in no system call, so a change from before the freeze is whole and has its own
+// ctime; while one is made, file systems show some of it (the size of a file that is cut short) before the new ctime.
+func inProgress(frozen, now signature) bool {
+	return frozen.inode == now.inode && frozen.ctime == now.ctime
+}
+
 // verify makes sure, after the thaw, that nothing had changed before the freeze without being noticed: a scan must find
 // no change that is older than the freeze. Clock is the time of the freeze as file systems take it.
 func (a *attempt) verify(clock int64) error {
@@ -238,7 +245,7 @@ func (a *attempt) verify(clock int64) error {
 	}
 	for _, path := range s.dirty {
 		now, before := known.lookup(path), a.known.lookup(path)
-		if before != nil && before.sig == now.sig || now.sig.ctime >= clock {
+		if before != nil && inProgress(before.sig, now.sig) || now.sig.ctime >= clock {
 			continue
 		}
 		a.unsettle(describe(path, errUnnoticed))

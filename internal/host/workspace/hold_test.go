@@ -4,11 +4,15 @@
 package workspace_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -205,6 +209,73 @@ func TestWriteThroughOutsideName(t *testing.T) {
 	}
 	if f.frozen != 1 || !s.Settled || !b.hasFile(s.Tree, "README.md", "SHOP\n") {
 		t.Errorf("freezes %d, settled %v (%s), tree:\n%s", f.frozen, s.Settled, s.Reason, b.listing(s.Tree))
+	}
+}
+
+// gate is a freezer for writers of the test's own process: each change is made under its read lock.
+type gate struct{ sync.RWMutex }
+
+func (g *gate) Freeze(context.Context) (workspace.Frozen, error) {
+	g.Lock()
+	return workspace.Frozen{Processes: 1, Settled: true}, nil
+}
+
+func (g *gate) Thaw(context.Context) error {
+	g.Unlock()
+	return nil
+}
+
+// TestChangeInProgressIsNotUnnoticed: while a file is cut short, file systems show its new size before its new ctime. A
+// look after the thaw that meets this must not take it for a change from before the freeze.
+func TestChangeInProgressIsNotUnnoticed(t *testing.T) {
+	b := newBench(t, shop())
+	const writers = 32
+	for i := range writers {
+		put(t, b.root, fmt.Sprintf("src/w%d", i), "first\n")
+	}
+	if err := b.engine.Watch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.capture()
+	var g gate
+	var group sync.WaitGroup
+	done := make(chan struct{})
+	for i := range writers {
+		group.Go(func() {
+			path := filepath.Join(b.root, fmt.Sprintf("src/w%d", i))
+			for n := 0; ; n++ {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				g.RLock()
+				err := os.WriteFile(path, bytes.Repeat([]byte(strconv.Itoa(n)), 4096), 0o644)
+				g.RUnlock()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	frozen := 0
+	for range 100 {
+		s, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: &g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !s.Settled {
+			t.Errorf("unsettled: %s", s.Reason)
+		}
+		if s.Frozen {
+			frozen++
+		}
+	}
+	close(done)
+	group.Wait()
+	if frozen == 0 {
+		t.Error("never frozen: the writers were too slow for this test to show anything")
 	}
 }
 
