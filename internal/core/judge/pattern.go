@@ -134,10 +134,7 @@ func parseSegment(text string, guard bool) (segment, error) {
 
 // globSegment prepares a segment with wildcards.
 func globSegment(text string) (segment, error) {
-	// Runs of stars inside a name are one star.
-	for strings.Contains(text, "**") {
-		text = strings.ReplaceAll(text, "**", "*")
-	}
+	text = oneStar(text)
 	if _, _, err := scanSegment(text); err != nil {
 		return segment{}, err
 	}
@@ -152,6 +149,22 @@ func globSegment(text string) (segment, error) {
 	s.prefix, s.suffix = text[:first], text[last+1:]
 	s.star = first == last && text[first] == '*'
 	return s, nil
+}
+
+// oneStar makes every run of stars inside a name one star. An escaped star is no part of a run.
+func oneStar(text string) string {
+	var b strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && i+1 < len(text):
+			b.WriteByte(text[i])
+			i++
+		case text[i] == '*' && i+1 < len(text) && text[i+1] == '*':
+			continue
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
 }
 
 // match says whether a name matches the segment.

@@ -125,6 +125,9 @@ func matches() []matchCase {
 		{`\*`, "*", true, true},
 		{`\*`, "a", false, false},
 		{`a\*b*`, "a*bc", true, true},
+		{`\**`, "*[", true, true},
+		{`\**`, "a", false, false},
+		{`a***\**`, "axx*y", true, true},
 		{"straße", "STRASSE/x", false, true},
 		{"caf\u00e9", "cafe\u0301", false, true},
 		{"c/o", "\u2105", false, false}, // composed to "c/o": still one name
@@ -169,7 +172,7 @@ func FuzzMatch(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"web/**", "web/a/b"}, {"**/a/**/b", "a/x/b"}, {"*.md", "a/b.md"}, {"/a*b?c", "axxbyc"}, {"[a-c]x/", "bx/y"},
 		{`\*\[`, "*["}, {"a/**/", "a/b/c"}, {"**", "x"}, {"x**y", "xzzy"}, {"a/**/b/**/c/*", "a/b/b/c/c/d"},
-		{"??", "\x1cȘ"},
+		{"??", "\x1cȘ"}, {`\**`, "*["},
 	} {
 		f.Add(seed[0], seed[1])
 	}
@@ -194,8 +197,8 @@ func FuzzMatch(f *testing.F) {
 
 // TestMatchAgainstReference does the same where most pairs nearly match: few letters, few names.
 func TestMatchAgainstReference(t *testing.T) {
-	segment := rapid.SampledFrom([]string{"a", "b", "ab", "*", "**", "a*", "*b", "?", "a?", "[ab]", "[b]*", "a*b", "***", `\a`})
-	name := rapid.SampledFrom([]string{"a", "b", "ab", "ba", "aab", "abb"})
+	segment := rapid.SampledFrom([]string{"a", "b", "ab", "*", "**", "a*", "*b", "?", "a?", "[ab]", "[b]*", "a*b", "***", `\a`, `\**`, `**\*`})
+	name := rapid.SampledFrom([]string{"a", "b", "ab", "ba", "aab", "abb", "*", "*a", "a*"})
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.SampledFrom([]string{"", "/"}).Draw(t, "anchor") +
 			strings.Join(rapid.SliceOfN(segment, 1, 5).Draw(t, "segments"), "/") +
