@@ -135,6 +135,7 @@ func (w *workshop) judge(ctx context.Context, s workspace.Snapshot, o occasion) 
 	base, _ := objects.ParseID(w.journal().Base.Tree)
 	return judge.Judge(judge.Input{
 		Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Plan: o.plan, Policy: o.policy,
+		Role: o.orders.Agent.Role, Locks: o.orders.Locks,
 		Names: names(ctx, w.repo, s.Tree), BaseNames: names(ctx, w.repo, base),
 	})
 }

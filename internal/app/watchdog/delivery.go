@@ -50,7 +50,7 @@ func (r *run) judgeHead(ctx context.Context, o contract.Orders) (judge.Judgement
 	if err != nil {
 		return judge.Judgement{}, fmt.Errorf("compare base and head: %w", err)
 	}
-	return judge.Judge(judge.Input{Changes: changes, Plan: o.Plan, Policy: o.Policy,
+	return judge.Judge(judge.Input{Changes: changes, Plan: o.Plan, Policy: o.Policy, Role: o.Agent.Role, Locks: o.Locks,
 		Names: names(ctx, r.repo, head), BaseNames: names(ctx, r.repo, base)}), nil
 }
 

@@ -41,6 +41,9 @@ type Orders struct {
 	Tasks []Task `json:"tasks"`
 	// Plan bounds the work.
 	Plan judge.Plan `json:"plan"`
+	// Locks are the contracts whose lock this Feature holds now. Only under its lock may a contract's paths change: a
+	// watchdog that is not told of a lock does not have it.
+	Locks []string `json:"locks,omitempty"`
 	// Policy in effect; pinned by the watchdog at the start of each task.
 	Policy   policy.Effective `json:"policy"`
 	Delivery Delivery         `json:"delivery"`
@@ -81,6 +84,8 @@ type Agent struct {
 	Command []string `json:"command"`
 	// Env as NAME=value.
 	Env []string `json:"env,omitempty"`
+	// Role that the agent works in, which path rules and checks of the policy speak of; may be empty.
+	Role string `json:"role,omitempty"`
 }
 
 // Task is one run of the agent.

@@ -101,6 +101,10 @@ type Input struct {
 	Plan Plan
 	// Policy in effect.
 	Policy policy.Effective
+	// Role that the agent works in; may be empty.
+	Role string
+	// Locks are the contracts whose lock the Feature holds.
+	Locks []string
 	// Names lists a directory of the captured tree. It is asked about the directories of added paths only; without it
 	// added paths cannot be judged and are violations.
 	Names Lookup

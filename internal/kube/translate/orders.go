@@ -77,7 +77,7 @@ func repository(f *v1alpha1.Feature) contract.Repository {
 
 func agent(f *v1alpha1.Feature) contract.Agent {
 	spec := f.Spec.Agent
-	a := contract.Agent{Runtime: spec.Runtime}
+	a := contract.Agent{Runtime: spec.Runtime, Role: spec.Role}
 	a.Command = append(append(a.Command, spec.Command...), spec.Args...)
 	for _, e := range spec.Env {
 		a.Env = append(a.Env, e.Name+"="+e.Value)

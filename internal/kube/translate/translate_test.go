@@ -135,7 +135,7 @@ func full() *v1alpha1.Feature {
 					{Name: "two", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "End."}}},
 				},
 			},
-			Agent: v1alpha1.Agent{Runtime: "command", Command: []string{"bash", "-c"}, Args: []string{"true"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}}},
+			Agent: v1alpha1.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c"}, Args: []string{"true"}, Env: []v1alpha1.EnvVar{{Name: "A", Value: "1"}}},
 			Delivery: &v1alpha1.Delivery{
 				Branch: "topic", Push: ptr.To(false), Approval: v1alpha1.ApprovalRequired, ApprovedCommit: "abc",
 				Author: &v1alpha1.CommitAuthor{Name: "Shop", Email: "shop@example.com"},
@@ -161,7 +161,7 @@ func TestOrders(t *testing.T) {
 		Feature: contract.FeatureRef{Namespace: "shop", Name: "login", UID: "uid-1"},
 		Attempt: 3, Run: "agent", Generation: 7, NextCheckpoint: 10, Policy: effective,
 		Repository: contract.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
-		Agent:      contract.Agent{Runtime: "command", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
+		Agent:      contract.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
 		Tasks: []contract.Task{
 			{Name: "one/form", Prompt: "Add a login page.", Instructions: "Begin."},
 			{Name: "one/style", Prompt: "Add a login page."},
