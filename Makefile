@@ -76,6 +76,10 @@ test-e2e: ## Tests on a real cluster
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
 	@hack/test.sh fuzz
 
+.PHONY: bench
+bench: ## Measure every budget beside its baseline; BENCH=capture, judge, events, freeze, memory or features measures those
+	@hack/bench.sh
+
 .PHONY: verify
 verify: ## Fail when something generated is stale, or formatting, vet, layers or module files are off
 	@hack/verify.sh

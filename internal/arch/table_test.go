@@ -125,6 +125,10 @@ func testRows() []row {
 		{pkg: "internal/testkit/reports", why: why + "reports as watchdogs send them", allow: core},
 		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes)},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
+		{
+			pkg: "test/bench", why: "measures engine, judge and freezer as a watchdog and a runner use them",
+			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/proc", "internal/host/workspace"}),
+		},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract"})},
 		{pkg: "test/gitserver", why: "the testbed's program around testkit", allow: []string{"internal/testkit/gitserver"}},

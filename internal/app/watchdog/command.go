@@ -26,6 +26,12 @@ const usage = `usage: watchdog prepare|run|seal --namespace NAMESPACE --feature 
 // memoryLimit makes the garbage collector work harder before the process grows: a watchdog stands beside every agent.
 const memoryLimit = 40 << 20
 
+// LimitMemory trades time of the collector for memory, in the whole process.
+func LimitMemory() {
+	debug.SetGCPercent(50)
+	debug.SetMemoryLimit(memoryLimit)
+}
+
 // Main runs the subcommand that args begin with and returns the exit code.
 func Main(args []string, stderr io.Writer) int {
 	commands := map[string]func(context.Context, Options) error{"prepare": Prepare, "run": Run, "seal": Seal}
@@ -41,8 +47,7 @@ func Main(args []string, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "watchdog %s: %v\n", args[0], err)
 		return 2
 	}
-	debug.SetGCPercent(50)
-	debug.SetMemoryLimit(memoryLimit)
+	LimitMemory()
 	o.Log = slog.New(slog.NewJSONHandler(stderr, nil)).With(
 		"command", args[0], "namespace", o.Namespace, "feature", o.Feature, "attempt", o.Attempt)
 

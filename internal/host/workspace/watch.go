@@ -43,6 +43,8 @@ type watcher struct {
 	changed  map[string]struct{}
 	created  []string
 	overflow bool
+	// lost counts how often overflow was set.
+	lost int64
 	// trouble says why not everything is watched; empty while all is well.
 	trouble string
 	done    chan struct{}
@@ -106,6 +108,12 @@ func (w *watcher) count() int {
 		return maxChanged
 	}
 	return len(w.changed)
+}
+
+func (w *watcher) losses() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost
 }
 
 // arm watches a directory unless it is watched already.
@@ -191,9 +199,17 @@ func (w *watcher) mark(path string) {
 	if len(w.changed) < maxChanged {
 		w.changed[path] = struct{}{}
 	} else {
-		w.overflow = true
+		w.lose()
 	}
 	signal(w.wake)
+}
+
+// lose notes that not every change is known: the next capture scans.
+func (w *watcher) lose() {
+	if !w.overflow {
+		w.lost++
+	}
+	w.overflow = true
 }
 
 func signal(c chan struct{}) {
@@ -257,7 +273,7 @@ func (w *watcher) read(fd int) int {
 
 func (w *watcher) event(wd int32, mask uint32, name string) {
 	if mask&unix.IN_Q_OVERFLOW != 0 {
-		w.overflow = true
+		w.lose()
 		signal(w.wake)
 		return
 	}
@@ -293,7 +309,7 @@ func (w *watcher) event(wd int32, mask uint32, name string) {
 // appeared remembers a directory to be watched.
 func (w *watcher) appeared(path string) {
 	if len(w.created) >= maxChanged {
-		w.overflow = true
+		w.lose()
 		return
 	}
 	w.created = append(w.created, path)

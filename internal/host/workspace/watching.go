@@ -43,6 +43,12 @@ func (e *Engine) Changed() int {
 	return e.watcher.count()
 }
 
+// Lost counts the times since Open that changes could not be followed one by one: the kernel's queue ran over, or more
+// changed between two captures than is remembered. They were found by scanning.
+func (e *Engine) Lost() int64 {
+	return e.watcher.losses()
+}
+
 // Wake has a token when something changed since the token was last taken.
 func (e *Engine) Wake() <-chan struct{} {
 	return e.watcher.wake

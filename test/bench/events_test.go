@@ -1,0 +1,67 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// events writes files at a steady rate and sees that an engine follows all of it, and what that costs.
+func events(t *testing.T, s scale, b *board) {
+	p := newPlace(t, s.featureFiles, filesInDir)
+	e := p.process()
+	type load struct{ rate, seconds int }
+	loads, calm := []load{{10_000, 30}, {20_000, 5}}, load{500, 3}
+	if !s.full {
+		loads, calm = []load{{200, 1}}, load{100, 1}
+	}
+	for _, load := range loads {
+		before := e.look()
+		written, took := p.churn(load.rate, load.rate*load.seconds)
+		after := e.settled(written)
+		name := fmt.Sprintf("rate=%s/seconds=%d", short(load.rate), load.seconds)
+		b.figure("events-rate/"+name, float64(load.rate*load.seconds)/took.Seconds(), "/s", atLeast(0.95*float64(load.rate)))
+		b.figure("events-lost/"+name, float64(written-after.Changed)+float64(after.Lost-before.Lost), "", atMost(0))
+		b.figure("events-cpu/"+name, 100*(after.CPU-before.CPU).Seconds()/took.Seconds(), "%", bound{})
+		e.capture()
+	}
+	var shares []time.Duration // of a second
+	for range s.runs {
+		before := e.look()
+		_, took := p.churn(calm.rate, calm.rate*calm.seconds)
+		shares = append(shares, time.Duration(float64(e.look().CPU-before.CPU)/took.Seconds()))
+		e.capture()
+	}
+	b.figure(fmt.Sprintf("events-cpu/rate=%d", calm.rate), 100*median(shares).Seconds(), "%", atMost(2))
+}
+
+// settled waits until the engine has followed so many changed paths, or makes no more progress.
+func (e *process) settled(changed int) sight {
+	for last := (sight{Changed: -1}); ; {
+		now := e.look()
+		if now.Changed >= changed || now.Changed == last.Changed {
+			return now
+		}
+		last = now
+		time.Sleep(glance)
+	}
+}
+
+// churn writes files one after the other at a rate, so many times in all. It gives the number of different files.
+func (p *place) churn(rate, writes int) (different int, took time.Duration) {
+	p.round++
+	const batch = 10 * time.Millisecond
+	perBatch := max(1, int(float64(rate)*batch.Seconds()))
+	began := time.Now()
+	for n := 0; n < writes; {
+		for range min(perBatch, writes-n) {
+			p.write(n % p.files)
+			n++
+		}
+		time.Sleep(time.Until(began.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))))
+	}
+	return min(writes, p.files), time.Since(began)
+}

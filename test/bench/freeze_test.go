@@ -1,0 +1,133 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/proc"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
+)
+
+const (
+	// resultsEnv names the file that a measurement inside a container leaves its results in.
+	resultsEnv = "TIDEWAITER_BENCH_RESULTS"
+	// chains of processes that fork without end.
+	chains = 50
+	// leakWindow is how long counters are looked at after the answer; a process that had escaped would count millions.
+	leakWindow = 3 * time.Millisecond
+)
+
+// inside is true in the process that runs as PID 1 of a container.
+func inside() bool { return os.Getpid() == 1 }
+
+// freezes is what came of many freezes.
+type freezes struct {
+	Acks, Thaws []time.Duration
+	// Held counts the trials in which nothing ran after the answer.
+	Held int
+}
+
+// freezing measures the answer of a freeze among processes that all count as fast as they can, and sees that none runs after
+// it, also while processes fork without end.
+func freezing(t *testing.T, s scale, b *board) {
+	for _, n := range s.herds {
+		r, ok := frozen(t, strconv.Itoa(n), func(path string) []string { return container.Herd(path, n) }, n, s.trials)
+		if !ok {
+			continue
+		}
+		name := fmt.Sprintf("processes=%d", n)
+		limit := bound{}
+		if n == 200 || !s.full {
+			limit = atMost(50)
+		}
+		b.figure("freeze-ack-p50/"+name, milliseconds(median(r.Acks)), "ms", bound{})
+		b.figure("freeze-ack-p99/"+name, milliseconds(quantile(r.Acks, 0.99)), "ms", limit)
+		b.figure("freeze-thaw-p99/"+name, milliseconds(quantile(r.Thaws, 0.99)), "ms", bound{})
+		b.figure("freeze-held-of-"+short(s.trials)+"/"+name, float64(r.Held), "", atLeast(float64(s.trials)))
+	}
+	r, ok := frozen(t, "storm", func(path string) []string { return container.Storm(path, chains) }, chains, s.storms)
+	if ok {
+		b.figure("freeze-ack-p99/fork-storm", milliseconds(quantile(r.Acks, 0.99)), "ms", bound{})
+		b.figure("freeze-held-of-"+short(s.storms)+"/fork-storm", float64(r.Held), "", atLeast(float64(s.storms)))
+	}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+// frozen freezes a program trial by trial inside a container. It is false inside, where there is nothing to report.
+func frozen(t *testing.T, name string, program func(path string) []string, counters, trials int) (freezes, bool) {
+	var r freezes
+	path := filepath.Join(container.TempDir(t), "results")
+	if os.Getenv(resultsEnv) == "" {
+		t.Setenv(resultsEnv, path)
+	}
+	t.Run(name, func(t *testing.T) {
+		container.Run(t, func(t *testing.T) {
+			r := try(t, program, counters, trials)
+			text, err := json.Marshal(r)
+			if err == nil {
+				err = os.WriteFile(os.Getenv(resultsEnv), text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		if inside() {
+			return
+		}
+		text, err := os.ReadFile(os.Getenv(resultsEnv))
+		if err == nil {
+			err = json.Unmarshal(text, &r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+	return r, len(r.Acks) > 0
+}
+
+func try(t *testing.T, program func(path string) []string, counters, trials int) freezes {
+	c, err := proc.NewContainer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	defer func() { _ = c.Kill(context.Background(), 0) }()
+	path := filepath.Join(container.TempDir(t), "counters")
+	counted := container.NewCounters(t, path, counters)
+	env, err := proc.MergeEnv(os.Environ(), program(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Start(proc.Command{Argv: []string{os.Args[0]}, Env: env, Dir: "/"}); err != nil {
+		t.Fatal(err)
+	}
+	var r freezes
+	for range trials {
+		counted.AwaitProgress(t)
+		began := time.Now()
+		f, err := c.Freeze(t.Context())
+		answered := time.Now()
+		before := counted.Now()
+		time.Sleep(leakWindow)
+		if err == nil && f.Settled && slices.Equal(before, counted.Now()) {
+			r.Held++
+		}
+		thawing := time.Now()
+		if _, err := c.Thaw(); err != nil {
+			t.Fatal(err)
+		}
+		r.Acks, r.Thaws = append(r.Acks, answered.Sub(began)), append(r.Thaws, time.Since(thawing))
+	}
+	return r
+}

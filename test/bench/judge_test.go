@@ -1,0 +1,87 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// judging compares a judgement with what `git diff-tree -p` takes to show the same changes.
+func judging(t *testing.T, s scale, b *board) {
+	sizes := []int{1_000, 10_000}
+	if !s.full {
+		sizes = []int{50}
+	}
+	for _, files := range sizes {
+		p := newPlace(t, 2*files, filesInDir)
+		p.round++
+		p.spread(files, p.write)
+		p.git("add", "-A", "-f")
+		after, err := objects.ParseID(p.git("write-tree"))
+		p.do(err)
+		in := p.input(after)
+		if j := judge.Judge(in); len(in.Changes) != files || j.Verdict != judge.Valid {
+			t.Fatalf("%d changes, verdict %s: %s", len(in.Changes), j.Verdict, judge.Summary(j))
+		}
+		var judged, stock []time.Duration
+		for range s.runs {
+			began := time.Now()
+			p.git("diff-tree", "-p", "-r", p.base.String(), after.String())
+			stock = append(stock, time.Since(began))
+			began = time.Now()
+			judge.Judge(in)
+			judged = append(judged, time.Since(began))
+		}
+		name := fmt.Sprintf("files=%s", short(files))
+		limit, against := bound{}, bound{}
+		if files == 1_000 {
+			limit, against = atMost(100), atMost(1.0/3)
+		}
+		b.figure("judge-time/"+name, float64(median(judged).Microseconds())/1000, "ms", limit)
+		b.ratio("judge-vs-diff-tree/"+name, median(judged), median(stock), against)
+	}
+}
+
+// input is what the watchdog gives the judge: every change, under rules of every kind.
+func (p *place) input(after objects.ID) judge.Input {
+	ctx := context.Background()
+	changes, err := p.repo.Diff(ctx, p.base, after)
+	p.do(err)
+	tree, err := p.repo.Tree(ctx, after)
+	p.do(err)
+	in := judge.Input{
+		Changes: changes, Workspace: judge.Workspace{Files: int64(p.files), Bytes: int64(p.files) * 4096}, Policy: policy.Merge(policy.Sources{}),
+	}
+	in.Plan.Allowed = []string{"d*/**", "docs/"}
+	in.Plan.Forbidden = []string{"legacy/**", "*.secret", "services/*/config/*.yaml"}
+	in.Policy.Paths.Protected = append(in.Policy.Paths.Protected, "**/fixtures/[a-z]*.json")
+	in.Names = lookup(tree)
+	in.BaseNames = in.Names
+	return in
+}
+
+func lookup(tree *objects.Tree) judge.Lookup {
+	return func(dir string) ([]string, bool) {
+		at := tree
+		if dir != "" {
+			e := tree.Lookup(dir)
+			if e == nil {
+				return nil, true
+			}
+			at = e.Tree
+		}
+		var names []string
+		for i := range at.Entries {
+			names = append(names, at.Entries[i].Name)
+		}
+		return names, true
+	}
+}
