@@ -10,4 +10,4 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
 )
 
-func main() { os.Exit(watchdog.Main(os.Args[1:], os.Stderr)) }
+func main() { os.Exit(watchdog.Main(os.Args[1:], os.Stdout, os.Stderr)) }

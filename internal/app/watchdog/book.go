@@ -25,6 +25,7 @@ type book struct {
 	mu     sync.Mutex
 	file   *os.File
 	length int64
+	head   string // sum of the last line
 	state  journal.State
 	broken error
 }
@@ -48,6 +49,9 @@ func openBook(path string, now func() time.Time) (*book, error) {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	b := &book{now: now, file: file, length: int64(whole), state: state}
+	if n := len(records); n > 0 {
+		b.head = records[n-1].Sum
+	}
 	if err := errors.Join(b.cut(), syncDir(filepath.Dir(path))); err != nil {
 		return nil, errors.Join(fmt.Errorf("open journal: %w", err), file.Close())
 	}
@@ -66,7 +70,7 @@ func (b *book) Note(r journal.Record) error {
 	if err != nil {
 		return fmt.Errorf("journal record that cannot follow: %w", err)
 	}
-	line, err := journal.Encode(r)
+	line, sum, err := journal.Encode(r, b.head)
 	if err != nil {
 		return err
 	}
@@ -79,7 +83,7 @@ func (b *book) Note(r journal.Record) error {
 		return fmt.Errorf("write journal: %w", objects.WrapFull(err))
 	}
 	b.length += int64(len(line))
-	b.state = next
+	b.head, b.state = sum, next
 	return nil
 }
 
@@ -96,6 +100,13 @@ func (b *book) State() journal.State {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state
+}
+
+// Head is the sum of the last line; empty before the first.
+func (b *book) Head() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.head
 }
 
 // Close closes the file.

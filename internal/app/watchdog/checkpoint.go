@@ -174,7 +174,7 @@ func (w *workshop) commit(o occasion, j judged, state journal.State, i *journal.
 		parent = state.Base.Commit
 	}
 	var err error
-	if i.Commit, err = w.writeCommit(j, o, parent, chainMessage(o, *i)); err != nil {
+	if i.Commit, err = w.writeCommit(j, o, parent, chainMessage(o, *i, w.book.Head())); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
 	if j.consequence.Promote && i.Tree != state.Promoted.Tree {

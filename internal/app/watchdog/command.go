@@ -21,7 +21,14 @@ const usage = `usage: watchdog prepare|run|seal --namespace NAMESPACE --feature 
   prepare  clone the base, lay out the workspace and the runner, then exit
   run      supervise the agent: checkpoints, tasks, delivery
   seal     deliver what earlier attempts have promoted, without an agent
+
+       watchdog verify [--trusted DIR] [--commit COMMIT] [--history] [--json]
+
+  verify   check the record of a Feature from base to head: exit code 0 when it is whole, 1 when a link is broken
 `
+
+// errUsage: the command line is not understood.
+var errUsage = errors.New("usage")
 
 // memoryLimit makes the garbage collector work harder before the process grows: a watchdog stands beside every agent.
 const memoryLimit = 40 << 20
@@ -33,7 +40,11 @@ func LimitMemory() {
 }
 
 // Main runs the subcommand that args begin with and returns the exit code.
-func Main(args []string, stderr io.Writer) int {
+func Main(args []string, stdout, stderr io.Writer) int {
+	readers := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"verify": runVerify}
+	if len(args) > 0 && readers[args[0]] != nil {
+		return read(args, readers[args[0]], stdout, stderr)
+	}
 	commands := map[string]func(context.Context, Options) error{"prepare": Prepare, "run": Run, "seal": Seal}
 	if len(args) == 0 || commands[args[0]] == nil {
 		_, _ = io.WriteString(stderr, usage)
@@ -58,4 +69,23 @@ func Main(args []string, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// read runs a subcommand that only looks at the trusted volume.
+func read(args []string, command func(context.Context, []string, io.Writer, io.Writer) error, stdout, stderr io.Writer) int {
+	debug.SetMemoryLimit(memoryLimit)
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	err := command(ctx, args[1:], stdout, stderr)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return 0
+	case errors.Is(err, errBrokenRecord): // said in full already
+		return 1
+	}
+	_, _ = fmt.Fprintf(stderr, "watchdog %s: %v\n", args[0], err)
+	if errors.Is(err, errUsage) {
+		return 2
+	}
+	return 1
 }

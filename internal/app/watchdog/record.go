@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/chain"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
@@ -95,9 +96,11 @@ func deliveryMessage(o occasion, i journal.Intent) string {
 	return subject + "\n\n" + trailers(o, i)
 }
 
-// chainMessage is the message of a commit in the private chain.
-func chainMessage(o occasion, i journal.Intent) string {
-	return fmt.Sprintf("Checkpoint %s: %s, %s\n\n%s", naming.Checkpoint(o.orders.Feature.Name, i.Sequence), i.Report.Verdict, i.Report.Action, trailers(o, i))
+// chainMessage is the message of a commit in the private chain. It names the last line of the journal, so that whoever
+// knows the commit, from a Checkpoint say, can tell whether the journal up to there is the one that was written.
+func chainMessage(o occasion, i journal.Intent, head string) string {
+	return fmt.Sprintf("Checkpoint %s: %s, %s\n\n%s%s%s\n", naming.Checkpoint(o.orders.Feature.Name, i.Sequence), i.Report.Verdict, i.Report.Action,
+		trailers(o, i), chain.JournalTrailer, head)
 }
 
 func trailers(o occasion, i journal.Intent) string {

@@ -5,6 +5,8 @@ package journal
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 )
@@ -19,45 +21,75 @@ type CorruptError struct {
 // Error names line and reason.
 func (e *CorruptError) Error() string { return fmt.Sprintf("journal line %d: %s", e.Line, e.Reason) }
 
-// Encode is a record as one line, newline included.
-func Encode(r Record) ([]byte, error) {
-	r.Version = Version
-	line, err := json.Marshal(r)
+// sumMark begins the end of a line: the sum of everything before it.
+const sumMark = `,"sum":"`
+
+// lineEnd is the length of a line's end without newline: sumMark, 64 hexadecimal digits, `"}`.
+const lineEnd = len(sumMark) + 2*sha256.Size + len(`"}`)
+
+// Encode is a record as one line, newline included, that follows the line with the sum previous; "" for the first. The
+// second value is the sum of the new line. A line names the line before it and carries the sum of itself, so that a line
+// that was edited is told from one that was cut, inserted or moved.
+func Encode(r Record, previous string) (line []byte, sum string, err error) {
+	r.Version, r.Previous = Version, previous
+	body, err := json.Marshal(r)
 	if err != nil {
-		return nil, fmt.Errorf("encode journal record: %w", err)
+		return nil, "", fmt.Errorf("encode journal record: %w", err)
 	}
-	return append(line, '\n'), nil
+	sum = sumOf(body)
+	body = append(body[:len(body)-1], sumMark...)
+	body = append(body, sum...)
+	return append(body, "\"}\n"...), sum, nil
 }
 
 // Decode reads a journal. A last line without its newline was torn by a crash before it was durable, so nothing has
-// happened because of it: it is left out. whole is the length of the lines that count.
+// happened because of it: it is left out. whole is the length of the lines that count. With an error the records before
+// the line that it names are returned too.
 func Decode(data []byte) (records []Record, whole int, err error) {
+	previous := ""
 	for line := 1; ; line++ {
 		end := bytes.IndexByte(data[whole:], '\n')
 		if end < 0 {
 			return records, whole, nil
 		}
-		r, reason := decodeLine(data[whole : whole+end])
+		r, reason := decodeLine(data[whole:whole+end], previous)
 		if reason != "" {
-			return nil, 0, &CorruptError{Line: line, Reason: reason}
+			return records, whole, &CorruptError{Line: line, Reason: reason}
 		}
-		records = append(records, r)
+		records, previous = append(records, r), r.Sum
 		whole += end + 1
 	}
 }
 
-func decodeLine(line []byte) (Record, string) {
+func decodeLine(line []byte, previous string) (Record, string) {
 	var r Record
+	if len(line) <= lineEnd || !bytes.HasPrefix(line[len(line)-lineEnd:], []byte(sumMark)) || !bytes.HasSuffix(line, []byte(`"}`)) {
+		return r, "it does not end with its sum: it was cut short or overwritten"
+	}
+	at := len(line) - lineEnd
+	sum := string(line[at+len(sumMark) : len(line)-len(`"}`)])
+	if body := append(bytes.Clone(line[:at]), '}'); sumOf(body) != sum {
+		return r, "it is not what was written: its sum does not match its content"
+	}
 	if err := json.Unmarshal(line, &r); err != nil {
 		return r, err.Error()
 	}
 	if r.Version < 1 || r.Version > Version {
 		return r, fmt.Sprintf("version %d, and only versions 1 to %d are known", r.Version, Version)
 	}
+	if r.Previous != previous {
+		return r, "it does not follow the line before it: a line was cut, inserted or moved"
+	}
 	if n := r.kinds(); n != 1 {
 		return r, fmt.Sprintf("%d kinds of records in one line, and there must be exactly one", n)
 	}
+	r.Sum = sum
 	return r, ""
+}
+
+func sumOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
 }
 
 func (r Record) kinds() int {

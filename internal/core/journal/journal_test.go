@@ -5,7 +5,11 @@ package journal_test
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,14 +39,22 @@ var (
 func write(t *testing.T, records ...journal.Record) []byte {
 	t.Helper()
 	var b bytes.Buffer
+	head := ""
 	for _, r := range records {
-		line, err := journal.Encode(r)
+		line, sum, err := journal.Encode(r, head)
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.Write(line)
+		head = sum
 	}
 	return b.Bytes()
+}
+
+// sealed gives a text, which need not be a record, the sum that a first line has.
+func sealed(body string) []byte {
+	sum := sha256.Sum256([]byte(body))
+	return []byte(strings.TrimSuffix(body, "}") + `,"sum":"` + hex.EncodeToString(sum[:]) + "\"}\n")
 }
 
 func read(t *testing.T, data []byte) journal.State {
@@ -126,24 +138,26 @@ func TestCorruptJournalsAreRefused(t *testing.T) {
 		wantLine int
 		want     string
 	}{
-		"not JSON":             {data: append(write(t, attempt1), "{\n"...), wantLine: 2, want: "unexpected end"},
-		"an empty line":        {data: append(write(t, attempt1), '\n'), wantLine: 2, want: "unexpected end"},
-		"zeros":                {data: append(write(t, attempt1), 0, 0, '\n'), wantLine: 2, want: "invalid character"},
-		"a later version":      {data: []byte(`{"version":2,"done":{"sequence":1}}` + "\n"), wantLine: 1, want: "version 2"},
-		"no version":           {data: []byte(`{"done":{"sequence":1}}` + "\n"), wantLine: 1, want: "version 0"},
-		"an unknown kind":      {data: []byte(`{"version":1,"dance":{}}` + "\n"), wantLine: 1, want: "0 kinds"},
-		"two kinds":            {data: []byte(`{"version":1,"done":{"sequence":1},"base":{"commit":"b","tree":"t"}}` + "\n"), wantLine: 1, want: "2 kinds"},
-		"no attempt":           {data: write(t, base), wantLine: 1, want: "before the first attempt"},
-		"an older attempt":     {data: write(t, attempt2, attempt1), wantLine: 2, want: "attempt 1 after attempt 2"},
-		"another base":         {data: write(t, attempt1, base, journal.Record{Base: &journal.Base{Commit: "c", Tree: "t"}}), wantLine: 3, want: "never moves"},
-		"a task without base":  {data: write(t, attempt1, begun), wantLine: 2, want: "before there is a base"},
-		"an exit from nowhere": {data: write(t, attempt1, base, ended), wantLine: 3, want: "was not begun"},
-		"done without intent":  {data: write(t, attempt1, base, heldDone), wantLine: 3, want: "without its intent"},
-		"two intents":          {data: write(t, attempt1, base, held, good), wantLine: 4, want: "while checkpoint 1"},
-		"a sequence twice":     {data: write(t, attempt1, base, held, heldDone, held), wantLine: 5, want: "checkpoint 1 after checkpoint 1"},
-		"a gap in the chain":   {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &late}), wantLine: 5, want: "in the chain"},
-		"a gap in delivery":    {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &moved}), wantLine: 5, want: "follows delivery"},
-		"done twice over":      {data: write(t, attempt1, base, begun, held, heldDone, good, goodDone, begun), wantLine: 8, want: "after it was done"},
+		"not JSON":              {data: append(write(t, attempt1), "{\n"...), wantLine: 2, want: "cut short or overwritten"},
+		"an empty line":         {data: append(write(t, attempt1), '\n'), wantLine: 2, want: "cut short or overwritten"},
+		"zeros":                 {data: append(write(t, attempt1), 0, 0, '\n'), wantLine: 2, want: "cut short or overwritten"},
+		"not JSON, well sealed": {data: sealed(`{"version":1,}`), wantLine: 1, want: "invalid character"},
+		"a sum without a line":  {data: sealed(`}`), wantLine: 1, want: "cut short or overwritten"},
+		"a later version":       {data: sealed(`{"version":2,"done":{"sequence":1}}`), wantLine: 1, want: "version 2"},
+		"no version":            {data: sealed(`{"done":{"sequence":1}}`), wantLine: 1, want: "version 0"},
+		"an unknown kind":       {data: sealed(`{"version":1,"dance":{}}`), wantLine: 1, want: "0 kinds"},
+		"two kinds":             {data: sealed(`{"version":1,"done":{"sequence":1},"base":{"commit":"b","tree":"t"}}`), wantLine: 1, want: "2 kinds"},
+		"no attempt":            {data: write(t, base), wantLine: 1, want: "before the first attempt"},
+		"an older attempt":      {data: write(t, attempt2, attempt1), wantLine: 2, want: "attempt 1 after attempt 2"},
+		"another base":          {data: write(t, attempt1, base, journal.Record{Base: &journal.Base{Commit: "c", Tree: "t"}}), wantLine: 3, want: "never moves"},
+		"a task without base":   {data: write(t, attempt1, begun), wantLine: 2, want: "before there is a base"},
+		"an exit from nowhere":  {data: write(t, attempt1, base, ended), wantLine: 3, want: "was not begun"},
+		"done without intent":   {data: write(t, attempt1, base, heldDone), wantLine: 3, want: "without its intent"},
+		"two intents":           {data: write(t, attempt1, base, held, good), wantLine: 4, want: "while checkpoint 1"},
+		"a sequence twice":      {data: write(t, attempt1, base, held, heldDone, held), wantLine: 5, want: "checkpoint 1 after checkpoint 1"},
+		"a gap in the chain":    {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &late}), wantLine: 5, want: "in the chain"},
+		"a gap in delivery":     {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &moved}), wantLine: 5, want: "follows delivery"},
+		"done twice over":       {data: write(t, attempt1, base, begun, held, heldDone, good, goodDone, begun), wantLine: 8, want: "after it was done"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			records, _, err := journal.Decode(tc.data)
@@ -161,21 +175,67 @@ func TestCorruptJournalsAreRefused(t *testing.T) {
 	}
 }
 
+// TestTamperingIsFound: no line can be edited, cut, moved, repeated or inserted without breaking the journal there.
+func TestTamperingIsFound(t *testing.T) {
+	whole := write(t, attempt1, base, begun, started, held, heldDone, ended, good, goodDone)
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	lines = lines[:len(lines)-1]
+	wantBroken := func(what string, data []byte, wantLine int) {
+		t.Helper()
+		records, _, err := journal.Decode(data)
+		var corrupt *journal.CorruptError
+		if !errors.As(err, &corrupt) {
+			t.Fatalf("%s: %v, want a CorruptError", what, err)
+		}
+		if corrupt.Line != wantLine || len(records) != wantLine-1 {
+			t.Errorf("%s: line %d and %d records before it, want line %d", what, corrupt.Line, len(records), wantLine)
+		}
+	}
+	at := 0
+	for i, line := range lines {
+		for k := range len(line) - 1 {
+			for bit := range 8 {
+				flipped := bytes.Clone(whole)
+				flipped[at+k] ^= 1 << bit
+				wantBroken("a flipped bit", flipped, i+1)
+			}
+		}
+		at += len(line)
+		if i+1 == len(lines) {
+			break // what is cut off at the end is for the chain to find
+		}
+		wantBroken("a line cut", bytes.Join(slices.Delete(slices.Clone(lines), i, i+1), nil), i+1)
+		wantBroken("a line repeated", bytes.Join(slices.Insert(slices.Clone(lines), i, line), nil), i+2)
+		moved := slices.Clone(lines)
+		moved[i], moved[i+1] = moved[i+1], moved[i]
+		wantBroken("two lines exchanged", bytes.Join(moved, nil), i+1)
+	}
+	wantBroken("a line of another journal", append(bytes.Clone(whole), write(t, attempt2)...), len(lines)+1)
+}
+
 // FuzzDecode: whatever is on the disk, reading it neither panics nor guesses. What is read can be written and read again,
-// and adding up a prefix record by record is the same as adding up the whole.
+// and adding up a prefix record by record is the same as adding up the whole. No bytes that a fuzzer makes have the right
+// sums, so that each line is also read as if it had.
 func FuzzDecode(f *testing.F) {
 	t := &testing.T{}
 	f.Add(write(t, attempt1, base, begun, started, held, heldDone, ended, good, goodDone, attempt2))
 	f.Add(write(t, attempt1, base, held)[:80])
-	f.Add([]byte(`{"version":1,"final":{}}` + "\n"))
+	f.Add(sealed(`{"version":1,"final":{}}`))
 	f.Add([]byte("\x00\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		records, whole, err := journal.Decode(data)
+		if _, whole, _ := journal.Decode(data); whole > len(data) || whole > 0 && data[whole-1] != '\n' {
+			t.Fatalf("%d of %d bytes are whole", whole, len(data))
+		}
+		var bodies []journal.Record
+		for body := range bytes.SplitSeq(data, []byte("\n")) {
+			var r journal.Record
+			if json.Unmarshal(body, &r) == nil {
+				bodies = append(bodies, r)
+			}
+		}
+		records, _, err := journal.Decode(write(t, bodies...))
 		if err != nil {
 			return
-		}
-		if whole > len(data) || whole > 0 && data[whole-1] != '\n' {
-			t.Fatalf("%d of %d bytes are whole", whole, len(data))
 		}
 		want, err := journal.Replay(records)
 		if err != nil {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package journal is what a Feature's attempts remember on the trusted volume: records that are only ever appended, one
-// JSON object a line, and the state that they add up to. Every effect that matters is noted before it happens, so that a
+// JSON object a line, each of which names the line before it, and the state that they add up to. Every effect that matters is noted before it happens, so that a
 // crash between any two is repaired by looking.
 package journal
 
@@ -21,6 +21,10 @@ const Version = 1
 type Record struct {
 	Version int       `json:"version"`
 	Time    time.Time `json:"time"`
+	// Previous is the Sum of the line before; empty in the first line.
+	Previous string `json:"previous"`
+	// Sum of this line, SHA-256 in hexadecimal, as it was read; Encode computes it.
+	Sum string `json:"-"`
 
 	// Attempt: an attempt took over the volume.
 	Attempt *Attempt `json:"attempt,omitempty"`

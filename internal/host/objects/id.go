@@ -9,6 +9,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"hash"
 	"strconv"
 )
 
@@ -71,12 +72,18 @@ func (id *ID) UnmarshalText(text []byte) error {
 
 // Hash names the object of this kind and content.
 func Hash(kind Kind, content []byte) ID {
-	h := sha1.New()
-	h.Write(header(kind, int64(len(content))))
+	h := NewHash(kind, int64(len(content)))
 	h.Write(content)
 	var id ID
 	h.Sum(id[:0])
 	return id
+}
+
+// NewHash names an object of this kind and size whose content is written to it: the sum is the ID.
+func NewHash(kind Kind, size int64) hash.Hash {
+	h := sha1.New()
+	h.Write(header(kind, size))
+	return h
 }
 
 // header is what Git hashes before an object's content.

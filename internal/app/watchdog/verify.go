@@ -1,0 +1,209 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/chain"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// A running watchdog writes while it is looked at: what seems broken is looked at again as long as the journal grows.
+const (
+	verifyTries = 10
+	verifyPause = 200 * time.Millisecond
+)
+
+// errBrokenRecord: the record of the Feature is not whole; what is broken has been printed.
+var errBrokenRecord = errors.New("the record is not whole")
+
+// verifyOptions of `watchdog verify`.
+type verifyOptions struct {
+	trusted string
+	commit  string
+	history bool
+	json    bool
+}
+
+// verification is what `watchdog verify` found, as it prints it with --output json.
+type verification struct {
+	chain.Result
+	// Objects that were read and are what their names say.
+	Objects int `json:"objects"`
+}
+
+// runVerify is `watchdog verify`: it reads the trusted volume, changes nothing, and needs neither lock nor intake.
+func runVerify(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	var o verifyOptions
+	flags := flag.NewFlagSet("watchdog verify", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.StringVar(&o.trusted, "trusted", contract.TrustedDir, "where the trusted volume is mounted")
+	flags.StringVar(&o.commit, "commit", "", "commit that a Checkpoint object names: the chain must hold it")
+	flags.BoolVar(&o.history, "history", false, "check every object of the base's history too (git fsck; slow on a large repository)")
+	flags.BoolVar(&o.json, "json", false, "print JSON")
+	if err := parseAlone(flags, args); err != nil {
+		return err
+	}
+	v, err := verifyVolume(ctx, o)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		encoder := json.NewEncoder(stdout)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(v)
+	} else {
+		_, err = io.WriteString(stdout, v.String())
+	}
+	if err == nil && !v.Whole {
+		err = errBrokenRecord
+	}
+	return err
+}
+
+// parseAlone parses flags that no argument may follow.
+func parseAlone(flags *flag.FlagSet, args []string) error {
+	if err := flags.Parse(args); err != nil {
+		return errors.Join(errUsage, err)
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("%w: unexpected argument %q", errUsage, flags.Arg(0))
+	}
+	return nil
+}
+
+func verifyVolume(ctx context.Context, o verifyOptions) (verification, error) {
+	paths := Paths{Trusted: o.trusted}
+	repo, err := git.Open(ctx, paths.repository(), git.Options{})
+	if err != nil {
+		return verification{}, err
+	}
+	defer func() { _ = repo.Close() }()
+	s := sound{ctx: ctx, repository: repo, verifier: repo.NewVerifier()}
+	for tries := 1; ; tries++ {
+		data, err := readJournal(paths)
+		if err != nil {
+			return verification{}, err
+		}
+		result, err := verifyJournal(data, s, o.commit)
+		if err != nil || result.Whole || tries == verifyTries {
+			return s.finish(result, err, o.history)
+		}
+		pause(ctx, verifyPause)
+		if now, err := readJournal(paths); err != nil || bytes.Equal(data, now) {
+			return s.finish(result, err, o.history)
+		}
+	}
+}
+
+func readJournal(p Paths) ([]byte, error) {
+	data, err := os.ReadFile(p.journal())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("no journal in %s: the Feature was never prepared, or this is not its trusted volume", p.Trusted)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	return data, nil
+}
+
+func verifyJournal(data []byte, s sound, known string) (chain.Result, error) {
+	records, _, err := journal.Decode(data)
+	var corrupt *journal.CorruptError
+	if err != nil && !errors.As(err, &corrupt) {
+		return chain.Result{}, err
+	}
+	return chain.Verify(records, corrupt, s, known)
+}
+
+// String is what a person reads.
+func (v verification) String() string {
+	text := fmt.Sprintf("whole: %d journal lines, %d checkpoints, %d deliveries and %d objects, every link holds\n",
+		v.Lines, v.Checkpoints, v.Deliveries, v.Objects)
+	if v.Broken != nil {
+		text = fmt.Sprintf("BROKEN at %s: %s\n%d journal lines, %d checkpoints and %d deliveries before it hold\n",
+			v.Broken.Link, v.Broken.Reason, v.Lines, v.Checkpoints, v.Deliveries)
+	}
+	for _, line := range []struct{ name, value string }{
+		{"base", v.Base}, {"head", v.Head}, {"delivery", v.Delivery}, {"journal", v.JournalHead},
+	} {
+		if line.value != "" {
+			text += fmt.Sprintf("%-9s %s\n", line.name, line.value)
+		}
+	}
+	return text
+}
+
+// sound is the trusted repository as a verification sees it.
+type sound struct {
+	ctx        context.Context //nolint:containedctx // lives as long as one verification
+	repository *git.Repository
+	verifier   *git.Verifier
+}
+
+var _ chain.Repository = sound{}
+
+// finish checks the rest of the repository, where that is asked for and nothing is broken so far.
+func (s sound) finish(r chain.Result, err error, history bool) (verification, error) {
+	if err == nil && r.Whole && history {
+		err = s.repository.Check(s.ctx)
+		if errors.Is(err, git.ErrCorrupt) {
+			r.Whole, r.Broken, err = false, &chain.Break{Link: "repository", Reason: err.Error()}, nil
+		}
+	}
+	return verification{Result: r, Objects: s.verifier.Sound()}, err
+}
+
+// Ref implements chain.Repository.
+func (s sound) Ref(name string) (string, error) {
+	id, err := s.repository.Ref(s.ctx, name)
+	if err != nil || id.IsZero() {
+		return "", damage(err)
+	}
+	return id.String(), nil
+}
+
+// Commit implements chain.Repository.
+func (s sound) Commit(id string) (chain.Commit, error) {
+	parsed, err := objects.ParseID(id)
+	if err != nil {
+		return chain.Commit{}, &chain.DamageError{Reason: err.Error()}
+	}
+	c, err := s.verifier.Commit(s.ctx, parsed)
+	parents := make([]string, 0, len(c.Parents))
+	for _, p := range c.Parents {
+		parents = append(parents, p.String())
+	}
+	return chain.Commit{Tree: c.Tree.String(), Parents: parents, Message: c.Message}, damage(err)
+}
+
+// Tree implements chain.Repository.
+func (s sound) Tree(id string) error {
+	parsed, err := objects.ParseID(id)
+	if err != nil {
+		return &chain.DamageError{Reason: err.Error()}
+	}
+	return damage(s.verifier.Tree(s.ctx, parsed))
+}
+
+// damage tells objects that are not as they should be from what keeps us from looking.
+func damage(err error) error {
+	if errors.Is(err, git.ErrCorrupt) || errors.Is(err, git.ErrNoObject) {
+		return &chain.DamageError{Reason: err.Error()}
+	}
+	return err
+}

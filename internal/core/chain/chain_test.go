@@ -1,0 +1,218 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package chain_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/chain"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+)
+
+// repository in memory.
+type repository struct {
+	refs    map[string]string
+	commits map[string]chain.Commit
+	damaged map[string]bool // commits and trees
+	broken  error           // of every call
+}
+
+func (r *repository) Ref(name string) (string, error) { return r.refs[name], r.broken }
+
+func (r *repository) Commit(id string) (chain.Commit, error) {
+	c, ok := r.commits[id]
+	if !ok || r.damaged[id] {
+		return c, &chain.DamageError{Reason: "commit " + id + " is missing"}
+	}
+	return c, r.broken
+}
+
+func (r *repository) Tree(id string) error {
+	if r.damaged[id] {
+		return &chain.DamageError{Reason: "tree " + id + " is damaged"}
+	}
+	return r.broken
+}
+
+// feature is a repository and the journal about it.
+type feature struct {
+	repository
+	t    *testing.T
+	data []byte
+	head string
+}
+
+func (f *feature) note(r journal.Record) {
+	f.t.Helper()
+	line, sum, err := journal.Encode(r, f.head)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.data, f.head = append(f.data, line...), sum
+}
+
+// checkpoint notes a checkpoint and makes its commits.
+func (f *feature) checkpoint(i journal.Intent) {
+	f.t.Helper()
+	i.Report.Sequence, i.Report.Settled = i.Sequence, i.Report.UnsettledReason == ""
+	if i.Commit != i.OldChain {
+		parent := i.OldChain
+		if parent == "" {
+			parent = "b"
+		}
+		f.commits[i.Commit] = chain.Commit{Tree: i.Tree, Parents: []string{parent}, Message: "Checkpoint\n\n" + chain.JournalTrailer + f.head + "\n"}
+	}
+	if i.Delivery != i.OldDelivery {
+		f.commits[i.Delivery] = chain.Commit{Tree: i.Tree, Parents: []string{i.OldDelivery}, Message: "Work"}
+	}
+	f.note(journal.Record{Intent: &i})
+	f.refs[contract.RefChain], f.refs[contract.RefDelivery] = i.Commit, i.Delivery
+	f.note(journal.Record{Done: &journal.Done{Sequence: i.Sequence}})
+}
+
+// newFeature has three checkpoints: one promoted, one held, one where nothing was new; and then another promoted one.
+func newFeature(t *testing.T) *feature {
+	f := &feature{t: t, repository: repository{refs: map[string]string{contract.RefBase: "b", contract.RefDelivery: "b"},
+		commits: map[string]chain.Commit{"b": {Tree: "bt"}}, damaged: map[string]bool{}}}
+	f.note(journal.Record{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}})
+	f.note(journal.Record{Base: &journal.Base{Commit: "b", Tree: "bt"}})
+	f.checkpoint(journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "b", Standing: judge.Valid})
+	f.checkpoint(journal.Intent{Sequence: 3, Commit: "k3", OldChain: "k1", Tree: "t3", Delivery: "d1", OldDelivery: "d1", Standing: judge.Invalid,
+		Report: contract.CheckpointReport{Previous: 1}})
+	f.checkpoint(journal.Intent{Sequence: 4, Commit: "k3", OldChain: "k3", Tree: "t3", Delivery: "d1", OldDelivery: "d1", Standing: judge.Invalid,
+		Report: contract.CheckpointReport{Previous: 3}})
+	f.checkpoint(journal.Intent{Sequence: 5, Commit: "k5", OldChain: "k3", Tree: "t5", Delivery: "d5", OldDelivery: "d1", Standing: judge.Valid,
+		Report: contract.CheckpointReport{Previous: 4}})
+	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "d5", Branch: "x"}})
+	return f
+}
+
+func (f *feature) verify(known string) (chain.Result, error) {
+	records, _, err := journal.Decode(f.data)
+	var corrupt *journal.CorruptError
+	if err != nil && !errors.As(err, &corrupt) {
+		f.t.Fatal(err)
+	}
+	return chain.Verify(records, corrupt, f, known)
+}
+
+func TestAWholeRecord(t *testing.T) {
+	f := newFeature(t)
+	for _, known := range []string{"", "k1", "k3", "k5"} {
+		got, err := f.verify(known)
+		want := chain.Result{Whole: true, Lines: 11, JournalHead: f.head, Checkpoints: 4, Deliveries: 2, Base: "b", Head: "k5", Delivery: "d5"}
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("known %q: %v (-want +got):\n%s", known, err, diff)
+		}
+	}
+}
+
+func TestWhatACrashLeavesIsWhole(t *testing.T) {
+	for name, change := range map[string]func(*feature){
+		"an empty journal": func(f *feature) { f.data = nil; f.refs = nil },
+		"before the base": func(f *feature) {
+			f.data = f.data[:bytes.IndexByte(f.data, '\n')+1]
+			delete(f.refs, contract.RefChain)
+		},
+		"before refs move":  func(f *feature) { f.cut(2); f.refs[contract.RefChain], f.refs[contract.RefDelivery] = "k3", "d1" },
+		"before it is done": func(f *feature) { f.cut(2) },
+		"a torn line":       func(f *feature) { f.data = append(f.data, `{"version":1,"prev`...) },
+	} {
+		f := newFeature(t)
+		change(f)
+		if got, err := f.verify(""); err != nil || !got.Whole {
+			t.Errorf("%s: %v, %+v", name, err, got.Broken)
+		}
+	}
+}
+
+// cut removes lines from the end of the journal.
+func (f *feature) cut(lines int) {
+	all := bytes.SplitAfter(f.data, []byte("\n"))
+	f.data = bytes.Join(all[:len(all)-1-lines], nil)
+}
+
+func TestTheFirstBrokenLinkIsNamed(t *testing.T) {
+	amend := func(id string, change func(*chain.Commit)) func(*feature) {
+		return func(f *feature) {
+			c := f.commits[id]
+			change(&c)
+			f.commits[id] = c
+		}
+	}
+	for name, tc := range map[string]struct {
+		change   func(*feature)
+		known    string
+		wantLink string
+		want     string
+	}{
+		"a missing base":           {change: func(f *feature) { f.damaged["b"] = true }, wantLink: "base", want: "commit b is missing"},
+		"a damaged base tree":      {change: func(f *feature) { f.damaged["bt"] = true }, wantLink: "base", want: "tree bt is damaged"},
+		"another base tree":        {change: amend("b", func(c *chain.Commit) { c.Tree = "x" }), wantLink: "base", want: "has the tree x"},
+		"a missing checkpoint":     {change: func(f *feature) { delete(f.commits, "k3") }, wantLink: "checkpoint 3", want: "commit k3 is missing"},
+		"a damaged tree":           {change: func(f *feature) { f.damaged["t3"], f.damaged["t5"] = true, true }, wantLink: "checkpoint 3", want: "tree t3 is damaged"},
+		"another parent":           {change: amend("k5", func(c *chain.Commit) { c.Parents = []string{"k1"} }), wantLink: "checkpoint 5", want: "follows k1, and the journal has it after k3"},
+		"two parents":              {change: amend("k5", func(c *chain.Commit) { c.Parents = []string{"k3", "z"} }), wantLink: "checkpoint 5", want: "k3 and z"},
+		"a journal of later":       {change: amend("k1", func(c *chain.Commit) { c.Message = chain.JournalTrailer + "ff" }), wantLink: "checkpoint 1", want: "written anew"},
+		"no journal":               {change: amend("k1", func(c *chain.Commit) { c.Message = "x" }), wantLink: "checkpoint 1", want: "(nothing)"},
+		"a foreign delivery":       {change: amend("d5", func(c *chain.Commit) { c.Tree = "t3" }), wantLink: "delivery of checkpoint 5", want: "has the tree t3"},
+		"a delivery of nobody":     {change: amend("d1", func(c *chain.Commit) { c.Parents = nil }), wantLink: "delivery of checkpoint 1", want: "after b"},
+		"an edited line":           {change: func(f *feature) { f.data = bytes.Replace(f.data, []byte("Invalid"), []byte("Valid"), 1) }, wantLink: "journal line 5", want: "not what was written"},
+		"a cut end":                {change: func(f *feature) { f.cut(3) }, wantLink: "ref " + contract.RefChain, want: "names k5, and the journal ends with k3"},
+		"chain and journal cut":    {change: func(f *feature) { f.cut(3); f.refs[contract.RefChain], f.refs[contract.RefDelivery] = "k3", "d1" }, known: "k5", wantLink: "commit k5", want: "does not hold it"},
+		"a moved delivery":         {change: func(f *feature) { f.refs[contract.RefDelivery] = "k5" }, wantLink: "ref " + contract.RefDelivery, want: "names k5"},
+		"an emptied journal":       {change: func(f *feature) { f.data = nil }, wantLink: "ref " + contract.RefChain, want: "has no base"},
+		"a lost ref":               {change: func(f *feature) { delete(f.refs, contract.RefBase) }, wantLink: "ref " + contract.RefBase, want: "names nothing"},
+		"a push of something else": {change: func(f *feature) { f.note(journal.Record{Delivered: &journal.Delivered{Commit: "k3", Branch: "x"}}) }, wantLink: "journal line 12", want: "never promoted"},
+		"a promotion of the invalid": {change: func(f *feature) {
+			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Standing: judge.Invalid,
+				Report: contract.CheckpointReport{Previous: 5}})
+		}, wantLink: "delivery of checkpoint 6", want: "verdict Invalid"},
+		"a promotion of the unsettled": {change: func(f *feature) {
+			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Standing: judge.Valid,
+				Report: contract.CheckpointReport{Previous: 5, UnsettledReason: "moving"}})
+		}, wantLink: "delivery of checkpoint 6", want: "held still"},
+		"a wrong predecessor": {change: func(f *feature) {
+			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d5", OldDelivery: "d5",
+				Report: contract.CheckpointReport{Previous: 4}})
+		}, wantLink: "checkpoint 6", want: "names checkpoint 4"},
+		"a record that cannot follow": {change: func(f *feature) { f.note(journal.Record{Done: &journal.Done{Sequence: 9}}) }, wantLink: "journal line 12", want: "without its intent"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFeature(t)
+			tc.change(f)
+			got, err := f.verify(tc.known)
+			if err != nil || got.Whole || got.Broken == nil {
+				t.Fatalf("%v, %+v, want a broken link", err, got)
+			}
+			if got.Broken.Link != tc.wantLink || !strings.Contains(got.Broken.Reason, tc.want) {
+				t.Errorf("broken at %q: %q, want %q with %q", got.Broken.Link, got.Broken.Reason, tc.wantLink, tc.want)
+			}
+		})
+	}
+}
+
+func TestAuditPromotesWithItsVerdict(t *testing.T) {
+	f := newFeature(t)
+	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Standing: judge.Invalid,
+		Report: contract.CheckpointReport{Previous: 5, Audit: true}})
+	if got, err := f.verify(""); err != nil || !got.Whole {
+		t.Errorf("%v, %+v", err, got.Broken)
+	}
+}
+
+func TestWhatCannotBeReadIsNotCalledBroken(t *testing.T) {
+	f := newFeature(t)
+	f.broken = errors.New("no memory")
+	if got, err := f.verify(""); err == nil || got.Broken != nil || got.Whole {
+		t.Errorf("%v, %+v, want the error", err, got)
+	}
+}
