@@ -123,9 +123,7 @@ func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
 			continue
 		}
 		used[at+"supervision"] = r.Supervision != nil
-		used[at+"paths.rules"] = r.Paths != nil && len(r.Paths.Rules) > 0
 		used[at+"checks"] = len(r.Checks) > 0
-		used[at+"contracts"] = len(r.Contracts) > 0
 		used[at+"anomalies"] = r.Anomalies != nil
 		used[at+"roles"] = len(r.Roles) > 0
 		used[at+"reviewers"] = r.Reviewers != nil
@@ -136,8 +134,6 @@ func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
 		used[at+"retention.ledger"] = r.Retention != nil && r.Retention.Ledger != nil
 		if c := r.Changes; c != nil {
 			used[at+"changes.maxLines"] = c.MaxLines != nil
-			used[at+"changes.hardlinks"] = c.Hardlinks != ""
-			used[at+"changes.executables"] = c.Executables != ""
 			used[at+"changes.binaries"] = c.Binaries != ""
 			used[at+"changes.secrets"] = c.Secrets != ""
 		}

@@ -9,15 +9,17 @@
 //
 // # Where a path stands
 //
-// Four rules are about where an agent may write. A path breaks at most one of them, in this order of precedence:
+// Six rules are about where an agent may write. A path breaks at most one of them, in this order of precedence:
 //
 //  1. forbidden-areas: the plan forbids it;
 //  2. protected-paths: the policy protects it;
-//  3. allowed-areas: the plan names areas and the path is in none;
-//  4. planned-files: the plan names files and the path is not among them for what was done to it.
+//  3. path-rules: the policy does not let the agent's role write it;
+//  4. contracts: it belongs to a contract whose lock is not held;
+//  5. allowed-areas: the plan names areas and the path is in none;
+//  6. planned-files: the plan names files and the path is not among them for what was done to it.
 //
-// So no area and no planned file opens a forbidden or protected path, and no planned file opens a path outside the
-// areas. All other rules hold wherever a path stands.
+// So nothing that the plan or a role grants opens a path that an earlier rule closes. All other rules hold wherever a
+// path stands.
 //
 // # Patterns
 //

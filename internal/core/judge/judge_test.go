@@ -107,14 +107,20 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestPrecedence: of the four rules about where an agent may write, a path breaks the first that applies.
+// TestPrecedence: of the six rules about where an agent may write, a path breaks the first that applies.
 func TestPrecedence(t *testing.T) {
 	plan := Plan{
 		Allowed:   []string{"in/**"},
-		Forbidden: []string{"in/forbidden/**", "both"},
-		Files:     &FilePlan{Create: []string{"in/planned", "in/forbidden/planned", "in/protected/planned", "out/planned"}},
+		Forbidden: []string{"in/forbidden/**", "all"},
+		Files: &FilePlan{Create: []string{
+			"in/planned", "in/forbidden/planned", "in/protected/planned", "in/closed/planned", "in/contract/planned", "out/planned",
+		}},
 	}
-	protected := []string{"in/protected/**", "both"}
+	paths := policy.Paths{
+		Protected: []string{"in/protected/**", "all", "most"},
+		Rules:     []policy.PathRule{{Paths: []string{"in/closed/**", "all", "most", "some"}, Access: policy.ReadOnly}},
+	}
+	contracts := []policy.Contract{{Name: "c", Paths: []string{"in/contract/**", "all", "most", "some", "out/contract"}}}
 	tests := map[string]struct {
 		path string
 		want []string
@@ -125,14 +131,19 @@ func TestPrecedence(t *testing.T) {
 		"neither":                        {"out/other", []string{"allowed-areas"}},
 		"protected, allowed and planned": {"in/protected/planned", []string{"protected-paths"}},
 		"forbidden, allowed and planned": {"in/forbidden/planned", []string{"forbidden-areas"}},
-		"forbidden and protected":        {"both", []string{"forbidden-areas"}},
+		"read-only, allowed and planned": {"in/closed/planned", []string{"path-rules"}},
+		"not locked, allowed, planned":   {"in/contract/planned", []string{"contracts"}},
+		"not locked and not allowed":     {"out/contract", []string{"contracts"}},
+		"read-only and not locked":       {"some", []string{"path-rules"}},
+		"protected, too":                 {"most", []string{"protected-paths"}},
+		"forbidden, too":                 {"all", []string{"forbidden-areas"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := broken(sound(Input{
 				Changes: []Change{addFile(tt.path)},
 				Plan:    plan,
-				Policy:  policy.Effective{Paths: policy.Paths{Protected: protected}},
+				Policy:  policy.Effective{Paths: paths, Contracts: contracts},
 			}))
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("broken rules (-want +got):\n%s", diff)

@@ -79,6 +79,9 @@ func (m *matcher) addWay(p *pattern) {
 
 // match returns the text of a pattern that matches a path of a tree, or "".
 func (m *matcher) match(path string) string {
+	if len(m.named)+len(m.wild) == 0 {
+		return ""
+	}
 	if !m.guard {
 		return m.matchKey(path)
 	}

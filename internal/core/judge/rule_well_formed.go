@@ -32,7 +32,7 @@ func wellFormed() Rule {
 			found := slices.Clone(v.malformed)
 			for _, f := range v.Found {
 				switch f.Kind {
-				case FoundGitDir, FoundFIFO, FoundSocket, FoundDevice, FoundTooLarge:
+				case FoundGitDir, FoundFIFO, FoundSocket, FoundDevice, FoundTooLarge, FoundHardlink:
 				default:
 					found = append(found, breach{
 						path:     f.Path,

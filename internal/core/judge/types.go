@@ -59,9 +59,11 @@ const (
 	FoundDevice FoundKind = "Device"
 	// FoundTooLarge is a file beyond the size that a capture reads; its content is not in the tree.
 	FoundTooLarge FoundKind = "TooLarge"
+	// FoundHardlink is a file of the tree that has a name outside of what was captured: it can change through that.
+	FoundHardlink FoundKind = "Hardlink"
 )
 
-// Found is something a capture met that is not in the tree.
+// Found is something a capture met that a tree cannot tell.
 type Found struct {
 	Path string
 	Kind FoundKind
@@ -93,7 +95,7 @@ type Workspace struct {
 type Input struct {
 	// Changes from the base to the captured tree, sorted by path: every one of them.
 	Changes []Change
-	// Found lists what the capture met that is not in the tree.
+	// Found lists what the capture met that the tree does not tell.
 	Found []Found
 	// Workspace as counted.
 	Workspace Workspace

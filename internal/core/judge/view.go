@@ -31,14 +31,16 @@ const (
 	free standing = iota
 	forbidden
 	protected
+	readOnlyPath
+	unlocked
 	outside
 	unplanned
 )
 
-// place is a standing, with the pattern that decided it.
+// place is a standing, with what decided it: a pattern, or the name of a contract.
 type place struct {
 	standing standing
-	pattern  string
+	by       string
 }
 
 func newView(in Input) *view {
@@ -77,6 +79,8 @@ func (v *view) placeAll() {
 	}
 	forbid := v.compile(v.Plan.Forbidden, true)
 	protect := v.compile(v.Policy.Paths.Protected, true)
+	access := v.access()
+	locks := v.locks()
 	allow := v.compile(v.Plan.Allowed, false)
 	create := v.compile(files.Create, false)
 	modify := v.compile(files.Modify, false)
@@ -100,6 +104,10 @@ func (v *view) placeAll() {
 			v.places[i] = place{forbidden, by}
 		} else if by := protect.match(c.Path); by != "" {
 			v.places[i] = place{protected, by}
+		} else if by := access.deny(c.Path); by != "" {
+			v.places[i] = place{readOnlyPath, by}
+		} else if by := locks.miss(c.Path); by != "" {
+			v.places[i] = place{unlocked, by}
 		} else if bounded && allow.match(c.Path) == "" {
 			v.places[i] = place{standing: outside}
 		} else if planned && plannedFor(c).match(c.Path) == "" {
@@ -118,7 +126,7 @@ func (v *view) compile(texts []string, guard bool) *matcher {
 }
 
 // at returns a breach for every change with a standing.
-func (v *view) at(s standing, message func(c Change, pattern string) string) []breach {
+func (v *view) at(s standing, message func(c Change, by string) string) []breach {
 	var found []breach
 	for i, p := range v.places {
 		if p.standing == s {
@@ -126,7 +134,7 @@ func (v *view) at(s standing, message func(c Change, pattern string) string) []b
 			found = append(found, breach{
 				path:     c.Path,
 				severity: v.Policy.Paths.Severity.OrError(),
-				message:  message(c, p.pattern),
+				message:  message(c, p.by),
 			})
 		}
 	}

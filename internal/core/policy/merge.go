@@ -12,8 +12,9 @@ import (
 
 // Merge makes the one policy that a Feature is held to. Each value comes from the first of these that sets it: overrides
 // of global policies, overrides of project policies, the Feature, defaults of project policies, defaults of global
-// policies, the built-in rules. Lists of protected paths are united. Among policies of one scope the higher priority
-// wins; where equal ones disagree the stricter value is taken and the disagreement is named in Conflicts.
+// policies, the built-in rules. Protected paths, path rules and the paths of a contract are united; checks are decided
+// name by name. Among policies of one scope the higher priority wins; where equal ones disagree the stricter value is
+// taken and the disagreement is named in Conflicts.
 //
 // Merge is pure, and the order of the policies does not matter.
 func Merge(s Sources) Effective {
@@ -26,7 +27,10 @@ func Merge(s Sources) Effective {
 	m.execution(&e.Execution)
 	m.changes(&e.Changes)
 	e.Paths.Protected = m.protected()
+	e.Paths.Rules = m.pathRules()
 	e.Paths.Severity = decide(m, severityValue("paths.severity", func(r *Rules) Severity { return r.PathSeverity }))
+	e.Contracts = m.contracts()
+	e.Checks = m.checks()
 	e.MaxCheckpointFailures = decide(m, least("breaker.maxCheckpointFailures", func(r *Rules) *int { return r.MaxCheckpointFailures }))
 	e.MaxRunning = decide(m, least("capacity.maxRunning", func(r *Rules) *int { return r.MaxRunning }))
 	e.KeepCheckpoints = decide(m, most("retention.checkpoints", func(r *Rules) *int { return r.KeepCheckpoints }))
@@ -51,11 +55,16 @@ func (m *merger) execution(e *Execution) {
 
 func (m *merger) changes(c *Changes) {
 	c.MaxFiles = decide(m, least("changes.maxFiles", func(r *Rules) *int64 { return r.MaxFiles }))
+	c.MaxLines = decide(m, least("changes.maxLines", func(r *Rules) *int64 { return r.MaxLines }))
 	c.MaxFileSize = decide(m, least("changes.maxFileSize", func(r *Rules) *int64 { return r.MaxFileSize }))
 	c.MaxWorkspaceSize = decide(m, least("changes.maxWorkspaceSize", func(r *Rules) *int64 { return r.MaxWorkspaceSize }))
 	c.MaxWorkspaceFiles = decide(m, least("changes.maxWorkspaceFiles", func(r *Rules) *int64 { return r.MaxWorkspaceFiles }))
 	c.Symlinks = decide(m, permission("changes.symlinks", func(r *Rules) Permission { return r.Symlinks }))
 	c.SpecialFiles = decide(m, permission("changes.specialFiles", func(r *Rules) Permission { return r.SpecialFiles }))
+	c.Hardlinks = decide(m, permission("changes.hardlinks", func(r *Rules) Permission { return r.Hardlinks }))
+	c.Executables = decide(m, permission("changes.executables", func(r *Rules) Permission { return r.Executables }))
+	c.Binaries = decide(m, permission("changes.binaries", func(r *Rules) Permission { return r.Binaries }))
+	c.Secrets = decide(m, permission("changes.secrets", func(r *Rules) Permission { return r.Secrets }))
 }
 
 // merger holds the sources in the order in which they are asked.
@@ -126,22 +135,6 @@ func (m *merger) level(scope Scope, part string, rules func(*Source) *Rules) lev
 		}
 	}
 	return l
-}
-
-// protected unites the protected paths of all sources.
-func (m *merger) protected() []string {
-	var all, origins []string
-	for _, l := range m.levels {
-		for _, member := range l {
-			if len(member.rules.Protected) > 0 {
-				all = append(all, member.rules.Protected...)
-				origins = append(origins, member.origin)
-			}
-		}
-	}
-	m.origins["paths.protected"] = strings.Join(origins, ", ")
-	slices.Sort(all)
-	return slices.Compact(all)
 }
 
 // value is one value of the policy, and how sources set it.

@@ -33,6 +33,37 @@ func drawHosts(t *rapid.T, label string) []Host {
 	return rapid.OneOf(rapid.Just[[]Host](nil), rapid.SliceOfN(host, 1, 3)).Draw(t, label)
 }
 
+func drawPathRules(t *rapid.T) []PathRule {
+	paths, roles := rapid.SampledFrom([]string{"x", "y/**"}), rapid.SampledFrom([]string{"dba", "reviewer"})
+	return rapid.SliceOfN(rapid.Custom(func(t *rapid.T) PathRule {
+		return PathRule{
+			Paths:  rapid.SliceOfN(paths, 1, 2).Draw(t, "paths"),
+			Roles:  rapid.SliceOfN(roles, 0, 2).Draw(t, "roles"),
+			Access: rapid.SampledFrom([]Access{Write, ReadOnly}).Draw(t, "access"),
+		}
+	}), 0, 2).Draw(t, "pathRules")
+}
+
+func drawContracts(t *rapid.T) []Contract {
+	paths := rapid.SliceOfN(rapid.SampledFrom([]string{"api.yaml", "db/**"}), 1, 2)
+	var all []Contract
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"db", "openapi"}), 0, 2, rapid.ID).Draw(t, "contracts") {
+		all = append(all, Contract{Name: name, Paths: paths.Draw(t, "paths")})
+	}
+	return all
+}
+
+func drawChecks(t *rapid.T) []Check {
+	var all []Check
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b"}), 0, 2, rapid.ID).Draw(t, "checks") {
+		all = append(all, Check{
+			Name: name, CEL: rapid.SampledFrom([]string{"true", "false"}).Draw(t, "cel"), Message: "m",
+			Severity: words(t, "checkSeverity", Info, Warning, Error, Critical),
+		})
+	}
+	return all
+}
+
 func drawRules(t *rapid.T) Rules {
 	seconds := rapid.Map(rapid.IntRange(1, 3), func(n int) time.Duration { return time.Duration(n) * time.Second })
 	small, sizes := rapid.IntRange(1, 3), rapid.Int64Range(1, 3)
@@ -48,13 +79,21 @@ func drawRules(t *rapid.T) Rules {
 			PauseTimeout:      maybe(t, "pauseTimeout", seconds),
 		},
 		Protected:             rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y/**", "CODEOWNERS"}), 0, 2).Draw(t, "protected"),
+		PathRules:             drawPathRules(t),
 		PathSeverity:          words(t, "severity", Info, Warning, Error, Critical),
 		MaxFiles:              maybe(t, "maxFiles", sizes),
+		MaxLines:              maybe(t, "maxLines", sizes),
 		MaxFileSize:           maybe(t, "maxFileSize", sizes),
 		MaxWorkspaceSize:      maybe(t, "maxWorkspaceSize", sizes),
 		MaxWorkspaceFiles:     maybe(t, "maxWorkspaceFiles", sizes),
 		Symlinks:              words(t, "symlinks", Allow, Warn, Deny),
 		SpecialFiles:          words(t, "specialFiles", Allow, Warn, Deny),
+		Hardlinks:             words(t, "hardlinks", Allow, Warn, Deny),
+		Executables:           words(t, "executables", Allow, Warn, Deny),
+		Binaries:              words(t, "binaries", Allow, Warn, Deny),
+		Secrets:               words(t, "secrets", Allow, Warn, Deny),
+		Contracts:             drawContracts(t),
+		Checks:                drawChecks(t),
 		MaxCheckpointFailures: maybe(t, "maxCheckpointFailures", small),
 		GitHosts:              drawHosts(t, "gitHosts"),
 		AgentHosts:            drawHosts(t, "agentHosts"),
@@ -86,10 +125,13 @@ func asRules(e Effective) Rules {
 			RevertOnViolation: e.Execution.RevertOnViolation, Interval: &e.Execution.Interval,
 			MinInterval: &e.Execution.MinInterval, MaxChanges: &e.Execution.MaxChanges, PauseTimeout: &e.Execution.PauseTimeout,
 		},
-		Protected: e.Paths.Protected, PathSeverity: e.Paths.Severity,
-		MaxFiles: &e.Changes.MaxFiles, MaxFileSize: &e.Changes.MaxFileSize,
+		Protected: e.Paths.Protected, PathRules: e.Paths.Rules, PathSeverity: e.Paths.Severity,
+		Contracts: e.Contracts, Checks: e.Checks,
+		MaxFiles: &e.Changes.MaxFiles, MaxLines: &e.Changes.MaxLines, MaxFileSize: &e.Changes.MaxFileSize,
 		MaxWorkspaceSize: &e.Changes.MaxWorkspaceSize, MaxWorkspaceFiles: &e.Changes.MaxWorkspaceFiles,
 		Symlinks: e.Changes.Symlinks, SpecialFiles: e.Changes.SpecialFiles,
+		Hardlinks: e.Changes.Hardlinks, Executables: e.Changes.Executables,
+		Binaries: e.Changes.Binaries, Secrets: e.Changes.Secrets,
 		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
 		MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
 	}
@@ -140,8 +182,8 @@ func TestOverridesAlwaysWin(t *testing.T) {
 		const origin = "overrides of system/z"
 		got, want := valuesOf(t, with), valuesOf(t, alone)
 		for name := range alone.Origins {
-			if alone.Origins[name] != origin {
-				continue
+			if _, decided := want[name]; !decided || alone.Origins[name] != origin {
+				continue // lists that are united are not won
 			}
 			if with.Origins[name] != origin || got[name] != want[name] {
 				t.Errorf("%s: got %s from %s, want %s from %s", name, got[name], with.Origins[name], want[name], origin)
@@ -154,6 +196,9 @@ func TestOverridesAlwaysWin(t *testing.T) {
 func valuesOf(t *rapid.T, e Effective) map[string]string {
 	t.Helper()
 	show := func(v any) string { return fmt.Sprintf("%v", v) }
+	checks := func(name string) string {
+		return show(slices.DeleteFunc(slices.Clone(e.Checks), func(c Check) bool { return c.Name != name }))
+	}
 	return map[string]string{
 		"execution.mode": e.Execution.Mode, "execution.strategy": e.Execution.Strategy,
 		"execution.promotion": e.Execution.Promotion, "execution.revertOnViolation": e.Execution.RevertOnViolation,
@@ -163,11 +208,18 @@ func valuesOf(t *rapid.T, e Effective) map[string]string {
 		"execution.checkpoint.pauseTimeout": show(e.Execution.PauseTimeout),
 		"paths.severity":                    string(e.Paths.Severity),
 		"changes.maxFiles":                  show(e.Changes.MaxFiles),
+		"changes.maxLines":                  show(e.Changes.MaxLines),
 		"changes.maxFileSize":               show(e.Changes.MaxFileSize),
 		"changes.maxWorkspaceSize":          show(e.Changes.MaxWorkspaceSize),
 		"changes.maxWorkspaceFiles":         show(e.Changes.MaxWorkspaceFiles),
 		"changes.symlinks":                  string(e.Changes.Symlinks),
 		"changes.specialFiles":              string(e.Changes.SpecialFiles),
+		"changes.hardlinks":                 string(e.Changes.Hardlinks),
+		"changes.executables":               string(e.Changes.Executables),
+		"changes.binaries":                  string(e.Changes.Binaries),
+		"changes.secrets":                   string(e.Changes.Secrets),
+		"checks.a":                          checks("a"),
+		"checks.b":                          checks("b"),
 		"breaker.maxCheckpointFailures":     show(e.MaxCheckpointFailures),
 		"capacity.maxRunning":               show(e.MaxRunning),
 		"retention.checkpoints":             show(e.KeepCheckpoints),
@@ -176,22 +228,33 @@ func valuesOf(t *rapid.T, e Effective) map[string]string {
 	}
 }
 
-// TestProtectedNeverShrinks: one more policy protects at least what was protected, and all sources' paths are there.
-func TestProtectedNeverShrinks(t *testing.T) {
+// TestGuardsNeverShrink: one more policy guards at least what was guarded, and all sources' guards are there.
+func TestGuardsNeverShrink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawSources(t)
-		before := Merge(s).Paths.Protected
+		before := guards(Merge(s))
 		s.Policies = append(s.Policies, Source{Name: "ns/more", Scope: Project, Overrides: drawRules(t)})
-		after := Merge(s).Paths.Protected
-		for _, path := range slices.Concat(before, BuiltinProtected()) {
-			if !slices.Contains(after, path) {
-				t.Errorf("%s is no longer protected", path)
+		after := guards(Merge(s))
+		for _, guard := range slices.Concat(before, BuiltinProtected()) {
+			if !slices.Contains(after, guard) {
+				t.Errorf("%s no longer holds", guard)
 			}
 		}
-		if !slices.IsSorted(after) {
-			t.Errorf("not sorted: %v", after)
-		}
 	})
+}
+
+// guards are protected paths, path rules and the paths of contracts, as text.
+func guards(e Effective) []string {
+	all := slices.Clone(e.Paths.Protected)
+	for _, r := range e.Paths.Rules {
+		all = append(all, fmt.Sprint(r))
+	}
+	for _, c := range e.Contracts {
+		for _, path := range c.Paths {
+			all = append(all, c.Name+": "+path)
+		}
+	}
+	return all
 }
 
 // TestConflictsAreOnlyTies: no two policies of equal scope and priority, no conflict.

@@ -31,6 +31,7 @@ func TestBuiltin(t *testing.T) {
 		},
 		Changes: Changes{
 			MaxFileSize: 52428800, MaxWorkspaceSize: 1073741824, MaxWorkspaceFiles: 200000, Symlinks: Warn, SpecialFiles: Deny,
+			Hardlinks: Warn, Executables: Warn, Binaries: Warn, Secrets: Deny,
 		},
 		MaxCheckpointFailures: 3,
 		KeepCheckpoints:       10,
@@ -200,6 +201,46 @@ func TestSourcesMostSpecificFirst(t *testing.T) {
 	}
 }
 
+// TestLists: guards of all sources are united, checks are decided by name.
+func TestLists(t *testing.T) {
+	check := func(name, cel string) Check { return Check{Name: name, CEL: cel, Message: "m", Severity: Warning} }
+	got := Merge(Sources{Policies: []Source{
+		{Name: "s/a", Scope: Global, Overrides: Rules{Checks: []Check{check("fixed", "1")}}, Defaults: Rules{
+			PathRules: []PathRule{{Paths: []string{"b", "a", "a"}, Roles: []string{"dba"}, Access: Write}},
+			Contracts: []Contract{{Name: "openapi", Paths: []string{"z", "api.yaml"}}},
+			Checks:    []Check{check("both", "2"), check("general", "3"), {Name: "plain", CEL: "4", Message: "m"}},
+		}},
+		{Name: "shop/a", Scope: Project, Defaults: Rules{
+			PathRules: []PathRule{{Paths: []string{"a", "b"}, Roles: []string{"dba"}, Access: Write}, {Paths: []string{"a"}, Access: ReadOnly}},
+			Contracts: []Contract{{Name: "db", Paths: []string{"db/**"}}, {Name: "openapi", Paths: []string{"api.yaml", "a"}}},
+			Checks:    []Check{check("fixed", "5"), check("both", "6"), check("general", "7")},
+		}},
+		{Name: "shop/b", Scope: Project, Defaults: Rules{Checks: []Check{check("both", "8")}}},
+	}})
+	want := Effective{
+		Paths:     Paths{Rules: []PathRule{{Paths: []string{"a"}, Access: ReadOnly}, {Paths: []string{"a", "b"}, Roles: []string{"dba"}, Access: Write}}},
+		Contracts: []Contract{{Name: "db", Paths: []string{"db/**"}}, {Name: "openapi", Paths: []string{"a", "api.yaml", "z"}}},
+		Checks: []Check{
+			check("both", "6"), check("both", "8"), check("fixed", "1"), check("general", "7"),
+			{Name: "plain", CEL: "4", Message: "m", Severity: Error},
+		},
+		Conflicts: []string{"checks.both: defaults of shop/a and defaults of shop/b disagree at priority 0; the stricter value is taken, give one of them a higher priority"},
+	}
+	if diff := cmp.Diff(want, Effective{
+		Paths: Paths{Rules: got.Paths.Rules}, Contracts: got.Contracts, Checks: got.Checks, Conflicts: got.Conflicts,
+	}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for name, origin := range map[string]string{
+		"paths.rules": "defaults of shop/a, defaults of s/a", "contracts.openapi": "defaults of shop/a, defaults of s/a",
+		"contracts.db": "defaults of shop/a", "checks.fixed": "overrides of s/a", "checks.plain": "defaults of s/a",
+	} {
+		if got.Origins[name] != origin {
+			t.Errorf("%s is from %q, want %q", name, got.Origins[name], origin)
+		}
+	}
+}
+
 // TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists of hosts
 // that nobody sets have none.
 func TestEveryValueHasAnOrigin(t *testing.T) {
@@ -211,6 +252,8 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		"execution.checkpoint.pauseTimeout": "built-in", "paths.protected": "built-in", "paths.severity": "built-in",
 		"changes.maxFiles": "built-in", "changes.maxFileSize": "built-in", "changes.maxWorkspaceSize": "built-in",
 		"changes.maxWorkspaceFiles": "built-in", "changes.symlinks": "built-in", "changes.specialFiles": "built-in",
+		"changes.hardlinks": "built-in", "changes.executables": "built-in", "changes.binaries": "built-in",
+		"changes.secrets": "built-in", "changes.maxLines": "built-in",
 		"breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
 		"egress.git": "the repository's host",
 	}
@@ -223,7 +266,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 // manager that made them; it may change only together with the policy's values or fields.
 func TestHash(t *testing.T) {
 	plain := Merge(Sources{})
-	const want = "c87ef2ffbbe7c5a1ac98412472990ba29c4d85174a27c04c56029f077754b0b3"
+	const want = "9531eb046e6db588cdd44bbc2cb6964bba9d56cbb92dbd1309ab3788c41bb98b"
 	if plain.Hash != want {
 		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
 	}
@@ -250,7 +293,7 @@ func TestHash(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	good := builtin()
-	good.MaxFiles, good.MaxRunning = nil, nil // 0 stands for no limit there, which a policy says by leaving them out
+	good.MaxFiles, good.MaxLines, good.MaxRunning = nil, nil, nil // 0 stands for no limit there, which a policy says by leaving them out
 	good.GitHosts = []Host{{Name: "git.example.com"}}
 	if err := good.Validate(); err != nil {
 		t.Errorf("the built-in rules: %v", err)
@@ -263,12 +306,17 @@ func TestValidate(t *testing.T) {
 		Symlinks:    "Perhaps",
 		MaxFileSize: new(int64(-1)),
 		GitHosts:    []Host{{Name: "h", Port: 70000}},
+		PathRules:   []PathRule{{Paths: []string{"a"}, Access: ReadOnly}, {Access: "Own"}},
+		Checks:      []Check{{Name: "c", Severity: "Grave"}},
 	}
 	want := `execution.mode: "Fast" is not one of [Interactive Deterministic]
 execution.checkpoint.interval: 0s must be more than 0
 execution.checkpoint.minInterval: -1s must not be negative
+paths.rules[1].access: "Own" is not one of [Write ReadOnly]
+paths.rules[1].paths: at least one is needed
 changes.maxFileSize: -1 must be more than 0
 changes.symlinks: "Perhaps" is not one of [Allow Warn Deny]
+checks.c.severity: "Grave" is not one of [Info Warning Error Critical]
 egress.git: host "h" with port 70000: a name and a port from 1 to 65535 are needed`
 	if err := bad.Validate(); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

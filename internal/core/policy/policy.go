@@ -78,6 +78,10 @@ type Effective struct {
 	Paths Paths `json:"paths"`
 	// Changes bounds what a change may be made of.
 	Changes Changes `json:"changes"`
+	// Contracts and their paths, by name.
+	Contracts []Contract `json:"contracts,omitempty"`
+	// Checks that users wrote, by name. Two of one name both hold.
+	Checks []Check `json:"checks,omitempty"`
 	// MaxCheckpointFailures in a row open the breaker.
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
 	// GitHosts that the watchdog may reach.
@@ -112,7 +116,47 @@ type Execution struct {
 type Paths struct {
 	// Protected globs must not change, also where nothing exists yet.
 	Protected []string `json:"protected,omitempty"`
-	// Severity of a change to a protected, forbidden or not allowed path.
+	// Rules say which roles may write where. Their order does not matter: see the judge's path-rules.
+	Rules []PathRule `json:"rules,omitempty"`
+	// Severity of a change to a path that must not change: protected, forbidden, not allowed, read-only, not locked.
+	Severity Severity `json:"severity"`
+}
+
+// Access that a path rule gives.
+type Access string
+
+// Accesses. What is not known is ReadOnly.
+const (
+	Write    Access = "Write"
+	ReadOnly Access = "ReadOnly"
+)
+
+// PathRule says what access roles have to paths.
+type PathRule struct {
+	// Paths as patterns.
+	Paths []string `json:"paths"`
+	// Roles that the rule is about; every one where it is empty.
+	Roles []string `json:"roles,omitempty"`
+	// Access that they have.
+	Access Access `json:"access"`
+}
+
+// Contract is what several Features agree on, such as an API's description: its paths change only under its lock.
+type Contract struct {
+	Name string `json:"name"`
+	// Paths as patterns.
+	Paths []string `json:"paths"`
+}
+
+// Check is a rule that a user wrote in CEL.
+type Check struct {
+	// Name of the check, which is the name of its rule.
+	Name string `json:"name"`
+	// CEL is an expression over a changed file that is true where the check is violated.
+	CEL string `json:"cel"`
+	// Message for people and for the agent.
+	Message string `json:"message"`
+	// Severity of a violation.
 	Severity Severity `json:"severity"`
 }
 
@@ -120,6 +164,8 @@ type Paths struct {
 type Changes struct {
 	// MaxFiles that may differ from the base; 0 is no limit.
 	MaxFiles int64 `json:"maxFiles,omitempty"`
+	// MaxLines that may be added and removed; 0 is no limit.
+	MaxLines int64 `json:"maxLines,omitempty"`
 	// MaxFileSize of a changed file.
 	MaxFileSize int64 `json:"maxFileSize"`
 	// MaxWorkspaceSize of all files in the workspace.
@@ -130,4 +176,12 @@ type Changes struct {
 	Symlinks Permission `json:"symlinks"`
 	// SpecialFiles: FIFOs, sockets, devices.
 	SpecialFiles Permission `json:"specialFiles"`
+	// Hardlinks: files with a name outside of what is captured.
+	Hardlinks Permission `json:"hardlinks"`
+	// Executables that were not executable before.
+	Executables Permission `json:"executables"`
+	// Binaries: files with NUL bytes.
+	Binaries Permission `json:"binaries"`
+	// Secrets: keys and tokens in content.
+	Secrets Permission `json:"secrets"`
 }

@@ -42,13 +42,21 @@ type Source struct {
 type Rules struct {
 	Execution             ExecutionRules
 	Protected             []string
+	PathRules             []PathRule
 	PathSeverity          Severity
 	MaxFiles              *int64
+	MaxLines              *int64
 	MaxFileSize           *int64
 	MaxWorkspaceSize      *int64
 	MaxWorkspaceFiles     *int64
 	Symlinks              Permission
 	SpecialFiles          Permission
+	Hardlinks             Permission
+	Executables           Permission
+	Binaries              Permission
+	Secrets               Permission
+	Contracts             []Contract
+	Checks                []Check
 	MaxCheckpointFailures *int
 	GitHosts              []Host
 	AgentHosts            []Host

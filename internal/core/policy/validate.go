@@ -24,12 +24,19 @@ func (r *Rules) Validate() error {
 		positive("execution.checkpoint.maxChanges", x.MaxChanges),
 		positive("execution.checkpoint.pauseTimeout", x.PauseTimeout),
 		oneOf("paths.severity", r.PathSeverity, Info, Warning, Error, Critical),
+		pathRules("paths.rules", r.PathRules),
 		positive("changes.maxFiles", r.MaxFiles),
+		positive("changes.maxLines", r.MaxLines),
 		positive("changes.maxFileSize", r.MaxFileSize),
 		positive("changes.maxWorkspaceSize", r.MaxWorkspaceSize),
 		positive("changes.maxWorkspaceFiles", r.MaxWorkspaceFiles),
 		oneOf("changes.symlinks", r.Symlinks, Allow, Warn, Deny),
 		oneOf("changes.specialFiles", r.SpecialFiles, Allow, Warn, Deny),
+		oneOf("changes.hardlinks", r.Hardlinks, Allow, Warn, Deny),
+		oneOf("changes.executables", r.Executables, Allow, Warn, Deny),
+		oneOf("changes.binaries", r.Binaries, Allow, Warn, Deny),
+		oneOf("changes.secrets", r.Secrets, Allow, Warn, Deny),
+		checkSeverities("checks", r.Checks),
 		positive("breaker.maxCheckpointFailures", r.MaxCheckpointFailures),
 		positive("capacity.maxRunning", r.MaxRunning),
 		positive("retention.checkpoints", r.KeepCheckpoints),
@@ -43,6 +50,28 @@ func oneOf[T ~string](name string, got T, known ...T) error {
 		return nil
 	}
 	return fmt.Errorf("%s: %q is not one of %v", name, got, known)
+}
+
+// pathRules refuses rules without an access or without paths: they would say nothing.
+func pathRules(name string, list []PathRule) error {
+	var errs []error
+	for i, r := range list {
+		if r.Access != Write && r.Access != ReadOnly {
+			errs = append(errs, fmt.Errorf("%s[%d].access: %q is not one of %v", name, i, r.Access, []Access{Write, ReadOnly}))
+		}
+		if len(r.Paths) == 0 {
+			errs = append(errs, fmt.Errorf("%s[%d].paths: at least one is needed", name, i))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkSeverities(name string, list []Check) error {
+	var errs []error
+	for _, c := range list {
+		errs = append(errs, oneOf(name+"."+c.Name+".severity", c.Severity, Info, Warning, Error, Critical))
+	}
+	return errors.Join(errs...)
 }
 
 func positive[T cmp.Ordered](name string, got *T) error {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -286,18 +287,32 @@ func vacant(tree *objects.Tree, path string) bool {
 	}
 }
 
-// findings lists what is known and cannot be in a tree.
+// findings lists what is known and a tree cannot tell.
 func findings(known *folder) ([]judge.Found, int64) {
 	var found []judge.Found
 	var total int64
 	listed := make(map[judge.FoundKind]int)
-	known.marked("", outside, func(path string, n *node) {
+	report := func(path string, kind judge.FoundKind, size int64) {
 		total++
-		kind := foundKind(path, n.sig)
 		if listed[kind]++; listed[kind] <= maxFound {
-			found = append(found, judge.Found{Path: path, Kind: kind, Size: n.sig.size})
+			found = append(found, judge.Found{Path: path, Kind: kind, Size: size})
+		}
+	}
+	links := make(map[uint64][]string)
+	known.marked("", outside|linked, func(path string, n *node) {
+		if n.mark&outside != 0 {
+			report(path, foundKind(path, n.sig), n.sig.size)
+			return
+		}
+		// A file whose names are all captured is several files to the tree, and none changes behind its back.
+		links[n.sig.inode] = append(links[n.sig.inode], path)
+		if len(links[n.sig.inode]) == int(n.sig.links) {
+			delete(links, n.sig.inode)
 		}
 	})
+	for _, path := range slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(links))...))) {
+		report(path, judge.FoundHardlink, 0)
+	}
 	slices.SortFunc(found, func(a, b judge.Found) int { return strings.Compare(a.Path, b.Path) })
 	return found, total
 }

@@ -86,6 +86,37 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// TestHardlinks: a file is found that has a name outside of what is captured, and only such a file.
+func TestHardlinks(t *testing.T) {
+	b := newBench(t, shop())
+	elsewhere := filepath.Join(t.TempDir(), "outside")
+	put(t, filepath.Dir(elsewhere), "outside", "x\n")
+	link := func(from, to string) {
+		t.Helper()
+		if err := os.Link(from, filepath.Join(b.root, to)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link(elsewhere, "foreign")
+	link(elsewhere, "again")
+	put(t, b.root, "one", "both names are captured\n")
+	link(filepath.Join(b.root, "one"), "two")
+	want := []judge.Found{{Path: "again", Kind: judge.FoundHardlink}, {Path: "foreign", Kind: judge.FoundHardlink}}
+	for range 2 {
+		if diff := cmp.Diff(want, b.capture().Found); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	for _, name := range []string{"again", "foreign"} {
+		if err := os.Remove(filepath.Join(b.root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := b.capture(); len(s.Found) != 0 {
+		t.Errorf("the links are gone, found %v", s.Found)
+	}
+}
+
 func sparse(t *testing.T, path string, size int64) {
 	t.Helper()
 	f, err := os.Create(path)

@@ -6,6 +6,7 @@ package translate
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -119,14 +120,28 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	if p := r.Paths; p != nil {
 		out.Protected, out.PathSeverity = p.Protected, policy.Severity(p.Severity)
 		errs = append(errs, patterns(at+".paths.protected", p.Protected))
+		for i, rule := range p.Rules {
+			out.PathRules = append(out.PathRules, policy.PathRule{Paths: rule.Paths, Roles: rule.Roles, Access: policy.Access(rule.Access)})
+			errs = append(errs, patterns(fmt.Sprintf("%s.paths.rules[%d].paths", at, i), rule.Paths))
+		}
 	}
 	if c := r.Changes; c != nil {
 		var fileErr, workspaceErr error
 		out.MaxFileSize, fileErr = bytes(at+".changes.maxFileSize", c.MaxFileSize)
 		out.MaxWorkspaceSize, workspaceErr = bytes(at+".changes.maxWorkspaceSize", c.MaxWorkspaceSize)
 		errs = append(errs, fileErr, workspaceErr)
-		out.MaxFiles, out.MaxWorkspaceFiles = c.MaxFiles, c.MaxWorkspaceFiles
+		out.MaxFiles, out.MaxLines, out.MaxWorkspaceFiles = c.MaxFiles, c.MaxLines, c.MaxWorkspaceFiles
 		out.Symlinks, out.SpecialFiles = policy.Permission(c.Symlinks), policy.Permission(c.SpecialFiles)
+		out.Hardlinks, out.Executables = policy.Permission(c.Hardlinks), policy.Permission(c.Executables)
+		out.Binaries, out.Secrets = policy.Permission(c.Binaries), policy.Permission(c.Secrets)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Contracts)) {
+		paths := r.Contracts[name].Paths
+		out.Contracts = append(out.Contracts, policy.Contract{Name: name, Paths: paths})
+		errs = append(errs, patterns(at+".contracts."+name+".paths", paths))
+	}
+	for _, c := range r.Checks {
+		out.Checks = append(out.Checks, policy.Check{Name: c.Name, CEL: c.CEL, Message: c.Message, Severity: policy.Severity(c.Severity)})
 	}
 	if b := r.Breaker; b != nil {
 		out.MaxCheckpointFailures = integer(b.MaxCheckpointFailures)

@@ -78,7 +78,6 @@ func notActedOn(f *v1alpha1.Feature, effective policy.Effective) []string {
 			names = append(names, name)
 		}
 	}
-	add(spec.Agent.Role != "", "spec.agent.role")
 	add(len(spec.Answers) > 0, "spec.answers")
 	add(spec.Delivery != nil && spec.Delivery.PullRequest != nil, "spec.delivery.pullRequest")
 	add(len(spec.DependsOn) > 0, "spec.dependsOn")

@@ -272,16 +272,21 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 	p := &v1alpha1.SupervisorPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken"},
 		Spec: v1alpha1.SupervisorPolicySpec{
-			Selector:  &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Near"}}},
-			Defaults:  &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("0"))}},
-			Overrides: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"ok/**", "a/[/b"}}},
+			Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Near"}}},
+			Defaults: &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("0"))}},
+			Overrides: &v1alpha1.Rules{
+				Paths: &v1alpha1.PathRules{
+					Protected: []string{"ok/**", "a/[/b"}, Rules: []v1alpha1.PathRule{{Paths: []string{"a"}}, {Paths: []string{"../b"}}},
+				},
+				Contracts: map[string]v1alpha1.ContractRule{"openapi": {Paths: []string{"!api.yaml"}}},
+			},
 		},
 	}
 	_, err := Policy(p, "tidewaiter-system")
 	if err == nil {
 		t.Fatal("taken as it is")
 	}
-	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.overrides.paths.protected"} {
+	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts.openapi.paths"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not named in: %v", want, err)
 		}
@@ -301,8 +306,15 @@ func TestRulesReachTheCore(t *testing.T) {
 				Interval: &metav1.Duration{Duration: 1}, MinInterval: &metav1.Duration{Duration: 2}, PauseTimeout: &metav1.Duration{Duration: 3}, MaxChanges: ptr.To[int32](4),
 			},
 		},
-		Paths: &v1alpha1.PathRules{Protected: []string{"a/**"}, Severity: v1alpha1.SeverityCritical},
+		Paths: &v1alpha1.PathRules{
+			Protected: []string{"a/**"}, Severity: v1alpha1.SeverityCritical,
+			Rules: []v1alpha1.PathRule{{Paths: []string{"db/**"}, Roles: []string{"dba"}, Access: "Write"}},
+		},
+		Contracts: map[string]v1alpha1.ContractRule{"openapi": {Paths: []string{"api.yaml"}}, "db": {Paths: []string{"db/**"}}},
+		Checks:    []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
 		Changes: &v1alpha1.ChangeRules{
+			MaxLines: ptr.To[int64](10), Hardlinks: v1alpha1.PermissionDeny, Executables: v1alpha1.PermissionDeny,
+			Binaries: v1alpha1.PermissionDeny, Secrets: v1alpha1.PermissionWarn,
 			MaxFiles: ptr.To[int64](5), MaxFileSize: &size, MaxWorkspaceSize: &size, MaxWorkspaceFiles: ptr.To[int64](6),
 			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
 		},
@@ -329,5 +341,14 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	if diff := cmp.Diff([]policy.Host{{Name: "g", Port: 443, AllowPrivate: true}}, got.GitHosts); diff != "" {
 		t.Errorf("Git hosts (-want +got):\n%s", diff)
+	}
+	lists := policy.Rules{PathRules: got.PathRules, Contracts: got.Contracts, Checks: got.Checks}
+	want := policy.Rules{
+		PathRules: []policy.PathRule{{Paths: []string{"db/**"}, Roles: []string{"dba"}, Access: policy.Write}},
+		Contracts: []policy.Contract{{Name: "db", Paths: []string{"db/**"}}, {Name: "openapi", Paths: []string{"api.yaml"}}},
+		Checks:    []policy.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: policy.Warning}},
+	}
+	if diff := cmp.Diff(want, lists); diff != "" {
+		t.Errorf("lists (-want +got):\n%s", diff)
 	}
 }

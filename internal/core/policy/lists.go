@@ -1,0 +1,125 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// protected unites the protected paths of all sources.
+func (m *merger) protected() []string {
+	return unite(m, "paths.protected", func(r *Rules) []string { return r.Protected }, strings.Compare)
+}
+
+// pathRules unites the path rules of all sources. None of them can lift another, so that there is nothing to decide.
+func (m *merger) pathRules() []PathRule {
+	return unite(m, "paths.rules", func(r *Rules) []PathRule {
+		var normal []PathRule
+		for _, rule := range r.PathRules {
+			normal = append(normal, PathRule{Paths: set(rule.Paths), Roles: set(rule.Roles), Access: rule.Access})
+		}
+		return normal
+	}, func(a, b PathRule) int {
+		return cmp.Or(slices.Compare(a.Paths, b.Paths), slices.Compare(a.Roles, b.Roles), cmp.Compare(a.Access, b.Access))
+	})
+}
+
+// contracts unites the paths of each contract: a source can add to one and never take from it.
+func (m *merger) contracts() []Contract {
+	var all []Contract
+	for _, name := range m.names(func(r *Rules) (names []string) {
+		for _, c := range r.Contracts {
+			names = append(names, c.Name)
+		}
+		return names
+	}) {
+		paths := unite(m, "contracts."+name, func(r *Rules) (paths []string) {
+			for _, c := range r.Contracts {
+				if c.Name == name {
+					paths = append(paths, c.Paths...)
+				}
+			}
+			return paths
+		}, strings.Compare)
+		all = append(all, Contract{Name: name, Paths: paths})
+	}
+	return all
+}
+
+// checks decides each check by its name. Nobody can say which of two expressions is the stricter: both hold then.
+func (m *merger) checks() []Check {
+	var all []Check
+	for _, name := range m.names(func(r *Rules) (names []string) {
+		for _, c := range r.Checks {
+			names = append(names, c.Name)
+		}
+		return names
+	}) {
+		all = append(all, decide(m, value[[]Check]{
+			name:     "checks." + name,
+			of:       func(r *Rules) ([]Check, bool) { named := checksNamed(r, name); return named, named != nil },
+			stricter: func(a, b []Check) []Check { return sortedSet(slices.Concat(a, b), compareChecks) },
+			equal:    slices.Equal[[]Check],
+		})...)
+	}
+	return all
+}
+
+// checksNamed are the checks of this name; one without a severity is an Error, as in the API.
+func checksNamed(r *Rules, name string) []Check {
+	var named []Check
+	for _, c := range r.Checks {
+		if c.Name == name {
+			c.Severity = c.Severity.OrError()
+			named = append(named, c)
+		}
+	}
+	return sortedSet(named, compareChecks)
+}
+
+func compareChecks(a, b Check) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.CEL, b.CEL), strings.Compare(a.Message, b.Message),
+		a.Severity.Compare(b.Severity), cmp.Compare(a.Severity, b.Severity))
+}
+
+// names of the things that any source has, each once, sorted.
+func (m *merger) names(of func(*Rules) []string) []string {
+	var all []string
+	for _, l := range m.levels {
+		for _, member := range l {
+			all = append(all, of(member.rules)...)
+		}
+	}
+	return set(all)
+}
+
+// unite joins the lists of all sources into a sorted set, and notes where it is from.
+func unite[T any](m *merger, name string, of func(*Rules) []T, compare func(a, b T) int) []T {
+	var all []T
+	var origins []string
+	for _, l := range m.levels {
+		for _, member := range l {
+			if list := of(member.rules); len(list) > 0 {
+				all = append(all, list...)
+				origins = append(origins, member.origin)
+			}
+		}
+	}
+	if len(origins) > 0 {
+		m.origins[name] = strings.Join(origins, ", ")
+	}
+	return sortedSet(all, compare)
+}
+
+// set is a list sorted, each entry once; nil where it is empty.
+func set(list []string) []string { return sortedSet(list, strings.Compare) }
+
+func sortedSet[T any](list []T, compare func(a, b T) int) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return slices.CompactFunc(slices.SortedFunc(slices.Values(list), compare), func(a, b T) bool { return compare(a, b) == 0 })
+}
