@@ -128,7 +128,7 @@ func testRows() []row {
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
 			pkg: "test/bench", why: "measures engine, judge and freezer as a watchdog and a runner use them",
-			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/proc", "internal/host/workspace"}),
+			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract"})},

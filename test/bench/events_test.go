@@ -4,9 +4,13 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // events writes files at a steady rate and sees that an engine follows all of it, and what that costs.
@@ -50,6 +54,14 @@ func (e *process) settled(changed int) sight {
 	}
 }
 
+// touch changes the beginning of a file, for as little of the machine's time as possible.
+func (p *place) touch(n int) {
+	fd, err := unix.Open(p.path(n%p.files), unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	p.do(err)
+	_, err = unix.Write(fd, strconv.AppendInt(nil, int64(n), 10))
+	p.do(errors.Join(err, unix.Close(fd)))
+}
+
 // churn writes files one after the other at a rate, so many times in all. It gives the number of different files.
 func (p *place) churn(rate, writes int) (different int, took time.Duration) {
 	p.round++
@@ -58,7 +70,7 @@ func (p *place) churn(rate, writes int) (different int, took time.Duration) {
 	began := time.Now()
 	for n := 0; n < writes; {
 		for range min(perBatch, writes-n) {
-			p.write(n % p.files)
+			p.touch(n)
 			n++
 		}
 		time.Sleep(time.Until(began.Add(time.Duration(float64(n) / float64(rate) * float64(time.Second)))))

@@ -5,7 +5,6 @@ package workspace
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,9 +20,6 @@ import (
 // maxFound bounds the findings of one kind that are listed; all are counted.
 const maxFound = 1000
 
-// readTries is how often a file that moves is read again within one look.
-const readTries = 3
-
 // Capture makes a tree of what the workspace holds. It holds the workspace still only if it must. An error means that
 // nothing was recorded and that the next capture does the work again; a snapshot that is not Settled is recorded, and
 // must not be promoted.
@@ -35,8 +31,9 @@ func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	defer a.pack.Abort()
-	// What changes from here on counts for the next capture; all that changed before is found by looking.
-	e.watcher.take()
+	// What changes from here on counts for the next capture.
+	a.changed, a.followed = e.watcher.take()
+	a.followed = a.followed && e.captured
 	if err := a.hold(still); err != nil {
 		a.release(still, true)
 		return Snapshot{}, err
@@ -57,10 +54,21 @@ type attempt struct {
 	known  *folder
 	edits  []objects.Edit
 	began  time.Time
+	// changed is what the watcher saw before this capture; with followed, that is all that it had to see since the last one.
+	changed  []string
+	followed bool
 	// read is what was read so far, by path.
 	read map[string]content
+	// fresh was read and is not absorbed yet; closer are paths that call for a closer look.
+	fresh      []reading
+	freshBytes int
+	closer     []string
+	// moved counts what was absorbed in this look and is not what this capture had of it.
+	moved int
 	// captured and other count the workspace.
 	captured, other judge.Workspace
+	// tallied says that other is of this capture.
+	tallied bool
 	// scanProblem and readProblem say why the last look is not the whole truth.
 	scanProblem, readProblem string
 	// writer is a file that had a live writer at the last look.
@@ -110,91 +118,55 @@ func (a *attempt) scanner() *scanner {
 	}
 }
 
-// look scans the workspace and reads what differs from what is known; it gives how many paths did. Tally says that what
-// is not captured is counted too, all that signatures are not believed.
-func (a *attempt) look(tally, all bool) (moved int, err error) {
+// look scans the workspace and reads what differs from what is known; it gives how many paths did. The first one counts
+// what is not captured too. All says that signatures are not believed.
+func (a *attempt) look(all bool) (moved int, err error) {
 	s := a.scanner()
-	s.tally, s.all = tally, all
+	s.tally, s.all = !a.tallied, all
 	known, err := s.scan(a.known, a.engine.base)
 	if err != nil {
 		return 0, fmt.Errorf("scan workspace: %w", err)
 	}
 	a.known = known
 	a.captured = s.captured
-	if tally {
-		a.other = s.other
+	if s.tally {
+		a.other, a.tallied = s.other, true
 	}
 	a.scanProblem, a.partial = s.problem, s.partial
 	if a.partial {
 		return 0, nil
 	}
-	return a.take(s)
+	a.forget()
+	if err := a.take(s); err != nil {
+		return 0, err
+	}
+	err = a.absorb()
+	return a.moved, err
 }
 
-// take makes what a scan found into edits of the tree.
-func (a *attempt) take(s *scanner) (moved int, err error) {
+// forget begins a look: what the last one met counts no more.
+func (a *attempt) forget() {
+	a.writer, a.readProblem, a.moved = "", "", 0
+}
+
+// take makes what a scan found into edits of the tree, and gathers what is to be read.
+func (a *attempt) take(s *scanner) error {
 	for _, path := range s.gone {
 		a.edits = append(a.edits, objects.Edit{Path: path})
 		delete(a.read, path)
 	}
-	a.writer, a.readProblem = "", ""
-	for _, path := range s.dirty {
-		if a.ctx.Err() != nil {
-			return 0, context.Cause(a.ctx)
+	a.moved += len(s.gone)
+	batch := make([]reading, 0, min(len(s.dirty), gathered))
+	for paths := range slices.Chunk(s.dirty, gathered) {
+		batch = batch[:0]
+		for _, path := range paths {
+			batch = append(batch, reading{path: path})
 		}
-		changed, err := a.readPath(path)
-		if err != nil {
-			return 0, err
-		}
-		if changed {
-			moved++
+		if err := a.gather(batch); err != nil {
+			return err
 		}
 	}
-	return moved + len(s.gone), nil
-}
-
-// readPath reads one path and tells whether it differs from what this capture has of it. Only a failure of the trusted
-// side is an error; what cannot be read stays marked unread and is a problem.
-func (a *attempt) readPath(path string) (changed bool, err error) {
-	var c content
-	var clock int64
-	for range readTries {
-		clock = coarseClock()
-		if c, err = a.reader.read(path); !errors.Is(err, errMoved) {
-			break
-		}
-	}
-	switch {
-	case errors.Is(err, objects.ErrWrite):
-		return false, fmt.Errorf("capture: %w", err)
-	case errors.Is(err, errTooLarge):
-		a.setMark(path, outside)
-		return true, nil
-	case err != nil:
-		// A path that vanished is no problem for a capture that looks once more; the last look must not meet one.
-		if a.readProblem == "" {
-			a.readProblem = describe(path, err)
-		}
-		return true, nil
-	}
-	n := node{sig: c.sig}
-	if c.sig.links > 1 && c.sig.isRegular() {
-		n.mark |= linked
-	}
-	if c.writer || c.uncertain {
-		n.mark |= hot
-	}
-	if c.writer {
-		a.writer = path
-	}
-	if c.sig.ctime >= clock {
-		n.mark |= racy
-	}
-	a.known = a.known.set(a.owner, path, &n)
-	before, seen := a.read[path]
-	a.read[path] = c
-	a.edits = append(a.edits, objects.Edit{Path: path, Entry: &c.entry})
-	return !seen || before.entry != c.entry || before.sig != c.sig, nil
+	return nil
 }
 
 // setMark replaces the mark unread of a path.
@@ -245,7 +217,7 @@ func (e *Engine) adopt(a *attempt, tree *objects.Tree) {
 	for _, id := range a.pack.IDs() {
 		e.stored.added[id] = struct{}{}
 	}
-	e.known, e.tree, e.other = a.known, tree, a.other
+	e.known, e.tree, e.other, e.captured = a.known, tree, a.other, true
 }
 
 // build makes the tree: the one before with the edits made.

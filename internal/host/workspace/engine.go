@@ -47,6 +47,8 @@ type Engine struct {
 	known  *folder
 	tree   *objects.Tree
 	stored *idSet
+	// captured says that known is what a capture saw, and no belief.
+	captured bool
 	// other is what the last full count found that is not captured.
 	other judge.Workspace
 
@@ -146,7 +148,7 @@ func (e *Engine) Reset(ctx context.Context, base, current objects.ID) error {
 // believe takes a tree for what the workspace holds until it is read.
 func (e *Engine) believe(tree *objects.Tree) {
 	e.tree = tree
-	e.known = folderOf(tree)
+	e.known, e.captured = folderOf(tree), false
 }
 
 // folderOf is what a tree says of a workspace: names to be read, without signatures.

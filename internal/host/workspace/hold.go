@@ -28,7 +28,7 @@ func (a *attempt) hold(still Still) error {
 	// Where signatures cannot be believed, every file is read.
 	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases
 	if !still.AtOnce || still.Freezer == nil {
-		if _, err := a.look(true, all); err != nil {
+		if err := a.preview(all); err != nil {
 			return err
 		}
 		settled, err := a.quiet(still.Freezer != nil)
@@ -47,6 +47,20 @@ func (a *attempt) hold(still Still) error {
 	return a.freeze(still, all)
 }
 
+// preview reads what has changed since the last capture, so that little is left to do when the workspace has to hold still.
+// Where the watcher followed everything its word is enough here: a scan for truth comes after it in any case.
+func (a *attempt) preview(all bool) error {
+	if !a.followed || all {
+		_, err := a.look(all)
+		return err
+	}
+	silent := a.silent()
+	if err := a.relook(silent, a.changed); err != nil {
+		return err
+	}
+	return a.absorb()
+}
+
 // quiet looks again until nothing has moved since the look before. Then every file was, at the moment the last look
 // began, what was read of it: its signature was the same before and after, and nobody could write without changing it.
 // That holds as far as the volume does what is assumed; where it does not, running says that there is an agent to mind.
@@ -55,7 +69,7 @@ func (a *attempt) quiet(running bool) (bool, error) {
 	certain := !running || e.assumptions.ChangeTime && e.assumptions.Leases
 	for range quietTries {
 		a.snapshot.At = e.options.Now()
-		moved, err := a.look(false, false)
+		moved, err := a.look(false)
 		if err != nil {
 			return false, err
 		}
@@ -82,13 +96,14 @@ func (a *attempt) freeze(still Still, all bool) error {
 	frozen, failure := still.Freezer.Freeze(a.ctx)
 	began, clock := e.options.Now(), coarseClock()
 	a.snapshot.At, a.snapshot.Frozen, a.snapshot.Processes = began, failure == nil, frozen.Processes
+	a.reader.frozen = failure == nil && frozen.Settled
 	changed, complete := e.watcher.take()
 	partial := complete && !still.AtOnce && !all && !a.partial && a.scanProblem == ""
 	var err error
 	if partial {
-		err = a.relook(append(silent, changed...))
+		err = a.relook(silent, changed)
 	} else {
-		_, err = a.look(false, all && still.AtOnce || !e.assumptions.ChangeTime)
+		_, err = a.look(all && still.AtOnce || !e.assumptions.ChangeTime)
 	}
 	if err != nil {
 		return err
@@ -98,6 +113,10 @@ func (a *attempt) freeze(still Still, all bool) error {
 		broken = a.thaw(still)
 	}
 	a.snapshot.FrozenFor = e.options.Now().Sub(began)
+	a.reader.frozen = false
+	if err := a.absorb(); err != nil {
+		return err
+	}
 	a.snapshot.Settled = true
 	switch {
 	case failure != nil:
@@ -147,16 +166,54 @@ func (a *attempt) unsettle(reason string) {
 
 // silent lists what changes without an event: files with a live writer, with other names, or not read so far. It is made
 // before the freeze, because it takes longer the more files there are.
-func (a *attempt) silent() []string {
-	var paths []string
-	a.known.marked("", again|linked, func(path string, _ *node) { paths = append(paths, path) })
-	return paths
+func (a *attempt) silent() map[string]reading {
+	silent := make(map[string]reading)
+	a.known.marked("", again|linked, func(path string, n *node) {
+		silent[path] = reading{path: path, captured: n.mark&(ignored|outside) == 0 && n.sig.isRegular(), old: *n}
+	})
+	return silent
 }
 
-// relook looks, under a freeze, only at what may have changed since the last look.
-func (a *attempt) relook(changed []string) error {
-	byFolder := make(map[string][]string)
+// relook looks only at what may have changed since the last look. What it reads is still to be absorbed.
+func (a *attempt) relook(silent map[string]reading, changed []string) error {
+	a.forget()
+	a.closer = a.closer[:0]
+	wanted := make([]reading, 0, len(silent)+len(changed))
+	add := func(r reading) {
+		if r.captured {
+			wanted = append(wanted, r)
+		} else {
+			a.closer = append(a.closer, r.path)
+		}
+	}
+	for _, r := range silent {
+		add(r)
+	}
 	for _, path := range changed {
+		if _, found := silent[path]; found {
+			continue
+		}
+		r := reading{path: path}
+		if n := a.known.lookup(path); n != nil && n.sub == nil && n.mark&(ignored|outside) == 0 && n.sig.isRegular() {
+			r.captured, r.old = true, *n
+		}
+		add(r)
+	}
+	if err := a.gather(wanted); err != nil {
+		return err
+	}
+	s := a.scanner()
+	if err := a.relookFolders(s, a.closer); err != nil {
+		return err
+	}
+	a.scanProblem = s.problem
+	return a.take(s)
+}
+
+// relookFolders looks at paths directory by directory.
+func (a *attempt) relookFolders(s *scanner, paths []string) error {
+	byFolder := make(map[string][]string)
+	for _, path := range paths {
 		i := strings.LastIndexByte(path, '/')
 		folder := path[:max(i, 0)]
 		byFolder[folder] = append(byFolder[folder], path[i+1:])
@@ -167,15 +224,12 @@ func (a *attempt) relook(changed []string) error {
 	}
 	// The upper ones first: what appears in them is looked at as a whole.
 	slices.Sort(folders)
-	s := a.scanner()
 	for _, path := range folders {
 		if err := a.relookFolder(s, path, byFolder[path]); err != nil {
 			return err
 		}
 	}
-	a.scanProblem = s.problem
-	_, err := a.take(s)
-	return err
+	return nil
 }
 
 // relookParent looks at one path, and all below it.

@@ -46,7 +46,7 @@ func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string
 
 // confirm reads what was written and makes sure that it is the target.
 func (e *Engine) confirm(a *attempt, r *restorer) (objects.ID, error) {
-	if _, err := a.look(true, false); err != nil {
+	if _, err := a.look(false); err != nil {
 		return objects.ID{}, err
 	}
 	tree, err := a.build()
