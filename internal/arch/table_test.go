@@ -54,6 +54,7 @@ func hostRows() []row {
 	unix := []string{"golang.org/x/sys/unix"}
 	return []row{
 		{pkg: "internal/host/egress", why: why + "the CONNECT proxy", allow: core},
+		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
 		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone", allow: with(core, []string{"internal/host/objects"})},
 		{pkg: "internal/host/link", why: why + "the socket between watchdog and runner", allow: core},
 		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: core},

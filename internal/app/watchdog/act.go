@@ -52,6 +52,10 @@ func (w *workshop) act(ctx context.Context, i journal.Intent) error {
 	if err := w.probe("restored"); err != nil {
 		return err
 	}
+	w.logChanges(ctx, i)
+	if err := w.probe("changes logged"); err != nil {
+		return err
+	}
 	i.Report.ActTime = w.Now().Sub(started)
 	if err := w.announce(i); err != nil {
 		return fmt.Errorf("report checkpoint %d: %w", i.Sequence, err)

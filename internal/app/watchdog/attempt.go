@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/eventlog"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
@@ -27,6 +28,8 @@ type attempt struct {
 	book   *book           // nil until openBook
 	repo   *git.Repository // nil until it is opened
 	orders *inbox
+	// changes is the log of file events; nil until there is one to write.
+	changes *eventlog.Log
 
 	said    []byte // status that was spooled last
 	hangUp  context.CancelFunc
@@ -75,6 +78,9 @@ func (a *attempt) end() {
 	}
 	if a.book != nil {
 		errs = append(errs, a.book.Close())
+	}
+	if a.changes != nil {
+		errs = append(errs, a.changes.Close())
 	}
 	if err := errors.Join(append(errs, a.volume.Close())...); err != nil {
 		a.Log.Warn("Closing failed", "error", err.Error())

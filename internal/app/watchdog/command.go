@@ -23,8 +23,12 @@ const usage = `usage: watchdog prepare|run|seal --namespace NAMESPACE --feature 
   seal     deliver what earlier attempts have promoted, without an agent
 
        watchdog verify [--trusted DIR] [--commit COMMIT] [--history] [--json]
+       watchdog diff [--trusted DIR] [--cumulative] [--patch] [CHECKPOINT]
+       watchdog log [--trusted DIR] [--files]
 
   verify   check the record of a Feature from base to head: exit code 0 when it is whole, 1 when a link is broken
+  diff     show what a checkpoint (number or name; the newest) changed since the one before, or since the base
+  log      show the journal, or the file events of every checkpoint, as lines of JSON
 `
 
 // errUsage: the command line is not understood.
@@ -41,7 +45,9 @@ func LimitMemory() {
 
 // Main runs the subcommand that args begin with and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
-	readers := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"verify": runVerify}
+	readers := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
+		"verify": runVerify, "diff": runDiff, "log": runLog,
+	}
 	if len(args) > 0 && readers[args[0]] != nil {
 		return read(args, readers[args[0]], stdout, stderr)
 	}

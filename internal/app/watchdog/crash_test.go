@@ -4,6 +4,7 @@
 package watchdog_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 )
@@ -47,7 +50,7 @@ var crashPoints = []struct {
 	times int
 }{
 	{"task begun", 1}, {"task started", 1}, {"captured", 2}, {"committed", 2}, {"intent journaled", 2}, {"refs moved", 2},
-	{"restored", 2}, {"spooled", 2}, {"done journaled", 2}, {"pushed", 1}, {"delivery journaled", 1}, {"final journaled", 1},
+	{"restored", 2}, {"changes logged", 2}, {"spooled", 2}, {"done journaled", 2}, {"pushed", 1}, {"delivery journaled", 1}, {"final journaled", 1},
 	{"final spooled", 1},
 }
 
@@ -64,6 +67,44 @@ func (w *world) wantUndisturbed(f contract.FinalReport) {
 	}
 	w.wantEveryCheckpointOnce()
 	w.trusted("fsck", "--full", "--strict", "--no-dangling")
+	if code, out := verify(w.t, w.paths.Trusted, "--history"); code != 0 {
+		w.t.Errorf("verify: code %d\n%s", code, out)
+	}
+	w.wantEventsAddUp()
+}
+
+// wantEventsAddUp: the file events, applied to the base in order, give the newest checkpoint; none is missing or there twice.
+func (w *world) wantEventsAddUp() {
+	w.t.Helper()
+	sizes := func(commit string) map[string]string {
+		files := map[string]string{}
+		for line := range strings.SplitSeq(w.trusted("ls-tree", "-r", "-l", commit), "\n") {
+			f := strings.Fields(line)
+			files[f[4]] = f[3]
+		}
+		return files
+	}
+	files := sizes(contract.RefBase)
+	for decoder := json.NewDecoder(strings.NewReader(w.ask("log", "--files"))); decoder.More(); {
+		var e struct {
+			Event string      `json:"event_type"`
+			Path  string      `json:"file_path"`
+			Size  json.Number `json:"file_size"`
+		}
+		if err := decoder.Decode(&e); err != nil {
+			w.t.Fatal(err)
+		}
+		if _, exists := files[e.Path]; exists != (e.Event != "add") {
+			w.t.Errorf("event %+v, and whether the file exists: %v", e, exists)
+		}
+		files[e.Path] = e.Size.String()
+		if e.Event == "unlink" {
+			delete(files, e.Path)
+		}
+	}
+	if diff := cmp.Diff(sizes(contract.RefChain), files); diff != "" {
+		w.t.Errorf("file events add up to something else (-chain +events):\n%s", diff)
+	}
 }
 
 // wantEveryCheckpointOnce: each commit of the chain, and nothing else, was reported as one checkpoint.

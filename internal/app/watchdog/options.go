@@ -75,6 +75,7 @@ func (p Paths) repository() string { return filepath.Join(p.Trusted, "repo.git")
 func (p Paths) scratch() string    { return filepath.Join(p.Trusted, "scratch") }
 func (p Paths) spool() string      { return filepath.Join(p.Trusted, "spool") }
 func (p Paths) journal() string    { return filepath.Join(p.Trusted, "journal.jsonl") }
+func (p Paths) changes() string    { return filepath.Join(p.Trusted, "logs", "file-changes.jsonl") }
 func (p Paths) lock() string       { return filepath.Join(p.Trusted, "lock") }
 func (p Paths) epoch() string      { return filepath.Join(p.Trusted, "epoch") }
 func (p Paths) socket() string     { return filepath.Join(p.Run, filepath.Base(contract.SocketPath)) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 )
@@ -19,6 +20,8 @@ const (
 	maxToldViolations = 20
 	maxToldFiles      = 100
 	tellWithin        = 5 * time.Second
+	// maxToldKept bounds what the journal keeps of it, in bytes.
+	maxToldKept = 4 << 10
 )
 
 // violationNotice is the line on an agent's standard input that tells of broken rules.
@@ -53,14 +56,23 @@ func (r *run) tell(ctx context.Context, o occasion, t taken) {
 		r.Log.WarnContext(ctx, "The agent is not told", "error", err.Error())
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, tellWithin)
+	r.input(ctx, t.intent.Sequence, string(line))
+}
+
+// input sends the agent a line about a checkpoint, and journals that it did.
+func (r *run) input(ctx context.Context, checkpoint int64, line string) {
+	short, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	delivered, err := r.agent.Input(ctx, string(line))
+	delivered, err := r.agent.Input(short, line)
 	if err != nil {
 		r.Log.WarnContext(ctx, "The agent is not told", "error", err.Error())
-		return
+	} else {
+		r.Log.InfoContext(ctx, "Agent is told", "checkpoint", checkpoint, "delivered", delivered)
 	}
-	r.Log.InfoContext(ctx, "Agent is told of violations", "checkpoint", t.intent.Sequence, "delivered", delivered)
+	told := journal.Told{Checkpoint: checkpoint, Delivered: delivered, Text: clip(line, maxToldKept)}
+	if err := r.book.Note(journal.Record{Told: &told}); err != nil {
+		r.Log.WarnContext(ctx, "What the agent was told is not journaled", "error", err.Error())
+	}
 }
 
 func noticeOf(f contract.FeatureRef, t taken) violationNotice {

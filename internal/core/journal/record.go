@@ -42,6 +42,8 @@ type Record struct {
 	Intent *Intent `json:"intent,omitempty"`
 	// Done: that checkpoint was acted on and its report is in the spool.
 	Done *Done `json:"done,omitempty"`
+	// Told: the agent was sent a message.
+	Told *Told `json:"told,omitempty"`
 	// Request has its result.
 	Request *contract.RequestReport `json:"request,omitempty"`
 	// Breaker opened or was reset.
@@ -114,6 +116,16 @@ type Intent struct {
 // Done ends the intent with the same sequence.
 type Done struct {
 	Sequence int64 `json:"sequence"`
+}
+
+// Told is a message to the agent.
+type Told struct {
+	// Checkpoint that it is about; 0 for none.
+	Checkpoint int64 `json:"checkpoint,omitempty"`
+	// Delivered says that the agent's input has taken it; nobody knows whether it was read.
+	Delivered bool `json:"delivered"`
+	// Text of the message, its beginning where it is long.
+	Text string `json:"text"`
 }
 
 // Breaker opened or was reset.

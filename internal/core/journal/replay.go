@@ -126,6 +126,7 @@ func (s *State) apply(r Record) error {
 		return s.intent(*r.Intent)
 	case r.Done != nil:
 		return s.done(*r.Done)
+	case r.Told != nil: // for people: nothing is decided by it
 	case r.Request != nil:
 		s.Requests[r.Request.ID] = *r.Request
 	case r.Breaker != nil:

@@ -60,7 +60,7 @@ func plain(name string) bool {
 		return false
 	}
 	for _, r := range name {
-		if r == ' ' || r == '"' || r == '\\' || r == '…' || !visible(r) {
+		if r == ' ' || r == '"' || r == '\\' || r == '…' || !Visible(r) {
 			return false
 		}
 	}
@@ -71,13 +71,15 @@ func plain(name string) bool {
 func quoteRune(s string) string {
 	r, _ := utf8.DecodeRuneInString(s)
 	quoted := strconv.Quote(s)
-	if r != utf8.RuneError && !visible(r) {
+	if r != utf8.RuneError && !Visible(r) {
 		quoted = strconv.QuoteToASCII(s)
 	}
 	return quoted[1 : len(quoted)-1]
 }
 
-func visible(r rune) bool { return unicode.IsPrint(r) && !invisible(r) }
+// Visible says whether a character is seen where it stands: no control character, no mark that turns the direction of a
+// text, nothing without a width.
+func Visible(r rune) bool { return unicode.IsPrint(r) && !invisible(r) }
 
 // clip bounds a text of ours in characters.
 func clip(text string, limit int) string {
