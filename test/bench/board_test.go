@@ -5,6 +5,7 @@ package bench
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -56,6 +57,11 @@ func (b *board) speedup(name string, measured, baseline time.Duration, limit bou
 	b.add(name, span(measured), span(baseline), float64(baseline)/float64(measured), limit)
 }
 
+// beside is a duration in milliseconds, with what the machine needs for the like beside it.
+func (b *board) beside(name string, measured, baseline time.Duration, limit bound) {
+	b.add(name, span(measured), span(baseline), float64(measured.Nanoseconds())/1e6, limit)
+}
+
 // figure is a value without a baseline, with its unit.
 func (b *board) figure(name string, value float64, unit string, limit bound) {
 	b.add(name, number(value)+unit, "-", value, limit)
@@ -85,10 +91,10 @@ func span(d time.Duration) string {
 	return number(float64(d.Nanoseconds())/1e6) + "ms"
 }
 
-// quantile of some durations, from 0 to 1. It sorts them.
+// quantile of some durations by nearest rank, from 0 to 1. It sorts them.
 func quantile(d []time.Duration, q float64) time.Duration {
 	slices.Sort(d)
-	return d[min(len(d)-1, int(float64(len(d))*q))]
+	return d[max(0, int(math.Ceil(q*float64(len(d))))-1)]
 }
 
 func median(d []time.Duration) time.Duration { return quantile(d, 0.5) }
@@ -101,6 +107,7 @@ func TestBoard(t *testing.T) {
 	b.speedup("d", time.Millisecond, 149*time.Millisecond, atLeast(150))
 	b.figure("e", 23.456, "MiB", atMost(24))
 	b.figure("f", 12345.6, "/s", bound{})
+	b.beside("g", 40*time.Millisecond, 30*time.Millisecond, atMost(50))
 	want := []string{
 		"ratio a 3ms 2ms 1.5 <=1.5 ok",
 		"ratio b 4ms 2ms 2 <=1.5 MISSED",
@@ -108,11 +115,15 @@ func TestBoard(t *testing.T) {
 		"ratio d 1ms 149ms 149 >=150 MISSED",
 		"ratio e 23.5MiB - 23.5 <=24 ok",
 		"ratio f 12346/s - 12346 - ok",
+		"ratio g 40ms 30ms 40 <=50 ok",
 	}
 	if !slices.Equal(b.lines, want) {
 		t.Errorf("got %q, want %q", b.lines, want)
 	}
 	if m := median([]time.Duration{5, 1, 3}); m != 3 {
 		t.Errorf("median = %d, want 3", m)
+	}
+	if q := quantile([]time.Duration{4, 3, 2, 1}, 0.99); q != 4 {
+		t.Errorf("quantile = %d, want 4", q)
 	}
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/tidewaiter/tidewaiter/internal/host/proc"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 )
@@ -33,6 +35,9 @@ func inside() bool { return os.Getpid() == 1 }
 // freezes is what came of many freezes.
 type freezes struct {
 	Acks, Thaws []time.Duration
+	// Turns are what the machine took, at the time of each answer, to give as much CPU to a process that does nothing but
+	// compute, while the frozen ones wanted none: no answer comes sooner on a machine that is as busy.
+	Turns []time.Duration
 	// Held counts the trials in which nothing ran after the answer.
 	Held int
 }
@@ -50,14 +55,14 @@ func freezing(t *testing.T, s scale, b *board) {
 		if n == 200 || !s.full {
 			limit = atMost(50)
 		}
-		b.figure("freeze-ack-p50/"+name, milliseconds(median(r.Acks)), "ms", bound{})
-		b.figure("freeze-ack-p99/"+name, milliseconds(quantile(r.Acks, 0.99)), "ms", limit)
+		b.beside("freeze-ack-p50/"+name, median(r.Acks), median(r.Turns), bound{})
+		b.beside("freeze-ack-p99/"+name, quantile(r.Acks, 0.99), quantile(r.Turns, 0.99), limit)
 		b.figure("freeze-thaw-p99/"+name, milliseconds(quantile(r.Thaws, 0.99)), "ms", bound{})
 		b.figure("freeze-held-of-"+short(s.trials)+"/"+name, float64(r.Held), "", atLeast(float64(s.trials)))
 	}
 	r, ok := frozen(t, "storm", func(path string) []string { return container.Storm(path, chains) }, chains, s.storms)
 	if ok {
-		b.figure("freeze-ack-p99/fork-storm", milliseconds(quantile(r.Acks, 0.99)), "ms", bound{})
+		b.beside("freeze-ack-p99/fork-storm", quantile(r.Acks, 0.99), quantile(r.Turns, 0.99), bound{})
 		b.figure("freeze-held-of-"+short(s.storms)+"/fork-storm", float64(r.Held), "", atLeast(float64(s.storms)))
 	}
 }
@@ -115,14 +120,17 @@ func try(t *testing.T, program func(path string) []string, counters, trials int)
 	var r freezes
 	for range trials {
 		counted.AwaitProgress(t)
+		used := cpu(t)
 		began := time.Now()
 		f, err := c.Freeze(t.Context())
 		answered := time.Now()
+		used = cpu(t) - used
 		before := counted.Now()
 		time.Sleep(leakWindow)
 		if err == nil && f.Settled && slices.Equal(before, counted.Now()) {
 			r.Held++
 		}
+		r.Turns = append(r.Turns, compute(t, used))
 		thawing := time.Now()
 		if _, err := c.Thaw(); err != nil {
 			t.Fatal(err)
@@ -130,4 +138,21 @@ func try(t *testing.T, program func(path string) []string, counters, trials int)
 		r.Acks, r.Thaws = append(r.Acks, answered.Sub(began)), append(r.Thaws, time.Since(thawing))
 	}
 	return r
+}
+
+// cpu is what this process has used so far.
+func cpu(t *testing.T) time.Duration {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// compute uses so much CPU and tells how long that took.
+func compute(t *testing.T, amount time.Duration) time.Duration {
+	began, start := time.Now(), cpu(t)
+	for cpu(t)-start < amount {
+	}
+	return time.Since(began)
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -78,8 +79,9 @@ func reason(held snapshot) string {
 	return "processes kept waking each other"
 }
 
-// settle stops all processes until it has proof that they stand still: two looks at which all do, and between which none
-// has run. It returns the last look, also with an error. Unless before is nil, it learns which were stopped before.
+// settle stops all processes until it has proof that they stand still: two looks at each process, at both of which it does,
+// and between which it has not run; the second look at all of them begins when the first is over. It returns the last look,
+// also with an error. Unless before is nil, it learns which were stopped before.
 func (s *scanner) settle(ctx context.Context, before *stoppedBefore) (snapshot, error) {
 	var last snapshot
 	for stop := true; ; {
@@ -99,36 +101,35 @@ func (s *scanner) settle(ctx context.Context, before *stoppedBefore) (snapshot, 
 			return now, nil
 		}
 		stop = now.escaped() // woken, or come from outside; the others only need time
-		last = now
-		if err := s.awaitStill(ctx, now); err != nil {
+		if last, err = s.awaitStill(ctx, now); err != nil {
 			return last, err
 		}
 	}
 }
 
 // awaitStill waits for the processes of a snapshot that do not stand still yet, one by one: to look at all of them again and
-// again would take the CPU that they need to stop. It gives up on what has escaped.
-func (s *scanner) awaitStill(ctx context.Context, all snapshot) error {
-	for _, p := range all {
-		for look := minLook; p.standing() != still && !p.escaped(); look = min(2*look, maxLook) {
-			again, err := s.process(p.pid)
+// again would take the CPU that they need to stop. It gives up on what has escaped. The result has the last look at each.
+func (s *scanner) awaitStill(ctx context.Context, all snapshot) (snapshot, error) {
+	last := slices.Clone(all)
+	for i := range last {
+		for look := minLook; last[i].standing() != still && !last[i].escaped(); look = min(2*look, maxLook) {
+			again, err := s.process(last[i].pid)
 			if gone(err) {
 				break
 			}
 			if err != nil {
-				return fmt.Errorf("look at process %d: %w", p.pid, err)
+				return last, fmt.Errorf("look at process %d: %w", last[i].pid, err)
 			}
-			p = again
-			p.inFork = s.inFork(p, all)
-			if p.standing() == still {
+			last[i] = again
+			if last[i].inFork = s.inFork(again, all); last[i].standing() == still {
 				break
 			}
 			if err := pause(ctx, look); err != nil {
-				return err
+				return last, err
 			}
 		}
 	}
-	return ctx.Err()
+	return last, ctx.Err()
 }
 
 // stoppedBefore learns which processes had been stopped before a freeze, by job control or by each other: a first SIGSTOP
