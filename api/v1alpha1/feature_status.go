@@ -105,6 +105,9 @@ type JobStatus struct {
 	// kind of run: agent or seal.
 	// +required
 	Run string `json:"run"`
+	// errand is true for a seal run that was started for requests (a rollback, a checkpoint) and delivers nothing.
+	// +optional
+	Errand bool `json:"errand,omitempty"`
 	// podName is the Job's pod, once it exists.
 	// +optional
 	PodName string `json:"podName,omitempty"`

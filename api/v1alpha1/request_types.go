@@ -11,7 +11,7 @@ type Request struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
-	// rollback restores the tree of a checkpoint. What is there at that moment is captured first.
+	// rollback restores the tree of a checkpoint, or a part of it, of a Feature whose agent runs or not. What is there at that moment is captured first.
 	// +optional
 	Rollback *RollbackRequest `json:"rollback,omitempty"`
 	// checkpoint takes a checkpoint now.
@@ -28,14 +28,18 @@ type Request struct {
 	ApprovePlan *ApprovePlanRequest `json:"approvePlan,omitempty"`
 }
 
-// RollbackRequest restores a tree.
+// RollbackRequest restores a tree or a part of it.
+// +kubebuilder:validation:XValidation:rule="has(self.paths) && self.paths.size() > 0 ? !has(self.kind) || self.kind == 'Paths' : !has(self.kind) || self.kind != 'Paths'",message="kind Paths needs paths, and no other kind takes any"
 type RollbackRequest struct {
-	// checkpoint to restore, by the name of its object.
-	// +required
+	// kind: Full restores everything, Paths the named paths, Smart the paths that break a rule now and keeps every other change. Without it, it is Paths where paths are named and else Full.
+	// +optional
+	Kind RollbackKind `json:"kind,omitempty"`
+	// checkpoint to take it from, by the name of its object, even if the object is gone; without it, the last valid state (the base, before there is one).
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Checkpoint string `json:"checkpoint"`
-	// paths to restore; everything, when absent.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	// paths to restore, files or directories, relative to the root of the repository.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=256
@@ -43,6 +47,17 @@ type RollbackRequest struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Paths []string `json:"paths,omitempty"`
 }
+
+// RollbackKind says how much is restored.
+// +kubebuilder:validation:Enum=Full;Paths;Smart
+type RollbackKind string
+
+// Kinds of rollbacks.
+const (
+	RollbackFull  RollbackKind = "Full"
+	RollbackPaths RollbackKind = "Paths"
+	RollbackSmart RollbackKind = "Smart"
+)
 
 // CheckpointRequest takes a checkpoint now.
 type CheckpointRequest struct{}

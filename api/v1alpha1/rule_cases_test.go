@@ -147,6 +147,18 @@ var featureCases = map[string]ruleCase{
 		reject:  "spec: {requests: [{id: r1, checkpoint: {}, retry: {}}]}",
 		message: "a request needs exactly one of rollback, checkpoint, retry, resetBreaker and approvePlan",
 	},
+	"a rollback of paths without paths": {
+		base: feature, field: "spec.requests[0].rollback",
+		accept:  "spec: {requests: [{id: r1, rollback: {}}, {id: r2, rollback: {paths: [web]}}, {id: r3, rollback: {kind: Paths, paths: [web]}}, {id: r4, rollback: {kind: Full, checkpoint: add-login-1}}]}",
+		reject:  "spec: {requests: [{id: r1, rollback: {kind: Paths, paths: []}}]}",
+		message: "kind Paths needs paths, and no other kind takes any",
+	},
+	"a smart rollback of paths": {
+		base: feature, field: "spec.requests[0].rollback",
+		accept:  "spec: {requests: [{id: r1, rollback: {kind: Smart}}]}",
+		reject:  "spec: {requests: [{id: r1, rollback: {kind: Smart, paths: [web]}}]}",
+		message: "kind Paths needs paths, and no other kind takes any",
+	},
 	"a storage class for no volume": {
 		base: feature, field: "spec.workspace",
 		accept:  "spec: {workspace: {storageClassName: fast}}",

@@ -282,3 +282,46 @@ func TestSecondPodOfAJobIsEnded(t *testing.T) {
 		t.Errorf("job %+v", f.Status.Job)
 	}
 }
+
+// A rollback of a blocked Feature is done by a seal Job, which has the workspace and no agent; the Feature stays blocked.
+func TestARollbackWithoutAnAgent(t *testing.T) {
+	r := newRig(t)
+	r.feature("login", nil)
+	r.settle("login")
+	r.final("login", contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Rule protected-paths forbids ci.yml")
+	r.settle("login")
+	r.change("login", func(s *v1alpha1.FeatureSpec) {
+		s.Requests = []v1alpha1.Request{
+			{ID: "other", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "logout-1"}},
+			{ID: "back", Rollback: &v1alpha1.RollbackRequest{Kind: v1alpha1.RollbackSmart}},
+		}
+	})
+	r.settle("login")
+	f := r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
+	r.wantJobs("login-2")
+	if j := f.Status.Job; j.Run != v1alpha1.RunSeal || !j.Errand {
+		t.Errorf("the rollback is done by %+v", j)
+	}
+	spec := r.jobs()[0].Spec.Template.Spec
+	if len(spec.InitContainers) != 0 || len(spec.Containers) != 1 || spec.Containers[0].Name != "seal" {
+		t.Errorf("the pod has the containers %+v and %+v", spec.InitContainers, spec.Containers)
+	}
+	r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
+		run.WithRequests(applyv1alpha1.ObservedRequest().WithID("back").WithState("Done").WithMessage("Reverted 1 file").
+			WithObservedAt(metav1.NewTime(r.clock.Now())))
+	})
+	r.settle("login")
+	r.final("login", contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Rule protected-paths forbids ci.yml")
+	r.settle("login")
+	f = r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
+	want := map[string]string{"other": "Failed", "back": "Done"}
+	for _, o := range f.Status.ObservedRequests {
+		if want[o.ID] != o.State {
+			t.Errorf("request %s %s: %s", o.ID, o.State, o.Message)
+		}
+		delete(want, o.ID)
+	}
+	if len(want) > 0 || f.Status.Failures != 0 {
+		t.Errorf("requests without a result: %v; %d failures", want, f.Status.Failures)
+	}
+}

@@ -132,12 +132,7 @@ func (w *workshop) announce(i journal.Intent) error {
 	if _, err := w.spool.Append(contract.Report{Time: w.Now().UTC(), Checkpoint: &i.Report}); err != nil {
 		return err
 	}
-	for _, id := range i.Requests {
-		r := contract.RequestReport{ID: id, OK: i.Report.Settled,
-			Message: fmt.Sprintf("checkpoint %d: %s, %s", i.Sequence, i.Report.Verdict, i.Report.Action)}
-		if !i.Report.Settled {
-			r.Message += ", but the workspace could not be held still: " + i.Report.UnsettledReason
-		}
+	for _, r := range i.Answers {
 		if err := w.answer(r); err != nil {
 			return err
 		}

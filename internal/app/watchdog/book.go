@@ -44,7 +44,7 @@ func openBook(path string, now func() time.Time) (*book, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
@@ -85,6 +85,26 @@ func (b *book) Note(r journal.Record) error {
 	b.length += int64(len(line))
 	b.head, b.state = sum, next
 	return nil
+}
+
+// checkpoint finds the intent of a checkpoint. It reads the whole journal again, because few are ever asked for.
+func (b *book) checkpoint(sequence int64) (journal.Intent, bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	data := make([]byte, b.length)
+	if _, err := b.file.ReadAt(data, 0); err != nil {
+		return journal.Intent{}, false, fmt.Errorf("read journal: %w", err)
+	}
+	records, _, err := journal.Decode(data)
+	if err != nil {
+		return journal.Intent{}, false, fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	for _, r := range records {
+		if r.Intent != nil && r.Intent.Sequence == sequence {
+			return *r.Intent, true, nil
+		}
+	}
+	return journal.Intent{}, false, nil
 }
 
 // cut removes what is behind the last whole line.

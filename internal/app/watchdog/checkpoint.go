@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -34,8 +35,8 @@ type occasion struct {
 	orders contract.Orders
 	// freezer of the agent; nil when nothing of it runs.
 	freezer *freezer
-	// hold: freeze before anything is read, and stay frozen.
-	hold bool
+	// atOnce: freeze before anything is read. hold: so, and stay frozen.
+	atOnce, hold bool
 	// doubt is why the workspace is not to be trusted although it is quiet; it makes the checkpoint unsettled.
 	doubt string
 }
@@ -46,8 +47,8 @@ type judged struct {
 	judgement   judge.Judgement
 	consequence supervise.Consequence
 	judgeTime   time.Duration
-	// changed counts the paths that the watcher had told of before.
-	changed int
+	// back is what the workspace goes back to; nil when it stays.
+	back *restoration
 }
 
 // taken is what came of a checkpoint.
@@ -104,7 +105,7 @@ func (o occasion) keepsFrozen() bool {
 // look captures and judges. What is to be taken back has to be captured with the agent held still, so that nothing it
 // writes between capture and restore is lost: where the first look went without a freeze, there is a second one.
 func (w *workshop) look(ctx context.Context, o occasion) (judged, error) {
-	j, err := w.glance(ctx, o, o.hold)
+	j, err := w.glance(ctx, o, o.hold || o.atOnce)
 	if err != nil || j.consequence.Restore == supervise.RestoreNothing || o.freezer == nil || o.frozen() {
 		return j, err
 	}
@@ -116,7 +117,6 @@ func (w *workshop) glance(ctx context.Context, o occasion, atOnce bool) (judged,
 	if o.freezer != nil {
 		still.Freezer = o.freezer
 	}
-	changed := w.engine.Changed()
 	s, err := w.engine.Capture(ctx, still)
 	if err != nil {
 		return judged{}, fmt.Errorf("capture the workspace: %w", err)
@@ -129,19 +129,9 @@ func (w *workshop) glance(ctx context.Context, o occasion, atOnce bool) (judged,
 	}
 	started := w.Now()
 	j := judged{snapshot: s, judgement: w.judge(ctx, s, o)}
-	j.judgeTime, j.changed = w.Now().Sub(started), changed
-	w.checkJudge(j.judgeTime)
+	j.judgeTime = w.Now().Sub(started)
 	j.consequence = supervise.Act(j.judgement, o.policy, s.Settled)
 	return j, nil
-}
-
-// checkJudge tells of a judgement that took long.
-func (w *workshop) checkJudge(took time.Duration) {
-	problem := ""
-	if took > slowJudging {
-		problem = fmt.Sprintf("judging the last checkpoint took more than %s; every path was judged all the same", slowJudging)
-	}
-	w.health.tell(judgeHealth, problem)
 }
 
 func (w *workshop) judge(ctx context.Context, s workspace.Snapshot, o occasion) judge.Judgement {
@@ -162,7 +152,9 @@ func (w *workshop) plan(ctx context.Context, o occasion, j judged) (*journal.Int
 		OldDelivery: state.Promoted.Commit, Delivery: state.Promoted.Commit,
 		Tree:      j.snapshot.Tree.String(),
 		Judgement: digest(j.judgement), Standing: j.judgement.Verdict, Objection: objection(j.judgement),
-		Requests: o.requests,
+	}
+	if err := w.aim(ctx, &j); err != nil {
+		return nil, err
 	}
 	i.Report = w.reportOf(ctx, o, j, *i)
 	if o.closes && j.snapshot.Settled && supervise.Completes(o.exitCode, i.Standing, o.policy.Enforcement) {
@@ -174,9 +166,29 @@ func (w *workshop) plan(ctx context.Context, o occasion, j judged) (*journal.Int
 		}
 		i.Report.Verdict, i.Report.Action = judge.Skipped, contract.ActionNone
 		i.Report.Commit = i.Commit
-		return i, nil
+	} else if err := w.commit(o, j, state, i); err != nil {
+		return nil, err
 	}
-	return i, w.commit(o, j, state, i)
+	i.Answers = answers(o, i.Report)
+	return i, nil
+}
+
+// answers to the requests that a checkpoint was taken for.
+func answers(o occasion, r contract.CheckpointReport) []contract.RequestReport {
+	message := fmt.Sprintf("checkpoint %s: %s, %s", naming.Checkpoint(o.orders.Feature.Name, r.Sequence), r.Verdict, r.Action)
+	switch {
+	case !r.Settled:
+		message += ", but the workspace could not be held still: " + r.UnsettledReason
+	case r.Verdict == judge.Skipped && r.Previous > 0:
+		message += ": nothing has changed since checkpoint " + naming.Checkpoint(o.orders.Feature.Name, r.Previous)
+	case r.Verdict == judge.Skipped:
+		message += ": nothing has changed since the base"
+	}
+	var list []contract.RequestReport
+	for _, id := range o.requests {
+		list = append(list, contract.RequestReport{ID: id, OK: r.Settled, Message: message})
+	}
+	return list
 }
 
 // commit makes the commits of an intent durable: one in the chain, and one to deliver if the tree is promoted and not
@@ -199,13 +211,8 @@ func (w *workshop) commit(o occasion, j judged, state journal.State, i *journal.
 		i.Report.DeliveryCommit = i.Delivery
 	}
 	i.Report.Commit = i.Commit
-	switch j.consequence.Restore {
-	case supervise.RestoreNothing:
-	case supervise.RestorePaths:
-		i.RestorePaths = violatingPaths(j.judgement)
-		fallthrough
-	case supervise.RestoreAll:
-		i.Restore = state.Promoted.Tree
+	if j.back != nil {
+		i.Restore, i.RestorePaths, i.Chosen = j.back.tree.String(), j.back.paths, j.back.chosen
 	}
 	return w.probe("committed")
 }
@@ -249,15 +256,4 @@ func objection(j judge.Judgement) string {
 		return ""
 	}
 	return judge.Summary(j)
-}
-
-// violatingPaths are those that break a rule which blocks.
-func violatingPaths(j judge.Judgement) [][]byte {
-	var paths [][]byte
-	for _, v := range j.Violations {
-		if v.Path != "" && v.Severity.Blocks() {
-			paths = append(paths, []byte(v.Path))
-		}
-	}
-	return paths
 }

@@ -37,21 +37,25 @@ func (r *run) review(o contract.Orders) work {
 }
 
 func (r *run) judgeHead(ctx context.Context, o contract.Orders) (judge.Judgement, error) {
-	s := r.journal()
-	base, err := objects.ParseID(s.Base.Tree)
+	head, err := objects.ParseID(r.journal().Promoted.Tree)
 	if err != nil {
 		return judge.Judgement{}, err
 	}
-	head, err := objects.ParseID(s.Promoted.Tree)
+	return r.judgeTree(ctx, head, occasion{plan: o.Plan, policy: o.Policy, orders: o})
+}
+
+// judgeTree judges a tree that is not, or not yet, that of the workspace.
+func (w *workshop) judgeTree(ctx context.Context, tree objects.ID, o occasion) (judge.Judgement, error) {
+	base, err := objects.ParseID(w.journal().Base.Tree)
 	if err != nil {
 		return judge.Judgement{}, err
 	}
-	changes, err := r.repo.Diff(ctx, base, head)
+	changes, err := w.repo.Diff(ctx, base, tree)
 	if err != nil {
-		return judge.Judgement{}, fmt.Errorf("compare base and head: %w", err)
+		return judge.Judgement{}, fmt.Errorf("compare base and %s: %w", tree, err)
 	}
-	return judge.Judge(judge.Input{Changes: changes, Plan: o.Plan, Policy: o.Policy, Role: o.Agent.Role, Locks: o.Locks,
-		Names: names(ctx, r.repo, head), BaseNames: names(ctx, r.repo, base)}), nil
+	return judge.Judge(judge.Input{Changes: changes, Plan: o.plan, Policy: o.policy, Role: o.orders.Agent.Role, Locks: o.orders.Locks,
+		Names: names(ctx, w.repo, tree), BaseNames: names(ctx, w.repo, base)}), nil
 }
 
 // push delivers the head; never by force. It may have been done before.

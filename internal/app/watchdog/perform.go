@@ -37,6 +37,8 @@ func (r *run) work(a supervise.Action) work {
 		return r.startAgent(a, r.latest)
 	case supervise.Checkpoint:
 		return r.takeCheckpoint(a, r.occasion(a))
+	case supervise.Rollback:
+		return r.rollBack(a, r.occasion(a))
 	case supervise.Kill:
 		return r.kill
 	case supervise.Freeze:
@@ -161,7 +163,7 @@ func (r *run) occasion(a supervise.Action) occasion {
 func (r *run) takeCheckpoint(a supervise.Action, o occasion) work {
 	running := r.state.Agent.Running
 	return func(ctx context.Context) (supervise.Event, error) {
-		if err := r.catchUp(ctx, o); err != nil {
+		if err := r.ready(ctx, &o); err != nil {
 			return r.missed(ctx, a, err)
 		}
 		t, err := r.checkpoint(ctx, o)
@@ -179,6 +181,25 @@ func (r *run) takeCheckpoint(a supervise.Action, o occasion) work {
 	}
 }
 
+// ready completes what a crash interrupted. Without an agent, what differs from what the last checkpoint left is not to be
+// trusted: nobody knows whether whoever wrote it was done.
+func (r *run) ready(ctx context.Context, o *occasion) error {
+	if r.journal().Base == nil {
+		return errors.New("no attempt has come so far as to lay out a workspace")
+	}
+	if err := r.needWorkspace(ctx, o.orders); err != nil {
+		return err
+	}
+	if err := r.catchUp(ctx, *o); err != nil || !r.state.Seal {
+		return err
+	}
+	j, err := r.glance(ctx, *o, false)
+	if err == nil && j.snapshot.Tree.String() != r.journal().Workspace.Tree {
+		o.doubt = doubtful
+	}
+	return err
+}
+
 // missed says what a failed checkpoint failed of. Whoever asked for it is told.
 func (r *run) missed(ctx context.Context, a supervise.Action, err error) (supervise.Event, error) {
 	if fatal(err) {
@@ -186,7 +207,11 @@ func (r *run) missed(ctx context.Context, a supervise.Action, err error) (superv
 	}
 	fault := faultOf(err, contract.ReasonCheckpointFailed)
 	r.Log.ErrorContext(ctx, "Checkpoint failed", "trigger", a.Trigger, "reason", fault.Reason, "error", err.Error())
-	for _, id := range a.Requests {
+	requests := a.Requests
+	if r.journal().Pending != nil { // completed before the next checkpoint, and answered then
+		requests = nil
+	}
+	for _, id := range requests {
 		if err := r.answer(contract.RequestReport{ID: id, Message: "the checkpoint failed: " + fault.Message}); err != nil {
 			r.Log.WarnContext(ctx, "The failure is not reported", "request", id, "error", err.Error())
 		}

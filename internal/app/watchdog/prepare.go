@@ -79,7 +79,7 @@ func (w *workshop) prepare(ctx context.Context, orders contract.Orders) error {
 		w.verify,        // journal and repository agree
 		w.openWorkspace, // finds out what the volume can do
 		w.keepRemains,   // what the last attempt left there
-		w.layOut,        // the promoted tree, and the agent's own repository
+		w.layOut,        // the promoted tree or what was rolled back to, and the agent's own repository
 		w.copyRunner,
 	} {
 		if err := step(ctx, orders); err != nil {
@@ -174,27 +174,26 @@ func (w *workshop) openWorkspace(ctx context.Context, _ contract.Orders) error {
 	}
 	// What the last checkpoint left is what is believed; the engine finds out what is true.
 	s := w.journal()
-	believed := s.Workspace.Tree
-	if believed == "" {
-		believed = s.Promoted.Tree
-	}
 	base, err := objects.ParseID(s.Base.Commit)
 	if err != nil {
 		return err
 	}
-	current, err := objects.ParseID(believed)
+	current, err := objects.ParseID(s.Workspace.Tree)
 	if err != nil {
 		return err
 	}
 	return w.engine.Reset(ctx, base, current)
 }
 
+// doubtful is why what a lost attempt left is not promoted.
+const doubtful = "an attempt that was lost left it behind, perhaps half written"
+
 // keepRemains puts what a lost attempt left in the workspace into the chain before the workspace goes back. It is never
 // promoted: whoever wrote it may have been in the middle of a file.
 func (w *workshop) keepRemains(ctx context.Context, orders contract.Orders) error {
 	s := w.journal()
 	o := occasion{trigger: contract.TriggerFinal, policy: orders.Policy, plan: orders.Plan, orders: orders,
-		doubt: "an attempt that was lost left it behind, perhaps half written"}
+		doubt: doubtful}
 	for _, t := range orders.Tasks {
 		if task, begun := s.Tasks[t.Name]; begun && !task.Done {
 			o.task, o.policy, o.plan = t.Name, task.Policy, task.Plan
@@ -220,7 +219,7 @@ func (w *workshop) keepRemains(ctx context.Context, orders contract.Orders) erro
 
 func (w *workshop) layOut(ctx context.Context, orders contract.Orders) error {
 	s := w.journal()
-	tree, err := objects.ParseID(s.Promoted.Tree)
+	tree, err := objects.ParseID(s.Start)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 )
 
-// Seal does what needs no agent: it reports what earlier attempts could not, and delivers what they have promoted.
+// Seal does what needs no agent: it reports what earlier attempts could not, does what was requested meanwhile, and
+// delivers what they have promoted.
 func Seal(ctx context.Context, o Options) error {
 	a, err := begin(ctx, o)
 	if err != nil {
@@ -22,6 +23,7 @@ func Seal(ctx context.Context, o Options) error {
 		return err
 	}
 	r := newRun(a)
+	defer r.close()
 	r.latest = orders
 	for tries := 0; ; tries++ {
 		err := r.openSealed(ctx, orders)
@@ -58,6 +60,11 @@ func (r *run) openSealed(ctx context.Context, orders contract.Orders) error {
 			return err
 		}
 		r.repo = repo
+	}
+	if i := r.journal().Pending; i != nil && i.Restore != "" {
+		if err := r.needWorkspace(ctx, orders); err != nil {
+			return err
+		}
 	}
 	return r.verify(ctx, orders)
 }

@@ -35,6 +35,22 @@ type violationNotice struct {
 	ActionTaken  string            `json:"action_taken"`
 }
 
+// rollbackNotice is the line on an agent's standard input that tells that files went back because a person asked.
+type rollbackNotice struct {
+	Type string `json:"type"`
+	// RequestID and Kind are those of the request.
+	RequestID string `json:"request_id"`
+	Kind      string `json:"kind"`
+	// CheckpointID keeps the state before; RestoredFrom is the one gone back to, absent for the last valid state.
+	CheckpointID  string    `json:"checkpoint_id"`
+	RestoredFrom  string    `json:"restored_from,omitempty"`
+	Timestamp     time.Time `json:"timestamp"`
+	FilesReverted []string  `json:"files_reverted"`
+	ChangesKept   int       `json:"changes_kept"`
+	ActionTaken   string    `json:"action_taken"`
+	Message       string    `json:"message"`
+}
+
 type violationToTell struct {
 	File       string `json:"file"`
 	Constraint string `json:"constraint"`
@@ -51,25 +67,25 @@ func (r *run) tell(ctx context.Context, o occasion, t taken) {
 	if len(t.judgement.Violations) == 0 {
 		return
 	}
-	line, err := json.Marshal(noticeOf(o.orders.Feature, t))
+	r.input(ctx, t.intent.Sequence, noticeOf(o.orders.Feature, t))
+}
+
+// input sends the agent a notice about a checkpoint, one line, and journals that it did.
+func (r *run) input(ctx context.Context, checkpoint int64, notice any) {
+	line, err := json.Marshal(notice)
 	if err != nil {
 		r.Log.WarnContext(ctx, "The agent is not told", "error", err.Error())
 		return
 	}
-	r.input(ctx, t.intent.Sequence, string(line))
-}
-
-// input sends the agent a line about a checkpoint, and journals that it did.
-func (r *run) input(ctx context.Context, checkpoint int64, line string) {
 	short, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	delivered, err := r.agent.Input(short, line)
+	delivered, err := r.agent.Input(short, string(line))
 	if err != nil {
 		r.Log.WarnContext(ctx, "The agent is not told", "error", err.Error())
 	} else {
 		r.Log.InfoContext(ctx, "Agent is told", "checkpoint", checkpoint, "delivered", delivered)
 	}
-	told := journal.Told{Checkpoint: checkpoint, Delivered: delivered, Text: clip(line, maxToldKept)}
+	told := journal.Told{Checkpoint: checkpoint, Delivered: delivered, Text: clip(string(line), maxToldKept)}
 	if err := r.book.Note(journal.Record{Told: &told}); err != nil {
 		r.Log.WarnContext(ctx, "What the agent was told is not journaled", "error", err.Error())
 	}

@@ -281,7 +281,7 @@ func TestRequestedCheckpoint(t *testing.T) {
 	w.eventually("both requests have a result", func() bool { return len(results()) == 2 })
 	w.signal("go")
 	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
-	if r := results()["r1"]; !r.OK || r.Message != "checkpoint 1: Valid, Promoted" {
+	if r := results()["r1"]; !r.OK || r.Message != "checkpoint login-1: Valid, Promoted" {
 		t.Errorf("r1: %+v", r)
 	}
 	if r := results()["r2"]; r.OK || !strings.Contains(r.Message, "not open") {

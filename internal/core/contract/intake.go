@@ -111,14 +111,37 @@ type Delivery struct {
 // Request is a one-shot act.
 type Request struct {
 	ID string `json:"id"`
-	// Kind is Checkpoint or ResetBreaker; others are not sent.
+	// Kind is Checkpoint, ResetBreaker or Rollback; others are not sent.
 	Kind string `json:"kind"`
+	// Rollback says where to and of what; set for that kind only.
+	Rollback *Rollback `json:"rollback,omitempty"`
 }
+
+// Rollback restores a tree, or a part of it.
+type Rollback struct {
+	// Kind is one of the kinds of rollbacks.
+	Kind string `json:"kind"`
+	// Checkpoint to restore, by its number; 0 is the last promoted tree, and the base before there is one.
+	Checkpoint int64 `json:"checkpoint,omitempty"`
+	// Paths of RollbackPaths: files and directories.
+	Paths []string `json:"paths,omitempty"`
+}
+
+// Kinds of rollbacks, in the API's own names.
+const (
+	// RollbackFull restores the whole tree.
+	RollbackFull = "Full"
+	// RollbackPaths restores the named paths.
+	RollbackPaths = "Paths"
+	// RollbackSmart restores the paths that break a rule now, and keeps every other change.
+	RollbackSmart = "Smart"
+)
 
 // Kinds of requests that reach a watchdog.
 const (
 	RequestCheckpoint   = "Checkpoint"
 	RequestResetBreaker = "ResetBreaker"
+	RequestRollback     = "Rollback"
 )
 
 // ReportBatch is what a watchdog reports, oldest first. Reports are kept until they are acknowledged.
@@ -166,8 +189,6 @@ type StatusReport struct {
 	Base           string       `json:"base,omitempty"`
 	Head           string       `json:"head,omitempty"`
 	Fault          *Fault       `json:"fault,omitempty"`
-	// Problems that the watchdog works around: it then promotes less or is slower, and judges as ever.
-	Problems []string `json:"problems,omitempty"`
 }
 
 // States of a task.
@@ -270,28 +291,6 @@ type CheckpointReport struct {
 	SyncTime        time.Duration     `json:"syncTime,omitempty"`
 	JudgeTime       time.Duration     `json:"judgeTime,omitempty"`
 	ActTime         time.Duration     `json:"actTime,omitempty"`
-	Vitals          Vitals            `json:"vitals,omitzero"`
-}
-
-// Vitals are figures of the watchdog when it took a checkpoint. They become metrics and are stored nowhere.
-type Vitals struct {
-	// Memory of the process that is resident, in bytes.
-	Memory int64 `json:"memory,omitempty"`
-	// Trusted and Workspace volumes.
-	Trusted   VolumeUse `json:"trusted,omitzero"`
-	Workspace VolumeUse `json:"workspace,omitzero"`
-	// Changed paths that the watcher had told of when the checkpoint began, and Reports that waited for intake.
-	Changed int `json:"changed,omitempty"`
-	Reports int `json:"reports,omitempty"`
-	// Read are the files that were read for the checkpoint, of all Files in the workspace.
-	Read  int64 `json:"read,omitempty"`
-	Files int64 `json:"files,omitempty"`
-}
-
-// VolumeUse is how full a volume is, in bytes; both are zero where it could not be measured.
-type VolumeUse struct {
-	Used int64 `json:"used,omitempty"`
-	Size int64 `json:"size,omitempty"`
 }
 
 // RequestReport says what became of a request.

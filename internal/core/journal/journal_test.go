@@ -84,6 +84,7 @@ func TestReplayAddsUp(t *testing.T) {
 		Chain:     journal.Checkpoint{Sequence: 4, Commit: "k4"},
 		Workspace: journal.Workspace{Tree: "t4", Standing: judge.Valid, Settled: true},
 		Promoted:  journal.Promoted{Commit: "d4", Tree: "t4"},
+		Start:     "t4",
 		Requests:  map[string]contract.RequestReport{"r1": {ID: "r1", OK: true}},
 		Pushed:    "d4", Final: final, Finished: true,
 	}
@@ -112,8 +113,26 @@ func TestWorkspaceAfterARestore(t *testing.T) {
 	}
 	reverted.RestorePaths = [][]byte{{0xff}}
 	s = read(t, write(t, attempt1, base, journal.Record{Intent: &reverted}, heldDone))
-	if s.Workspace.Tree != "" {
-		t.Errorf("after a partial restore the tree is not known, got %q", s.Workspace.Tree)
+	if diff := cmp.Diff(journal.Workspace{Tree: "bt", Standing: judge.Valid, Settled: true}, s.Workspace); diff != "" {
+		t.Errorf("after some paths went back, so that all is as promoted (-want +got):\n%s", diff)
+	}
+	reverted.Restore = "part"
+	s = read(t, write(t, attempt1, base, journal.Record{Intent: &reverted}, heldDone))
+	if diff := cmp.Diff(journal.Workspace{Tree: "part"}, s.Workspace); diff != "" || s.Start != "bt" {
+		t.Errorf("a tree put together is still to be judged (-want +got):\n%s\nand attempts start from %q", diff, s.Start)
+	}
+}
+
+func TestAttemptsStartFromWhatAPersonChose(t *testing.T) {
+	chosen := *held.Intent
+	chosen.Restore, chosen.Chosen = "older", true
+	s := read(t, write(t, attempt1, base, journal.Record{Intent: &chosen}, heldDone, attempt2))
+	if s.Start != "older" || s.Promoted.Tree != "bt" || s.Workspace.Settled {
+		t.Errorf("after a rollback: %+v", s)
+	}
+	s = read(t, write(t, attempt1, base, begun, journal.Record{Intent: &chosen}, heldDone, good, goodDone))
+	if s.Start != "t4" {
+		t.Errorf("after a promotion attempts start from %q", s.Start)
 	}
 }
 

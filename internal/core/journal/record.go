@@ -95,10 +95,12 @@ type Intent struct {
 	// Delivery commit and OldDelivery before it; equal when nothing is promoted.
 	Delivery    string `json:"delivery"`
 	OldDelivery string `json:"oldDelivery,omitempty"`
-	// Restore is the tree that the workspace goes back to; empty when it stays. RestorePaths narrows it; they are bytes
-	// because not every path is text.
+	// Restore is the whole tree of the workspace after it went back; empty when it stays. RestorePaths are the only paths
+	// that are touched, where it is not everything; they are bytes because not every path is text.
 	Restore      string   `json:"restore,omitempty"`
 	RestorePaths [][]byte `json:"restorePaths,omitempty"`
+	// Chosen: a person asked for Restore, so that attempts start from it until something is promoted.
+	Chosen bool `json:"chosen,omitempty"`
 	// Completes names the task that this checkpoint completes.
 	Completes string `json:"completes,omitempty"`
 	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; Standing is the
@@ -107,8 +109,8 @@ type Intent struct {
 	Standing  judge.Verdict `json:"standing"`
 	// Objection is the worst violation in words, when there is one.
 	Objection string `json:"objection,omitempty"`
-	// Requests that it answers.
-	Requests []string `json:"requests,omitempty"`
+	// Answers to the requests that led to it.
+	Answers []contract.RequestReport `json:"answers,omitempty"`
 	// Report that tells of it.
 	Report contract.CheckpointReport `json:"report"`
 }

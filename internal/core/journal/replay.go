@@ -31,6 +31,8 @@ type State struct {
 	Workspace Workspace
 	// Promoted is the newest promoted state; the base before the first promotion.
 	Promoted Promoted
+	// Start is the tree that an attempt starts from: the last promoted one, or what a person rolled back to since.
+	Start string
 	// Pending is the intent that may not have been acted on completely.
 	Pending *Intent
 	// Requests that have a result, by id.
@@ -67,9 +69,9 @@ type Checkpoint struct {
 
 // Workspace is what the next checkpoint is compared with.
 type Workspace struct {
-	// Tree of it; empty when only parts of it went back to an older tree.
+	// Tree of it.
 	Tree string
-	// Judgement and Standing as in Intent.
+	// Judgement and Standing as in Intent; Settled is false for a tree that was not judged.
 	Judgement string
 	Standing  judge.Verdict
 	Objection string
@@ -167,7 +169,7 @@ func (s *State) base(b Base) error {
 	}
 	s.Base = &b
 	if s.Promoted == (Promoted{}) {
-		s.Promoted = Promoted(b)
+		s.Promoted, s.Start = Promoted(b), b.Tree
 		s.Workspace = Workspace{Tree: b.Tree, Standing: judge.Valid, Settled: true}
 	}
 	return nil
@@ -223,10 +225,13 @@ func (s *State) done(d Done) error {
 	}
 	s.Pending = nil
 	s.Chain = Checkpoint{Sequence: i.Sequence, Commit: i.Commit}
-	s.Workspace = i.leaves()
-	if i.Delivery != i.OldDelivery {
-		s.Promoted = Promoted{Commit: i.Delivery, Tree: i.Tree}
+	if i.Chosen {
+		s.Start = i.Restore
 	}
+	if i.Delivery != i.OldDelivery {
+		s.Promoted, s.Start = Promoted{Commit: i.Delivery, Tree: i.Tree}, i.Tree
+	}
+	s.Workspace = s.left(*i)
 	if t, ok := s.Tasks[i.Completes]; ok {
 		t.Done = true
 		s.Tasks[i.Completes] = t
@@ -234,14 +239,15 @@ func (s *State) done(d Done) error {
 	return nil
 }
 
-// leaves says what the workspace is after it.
-func (i Intent) leaves() Workspace {
-	switch {
-	case i.Restore == "":
+// left is what the workspace is after an intent. What was promoted is known to be good; any other tree that was put
+// together is still to be judged.
+func (s *State) left(i Intent) Workspace {
+	switch i.Restore {
+	case "":
 		return Workspace{Tree: i.Tree, Judgement: i.Judgement, Standing: i.Standing, Objection: i.Objection,
 			Settled: i.Report.Settled}
-	case len(i.RestorePaths) > 0:
-		return Workspace{}
+	case s.Promoted.Tree:
+		return Workspace{Tree: i.Restore, Standing: judge.Valid, Settled: true}
 	}
-	return Workspace{Tree: i.Restore, Standing: judge.Valid, Settled: true}
+	return Workspace{Tree: i.Restore}
 }

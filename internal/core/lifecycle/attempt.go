@@ -31,13 +31,16 @@ func (c *course) adopt() {
 		c.fold()
 	}
 	job := c.o.Jobs[newest]
-	c.closeRetries(job)
+	errand := c.isErrand(job)
+	if !errand {
+		c.closeRetries(job)
+	}
 	c.m.Attempt = job.Attempt
-	c.m.Job = &JobMemory{Name: job.Name, Run: job.Run, StartedAt: job.Created}
+	c.m.Job = &JobMemory{Name: job.Name, Run: job.Run, Errand: errand, StartedAt: job.Created}
 	if c.m.StartedAt.IsZero() {
 		c.m.StartedAt = job.Created
 	}
-	if c.m.Phase == Failed {
+	if c.m.Phase == Failed && !errand {
 		c.m.Phase, c.m.FinishedAt = Preparing, time.Time{}
 	}
 }
@@ -110,7 +113,7 @@ func (c *course) fold() {
 		c.m.Lost++
 	default:
 		c.m.Lost = 0
-		if f.Outcome == contract.OutcomeAgentFailed {
+		if f.Outcome == contract.OutcomeAgentFailed && !job.Errand {
 			c.m.Failures++
 		}
 	}

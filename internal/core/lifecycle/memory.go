@@ -47,8 +47,10 @@ type Memory struct {
 
 // JobMemory is what is remembered of the current attempt's Job.
 type JobMemory struct {
-	Name            string
-	Run             RunKind
+	Name string
+	Run  RunKind
+	// Errand is true for a seal run that was started for requests.
+	Errand          bool
 	PodName         string
 	PodUID          string
 	StartedAt       time.Time

@@ -19,6 +19,8 @@ const (
 	leastRecheck = time.Second
 	// attendRecheck is how often a running attempt is looked at without any event.
 	attendRecheck = 20 * time.Second
+	// errandPause is waited between two seal runs that requests were made for.
+	errandPause = 3 * time.Second
 	// sealPause is waited between two seal runs, should the first one not settle what it was made for.
 	sealPause = 30 * time.Second
 )
@@ -99,6 +101,10 @@ func (c *course) delivered() bool {
 func (c *course) attend() {
 	job := c.m.Job
 	switch {
+	case job.Errand:
+		c.at = c.remembered()
+		c.d.KeepUp = true
+		c.wake(c.now.Add(attendRecheck))
 	case c.m.Phase == Failed, job.Run == RunAgent && c.deadlineOver():
 		c.stop(c.deadlineStanding())
 	case c.o.Spec.Suspend:

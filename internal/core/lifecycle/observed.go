@@ -70,6 +70,8 @@ type Spec struct {
 type Request struct {
 	ID   string
 	Kind RequestKind
+	// Refusal says why it can never be done; empty where it may be.
+	Refusal string
 }
 
 // RequestKind says what a request asks for.
@@ -173,8 +175,6 @@ type Run struct {
 	Head string
 	// Fault keeps the run from going on; nil when nothing does.
 	Fault *Problem
-	// Problems that the watchdog works around.
-	Problems []string
 	// Connected is true while the long poll is open.
 	Connected bool
 	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.

@@ -44,7 +44,6 @@ const (
 	ReasonAgentExited         = "AgentExited"
 	ReasonNotRunning          = "NotRunning"
 	ReasonConnected           = "Connected"
-	ReasonSupervisionDegraded = "SupervisionDegraded"
 	ReasonHeartbeatMissing    = "HeartbeatMissing"
 	ReasonCheckpointValid     = "CheckpointValid"
 	ReasonRetrying            = "Retrying"

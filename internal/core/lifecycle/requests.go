@@ -55,12 +55,19 @@ func (c *course) answerRequests() {
 			c.m.Requests = append(c.m.Requests, done)
 			continue
 		}
+		if r.Refusal != "" {
+			c.answer(r.ID, RequestFailed, r.Refusal)
+			continue
+		}
 		switch r.Kind {
-		case RequestRollback, RequestApprovePlan:
+		case RequestApprovePlan:
 			c.answer(r.ID, RequestNotActedOn, fmt.Sprintf("This version does not act on %s requests.", r.Kind))
 		case RequestRetry:
+			if c.active() && c.m.Job.Errand {
+				continue // its turn comes after the errand
+			}
 			c.answer(r.ID, RequestFailed, fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed can be retried.", c.at.phase))
-		case RequestCheckpoint, RequestResetBreaker:
+		case RequestCheckpoint, RequestResetBreaker, RequestRollback:
 			c.answerIfNobodyWill(r)
 		}
 	}
@@ -71,7 +78,16 @@ func (c *course) answerRequests() {
 func (c *course) answerIfNobodyWill(r Request) {
 	switch {
 	case c.deleting(), c.active():
-	case c.at.phase == Delivered, c.at.phase == Blocked, c.at.phase == Failed, c.at.phase == ReadyToMerge:
+	case c.at.phase == Delivered && r.Kind == RequestRollback:
+		c.answer(r.ID, RequestFailed, fmt.Sprintf(
+			"The Feature is Delivered: what is on branch %s is taken back in Git, with a commit that reverts it.", c.m.Branch))
+	case c.at.phase == Delivered:
+		c.answer(r.ID, RequestFailed, "The Feature is Delivered: no agent is running.")
+	case c.at.phase != Blocked && c.at.phase != Failed && c.at.phase != ReadyToMerge:
+	case isErrand(r.Kind) && c.o.Spec.Ephemeral:
+		c.answer(r.ID, RequestFailed, fmt.Sprintf(
+			"The Feature is %s and spec.workspace.ephemeral is true: its volumes went with its pod, and every checkpoint with them.", c.at.phase))
+	case !isErrand(r.Kind):
 		c.answer(r.ID, RequestFailed, fmt.Sprintf("The Feature is %s: no agent is running.", c.at.phase))
 	}
 }

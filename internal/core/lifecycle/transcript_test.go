@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -102,7 +103,7 @@ func (s *sim) state() string {
 	for _, name := range []string{ConditionAccepted, ConditionStalled, ConditionReconciling, ConditionSupervised} {
 		c := m.Condition(name)
 		usual := map[string]Status{ConditionAccepted: True, ConditionStalled: False, ConditionReconciling: False, ConditionSupervised: c.Status}
-		if c.Status != usual[name] || c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded {
+		if c.Status != usual[name] || c.Reason == ReasonHeartbeatMissing {
 			text += fmt.Sprintf("\n=>   %s %s/%s", name, c.Status, c.Reason)
 		}
 	}
@@ -139,6 +140,12 @@ func happen(s *sim, what string, args []string) error {
 				r.Counts.Invalid++
 			}
 		})
+	case "answers":
+		if !s.report(func(r *Run) {
+			r.Requests = append(slices.Clone(r.Requests), RequestResult{ID: args[0], State: RequestState(args[1]), Message: strings.Join(args[2:], " "), At: s.now})
+		}) {
+			return fmt.Errorf("no pod may report")
+		}
 	case "pod-ends":
 		s.endPods()
 	case "pod-lost":
@@ -163,11 +170,6 @@ func tell(r *Run, args []string, now time.Time) {
 			r.WorkspaceReady = true
 		case "running":
 			r.AgentRunning, r.Task = true, "login"
-		case "degraded", "nominal":
-			r.Problems = nil
-			if a == "degraded" {
-				r.Problems = []string{"watcher: changes are found by scanning only", "disk: it is full"}
-			}
 		case "connected", "disconnected":
 			r.Connected, r.ConnectionChangedAt = a == "connected", now
 		default:
@@ -184,6 +186,10 @@ func change(s *sim, what string, args []string) error {
 		s.spec.Suspend = true
 	case "resume":
 		s.spec.Suspend = false
+	case "ephemeral":
+		s.spec.Ephemeral = true
+	case "refused-request":
+		s.spec.Requests = append(s.spec.Requests, Request{ID: args[0], Kind: RequestRollback, Refusal: strings.Join(args[1:], " ")})
 	case "require-approval":
 		s.spec.RequireApproval = true
 	case "approve":

@@ -15,20 +15,28 @@ import (
 // in the way and nothing is left of the last one.
 func (c *course) goOn() {
 	run, why := c.wish()
-	if run == "" {
-		c.at = why
+	c.at = why
+	errand := (run == "" || c.o.Spec.Suspend) && c.errandWaits()
+	switch {
+	case errand:
+		run = RunSeal
+	case run == "":
 		c.rest()
 		return
 	}
-	c.at = why
-	after := c.earliest(run)
+	after := c.earliest(run, errand)
 	switch {
 	case c.o.Refusal != nil:
 		c.at = refusedStanding(c.o.Refusal)
 		c.wake(c.now.Add(refusalRecheck))
-	case c.o.Spec.Suspend:
-		c.at = standing{phase: Suspended, reason: contract.ReasonSuspended, message: "Set spec.suspend to false to go on from where the work is."}
+	case c.o.Spec.Suspend && !errand:
+		c.at = suspendedStanding()
 		c.rest()
+	case c.o.Spec.Suspend:
+		c.at = suspendedStanding()
+		c.runErrand(after)
+	case errand:
+		c.runErrand(after)
 	case c.now.Before(after):
 		c.wake(after)
 	case c.o.Obstacle != nil:
@@ -78,7 +86,7 @@ func (c *course) full() bool {
 
 // earliest is when the next attempt may start: attempts that are lost in a row start the later the more there were, so
 // that a pod which can never live does not keep the cluster busy.
-func (c *course) earliest(run RunKind) time.Time {
+func (c *course) earliest(run RunKind, errand bool) time.Time {
 	if c.m.Attempt == 0 || c.m.Job == nil {
 		return time.Time{}
 	}
@@ -88,7 +96,11 @@ func (c *course) earliest(run RunKind) time.Time {
 		pause = min(first<<min(c.m.Lost-2, 10), most)
 	}
 	if f := c.final(); run == RunSeal && c.m.Job.Run == RunSeal && f != nil {
-		pause = max(pause, sealPause)
+		again := sealPause
+		if errand {
+			again = errandPause
+		}
+		pause = max(pause, again)
 	}
 	return c.m.Job.EndedAt.Add(pause)
 }
@@ -100,6 +112,8 @@ func (c *course) wish() (RunKind, standing) {
 	}
 	f := c.final()
 	switch {
+	case f == nil && c.m.Job.Errand:
+		return RunSeal, c.remembered()
 	case f != nil && f.Outcome == contract.OutcomeReadyToMerge:
 		return c.wishApproved(f)
 	case c.m.Phase == Failed:

@@ -30,6 +30,13 @@ func Job(feature string, attempt int64) string { return numbered(feature, attemp
 // Checkpoint is the name of a Feature's checkpoint with this sequence number.
 func Checkpoint(feature string, sequence int64) string { return numbered(feature, sequence) }
 
+// Sequence is the number of a Feature's checkpoint with this name; false where it is the name of none.
+func Sequence(feature, checkpoint string) (int64, bool) {
+	digits, found := strings.CutPrefix(checkpoint, feature+"-")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	return n, found && err == nil && n > 0 && Checkpoint(feature, n) == checkpoint
+}
+
 // Volume is the name of the claim of one of a Feature's volumes.
 func Volume(feature, volume string) string { return fit(feature + "-" + volume) }
 

@@ -89,3 +89,15 @@ func TestNamesAreNotShared(t *testing.T) {
 		}
 	})
 }
+
+func TestSequence(t *testing.T) {
+	for name, want := range map[string]int64{
+		"add-login-7": 7, "add-login-12": 12,
+		"add-login-07": 0, "add-login-0": 0, "add-login--1": 0, "add-login-+1": 0, "add-login-": 0, "add-login": 0, "": 0,
+		"add-login-2-7": 0, "add-7": 0, "other-7": 0, "7": 0, "add-login-99999999999999999999": 0,
+	} {
+		if got, ok := Sequence("add-login", name); ok != (want > 0) || ok && got != want {
+			t.Errorf("Sequence(%q) = %d, %v, want %d", name, got, ok, want)
+		}
+	}
+}

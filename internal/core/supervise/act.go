@@ -9,14 +9,18 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// Restore says how much of the workspace goes back to the last promoted tree.
+// Restore says how much of the workspace goes back.
 type Restore string
 
 // Restores.
 const (
 	RestoreNothing Restore = ""
-	RestorePaths   Restore = "ViolatingPaths"
-	RestoreAll     Restore = "All"
+	// RestorePaths takes the violating paths back to the last promoted tree.
+	RestorePaths Restore = "ViolatingPaths"
+	// RestoreAll takes everything back to it.
+	RestoreAll Restore = "All"
+	// RestoreChosen takes back what a person asked for, to the tree that the person chose.
+	RestoreChosen Restore = "Chosen"
 )
 
 // Consequence is what is done about a judged tree.

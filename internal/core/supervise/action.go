@@ -28,6 +28,8 @@ const (
 	Thaw Kind = "thaw"
 	// Answer a request that needs no other act: Action.Answer.
 	Answer Kind = "answer"
+	// Rollback takes the workspace back as Action.Request asks.
+	Rollback Kind = "rollback"
 	// Review judges base…head under the policy in effect now.
 	Review Kind = "review"
 	// Push the head.
@@ -55,6 +57,8 @@ type Action struct {
 	Hold bool
 	// Requests that the Checkpoint answers.
 	Requests []string
+	// Request for Rollback.
+	Request contract.Request
 	// Answer to one request, for Answer.
 	Answer contract.RequestReport
 	// Final report, for Finish.

@@ -63,6 +63,7 @@ func (e Ordered) apply(s *State, _ time.Time) {
 			s.Requests = append(s.Requests, r)
 		}
 	}
+	s.Errand = s.Errand || s.Seal && len(s.Requests) > 0
 	if s.PolicyHash != o.Policy.Hash {
 		s.PolicyHash, s.Delivery.Reviewed = o.Policy.Hash, false
 	}
@@ -203,7 +204,7 @@ type Taken struct {
 
 func (e Taken) apply(s *State, now time.Time) {
 	s.idle()
-	s.Delivery.Head, s.Delivery.Changed = e.Head, e.Changed
+	s.Delivery.move(e.Head, e.Changed)
 	s.answered(e.Action.Requests)
 	if !e.Settled {
 		s.failure(contract.Fault{Reason: contract.ReasonCheckpointFailed,
@@ -250,7 +251,7 @@ func (s *State) failure(f contract.Fault, now time.Time) {
 	c.Last, c.Failures, c.Failure = now, c.Failures+1, f
 	c.RetryAt = now.Add(s.Rules.MinInterval)
 	if s.End == GoOn {
-		c.Breaker = c.Breaker || c.Failures >= s.Rules.MaxFailures
+		c.Breaker = c.Breaker || !s.Seal && c.Failures >= s.Rules.MaxFailures
 		return
 	}
 	s.Closed = s.End == Terminate || c.Failures >= s.Rules.MaxFailures
@@ -272,6 +273,34 @@ func (e Answered) apply(s *State, _ time.Time) {
 		s.Checkpoints = Checkpoints{Last: s.Checkpoints.Last, Changed: s.Checkpoints.Changed, Unseen: s.Checkpoints.Unseen}
 	}
 	s.answered([]string{e.Answer.ID})
+}
+
+// RolledBack: a rollback was done or refused, and its request has its result.
+type RolledBack struct {
+	ID string
+	// Went back; otherwise nothing was touched.
+	Went bool
+	// Head and Changed as in Taken.
+	Head    string
+	Changed bool
+}
+
+func (e RolledBack) apply(s *State, now time.Time) {
+	s.idle()
+	s.answered([]string{e.ID})
+	if !e.Went {
+		return
+	}
+	s.Checkpoints = Checkpoints{Last: now, Breaker: s.Checkpoints.Breaker}
+	s.Delivery.move(e.Head, e.Changed)
+}
+
+// move takes a new head: what was said of the one before does not hold for it.
+func (d *Delivery) move(head string, changed bool) {
+	if d.Head != head {
+		d.Reviewed, d.Objection, d.Refusal = false, "", nil
+	}
+	d.Head, d.Changed = head, changed
 }
 
 // FrozenNow: the agent was frozen because of the breaker.

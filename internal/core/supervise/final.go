@@ -67,6 +67,13 @@ func (s State) interrupted() contract.FinalReport {
 	return f
 }
 
+// repeated is the final report of an attempt without an agent that changed nothing about how the work stands.
+func (s State) repeated() contract.FinalReport {
+	f := *s.Earlier
+	f.Head = s.Delivery.Head
+	return f
+}
+
 // unfinished is the final report of an attempt without an agent for work that an agent has not finished.
 func (s State) unfinished(i int) contract.FinalReport {
 	return contract.FinalReport{Outcome: contract.OutcomeAgentFailed, Reason: contract.ReasonAgentFailed, Head: s.Delivery.Head,

@@ -44,8 +44,11 @@ func busy(s State, _ time.Time) (Action, bool) {
 // ending captures what the agent did until now, exactly once, and goes. A suspended or stopped agent is killed first,
 // so that the capture is of a workspace at rest; when the pod is being ended there is no time for that.
 func ending(s State, now time.Time) (Action, bool) {
-	if s.End == GoOn {
+	if s.End == GoOn || s.errands() {
 		return Action{}, false
+	}
+	if s.Errand && s.Earlier != nil && s.End != Terminate {
+		return Action{Kind: Finish, Final: s.repeated()}, true
 	}
 	if !s.Closed && !s.untouched() {
 		if s.End != Terminate && s.Agent.Leftovers {
@@ -67,13 +70,31 @@ func answers(s State, _ time.Time) (Action, bool) {
 		switch {
 		case r.Kind == contract.RequestResetBreaker:
 			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
+		case r.Kind == contract.RequestRollback:
+			if a, ok := s.rollback(r); ok {
+				return a, true
+			}
 		case r.Kind != contract.RequestCheckpoint:
 			return refuse(r.ID, "unknown kind of request "+r.Kind), true
 		case s.Seal:
-			return refuse(r.ID, "no agent runs: everything that it wrote is in an earlier checkpoint"), true
+			return s.checkpoint(contract.TriggerRequested, false), true
 		}
 	}
 	return Action{}, false
+}
+
+// rollback waits for the runner, without which the agent cannot be held still.
+func (s State) rollback(r contract.Request) (Action, bool) {
+	switch {
+	case r.Rollback == nil:
+		return refuse(r.ID, "the request does not say what to roll back"), true
+	case s.Checkpoints.Breaker && !s.Seal:
+		return refuse(r.ID, "the breaker is open, so that the state of now could not be kept: send the request resetBreaker "+
+			"first, then ask again with a new id"), true
+	case !s.Seal && !s.Agent.Connected:
+		return Action{}, false
+	}
+	return Action{Kind: Rollback, Request: r, Requests: []string{r.ID}, Task: s.Current(), Trigger: contract.TriggerRequested}, true
 }
 
 func (s State) reset(id string) contract.RequestReport {
@@ -90,6 +111,8 @@ func refuse(id, message string) Action {
 func breaker(s State, _ time.Time) (Action, bool) {
 	live := s.Agent.Connected && s.Agent.Leftovers
 	switch {
+	case s.Seal:
+		return Action{}, false
 	case s.Checkpoints.Breaker && live && !s.Agent.Frozen:
 		return Action{Kind: Freeze}, true
 	case !s.Checkpoints.Breaker && s.Agent.Frozen:
@@ -98,16 +121,20 @@ func breaker(s State, _ time.Time) (Action, bool) {
 	return Action{}, s.Checkpoints.Breaker
 }
 
-// sealing repeats what the last attempt ended with when there is nothing that could be delivered without an agent.
+// sealing repeats what the last attempt ended with when there is nothing that could be delivered without an agent, or
+// when delivery is not what it was asked for.
 func sealing(s State, _ time.Time) (Action, bool) {
 	i := s.Current()
-	if !s.Seal || i < 0 {
+	ready := s.Earlier != nil && s.Earlier.Outcome == contract.OutcomeReadyToMerge
+	switch {
+	case !s.Seal:
 		return Action{}, false
+	case s.Earlier != nil && (i >= 0 || s.Errand && !ready):
+		return Action{Kind: Finish, Final: s.repeated()}, true
+	case i >= 0:
+		return Action{Kind: Finish, Final: s.unfinished(i)}, true
 	}
-	if s.Earlier != nil {
-		return Action{Kind: Finish, Final: *s.Earlier}, true
-	}
-	return Action{Kind: Finish, Final: s.unfinished(i)}, true
+	return Action{}, false
 }
 
 func tasks(s State, now time.Time) (Action, bool) {

@@ -126,8 +126,10 @@ type Delivery struct {
 
 // State is everything that a decision depends on, apart from the time.
 type State struct {
-	// Seal: there is no agent; the attempt only delivers.
+	// Seal: there is no agent; the attempt only delivers, or does an errand.
 	Seal bool
+	// Errand: the sealed attempt was asked for something else than a delivery.
+	Errand bool
 	// Rules of the task at hand.
 	Rules       Rules
 	Tasks       []Task
@@ -165,6 +167,12 @@ func (s State) Current() int {
 		}
 	}
 	return -1
+}
+
+// errands says that requests wait for a sealed attempt. One that is to be deleted is not kept for them.
+func (s State) errands() bool {
+	deleted := s.End == Stop && s.StopReason == contract.ReasonDeleted
+	return s.Seal && s.End != Terminate && !deleted && len(s.Requests) > 0
 }
 
 // untouched says that no process of the agent has run in this attempt, so that there is nothing to capture.

@@ -117,6 +117,8 @@ func (p *player) scene(fields []string) bool {
 			p.state.Tasks = append(p.state.Tasks, supervise.Task{Name: name, Phase: supervise.Done})
 		}
 		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", len(fields) > 1
+	case "earlier":
+		p.state.Earlier = &contract.FinalReport{Outcome: fields[1], Reason: fields[2], Message: "as before"}
 	case "unseen":
 		p.state.Checkpoints.Unseen = true
 	case "approval":
@@ -170,6 +172,8 @@ func (p *player) describe(a supervise.Action) string {
 		if len(a.Requests) > 0 {
 			words = append(words, "for", strings.Join(a.Requests, ","))
 		}
+	case supervise.Rollback:
+		words = append(words, a.Request.ID, a.Request.Rollback.Kind)
 	case supervise.Answer:
 		words = append(words, a.Answer.ID, strconv.FormatBool(a.Answer.OK)+":", a.Answer.Message)
 	case supervise.Finish:
@@ -224,6 +228,10 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Missed{Action: p.last, Fault: contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: arg}}
 	case "answered":
 		return supervise.Answered{Answer: p.last.Answer}
+	case "went-back":
+		return supervise.RolledBack{ID: p.last.Request.ID, Went: true, Head: args[0], Changed: args[0] != "base"}
+	case "refused-to":
+		return supervise.RolledBack{ID: p.last.Request.ID}
 	case "reviewed":
 		return supervise.Reviewed{PolicyHash: p.state.PolicyHash, Objection: arg}
 	case "pushed":
@@ -279,6 +287,9 @@ func (p *player) ordered(args []string) supervise.Event {
 			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: contract.RequestCheckpoint})
 		case "reset":
 			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: contract.RequestResetBreaker})
+		case "rollback":
+			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: contract.RequestRollback,
+				Rollback: &contract.Rollback{Kind: contract.RollbackFull}})
 		case "request":
 			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: "Dance"})
 		case "done":

@@ -63,7 +63,7 @@ func pod(f *v1alpha1.Feature, attempt int64, run lifecycle.RunKind, o Options) *
 	}
 	if run == lifecycle.RunSeal {
 		return spec.
-			WithContainers(watchdog("seal", f, attempt, o).WithVolumeMounts(trustedSide(f)...)).
+			WithContainers(watchdog("seal", f, attempt, o).WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(workspaceMount())).
 			WithVolumes(volumes(f, sealVolumes)...)
 	}
 	if name := f.Spec.Agent.RuntimeClassName; name != "" {

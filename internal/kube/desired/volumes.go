@@ -30,7 +30,7 @@ var (
 	// agentVolumes are those of a pod with an agent, sealVolumes those of a pod without; volumeGit is added where the
 	// Feature names a Secret.
 	agentVolumes = []string{volumeTrusted, volumeWorkspace, volumeHome, volumeRun, volumeAgentTmp, volumeWatchdogTmp, volumeToken, volumeCA}
-	sealVolumes  = []string{volumeTrusted, volumeWatchdogTmp, volumeToken, volumeCA}
+	sealVolumes  = []string{volumeTrusted, volumeWorkspace, volumeWatchdogTmp, volumeToken, volumeCA}
 
 	// runSize holds the runner and a socket.
 	runSize = resource.MustParse("32Mi")

@@ -5,6 +5,7 @@ package translate
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 	"unicode"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -182,11 +184,36 @@ func openRequests(f *v1alpha1.Feature) []contract.Request {
 		case done[r.ID]:
 		case r.Checkpoint != nil:
 			open = append(open, contract.Request{ID: r.ID, Kind: contract.RequestCheckpoint})
+		case r.Rollback != nil:
+			if back, refusal := rollback(f.Name, *r.Rollback); refusal == "" {
+				open = append(open, contract.Request{ID: r.ID, Kind: contract.RequestRollback, Rollback: &back})
+			}
 		case r.ResetBreaker != nil:
 			open = append(open, contract.Request{ID: r.ID, Kind: contract.RequestResetBreaker})
 		}
 	}
 	return open
+}
+
+// rollback is a request as the watchdog takes it, or why it can never be done.
+func rollback(feature string, r v1alpha1.RollbackRequest) (back contract.Rollback, refusal string) {
+	back = contract.Rollback{Kind: string(r.Kind), Paths: r.Paths}
+	switch {
+	case back.Kind != "":
+	case len(r.Paths) > 0:
+		back.Kind = contract.RollbackPaths
+	default:
+		back.Kind = contract.RollbackFull
+	}
+	if r.Checkpoint == "" {
+		return back, ""
+	}
+	sequence, ok := naming.Sequence(feature, r.Checkpoint)
+	if !ok {
+		return back, fmt.Sprintf("%q is no checkpoint of this Feature: their names are %s-1, %s-2 and so on.", r.Checkpoint, feature, feature)
+	}
+	back.Checkpoint = sequence
+	return back, ""
 }
 
 // PromptKey names the ConfigMap key that holds a Feature's prompt; ok is false where the spec holds it itself.

@@ -43,7 +43,11 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		s.ApprovedCommit = d.ApprovedCommit
 	}
 	for _, r := range f.Spec.Requests {
-		s.Requests = append(s.Requests, lifecycle.Request{ID: r.ID, Kind: requestKind(r)})
+		q := lifecycle.Request{ID: r.ID, Kind: requestKind(r)}
+		if r.Rollback != nil {
+			_, q.Refusal = rollback(f.Name, *r.Rollback)
+		}
+		s.Requests = append(s.Requests, q)
 	}
 	return s
 }
@@ -107,7 +111,6 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	}
 	if p := r.Report; p != nil {
 		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head
-		run.Problems = p.Problems
 	}
 	if r.Fault != nil {
 		run.Fault = &lifecycle.Problem{Reason: r.Fault.Reason, Message: r.Fault.Message}

@@ -41,7 +41,7 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 	}
 	if j := s.Job; j != nil {
 		m.Job = &lifecycle.JobMemory{
-			Name: j.Name, Run: lifecycle.RunKind(j.Run), PodName: j.PodName, PodUID: j.PodUID,
+			Name: j.Name, Run: lifecycle.RunKind(j.Run), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
 			StartedAt: timeOf(j.StartedAt), StopRequestedAt: timeOf(j.StopRequestedAt), EndedAt: timeOf(j.EndedAt),
 		}
 	}
@@ -77,7 +77,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	}
 	if j := m.Job; j != nil {
 		s.Job = &v1alpha1.JobStatus{
-			Name: j.Name, Run: string(j.Run), PodName: j.PodName, PodUID: j.PodUID,
+			Name: j.Name, Run: string(j.Run), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
 			StartedAt: apiTime(j.StartedAt), StopRequestedAt: apiTime(j.StopRequestedAt), EndedAt: apiTime(j.EndedAt),
 		}
 	}

@@ -144,6 +144,10 @@ func full() *v1alpha1.Feature {
 				{ID: "now", Checkpoint: &v1alpha1.CheckpointRequest{}}, {ID: "done", Checkpoint: &v1alpha1.CheckpointRequest{}},
 				{ID: "reset", ResetBreaker: &v1alpha1.ResetBreakerRequest{}}, {ID: "again", Retry: &v1alpha1.RetryRequest{}},
 				{ID: "told", Checkpoint: &v1alpha1.CheckpointRequest{}},
+				{ID: "all", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "login-4"}},
+				{ID: "some", Rollback: &v1alpha1.RollbackRequest{Paths: []string{"web"}}},
+				{ID: "bad", Rollback: &v1alpha1.RollbackRequest{Kind: v1alpha1.RollbackSmart}},
+				{ID: "wrong", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "login-form-4"}},
 			},
 		},
 		Status: v1alpha1.FeatureStatus{
@@ -174,7 +178,12 @@ func TestOrders(t *testing.T) {
 		Delivery: contract.Delivery{
 			Branch: "topic", RequireApproval: true, ApprovedCommit: "abc", AuthorName: "Shop", AuthorEmail: "shop@example.com", Subject: "Add a login page.",
 		},
-		Requests: []contract.Request{{ID: "now", Kind: contract.RequestCheckpoint}, {ID: "reset", Kind: contract.RequestResetBreaker}},
+		Requests: []contract.Request{
+			{ID: "now", Kind: contract.RequestCheckpoint}, {ID: "reset", Kind: contract.RequestResetBreaker},
+			{ID: "all", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackFull, Checkpoint: 4}},
+			{ID: "some", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackPaths, Paths: []string{"web"}}},
+			{ID: "bad", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackSmart}},
+		},
 	}
 	if diff := cmp.Diff(want, Orders(full(), effective, "Add a login page.")); diff != "" {
 		t.Errorf("orders (-want +got):\n%s", diff)
@@ -350,5 +359,13 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, lists); diff != "" {
 		t.Errorf("lists (-want +got):\n%s", diff)
+	}
+}
+
+func TestARollbackToAnotherFeaturesCheckpointIsRefused(t *testing.T) {
+	for _, r := range Spec(full(), policy.Effective{}).Requests {
+		if want := r.ID == "wrong"; (r.Refusal != "") != want || want && !strings.Contains(r.Refusal, "login-form-4") {
+			t.Errorf("request %s: refusal %q", r.ID, r.Refusal)
+		}
 	}
 }

@@ -812,6 +812,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: endedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: errand
+      type:
+        scalar: boolean
     - name: name
       type:
         scalar: string
@@ -1186,12 +1189,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pace
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PacePlan
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackKind
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackRequest
   map:
     fields:
     - name: checkpoint
       type:
         scalar: string
+    - name: kind
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackKind
     - name: paths
       type:
         list:
@@ -1296,12 +1304,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: paceLevel
       type:
         scalar: string
-    - name: problems
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: atomic
     - name: progress
       type:
         scalar: string

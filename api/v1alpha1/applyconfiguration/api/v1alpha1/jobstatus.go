@@ -18,6 +18,8 @@ type JobStatusApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// kind of run: agent or seal.
 	Run *string `json:"run,omitempty"`
+	// errand is true for a seal run that was started for requests (a rollback, a checkpoint) and delivers nothing.
+	Errand *bool `json:"errand,omitempty"`
 	// podName is the Job's pod, once it exists.
 	PodName *string `json:"podName,omitempty"`
 	// podUID is the only pod whose reports are taken.
@@ -49,6 +51,14 @@ func (b *JobStatusApplyConfiguration) WithName(value string) *JobStatusApplyConf
 // If called multiple times, the Run field is set to the value of the last call.
 func (b *JobStatusApplyConfiguration) WithRun(value string) *JobStatusApplyConfiguration {
 	b.Run = &value
+	return b
+}
+
+// WithErrand sets the Errand field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Errand field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithErrand(value bool) *JobStatusApplyConfiguration {
+	b.Errand = &value
 	return b
 }
 

@@ -16,7 +16,7 @@ import (
 type RequestApplyConfiguration struct {
 	// id of the request; a request is done once, for as long as the Feature lives.
 	ID *string `json:"id,omitempty"`
-	// rollback restores the tree of a checkpoint. What is there at that moment is captured first.
+	// rollback restores the tree of a checkpoint, or a part of it, of a Feature whose agent runs or not. What is there at that moment is captured first.
 	Rollback *RollbackRequestApplyConfiguration `json:"rollback,omitempty"`
 	// checkpoint takes a checkpoint now.
 	Checkpoint *apiv1alpha1.CheckpointRequest `json:"checkpoint,omitempty"`

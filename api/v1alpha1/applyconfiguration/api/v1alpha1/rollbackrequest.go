@@ -5,14 +5,20 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
 // RollbackRequestApplyConfiguration represents a declarative configuration of the RollbackRequest type for use
 // with apply.
 //
-// RollbackRequest restores a tree.
+// RollbackRequest restores a tree or a part of it.
 type RollbackRequestApplyConfiguration struct {
-	// checkpoint to restore, by the name of its object.
+	// kind: Full restores everything, Paths the named paths, Smart the paths that break a rule now and keeps every other change. Without it, it is Paths where paths are named and else Full.
+	Kind *apiv1alpha1.RollbackKind `json:"kind,omitempty"`
+	// checkpoint to take it from, by the name of its object, even if the object is gone; without it, the last valid state (the base, before there is one).
 	Checkpoint *string `json:"checkpoint,omitempty"`
-	// paths to restore; everything, when absent.
+	// paths to restore, files or directories, relative to the root of the repository.
 	Paths []string `json:"paths,omitempty"`
 }
 
@@ -20,6 +26,14 @@ type RollbackRequestApplyConfiguration struct {
 // apply.
 func RollbackRequest() *RollbackRequestApplyConfiguration {
 	return &RollbackRequestApplyConfiguration{}
+}
+
+// WithKind sets the Kind field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Kind field is set to the value of the last call.
+func (b *RollbackRequestApplyConfiguration) WithKind(value apiv1alpha1.RollbackKind) *RollbackRequestApplyConfiguration {
+	b.Kind = &value
+	return b
 }
 
 // WithCheckpoint sets the Checkpoint field in the declarative configuration to the given value

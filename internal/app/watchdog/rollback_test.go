@@ -1,0 +1,447 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+)
+
+// onDisk is what the workspace holds, by path: kind of file and content. It shares no code with ours. Ignored files
+// (*.log) and repositories of the agent's own are left out.
+func (w *world) onDisk() map[string]string {
+	w.t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(w.paths.Workspace, func(path string, e fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(w.paths.Workspace, path)
+		switch {
+		case err != nil || e.Name() == ".git" && e.IsDir():
+			return cmp.Or(err, fs.SkipDir)
+		case e.IsDir() || strings.HasSuffix(name, ".log"):
+			return nil
+		case e.Type() == fs.ModeSymlink:
+			target, err := os.Readlink(path)
+			files[name] = "120000 " + target
+			return err
+		}
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		mode := "100644 "
+		if info.Mode()&0o100 != 0 {
+			mode = "100755 "
+		}
+		content, err := os.ReadFile(path)
+		files[name] = mode + string(content)
+		return err
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return files
+}
+
+// files of a tree in the same form.
+func (w *world) files(tree string) map[string]string {
+	w.t.Helper()
+	files := map[string]string{}
+	for line := range strings.Lines(w.trusted("ls-tree", "-r", tree)) {
+		fields := strings.Fields(line)
+		content, err := w.tryGit("-C", filepath.Join(w.paths.Trusted, "repo.git"), "cat-file", "-p", fields[2])
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		files[fields[3]] = fields[0] + " " + content
+	}
+	return files
+}
+
+func (w *world) result(id string) *contract.RequestReport {
+	for _, r := range w.intake.Reports() {
+		if r.Request != nil && r.Request.ID == id {
+			return r.Request
+		}
+	}
+	return nil
+}
+
+// request sends a request and waits for its result.
+func (w *world) request(r contract.Request) contract.RequestReport {
+	w.t.Helper()
+	w.intake.Order(func(o *contract.Orders) { o.Requests = append(o.Requests, r) })
+	w.eventually("request "+r.ID+" has a result", func() bool { return w.result(r.ID) != nil })
+	return *w.result(r.ID)
+}
+
+func (w *world) checkpointNow(id string) contract.CheckpointReport {
+	w.t.Helper()
+	if r := w.request(contract.Request{ID: id, Kind: contract.RequestCheckpoint}); !r.OK {
+		w.t.Fatalf("checkpoint %s: %s", id, r.Message)
+	}
+	all := w.intake.Checkpoints()
+	return all[len(all)-1]
+}
+
+func back(id, kind string, checkpoint int64, paths ...string) contract.Request {
+	return contract.Request{ID: id, Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: kind, Checkpoint: checkpoint, Paths: paths}}
+}
+
+// wayward makes a first state (checkpoint 1, valid), a second (checkpoint 2, invalid), and goes on as it is told.
+const wayward = `exec 3<&0; (while read -r line; do echo "$line" >> "$HOME/told"; done) <&3 &
+	echo one > web/a.html; mkdir web/sub; echo sub > web/sub/x.html; echo noise > web/noise.log; %FIRST%
+	echo two > web/a.html; rm -r web/sub; echo new > web/b.html; ln -s a.html web/link; chmod +x web/index.html
+	echo evil > web/legacy/evil.html; rm README.md; mkdir web/nested; git init -q web/nested; %SECOND%`
+
+func newWayward(t *testing.T, change ...func(*contract.Orders)) *world {
+	w := newWorld(t, "", append([]func(*contract.Orders){seldom}, change...)...)
+	w.intake.Order(func(o *contract.Orders) {
+		o.Agent.Command[2] = strings.NewReplacer("%FIRST%", w.signalled("one")+w.waitFor("first"),
+			"%SECOND%", w.signalled("two")+w.waitFor("second")).Replace(wayward)
+	})
+	return w
+}
+
+// signalled is the shell command that tells the test that a script has come so far.
+func (w *world) signalled(name string) string {
+	w.mkdir("signals")
+	return "touch " + filepath.Join(w.dir, "signals", name) + "; "
+}
+
+func (w *world) waitSignal(name string) {
+	w.t.Helper()
+	w.eventually("the script is at "+name, func() bool {
+		_, err := os.Stat(filepath.Join(w.dir, "signals", name))
+		return err == nil
+	})
+}
+
+// toSecond takes the first checkpoint and lets the script go on to the second state.
+func (w *world) toSecond() contract.CheckpointReport {
+	w.t.Helper()
+	w.waitSignal("one")
+	first := w.checkpointNow("c1")
+	w.signal("first")
+	w.waitSignal("two")
+	return first
+}
+
+var firstState = map[string]string{
+	".gitignore": "100644 *.log\n", "README.md": "100644 The shop.\n", "web/a.html": "100644 one\n", "web/index.html": "100644 <h1>Shop</h1>\n",
+	"web/legacy/old.html": "100644 <h1>Old</h1>\n", "web/sub/x.html": "100644 sub\n",
+}
+
+// rollbacks are the kinds with what the workspace holds afterwards, beside what is in firstState (empty: nothing), and
+// what whoever asked is told.
+var rollbacks = map[string]struct {
+	request contract.Request
+	want    map[string]string
+	message []string
+}{
+	"full, by number": {request: back("back", contract.RollbackFull, 1),
+		message: []string{"Reverted 8 files: README.md, ", "and 3 more", "As in checkpoint login-1; the state before it is checkpoint login-"}},
+	"full, to the last valid state": {request: back("back", contract.RollbackFull, 0),
+		message: []string{"Reverted 8 files: ", "As in the last valid state"}},
+	"named paths": {request: back("back", contract.RollbackPaths, 1, "web/sub/", "web/legacy", "README.md", "web/nested"),
+		want:    map[string]string{"web/a.html": "100644 two\n", "web/b.html": "100644 new\n", "web/link": "120000 a.html", "web/index.html": "100755 <h1>Shop</h1>\n"},
+		message: []string{"Reverted 4 files: README.md, web/legacy/evil.html, web/nested/.git, web/sub/x.html. Kept 4 other changes"}},
+	"smart": {request: back("back", contract.RollbackSmart, 0),
+		want:    map[string]string{"web/a.html": "100644 two\n", "web/b.html": "100644 new\n", "web/link": "120000 a.html", "web/index.html": "100755 <h1>Shop</h1>\n", "web/sub/x.html": ""},
+		message: []string{"Reverted 3 files with violations: README.md, web/legacy/evil.html, web/nested/.git. Kept 4 valid changes"}},
+}
+
+func TestRollback(t *testing.T) {
+	t.Parallel()
+	for name, tc := range rollbacks {
+		for _, running := range []bool{true, false} {
+			t.Run(name+map[bool]string{true: ", running", false: ", stopped"}[running], func(t *testing.T) {
+				t.Parallel()
+				w := newWayward(t)
+				p := w.start(1, nil)
+				w.toSecond()
+				abandoned := w.onDisk()
+				if running {
+					w.request(tc.request)
+				} else {
+					w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
+					wantFinal(t, p.finish(), contract.OutcomeSuspended, contract.ReasonSuspended)
+					w.intake.Order(func(o *contract.Orders) { o.Requests = append(o.Requests, tc.request) })
+					wantFinal(t, w.seal(2), contract.OutcomeSuspended, contract.ReasonSuspended)
+				}
+				w.wantRolledBack(*w.result("back"), abandoned, tc.want, tc.message)
+				if running {
+					w.wantTold(`"type":"rollback"`, `"request_id":"back"`, `"checkpoint_id":"login-2"`, `"action_taken":"reverted"`)
+					w.signal("second")
+					wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+				}
+			})
+		}
+	}
+}
+
+// wantRolledBack: the state before is a commit of the chain, the workspace is byte for byte what it should be, and that
+// was captured, judged and promoted where it is valid.
+func (w *world) wantRolledBack(r contract.RequestReport, abandoned, want map[string]string, message []string) {
+	w.t.Helper()
+	if !r.OK {
+		w.t.Fatalf("refused: %s", r.Message)
+	}
+	w.eventually("what is there now is captured", func() bool {
+		c := w.intake.Checkpoints()
+		return c[len(c)-1].Action != contract.ActionReverted
+	})
+	all := w.intake.Checkpoints()
+	kept, now := all[len(all)-2], all[len(all)-1]
+	if kept.Action != contract.ActionReverted || kept.Verdict != judge.Invalid || kept.Tree == "" ||
+		w.trusted("rev-parse", kept.Commit+"^{tree}") != kept.Tree {
+		w.t.Errorf("the state before the rollback: %+v", kept)
+	}
+	if d := diff.Diff(abandoned, w.files(kept.Tree)); d != "" {
+		w.t.Errorf("the state before was not kept (-on disk +kept):\n%s", d)
+	}
+	if d := diff.Diff(w.onDisk(), w.files(now.Tree)); d != "" {
+		w.t.Errorf("the checkpoint after the rollback (-on disk +captured):\n%s", d)
+	}
+	state := map[string]string{}
+	for _, part := range []map[string]string{firstState, want} {
+		for path, content := range part {
+			if state[path] = content; content == "" {
+				delete(state, path)
+			}
+		}
+	}
+	if d := diff.Diff(state, w.files(now.Tree)); d != "" {
+		w.t.Errorf("the workspace (-want +got):\n%s", d)
+	}
+	if now.Verdict == judge.Invalid || now.Trigger != contract.TriggerRequested ||
+		w.trusted("rev-parse", contract.RefDelivery+"^{tree}") != now.Tree {
+		w.t.Errorf("the state after the rollback: %+v; delivery is %s", now, w.trusted("rev-parse", contract.RefDelivery+"^{tree}"))
+	}
+	for _, part := range message {
+		if !strings.Contains(r.Message, part) {
+			w.t.Errorf("message %q lacks %q", r.Message, part)
+		}
+	}
+	if w.read("workspace/web/noise.log") != "noise\n" {
+		w.t.Error("an ignored file was touched")
+	}
+}
+
+func (w *world) wantTold(parts ...string) {
+	w.t.Helper()
+	w.eventually("the agent was told "+strings.Join(parts, " "), func() bool {
+		told, err := os.ReadFile(filepath.Join(w.paths.Home, "told"))
+		return err == nil && !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(string(told), part) })
+	})
+}
+
+func TestRollbackIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWayward(t)
+	p := w.start(1, nil)
+	w.toSecond()
+	second := w.checkpointNow("c2")
+	before := w.onDisk()
+	for name, tc := range map[string]struct {
+		request contract.Request
+		want    string
+	}{
+		"a checkpoint there never was": {back("r1", contract.RollbackFull, 99), "checkpoint login-99 is not on the trusted volume"},
+		"a path that is nowhere":       {back("r2", contract.RollbackPaths, 1, "web/a.html", "web/typo.html"), "path web/typo.html is neither in the workspace nor in checkpoint login-1"},
+		"a path outside":               {back("r3", contract.RollbackPaths, 1, "../etc/passwd"), "neither in the workspace"},
+		"no path":                      {back("r4", contract.RollbackPaths, 1), "names no path"},
+		"a kind from the future":       {back("r5", "Sideways", 1), "unknown kind of rollback"},
+	} {
+		if r := w.request(tc.request); r.OK || !strings.Contains(r.Message, tc.want) {
+			t.Errorf("%s: %+v, want %q", name, r, tc.want)
+		}
+	}
+	if r := w.request(back("r6", contract.RollbackPaths, second.Sequence, "web/a.html")); !r.OK || !strings.Contains(r.Message, "Reverted 0 files") {
+		t.Errorf("to what is there: %+v", r)
+	}
+	if all := w.intake.Checkpoints(); all[len(all)-1].Sequence != second.Sequence {
+		t.Errorf("something was recorded: %+v", all[len(all)-1])
+	}
+	if d := diff.Diff(before, w.onDisk()); d != "" {
+		t.Errorf("something was touched (-before +after):\n%s", d)
+	}
+	p.terminate()
+	if err := p.wait(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Under Shadow nothing invalid stays: whoever asks for it is told before anything is touched.
+func TestShadowRefusesARollbackToWhatIsInvalid(t *testing.T) {
+	t.Parallel()
+	w := newWayward(t)
+	p := w.start(1, nil)
+	w.toSecond()
+	w.checkpointNow("c2")
+	w.request(back("back", contract.RollbackFull, 1))
+	w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	wantFinal(t, p.finish(), contract.OutcomeSuspended, contract.ReasonSuspended)
+	w.intake.Order(func(o *contract.Orders) {
+		shadow(o)
+		o.Requests = append(o.Requests, back("forth", contract.RollbackFull, 2))
+	})
+	w.seal(2)
+	if r := w.result("forth"); r.OK || !strings.Contains(r.Message, "strategy Shadow") || !strings.Contains(r.Message, "README.md") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// The next attempt starts from what a person rolled back to, valid or not, and its agent sees it.
+func TestTheNextAttemptStartsFromTheRolledBackTree(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		checkpoint int64
+		script     string
+		outcome    string
+	}{
+		"a valid one":    {1, `[ "$(cat web/a.html)" = one ] || exit 3`, contract.OutcomeDelivered},
+		"an invalid one": {2, `[ -e web/legacy/evil.html ] || exit 4; [ "$(cat web/a.html)" = two ] || exit 5`, contract.OutcomeBlocked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWayward(t)
+			p := w.start(1, nil)
+			w.toSecond()
+			w.checkpointNow("c2")
+			w.request(back("away", contract.RollbackFull, 1))
+			w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
+			wantFinal(t, p.finish(), contract.OutcomeSuspended, contract.ReasonSuspended)
+			w.intake.Order(func(o *contract.Orders) {
+				o.Requests = append(o.Requests, back("back", contract.RollbackFull, tc.checkpoint))
+			})
+			w.seal(2)
+			w.intake.Order(func(o *contract.Orders) { o.Suspend, o.Agent.Command[2] = false, tc.script })
+			if f := w.start(3, nil).finish(); f.Outcome != tc.outcome {
+				t.Errorf("final %+v, want %s", f, tc.outcome)
+			}
+		})
+	}
+}
+
+// A requested checkpoint of a stopped Feature says that nothing is new, and does not believe what nobody finished.
+func TestRequestedCheckpointWithoutAnAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo a > web/a.html; exit 3`, seldom)
+	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeAgentFailed, contract.ReasonAgentFailed)
+	w.intake.Order(func(o *contract.Orders) {
+		o.Requests = []contract.Request{{ID: "same", Kind: contract.RequestCheckpoint}}
+	})
+	wantFinal(t, w.seal(2), contract.OutcomeAgentFailed, contract.ReasonAgentFailed)
+	if r := w.result("same"); !r.OK || !strings.Contains(r.Message, "nothing has changed since checkpoint login-1") {
+		t.Errorf("%+v", r)
+	}
+	w.write("workspace/web/half.html", "half")
+	w.intake.Order(func(o *contract.Orders) {
+		o.Requests = []contract.Request{{ID: "half", Kind: contract.RequestCheckpoint}}
+	})
+	w.seal(3)
+	if r := w.result("half"); r.OK || !strings.Contains(r.Message, "perhaps half written") {
+		t.Errorf("%+v", r)
+	}
+	w.wantVerdicts("Final Valid Promoted", "Requested Skipped None", "Requested Valid Held unsettled")
+}
+
+// rollbackPoints are all steps of a rollback after which a watchdog may end: those of the checkpoint before it, and of
+// the one after it.
+var rollbackPoints = []string{"captured", "committed", "intent journaled", "refs moved", "restored", "changes logged", "spooled", "done journaled"}
+
+// A watchdog that ends in the middle of a rollback has it done exactly once, running or not.
+func TestACrashInARollback(t *testing.T) {
+	t.Parallel()
+	for _, step := range rollbackPoints {
+		for n := 1; n <= 2; n++ {
+			if step == "committed" && n == 2 { // what is there then is what was promoted last: it needs no commit
+				continue
+			}
+			for _, running := range []bool{true, false} {
+				t.Run(step+map[int]string{1: ", before", 2: ", after"}[n]+map[bool]string{true: ", running", false: ", stopped"}[running], func(t *testing.T) {
+					t.Parallel()
+					w := newWayward(t)
+					w.crashInARollback(step, n, running)
+					w.wantBackOnce()
+				})
+			}
+		}
+	}
+}
+
+func (w *world) crashInARollback(step string, n int, running bool) {
+	w.t.Helper()
+	ask := func(o *contract.Orders) { o.Requests = append(o.Requests, back("back", contract.RollbackFull, 1)) }
+	var armed atomic.Bool
+	pull := pullAt(step, n)
+	probe := func(reached string) error {
+		if !armed.Load() {
+			return nil
+		}
+		return pull(reached)
+	}
+	p := w.start(1, probe)
+	w.toSecond()
+	if running {
+		armed.Store(true)
+		w.intake.Order(ask)
+		if err := p.wait(); !errors.Is(err, errPulled) {
+			w.t.Fatalf("the watchdog ended with %v", err)
+		}
+		p.watch(nil)
+		w.eventually("the request has a result", func() bool { return w.result("back") != nil })
+		w.signal("second")
+		p.finish()
+		return
+	}
+	w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	p.finish()
+	w.intake.Order(ask)
+	w.begin(2, "seal")
+	if err := watchdog.Seal(w.t.Context(), w.options(2, pullAt(step, n))); !errors.Is(err, errPulled) {
+		w.t.Fatalf("the seal run ended with %v", err)
+	}
+	w.seal(3)
+}
+
+// wantBackOnce: the workspace is as it was at checkpoint 1, the abandoned state is kept, and one result was given.
+func (w *world) wantBackOnce() {
+	w.t.Helper()
+	if r := w.result("back"); r == nil || !r.OK || !strings.Contains(r.Message, "Reverted 8 files") {
+		w.t.Errorf("result %+v", r)
+	}
+	if d := diff.Diff(firstState, w.onDisk()); d != "" {
+		w.t.Errorf("the workspace (-want +got):\n%s", d)
+	}
+	times, reverted := 0, 0
+	for _, r := range w.intake.Reports() {
+		if r.Request != nil && r.Request.ID == "back" {
+			times++
+		}
+		if r.Checkpoint != nil && r.Checkpoint.Action == contract.ActionReverted {
+			reverted++
+		}
+	}
+	if times != 1 || reverted != 1 {
+		w.t.Errorf("%d results, %d reverts", times, reverted)
+	}
+	if !strings.Contains(w.trusted("rev-list", "--objects", contract.RefChain), "web/legacy/evil.html") {
+		w.t.Error("the abandoned state is lost")
+	}
+	w.wantEveryCheckpointOnce()
+}
