@@ -45,6 +45,7 @@ func coreRows() []row {
 		{pkg: "internal/core/outcome", why: why + "how a reconcile step ended", pure: true},
 		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
 		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
+		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/policy"}, pure: true},
 		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
 	}
 }
@@ -55,7 +56,7 @@ func hostRows() []row {
 	return []row{
 		{pkg: "internal/host/egress", why: why + "the CONNECT proxy", allow: core},
 		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
-		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone", allow: with(core, []string{"internal/host/objects"})},
+		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, []string{"internal/host/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
 		{pkg: "internal/host/link", why: why + "the socket between watchdog and runner", allow: core},
 		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: core},
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix)},

@@ -1,0 +1,16 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+// Tools of Deterministic mode: the watchdog serves them to the agent's container over MCP (streamable HTTP).
+const (
+	// MCPPort is where they are, on the loopback address of the pod alone.
+	MCPPort = 8446
+	// MCPPath of the URL.
+	MCPPath = "/mcp"
+	// EnvMCP names their URL in the agent's environment; it is not set in Interactive mode.
+	EnvMCP = "TIDEWAITER_MCP_URL"
+	// MaxPatchBytes bounds one patch: many times what a model writes in one answer.
+	MaxPatchBytes = 1 << 20
+)
