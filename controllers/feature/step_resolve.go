@@ -16,12 +16,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
-
-// runtimeCommand is the one runtime of this version.
-const runtimeCommand = "command"
 
 // checkFresh waits for the cache to show our own last write.
 func (r *Reconciler) checkFresh(_ context.Context, s *scope) error {
@@ -45,14 +43,24 @@ func (r *Reconciler) resolvePolicy(ctx context.Context, s *scope) error {
 
 // resolveAgent refuses what this version cannot run.
 func (r *Reconciler) resolveAgent(_ context.Context, s *scope) error {
-	if runtime := s.feature.Spec.Agent.Runtime; runtime != runtimeCommand {
+	name := s.feature.Spec.Agent.Runtime
+	runtime, known := runtimes.Find(name)
+	if !known || !runtime.Available {
 		s.refuse(v1alpha1.ReasonRuntimeNotAvailable, true,
-			"spec.agent.runtime %q is not available in this version. Create the Feature with runtime %q, an image and a command.", runtime, runtimeCommand)
+			"spec.agent.runtime %q is not available in this version. Create the Feature with runtime %q, an image and a command.", name, "command")
+		return nil
 	}
-	if s.effective.Execution.Mode == policy.ModeDeterministic {
+	if s.refusal != nil { // without a policy there is no mode
+		return nil
+	}
+	switch choice := runtimes.Choose(s.effective.Execution.Mode, runtime); choice.Mode {
+	case policy.ModeInteractive:
+	case policy.ModeDeterministic:
 		s.refuse(v1alpha1.ReasonModeNotAvailable, true,
 			"Execution mode %s is not available in this version: set spec.execution.mode, or the policy that asks for it, to %s.",
 			policy.ModeDeterministic, policy.ModeInteractive)
+	default:
+		s.refuse(v1alpha1.ReasonModeNotAvailable, true, "%s", choice.Notice)
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ func pages() []page {
 	return []page{
 		{"conditions.md", conditionsPage},
 		{"rules.md", rulesPage},
+		{"runtimes.md", runtimesPage},
 	}
 }
 

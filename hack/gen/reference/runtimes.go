@@ -1,0 +1,32 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+)
+
+// runtimesPage is docs/reference/runtimes.md: what each runtime can do.
+func runtimesPage(string) ([]byte, error) {
+	var b strings.Builder
+	b.WriteString(`# Runtimes
+
+` + "`spec.agent.runtime`" + ` says how an agent is driven. The mode that it runs in is that of the merged policy (global overrides,
+project overrides, the Feature's ` + "`spec.execution.mode`" + `, project defaults, global defaults, ` + "`Interactive`" + `), as far as
+the runtime can: one that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so. Nothing
+falls back from Deterministic to Interactive.
+
+| runtime | available | Interactive | Deterministic | told by | held still by | |
+|---|---|---|---|---|---|---|
+`)
+	word := map[bool]string{true: "yes", false: "no"}
+	for _, r := range runtimes.All() {
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
+			r.Name, word[r.Available], word[r.Interactive], word[r.Deterministic], r.Channel, r.Pause, r.Doc)
+	}
+	return []byte(b.String()), nil
+}

@@ -1,0 +1,70 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package runtimes knows what each way to run an agent can do, and in which execution mode a Feature's agent runs.
+package runtimes
+
+// Channel is how a running agent can be told something.
+type Channel string
+
+// Channels.
+const (
+	// ChannelStdin: one JSON object a line on the standard input of its process.
+	ChannelStdin Channel = "JSON lines on standard input"
+	// ChannelTools: in the answers of the tools that it calls (Deterministic mode).
+	ChannelTools Channel = "answers of its tools"
+)
+
+// Pause is how a running agent is held still.
+type Pause string
+
+// Pauses.
+const (
+	// PauseSignal: every process is stopped by the kernel and need not know of it.
+	PauseSignal Pause = "signal"
+	// PauseNone: it never writes to the workspace, so that there is nothing to hold still.
+	PauseNone Pause = "none"
+)
+
+// Record says what a runtime can do.
+type Record struct {
+	// Name as in spec.agent.runtime.
+	Name string
+	// Available in this version; a Feature with another runtime is not accepted.
+	Available bool
+	// Interactive: the agent can write files itself.
+	Interactive bool
+	// Deterministic: the agent can do its work through the watchdog's tools alone.
+	Deterministic bool
+	// Channel by which it is told of violations while it works in Interactive mode.
+	Channel Channel
+	// Pause of it.
+	Pause Pause
+	// Doc says for people what it is.
+	Doc string
+}
+
+// All are the runtimes, the one that takes any image first. A new runtime is an entry here.
+func All() []Record {
+	return []Record{
+		{
+			Name: "command", Available: true, Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseSignal,
+			Doc: "Any image with a command. In Deterministic mode the command is an MCP client: it finds the tools at `TIDEWAITER_MCP_URL`.",
+		},
+		{Name: "claude-code", Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseSignal, Doc: "Claude Code without a terminal (stream-json)."},
+		{Name: "codex", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "Codex CLI (`codex exec`)."},
+		{Name: "opencode", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "opencode (`opencode run`)."},
+		{Name: "gemini-cli", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "Gemini CLI without a terminal."},
+		{Name: "worker", Deterministic: true, Channel: ChannelTools, Pause: PauseNone, Doc: "The built-in worker: a loop of model and tools that never touches a file itself."},
+	}
+}
+
+// Find gives the record of a runtime; false where there is none of that name.
+func Find(name string) (Record, bool) {
+	for _, r := range All() {
+		if r.Name == name {
+			return r, true
+		}
+	}
+	return Record{}, false
+}

@@ -1,0 +1,70 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+)
+
+func TestChoose(t *testing.T) {
+	both := runtimes.Record{Name: "both", Interactive: true, Deterministic: true}
+	worker := runtimes.Record{Name: "worker", Deterministic: true}
+	free := runtimes.Record{Name: "free", Interactive: true}
+	for name, tc := range map[string]struct {
+		asked  string
+		record runtimes.Record
+		want   runtimes.Choice
+	}{
+		"interactive":                     {policy.ModeInteractive, both, runtimes.Choice{Mode: policy.ModeInteractive}},
+		"deterministic":                   {policy.ModeDeterministic, both, runtimes.Choice{Mode: policy.ModeDeterministic}},
+		"deterministic is what it can do": {policy.ModeDeterministic, worker, runtimes.Choice{Mode: policy.ModeDeterministic}},
+		"falls back": {policy.ModeInteractive, worker, runtimes.Choice{
+			Mode: policy.ModeDeterministic, Notice: "Runtime worker does not support Interactive mode, falling back to Deterministic.",
+		}},
+		"never falls back to the freer mode": {policy.ModeDeterministic, free, runtimes.Choice{
+			Notice: "Runtime free does not support Deterministic mode: choose another runtime, or another spec.execution.mode.",
+		}},
+		"a mode that nobody knows": {"Fast", both, runtimes.Choice{
+			Notice: "Runtime both does not support Fast mode: choose another runtime, or another spec.execution.mode.",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, runtimes.Choose(tc.asked, tc.record)); diff != "" {
+				t.Errorf("choice (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestRecords: every runtime has a name of its own, can do something, and is on the reference page.
+func TestRecords(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/reference/runtimes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for _, r := range runtimes.All() {
+		found, ok := runtimes.Find(r.Name)
+		if seen[r.Name] || !ok || found != r {
+			t.Errorf("runtime %q: listed twice, or not found", r.Name)
+		}
+		seen[r.Name] = true
+		if !r.Interactive && !r.Deterministic || r.Doc == "" || r.Channel == "" || r.Pause == "" {
+			t.Errorf("runtime %q can do nothing, or does not say what", r.Name)
+		}
+		if !strings.Contains(string(page), "| `"+r.Name+"` |") || !strings.Contains(string(page), r.Doc) {
+			t.Errorf("the page lacks %s: run `make reference`", r.Name)
+		}
+	}
+	if _, ok := runtimes.Find("abacus"); ok {
+		t.Error("a runtime that does not exist was found")
+	}
+}
