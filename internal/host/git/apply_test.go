@@ -221,7 +221,7 @@ func TestPatchesThatAreRefused(t *testing.T) {
 		"a rename into .git":            {"diff --git a/README.md b/.git/x\nrename from README.md\nrename to .git/x\n", "may touch a .git"},
 		"NUL in a name":                 {"diff --git \"a/x\\000y\" \"b/x\\000y\"\nnew file mode 100644\n", "it is no path"},
 		"another name in the beginning": {"diff --git a/README.md b/README.md\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n", "inconsistent"},
-		"names without a and b":         {"diff --git README.md README.md\n--- README.md\n+++ README.md\n@@ -1 +1 @@\n-The shop.\n+x\n", "must read 'diff --git"},
+		"names without a and b":         {"diff --git README.md ./README.md\n--- README.md\n+++ README.md\n@@ -1 +1 @@\n-The shop.\n+x\n", "must read 'diff --git"},
 		"two names without a rename":    {"diff --git a/README.md b/x\n--- a/README.md\n+++ b/x\n@@ -1 +1 @@\n-The shop.\n+x\n", "rename from"},
 		"new and renamed":               {"diff --git a/README.md b/x\nnew file mode 100644\nrename from README.md\nrename to x\n", "two things at once"},
 		"deleted in part":               {"diff --git a/web/index.html b/web/index.html\ndeleted file mode 100644\n--- a/web/index.html\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "does not remove all of its lines"},
@@ -232,8 +232,7 @@ func TestPatchesThatAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, after, err := store{}.patch(t, tc.patch)
-			var refusal *PatchError
-			if !errors.As(err, &refusal) {
+			if _, refused := errors.AsType[*PatchError](err); !refused {
 				t.Fatalf("tree %v, error %v, want a PatchError", after, err)
 			}
 			if !strings.Contains(err.Error(), tc.want) {

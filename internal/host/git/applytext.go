@@ -86,17 +86,8 @@ func claimOf(f *gitdiff.File) (claim, error) {
 	if f.IsDelete {
 		c.new = ""
 	}
-	switch {
-	case f.IsBinary || f.BinaryFragment != nil:
-		return c, c.refuse("it is a binary patch: only text can be patched")
-	case f.IsNew && f.IsDelete, f.IsCopy && f.IsRename, (f.IsNew || f.IsDelete) && (f.IsCopy || f.IsRename):
-		return c, c.refuse("its header says two things at once")
-	case c.old == os.DevNull || c.new == os.DevNull:
-		return c, c.refuse("/dev/null needs the line 'new file mode 100644' or 'deleted file mode 100644' above it")
-	case c.old == "" && c.new == "":
-		return c, &PatchError{Reason: "a section names no file"}
-	case c.old != c.new && c.old != "" && c.new != "" && !f.IsCopy && !f.IsRename:
-		return c, c.refuse("the names before and after differ: a rename needs the lines 'rename from' and 'rename to'")
+	if reason := contradiction(&c, f); reason != "" {
+		return c, c.refuse(reason)
 	}
 	var err error
 	if c.oldMode, err = modeOf(&c, f.OldMode); err != nil {
@@ -116,6 +107,23 @@ func claimOf(f *gitdiff.File) (claim, error) {
 		}
 	}
 	return c, nil
+}
+
+// contradiction says why a header cannot be followed; empty where it can.
+func contradiction(c *claim, f *gitdiff.File) string {
+	switch {
+	case f.IsBinary || f.BinaryFragment != nil:
+		return "it is a binary patch: only text can be patched"
+	case f.IsNew && f.IsDelete, f.IsCopy && f.IsRename, (f.IsNew || f.IsDelete) && (f.IsCopy || f.IsRename):
+		return "its header says two things at once"
+	case c.old == os.DevNull || c.new == os.DevNull:
+		return "/dev/null needs the line 'new file mode 100644' or 'deleted file mode 100644' above it"
+	case c.old == "" && c.new == "":
+		return "a section names no file"
+	case c.old != c.new && c.old != "" && c.new != "" && !f.IsCopy && !f.IsRename:
+		return "the names before and after differ: a rename needs the lines 'rename from' and 'rename to'"
+	}
+	return ""
 }
 
 // modeOf is a mode that a patch may name; 0 for none.
