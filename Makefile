@@ -76,6 +76,10 @@ test-e2e: ## Tests on a real cluster
 fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
 	@hack/test.sh fuzz
 
+.PHONY: test-long
+test-long: ## The long forms of property tests: 10,000 histories, 1,000 hidden changes, 10,000 promotions (an hour)
+	@hack/test.sh long
+
 .PHONY: bench
 bench: ## Measure every budget beside its baseline; BENCH=capture, judge, events, freeze, memory or features measures those
 	@hack/bench.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the tests: unit, envtest, e2e, fuzz, or all of them.
+# Runs the tests: unit, envtest, e2e, fuzz, or all of them; long is what all of them do a little of.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
@@ -39,6 +39,13 @@ envtest() {
   run "tests against a real API server" -p 1 $(packages with)
 }
 
+long() {
+  export TIDEWAITER_LONG=1
+  run "hidden changes and promotions under a mutator" -count 1 -timeout 2h -v \
+    -run '^(TestNoHiddenChangeIsMissed|TestOnlyWhatWasJudgedIsPromoted)$' ./internal/host/workspace
+  run "histories" -count 1 -timeout 4h -run '^TestIncrementalEqualsFullHash$' ./internal/host/workspace -rapid.checks=10000
+}
+
 fuzz() {
   echo "== fuzzing, ${FUZZTIME:=10s} a target"
   local package target
@@ -65,9 +72,9 @@ all)
   FUZZTIME=${FUZZTIME:-5s} fuzz
   e2e
   ;;
-unit | envtest | fuzz | e2e) "$what" ;;
+unit | envtest | fuzz | e2e | long) "$what" ;;
 *)
-  echo "usage: $0 [all|unit|envtest|fuzz|e2e]" >&2
+  echo "usage: $0 [all|unit|envtest|fuzz|e2e|long]" >&2
   exit 2
   ;;
 esac

@@ -152,8 +152,7 @@ func (a *attempt) forget() {
 // take makes what a scan found into edits of the tree, and gathers what is to be read.
 func (a *attempt) take(s *scanner) error {
 	for _, path := range s.gone {
-		a.edits = append(a.edits, objects.Edit{Path: path})
-		delete(a.read, path)
+		a.lose(path)
 	}
 	a.moved += len(s.gone)
 	batch := make([]reading, 0, min(len(s.dirty), gathered))
@@ -167,6 +166,12 @@ func (a *attempt) take(s *scanner) error {
 		}
 	}
 	return nil
+}
+
+// lose takes a path out of the tree.
+func (a *attempt) lose(path string) {
+	a.edits = append(a.edits, objects.Edit{Path: path})
+	delete(a.read, path)
 }
 
 // setMark replaces the mark unread of a path.

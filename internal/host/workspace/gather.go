@@ -126,6 +126,7 @@ func (a *attempt) note(r *reading) (changed bool, err error) {
 	switch {
 	case errors.Is(r.err, errTooLarge):
 		a.setMark(r.path, outside)
+		a.lose(r.path)
 		return true, nil
 	case r.err != nil:
 		// A path that vanished is no problem for a capture that looks once more; the last look must not meet one.

@@ -145,6 +145,30 @@ func TestLargeFileOfTheBaseStays(t *testing.T) {
 	}
 }
 
+// TestFileThatOutgrowsTheLimitLeavesTheTree: its old content must not stand for it.
+func TestFileThatOutgrowsTheLimitLeavesTheTree(t *testing.T) {
+	for name, watched := range map[string]bool{"watched": true, "not watched": false} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, shop())
+			if watched {
+				if err := b.engine.Watch(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			b.capture()
+			sparse(t, filepath.Join(b.root, "README.md"), readLimit+1)
+			s := b.capture()
+			if b.hasFile(s.Tree, "README.md", b.files["README.md"]) {
+				t.Error("the tree still has what the file was before it grew")
+			}
+			want := []judge.Found{{Path: "README.md", Kind: judge.FoundTooLarge, Size: readLimit + 1}}
+			if diff := cmp.Diff(want, s.Found); diff != "" {
+				t.Errorf("found (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // TestSwappedPathsNeverLeak swaps every component of a path with links to a secret while captures run.
 func TestSwappedPathsNeverLeak(t *testing.T) {
 	const canary = "CANARY-dcd8c1b2"

@@ -26,6 +26,9 @@ type testingT interface {
 	Fatalf(format string, args ...any)
 }
 
+// readLimit of the engines, in bytes.
+const readLimit = 1 << 20
+
 // bench is a workspace with its trusted repository, laid out from a base.
 type bench struct {
 	t       testingT
@@ -80,7 +83,7 @@ func openBench(ctx context.Context, t testingT, dir, trusted string, files map[s
 // open makes an engine that knows nothing but the base.
 func (b *bench) open() *workspace.Engine {
 	b.t.Helper()
-	e, err := workspace.Open(b.ctx, workspace.Options{Root: b.root, Repository: b.repo, Scratch: b.scratch, ReadLimit: 1 << 20})
+	e, err := workspace.Open(b.ctx, workspace.Options{Root: b.root, Repository: b.repo, Scratch: b.scratch, ReadLimit: readLimit})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -99,10 +102,16 @@ func (b *bench) close() {
 	}
 }
 
-// capture expects a settled snapshot.
+// capture expects a settled snapshot of a quiet workspace.
 func (b *bench) capture() workspace.Snapshot {
 	b.t.Helper()
-	s, err := b.engine.Capture(b.ctx, workspace.Still{})
+	return b.captureWith(workspace.Still{})
+}
+
+// captureWith expects a settled snapshot.
+func (b *bench) captureWith(still workspace.Still) workspace.Snapshot {
+	b.t.Helper()
+	s, err := b.engine.Capture(b.ctx, still)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -202,6 +211,9 @@ func (b *bench) reference() objects.ID {
 			return fs.SkipDir
 		}
 		if d.IsDir() || ignored[rel] || d.Type()&^fs.ModeSymlink != 0 {
+			return nil
+		}
+		if st, err := d.Info(); err == nil && st.Size() > readLimit {
 			return nil
 		}
 		var content []byte

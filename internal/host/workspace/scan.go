@@ -271,6 +271,9 @@ func (s *scanner) stepFile(prefix string, n, old *node) {
 	path := prefix + n.name
 	if n.sig.isRegular() && n.sig.size > s.readLimit && !s.mayBeHeld(path, n.sig.size) {
 		n.mark |= outside
+		if old != nil {
+			s.loseFile(path, old, outside)
+		}
 		return
 	}
 	n.mark |= unread

@@ -1,0 +1,169 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package workspace_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+)
+
+const (
+	// mutated files are rewritten one after the other, generation by generation, without end.
+	mutated = 16
+	// Every badEvery-th generation is larger than the policy allows.
+	badEvery, goodSize, badSize = 4, 1000, 5000
+)
+
+func mutatedPath(i int) string { return fmt.Sprintf("src/w%02d", i) }
+
+// generation of a file is what it consists of, so that a mixture shows.
+func generation(n int) []byte {
+	size := goodSize
+	if n%badEvery == 0 {
+		size = badSize
+	}
+	word := fmt.Sprintf("%08d", n)
+	return bytes.Repeat([]byte(word), size/len(word))
+}
+
+// mutate rewrites every file again and again until ctx ends. A frozen mutator is between two files.
+func mutate(ctx context.Context, g *gate, root string) error {
+	for n := 1; ctx.Err() == nil; n++ {
+		for i := 0; i < mutated && ctx.Err() == nil; i++ {
+			g.RLock()
+			err := os.WriteFile(filepath.Join(root, mutatedPath(i)), generation(n), 0o644)
+			g.RUnlock()
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestOnlyWhatWasJudgedIsPromoted promotes while every file is rewritten all the time. What is promoted is read back from
+// the repository: it is what was judged, it is whole, and it is one moment of the workspace. `make test-long` promotes
+// 10,000 times.
+func TestOnlyWhatWasJudgedIsPromoted(t *testing.T) {
+	promotions := 100
+	if os.Getenv(longEnv) != "" {
+		promotions = 10_000
+	}
+	b := newBench(t, shop())
+	for i := range mutated {
+		put(t, b.root, mutatedPath(i), string(generation(1)))
+	}
+	if err := b.engine.Watch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.capture()
+	ctx, stop := context.WithCancel(t.Context())
+	var g gate
+	var mutator sync.WaitGroup
+	mutator.Go(func() {
+		if err := mutate(ctx, &g, b.root); err != nil {
+			t.Error(err)
+		}
+	})
+	defer mutator.Wait()
+	defer stop()
+	rules := policy.Merge(policy.Sources{})
+	rules.Changes.MaxFileSize = goodSize
+	promoted, held, unsettled := 0, 0, 0
+	var last objects.ID
+	for promoted < promotions && !t.Failed() {
+		s, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: &g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := judge.Input{Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Policy: rules, Names: b.names(s.Tree), BaseNames: b.names(b.base)}
+		verdict := judge.Judge(in).Verdict
+		switch {
+		case !s.Settled:
+			unsettled++
+		case verdict != judge.Valid:
+			held++
+		case s.Tree != last:
+			promoted, last = promoted+1, s.Tree
+			b.checkPromoted(s)
+		}
+	}
+	t.Logf("%d promoted, %d held, %d unsettled", promoted, held, unsettled)
+	if held == 0 {
+		t.Error("nothing was held: the mutator shows nothing")
+	}
+}
+
+// checkPromoted reads a promoted tree from the repository, where stock git finds it.
+func (b *bench) checkPromoted(s workspace.Snapshot) {
+	b.t.Helper()
+	tree, err := b.repo.Tree(b.ctx, s.Tree)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	changes, err := b.repo.Diff(b.ctx, b.base, s.Tree)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if diff := cmp.Diff(s.Changes, changes); diff != "" {
+		b.t.Fatalf("promoted is not what was judged (-judged +promoted):\n%s", diff)
+	}
+	var have [mutated]int
+	for i := range mutated {
+		e := tree.Lookup(mutatedPath(i))
+		if e == nil {
+			b.t.Fatalf("%s is not in the tree", mutatedPath(i))
+		}
+		_, text, err := b.repo.Objects().Read(b.ctx, e.ID, badSize)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		if have[i], err = strconv.Atoi(string(text[:min(8, len(text))])); err != nil || !bytes.Equal(text, generation(have[i])) {
+			b.t.Fatalf("%s is no whole generation: %.40q", mutatedPath(i), text)
+		}
+		if have[i]%badEvery == 0 {
+			b.t.Fatalf("%s was promoted with %d bytes", mutatedPath(i), len(text))
+		}
+		if i > 0 && (have[i] > have[i-1] || have[i] < have[0]-1) {
+			b.t.Fatalf("generations %v are not of one moment", have[:i+1])
+		}
+	}
+}
+
+// names lists the directories of a tree for the judge.
+func (b *bench) names(id objects.ID) judge.Lookup {
+	b.t.Helper()
+	tree, err := b.repo.Tree(b.ctx, id)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return func(dir string) ([]string, bool) {
+		at := tree
+		if dir != "" {
+			e := tree.Lookup(dir)
+			if e == nil {
+				return nil, true
+			}
+			at = e.Tree
+		}
+		var names []string
+		for i := range at.Entries {
+			names = append(names, at.Entries[i].Name)
+		}
+		return names, true
+	}
+}
