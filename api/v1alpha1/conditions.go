@@ -119,6 +119,9 @@ const (
 	ReasonNotRunning = "NotRunning"
 	// ReasonConnected: the watchdog's long poll is open.
 	ReasonConnected = "Connected"
+	// ReasonSupervisionDegraded: the watchdog works around a problem of its own (watcher, judge, disk, file events); it may promote less or be
+	// slower, and judges as ever.
+	ReasonSupervisionDegraded = "SupervisionDegraded"
 	// ReasonHeartbeatMissing: no word from the watchdog for 30 seconds; it goes on supervising by itself.
 	ReasonHeartbeatMissing = "HeartbeatMissing"
 	// ReasonCheckpointValid: the newest checkpoint is valid.

@@ -109,6 +109,12 @@ type RunReport struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Nominal;Degraded;Critical
 	Health string `json:"health,omitempty"`
+	// problems that the watchdog works around. It then promotes less or is slower; it judges as ever.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	Problems []string `json:"problems,omitempty"`
 	// paceLevel: Primary, Alternate, Contingent or Emergency.
 	// +optional
 	// +kubebuilder:validation:Enum=Primary;Alternate;Contingent;Emergency

@@ -62,6 +62,7 @@ func hostRows() []row {
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix)},
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
 		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: core},
+		{pkg: "internal/host/vitals", why: why + "what a process and its volumes use", tests: unix},
 		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/objects", "internal/host/git"})},
 	}
 }

@@ -31,6 +31,7 @@ type attempt struct {
 	// changes is the log of file events; nil until there is one to write.
 	changes *eventlog.Log
 
+	health  health
 	said    []byte // status that was spooled last
 	hangUp  context.CancelFunc
 	talking sync.WaitGroup
@@ -137,6 +138,8 @@ func gist(o contract.Orders) string {
 
 // say spools a status, unless it is the one that was said last.
 func (a *attempt) say(ctx context.Context, s contract.StatusReport) {
+	a.health.measure(a.Paths, a.Now())
+	s.Problems = a.health.list()
 	text, err := json.Marshal(s)
 	if err == nil && string(text) == string(a.said) {
 		return
@@ -147,6 +150,9 @@ func (a *attempt) say(ctx context.Context, s contract.StatusReport) {
 	}
 	a.said = text
 	attributes := []any{"state", s.State, "task", s.Task, "agentRunning", s.AgentRunning}
+	if len(s.Problems) > 0 {
+		attributes = append(attributes, "problems", s.Problems)
+	}
 	if s.Fault != nil {
 		attributes = append(attributes, slog.Group("fault", "reason", s.Fault.Reason, "message", s.Fault.Message))
 	}

@@ -39,7 +39,9 @@ type fileChange struct {
 // none the worse, and the chain still holds everything that is in it.
 func (w *workshop) logChanges(ctx context.Context, i journal.Intent) {
 	err := w.writeChanges(ctx, i)
+	w.health.tell(eventsHealth, "")
 	if err != nil {
+		w.health.tell(eventsHealth, "those of the last checkpoint are not logged: "+err.Error())
 		w.Log.WarnContext(ctx, "File events are not logged", "checkpoint", i.Sequence, "error", err.Error())
 	}
 }

@@ -49,6 +49,8 @@ type judged struct {
 	judgeTime   time.Duration
 	// back is what the workspace goes back to; nil when it stays.
 	back *restoration
+	// changed counts the paths that the watcher had told of before.
+	changed int
 }
 
 // taken is what came of a checkpoint.
@@ -117,6 +119,7 @@ func (w *workshop) glance(ctx context.Context, o occasion, atOnce bool) (judged,
 	if o.freezer != nil {
 		still.Freezer = o.freezer
 	}
+	changed := w.engine.Changed()
 	s, err := w.engine.Capture(ctx, still)
 	if err != nil {
 		return judged{}, fmt.Errorf("capture the workspace: %w", err)
@@ -129,9 +132,19 @@ func (w *workshop) glance(ctx context.Context, o occasion, atOnce bool) (judged,
 	}
 	started := w.Now()
 	j := judged{snapshot: s, judgement: w.judge(ctx, s, o)}
-	j.judgeTime = w.Now().Sub(started)
+	j.judgeTime, j.changed = w.Now().Sub(started), changed
+	w.checkJudge(j.judgeTime)
 	j.consequence = supervise.Act(j.judgement, o.policy, s.Settled)
 	return j, nil
+}
+
+// checkJudge tells of a judgement that took long.
+func (w *workshop) checkJudge(took time.Duration) {
+	problem := ""
+	if took > slowJudging {
+		problem = fmt.Sprintf("judging the last checkpoint took more than %s; every path was judged all the same", slowJudging)
+	}
+	w.health.tell(judgeHealth, problem)
 }
 
 func (w *workshop) judge(ctx context.Context, s workspace.Snapshot, o occasion) judge.Judgement {

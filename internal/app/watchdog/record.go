@@ -37,7 +37,9 @@ func (w *workshop) reportOf(ctx context.Context, o occasion, j judged, i journal
 		Frozen: s.Frozen, FrozenFor: s.FrozenFor, Processes: s.Processes, Settled: s.Settled,
 		Verdict: j.judgement.Verdict, Severity: j.judgement.Severity, ViolationCount: int64(len(j.judgement.Violations)),
 		Action: j.consequence.Action, CaptureTime: s.CaptureTime, SyncTime: s.SyncTime, JudgeTime: j.judgeTime,
+		Vitals: w.vitals(),
 	}
+	r.Vitals.Changed, r.Vitals.Read, r.Vitals.Files = j.changed, int64(s.Dirty), s.Workspace.Files
 	if !s.Settled {
 		r.UnsettledReason = clip(s.Reason, maxReason)
 	}

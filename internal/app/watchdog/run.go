@@ -99,12 +99,22 @@ func (r *run) resume(ctx context.Context) error {
 	if err := r.engine.Watch(ctx); err != nil {
 		return fmt.Errorf("watch workspace: %w", err)
 	}
-	if ok, reason := r.engine.Watching(); !ok {
-		r.Log.WarnContext(ctx, "Changes are found by scanning only", "reason", reason)
-	}
+	r.checkWatcher()
 	r.latest = *s.Orders
 	r.state = restored(r.journal(), false, r.Now())
 	return nil
+}
+
+// checkWatcher tells when changes are found by scanning alone.
+func (r *run) checkWatcher() {
+	if r.engine == nil || r.state.Seal {
+		return
+	}
+	problem := ""
+	if ok, reason := r.engine.Watching(); !ok {
+		problem = "changes are found by scanning only: " + reason
+	}
+	r.health.tell(watcherHealth, problem)
 }
 
 // restored is where the state machine goes on, according to the journal.
@@ -147,6 +157,7 @@ func (r *run) loop(ctx context.Context) error {
 		switch a := supervise.Next(r.state, r.Now()); a.Kind {
 		case supervise.Wait:
 			if r.state.Doing != supervise.Finish { // the last status has been said
+				r.checkWatcher()
 				r.say(acts, r.state.Status(r.base()))
 			}
 			if err := r.wait(acts, a.Until); err != nil {

@@ -189,6 +189,8 @@ type StatusReport struct {
 	Base           string       `json:"base,omitempty"`
 	Head           string       `json:"head,omitempty"`
 	Fault          *Fault       `json:"fault,omitempty"`
+	// Problems that the watchdog works around: it then promotes less or is slower, and judges as ever.
+	Problems []string `json:"problems,omitempty"`
 }
 
 // States of a task.
@@ -291,6 +293,28 @@ type CheckpointReport struct {
 	SyncTime        time.Duration     `json:"syncTime,omitempty"`
 	JudgeTime       time.Duration     `json:"judgeTime,omitempty"`
 	ActTime         time.Duration     `json:"actTime,omitempty"`
+	Vitals          Vitals            `json:"vitals,omitzero"`
+}
+
+// Vitals are figures of the watchdog when it took a checkpoint. They become metrics and are stored nowhere.
+type Vitals struct {
+	// Memory of the process that is resident, in bytes.
+	Memory int64 `json:"memory,omitempty"`
+	// Trusted and Workspace volumes.
+	Trusted   VolumeUse `json:"trusted,omitzero"`
+	Workspace VolumeUse `json:"workspace,omitzero"`
+	// Changed paths that the watcher had told of when the checkpoint began, and Reports that waited for intake.
+	Changed int `json:"changed,omitempty"`
+	Reports int `json:"reports,omitempty"`
+	// Read are the files that were read for the checkpoint, of all Files in the workspace.
+	Read  int64 `json:"read,omitempty"`
+	Files int64 `json:"files,omitempty"`
+}
+
+// VolumeUse is how full a volume is, in bytes; both are zero where it could not be measured.
+type VolumeUse struct {
+	Used int64 `json:"used,omitempty"`
+	Size int64 `json:"size,omitempty"`
 }
 
 // RequestReport says what became of a request.

@@ -157,6 +157,9 @@ func (c *course) supervised() Condition {
 		return Condition{ConditionSupervised, False, ReasonNotRunning, "There is nothing to supervise."}
 	case r == nil || r.ConnectionChangedAt.IsZero():
 		return notYet(ConditionSupervised, "The watchdog has not connected yet.")
+	case r.Connected && len(r.Problems) > 0:
+		return Condition{ConditionSupervised, True, ReasonSupervisionDegraded,
+			"The watchdog is connected and judges as ever. It works around: " + strings.Join(r.Problems, "; ") + "."}
 	case r.Connected:
 		return Condition{ConditionSupervised, True, ReasonConnected, "The watchdog is connected."}
 	}

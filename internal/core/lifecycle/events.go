@@ -63,7 +63,7 @@ func troubling(name string, c Condition, phase Phase) bool {
 	case ConditionSucceeded:
 		return phase == Blocked || phase == Failed || c.Reason == ReasonPodLost || c.Reason == ReasonRetrying
 	case ConditionSupervised:
-		return c.Reason == ReasonHeartbeatMissing
+		return c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded
 	case ConditionAgentRunning:
 		return false
 	default:

@@ -175,6 +175,8 @@ type Run struct {
 	Head string
 	// Fault keeps the run from going on; nil when nothing does.
 	Fault *Problem
+	// Problems that the watchdog works around.
+	Problems []string
 	// Connected is true while the long poll is open.
 	Connected bool
 	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.

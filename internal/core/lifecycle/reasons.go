@@ -44,6 +44,7 @@ const (
 	ReasonAgentExited         = "AgentExited"
 	ReasonNotRunning          = "NotRunning"
 	ReasonConnected           = "Connected"
+	ReasonSupervisionDegraded = "SupervisionDegraded"
 	ReasonHeartbeatMissing    = "HeartbeatMissing"
 	ReasonCheckpointValid     = "CheckpointValid"
 	ReasonRetrying            = "Retrying"

@@ -103,7 +103,7 @@ func (s *sim) state() string {
 	for _, name := range []string{ConditionAccepted, ConditionStalled, ConditionReconciling, ConditionSupervised} {
 		c := m.Condition(name)
 		usual := map[string]Status{ConditionAccepted: True, ConditionStalled: False, ConditionReconciling: False, ConditionSupervised: c.Status}
-		if c.Status != usual[name] || c.Reason == ReasonHeartbeatMissing {
+		if c.Status != usual[name] || c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded {
 			text += fmt.Sprintf("\n=>   %s %s/%s", name, c.Status, c.Reason)
 		}
 	}
@@ -170,6 +170,11 @@ func tell(r *Run, args []string, now time.Time) {
 			r.WorkspaceReady = true
 		case "running":
 			r.AgentRunning, r.Task = true, "login"
+		case "degraded", "nominal":
+			r.Problems = nil
+			if a == "degraded" {
+				r.Problems = []string{"watcher: changes are found by scanning only", "disk: it is full"}
+			}
 		case "connected", "disconnected":
 			r.Connected, r.ConnectionChangedAt = a == "connected", now
 		default:

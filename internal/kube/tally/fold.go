@@ -22,6 +22,8 @@ const (
 	maxRequests = 64
 	// maxMessage bounds messages in characters, as the API does where it bounds them.
 	maxMessage = 1024
+	// maxProblems is how many problems of a watchdog a run has room for.
+	maxProblems = 8
 	// maxName bounds names of tasks, states and reasons in characters.
 	maxName = 128
 )
@@ -115,6 +117,10 @@ func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time)
 	run.Report = &v1alpha1.RunReport{
 		State: Clean(s.State, maxName), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,
 		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportedAt: apiTime(at),
+	}
+	for _, p := range s.Problems[:min(len(s.Problems), maxProblems)] {
+		run.Report.Health = "Degraded"
+		run.Report.Problems = append(run.Report.Problems, Clean(p, maxText))
 	}
 	run.Tasks = nil
 	for _, t := range s.Tasks {

@@ -56,6 +56,13 @@ func TestFold(t *testing.T) {
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Preparing", ReportedAt: at(1)},
 				Fault: &v1alpha1.RunFault{Reason: "RevisionNotFound", Message: "no such \uFFFD[31mbranch"}},
 		},
+		"problems that the watchdog works around": {
+			attempt: 1,
+			reports: []contract.Report{reports.New(1, 1, contract.StatusReport{State: contract.StateActive,
+				Problems: []string{"watcher: scanning\nonly", "2", "3", "4", "5", "6", "7", "8", "9"}})},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", Health: "Degraded", ReportedAt: at(1),
+				Problems: []string{"watcher: scanning only", "2", "3", "4", "5", "6", "7", "8"}}},
+		},
 		"checkpoints are counted by verdict": {
 			attempt: 1,
 			reports: []contract.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Skipped)), reports.New(1, 3, reports.Taken(3, judge.Invalid))},

@@ -111,6 +111,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	}
 	if p := r.Report; p != nil {
 		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head
+		run.Problems = p.Problems
 	}
 	if r.Fault != nil {
 		run.Fault = &lifecycle.Problem{Reason: r.Fault.Reason, Message: r.Fault.Message}

@@ -1304,6 +1304,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: paceLevel
       type:
         scalar: string
+    - name: problems
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: progress
       type:
         scalar: string

@@ -18,6 +18,8 @@ type RunReportApplyConfiguration struct {
 	State *string `json:"state,omitempty"`
 	// health: Nominal, Degraded or Critical.
 	Health *string `json:"health,omitempty"`
+	// problems that the watchdog works around. It then promotes less or is slower; it judges as ever.
+	Problems []string `json:"problems,omitempty"`
 	// paceLevel: Primary, Alternate, Contingent or Emergency.
 	PaceLevel *string `json:"paceLevel,omitempty"`
 	// progress in the plan, for people ("2/5 tasks").
@@ -65,6 +67,16 @@ func (b *RunReportApplyConfiguration) WithState(value string) *RunReportApplyCon
 // If called multiple times, the Health field is set to the value of the last call.
 func (b *RunReportApplyConfiguration) WithHealth(value string) *RunReportApplyConfiguration {
 	b.Health = &value
+	return b
+}
+
+// WithProblems adds the given value to the Problems field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Problems field.
+func (b *RunReportApplyConfiguration) WithProblems(values ...string) *RunReportApplyConfiguration {
+	for i := range values {
+		b.Problems = append(b.Problems, values[i])
+	}
 	return b
 }
 
