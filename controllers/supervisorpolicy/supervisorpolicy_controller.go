@@ -123,7 +123,6 @@ func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
 			continue
 		}
 		used[at+"supervision"] = r.Supervision != nil
-		used[at+"checks"] = len(r.Checks) > 0
 		used[at+"anomalies"] = r.Anomalies != nil
 		used[at+"roles"] = len(r.Roles) > 0
 		used[at+"reviewers"] = r.Reviewers != nil
@@ -133,8 +132,6 @@ func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
 		used[at+"egress.agent"] = r.Egress != nil && len(r.Egress.Agent) > 0
 		used[at+"retention.ledger"] = r.Retention != nil && r.Retention.Ledger != nil
 		if c := r.Changes; c != nil {
-			used[at+"changes.maxLines"] = c.MaxLines != nil
-			used[at+"changes.binaries"] = c.Binaries != ""
 			used[at+"changes.secrets"] = c.Secrets != ""
 		}
 	}

@@ -61,6 +61,24 @@ func TestStatus(t *testing.T) {
 			namespace: project, wantStatus: metav1.ConditionFalse, wantReason: v1alpha1.ReasonInvalid, wantInTheMsg: "spec.overrides.paths.protected", wantFeatures: 2,
 			spec: v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"a/[/b"}}}},
 		},
+		"broken-check": {
+			namespace: project, wantStatus: metav1.ConditionFalse, wantReason: v1alpha1.ReasonInvalid,
+			wantInTheMsg: "spec.defaults.checks[no-big-sql].cel: 1:10: undeclared reference", wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Checks: []v1alpha1.Check{
+				{Name: "no-big-sql", CEL: "true && (file.pth == 'a')", Message: "no"},
+			}}},
+		},
+		"check-with-a-name-of-ours": {
+			namespace: project, wantStatus: metav1.ConditionFalse, wantReason: v1alpha1.ReasonInvalid,
+			wantInTheMsg: `spec.overrides.checks[symlinks].name: it is the name of a rule of Tidewaiter`, wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Checks: []v1alpha1.Check{{Name: "symlinks", CEL: "true", Message: "no"}}}},
+		},
+		"check": {
+			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Checks: []v1alpha1.Check{
+				{Name: "no-big-sql", CEL: "file.path.endsWith('.sql') && file.linesAdded > 500", Message: "no"},
+			}}},
+		},
 		"ahead-of-its-time": {
 			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies, spec.defaults.changes.secrets.", wantFeatures: 2,
 			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{}, Changes: &v1alpha1.ChangeRules{Secrets: v1alpha1.PermissionDeny}}},

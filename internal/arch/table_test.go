@@ -32,13 +32,14 @@ func coreRows() []row {
 	const why = "core decides by plain values, so that manager, gateway and watchdog share it and tests need no world: "
 	return []row{
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
+		{pkg: "internal/core/checks", why: why + "rules that users write, in CEL", allow: []string{"github.com/google/cel-go/cel"}, pure: true},
 		{pkg: "internal/core/contract", why: why + "files, paths and JSON that processes exchange, no logic", allow: []string{"internal/core/judge", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/egress", why: why + "which hosts a policy lets through", allow: []string{"internal/core/policy"}, pure: true},
 		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; host writes them", allow: core, pure: true},
 		{
 			pkg: "internal/core/judge", why: why + "rules over changes; doublestar (no dependencies) matches names, x/text composes them",
 			allow: []string{"internal/core/policy", "github.com/bmatcuk/doublestar/v4", "golang.org/x/text/unicode/norm"},
-			tests: []string{"golang.org/x/text/cases"}, pure: true,
+			tests: []string{"internal/core/checks", "golang.org/x/text/cases"}, pure: true,
 		},
 		{pkg: "internal/core/lifecycle", why: why + "what to do next about a Feature", allow: core, pure: true},
 		{pkg: "internal/core/naming", why: why + "names of what belongs to a Feature", pure: true},

@@ -147,13 +147,11 @@ func (w *workshop) checkJudge(took time.Duration) {
 	w.health.tell(judgeHealth, problem)
 }
 
+// judge judges a snapshot under what the task was begun with.
 func (w *workshop) judge(ctx context.Context, s workspace.Snapshot, o occasion) judge.Judgement {
-	base, _ := objects.ParseID(w.journal().Base.Tree)
-	return judge.Judge(judge.Input{
-		Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Plan: o.plan, Policy: o.policy,
-		Role: o.orders.Agent.Role, Locks: o.orders.Locks,
-		Names: names(ctx, w.repo, s.Tree), BaseNames: names(ctx, w.repo, base),
-	})
+	in := w.evidence(ctx, s.Tree, s.Changes, o)
+	in.Found, in.Workspace, in.Memory = s.Found, s.Workspace, &w.memory
+	return judge.Judge(in)
 }
 
 // plan decides what is recorded, and makes the commits. It is nil when an interval has passed without anything new.
@@ -169,7 +167,7 @@ func (w *workshop) plan(ctx context.Context, o occasion, j judged) (*journal.Int
 	if err := w.aim(ctx, &j); err != nil {
 		return nil, err
 	}
-	i.Report = w.reportOf(ctx, o, j, *i)
+	i.Report = w.reportOf(o, j, *i)
 	if o.closes && j.snapshot.Settled && supervise.Completes(o.exitCode, i.Standing, o.policy.Enforcement) {
 		i.Completes = o.task
 	}

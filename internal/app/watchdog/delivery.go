@@ -54,8 +54,7 @@ func (w *workshop) judgeTree(ctx context.Context, tree objects.ID, o occasion) (
 	if err != nil {
 		return judge.Judgement{}, fmt.Errorf("compare base and %s: %w", tree, err)
 	}
-	return judge.Judge(judge.Input{Changes: changes, Plan: o.plan, Policy: o.policy, Role: o.orders.Agent.Role, Locks: o.orders.Locks,
-		Names: names(ctx, w.repo, tree), BaseNames: names(ctx, w.repo, base)}), nil
+	return judge.Judge(w.evidence(ctx, tree, changes, o)), nil
 }
 
 // push delivers the head; never by force. It may have been done before.

@@ -7,10 +7,38 @@ import (
 	"context"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/checks"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
+
+// evidence is what a tree is judged by: under the policy and plan of an occasion, against the base. What a capture counted and
+// found is the caller's to add.
+func (a *attempt) evidence(ctx context.Context, tree objects.ID, changes []judge.Change, o occasion) judge.Input {
+	base, _ := objects.ParseID(a.journal().Base.Tree)
+	return judge.Input{
+		Changes: changes, Plan: o.plan, Policy: o.policy, Role: o.orders.Agent.Role, Locks: o.orders.Locks,
+		Names: names(ctx, a.repo, tree), BaseNames: names(ctx, a.repo, base), Contents: a.contents(ctx), Compile: checks.Compile,
+	}
+}
+
+// contents reads blobs of the trusted repository for a judgement. What cannot be read is not judged, and so refused.
+func (a *attempt) contents(ctx context.Context) judge.Contents {
+	return func(hexIDs []string, limit int64, visit func(int, []byte, bool)) {
+		ids := make([]objects.ID, len(hexIDs))
+		for i, hexID := range hexIDs {
+			// No object has the zero id, which an id that is none becomes.
+			ids[i], _ = objects.ParseID(hexID)
+		}
+		err := a.repo.Objects().ReadAll(ctx, ids, limit, func(i int, content []byte, err error) {
+			visit(i, content, err == nil)
+		})
+		if err != nil {
+			a.Log.ErrorContext(ctx, "Contents cannot be read to be judged", "error", err.Error())
+		}
+	}
+}
 
 // maxTree bounds a tree object in bytes: a directory of a million names fits.
 const maxTree = 64 << 20

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
@@ -32,6 +33,8 @@ type workshop struct {
 	*attempt
 
 	engine *workspace.Engine // nil where there is no workspace
+	// memory of what was judged before; checkpoints are taken one at a time.
+	memory judge.Memory
 }
 
 // Prepare readies the volumes for the agent. What keeps it from doing so is reported as a fault and tried again, until

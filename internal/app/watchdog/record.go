@@ -4,10 +4,8 @@
 package watchdog
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -15,7 +13,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
 // Bounds of a record: it becomes an API object of a few KiB.
@@ -25,17 +22,15 @@ const (
 	maxReason     = 512
 )
 
-// linesTimeout bounds the counting of lines: it is for people, and nothing waits for it for long.
-const linesTimeout = 3 * time.Second
-
 // reportOf is the record of a checkpoint, as far as it is known before it is acted on.
-func (w *workshop) reportOf(ctx context.Context, o occasion, j judged, i journal.Intent) contract.CheckpointReport {
+func (w *workshop) reportOf(o occasion, j judged, i journal.Intent) contract.CheckpointReport {
 	s := j.snapshot
 	r := contract.CheckpointReport{
 		Sequence: i.Sequence, Previous: w.journal().Chain.Sequence, Task: o.task, Trigger: o.trigger, CapturedAt: s.At.UTC(),
 		Tree: i.Tree, Base: w.journal().Base.Commit, PolicyHash: o.policy.Hash, Audit: o.policy.Enforcement == policy.Audit,
 		Frozen: s.Frozen, FrozenFor: s.FrozenFor, Processes: s.Processes, Settled: s.Settled,
 		Verdict: j.judgement.Verdict, Severity: j.judgement.Severity, ViolationCount: int64(len(j.judgement.Violations)),
+		LinesAdded: j.judgement.Lines.Added, LinesDeleted: j.judgement.Lines.Removed,
 		Action: j.consequence.Action, CaptureTime: s.CaptureTime, SyncTime: s.SyncTime, JudgeTime: j.judgeTime,
 		Vitals: w.vitals(),
 	}
@@ -55,9 +50,6 @@ func (w *workshop) reportOf(ctx context.Context, o occasion, j judged, i journal
 		}
 		r.Violations = append(r.Violations, v)
 	}
-	if !s.Frozen || o.freezer == nil || !o.keepsFrozen() {
-		r.LinesAdded, r.LinesDeleted = w.lines(ctx, s.Tree)
-	}
 	return r
 }
 
@@ -72,21 +64,6 @@ func count(r *contract.CheckpointReport, k judge.Kind) {
 	case judge.TypeChanged:
 		r.TypeChanged++
 	}
-}
-
-// lines counts what changed since the base; zero where that takes too long.
-func (w *workshop) lines(ctx context.Context, tree objects.ID) (added, deleted int64) {
-	base, err := objects.ParseID(w.journal().Base.Tree)
-	if err != nil {
-		return 0, 0
-	}
-	ctx, cancel := context.WithTimeout(ctx, linesTimeout)
-	defer cancel()
-	if added, deleted, err = w.repo.Lines(ctx, base, tree); err != nil {
-		w.Log.WarnContext(ctx, "Changed lines are not counted", "error", err.Error())
-		return 0, 0
-	}
-	return added, deleted
 }
 
 // deliveryMessage is the message of a commit that people will read: the subject as ordered, and where it comes from.

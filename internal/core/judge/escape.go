@@ -29,6 +29,22 @@ func Escape(name string) string { return escapeTo(name, maxEscaped) }
 // quoteName is Escape for names inside messages.
 func quoteName(name string) string { return escapeTo(name, maxInMessage) }
 
+// quoteText makes a sentence that others wrote, and that may quote names, safe in a message: what cannot be seen is
+// written as in Go. It stays without quotation marks.
+func quoteText(text string) string {
+	var b strings.Builder
+	for text != "" {
+		r, size := utf8.DecodeRuneInString(text)
+		if Visible(r) && r != utf8.RuneError {
+			b.WriteString(text[:size])
+		} else {
+			b.WriteString(quoteRune(text[:size]))
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
 func escapeTo(name string, limit int) string {
 	if plain(name) && utf8.RuneCountInString(name) <= limit {
 		return name

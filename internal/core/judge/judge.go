@@ -14,7 +14,7 @@ import (
 // on the order of its lists. The verdict is Invalid if and only if a violation has severity Error or more.
 func Judge(in Input) Judgement {
 	v := newView(in)
-	j := Judgement{Verdict: Valid}
+	j := Judgement{Verdict: Valid, Lines: v.lines()}
 	for _, rule := range Rules() {
 		for _, b := range rule.check(v) {
 			j.Violations = append(j.Violations, rule.violation(b))
@@ -36,7 +36,7 @@ func (r *Rule) violation(b breach) Violation {
 		suggestion = r.Suggestion
 	}
 	return Violation{
-		Rule:       r.ID,
+		Rule:       cmp.Or(b.rule, r.ID),
 		Path:       b.path,
 		Severity:   b.severity.OrError(),
 		Message:    clip(b.message, maxMessage),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/checks"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -34,6 +35,12 @@ func sound(in Input) Input {
 		}
 		in.Names = treeOf(paths...)
 	}
+	if in.Contents == nil {
+		in.Contents = contentsOf(nil)
+	}
+	if in.Compile == nil {
+		in.Compile = checks.Compile
+	}
 	return in
 }
 
@@ -41,6 +48,9 @@ func sound(in Input) Input {
 func broken(in Input) []string {
 	var ids []string
 	for _, v := range Judge(in).Violations {
+		if slices.ContainsFunc(in.Policy.Checks, func(c policy.Check) bool { return c.Name == v.Rule }) {
+			v.Rule = "checks"
+		}
 		ids = append(ids, v.Rule)
 	}
 	slices.Sort(ids)

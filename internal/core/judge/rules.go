@@ -36,6 +36,8 @@ type breach struct {
 	severity   policy.Severity
 	message    string
 	suggestion string
+	// rule is the name to report instead of the rule's own: a check's.
+	rule string
 }
 
 // Rules are all rules. Their order is that of the reference page; violations are ordered by severity and path.
@@ -58,6 +60,10 @@ func Rules() []Rule {
 		fileSize(),
 		workspaceSize(),
 		changedFiles(),
+		changedLines(),
+		readableContent(),
+		binaries(),
+		userChecks(),
 	}
 }
 

@@ -113,6 +113,13 @@ type Input struct {
 	// BaseNames lists a directory of the base, none for one that does not exist. It tells names that were there before
 	// from new ones; without it every pair of names that collide counts as new.
 	BaseNames Lookup
+	// Contents reads blobs of the base and of the captured tree. It is asked about files whose content changed; without
+	// it they cannot be judged and are violations.
+	Contents Contents
+	// Compile compiles a check's expression; without it every check is violated.
+	Compile func(expression string) (Program, error)
+	// Memory of the judgements before; may be nil.
+	Memory *Memory
 }
 
 // Lookup lists the names in a directory of a tree, in any order; "" is the root. The answer for a directory must not
@@ -150,4 +157,6 @@ type Judgement struct {
 	Severity policy.Severity `json:"severity,omitempty"`
 	// Violations are all of them.
 	Violations []Violation `json:"violations,omitempty"`
+	// Lines that changed. They are no part of what there is to object to.
+	Lines LineCounts `json:"-"`
 }

@@ -20,6 +20,8 @@ type view struct {
 	malformed []breach
 	// places says for each of changes where it stands.
 	places []place
+	// facts are what the content of each of changes was found to be.
+	facts []facts
 	// unusable are the patterns that cannot be used, as messages.
 	unusable []string
 }
@@ -47,6 +49,7 @@ func newView(in Input) *view {
 	v := &view{Input: in}
 	v.sift()
 	v.placeAll()
+	v.look()
 	return v
 }
 

@@ -67,6 +67,40 @@ func (o *Objects) Read(ctx context.Context, id objects.ID, limit int64) (objects
 	return kind, content, err
 }
 
+// readWindow is how many objects are asked for at once: their requests fit into a pipe, so that git and its reader never
+// wait for each other.
+const readWindow = 64
+
+// ReadAll reads objects, asking for many at once, and calls visit for each in order: with its content, or with ErrNoObject
+// or ErrTooLarge for one that is not there or has more than limit bytes. Any other failure ends it.
+func (o *Objects) ReadAll(ctx context.Context, ids []objects.ID, limit int64, visit func(i int, content []byte, err error)) error {
+	for first := 0; first < len(ids); first += readWindow {
+		window := ids[first:min(first+readWindow, len(ids))]
+		requests := make([]string, len(window))
+		for i, id := range window {
+			requests[i] = "contents " + id.String()
+		}
+		visited := 0
+		err := o.ask(ctx, strings.Join(requests, "\n"), func(p *catFile) error {
+			for i, id := range window {
+				content, err := p.content(id, limit)
+				if errors.Is(err, errBroken) {
+					return err
+				}
+				if i >= visited { // a window may be asked for again
+					visited++
+					visit(first+i, content, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Copy writes the content of an object, of any size.
 func (o *Objects) Copy(ctx context.Context, id objects.ID, w io.Writer) error {
 	return o.ask(ctx, "contents "+id.String(), func(p *catFile) error {
@@ -187,6 +221,22 @@ func (p *catFile) head(id objects.ID) (objects.Kind, int64, error) {
 		return "", 0, errors.Join(fmt.Errorf("read object %s: size: %w", id, err), errBroken)
 	}
 	return objects.Kind(fields[1]), size, nil
+}
+
+// content reads one answer to the end, whatever it is.
+func (p *catFile) content(id objects.ID, limit int64) ([]byte, error) {
+	_, size, err := p.head(id)
+	if err != nil {
+		return nil, err
+	}
+	if size > limit {
+		if _, err := io.CopyN(io.Discard, p.out, size); err != nil {
+			return nil, errors.Join(fmt.Errorf("pass over object %s: %w", id, err), errBroken)
+		}
+		return nil, errors.Join(fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrTooLarge, id, size, limit), p.body(nil))
+	}
+	content := make([]byte, size)
+	return content, p.body(content)
 }
 
 // body reads what is left of an object's content and the newline after it.

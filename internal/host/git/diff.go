@@ -8,8 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -92,32 +90,4 @@ func (r *Repository) target(ctx context.Context, e *judge.Entry) error {
 	_, content, err := r.objects.Read(ctx, id, maxTarget)
 	e.Target = string(content)
 	return err
-}
-
-// Lines counts the lines that differ between two trees or commits, as git diff --numstat does; binary files count
-// nothing. Bound it by ctx: the time grows with the difference.
-func (r *Repository) Lines(ctx context.Context, a, b objects.ID) (added, deleted int64, err error) {
-	out, err := r.runner.run(ctx, call{args: []string{
-		"diff-tree", "-r", "-z", "--numstat", "--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=all",
-		a.String(), b.String(), "--",
-	}})
-	if err != nil {
-		return 0, 0, fmt.Errorf("count lines: %w", err)
-	}
-	for record := range strings.SplitSeq(string(out), "\x00") {
-		fields := strings.SplitN(record, "\t", 3)
-		if len(fields) != 3 || fields[0] == "-" {
-			continue
-		}
-		more, err := strconv.ParseInt(fields[0], 10, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("count lines: %w", err)
-		}
-		less, err := strconv.ParseInt(fields[1], 10, 64)
-		if err != nil {
-			return 0, 0, fmt.Errorf("count lines: %w", err)
-		}
-		added, deleted = added+more, deleted+less
-	}
-	return added, deleted, nil
 }

@@ -209,3 +209,49 @@ func root(t *testing.T, r *git.Repository, message string) objects.ID {
 	}
 	return id
 }
+
+// TestReadAll reads more objects than are asked for at once, with some that are not there or too large among them.
+func TestReadAll(t *testing.T) {
+	r := newRepository(t)
+	var ids []objects.ID
+	var want []string
+	for i := range 200 {
+		content := strings.Repeat("x", i%3) + "\n"
+		switch i % 50 {
+		case 7:
+			ids, want = append(ids, objects.Hash(objects.KindBlob, []byte("nowhere"))), append(want, "missing")
+			continue
+		case 9:
+			content = strings.Repeat("y", 5000)
+			want = append(want, "large")
+		default:
+			want = append(want, content)
+		}
+		id, err := r.Store().Write(objects.KindBlob, []byte(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	var got []string
+	err := r.Objects().ReadAll(t.Context(), ids, 1000, func(i int, content []byte, err error) {
+		if i != len(got) {
+			t.Errorf("object %d comes as the %dth", i, len(got))
+		}
+		switch {
+		case errors.Is(err, git.ErrNoObject):
+			content = []byte("missing")
+		case errors.Is(err, git.ErrTooLarge):
+			content = []byte("large")
+		case err != nil:
+			t.Error(err)
+		}
+		got = append(got, string(content))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

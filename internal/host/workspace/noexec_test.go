@@ -154,9 +154,6 @@ func everything(t *testing.T, b *bench) {
 	if _, err := b.repo.Diff(t.Context(), b.base, c); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := b.repo.Lines(t.Context(), b.base, c); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := b.engine.Restore(t.Context(), c, "README.md"); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/checks"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
@@ -142,6 +143,12 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	}
 	for _, c := range r.Checks {
 		out.Checks = append(out.Checks, policy.Check{Name: c.Name, CEL: c.CEL, Message: c.Message, Severity: policy.Severity(c.Severity)})
+		if judge.Reason(c.Name) != "" {
+			errs = append(errs, fmt.Errorf("%s.checks[%s].name: it is the name of a rule of Tidewaiter, choose another", at, c.Name))
+		}
+		if _, err := checks.Compile(c.CEL); err != nil {
+			errs = append(errs, fmt.Errorf("%s.checks[%s].cel: %w", at, c.Name, err))
+		}
 	}
 	if b := r.Breaker; b != nil {
 		out.MaxCheckpointFailures = integer(b.MaxCheckpointFailures)

@@ -288,6 +288,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 					Protected: []string{"ok/**", "a/[/b"}, Rules: []v1alpha1.PathRule{{Paths: []string{"a"}}, {Paths: []string{"../b"}}},
 				},
 				Contracts: map[string]v1alpha1.ContractRule{"openapi": {Paths: []string{"!api.yaml"}}},
+				Checks:    []v1alpha1.Check{{Name: "c", CEL: "file.size", Message: "m"}},
 			},
 		},
 	}
@@ -295,7 +296,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 	if err == nil {
 		t.Fatal("taken as it is")
 	}
-	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts.openapi.paths"} {
+	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts.openapi.paths", "spec.overrides.checks[c].cel"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not named in: %v", want, err)
 		}

@@ -1,0 +1,187 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import "bytes"
+
+// maxContent bounds what is judged by its content, in bytes: more than the built-in limit of a file (50 MiB), and what
+// a pod without a limit of its own bears to hold twice.
+const maxContent = 64 << 20
+
+// Contents reads blobs. It calls visit once for each id, in their order; ok is false where the blob cannot be read or
+// has more than limit bytes. The content is the visitor's to keep, and not to be changed.
+type Contents func(ids []string, limit int64, visit func(i int, content []byte, ok bool))
+
+// LineCounts counts the lines of text files that differ from the base, as git diff --numstat does.
+type LineCounts struct {
+	Added, Removed int64
+}
+
+// facts are what the content of one change was found to be. They do not depend on policy or plan.
+type facts struct {
+	lines LineCounts
+	// binary: the new content has NUL bytes.
+	binary bool
+	// fault says why the content could not be judged; all else is zero then.
+	fault string
+}
+
+// factsKey is all that facts depend on.
+type factsKey struct {
+	path     string
+	old, now Entry
+}
+
+// Memory keeps what contents were found to be and what checks were compiled to, from one judgement to the next, so that
+// a changed file is read once and not at each checkpoint. It changes no judgement. It is not for several goroutines.
+type Memory struct {
+	facts  map[factsKey]facts
+	checks map[string]compiled
+}
+
+// pair is the two sides of one change as they arrive.
+type pair struct {
+	// missing counts the sides that have not arrived.
+	missing  int
+	old, now []byte
+}
+
+// look reads what changed and finds out the facts. What is remembered is not read again.
+func (v *view) look() {
+	v.facts = make([]facts, len(v.changes))
+	var ids []string
+	// sides says for each id which change and which side it is.
+	var sides []side
+	pairs := make(map[int]*pair)
+	for i, c := range v.changes {
+		if known, ok := v.remembered(c); ok {
+			v.facts[i] = known
+			continue
+		}
+		p := pair{old: target(c.Old), now: target(c.New)}
+		if c.Old.ID != c.New.ID || c.Old.regular() != c.New.regular() {
+			if c.New.regular() && c.New.Size > maxContent {
+				v.facts[i].fault = tooLarge(c.New.Size)
+				continue
+			}
+			for _, s := range []side{{i, false}, {i, true}} {
+				if e := s.of(c); e.regular() && e.Size <= maxContent {
+					ids, sides = append(ids, e.ID), append(sides, s)
+					p.missing++
+				}
+			}
+		}
+		if p.missing == 0 {
+			v.facts[i] = inspect(c, p.old, p.now)
+			continue
+		}
+		pairs[i] = &p
+	}
+	v.read(ids, sides, pairs)
+	v.remember()
+}
+
+// side is the old or the new side of a change, by its index.
+type side struct {
+	change int
+	now    bool
+}
+
+func (s side) of(c Change) Entry {
+	if s.now {
+		return c.New
+	}
+	return c.Old
+}
+
+// read asks for contents. A change of which one side cannot be had, or is never brought, stays at fault.
+func (v *view) read(ids []string, sides []side, pairs map[int]*pair) {
+	for i := range pairs {
+		v.facts[i].fault = "its content cannot be read from the trusted repository"
+	}
+	if len(ids) == 0 || v.Contents == nil {
+		return
+	}
+	v.Contents(ids, maxContent, func(i int, content []byte, ok bool) {
+		s := sides[i]
+		p := pairs[s.change]
+		switch {
+		case p == nil:
+		case !ok:
+			delete(pairs, s.change)
+		default:
+			if s.now {
+				p.now = content
+			} else {
+				p.old = content
+			}
+			if p.missing--; p.missing == 0 {
+				v.facts[s.change] = inspect(v.changes[s.change], p.old, p.now)
+				delete(pairs, s.change)
+			}
+		}
+	})
+}
+
+// remembered gives the facts of a change that was looked at before.
+func (v *view) remembered(c Change) (facts, bool) {
+	if v.Memory == nil {
+		return facts{}, false
+	}
+	known, ok := v.Memory.facts[factsKey{c.Path, c.Old, c.New}]
+	return known, ok
+}
+
+// remember keeps the facts of this judgement, and no others: a memory is no larger than one set of changes. What could
+// not be read is read again.
+func (v *view) remember() {
+	if v.Memory == nil {
+		return
+	}
+	v.Memory.facts = make(map[factsKey]facts, len(v.changes))
+	for i, c := range v.changes {
+		if v.facts[i].fault == "" {
+			v.Memory.facts[factsKey{c.Path, c.Old, c.New}] = v.facts[i]
+		}
+	}
+}
+
+// inspect finds out the facts of one change. A side that is no file or link, or too large an old one, is nil.
+func inspect(c Change, old, now []byte) facts {
+	var f facts
+	if !gitBinary(old) && !gitBinary(now) && c.Old.Size <= maxContent {
+		f.lines = countLines(old, now)
+	}
+	if c.New.regular() {
+		f.binary = bytes.IndexByte(now, 0) >= 0
+	}
+	return f
+}
+
+// gitBinary says what git diff takes for binary: a NUL within the first 8000 bytes (xdiff-interface.c).
+func gitBinary(content []byte) bool {
+	const first = 8000
+	return bytes.IndexByte(content[:min(len(content), first)], 0) >= 0
+}
+
+// regular says whether an entry is a file.
+func (e Entry) regular() bool { return e.Mode == ModeFile || e.Mode == ModeExecutable }
+
+// target is what git diff shows for a symbolic link: one line without an end.
+func target(e Entry) []byte {
+	if e.Mode != ModeSymlink {
+		return nil
+	}
+	return []byte(e.Target)
+}
+
+// lines counts the changed lines of all files.
+func (v *view) lines() LineCounts {
+	var all LineCounts
+	for _, f := range v.facts {
+		all.Added += f.lines.Added
+		all.Removed += f.lines.Removed
+	}
+	return all
+}

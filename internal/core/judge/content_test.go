@@ -1,0 +1,79 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// TestMemory: with a memory a judgement says what it says without, and asks for no content twice, unless it could not be
+// read.
+func TestMemory(t *testing.T) {
+	var asked []string
+	missing := map[string]bool{"lost": true}
+	blobs := contentsOf(map[string]string{"one": "a\nb\n", "two": "a\n\x00", "three": "c\n"})
+	in := sound(Input{
+		Policy: policy.Effective{Changes: policy.Changes{Binaries: policy.Warn, MaxLines: 1}},
+		Contents: func(ids []string, limit int64, visit func(int, []byte, bool)) {
+			asked = append(asked, ids...)
+			blobs(ids, limit, func(i int, content []byte, _ bool) { visit(i, content, !missing[ids[i]]) })
+		},
+	})
+	file := func(path, before, now string) Change {
+		c := modifyFile(path)
+		c.Old.ID, c.New.ID = before, now
+		return c
+	}
+	var memory Memory
+	steps := []struct {
+		changes []Change
+		want    []string
+	}{
+		{[]Change{file("a", "one", "two"), file("b", "one", "lost")}, []string{"one", "two", "one", "lost"}},
+		{[]Change{file("a", "one", "two"), file("b", "one", "lost")}, []string{"one", "lost"}},
+		{[]Change{file("a", "one", "three"), file("b", "one", "two")}, []string{"one", "three", "one", "two"}},
+		{[]Change{file("a", "one", "three")}, nil},
+		{[]Change{file("a", "one", "two")}, []string{"one", "two"}}, // what is not in the changes any more is forgotten
+	}
+	for i, step := range steps {
+		in.Changes, in.Memory = step.changes, nil
+		want := Judge(in)
+		asked, in.Memory = nil, &memory
+		if diff := cmp.Diff(want, Judge(in)); diff != "" {
+			t.Errorf("step %d: memory changes the judgement (-without +with):\n%s", i, diff)
+		}
+		if diff := cmp.Diff(step.want, asked); diff != "" {
+			t.Errorf("step %d: asked for (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// TestCheckViolations: a violation bears the check's name, message and severity, and a path.
+func TestCheckViolations(t *testing.T) {
+	j := Judge(sound(Input{
+		Changes: []Change{addFile("db/a.sql"), addFile("web/a.js")},
+		Policy: policy.Effective{Checks: []policy.Check{
+			{Name: "no-sql", CEL: "file.path.endsWith('.sql')", Message: "ask the \x1b[2J DBAs", Severity: policy.Warning},
+			{Name: "broken", CEL: "file.nothing", Message: "m", Severity: policy.Critical},
+			{Name: "mild", CEL: "1/file.size == 1", Message: "m", Severity: policy.Info},
+		}},
+	}))
+	var got []string
+	for _, v := range j.Violations {
+		got = append(got, string(v.Severity)+" "+v.Rule+" "+v.Path+": "+v.Message)
+	}
+	want := []string{
+		"Critical broken : the check broken cannot be used: 1:1: undeclared reference to 'file' (in container ''); a file has path, mode, size, linesAdded, linesRemoved, kind and role",
+		"Error mild db/a.sql: the check cannot be evaluated: evaluate: division by zero",
+		"Error mild web/a.js: the check cannot be evaluated: evaluate: division by zero",
+		`Warning no-sql db/a.sql: ask the \x1b[2J DBAs`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
