@@ -19,6 +19,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 )
 
+const (
+	// maxPacks is where git itself begins to put packs together (gc.autoPackLimit): each look for an object may go through
+	// all of them.
+	maxPacks = 50
+	// pruneAbove is a size that is worth a minute of a new attempt, in bytes.
+	pruneAbove = 256 << 20
+)
+
 // Options of a watchdog.
 type Options struct {
 	// Namespace, Feature and Attempt that the pod is for; everything else comes with the orders.
@@ -38,6 +46,10 @@ type Options struct {
 	Grace time.Duration
 	// Linger is how long a finished watchdog waits for the pod to end it: a sidecar that ends by itself is started again.
 	Linger time.Duration
+	// MaxPacks of the trusted repository: beyond it, packs are put together. PruneAbove so many bytes that checkpoints have
+	// added, a new attempt drops what no ref reaches.
+	MaxPacks   int
+	PruneAbove int64
 	// Now is the clock.
 	Now func() time.Time
 	// Log takes what happens.
@@ -83,7 +95,7 @@ func (p Paths) runner() string     { return filepath.Join(p.Run, filepath.Base(c
 
 // parse reads the flags of a subcommand.
 func parse(name string, args []string, output io.Writer) (Options, error) {
-	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, Now: time.Now}
+	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, PruneAbove: pruneAbove, Now: time.Now}
 	flags := flag.NewFlagSet("watchdog "+name, flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Namespace, "namespace", "", "namespace of the Feature")

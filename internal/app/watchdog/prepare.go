@@ -80,6 +80,7 @@ func (w *workshop) prepare(ctx context.Context, orders contract.Orders) error {
 		w.open,          // journal and repository
 		w.fetchBase,     // once for ever
 		w.verify,        // journal and repository agree
+		w.prune,         // before anybody believes in an object
 		w.openWorkspace, // finds out what the volume can do
 		w.keepRemains,   // what the last attempt left there
 		w.layOut,        // the promoted tree or what was rolled back to, and the agent's own repository
@@ -140,6 +141,9 @@ func (w *workshop) fetch(ctx context.Context, orders contract.Orders) (objects.I
 	if err != nil {
 		return objects.ID{}, err
 	}
+	if err := w.repo.Keep(); err != nil {
+		return objects.ID{}, err
+	}
 	return commit, w.repo.UpdateRefs(ctx, []git.RefUpdate{
 		{Name: contract.RefBase, New: commit}, {Name: contract.RefDelivery, New: commit},
 	})
@@ -163,6 +167,19 @@ func (w *workshop) verify(ctx context.Context, _ contract.Orders) error {
 		}
 	}
 	return nil
+}
+
+// prune drops what no ref reaches, once that could be much. A failure is no reason not to work.
+func (w *workshop) prune(ctx context.Context, _ contract.Orders) error {
+	added, err := w.repo.Added()
+	if err == nil && added >= w.PruneAbove && w.engine == nil {
+		w.Log.InfoContext(ctx, "Pruning the trusted repository", "bytes", added)
+		err = w.repo.Prune(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		w.Log.WarnContext(ctx, "The trusted repository is not pruned", "error", err.Error())
+	}
+	return context.Cause(ctx)
 }
 
 func (w *workshop) openWorkspace(ctx context.Context, _ contract.Orders) error {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -41,6 +42,7 @@ type run struct {
 	terminated <-chan struct{}
 	deadline   <-chan time.Time
 	ending     chan struct{} // closed when the pod is asked to end
+	tidying    atomic.Bool
 }
 
 func newRun(a *attempt) *run {
@@ -219,6 +221,7 @@ func (r *run) wait(ctx context.Context, until time.Time) error {
 		}
 		r.apply(ctx, done.event)
 		r.notice(ctx)
+		r.tidy(ctx)
 	case <-r.orders.changed:
 		return r.hear(ctx)
 	case e, open := <-r.events():
@@ -254,6 +257,23 @@ func (r *run) wake() <-chan struct{} {
 		return nil
 	}
 	return r.engine.Wake()
+}
+
+// tidy keeps the trusted repository small, beside everything else.
+func (r *run) tidy(ctx context.Context) {
+	if r.repo == nil || !r.tidying.CompareAndSwap(false, true) {
+		return
+	}
+	r.working.Go(func() {
+		defer r.tidying.Store(false)
+		done, err := r.repo.Tidy(ctx, r.MaxPacks)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			r.Log.WarnContext(ctx, "The trusted repository is not tidied", "error", err.Error())
+		case done:
+			r.Log.InfoContext(ctx, "Packs of the trusted repository were put together")
+		}
+	})
 }
 
 // notice counts what has changed in the workspace.

@@ -97,19 +97,21 @@ func (v *volume) guard() error {
 	return err
 }
 
-// sweep removes the locks that a killed git has left in the trusted repository. Whoever made them is gone, since this
-// process owns the volume, and git would wait for them for ever.
+// sweep removes from the trusted repository the locks that a killed git has left, and what it or this program had half
+// written. Whoever made them is gone, since this process owns the volume, and git would wait for locks for ever.
 func (v *volume) sweep(repository string) error {
-	for _, dir := range []string{repository, filepath.Join(repository, "refs")} {
+	refs := filepath.Join(repository, "refs")
+	objects := filepath.Join(repository, "objects")
+	for _, dir := range []string{repository, refs, objects, filepath.Join(objects, "pack")} {
 		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
 				return nil
 			case err != nil:
 				return err
-			case e.IsDir() && dir == repository && path != repository:
+			case e.IsDir() && path != dir && dir != refs:
 				return fs.SkipDir
-			case !e.IsDir() && strings.HasSuffix(path, ".lock"):
+			case !e.IsDir() && leftover(path):
 				return os.Remove(path)
 			}
 			return nil
@@ -119,6 +121,17 @@ func (v *volume) sweep(repository string) error {
 		}
 	}
 	return nil
+}
+
+// leftover tells whether a file is a lock of git, an object or pack that was never finished, or a pack without the index by
+// which it would be found.
+func leftover(path string) bool {
+	name := filepath.Base(path)
+	if pack, found := strings.CutSuffix(path, ".pack"); found {
+		_, err := os.Stat(pack + ".idx")
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	return strings.HasSuffix(name, ".lock") || strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-")
 }
 
 // Close gives the lock up.

@@ -80,6 +80,8 @@ var runnerBinary = sync.OnceValues(func() (string, error) {
 
 // world is everything around one Feature: a Git server, an intake, and the volumes that outlive its pods.
 type world struct {
+	// tidy keeps the trusted repository as small as it can be, at every occasion.
+	tidy   bool
 	t      *testing.T
 	dir    string
 	intake *fakeintake.Intake
@@ -215,7 +217,12 @@ func (w *world) trusted(args ...string) string {
 }
 
 func (w *world) options(attempt int64, probe func(string) error) watchdog.Options {
+	maxPacks, pruneAbove := 1000, int64(1<<30)
+	if w.tidy {
+		maxPacks, pruneAbove = 1, 0
+	}
 	return watchdog.Options{
+		MaxPacks: maxPacks, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
 		Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),

@@ -97,7 +97,12 @@ type call struct {
 	stdout io.Writer
 	// dir to run in; default: the machine's root, so that git finds no repository by itself.
 	dir string
+	// idle work gives way to everything else on the machine.
+	idle bool
 }
+
+// niceness of idle work: the lowest priority that there is.
+const niceness = 19
 
 // run runs git to its end and gives what it printed. A failure is a *commandError.
 func (r runner) run(ctx context.Context, c call) ([]byte, error) {
@@ -110,7 +115,14 @@ func (r runner) run(ctx context.Context, c call) ([]byte, error) {
 	}
 	var complaints tail
 	cmd.Stderr = &complaints
-	err := cmd.Run()
+	err := cmd.Start()
+	if err == nil {
+		if c.idle {
+			// Work that is not put back competes with the agent, and is done sooner.
+			_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, niceness)
+		}
+		err = cmd.Wait()
+	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("git %s: %w", c.args[0], context.Cause(ctx))
 	}

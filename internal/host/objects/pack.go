@@ -169,6 +169,18 @@ func expectEnd(r io.Reader) error {
 	}
 }
 
+// Forget drops what is not wanted, as far as it has not been compressed yet.
+func (p *Pack) Forget(wanted func(ID) bool) {
+	p.pending = slices.DeleteFunc(p.pending, func(o object) bool {
+		if wanted(o.id) {
+			return false
+		}
+		delete(p.added, o.id)
+		p.bytes -= len(o.content)
+		return true
+	})
+}
+
 // flush compresses what is pending into the file.
 func (p *Pack) flush() error {
 	if len(p.pending) == 0 {

@@ -43,7 +43,7 @@ func (s *Store) Write(kind Kind, content []byte) (ID, error) {
 	_, _ = z.Write(content)
 	_ = z.Close()
 	// The directory may be new, so its own name must be made durable too.
-	if err := errors.Join(placeFile(s.dir, path, b.Bytes()), syncDir(s.dir)); err != nil {
+	if err := errors.Join(placeFile(s.dir, path, b.Bytes()), SyncDir(s.dir)); err != nil {
 		return ID{}, fmt.Errorf("write %s %s: %w", kind, id, WrapFull(err))
 	}
 	return id, nil
@@ -62,11 +62,11 @@ func placeFile(dir, path string, content []byte) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
-// syncDir makes the names in a directory durable.
-func syncDir(dir string) error {
+// SyncDir makes the names in a directory durable.
+func SyncDir(dir string) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err

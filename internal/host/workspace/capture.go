@@ -197,6 +197,7 @@ func coarseClock() int64 {
 func (a *attempt) record() (Snapshot, error) {
 	e := a.engine
 	began := e.options.Now()
+	a.forgetSuperseded()
 	tree, err := a.build()
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("capture: %w", err)
@@ -215,6 +216,18 @@ func (a *attempt) record() (Snapshot, error) {
 	s.Dirty = len(a.read)
 	e.adopt(a, tree)
 	return s, nil
+}
+
+// forgetSuperseded leaves out of the pack what was read of files that were read again since.
+func (a *attempt) forgetSuperseded() {
+	wanted := make(map[objects.ID]struct{}, len(a.read))
+	for _, c := range a.read {
+		wanted[c.entry.ID] = struct{}{}
+	}
+	a.pack.Forget(func(id objects.ID) bool {
+		_, found := wanted[id]
+		return found
+	})
 }
 
 // adopt makes the result of a capture what the engine knows.

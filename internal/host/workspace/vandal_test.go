@@ -142,10 +142,13 @@ func (v *vandal) linkOutside(at string) {
 
 func (v *vandal) mapFile(at string, size int64) {
 	f, err := os.OpenFile(at, os.O_RDWR, 0)
-	if err != nil || size == 0 {
+	if err != nil {
 		return
 	}
 	defer f.Close()
+	if size == 0 {
+		return
+	}
 	// To touch the page of a file that is cut later would be fatal: the page is touched as long as it has one.
 	if m, err := unix.Mmap(int(f.Fd()), 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
 		m[0] = '?'
