@@ -19,6 +19,7 @@ make --no-print-directory generate
 go mod tidy
 (cd hack/tools && go mod tidy)
 (cd hack/tools/golangci-lint && go mod tidy)
+(cd hack/tools/prometheus && go mod tidy)
 if [[ $before != "$(state)" ]]; then
   echo "generated files were stale; they are fresh now, commit them:" >&2
   git status --short >&2

@@ -85,6 +85,7 @@ func kubeRows() []row {
 		{pkg: "internal/kube/flow", why: why + "runs steps, writes status once, then emits events", allow: with(core, apiClient, []string{"internal/kube/conditions"})},
 		{pkg: "internal/kube/identity", why: why + "token to pod to Feature; the gateway uses it too, so it stays small", allow: with(core, apiClient, []string{"internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"})},
 		{pkg: "internal/kube/intake", why: why + "reports in, orders out, for pods that identity vouches for", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/tally", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"})},
+		{pkg: "internal/kube/metrics", why: why + "what reports and Features make of Prometheus metrics", allow: with(core, apiClient, []string{"github.com/prometheus/client_golang/prometheus"}), tests: []string{"github.com/prometheus/client_golang/prometheus/", "sigs.k8s.io/yaml"}},
 		{pkg: "internal/kube/observe", why: why + "objects to what lifecycle decides on; reads values and talks to nobody", pure: true, allow: with(core, apiTypes, []string{"internal/kube/translate", "internal/kube/conditions"})},
 		{pkg: "internal/kube/pki", why: why + "the CA and the certificates of intake and gateway", allow: with(core, apiClient)},
 		{pkg: "internal/kube/tally", why: why + "what reports make of a run; values alone", pure: true, allow: with(core, apiTypes)},
@@ -128,7 +129,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "internal/testkit/program", why: why + "one of our programs as a process of its own"},
 		{pkg: "internal/testkit/reports", why: why + "reports as watchdogs send them", allow: core},
-		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes)},
+		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes, []string{"internal/kube/metrics"})},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
 			pkg: "test/bench", why: "measures engine, judge and freezer as a watchdog and a runner use them",

@@ -22,6 +22,7 @@ type page struct {
 func pages() []page {
 	return []page{
 		{"conditions.md", conditionsPage},
+		{"metrics.md", metricsPage},
 		{"rules.md", rulesPage},
 		{"runtimes.md", runtimesPage},
 	}

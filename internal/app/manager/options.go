@@ -44,7 +44,7 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile")
 	flags.StringVar(&o.IntakeAddress, "intake-bind-address", ":8443", "where watchdogs are served, over TLS")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served, over plain HTTP; 0 is nowhere")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to whoever may get /metrics of the cluster; 0 is nowhere")
 	flags.StringVar(&o.LogFormat, "log-format", "json", "json or text")
 	flags.IntVar(&o.LogLevel, "log-level", 0, "1 logs more than 0")
 }

@@ -24,12 +24,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/controllers"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
+	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 )
 
@@ -128,7 +130,7 @@ func managerOptions(o Options, scheme *runtime.Scheme, log logr.Logger) (ctrl.Op
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
 		HealthProbeBindAddress:        o.HealthAddress,
-		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		Metrics:                       metricsserver.Options{BindAddress: "0"}, // serveMetrics does
 		Cache:                         cached,
 		// Nothing may ever start to watch Secrets by reading one.
 		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
@@ -156,9 +158,12 @@ func setUp(ctx context.Context, mgr ctrl.Manager, o Options, log logr.Logger) er
 	if err != nil {
 		return err
 	}
+	if err := serveMetrics(mgr, keeper, o.MetricsAddress); err != nil {
+		return err
+	}
 	lease := &intake.Lease{Live: live, Namespace: o.Namespace, Replica: o.Replica, Clock: clock.RealClock{}, Logger: log.WithName("lease")}
 	if err := errors.Join(
-		mgr.Add(keeper), mgr.Add(server), mgr.Add(lease),
+		mgr.Add(keeper), mgr.Add(server), mgr.Add(lease), mgr.Add(newBundle(live, keeper, o.Namespace, log.WithName("bundle"))),
 		// Unauthenticated: the kubelet's probes.
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("certificate", keeper.Intake().Check),
@@ -181,10 +186,15 @@ func newIntake(ctx context.Context, mgr ctrl.Manager, keeper *pki.Keeper, o Opti
 	if err != nil {
 		return nil, fmt.Errorf("set up authentication: %w", err)
 	}
+	reports, err := metrics.NewReports(ctrlmetrics.Registry)
+	if err != nil {
+		return nil, err
+	}
 	server, err := intake.New(intake.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Authenticator: authenticator,
 		Recorder: mgr.GetEventRecorder("tidewaiter-intake"), Clock: clock.RealClock{},
 		SystemNamespace: o.Namespace, Replica: o.Replica, Address: o.IntakeAddress, TLS: keeper.Intake().TLS(), Logger: log,
+		Observe: reports.Observe,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up intake: %w", err)

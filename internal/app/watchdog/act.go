@@ -57,6 +57,7 @@ func (w *workshop) act(ctx context.Context, i journal.Intent) error {
 		return err
 	}
 	i.Report.ActTime = w.Now().Sub(started)
+	w.checkPace(&i.Report)
 	if err := w.announce(i); err != nil {
 		return fmt.Errorf("report checkpoint %d: %w", i.Sequence, err)
 	}

@@ -97,6 +97,16 @@ func fullProblem(path string) string {
 	return ""
 }
 
+// checkPace counts slow checkpoints in a row.
+func (w *workshop) checkPace(r *contract.CheckpointReport) {
+	if r.CaptureTime+r.SyncTime+r.JudgeTime+r.ActTime <= contract.SlowCheckpoint {
+		w.slow = 0
+		return
+	}
+	w.slow++
+	r.Vitals.SlowInARow = w.slow
+}
+
 // vitals are the figures of this moment; what cannot be measured is zero.
 func (w *workshop) vitals() contract.Vitals {
 	var v contract.Vitals

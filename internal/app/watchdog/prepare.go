@@ -35,6 +35,8 @@ type workshop struct {
 	engine *workspace.Engine // nil where there is no workspace
 	// memory of what was judged before; checkpoints are taken one at a time.
 	memory judge.Memory
+	// slow counts checkpoints in a row that took too long.
+	slow int64
 }
 
 // Prepare readies the volumes for the agent. What keeps it from doing so is reported as a fault and tried again, until

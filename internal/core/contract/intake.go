@@ -309,7 +309,12 @@ type Vitals struct {
 	// Read are the files that were read for the checkpoint, of all Files in the workspace.
 	Read  int64 `json:"read,omitempty"`
 	Files int64 `json:"files,omitempty"`
+	// SlowInARow is how many checkpoints of this Feature, this one included, took more than SlowCheckpoint each.
+	SlowInARow int64 `json:"slowInARow,omitempty"`
 }
+
+// SlowCheckpoint is the most that a checkpoint should take, from the first look at the workspace until it was acted on.
+const SlowCheckpoint = 2 * time.Second
 
 // VolumeUse is how full a volume is, in bytes; both are zero where it could not be measured.
 type VolumeUse struct {

@@ -52,6 +52,10 @@ const (
 	GatewayPort = 8444
 )
 
+// WatchdogMemory is what a watchdog's container asks for, in bytes: its budget is 48 MiB for 100,000 files, and git runs
+// beside it now and then.
+const WatchdogMemory = 64 << 20
+
 // Names in the system and project namespaces.
 const (
 	IntakeService  = "tidewaiter-intake"

@@ -43,7 +43,7 @@ func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev
 		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(tmpDir)).
 		WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
 			corev1.ResourceCPU:    resource.MustParse("10m"),
-			corev1.ResourceMemory: resource.MustParse("64Mi"),
+			corev1.ResourceMemory: *resource.NewQuantity(contract.WatchdogMemory, resource.BinarySI),
 		})).
 		WithSecurityContext(locked())
 }

@@ -10,17 +10,21 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
@@ -54,6 +58,32 @@ type replica struct {
 	stopped  chan error
 	// failing is how many writes of a status fail from now on, as if the replica died before them.
 	failing *atomic.Int32
+
+	mu       sync.Mutex
+	observed []string
+}
+
+func (r *replica) observe(_ string, stored []contract.Report, _ time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range stored {
+		r.observed = append(r.observed, fmt.Sprintf("%d/%02d", s.Epoch, s.Sequence))
+	}
+}
+
+// wantObserved: metrics have counted these reports, each once, whichever replica did.
+func wantObserved(t *testing.T, replicas []*replica, want ...string) {
+	t.Helper()
+	var got []string
+	for _, r := range replicas {
+		r.mu.Lock()
+		got = append(got, r.observed...)
+		r.mu.Unlock()
+	}
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("observed reports (-want +got)\n%s", diff)
+	}
 }
 
 // newReplica starts a replica with the rights of the manager.
@@ -89,7 +119,8 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 	t.Cleanup(certified.Close)
 	r := &replica{failing: failing, recorder: events.NewFakeRecorder(100), stopped: make(chan error, 1)}
 	r.server, err = New(Options{
-		Client: cached, Live: live, Authenticator: authenticator, Recorder: r.recorder, Clock: clock, SystemNamespace: kubetest.SystemNamespace,
+		Observe: r.observe,
+		Client:  cached, Live: live, Authenticator: authenticator, Recorder: r.recorder, Clock: clock, SystemNamespace: kubetest.SystemNamespace,
 		Replica: name, TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}, Logger: logger(),
 	})
 	if err != nil {

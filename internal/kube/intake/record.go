@@ -42,6 +42,7 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []c
 	log := logr.FromContextOrDiscard(ctx)
 	var ack contract.ReportAck
 	var refused *errConflict
+	var fresh []contract.Report
 	err := s.store.update(ctx, client.ObjectKeyFromObject(caller.Feature), func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
 		refused = nil
 		run := runOf(f)
@@ -60,11 +61,13 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []c
 			ack = contract.ReportAck{Epoch: last.Epoch, Sequence: last.Sequence}
 		}
 		logUnusual(log, f, run, stored)
+		fresh = tally.Fresh(run, f.Status.Attempt, stored)
 		return tally.Fold(run, f.Name, f.Status.Attempt, stored), nil
 	})
 	if err != nil {
 		return contract.ReportAck{}, err
 	}
+	s.options.Observe(caller.Feature.Namespace, fresh, s.options.Clock.Now())
 	if refused != nil {
 		s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, reasonCheckpointConflict, "Record", "%s", refused.reason)
 		return contract.ReportAck{}, refused

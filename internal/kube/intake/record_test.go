@@ -117,6 +117,11 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 	if got := len(checkpoints(t, login.Feature)); got != 20 {
 		t.Errorf("%d Checkpoints of 20", got)
 	}
+	var want []string
+	for _, r := range spool {
+		want = append(want, fmt.Sprintf("%d/%02d", r.Epoch, r.Sequence))
+	}
+	wantObserved(t, replicas, want...)
 }
 
 // TestADeathBetweenTheWrites: the Checkpoint exists, but nobody has counted it. The watchdog, which has no answer, sends
@@ -141,6 +146,7 @@ func TestADeathBetweenTheWrites(t *testing.T) {
 	if n := len(checkpoints(t, login.Feature)); n != 2 {
 		t.Errorf("%d Checkpoints", n)
 	}
+	wantObserved(t, []*replica{r}, "1/01", "1/02")
 }
 
 func TestAContradictionIsRefused(t *testing.T) {
@@ -227,6 +233,7 @@ func TestNothingIsLostWithAPod(t *testing.T) {
 	if want := []string{"login-1 of attempt 1", "login-2 of attempt 1"}; !slices.Equal(names, want) {
 		t.Errorf("there are %q", names)
 	}
+	wantObserved(t, []*replica{r}, "1/01", "1/02", "2/01")
 }
 
 // TestStoredCheckpointsAreSmall: with everything that the API server adds.

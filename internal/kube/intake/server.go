@@ -68,6 +68,8 @@ type Options struct {
 	Address string
 	TLS     *tls.Config
 	Logger  logr.Logger
+	// Observe counts the reports of Features in a namespace, each once, after they were stored.
+	Observe func(namespace string, stored []contract.Report, now time.Time)
 }
 
 // Server is intake. Make it with New.

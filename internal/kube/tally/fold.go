@@ -35,17 +35,38 @@ const (
 func Fold(run v1alpha1.RunStatus, feature string, attempt int64, reports []contract.Report) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
 	for _, r := range reports {
-		switch StandingOf(r, next, attempt) {
-		case Current:
-			next = begin(next, r.Epoch)
-			next.Sequence = r.Sequence
-			apply(&next, feature, r)
-		case Late:
-			applyLate(&next, feature, r)
-		case Known, Ahead:
-		}
+		next = fold(next, feature, attempt, r)
 	}
 	return next
+}
+
+func fold(run v1alpha1.RunStatus, feature string, attempt int64, r contract.Report) v1alpha1.RunStatus {
+	switch StandingOf(r, run, attempt) {
+	case Current:
+		run = begin(run, r.Epoch)
+		run.Sequence = r.Sequence
+		apply(&run, feature, r)
+	case Late:
+		applyLate(&run, feature, r)
+	case Known, Ahead:
+	}
+	return run
+}
+
+// Fresh gives those reports that were not folded before, for what else counts each of them once. Of an earlier attempt
+// they are checkpoints alone.
+func Fresh(run v1alpha1.RunStatus, attempt int64, reports []contract.Report) []contract.Report {
+	next := *run.DeepCopy()
+	var fresh []contract.Report
+	for _, r := range reports {
+		standing := StandingOf(r, next, attempt)
+		counted := r.Checkpoint != nil && r.Checkpoint.Sequence <= next.CheckpointSequence
+		if !counted && (standing == Current || standing == Late && r.Checkpoint != nil) {
+			fresh = append(fresh, r)
+		}
+		next = fold(next, "", attempt, r)
+	}
+	return fresh
 }
 
 // Standing says what a report is to a run.

@@ -211,10 +211,14 @@ func TestFoldIsExactlyOnce(t *testing.T) {
 		const attempt = 3
 		want := Fold(v1alpha1.RunStatus{}, "f", attempt, spool)
 		run := v1alpha1.RunStatus{}
+		fresh := map[contract.ReportAck]int{}
 		for acknowledged := 0; acknowledged < len(spool); {
 			end := rapid.IntRange(acknowledged+1, len(spool)).Draw(t, "end of the batch")
 			batch := spool[acknowledged:end]
 			for range rapid.IntRange(1, 3).Draw(t, "times") {
+				for _, r := range Fresh(run, attempt, batch) {
+					fresh[contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}]++
+				}
 				run = Fold(run, "f", attempt, batch)
 			}
 			if rapid.Bool().Draw(t, "the answer arrives") {
@@ -223,6 +227,12 @@ func TestFoldIsExactlyOnce(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, run); diff != "" {
 			t.Fatalf("(-once +replayed)\n%s", diff)
+		}
+		for _, r := range spool {
+			late := r.Epoch < attempt && r.Checkpoint == nil
+			if n := fresh[contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}]; (n != 1 || late) && (n != 0 || !late) {
+				t.Fatalf("report %d of epoch %d was fresh %d times", r.Sequence, r.Epoch, n)
+			}
 		}
 		checkpoints := int64(len(slices.DeleteFunc(slices.Clone(spool), func(r contract.Report) bool { return r.Checkpoint == nil })))
 		if run.Checkpoints.Total != checkpoints || run.CheckpointSequence != checkpoints {

@@ -1,0 +1,43 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
+)
+
+// metricsPage is docs/reference/metrics.md: every metric of the manager that is Tidewaiter's own.
+func metricsPage(string) ([]byte, error) {
+	var b strings.Builder
+	b.WriteString(`# Metrics
+
+The manager serves these at ` + "`https://tidewaiter-metrics.tidewaiter-system.svc:8445/metrics`" + `, beside those of controller-runtime and
+of the Go runtime. Watchdogs report their figures with each checkpoint, so that no agent's pod is ever scraped; each report is
+counted once, by the replica that stored it: add replicas up. p50, p95 and p99 are quantiles of the histograms, for example
+` + "`histogram_quantile(0.99, sum by (le) (rate(tidewaiter_checkpoint_seconds_bucket[1h])))`" + `.
+
+| metric | kind | labels | meaning |
+|---|---|---|---|
+`)
+	for _, d := range metrics.Definitions() {
+		labels := make([]string, 0, len(d.Labels))
+		for _, l := range d.Labels {
+			labels = append(labels, fmt.Sprintf("`%s`: %s", l.Name, l.Values))
+		}
+		help := d.Help
+		if len(d.Buckets) > 0 {
+			bounds := make([]string, 0, len(d.Buckets))
+			for _, bound := range d.Buckets {
+				bounds = append(bounds, strconv.FormatFloat(bound, 'f', -1, 64))
+			}
+			help += " Buckets: " + strings.Join(bounds, ", ") + "."
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Kind, strings.Join(labels, "; "), help)
+	}
+	return []byte(b.String()), nil
+}

@@ -1,0 +1,145 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package metrics turns what watchdogs report into Prometheus metrics of the manager: no agent's pod is ever scraped. Labels
+// are bounded: a namespace at most, never a Feature.
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Kind of a metric, as Prometheus has it.
+type Kind string
+
+// Kinds.
+const (
+	Counter   Kind = "counter"
+	Gauge     Kind = "gauge"
+	Histogram Kind = "histogram"
+)
+
+// Label of a metric.
+type Label struct {
+	Name string
+	// Values that it takes, in words.
+	Values string
+}
+
+// Definition declares one metric; docs/reference/metrics.md is made from it.
+type Definition struct {
+	Name   string
+	Kind   Kind
+	Labels []Label
+	// Help says what is counted, and in which unit.
+	Help string
+	// Buckets of a histogram, upper bounds.
+	Buckets []float64
+}
+
+// Full is from where on an alert tells of a volume or of memory: the part that is used.
+const Full = 0.8
+
+var (
+	namespaceLabel = Label{"namespace", "of the Feature"}
+
+	// seconds are the buckets of durations that people wait for; 0.5 and 2 are target and limit of a checkpoint, 1 and 5 of judging.
+	seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30}
+
+	checkpoints = Definition{
+		Name: "tidewaiter_checkpoints_total", Kind: Counter, Help: "Checkpoints that were recorded.",
+		Labels: []Label{namespaceLabel, {"verdict", "Valid, Invalid, Skipped (nothing changed), Unsettled (the workspace could not be held still)"},
+			{"action", "Promoted, PartlyPromoted, Held, Reverted, None"}, {"trigger", "Interval, Changes, Task, Requested, Final"}},
+	}
+	violations = Definition{
+		Name: "tidewaiter_violations_total", Kind: Counter, Help: "Violations in recorded checkpoints, of each the eight worst.",
+		Labels: []Label{{"rule", "an id of rules.md, or other for a policy's own checks"}, {"severity", "Info, Warning, Error, Critical"}},
+	}
+	checkpointSeconds = Definition{
+		Name: "tidewaiter_checkpoint_seconds", Kind: Histogram, Buckets: seconds,
+		Help: "How long checkpoints took from the first look at the workspace until they were acted on.",
+	}
+	phaseSeconds = Definition{
+		Name: "tidewaiter_checkpoint_phase_seconds", Kind: Histogram, Buckets: seconds,
+		Help:   "How long the parts of checkpoints took. Judging is what validates.",
+		Labels: []Label{{"phase", "capture, sync (make durable), judge, act"}},
+	}
+	slowStreaks = Definition{
+		Name: "tidewaiter_slow_checkpoint_streaks_total", Kind: Counter,
+		Help: "How often three checkpoints of one Feature in a row took more than 2 seconds each.",
+	}
+	freezeSeconds = Definition{
+		Name: "tidewaiter_freeze_seconds", Kind: Histogram, Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10},
+		Help: "How long agents were frozen, for those checkpoints that froze them.",
+	}
+	holds = Definition{
+		Name: "tidewaiter_holds_total", Kind: Counter, Help: "How checkpoints held the workspace still, and whether they could.",
+		Labels: []Label{{"frozen", "true, false (the agent never noticed)"}, {"settled", "true, false"}},
+	}
+	capturedFiles = Definition{
+		Name: "tidewaiter_captured_files_total", Kind: Counter, Help: "Files in captured workspaces: those that were read, and those that were known from before.",
+		Labels: []Label{{"source", "read, known"}},
+	}
+	reportSeconds = Definition{
+		Name: "tidewaiter_report_delay_seconds", Kind: Histogram, Buckets: []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 1800},
+		Help: "How long reports took from the watchdog's disk to the API server. It is as exact as the clocks of nodes agree.",
+	}
+	watchdogMemory = Definition{
+		Name: "tidewaiter_watchdog_memory_bytes", Kind: Histogram,
+		Buckets: []float64{16 << 20, 24 << 20, 32 << 20, 40 << 20, Full * contract.WatchdogMemory, contract.WatchdogMemory, 128 << 20, 256 << 20},
+		Help:    "Resident memory of watchdogs when they took checkpoints.",
+	}
+	volumeUsed = Definition{
+		Name: "tidewaiter_volume_used_ratio", Kind: Histogram, Buckets: []float64{0.5, 0.6, 0.7, Full, 0.85, 0.9, 0.95, 0.99},
+		Help:   "How full the volumes of Features were when they took checkpoints, from 0 to 1.",
+		Labels: []Label{{"volume", "trusted, workspace"}},
+	}
+	queueLength = Definition{
+		Name: "tidewaiter_watchdog_queue_length", Kind: Histogram, Buckets: []float64{0, 10, 50, 100, 500, 1000, 5000, 20000, 65535},
+		Help:   "What waited in watchdogs when they took checkpoints.",
+		Labels: []Label{{"queue", "changes (paths that the watcher told of), reports (for the manager)"}},
+	}
+	attempts = Definition{
+		Name: "tidewaiter_attempts_total", Kind: Counter, Help: "Attempts that ended with a final report.",
+		Labels: []Label{namespaceLabel, {"outcome", "Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped"}},
+	}
+	features = Definition{
+		Name: "tidewaiter_features", Kind: Gauge, Help: "Features by phase. Every replica says the same: take the maximum.",
+		Labels: []Label{namespaceLabel, {"phase", "Pending, Preparing, Running, AwaitingInput, ReadyToMerge, Delivered, Blocked, Failed, Suspended"}},
+	}
+	degraded = Definition{
+		Name: "tidewaiter_features_degraded", Kind: Gauge,
+		Help:   "Features whose watchdog works around a problem of its own, or is not heard of. Every replica says the same: take the maximum.",
+		Labels: []Label{namespaceLabel, {"reason", "SupervisionDegraded, HeartbeatMissing"}},
+	}
+)
+
+// Definitions lists every metric of the manager that is Tidewaiter's own.
+func Definitions() []Definition {
+	return []Definition{
+		checkpoints, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, reportSeconds,
+		watchdogMemory, volumeUsed, queueLength, attempts, features, degraded,
+	}
+}
+
+func (d Definition) labelNames() []string {
+	names := make([]string, 0, len(d.Labels))
+	for _, l := range d.Labels {
+		names = append(names, l.Name)
+	}
+	return names
+}
+
+func (d Definition) counter() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, d.labelNames())
+}
+
+func (d Definition) histogram() *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: d.Buckets}, d.labelNames())
+}
+
+func (d Definition) desc() *prometheus.Desc {
+	return prometheus.NewDesc(d.Name, d.Help, d.labelNames(), nil)
+}

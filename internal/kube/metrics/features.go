@@ -1,0 +1,63 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
+// countWithin bounds the counting of Features: they are in a cache.
+const countWithin = 5 * time.Second
+
+// Features counts Features when it is asked. It is a prometheus.Collector.
+type Features struct {
+	// Reader of a cache: what it gives is not changed and not copied.
+	Reader client.Reader
+}
+
+var _ prometheus.Collector = Features{}
+
+// Describe implements prometheus.Collector.
+func (f Features) Describe(descriptions chan<- *prometheus.Desc) {
+	descriptions <- features.desc()
+	descriptions <- degraded.desc()
+}
+
+// Collect implements prometheus.Collector.
+func (f Features) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countWithin)
+	defer cancel()
+	list := &v1alpha1.FeatureList{}
+	if err := f.Reader.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		metrics <- prometheus.NewInvalidMetric(features.desc(), err)
+		return
+	}
+	type key struct{ namespace, value string }
+	phases, troubles := map[key]int{}, map[key]int{}
+	for i := range list.Items {
+		item := &list.Items[i]
+		phase := string(item.Status.Phase)
+		if phase == "" {
+			phase = string(v1alpha1.PhasePending)
+		}
+		phases[key{item.Namespace, phase}]++
+		c := meta.FindStatusCondition(item.Status.Conditions, v1alpha1.ConditionSupervised)
+		if c != nil && (c.Reason == v1alpha1.ReasonSupervisionDegraded || c.Reason == v1alpha1.ReasonHeartbeatMissing) {
+			troubles[key{item.Namespace, c.Reason}]++
+		}
+	}
+	for k, n := range phases {
+		metrics <- prometheus.MustNewConstMetric(features.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
+	}
+	for k, n := range troubles {
+		metrics <- prometheus.MustNewConstMetric(degraded.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
+	}
+}

@@ -1,0 +1,198 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
+)
+
+var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func newReports(t *testing.T) (*metrics.Reports, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewPedanticRegistry()
+	r, err := metrics.NewReports(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, registry
+}
+
+func wantMetrics(t *testing.T, g prometheus.Gatherer, want string, names ...string) {
+	t.Helper()
+	if err := testutil.GatherAndCompare(g, strings.NewReader(want), names...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckpointsAreCounted(t *testing.T) {
+	r, registry := newReports(t)
+	good := contract.CheckpointReport{
+		Settled: true, Verdict: judge.Valid, Action: contract.ActionPromoted, Trigger: contract.TriggerInterval,
+		CaptureTime: 20 * time.Millisecond, SyncTime: 4 * time.Millisecond, JudgeTime: 60 * time.Millisecond, ActTime: 30 * time.Millisecond,
+		Vitals: contract.Vitals{Memory: 20 << 20, Trusted: contract.VolumeUse{Used: 81, Size: 100}, Changed: 7, Read: 7, Files: 100},
+	}
+	bad := good
+	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = judge.Invalid, contract.ActionHeld, true, 3*time.Millisecond
+	bad.Violations = []judge.Violation{{Rule: "forbidden-areas", Severity: policy.Error}, {Rule: "no-big-sql", Severity: policy.Error}, {Rule: "no-big-js", Severity: "Grave"}}
+	unsettled := good
+	unsettled.Settled, unsettled.Action, unsettled.Vitals.SlowInARow = false, contract.ActionHeld, 3
+	var stored []contract.Report
+	for _, c := range []contract.CheckpointReport{good, good, bad, unsettled} {
+		stored = append(stored, contract.Report{Time: now.Add(-40 * time.Millisecond), Checkpoint: &c})
+	}
+	r.Observe("shop", stored, now)
+	wantMetrics(t, registry, `
+# HELP tidewaiter_checkpoints_total Checkpoints that were recorded.
+# TYPE tidewaiter_checkpoints_total counter
+tidewaiter_checkpoints_total{action="Held",namespace="shop",trigger="Interval",verdict="Invalid"} 1
+tidewaiter_checkpoints_total{action="Held",namespace="shop",trigger="Interval",verdict="Unsettled"} 1
+tidewaiter_checkpoints_total{action="Promoted",namespace="shop",trigger="Interval",verdict="Valid"} 2
+# HELP tidewaiter_violations_total Violations in recorded checkpoints, of each the eight worst.
+# TYPE tidewaiter_violations_total counter
+tidewaiter_violations_total{rule="forbidden-areas",severity="Error"} 1
+tidewaiter_violations_total{rule="other",severity="Error"} 1
+tidewaiter_violations_total{rule="other",severity="other"} 1
+# HELP tidewaiter_holds_total How checkpoints held the workspace still, and whether they could.
+# TYPE tidewaiter_holds_total counter
+tidewaiter_holds_total{frozen="false",settled="false"} 1
+tidewaiter_holds_total{frozen="false",settled="true"} 2
+tidewaiter_holds_total{frozen="true",settled="true"} 1
+# HELP tidewaiter_captured_files_total Files in captured workspaces: those that were read, and those that were known from before.
+# TYPE tidewaiter_captured_files_total counter
+tidewaiter_captured_files_total{source="known"} 372
+tidewaiter_captured_files_total{source="read"} 28
+# HELP tidewaiter_slow_checkpoint_streaks_total How often three checkpoints of one Feature in a row took more than 2 seconds each.
+# TYPE tidewaiter_slow_checkpoint_streaks_total counter
+tidewaiter_slow_checkpoint_streaks_total 1
+# HELP tidewaiter_freeze_seconds How long agents were frozen, for those checkpoints that froze them.
+# TYPE tidewaiter_freeze_seconds histogram
+tidewaiter_freeze_seconds_bucket{le="0.001"} 0
+tidewaiter_freeze_seconds_bucket{le="0.0025"} 0
+tidewaiter_freeze_seconds_bucket{le="0.005"} 1
+tidewaiter_freeze_seconds_bucket{le="0.01"} 1
+tidewaiter_freeze_seconds_bucket{le="0.025"} 1
+tidewaiter_freeze_seconds_bucket{le="0.05"} 1
+tidewaiter_freeze_seconds_bucket{le="0.1"} 1
+tidewaiter_freeze_seconds_bucket{le="0.25"} 1
+tidewaiter_freeze_seconds_bucket{le="0.5"} 1
+tidewaiter_freeze_seconds_bucket{le="1"} 1
+tidewaiter_freeze_seconds_bucket{le="5"} 1
+tidewaiter_freeze_seconds_bucket{le="10"} 1
+tidewaiter_freeze_seconds_bucket{le="+Inf"} 1
+tidewaiter_freeze_seconds_sum 0.003
+tidewaiter_freeze_seconds_count 1
+`, "tidewaiter_checkpoints_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total",
+		"tidewaiter_slow_checkpoint_streaks_total", "tidewaiter_freeze_seconds")
+}
+
+// TestSeriesAreBounded: whatever a pod says of itself, it makes no series of its own.
+func TestSeriesAreBounded(t *testing.T) {
+	r, registry := newReports(t)
+	for i := range 100 {
+		odd := strings.Repeat("x", i)
+		r.Observe("shop", []contract.Report{
+			{Time: now.Add(time.Hour), Checkpoint: &contract.CheckpointReport{
+				Settled: true, Verdict: judge.Verdict(odd), Action: odd, Trigger: odd, CaptureTime: -1, FrozenFor: -1, Frozen: true,
+				Violations: []judge.Violation{{Rule: odd, Severity: policy.Severity(odd)}},
+				Vitals:     contract.Vitals{Memory: -1, Read: -5, Files: -9, Changed: -1, SlowInARow: -3},
+			}},
+			{Final: &contract.FinalReport{Outcome: odd}}, {Status: &contract.StatusReport{State: odd}}, {},
+		}, now)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := 0
+	for _, f := range families {
+		series += len(f.GetMetric())
+	}
+	if series > 30 {
+		t.Errorf("%d series", series)
+	}
+}
+
+// reader gives a list of Features.
+type reader struct {
+	client.Reader
+	items []v1alpha1.Feature
+	err   error
+}
+
+func (r reader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*v1alpha1.FeatureList).Items = r.items
+	return r.err
+}
+
+func TestFeaturesAreCounted(t *testing.T) {
+	feature := func(namespace string, phase v1alpha1.Phase, supervised string) v1alpha1.Feature {
+		return v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Status: v1alpha1.FeatureStatus{Phase: phase,
+			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionSupervised, Reason: supervised}}}}
+	}
+	registry := prometheus.NewPedanticRegistry()
+	registry.MustRegister(metrics.Features{Reader: reader{items: []v1alpha1.Feature{
+		feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonConnected), feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonSupervisionDegraded),
+		feature("b", v1alpha1.PhaseRunning, v1alpha1.ReasonHeartbeatMissing), feature("b", "", v1alpha1.ReasonNotYetReported),
+	}}})
+	wantMetrics(t, registry, `
+# HELP tidewaiter_features Features by phase. Every replica says the same: take the maximum.
+# TYPE tidewaiter_features gauge
+tidewaiter_features{namespace="a",phase="Running"} 2
+tidewaiter_features{namespace="b",phase="Pending"} 1
+tidewaiter_features{namespace="b",phase="Running"} 1
+# HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or is not heard of. Every replica says the same: take the maximum.
+# TYPE tidewaiter_features_degraded gauge
+tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded"} 1
+tidewaiter_features_degraded{namespace="b",reason="HeartbeatMissing"} 1
+`)
+	failing := prometheus.NewPedanticRegistry()
+	failing.MustRegister(metrics.Features{Reader: reader{err: errors.New("no cache")}})
+	if _, err := failing.Gather(); err == nil {
+		t.Error("Features that cannot be counted are none")
+	}
+}
+
+func TestDefinitions(t *testing.T) {
+	name := regexp.MustCompile(`^tidewaiter_[a-z_]+$`)
+	seen := map[string]bool{}
+	for _, d := range metrics.Definitions() {
+		if !name.MatchString(d.Name) || seen[d.Name] || !strings.HasSuffix(d.Help, ".") {
+			t.Errorf("%q: %q", d.Name, d.Help)
+		}
+		seen[d.Name] = true
+		if counter := strings.HasSuffix(d.Name, "_total"); counter != (d.Kind == metrics.Counter) || (len(d.Buckets) > 0) != (d.Kind == metrics.Histogram) {
+			t.Errorf("%s is a %s with %d buckets", d.Name, d.Kind, len(d.Buckets))
+		}
+	}
+	registry := prometheus.NewPedanticRegistry()
+	if _, err := metrics.NewReports(registry); err != nil {
+		t.Fatal(err)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range families {
+		if !seen[f.GetName()] {
+			t.Errorf("%s is not among the definitions", f.GetName())
+		}
+	}
+}

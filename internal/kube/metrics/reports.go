@@ -1,0 +1,143 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// slowInARow is how many slow checkpoints of a Feature make a streak.
+const slowInARow = 3
+
+// other stands for every value of a label that is not one of ours: what a pod reports must not make series without end.
+const other = "other"
+
+// Reports counts what watchdogs report. Its methods may be called from any goroutine.
+type Reports struct {
+	checkpoints, violations, holds, files, attempts *prometheus.CounterVec
+	checkpointSeconds, phaseSeconds, freezeSeconds  *prometheus.HistogramVec
+	reportSeconds, memory, volume, queue            *prometheus.HistogramVec
+	slowStreaks                                     prometheus.Counter
+	rules                                           map[string]bool
+}
+
+// NewReports registers the metrics.
+func NewReports(registry prometheus.Registerer) (*Reports, error) {
+	r := &Reports{
+		checkpoints: checkpoints.counter(), violations: violations.counter(), holds: holds.counter(), files: capturedFiles.counter(), attempts: attempts.counter(),
+		checkpointSeconds: checkpointSeconds.histogram(), phaseSeconds: phaseSeconds.histogram(), freezeSeconds: freezeSeconds.histogram(),
+		reportSeconds: reportSeconds.histogram(), memory: watchdogMemory.histogram(), volume: volumeUsed.histogram(), queue: queueLength.histogram(),
+		rules: map[string]bool{},
+	}
+	for _, rule := range judge.Rules() {
+		r.rules[rule.ID] = true
+	}
+	streaks := slowStreaks.counter()
+	r.slowStreaks = streaks.WithLabelValues()
+	var errs []error
+	for _, c := range []prometheus.Collector{r.checkpoints, r.violations, r.holds, r.files, r.attempts, r.checkpointSeconds, r.phaseSeconds,
+		r.freezeSeconds, r.reportSeconds, r.memory, r.volume, r.queue, streaks} {
+		errs = append(errs, registry.Register(c))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	r.begin()
+	return r, nil
+}
+
+// begin makes the series that alerts ask about: what grows from nothing at its first sample has not grown for Prometheus.
+func (r *Reports) begin() {
+	for _, v := range []*prometheus.HistogramVec{r.checkpointSeconds, r.freezeSeconds, r.reportSeconds, r.memory} {
+		v.WithLabelValues()
+	}
+	for _, name := range []string{"trusted", "workspace"} {
+		r.volume.WithLabelValues(name)
+	}
+	for _, name := range []string{"changes", "reports"} {
+		r.queue.WithLabelValues(name)
+	}
+}
+
+// Observe counts reports of a Feature in a namespace that were just stored. Each must be given once.
+func (r *Reports) Observe(namespace string, stored []contract.Report, now time.Time) {
+	for _, report := range stored {
+		r.reportSeconds.WithLabelValues().Observe(max(0, now.Sub(report.Time).Seconds()))
+		switch {
+		case report.Checkpoint != nil:
+			r.checkpoint(namespace, *report.Checkpoint)
+		case report.Final != nil:
+			r.attempts.WithLabelValues(namespace, known(report.Final.Outcome, contract.OutcomeDelivered, contract.OutcomeReadyToMerge,
+				contract.OutcomeBlocked, contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped)).Inc()
+		}
+	}
+}
+
+func (r *Reports) checkpoint(namespace string, c contract.CheckpointReport) {
+	r.checkpoints.WithLabelValues(namespace, verdict(c),
+		known(c.Action, contract.ActionPromoted, contract.ActionPartlyPromoted, contract.ActionHeld, contract.ActionReverted, contract.ActionNone),
+		known(c.Trigger, contract.TriggerInterval, contract.TriggerChanges, contract.TriggerTask, contract.TriggerRequested, contract.TriggerFinal)).Inc()
+	for _, v := range c.Violations {
+		r.violations.WithLabelValues(r.rule(v.Rule), known(string(v.Severity),
+			string(policy.Info), string(policy.Warning), string(policy.Error), string(policy.Critical))).Inc()
+	}
+	r.checkpointSeconds.WithLabelValues().Observe((c.CaptureTime + c.SyncTime + c.JudgeTime + c.ActTime).Seconds())
+	for phase, took := range map[string]time.Duration{"capture": c.CaptureTime, "sync": c.SyncTime, "judge": c.JudgeTime, "act": c.ActTime} {
+		r.phaseSeconds.WithLabelValues(phase).Observe(took.Seconds())
+	}
+	r.holds.WithLabelValues(strconv.FormatBool(c.Frozen), strconv.FormatBool(c.Settled)).Inc()
+	if c.Frozen {
+		r.freezeSeconds.WithLabelValues().Observe(c.FrozenFor.Seconds())
+	}
+	r.vitals(c.Vitals)
+}
+
+func (r *Reports) vitals(v contract.Vitals) {
+	if v.SlowInARow > 0 && v.SlowInARow%slowInARow == 0 {
+		r.slowStreaks.Inc()
+	}
+	r.files.WithLabelValues("read").Add(float64(max(0, v.Read)))
+	r.files.WithLabelValues("known").Add(float64(max(0, v.Files-v.Read)))
+	if v.Memory > 0 {
+		r.memory.WithLabelValues().Observe(float64(v.Memory))
+	}
+	for name, use := range map[string]contract.VolumeUse{"trusted": v.Trusted, "workspace": v.Workspace} {
+		if use.Size > 0 {
+			r.volume.WithLabelValues(name).Observe(float64(use.Used) / float64(use.Size))
+		}
+	}
+	r.queue.WithLabelValues("changes").Observe(float64(v.Changed))
+	r.queue.WithLabelValues("reports").Observe(float64(v.Reports))
+}
+
+func verdict(c contract.CheckpointReport) string {
+	if !c.Settled {
+		return "Unsettled"
+	}
+	return known(string(c.Verdict), string(judge.Valid), string(judge.Invalid), string(judge.Skipped))
+}
+
+func (r *Reports) rule(id string) string {
+	if r.rules[id] {
+		return id
+	}
+	return other
+}
+
+func known(value string, values ...string) string {
+	if slices.Contains(values, value) {
+		return value
+	}
+	return other
+}
