@@ -166,6 +166,16 @@ const (
 	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonNoLocks: the plan names no contracts.
 	ReasonNoLocks = "NoLocks"
+	// ReasonLocksHeld: the locks of the plan's contracts are held.
+	ReasonLocksHeld = "LocksHeld"
+	// ReasonLockReclaimed: held; the message names the Feature whose lease had expired and was taken over.
+	ReasonLockReclaimed = "LockReclaimed"
+	// ReasonWaitingForLock: another Feature holds the lock of a contract of the same repository, or comes first; the message names both.
+	ReasonWaitingForLock = "WaitingForLock"
+	// ReasonLockNotFree: the same, and the policy says not to wait (concurrency.locks Fail).
+	ReasonLockNotFree = "LockNotFree"
+	// ReasonLockLost: the Feature's lease expired and was reclaimed; its agent was stopped.
+	ReasonLockLost = "LockLost"
 	// ReasonNoBudget: no policy sets a budget.
 	ReasonNoBudget = "NoBudget"
 	// ReasonNoAnomaly: nothing out of the ordinary was seen.

@@ -74,7 +74,7 @@ type FeatureStatus struct {
 	// policy is the effective policy and where it came from.
 	// +optional
 	Policy *PolicyStatus `json:"policy,omitempty"`
-	// locks that are held.
+	// locks that are held, by the names of their contracts. The manager's Leases are the truth: one that expired and was reclaimed is not held, whatever this says.
 	// +optional
 	// +listType=set
 	Locks []string `json:"locks,omitempty"`

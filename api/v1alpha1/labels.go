@@ -19,6 +19,18 @@ const (
 	LabelVerdict = "tidewaiter.dev/verdict"
 	// LabelTemplate marks a ConfigMap in the system namespace as a cluster-wide template: global-input or global-output.
 	LabelTemplate = "tidewaiter.dev/template"
+	// LabelLock marks the Lease that is the lock of a contract; the value is LockContract.
+	LabelLock = "tidewaiter.dev/lock"
+	// LockContract is the value of LabelLock.
+	LockContract = "contract"
+	// LabelLockHolder is the uid of the Feature that holds a lock.
+	LabelLockHolder = "tidewaiter.dev/lock-holder"
+	// AnnotationRepository and AnnotationContract say what a lock is of: its name is a digest.
+	AnnotationRepository = "tidewaiter.dev/repository"
+	// AnnotationContract is the name of a lock's contract.
+	AnnotationContract = "tidewaiter.dev/contract"
+	// AnnotationReclaimedFrom is the Feature (namespace/name/uid) whose lease had expired when the lock was taken over.
+	AnnotationReclaimedFrom = "tidewaiter.dev/reclaimed-from"
 	// FinalizerFeature holds a deleted Feature until its pods are gone.
 	FinalizerFeature = "tidewaiter.dev/feature"
 )

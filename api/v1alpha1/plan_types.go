@@ -35,7 +35,7 @@ type Plan struct {
 	// files, when given, is the whole set of planned files: any other change is a plan violation.
 	// +optional
 	Files *PlannedFiles `json:"files,omitempty"`
-	// contracts are locks held while the Feature runs, by the names that a policy gives them.
+	// contracts that the work may change, by the names that a policy gives them. Their locks are held while the Feature runs: no two Features hold one of the same repository. Which contracts there are in a running attempt can grow, not shrink.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32

@@ -140,6 +140,25 @@ type ContractRule struct {
 	Paths []string `json:"paths"`
 }
 
+// LockContention says what becomes of a Feature that wants a lock which another one holds.
+// +kubebuilder:validation:Enum=Wait;Fail
+type LockContention string
+
+// Ways to contend.
+const (
+	// LockContentionWait waits for the lock: higher priority first, then older.
+	LockContentionWait LockContention = "Wait"
+	// LockContentionFail blocks the Feature until a person asks to try again.
+	LockContentionFail LockContention = "Fail"
+)
+
+// ConcurrencyRules say what becomes of Features that would work at the same time on the same thing.
+type ConcurrencyRules struct {
+	// locks says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
+	// +optional
+	Locks LockContention `json:"locks,omitempty"`
+}
+
 // BreakerRules stop a Feature whose checkpoints cannot be taken.
 type BreakerRules struct {
 	// maxCheckpointFailures in a row; built-in 3.

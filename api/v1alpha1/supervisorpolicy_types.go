@@ -120,6 +120,9 @@ type Rules struct {
 	// egress lists hosts that may be reached through the gateway.
 	// +optional
 	Egress *EgressRules `json:"egress,omitempty"`
+	// concurrency says what becomes of Features that would work at the same time on the same thing.
+	// +optional
+	Concurrency *ConcurrencyRules `json:"concurrency,omitempty"`
 	// capacity bounds how many Features run at once in a project.
 	// +optional
 	Capacity *CapacityRules `json:"capacity,omitempty"`

@@ -56,6 +56,14 @@ func (c *writeCounter) Patch(ctx context.Context, o client.Object, p client.Patc
 	return c.write(func() error { return c.Client.Patch(ctx, o, p, opts...) })
 }
 
+func (c *writeCounter) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
+	return c.write(func() error { return c.Client.Create(ctx, o, opts...) })
+}
+
+func (c *writeCounter) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
+	return c.write(func() error { return c.Client.Update(ctx, o, opts...) })
+}
+
 func (c *writeCounter) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
 	return c.write(func() error { return c.Client.Delete(ctx, o, opts...) })
 }
@@ -66,22 +74,22 @@ func (c *writeCounter) Status() client.SubResourceWriter {
 
 type statusCounter struct {
 	client.SubResourceWriter
-	*writeCounter
+	counter *writeCounter
 }
 
 func (c statusCounter) Apply(ctx context.Context, o runtime.ApplyConfiguration, opts ...client.SubResourceApplyOption) error {
-	return c.write(func() error { return c.SubResourceWriter.Apply(ctx, o, opts...) })
+	return c.counter.write(func() error { return c.SubResourceWriter.Apply(ctx, o, opts...) })
 }
 
 func (c statusCounter) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
-	return c.write(func() error { return c.SubResourceWriter.Patch(ctx, o, p, opts...) })
+	return c.counter.write(func() error { return c.SubResourceWriter.Patch(ctx, o, p, opts...) })
 }
 
-// live is a whole life with a lost pod, an agent that fails, and a request. settle stands for whatever
+// live is a whole life with locks, a lost pod, an agent that fails, and a request. settle stands for whatever
 // the controller does.
 func live(r *rig, settle func()) string {
 	r.Helper()
-	r.feature("login", nil)
+	r.feature("login", wants("db", "openapi"))
 	settle()
 	r.reportRunning("login")
 	settle()
@@ -112,6 +120,7 @@ func (r *rig) result(name string) string {
 	for _, q := range s.ObservedRequests {
 		fmt.Fprintf(&b, "request %s %s %s\n", q.ID, q.State, q.Message)
 	}
+	fmt.Fprintf(&b, "locks %v, %d Leases\n", s.Locks, len(r.leases()))
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.PersistentVolumeClaimList{}} {
 		r.must(r.user.List(r.Context(), list, client.InNamespace(r.project)), "list %T", list)
 		for line := range strings.Lines(r.world()) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
+	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 )
 
 // +kubebuilder:rbac:groups=tidewaiter.dev,resources=features,verbs=get;list;watch;patch;delete
@@ -58,6 +59,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Recorder sends events.
 	Recorder events.EventRecorder
+	// Locks of contracts.
+	Locks *locks.Keeper
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// CABundle and Endpoints of intake and gateway.
@@ -91,7 +94,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.R
 		r.lookCloser,     // read: the API server, and decide again, where that is asked for
 		r.removeLeftover, // write: Jobs and pods
 		r.keepUp,         // write: what a running attempt rests on
+		r.renewLocks,     // write: Leases that are held
+		r.takeLocks,      // write: Leases of a new attempt, and decide again
 		r.start,          // write: volumes and Job of a new attempt, and decide again
+		r.freeLocks,      // write: Leases that no status names any more
 		r.letGo,          // write: finalizer, or the Feature itself
 	)
 	return flow.Finish(ctx, err, r.close(s))

@@ -30,6 +30,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -60,13 +61,17 @@ func TestMain(m *testing.M) {
 type rig struct {
 	*testing.T
 	project string
-	clock   *clocktesting.FakePassiveClock
+	// repository of its Features: each project has its own.
+	repository string
+	clock      *clocktesting.FakePassiveClock
 	// user sees and does everything.
 	user client.Client
 	// manager has the manager's rights.
 	manager client.Client
 	// writes is what the controller writes through; a test may put something in between.
-	writes   client.Client
+	writes client.Client
+	// locks stands for the process: what it remembers of Leases outlives a reconcile.
+	locks    *locks.Keeper
 	recorder *events.FakeRecorder
 	bundle   []byte
 	results  map[string]ctrl.Result
@@ -74,12 +79,14 @@ type rig struct {
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
+	project := env.Project(t)
 	return &rig{
-		T: t, project: env.Project(t), user: env.Client, manager: manager, writes: manager,
+		T: t, project: project, repository: "https://git.example.com/" + project + ".git", user: env.Client, manager: manager, writes: manager,
 		clock:    clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second)),
 		recorder: events.NewFakeRecorder(1000),
 		bundle:   []byte("-----BEGIN CERTIFICATE-----\n"),
 		results:  map[string]ctrl.Result{},
+		locks:    &locks.Keeper{Namespace: kubetest.SystemNamespace, Live: manager},
 	}
 }
 
@@ -92,7 +99,9 @@ func (r *rig) Addresses(context.Context) (intake, gateway netip.Addr, err error)
 
 // reconciler is a controller that has just started: it remembers nothing.
 func (r *rig) reconciler() *Reconciler {
+	r.locks.Client = r.writes
 	return &Reconciler{
+		Locks:  r.locks,
 		Client: r.writes, Live: r.manager, Recorder: r.recorder, Clock: clock.PassiveClock(r.clock), CABundle: r, Endpoints: r,
 		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true,
 	}
@@ -148,6 +157,9 @@ func (r *rig) world() string {
 			return err
 		}), "walk %T", list)
 	}
+	for _, l := range r.leases() {
+		text += fmt.Sprintf("%T %s %s\n", l, l.Annotations[v1alpha1.AnnotationContract], l.ResourceVersion)
+	}
 	return text
 }
 
@@ -158,7 +170,7 @@ func (r *rig) feature(name string, change func(*v1alpha1.Feature)) {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.project},
 		Spec: v1alpha1.FeatureSpec{
 			Prompt:     "Add a login page.",
-			Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git", Revision: "main"},
+			Repository: v1alpha1.Repository{URL: r.repository, Revision: "main"},
 			Agent:      v1alpha1.Agent{Runtime: "command", Image: "example.com/agent:1", Command: []string{"work"}},
 			Retries:    ptr.To[int32](1),
 		},

@@ -19,6 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
+	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -36,6 +37,9 @@ type scope struct {
 	obstacle *lifecycle.Refusal
 	// intake and gateway as the pod will reach them; set by resolveSystem.
 	intake, gateway netip.Addr
+	// locks as they were seen last, and whether they were taken in this reconcile; set by observe, lookCloser and takeLocks.
+	locks      locks.Survey
+	locksTaken bool
 	// observed is what the decision rests on; set by observe, lookCloser and start.
 	observed lifecycle.Observed
 	// decision is nil until decide.

@@ -33,7 +33,7 @@ func (r *Reconciler) observe(ctx context.Context, s *scope) error {
 	if err := r.look(ctx, s, r.Client); err != nil {
 		return err
 	}
-	return r.remember(ctx, s)
+	return r.remember(ctx, s, r.Client)
 }
 
 // decide is pure: core/lifecycle decides on what was observed.
@@ -67,17 +67,21 @@ func (r *Reconciler) decideLive(ctx context.Context, s *scope) error {
 	}
 	s.feature = &live
 	s.observed.Live = true
-	if err := r.remember(ctx, s); err != nil {
+	if err := r.remember(ctx, s, r.Live); err != nil {
 		return err
 	}
 	s.next()
 	return nil
 }
 
-// remember takes what the Feature's own status says.
-func (r *Reconciler) remember(ctx context.Context, s *scope) error {
+// remember takes what the Feature's own status says, and compares its locks with the Leases. Those are read after it: a
+// lock that the status names is there before and after, unless it was taken away.
+func (r *Reconciler) remember(ctx context.Context, s *scope, from client.Reader) error {
 	s.observed.Memory = translate.Memory(s.feature.Status)
 	s.observed.Run = translate.Run(s.feature)
+	if err := r.lookAtLocks(ctx, s, from); err != nil {
+		return err
+	}
 	return r.lookAtReplica(ctx, s)
 }
 

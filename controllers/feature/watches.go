@@ -8,11 +8,13 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -24,12 +26,16 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	corelocks "github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 )
 
 const (
 	// indexState finds Features by what others can do for them.
 	indexState = ".tidewaiter.state"
+	// indexLocks finds Features by the Leases of the locks that they wait for.
+	indexLocks = ".tidewaiter.locks"
 	// stateActive has an attempt that has not ended: it depends on the CA bundle.
 	stateActive = "active"
 	// stateWaiting waits for room in its project.
@@ -47,6 +53,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Feature{}, indexState, states); err != nil {
 		return fmt.Errorf("index Features by state: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Feature{}, indexLocks, awaitedLocks); err != nil {
+		return fmt.Errorf("index Features by locks: %w", err)
+	}
 	bundles := make(chan event.GenericEvent, 1)
 	r.CABundle.OnChange(func() {
 		select {
@@ -62,6 +71,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&networkingv1.NetworkPolicy{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel)).
 		Watches(&batchv1.Job{}, r.jobsOver()).
+		Watches(&coordinationv1.Lease{}, r.locksChanged()).
 		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(r.underPolicy)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.trustingConfigMap)).
 		WatchesRawSource(source.Channel(bundles, handler.EnqueueRequestsFromMapFunc(r.trustingAny))).
@@ -118,6 +128,42 @@ func (r *Reconciler) jobsOver() handler.EventHandler {
 	}
 }
 
+// awaitedLocks of a Feature, by the names of their Leases.
+func awaitedLocks(o client.Object) []string {
+	if f, ok := o.(*v1alpha1.Feature); ok && locks.Waits(f) {
+		return locks.Names(f)
+	}
+	return nil
+}
+
+// locksChanged wakes the Features that wait for a lock which got free, and the one that had it. Renewals wake nobody.
+func (r *Reconciler) locksChanged() handler.EventHandler {
+	wake := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		lease, ok := o.(*coordinationv1.Lease)
+		if !ok || lease.Labels[v1alpha1.LabelLock] == "" {
+			return
+		}
+		if had := corelocks.ParseHolder(ptr.Deref(lease.Spec.HolderIdentity, "")); had.Namespace != "" {
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: had.Namespace, Name: had.Name}})
+		}
+		for _, request := range r.with(ctx, "", indexLocks, lease.Name) {
+			queue.Add(request)
+		}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			was, okOld := e.ObjectOld.(*coordinationv1.Lease)
+			is, okNew := e.ObjectNew.(*coordinationv1.Lease)
+			if okOld && okNew && ptr.Deref(was.Spec.HolderIdentity, "") != ptr.Deref(is.Spec.HolderIdentity, "") {
+				wake(ctx, e.ObjectOld, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			wake(ctx, e.Object, queue)
+		},
+	}
+}
+
 // underPolicy are the Features that a policy may apply to: those of its project, or all.
 func (r *Reconciler) underPolicy(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetNamespace() == r.SystemNamespace {
@@ -141,10 +187,15 @@ func (r *Reconciler) trustingAny(ctx context.Context, _ client.Object) []reconci
 
 // in lists the Features of a namespace ("" for all) that are in a state.
 func (r *Reconciler) in(ctx context.Context, namespace, state string) []reconcile.Request {
+	return r.with(ctx, namespace, indexState, state)
+}
+
+// with lists the Features of a namespace ("" for all) that an index has under a key.
+func (r *Reconciler) with(ctx context.Context, namespace, index, key string) []reconcile.Request {
 	var list v1alpha1.FeatureList
-	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{indexState: state}); err != nil {
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: key}); err != nil {
 		// The cache does not fail once it is synced; what is missed here is looked at again by recheck.
-		log.FromContext(ctx).Error(err, "Cannot list Features", "state", state)
+		log.FromContext(ctx).Error(err, "Cannot list Features", "index", index, "key", key)
 		return nil
 	}
 	var requests []reconcile.Request

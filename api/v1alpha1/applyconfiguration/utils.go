@@ -59,6 +59,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.CheckpointTriggersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CommitAuthor"):
 		return &apiv1alpha1.CommitAuthorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ConcurrencyRules"):
+		return &apiv1alpha1.ConcurrencyRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ConfigMapKeyRef"):
 		return &apiv1alpha1.ConfigMapKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ContractRule"):

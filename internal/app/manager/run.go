@@ -49,7 +49,7 @@ import (
 // +kubebuilder:rbac:groups="",namespace=tidewaiter-system,resources=services,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",namespace=tidewaiter-system,resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",namespace=tidewaiter-system,resources=secrets,resourceNames=tidewaiter-ca;tidewaiter-intake-tls;tidewaiter-gateway-tls,verbs=get;update
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=tidewaiter-system,resources=leases,verbs=get;list;watch;create;update;patch;delete
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=tidewaiter-system,resources=leases,verbs=get;list;watch;create;update;delete
 // +kubebuilder:rbac:groups="",namespace=tidewaiter-system,resources=events,verbs=create;patch
 
 const (

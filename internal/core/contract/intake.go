@@ -49,7 +49,7 @@ type Orders struct {
 	Delivery Delivery         `json:"delivery"`
 	// Suspend asks for a checkpoint and an orderly end; the work is kept.
 	Suspend bool `json:"suspend,omitempty"`
-	// Stop asks for the same because of StopReason (Deleted, DeadlineExceeded): no attempt will follow.
+	// Stop asks for the same because of StopReason (Deleted, DeadlineExceeded, LockLost): no attempt will follow.
 	Stop       bool   `json:"stop,omitempty"`
 	StopReason string `json:"stopReason,omitempty"`
 	// Requests that have no result yet.
@@ -239,6 +239,7 @@ const (
 	ReasonSuspended             = "Suspended"
 	ReasonDeleted               = "Deleted"
 	ReasonDeadlineExceeded      = "DeadlineExceeded"
+	ReasonLockLost              = "LockLost"
 )
 
 // Triggers of checkpoints.

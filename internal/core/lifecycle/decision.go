@@ -13,6 +13,12 @@ type Decision struct {
 	LookCloser bool
 	// Start asks for the Job of a new attempt. The attempt counts once its Job is observed.
 	Start *Start
+	// Lock asks for all of these contracts' locks or none of them, and for another decision on what became of it.
+	Lock []string
+	// RenewLocks asks for the locks that are held to be renewed where it is time.
+	RenewLocks bool
+	// Unlock names contracts whose locks to free: no status names them any more.
+	Unlock []string
 	// KeepUp asks for everything that a running attempt depends on (network policy, CA bundle) to be as it should.
 	KeepUp bool
 	// DeleteJobs names Jobs to delete.
@@ -31,7 +37,7 @@ type Decision struct {
 
 // Acts reports whether the decision changes anything but the status.
 func (d Decision) Acts() bool {
-	return d.Start != nil || len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
+	return d.Start != nil || len(d.Lock)+len(d.Unlock)+len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
 }
 
 // Start asks for the Job of a new attempt.

@@ -172,13 +172,6 @@ func (c *course) supervised() Condition {
 		"No word from the watchdog for %s. It goes on supervising by itself and reports when it is back.", heartbeatLimit)}
 }
 
-func (c *course) locksHeld() Condition {
-	if c.o.Spec.HasContracts {
-		return notActedOn(ConditionLocksHeld, "This version takes no locks for spec.plan.contracts.")
-	}
-	return Condition{ConditionLocksHeld, True, ReasonNoLocks, "The plan names no contracts."}
-}
-
 func (c *course) checkpointsValid() Condition {
 	was := c.o.Memory.Condition(ConditionCheckpointsValid)
 	if c.o.Run == nil || c.o.Run.Checkpoint == nil {

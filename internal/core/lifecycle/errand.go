@@ -42,6 +42,7 @@ func (c *course) isErrand(job Job) bool {
 
 // runErrand starts the run once where the Feature stands is written: it is what the run leaves as it is.
 func (c *course) runErrand(after time.Time) {
+	c.errand = true
 	switch was := c.remembered(); {
 	case c.now.Before(after):
 		c.wake(after)

@@ -39,6 +39,7 @@ type Memory struct {
 	LastValidCheckpoint string
 	Checkpoints         Counts
 	Policy              PolicyRef
+	Locks               []string
 	Requests            []RequestResult
 	StartedAt           time.Time
 	FinishedAt          time.Time

@@ -37,6 +37,10 @@ func Next(o Observed, now time.Time) Decision {
 	if c.d.LookCloser {
 		return Decision{Memory: o.Memory.clone(), LookCloser: true}
 	}
+	c.settleLocks()
+	if c.d.LookCloser {
+		return Decision{Memory: o.Memory.clone(), LookCloser: true}
+	}
 	c.answerRequests()
 	c.describe()
 	c.d.Memory = c.m
@@ -55,6 +59,12 @@ type course struct {
 	at standing
 	// fate is why the pod of a lost attempt ended, as far as it is known.
 	fate string
+	// keepLocks says that the work goes on by itself or has to be delivered: locks that were held for it stay.
+	keepLocks bool
+	// errand says that the run that is about to start is one.
+	errand bool
+	// lost says that a lock was taken away from the current attempt.
+	lost bool
 	// granted holds the ids of requests that the wish for a new attempt rests on: they are answered once it exists.
 	granted map[string]bool
 }
@@ -107,12 +117,15 @@ func (c *course) attend() {
 		c.wake(c.now.Add(attendRecheck))
 	case c.m.Phase == Failed, job.Run == RunAgent && c.deadlineOver():
 		c.stop(c.deadlineStanding())
+	case c.lockLost():
+		c.stop(c.lockLostStanding())
 	case c.o.Spec.Suspend:
 		c.stop(standing{phase: Running, reason: ReasonSuspending, message: "The watchdog takes a last checkpoint, then the pod ends."})
 	default:
 		job.StopRequestedAt = time.Time{}
 		c.at = c.runningStanding()
 		c.d.KeepUp = true
+		c.lock()
 		if job.Run == RunAgent && c.o.Spec.Deadline > 0 {
 			c.wake(job.StartedAt.Add(c.o.Spec.Deadline - c.activeTime()))
 		}

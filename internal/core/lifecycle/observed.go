@@ -26,6 +26,8 @@ type Observed struct {
 	Obstacle *Refusal
 	// Capacity of the project.
 	Capacity Capacity
+	// Locks of the plan's contracts.
+	Locks Locks
 	// Jobs of the Feature, of any attempt.
 	Jobs []Job
 	// Pods of these Jobs, and of Jobs that are gone already.
@@ -58,8 +60,6 @@ type Spec struct {
 	ApprovedCommit string
 	// Ephemeral volumes live and die with the pod.
 	Ephemeral bool
-	// HasContracts is true when the plan names locks.
-	HasContracts bool
 	// Requests in the order of the spec.
 	Requests []Request
 	// NotActedOn names the fields in use that this version does not act on; sorted.
@@ -108,6 +108,36 @@ type Capacity struct {
 	Running int
 	// Ahead counts the waiting Features that come before this one, by priority and then age.
 	Ahead int
+}
+
+// Locks of a Feature's contracts, as their Leases say. Lists are sorted.
+type Locks struct {
+	// Wanted contracts: those of the plan.
+	Wanted []string
+	// Held contracts: their Leases name this Feature. A lock that is held and in no status was taken by somebody who died
+	// before noting it, or is about to be freed.
+	Held []string
+	// Reclaimed says from whom held locks were taken that had expired.
+	Reclaimed []Contender
+	// Busy says who is in the way of wanted locks that are not held.
+	Busy []Contender
+	// Taken says that all wanted locks were taken just now: nobody who looked earlier can free them.
+	Taken bool
+	// Renew is when held locks are to be renewed; zero where none is held.
+	Renew time.Time
+	// Fail blocks the Feature where it would have to wait.
+	Fail bool
+	// Unguarded are wanted contracts for which no policy names paths.
+	Unguarded []string
+}
+
+// Contender is somebody else who has, had or wants the lock of a contract.
+type Contender struct {
+	Contract string
+	// Who it is, for people.
+	Who string
+	// Before says that Who waits as well, and comes first.
+	Before bool
 }
 
 // PolicyRef names the policy in effect.

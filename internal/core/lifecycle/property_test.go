@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 )
 
 // TestAnyHistory lets everything happen in any order: stale caches, crashes between any two effects, lost pods, pods that
@@ -24,6 +25,7 @@ func TestAnyHistory(t *testing.T) {
 		if rapid.Bool().Draw(t, "has a deadline") {
 			s.spec.Deadline = time.Duration(rapid.IntRange(1, 60).Draw(t, "deadline")) * time.Minute
 		}
+		s.wanted = rapid.SampledFrom([][]string{nil, {"openapi"}, {"db", "openapi"}}).Draw(t, "contracts")
 		past := []snapshot{s.look(false)}
 		actions := chaos(t, s, &past)
 		actions[""] = func(t *rapid.T) {
@@ -40,9 +42,11 @@ func TestAnyHistory(t *testing.T) {
 
 func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"reconcile":         func(*rapid.T) { s.reconcile(s.look(false), survives) },
-		"things go on":      func(*rapid.T) { s.settle() },
-		"reconcile and die": func(t *rapid.T) { s.reconcile(s.look(false), crash(rapid.IntRange(1, 5).Draw(t, "where"))) },
+		"reconcile":    func(*rapid.T) { s.reconcile(s.look(false), survives) },
+		"things go on": func(*rapid.T) { s.settle() },
+		"reconcile and die": func(t *rapid.T) {
+			s.reconcile(s.look(false), crash(rapid.IntRange(1, int(afterWrite)).Draw(t, "where")))
+		},
 		"reconcile on a stale cache": func(t *rapid.T) {
 			stale := (*past)[rapid.IntRange(0, len(*past)-1).Draw(t, "from")]
 			// Caches of different kinds are of different ages.
@@ -105,6 +109,20 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 			s.spec.ApprovedCommit = head
 			s.spec.Generation++
 		},
+		"another has a lock": func(*rapid.T) {
+			if l := s.leases.of["db"]; l == nil || l.lease.Holder != s.holder() {
+				s.leases.write("db", locks.Holder{Namespace: "shop", Name: "other", UID: "other"}, s.now)
+			}
+		},
+		"a lease is taken away": func(*rapid.T) { delete(s.leases.of, "openapi") },
+		"the plan gets a contract": func(*rapid.T) {
+			s.wanted = []string{"db", "openapi"}
+			s.spec.Generation++
+		},
+		"the plan loses a contract": func(*rapid.T) {
+			s.wanted = []string{"db"}
+			s.spec.Generation++
+		},
 		"the project is full": func(t *rapid.T) { s.capacity = Capacity{Limit: 1, Running: rapid.IntRange(0, 1).Draw(t, "running")} },
 	}
 }
@@ -159,6 +177,9 @@ func calmDown(t *rapid.T, s *sim) {
 	s.settle()
 	if s.broken != "" {
 		t.Fatal(s.broken)
+	}
+	if held := s.lookAtLocks().Held; s.memory.Phase == Delivered && len(held) > 0 && s.working() == 0 {
+		t.Fatalf("is delivered and holds %v", held)
 	}
 	if s.memory.Phase != Delivered && s.spec.DeletedAt.IsZero() {
 		t.Fatalf("does not get to its end: %s", s.line())

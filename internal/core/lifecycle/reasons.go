@@ -54,6 +54,10 @@ const (
 	ReasonDeleting            = "Deleting"
 	ReasonAwaitingInput       = "AwaitingInput"
 	ReasonNoLocks             = "NoLocks"
+	ReasonLocksHeld           = "LocksHeld"
+	ReasonLockReclaimed       = "LockReclaimed"
+	ReasonWaitingForLock      = "WaitingForLock"
+	ReasonLockNotFree         = "LockNotFree"
 	ReasonSettled             = "Settled"
 	ReasonInternalError       = "InternalError"
 )

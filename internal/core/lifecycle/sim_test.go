@@ -30,6 +30,11 @@ type sim struct {
 	obstacle *Refusal
 	capacity Capacity
 	volumes  *Problem
+	// wanted are the contracts of the plan, leases the locks of them, which other Features may share.
+	wanted   []string
+	failing  bool
+	leases   *leases
+	uid      string
 	released bool
 	serial   int
 	// made holds the uids of Jobs that made their pod: they never make another.
@@ -44,7 +49,7 @@ func newSim() *sim {
 	return &sim{
 		now:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		spec: Spec{Name: "login", Generation: 1, Retries: 1, Branch: "tidewaiter/login"},
-		made: map[string]bool{},
+		made: map[string]bool{}, leases: newLeases(), uid: "login",
 	}
 }
 
@@ -58,7 +63,7 @@ func (s *sim) look(live bool) snapshot {
 	o := Observed{
 		Live: live, Spec: s.spec, Memory: s.memory.clone(), Refusal: s.refusal, Obstacle: s.obstacle, Capacity: s.capacity,
 		Jobs: slices.Clone(s.jobs), Pods: slices.Clone(s.pods), Volumes: s.volumes,
-		Policy: PolicyRef{Hash: "h1", Enforcement: "Enforce"},
+		Policy: PolicyRef{Hash: "h1", Enforcement: "Enforce"}, Locks: s.lookAtLocks(),
 	}
 	o.Spec.Requests = slices.Clone(s.spec.Requests)
 	if s.run != nil {
@@ -74,6 +79,8 @@ type crash int
 const (
 	survives crash = iota
 	beforeActs
+	inLock
+	afterLock
 	afterDeletions
 	beforeStart
 	beforeWrite
@@ -115,6 +122,26 @@ func (s *sim) reconcile(cached snapshot, dies crash) bool {
 
 func (s *sim) act(seen snapshot, d *Decision, dies crash) bool {
 	wrote := s.remove(d)
+	if d.RenewLocks {
+		s.renewLocks()
+	}
+	if len(d.Lock) > 0 {
+		if dies == inLock {
+			s.takeLocks(d.Lock[:1])
+			return true
+		}
+		wrote = true
+		s.takeLocks(d.Lock)
+		seen.observed.Locks = s.lookAtLocks()
+		seen.observed.Locks.Taken = true
+		if dies == afterLock {
+			return wrote
+		}
+		*d = Next(seen.observed, s.now)
+		if d.LookCloser || len(d.Lock) > 0 {
+			s.fail("taken locks are asked for again: %+v", d)
+		}
+	}
 	if dies == afterDeletions || dies == beforeStart {
 		return wrote
 	}
@@ -130,7 +157,13 @@ func (s *sim) act(seen snapshot, d *Decision, dies crash) bool {
 			s.fail("the Job of the new attempt is not taken up: %+v", d)
 		}
 	}
+	for _, contract := range d.Unlock {
+		wrote = s.freeLock(contract, seen.observed.Locks) || wrote
+	}
 	if d.Release {
+		if len(s.lookAtLocks().Held) > 0 {
+			s.fail("the Feature is let go with locks: %v", s.lookAtLocks().Held)
+		}
 		if s.working() > 0 {
 			s.fail("the Feature is let go while pods work: %+v", s.pods)
 		}
@@ -188,6 +221,7 @@ func (s *sim) checkMemory(m Memory) {
 		s.fail("%d conditions", len(m.Conditions))
 	}
 	s.checkAttempt(m)
+	s.checkLocks(m)
 	for _, r := range s.memory.Requests {
 		if !slices.ContainsFunc(m.Requests, func(x RequestResult) bool { return x == r }) {
 			s.fail("the result of request %s changed or is forgotten", r.ID)
@@ -248,6 +282,9 @@ func (s *sim) remove(d *Decision) bool {
 }
 
 func (s *sim) makeJob(start Start) Job {
+	if missing := s.missing(); len(missing) > 0 {
+		s.fail("attempt %d starts without the locks %v", start.Attempt, missing)
+	}
 	if len(s.jobs) > 0 || s.working() > 0 {
 		s.fail("attempt %d starts beside Jobs %v and pods %v", start.Attempt, s.jobs, s.pods)
 	}

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 )
 
 var update = flag.Bool("update", false, "write what happens into the transcripts")
@@ -99,6 +101,9 @@ func (s *sim) state() string {
 	}
 	for _, r := range m.Requests {
 		text += fmt.Sprintf("\n=>   request %s %s: %s", r.ID, r.State, r.Message)
+	}
+	if c := m.Condition(ConditionLocksHeld); c.Reason != ReasonNoLocks {
+		text += fmt.Sprintf("\n=>   locks %v, %s/%s: %s", m.Locks, c.Status, c.Reason, c.Message)
 	}
 	for _, name := range []string{ConditionAccepted, ConditionStalled, ConditionReconciling, ConditionSupervised} {
 		c := m.Condition(name)
@@ -217,6 +222,21 @@ func change(s *sim, what string, args []string) error {
 		s.obstacle = &Refusal{Reason: args[0], Message: strings.Join(args[1:], " ")}
 	case "clear":
 		s.obstacle = nil
+	case "contracts":
+		s.wanted = args
+	case "locks-fail":
+		s.failing = true
+	case "lease":
+		// Of a Feature: of this project, or of another one.
+		s.leases.write(args[0], locks.Holder{Namespace: args[1], Name: args[2], UID: args[2]}, s.now)
+	case "no-lease":
+		delete(s.leases.of, rest)
+	case "renewed":
+		s.leases.write(rest, s.leases.of[rest].lease.Holder, s.now)
+	case "in-line":
+		s.leases.waiting = append(s.leases.waiting, locks.Waiter{Holder: locks.Holder{Namespace: "shop", Name: args[1], UID: args[1]}, Priority: 1, Locks: args[:1]})
+	case "not-in-line":
+		s.leases.waiting = nil
 	case "full":
 		s.capacity = Capacity{Limit: 2, Running: 2}
 	case "room":

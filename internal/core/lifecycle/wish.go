@@ -14,9 +14,10 @@ import (
 // goOn is for a Feature without a current attempt: it finds out which run it wants next, and starts it when nothing is
 // in the way and nothing is left of the last one.
 func (c *course) goOn() {
-	run, why := c.wish()
+	run, why := c.wishWithLocks()
 	c.at = why
 	errand := (run == "" || c.o.Spec.Suspend) && c.errandWaits()
+	c.keepLocks = !c.o.Spec.Suspend && (run != "" || why.phase == ReadyToMerge)
 	switch {
 	case errand:
 		run = RunSeal
@@ -28,6 +29,7 @@ func (c *course) goOn() {
 	switch {
 	case c.o.Refusal != nil:
 		c.at = refusedStanding(c.o.Refusal)
+		c.keepLocks = false
 		c.wake(c.now.Add(refusalRecheck))
 	case c.o.Spec.Suspend && !errand:
 		c.at = suspendedStanding()
@@ -50,6 +52,7 @@ func (c *course) goOn() {
 	default:
 		c.begin(run)
 	}
+	c.keepLocks = c.keepLocks && c.at.reason != ReasonWaitingForLock
 }
 
 // Rechecks are for changes that no event tells of.
@@ -65,7 +68,7 @@ const (
 // begin asks for the Job of the next attempt once no Job and no pod of any earlier one is left.
 func (c *course) begin(run RunKind) {
 	if len(c.o.Jobs)+len(c.o.Pods) == 0 {
-		if c.live() {
+		if c.live() && c.lock() {
 			c.d.Start = &Start{Attempt: c.m.Attempt + 1, Run: run}
 		}
 		return

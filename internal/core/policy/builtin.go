@@ -75,6 +75,7 @@ func builtin() Rules {
 		Binaries:              Warn,
 		Secrets:               Deny,
 		MaxCheckpointFailures: new(builtinMaxCheckpointFailures),
+		Locks:                 Wait,
 		MaxRunning:            new(0),
 		KeepCheckpoints:       new(builtinKeepCheckpoints),
 	}

@@ -97,6 +97,7 @@ func drawRules(t *rapid.T) Rules {
 		MaxCheckpointFailures: maybe(t, "maxCheckpointFailures", small),
 		GitHosts:              drawHosts(t, "gitHosts"),
 		AgentHosts:            drawHosts(t, "agentHosts"),
+		Locks:                 words(t, "locks", Wait, Fail),
 		MaxRunning:            maybe(t, "maxRunning", small),
 		KeepCheckpoints:       maybe(t, "keepCheckpoints", small),
 	}
@@ -133,7 +134,7 @@ func asRules(e Effective) Rules {
 		Hardlinks: e.Changes.Hardlinks, Executables: e.Changes.Executables,
 		Binaries: e.Changes.Binaries, Secrets: e.Changes.Secrets,
 		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
-		MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
+		Locks: e.Concurrency.Locks, MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
 	}
 }
 
@@ -221,6 +222,7 @@ func valuesOf(t *rapid.T, e Effective) map[string]string {
 		"checks.a":                          checks("a"),
 		"checks.b":                          checks("b"),
 		"breaker.maxCheckpointFailures":     show(e.MaxCheckpointFailures),
+		"concurrency.locks":                 string(e.Concurrency.Locks),
 		"capacity.maxRunning":               show(e.MaxRunning),
 		"retention.checkpoints":             show(e.KeepCheckpoints),
 		"egress.git":                        show(e.GitHosts),

@@ -34,6 +34,7 @@ func TestBuiltin(t *testing.T) {
 			Hardlinks: Warn, Executables: Warn, Binaries: Warn, Secrets: Deny,
 		},
 		MaxCheckpointFailures: 3,
+		Concurrency:           Concurrency{Locks: Wait},
 		KeepCheckpoints:       10,
 		GitHosts:              []Host{{Name: "git.example.com", Port: 443}},
 	}
@@ -254,7 +255,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		"changes.maxWorkspaceFiles": "built-in", "changes.symlinks": "built-in", "changes.specialFiles": "built-in",
 		"changes.hardlinks": "built-in", "changes.executables": "built-in", "changes.binaries": "built-in",
 		"changes.secrets": "built-in", "changes.maxLines": "built-in",
-		"breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
+		"concurrency.locks": "built-in", "breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
 		"egress.git": "the repository's host",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -266,7 +267,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 // manager that made them; it may change only together with the policy's values or fields.
 func TestHash(t *testing.T) {
 	plain := Merge(Sources{})
-	const want = "9531eb046e6db588cdd44bbc2cb6964bba9d56cbb92dbd1309ab3788c41bb98b"
+	const want = "856ad3c59dc1522dbf49dd270e9d9293a102afceb8f6fb3c4eafc2ca95292cf3"
 	if plain.Hash != want {
 		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
 	}

@@ -88,6 +88,8 @@ type Effective struct {
 	GitHosts []Host `json:"gitHosts,omitempty"`
 	// AgentHosts that the agent may reach.
 	AgentHosts []Host `json:"agentHosts,omitempty"`
+	// Concurrency of Features on one repository.
+	Concurrency Concurrency `json:"concurrency"`
 	// MaxRunning Features of a project; 0 is no limit.
 	MaxRunning int `json:"maxRunning,omitempty"`
 	// KeepCheckpoints is how many Checkpoint objects are kept for each Feature.
@@ -147,6 +149,21 @@ type Contract struct {
 	// Paths as patterns.
 	Paths []string `json:"paths"`
 }
+
+// Concurrency says what becomes of Features that would work at the same time on the same thing.
+type Concurrency struct {
+	// Locks is about a Feature that wants the lock of a contract which another one holds.
+	Locks Contention `json:"locks"`
+}
+
+// Contention says what becomes of one who wants what another has.
+type Contention string
+
+// Contentions: Wait until it is free, or Fail.
+const (
+	Wait Contention = "Wait"
+	Fail Contention = "Fail"
+)
 
 // Check is a rule that a user wrote in CEL.
 type Check struct {

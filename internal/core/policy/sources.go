@@ -60,6 +60,7 @@ type Rules struct {
 	MaxCheckpointFailures *int
 	GitHosts              []Host
 	AgentHosts            []Host
+	Locks                 Contention
 	MaxRunning            *int
 	KeepCheckpoints       *int
 }

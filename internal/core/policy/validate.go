@@ -38,6 +38,7 @@ func (r *Rules) Validate() error {
 		oneOf("changes.secrets", r.Secrets, Allow, Warn, Deny),
 		checkSeverities("checks", r.Checks),
 		positive("breaker.maxCheckpointFailures", r.MaxCheckpointFailures),
+		oneOf("concurrency.locks", r.Locks, Wait, Fail),
 		positive("capacity.maxRunning", r.MaxRunning),
 		positive("retention.checkpoints", r.KeepCheckpoints),
 		validHosts("egress.git", r.GitHosts),

@@ -26,6 +26,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -91,7 +92,10 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 	t.Helper()
 	const manager = "system:serviceaccount:" + kubetest.SystemNamespace + ":tidewaiter-manager"
 	config := env.ConfigAs(manager, "system:serviceaccounts", "system:serviceaccounts:"+kubetest.SystemNamespace)
-	informers, err := cache.New(config, cache.Options{Scheme: env.Scheme, DefaultTransform: cache.TransformStripManagedFields()})
+	informers, err := cache.New(config, cache.Options{
+		Scheme: env.Scheme, DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{kubetest.SystemNamespace: {}}}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	contractlocks "github.com/tidewaiter/tidewaiter/internal/kube/locks"
 	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
@@ -128,7 +129,11 @@ func (s *Server) orders(ctx context.Context, f *v1alpha1.Feature, attempt int64)
 	if err != nil {
 		return nil, "", err
 	}
-	body, err := json.Marshal(translate.Orders(f, effective, prompt))
+	held, err := contractlocks.Held(ctx, s.options.Client, s.options.Live, s.options.SystemNamespace, f, s.options.Clock.Now())
+	if err != nil {
+		return nil, "", err
+	}
+	body, err := json.Marshal(translate.Orders(f, effective, prompt, held))
 	if err != nil {
 		return nil, "", fmt.Errorf("encode orders: %w", err)
 	}

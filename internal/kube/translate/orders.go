@@ -30,8 +30,8 @@ const (
 )
 
 // Orders is everything that the watchdog of a Feature's current attempt must know and do. Being a function of the
-// Feature, its policy and its prompt alone, any replica gives the same orders at any time.
-func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string) contract.Orders {
+// Feature, its policy, its prompt and the locks that it holds alone, any replica gives the same orders at any time.
+func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, locks []string) contract.Orders {
 	o := contract.Orders{
 		Version:        contract.Version,
 		Feature:        contract.FeatureRef{Namespace: f.Namespace, Name: f.Name, UID: string(f.UID)},
@@ -40,6 +40,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string) cont
 		Agent:          agent(f),
 		Tasks:          Tasks(f, prompt),
 		Plan:           Plan(f),
+		Locks:          locks,
 		Policy:         effective,
 		Delivery:       delivery(f, prompt),
 		Suspend:        f.Spec.Suspend,
@@ -57,14 +58,15 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string) cont
 	return o
 }
 
-// stop says whether no attempt will follow: the Feature is being deleted, or its running time is over.
+// stop says whether no attempt will follow by itself: the Feature is being deleted, its running time is over, or it lost
+// a lock.
 func stop(f *v1alpha1.Feature) (bool, string) {
 	if f.DeletionTimestamp != nil {
 		return true, contract.ReasonDeleted
 	}
 	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
-	if c != nil && c.Reason == v1alpha1.ReasonDeadlineExceeded {
-		return true, contract.ReasonDeadlineExceeded
+	if c != nil && (c.Reason == v1alpha1.ReasonDeadlineExceeded || c.Reason == v1alpha1.ReasonLockLost) {
+		return true, c.Reason
 	}
 	return false, ""
 }

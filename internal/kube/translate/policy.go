@@ -156,6 +156,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 	}
+	if c := r.Concurrency; c != nil {
+		out.Locks = policy.Contention(c.Locks)
+	}
 	if c := r.Capacity; c != nil {
 		out.MaxRunning = integer(c.MaxRunning)
 	}

@@ -20,14 +20,13 @@ const defaultRetries = 3
 // Spec is the part of a Feature that decides about its life.
 func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	s := lifecycle.Spec{
-		Name:         f.Name,
-		Generation:   f.Generation,
-		Suspend:      f.Spec.Suspend,
-		Retries:      int(ptr.Deref(f.Spec.Retries, defaultRetries)),
-		Branch:       Branch(f),
-		Ephemeral:    Ephemeral(f),
-		HasContracts: f.Spec.Plan != nil && len(f.Spec.Plan.Contracts) > 0,
-		NotActedOn:   notActedOn(f, effective),
+		Name:       f.Name,
+		Generation: f.Generation,
+		Suspend:    f.Spec.Suspend,
+		Retries:    int(ptr.Deref(f.Spec.Retries, defaultRetries)),
+		Branch:     Branch(f),
+		Ephemeral:  Ephemeral(f),
+		NotActedOn: notActedOn(f, effective),
 	}
 	if f.DeletionTimestamp != nil {
 		s.DeletedAt = f.DeletionTimestamp.Time
@@ -90,7 +89,6 @@ func notActedOn(f *v1alpha1.Feature, effective policy.Effective) []string {
 	add(effective.Execution.RevertOnViolation != "" && effective.Execution.RevertOnViolation != policy.RevertNone,
 		"spec.execution.revertOnViolation "+effective.Execution.RevertOnViolation)
 	add(len(spec.Gates) > 0, "spec.gates")
-	add(spec.Plan != nil && len(spec.Plan.Contracts) > 0, "spec.plan.contracts")
 	add(spec.Planning != "" && spec.Planning != v1alpha1.PlanningNone, "spec.planning "+string(spec.Planning)+" (the plan is taken as given)")
 	return names
 }

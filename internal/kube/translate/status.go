@@ -33,6 +33,7 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 		StartedAt:           timeOf(s.StartedAt),
 		FinishedAt:          timeOf(s.FinishedAt),
 		ActiveSeconds:       s.ActiveSeconds,
+		Locks:               s.Locks,
 	}
 	for _, c := range s.Conditions {
 		m.Conditions = append(m.Conditions, lifecycle.Condition{
@@ -68,6 +69,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		StartedAt:           apiTime(m.StartedAt),
 		FinishedAt:          apiTime(m.FinishedAt),
 		ActiveSeconds:       m.ActiveSeconds,
+		Locks:               m.Locks,
 	}
 	s.Conditions = apiConditions(m, was, now)
 	for _, r := range m.Requests {

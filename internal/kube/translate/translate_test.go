@@ -77,7 +77,7 @@ func TestStatusRoundTrip(t *testing.T) {
 	var want v1alpha1.FeatureStatus
 	n := 0
 	fill(t, reflect.ValueOf(&want).Elem(), &n)
-	want.Run, want.Locks = nil, nil // Intake's, and not the lifecycle's.
+	want.Run = nil // Intake's.
 	for i := range want.Conditions {
 		want.Conditions[i].ObservedGeneration = want.ObservedGeneration
 	}
@@ -175,6 +175,7 @@ func TestOrders(t *testing.T) {
 			Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"},
 			Files: &judge.FilePlan{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
 		},
+		Locks: []string{"openapi"},
 		Delivery: contract.Delivery{
 			Branch: "topic", RequireApproval: true, ApprovedCommit: "abc", AuthorName: "Shop", AuthorEmail: "shop@example.com", Subject: "Add a login page.",
 		},
@@ -185,14 +186,14 @@ func TestOrders(t *testing.T) {
 			{ID: "bad", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackSmart}},
 		},
 	}
-	if diff := cmp.Diff(want, Orders(full(), effective, "Add a login page.")); diff != "" {
+	if diff := cmp.Diff(want, Orders(full(), effective, "Add a login page.", []string{"openapi"})); diff != "" {
 		t.Errorf("orders (-want +got):\n%s", diff)
 	}
 }
 
 func TestOrdersOfAFeatureThatSaysLittle(t *testing.T) {
 	f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "small", Namespace: "shop"}}
-	o := Orders(f, policy.Effective{}, "Do it.")
+	o := Orders(f, policy.Effective{}, "Do it.", nil)
 	if diff := cmp.Diff([]contract.Task{{Name: "small", Prompt: "Do it."}}, o.Tasks); diff != "" {
 		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
@@ -210,15 +211,16 @@ func TestOrdersToStop(t *testing.T) {
 		change func(*v1alpha1.Feature)
 		want   string
 	}{
-		"deleted":  {want: contract.ReasonDeleted, change: func(f *v1alpha1.Feature) { f.DeletionTimestamp = &metav1.Time{Time: now} }},
-		"deadline": {want: contract.ReasonDeadlineExceeded, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonDeadlineExceeded) }},
-		"blocked":  {change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonCheckpointInvalid) }},
+		"deleted":         {want: contract.ReasonDeleted, change: func(f *v1alpha1.Feature) { f.DeletionTimestamp = &metav1.Time{Time: now} }},
+		"deadline":        {want: contract.ReasonDeadlineExceeded, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonDeadlineExceeded) }},
+		"a lock was lost": {want: contract.ReasonLockLost, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonLockLost) }},
+		"blocked":         {change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonCheckpointInvalid) }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
 			f := full()
 			tc.change(f)
-			if o := Orders(f, policy.Effective{}, ""); o.StopReason != tc.want || o.Stop != (tc.want != "") {
+			if o := Orders(f, policy.Effective{}, "", nil); o.StopReason != tc.want || o.Stop != (tc.want != "") {
 				t.Errorf("stop %t because of %q, want %q", o.Stop, o.StopReason, tc.want)
 			}
 		})
@@ -328,10 +330,11 @@ func TestRulesReachTheCore(t *testing.T) {
 			MaxFiles: ptr.To[int64](5), MaxFileSize: &size, MaxWorkspaceSize: &size, MaxWorkspaceFiles: ptr.To[int64](6),
 			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
 		},
-		Breaker:   &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
-		Egress:    &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}},
-		Capacity:  &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
-		Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9)},
+		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
+		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}},
+		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail},
+		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
+		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9)},
 	}
 	got, err := rules("spec.defaults", r)
 	if err != nil {

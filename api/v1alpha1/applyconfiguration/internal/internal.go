@@ -420,6 +420,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConcurrencyRules
+  map:
+    fields:
+    - name: locks
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LockContention
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConfigMapKeyRef
   map:
     fields:
@@ -848,6 +854,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: deleted
       type:
         scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LockContention
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Milestone
   map:
     fields:
@@ -1232,6 +1240,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: concurrency
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConcurrencyRules
     - name: contracts
       type:
         map:

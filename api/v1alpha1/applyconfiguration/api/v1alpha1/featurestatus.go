@@ -42,7 +42,7 @@ type FeatureStatusApplyConfiguration struct {
 	Checkpoints *CheckpointCountsApplyConfiguration `json:"checkpoints,omitempty"`
 	// policy is the effective policy and where it came from.
 	Policy *PolicyStatusApplyConfiguration `json:"policy,omitempty"`
-	// locks that are held.
+	// locks that are held, by the names of their contracts. The manager's Leases are the truth: one that expired and was reclaimed is not held, whatever this says.
 	Locks []string `json:"locks,omitempty"`
 	// observedRequests says what became of each request.
 	ObservedRequests []ObservedRequestApplyConfiguration `json:"observedRequests,omitempty"`

@@ -16,7 +16,7 @@ type PlanApplyConfiguration struct {
 	ForbiddenAreas []string `json:"forbiddenAreas,omitempty"`
 	// files, when given, is the whole set of planned files: any other change is a plan violation.
 	Files *PlannedFilesApplyConfiguration `json:"files,omitempty"`
-	// contracts are locks held while the Feature runs, by the names that a policy gives them.
+	// contracts that the work may change, by the names that a policy gives them. Their locks are held while the Feature runs: no two Features hold one of the same repository. Which contracts there are in a running attempt can grow, not shrink.
 	Contracts []string `json:"contracts,omitempty"`
 	// milestones are worked on in order.
 	Milestones []MilestoneApplyConfiguration `json:"milestones,omitempty"`

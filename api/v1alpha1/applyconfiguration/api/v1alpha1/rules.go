@@ -36,6 +36,8 @@ type RulesApplyConfiguration struct {
 	Breaker *BreakerRulesApplyConfiguration `json:"breaker,omitempty"`
 	// egress lists hosts that may be reached through the gateway.
 	Egress *EgressRulesApplyConfiguration `json:"egress,omitempty"`
+	// concurrency says what becomes of Features that would work at the same time on the same thing.
+	Concurrency *ConcurrencyRulesApplyConfiguration `json:"concurrency,omitempty"`
 	// capacity bounds how many Features run at once in a project.
 	Capacity *CapacityRulesApplyConfiguration `json:"capacity,omitempty"`
 	// retention says how much of the past is kept.
@@ -174,6 +176,14 @@ func (b *RulesApplyConfiguration) WithBreaker(value *BreakerRulesApplyConfigurat
 // If called multiple times, the Egress field is set to the value of the last call.
 func (b *RulesApplyConfiguration) WithEgress(value *EgressRulesApplyConfiguration) *RulesApplyConfiguration {
 	b.Egress = value
+	return b
+}
+
+// WithConcurrency sets the Concurrency field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Concurrency field is set to the value of the last call.
+func (b *RulesApplyConfiguration) WithConcurrency(value *ConcurrencyRulesApplyConfiguration) *RulesApplyConfiguration {
+	b.Concurrency = value
 	return b
 }
 

@@ -1,0 +1,68 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package locks
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Wanted is a lock that a Feature wants.
+type Wanted struct {
+	Contract string
+	State    State
+	// Holder who is in the way; zero where nobody is.
+	Holder Holder
+	// Before says that Holder only waits for it, and comes first.
+	Before bool
+}
+
+// Choose says which locks to take, in the order in which to take them: all that are wanted, or none while one of them is
+// with another, which are then named. So nobody waits with a lock in hand, and nobody waits for one who waits; that
+// all take locks in the same order lets one of two who start at the same time have the first of those that both want.
+func Choose(wanted []Wanted) (take, busy []Wanted) {
+	sorted := slices.SortedFunc(slices.Values(wanted), func(a, b Wanted) int { return cmp.Compare(a.Contract, b.Contract) })
+	for _, w := range sorted {
+		if w.State == Busy || w.Before && w.State != Mine {
+			busy = append(busy, w)
+		}
+	}
+	if len(busy) > 0 {
+		return nil, busy
+	}
+	return sorted, nil
+}
+
+// Waiter is a Feature that waits for locks.
+type Waiter struct {
+	Holder
+	// Priority: the higher comes first.
+	Priority int32
+	// Since is when the Feature was made: the older comes first.
+	Since time.Time
+	// Locks by their names.
+	Locks []string
+}
+
+// First is the first of those who wait for a lock and come before me: higher priority, then older, then by name. ok is
+// false where nobody does.
+func First(me Waiter, waiting []Waiter, lock string) (first Waiter, ok bool) {
+	first = me
+	for _, w := range waiting {
+		if w.UID != me.UID && slices.Contains(w.Locks, lock) && w.compare(first) < 0 {
+			first, ok = w, true
+		}
+	}
+	return first, ok
+}
+
+func (w Waiter) compare(other Waiter) int {
+	return cmp.Or(
+		cmp.Compare(other.Priority, w.Priority),
+		w.Since.Compare(other.Since),
+		cmp.Compare(w.Namespace, other.Namespace),
+		cmp.Compare(w.Name, other.Name),
+	)
+}

@@ -1,0 +1,107 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package locks
+
+import (
+	"strings"
+	"time"
+)
+
+const (
+	// TTL is how long a lock is held that is not renewed: long enough for a manager to be replaced meanwhile, short enough
+	// not to keep others waiting for one who is gone. The figure is that of the specification that locks were taken from.
+	TTL = 300 * time.Second
+	// RenewAfter is the age at which a held lock is renewed: two renewals may fail before it expires.
+	RenewAfter = TTL / 3
+)
+
+// Holder is the Feature that holds a lock.
+type Holder struct {
+	Namespace string
+	Name      string
+	// UID tells a Feature from a later one of the same name.
+	UID string
+}
+
+// String is the holder as a Lease names it: namespace/name/uid.
+func (h Holder) String() string {
+	if h == (Holder{}) {
+		return ""
+	}
+	return h.Namespace + "/" + h.Name + "/" + h.UID
+}
+
+// ParseHolder reads what String writes. Anything else is somebody who is not known.
+func ParseHolder(text string) Holder {
+	parts := strings.Split(text, "/")
+	if len(parts) != 3 {
+		return Holder{Name: text}
+	}
+	return Holder{Namespace: parts[0], Name: parts[1], UID: parts[2]}
+}
+
+// For is the holder in words, for people of a namespace: they are not told what runs in others.
+func (h Holder) For(namespace string) string {
+	if h.Namespace != namespace {
+		return "a Feature of another project"
+	}
+	return "Feature " + h.Name
+}
+
+// Lease is a lock as it was read.
+type Lease struct {
+	// Version of the Lease; empty where there is none.
+	Version string
+	// Holder of the lock; zero for nobody.
+	Holder Holder
+	// RenewedAt is when the holder last renewed it, by the holder's clock.
+	RenewedAt time.Time
+	// TTL that the holder asked for; TTL where it is 0.
+	TTL time.Duration
+}
+
+// Live reports whether the Lease has not expired, by its own time.
+func (l Lease) Live(now time.Time) bool { return now.Before(l.RenewedAt.Add(l.ttl())) }
+
+// HeldBy reports whether a Feature holds the lock now. What an agent may do rests on it.
+func (l Lease) HeldBy(h Holder, now time.Time) bool {
+	return l.Version != "" && l.Holder == h && l.Live(now)
+}
+
+func (l Lease) ttl() time.Duration {
+	if l.TTL <= 0 {
+		return TTL
+	}
+	return l.TTL
+}
+
+// State of a lock, for one who wants it.
+type State string
+
+// States of locks.
+const (
+	// Free: nobody has it.
+	Free State = "Free"
+	// Mine: who asks has it, perhaps since before it was noted anywhere.
+	Mine State = "Mine"
+	// Busy: another has it.
+	Busy State = "Busy"
+	// Expired: another had it and does not renew it any more.
+	Expired State = "Expired"
+)
+
+// State of the lock for me. unchanged is for how long who asks has seen this version of the Lease: it has to be a whole TTL
+// by one clock, so that neither a wrong clock nor a manager that was away takes a lock from one who would renew it.
+func (l Lease) State(me Holder, unchanged time.Duration, now time.Time) State {
+	switch {
+	case l.Version == "" || l.Holder == Holder{}:
+		return Free
+	case l.Holder == me:
+		return Mine
+	case unchanged >= l.ttl() && !l.Live(now):
+		return Expired
+	default:
+		return Busy
+	}
+}
