@@ -114,6 +114,7 @@ func answer(ctx context.Context, e *workspace.Engine, line string, out io.Writer
 			return err
 		}
 		s.Settled, s.Reason = snapshot.Settled, snapshot.Reason
+		watchdog.ReturnMemory()
 	}
 	s.Lost = e.Lost()
 	var usage syscall.Rusage

@@ -26,6 +26,7 @@ func memory(t *testing.T, s scale, b *board) {
 			e.capture()
 		}
 		b.figure("memory-resident/"+size.name, e.resident("VmRSS"), "MiB", atMost(size.limit))
+		t.Logf("%s: anonymous %.1f, of files %.1f MiB", size.name, e.resident("RssAnon"), e.resident("RssFile"))
 		b.figure("memory-peak/"+size.name, e.resident("VmHWM"), "MiB", bound{})
 	}
 }

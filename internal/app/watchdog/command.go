@@ -37,6 +37,10 @@ var errUsage = errors.New("usage")
 // memoryLimit makes the garbage collector work harder before the process grows: a watchdog stands beside every agent.
 const memoryLimit = 40 << 20
 
+// ReturnMemory gives back to the machine what a checkpoint took and nobody needs until the next one. It costs a run of the
+// collector.
+func ReturnMemory() { debug.FreeOSMemory() }
+
 // LimitMemory trades time of the collector for memory, in the whole process.
 func LimitMemory() {
 	debug.SetGCPercent(50)

@@ -259,13 +259,14 @@ func (r *run) wake() <-chan struct{} {
 	return r.engine.Wake()
 }
 
-// tidy keeps the trusted repository small, beside everything else.
+// tidy keeps this process and the trusted repository small, beside everything else.
 func (r *run) tidy(ctx context.Context) {
 	if r.repo == nil || !r.tidying.CompareAndSwap(false, true) {
 		return
 	}
 	r.working.Go(func() {
 		defer r.tidying.Store(false)
+		ReturnMemory()
 		done, err := r.repo.Tidy(ctx, r.MaxPacks)
 		switch {
 		case err != nil && ctx.Err() == nil:

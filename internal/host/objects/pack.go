@@ -10,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 )
 
@@ -208,7 +207,7 @@ func (p *Pack) file() (*packFile, error) {
 	if p.out != nil {
 		return p.out, nil
 	}
-	out, err := newPackFile(filepath.Join(p.store.dir, "pack"))
+	out, err := newPackFile(p.store)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrWrite, WrapFull(err))
 	}

@@ -21,6 +21,7 @@ const packHeaderSize = 12
 
 // packFile is the pack being written.
 type packFile struct {
+	store  *Store
 	dir    string
 	file   *os.File
 	buffer *bufio.Writer
@@ -29,7 +30,8 @@ type packFile struct {
 	offset int64
 }
 
-func newPackFile(dir string) (*packFile, error) {
+func newPackFile(store *Store) (*packFile, error) {
+	dir := filepath.Join(store.dir, "pack")
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -37,7 +39,7 @@ func newPackFile(dir string) (*packFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &packFile{dir: dir, file: f, buffer: bufio.NewWriterSize(f, 128<<10)}
+	w := &packFile{store: store, dir: dir, file: f, buffer: bufio.NewWriterSize(f, 128<<10)}
 	// Level 1: compression takes two thirds of a checkpoint's time, and repacking squeezes harder later.
 	w.zip, err = zlib.NewWriterLevel(w, zlib.BestSpeed)
 	if err == nil {
@@ -158,7 +160,7 @@ func (w *packFile) finish(objects int) (ID, error) {
 	if _, err := w.file.WriteAt(sum[:], w.offset); err != nil {
 		return ID{}, err
 	}
-	return sum, errors.Join(w.file.Chmod(0o444), w.file.Sync())
+	return sum, errors.Join(w.file.Chmod(0o444), w.store.sync(w.file))
 }
 
 // publish gives pack and index their names: the index last, because Git finds packs by it.
@@ -167,7 +169,7 @@ func (w *packFile) publish(sum ID, index []byte) error {
 	if err := os.Rename(w.file.Name(), base+".pack"); err != nil {
 		return err
 	}
-	return placeFile(w.dir, base+".idx", index)
+	return w.store.placeFile(w.dir, base+".idx", index)
 }
 
 // discard closes the file and removes it if it has no name yet.

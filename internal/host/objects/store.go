@@ -17,11 +17,13 @@ import (
 // be used by several goroutines.
 type Store struct {
 	dir string
+	// sync makes a file or directory durable. Tests look at what is there at that moment.
+	sync func(*os.File) error
 }
 
 // NewStore writes to an objects directory, which must exist.
 func NewStore(dir string) *Store {
-	return &Store{dir: dir}
+	return &Store{dir: dir, sync: (*os.File).Sync}
 }
 
 // Write stores one object in a file of its own; for commits, which come one at a time.
@@ -31,7 +33,8 @@ func (s *Store) Write(kind Kind, content []byte) (ID, error) {
 	dir := filepath.Join(s.dir, name[:2])
 	path := filepath.Join(dir, name[2:])
 	if _, err := os.Lstat(path); err == nil {
-		return id, nil
+		// Whoever wrote it may have ended before its name was durable.
+		return id, errors.Join(s.syncDir(dir), s.syncDir(s.dir))
 	}
 	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
 		return ID{}, fmt.Errorf("object directory: %w", WrapFull(err))
@@ -43,33 +46,37 @@ func (s *Store) Write(kind Kind, content []byte) (ID, error) {
 	_, _ = z.Write(content)
 	_ = z.Close()
 	// The directory may be new, so its own name must be made durable too.
-	if err := errors.Join(placeFile(s.dir, path, b.Bytes()), SyncDir(s.dir)); err != nil {
+	if err := errors.Join(s.placeFile(s.dir, path, b.Bytes()), s.syncDir(s.dir)); err != nil {
 		return ID{}, fmt.Errorf("write %s %s: %w", kind, id, WrapFull(err))
 	}
 	return id, nil
 }
 
 // placeFile makes a file by way of a temporary one in dir, so that it is there whole and durable or not at all.
-func placeFile(dir, path string, content []byte) error {
+func (s *Store) placeFile(dir, path string, content []byte) error {
 	f, err := os.CreateTemp(dir, "tmp_obj_*")
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(0o444), f.Sync(), f.Close()); err == nil {
+	if err = errors.Join(err, f.Chmod(0o444), s.sync(f), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return SyncDir(filepath.Dir(path))
+	return s.syncDir(filepath.Dir(path))
 }
 
 // SyncDir makes the names in a directory durable.
-func SyncDir(dir string) error {
+func SyncDir(dir string) error { return syncDir(dir, (*os.File).Sync) }
+
+func (s *Store) syncDir(dir string) error { return syncDir(dir, s.sync) }
+
+func syncDir(dir string, sync func(*os.File) error) error {
 	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(sync(f), f.Close())
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -180,5 +181,46 @@ func TestNoHiddenChangeIsMissed(t *testing.T) {
 	t.Logf("%d attempts; git add -A missed %v", attempts, stock)
 	if len(stock) == 0 {
 		t.Error("git add -A missed nothing: the changes were not hidden")
+	}
+}
+
+// TestMemoryVolumeIsHashedWhole: on a memory-backed volume a write through a mapping changes no time at all, so that no
+// signature can be believed there. The engine finds that out and reads everything.
+func TestMemoryVolumeIsHashedWhole(t *testing.T) {
+	dir, err := os.MkdirTemp("/dev/shm", "volume")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	b := openBench(t.Context(), t, dir, t.TempDir(), shop())
+	defer b.close()
+	if a := b.engine.Assumptions(); a.MappedWrites || len(a.Notes) == 0 {
+		t.Fatalf("assumptions %+v: this kernel's memory files tell of mapped writes", a)
+	}
+	h := &hider{path: filepath.Join(b.root, "README.md"), random: rand.New(rand.NewPCG(1, 2))}
+	if err := os.WriteFile(h.path, h.text(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	b.capture()
+	before, err := os.Stat(h.path)
+	if err == nil {
+		err = h.mapOver()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(h.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, a := before.Sys().(*syscall.Stat_t), after.Sys().(*syscall.Stat_t); a.Ctim != b.Ctim || a.Mtim != b.Mtim {
+		t.Error("the write shows: this test shows nothing")
+	}
+	if s := b.capture(); !b.hasFile(s.Tree, "README.md", string(want)) {
+		t.Error("a mapped write was missed")
 	}
 }

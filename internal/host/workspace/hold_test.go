@@ -212,6 +212,38 @@ func TestWriteThroughOutsideName(t *testing.T) {
 	}
 }
 
+// TestLostEventsAreFoundByScanning: a queue that ran over is noticed, before the freeze and under it.
+func TestLostEventsAreFoundByScanning(t *testing.T) {
+	b := newBench(t, shop())
+	if err := b.engine.Watch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.capture()
+	put(t, b.root, "README.md", "lost before\n")
+	b.engine.LoseEvents()
+	if b.engine.Lost() != 1 {
+		t.Errorf("lost = %d, want 1", b.engine.Lost())
+	}
+	w, err := os.OpenFile(filepath.Join(b.root, "src/main.go"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	f := stops()
+	f.onFreeze = func() {
+		put(t, b.root, "docs/new.md", "lost under the freeze\n")
+		b.engine.LoseEvents()
+	}
+	w.WriteString("PACKAGE")
+	s := b.captureWith(workspace.Still{Freezer: f})
+	if f.frozen != 1 || !b.hasFile(s.Tree, "README.md", "lost before\n") || !b.hasFile(s.Tree, "docs/new.md", "lost under the freeze\n") {
+		t.Errorf("freezes %d, tree:\n%s", f.frozen, b.listing(s.Tree))
+	}
+	if b.engine.Lost() != 2 {
+		t.Errorf("lost = %d, want 2", b.engine.Lost())
+	}
+}
+
 // gate is a freezer for writers of the test's own process: each change is made under its read lock.
 type gate struct{ sync.RWMutex }
 
