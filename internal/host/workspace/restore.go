@@ -187,15 +187,15 @@ func (f *folder) holdsIgnored() bool {
 	return holds
 }
 
-// holds tells whether the workspace has the entry already: it has not changed since it was read, and what was read is
-// the entry.
+// holds tells whether the workspace has the entry already: it has not changed since it was read, what was read is the entry,
+// and it has no other name through which it could change.
 func (r *restorer) holds(path string, e *objects.Entry) bool {
 	if e.Mode == objects.ModeGitlink {
 		n := r.known.lookup(path)
 		return n != nil && n.sig.isDir()
 	}
 	n := r.known.lookup(path)
-	if n == nil || n.sub != nil || n.mark&(again|outside|ignored) != 0 {
+	if n == nil || n.sub != nil || n.mark&(again|outside|ignored|linked) != 0 {
 		return false
 	}
 	have := r.attempt.engine.tree.Lookup(path)

@@ -74,6 +74,25 @@ func TestRestorePaths(t *testing.T) {
 	}
 }
 
+// TestRestoreBreaksLinksFromOutside: a file that looks restored and can be changed from elsewhere is not.
+func TestRestoreBreaksLinksFromOutside(t *testing.T) {
+	b := newBench(t, shop())
+	b.capture()
+	outside := filepath.Join(filepath.Dir(b.root), "outside")
+	if err := os.Link(filepath.Join(b.root, "README.md"), outside); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.engine.Restore(t.Context(), b.base); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(outside, []byte("from elsewhere\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(b.root, "README.md")); err != nil || string(got) != b.files["README.md"] {
+		t.Errorf("content %q, %v: it changed through its other name", got, err)
+	}
+}
+
 func TestGitlinksStay(t *testing.T) {
 	b := newBench(t, shop())
 	const linked = "0123456789012345678901234567890123456789"
