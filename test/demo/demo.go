@@ -51,7 +51,7 @@ func run(ctx context.Context, o options) error {
 		do    func(context.Context, string) error
 	}{
 		{"Preparing the project " + project + " (Pod Security restricted) and a Git server that serves this repository", d.prepare},
-		{"Applying three Features", d.apply},
+		{"Applying the Features", d.apply},
 		{"Following them", d.follow},
 		{"What became of them", d.check},
 		{"The objects", d.show},
@@ -104,9 +104,9 @@ func (d *demo) apply(ctx context.Context, _ string) error {
 	return nil
 }
 
-// follow watches the Features until each has come to its end, and plays the accident of the third.
+// follow watches the Features until each has come to its end, and plays what happens to them meanwhile.
 func (d *demo) follow(ctx context.Context, _ string) error {
-	lost := false
+	happened := map[string]bool{}
 	return world.Until(ctx, "the Features to end", func(ctx context.Context) (bool, error) {
 		ended := 0
 		for _, s := range stories {
@@ -119,8 +119,8 @@ func (d *demo) follow(ctx context.Context, _ string) error {
 				return false, err
 			}
 			d.progress.feature(f, checkpoints)
-			if s.accident && !lost && f.Status.Checkpoints.Valid > 0 && f.Status.Phase == v1alpha1.PhaseRunning {
-				if lost, err = d.losePod(ctx, f); err != nil {
+			if s.meanwhile != nil && !happened[s.name] && f.Status.Phase == v1alpha1.PhaseRunning {
+				if happened[s.name], err = s.meanwhile(ctx, d, f); err != nil {
 					return false, err
 				}
 			}
@@ -133,13 +133,27 @@ func (d *demo) follow(ctx context.Context, _ string) error {
 	})
 }
 
-func (d *demo) losePod(ctx context.Context, f *v1alpha1.Feature) (bool, error) {
-	if f.Status.Job == nil || f.Status.Job.PodName == "" {
+// losePod deletes the pod of a Feature that has a valid checkpoint.
+func losePod(ctx context.Context, d *demo, f *v1alpha1.Feature) (bool, error) {
+	if f.Status.Checkpoints.Valid == 0 || f.Status.Job == nil || f.Status.Job.PodName == "" {
 		return false, nil
 	}
 	d.progress.say("%-10s deleting its pod %s in the middle of the work", f.Name, f.Status.Job.PodName)
 	err := d.Clientset.CoreV1().Pods(project).Delete(ctx, f.Status.Job.PodName, deleteNow)
 	return err == nil, client.IgnoreNotFound(err)
+}
+
+// rollBack asks for the last valid checkpoint once there is an invalid one after it.
+func rollBack(ctx context.Context, d *demo, f *v1alpha1.Feature) (bool, error) {
+	if f.Status.LastValidCheckpoint == "" || f.Status.LastCheckpoint == f.Status.LastValidCheckpoint || f.Status.Checkpoints.Invalid == 0 {
+		return false, nil
+	}
+	d.progress.say("%-10s asking for a rollback to %s while the agent works", f.Name, f.Status.LastValidCheckpoint)
+	before := f.DeepCopy()
+	f.Spec.Requests = append(f.Spec.Requests, v1alpha1.Request{
+		ID: rollbackID, Rollback: &v1alpha1.RollbackRequest{Checkpoint: f.Status.LastValidCheckpoint},
+	})
+	return true, d.Patch(ctx, f, client.MergeFrom(before))
 }
 
 func (d *demo) check(ctx context.Context, dir string) error {

@@ -24,9 +24,9 @@ type story struct {
 	name, about string
 	script      string
 	allowed     []string
-	// accident deletes the pod in the middle.
-	accident bool
-	check    func(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error
+	// meanwhile is what happens to it while it runs; it is asked again until it says that it has.
+	meanwhile func(ctx context.Context, d *demo, f *v1alpha1.Feature) (bool, error)
+	check     func(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error
 }
 
 var stories = []story{
@@ -53,16 +53,30 @@ git init --quiet internal/hidden && echo secret > internal/hidden/file`,
 		check: held,
 	},
 	{
-		name:     "survivor",
-		about:    "writes a file a second; its pod is deleted in the middle",
-		allowed:  []string{"docs/tour/**"},
-		accident: true,
+		name:      "survivor",
+		about:     "writes a file a second; its pod is deleted in the middle",
+		allowed:   []string{"docs/tour/**"},
+		meanwhile: losePod,
 		script: `mkdir -p docs/tour
 for i in $(seq 1 12); do
   [ -e "docs/tour/page-$i.md" ] || sleep 1
   echo "Page $i" > "docs/tour/page-$i.md"
 done`,
 		check: deliveredAgain,
+	},
+	{
+		name:      "regret",
+		about:     "writes a good plan, then ruins it and removes the README; a person rolls it back, and it goes on from there",
+		allowed:   []string{"docs/plan/**"},
+		meanwhile: rollBack,
+		script: `mkdir -p docs/plan && echo 'A good plan.' > docs/plan/plan.md
+sleep 5
+echo 'All of it is wrong.' > docs/plan/plan.md; rm README.md
+while read -r line; do case "$line" in *'"type":"rollback"'*) break ;; esac; done
+echo "Told on standard input: $line"
+[ -e README.md ]
+echo 'And what follows from it.' >> docs/plan/plan.md`,
+		check: rolledBack,
 	},
 }
 
@@ -102,6 +116,31 @@ func deliveredAgain(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror st
 		return fmt.Errorf("want a second attempt after the pod was lost, is attempt %d", f.Status.Attempt)
 	}
 	d.progress.say("attempt %d went on where the lost one was", f.Status.Attempt)
+	return delivered(ctx, d, f, mirror)
+}
+
+// rollbackID is the request that rollBack sends.
+const rollbackID = "back"
+
+// rolledBack checks that the request was done and that the branch holds what followed from the rolled back state.
+func rolledBack(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
+	done := ""
+	for _, r := range f.Status.ObservedRequests {
+		if r.ID == rollbackID && r.State == "Done" {
+			done = r.Message
+		}
+	}
+	if done == "" {
+		return fmt.Errorf("the rollback is not done: %+v", f.Status.ObservedRequests)
+	}
+	d.progress.say("%s", done)
+	plan, err := git(ctx, mirror, "show", f.Status.Branch+":docs/plan/plan.md")
+	if err != nil {
+		return err
+	}
+	if want := "A good plan.\nAnd what follows from it.\n"; plan != want {
+		return fmt.Errorf("the plan is %q, want %q", plan, want)
+	}
 	return delivered(ctx, d, f, mirror)
 }
 

@@ -164,7 +164,7 @@ func (w *workshop) plan(ctx context.Context, o occasion, j judged) (*journal.Int
 		Tree:      j.snapshot.Tree.String(),
 		Judgement: digest(j.judgement), Standing: j.judgement.Verdict, Objection: objection(j.judgement),
 	}
-	if err := w.aim(ctx, &j); err != nil {
+	if err := w.aim(ctx, o, &j); err != nil {
 		return nil, err
 	}
 	i.Report = w.reportOf(o, j, *i)
@@ -210,11 +210,14 @@ func (w *workshop) commit(o occasion, j judged, state journal.State, i *journal.
 		parent = state.Base.Commit
 	}
 	var err error
-	if i.Commit, err = w.writeCommit(j, o, parent, chainMessage(o, *i, w.book.Head())); err != nil {
+	if i.Commit, err = w.writeCommit(j, o, i.Tree, parent, chainMessage(o, *i, w.book.Head())); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
-	if j.consequence.Promote && i.Tree != state.Promoted.Tree {
-		if i.Delivery, err = w.writeCommit(j, o, i.OldDelivery, deliveryMessage(o, *i)); err != nil {
+	if j.consequence.Action == contract.ActionPartlyPromoted {
+		i.Promotes = j.back.tree.String()
+	}
+	if j.consequence.Promote && i.Promoted() != state.Promoted.Tree {
+		if i.Delivery, err = w.writeCommit(j, o, i.Promoted(), i.OldDelivery, deliveryMessage(o, *i)); err != nil {
 			return fmt.Errorf("write delivery: %w", err)
 		}
 	}
@@ -228,14 +231,18 @@ func (w *workshop) commit(o occasion, j judged, state journal.State, i *journal.
 	return w.probe("committed")
 }
 
-func (w *workshop) writeCommit(j judged, o occasion, parent, message string) (string, error) {
+func (w *workshop) writeCommit(j judged, o occasion, tree, parent, message string) (string, error) {
 	over, err := objects.ParseID(parent)
+	if err != nil {
+		return "", err
+	}
+	holds, err := objects.ParseID(tree)
 	if err != nil {
 		return "", err
 	}
 	person := objects.Person{Name: o.orders.Delivery.AuthorName, Email: o.orders.Delivery.AuthorEmail, When: j.snapshot.At.UTC()}
 	id, err := w.repo.WriteCommit(objects.Commit{
-		Tree: j.snapshot.Tree, Parents: []objects.ID{over}, Author: person, Committer: person, Message: message,
+		Tree: holds, Parents: []objects.ID{over}, Author: person, Committer: person, Message: message,
 	})
 	return id.String(), err
 }

@@ -41,11 +41,17 @@ func (r *run) judgeHead(ctx context.Context, o contract.Orders) (judge.Judgement
 	if err != nil {
 		return judge.Judgement{}, err
 	}
-	return r.judgeTree(ctx, head, occasion{plan: o.Plan, policy: o.Policy, orders: o})
+	return r.judgeTree(ctx, head, occasion{plan: o.Plan, policy: o.Policy, orders: o}, surroundings{})
+}
+
+// surroundings are what is judged beside a tree.
+type surroundings struct {
+	list      []judge.Found
+	workspace judge.Workspace
 }
 
 // judgeTree judges a tree that is not, or not yet, that of the workspace.
-func (w *workshop) judgeTree(ctx context.Context, tree objects.ID, o occasion) (judge.Judgement, error) {
+func (w *workshop) judgeTree(ctx context.Context, tree objects.ID, o occasion, beside surroundings) (judge.Judgement, error) {
 	base, err := objects.ParseID(w.journal().Base.Tree)
 	if err != nil {
 		return judge.Judgement{}, err
@@ -54,7 +60,9 @@ func (w *workshop) judgeTree(ctx context.Context, tree objects.ID, o occasion) (
 	if err != nil {
 		return judge.Judgement{}, fmt.Errorf("compare base and %s: %w", tree, err)
 	}
-	return judge.Judge(w.evidence(ctx, tree, changes, o)), nil
+	in := w.evidence(ctx, tree, changes, o)
+	in.Found, in.Workspace = beside.list, beside.workspace
+	return judge.Judge(in), nil
 }
 
 // push delivers the head; never by force. It may have been done before.

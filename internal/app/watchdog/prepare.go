@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -174,7 +175,11 @@ func (w *workshop) verify(ctx context.Context, _ contract.Orders) error {
 // prune drops what no ref reaches, once that could be much. A failure is no reason not to work.
 func (w *workshop) prune(ctx context.Context, _ contract.Orders) error {
 	added, err := w.repo.Added()
-	if err == nil && added >= w.PruneAbove && w.engine == nil {
+	wanted := err == nil && added >= w.PruneAbove && w.engine == nil
+	if wanted {
+		wanted, err = w.anchored(ctx)
+	}
+	if wanted {
 		w.Log.InfoContext(ctx, "Pruning the trusted repository", "bytes", added)
 		err = w.repo.Prune(ctx)
 	}
@@ -182,6 +187,25 @@ func (w *workshop) prune(ctx context.Context, _ contract.Orders) error {
 		w.Log.WarnContext(ctx, "The trusted repository is not pruned", "error", err.Error())
 	}
 	return context.Cause(ctx)
+}
+
+// anchored tells whether refs reach the trees that the journal speaks of. A tree that was put together for a restore is
+// in no commit before the next checkpoint.
+func (w *workshop) anchored(ctx context.Context) (bool, error) {
+	s := w.journal()
+	reached := []string{s.Base.Tree, s.Promoted.Tree}
+	if s.Chain.Commit != "" {
+		commit, err := objects.ParseID(s.Chain.Commit)
+		if err != nil {
+			return false, err
+		}
+		tree, err := w.repo.TreeOf(ctx, commit)
+		if err != nil {
+			return false, err
+		}
+		reached = append(reached, tree.String())
+	}
+	return slices.Contains(reached, s.Workspace.Tree) && slices.Contains(reached, s.Start), nil
 }
 
 func (w *workshop) openWorkspace(ctx context.Context, _ contract.Orders) error {

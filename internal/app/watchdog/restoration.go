@@ -26,7 +26,7 @@ type restoration struct {
 }
 
 // aim finds out what the workspace goes back to, where something is to be taken back.
-func (w *workshop) aim(ctx context.Context, j *judged) error {
+func (w *workshop) aim(ctx context.Context, o occasion, j *judged) error {
 	if j.back != nil || j.consequence.Restore == supervise.RestoreNothing {
 		return nil
 	}
@@ -34,12 +34,36 @@ func (w *workshop) aim(ctx context.Context, j *judged) error {
 	if err != nil {
 		return err
 	}
+	part := j.consequence.Restore == supervise.RestorePart
+	if j.consequence.Restore != supervise.RestoreAll {
+		if j.back, err = w.splice(ctx, j.snapshot.Tree, promoted, violatingPaths(j.judgement)); err != nil {
+			return err
+		}
+	}
+	if part {
+		verdict, err := w.judgePart(ctx, o, *j)
+		if err != nil {
+			return err
+		}
+		j.consequence = supervise.Part(verdict, j.back.tree != promoted)
+	}
 	if j.consequence.Restore == supervise.RestoreAll {
 		j.back = &restoration{tree: promoted}
-		return nil
 	}
-	j.back, err = w.splice(ctx, j.snapshot.Tree, promoted, violatingPaths(j.judgement))
-	return err
+	return nil
+}
+
+// judgePart judges what a workspace holds once its violating paths are as they were promoted last: as a whole, with
+// everything else that was found in it.
+func (w *workshop) judgePart(ctx context.Context, o occasion, j judged) (judge.Judgement, error) {
+	beside := surroundings{workspace: j.snapshot.Workspace}
+	gone := within(violatingPaths(j.judgement))
+	for _, f := range j.snapshot.Found {
+		if !gone(f.Path) {
+			beside.list = append(beside.list, f)
+		}
+	}
+	return w.judgeTree(ctx, j.back.tree, o, beside)
 }
 
 // splice puts together the tree that a workspace has once the paths are as in another tree; nil for all paths.

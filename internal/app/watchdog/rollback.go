@@ -194,7 +194,7 @@ func (w *workshop) destination(ctx context.Context, o occasion, b rollback, j ju
 		return nil, err
 	}
 	back.chosen = true
-	verdict, err := w.judgeTree(ctx, back.tree, o)
+	verdict, err := w.judgeTree(ctx, back.tree, o, surroundings{})
 	if err != nil {
 		return nil, err
 	}

@@ -445,3 +445,25 @@ func (w *world) wantBackOnce() {
 	}
 	w.wantEveryCheckpointOnce()
 }
+
+// The tree that a rollback put together is in no commit yet when the pod is lost; a tidy attempt that follows has it all the
+// same.
+func TestATreePutTogetherOutlivesItsPod(t *testing.T) {
+	t.Parallel()
+	w := newWayward(t)
+	p := w.start(1, nil)
+	w.toSecond()
+	w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	p.finish()
+	w.intake.Order(func(o *contract.Orders) { o.Requests = append(o.Requests, back("back", contract.RollbackSmart, 0)) })
+	w.begin(2, "seal")
+	if err := watchdog.Seal(w.t.Context(), w.options(2, pullAt("done journaled", 1))); !errors.Is(err, errPulled) {
+		t.Fatalf("the seal run ended with %v", err)
+	}
+	w.tidy = true
+	w.intake.Order(func(o *contract.Orders) {
+		o.Suspend, o.Agent.Command[2] = false, `[ "$(cat web/a.html)" = two ] && [ ! -e web/legacy/evil.html ]`
+	})
+	wantFinal(t, w.start(3, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.wantBlob("new\n", true)
+}

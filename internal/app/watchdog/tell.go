@@ -13,6 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // Bounds of what an agent is told: a pipe holds 64 KiB, and nobody waits for the agent to read.
@@ -64,7 +65,7 @@ func (r *run) tell(ctx context.Context, o occasion, t taken) {
 		return
 	}
 	r.told = t.intent.Judgement
-	if len(t.judgement.Violations) == 0 {
+	if len(t.judgement.Violations) == 0 || t.judgement.Severity.Compare(policy.Warning) < 0 { // Info is for the log
 		return
 	}
 	r.input(ctx, t.intent.Sequence, noticeOf(o.orders.Feature, t))
@@ -101,6 +102,9 @@ func noticeOf(f contract.FeatureRef, t taken) violationNotice {
 		n.ActionTaken = "reverted"
 	}
 	for _, v := range t.judgement.Violations[:min(len(t.judgement.Violations), maxToldViolations)] {
+		if v.Severity.Compare(policy.Warning) < 0 { // the worst come first: only such ones follow
+			break
+		}
 		n.Violations = append(n.Violations, violationToTell{File: toldPath(v.Path), Constraint: v.Rule, Message: v.Message, Suggestion: v.Suggestion})
 	}
 	for _, c := range t.snapshot.Changes[:min(len(t.snapshot.Changes), maxToldFiles)] {

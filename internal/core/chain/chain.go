@@ -189,13 +189,16 @@ func (w *walk) checkpoint(link string, i journal.Intent) error {
 // delivery checks a commit that may be pushed: what it holds must have been judged and found good, or let through by an
 // audit.
 func (w *walk) delivery(link string, i journal.Intent) error {
-	if _, err := w.follows(link, i.Delivery, i.OldDelivery, i.Tree); err != nil {
+	if _, err := w.follows(link, i.Delivery, i.OldDelivery, i.Promoted()); err != nil {
 		return err
 	}
+	part := i.Promotes != "" && i.Report.Action == contract.ActionPartlyPromoted && i.Promotes == i.Restore
 	switch {
 	case !i.Report.Settled:
 		return broken(link, "it was promoted although the workspace could not be held still")
-	case i.Standing != judge.Valid && !i.Report.Audit:
+	case i.Promotes != "" && !part:
+		return broken(link, "it holds another tree than the checkpoint, and is not the valid part of it that the workspace went back to")
+	case i.Standing != judge.Valid && !i.Report.Audit && !part:
 		return broken(link, fmt.Sprintf("it was promoted with the verdict %s", i.Standing))
 	}
 	w.promoted[i.Delivery], w.result.Delivery = true, i.Delivery

@@ -95,6 +95,8 @@ type Intent struct {
 	// Delivery commit and OldDelivery before it; equal when nothing is promoted.
 	Delivery    string `json:"delivery"`
 	OldDelivery string `json:"oldDelivery,omitempty"`
+	// Promotes is the tree of Delivery where that is only the valid part of Tree; empty where it is all of it.
+	Promotes string `json:"promotes,omitempty"`
 	// Restore is the whole tree of the workspace after it went back; empty when it stays. RestorePaths are the only paths
 	// that are touched, where it is not everything; they are bytes because not every path is text.
 	Restore      string   `json:"restore,omitempty"`
@@ -113,6 +115,14 @@ type Intent struct {
 	Answers []contract.RequestReport `json:"answers,omitempty"`
 	// Report that tells of it.
 	Report contract.CheckpointReport `json:"report"`
+}
+
+// Promoted is the tree of the delivery commit that the intent makes.
+func (i Intent) Promoted() string {
+	if i.Promotes != "" {
+		return i.Promotes
+	}
+	return i.Tree
 }
 
 // Done ends the intent with the same sequence.

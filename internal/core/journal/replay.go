@@ -229,7 +229,7 @@ func (s *State) done(d Done) error {
 		s.Start = i.Restore
 	}
 	if i.Delivery != i.OldDelivery {
-		s.Promoted, s.Start = Promoted{Commit: i.Delivery, Tree: i.Tree}, i.Tree
+		s.Promoted, s.Start = Promoted{Commit: i.Delivery, Tree: i.Promoted()}, i.Promoted()
 	}
 	s.Workspace = s.left(*i)
 	if t, ok := s.Tasks[i.Completes]; ok {

@@ -130,7 +130,7 @@ func (c *course) blockedStanding(f *Final) standing {
 func (c *course) invalidHint() string {
 	var b strings.Builder
 	if c.m.LastCheckpoint != "" {
-		fmt.Fprintf(&b, " Nothing of checkpoint %s is delivered; it is kept.", c.m.LastCheckpoint)
+		fmt.Fprintf(&b, " Nothing of checkpoint %s that breaks a rule is delivered; all of it is kept.", c.m.LastCheckpoint)
 	}
 	b.WriteString(" If the change is wanted, widen spec.plan.allowedAreas or the SupervisorPolicy that forbids it.")
 	from := "the base revision"

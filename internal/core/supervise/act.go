@@ -17,6 +17,8 @@ const (
 	RestoreNothing Restore = ""
 	// RestorePaths takes the violating paths back to the last promoted tree.
 	RestorePaths Restore = "ViolatingPaths"
+	// RestorePart does so if what is left is valid as a whole, and takes everything back otherwise: Part decides.
+	RestorePart Restore = "Part"
 	// RestoreAll takes everything back to it.
 	RestoreAll Restore = "All"
 	// RestoreChosen takes back what a person asked for, to the tree that the person chose.
@@ -47,6 +49,8 @@ func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
 		return promoted
 	case j.Verdict != judge.Invalid:
 		return held
+	case p.Execution.Strategy == policy.StrategyShadow && p.Execution.Promotion == policy.PromotionIncremental:
+		return Consequence{Action: contract.ActionReverted, Restore: RestorePart}
 	case p.Execution.Strategy == policy.StrategyShadow:
 		return Consequence{Action: contract.ActionReverted, Restore: RestoreAll}
 	case j.Severity != policy.Critical:
@@ -57,4 +61,14 @@ func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
 		return Consequence{Action: contract.ActionReverted, Restore: RestorePaths}
 	}
 	return held
+}
+
+// Part decides what is done about the part of an invalid tree that breaks no rule: the tree with the violating paths as
+// they were promoted last. j is the judgement of that tree as a whole, news says whether it differs from what was promoted
+// last. Only a part that is valid itself is promoted; taking paths away can break what they belonged to.
+func Part(j judge.Judgement, news bool) Consequence {
+	if j.Verdict == judge.Valid && news {
+		return Consequence{Action: contract.ActionPartlyPromoted, Promote: true, Restore: RestorePaths}
+	}
+	return Consequence{Action: contract.ActionReverted, Restore: RestoreAll}
 }

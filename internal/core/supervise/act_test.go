@@ -29,6 +29,7 @@ func TestAct(t *testing.T) {
 		shadow   = effective(policy.Enforce, policy.StrategyShadow, policy.RevertNone)
 		promoted = supervise.Consequence{Action: contract.ActionPromoted, Promote: true}
 		held     = supervise.Consequence{Action: contract.ActionHeld}
+		partly   = policy.Effective{Enforcement: policy.Enforce, Execution: policy.Execution{Strategy: policy.StrategyShadow, Promotion: policy.PromotionIncremental}}
 		reverted = supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestoreAll}
 	)
 	for name, tc := range map[string]struct {
@@ -42,6 +43,8 @@ func TestAct(t *testing.T) {
 		"Shadow promotes a valid tree as well":         {judgement: valid, policy: shadow, want: promoted},
 		"Direct holds an invalid one":                  {judgement: invalid, policy: direct, want: held},
 		"Shadow takes it back":                         {judgement: invalid, policy: shadow, want: reverted},
+		"Shadow Incremental looks for a part":          {judgement: invalid, policy: partly, want: supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestorePart}},
+		"and promotes what is valid whole":             {judgement: valid, policy: partly, want: promoted},
 		"an unsettled one is held, even when valid":    {judgement: valid, policy: direct, unsettled: true, want: held},
 		"an unsettled one is not taken back":           {judgement: invalid, policy: shadow, unsettled: true, want: held},
 		"nothing changed":                              {judgement: judge.Judgement{Verdict: judge.Skipped}, policy: direct, want: supervise.Consequence{Action: contract.ActionNone}},
@@ -60,6 +63,27 @@ func TestAct(t *testing.T) {
 				t.Errorf("Act (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Only a part that is valid as a whole, and something new, is promoted.
+func TestPart(t *testing.T) {
+	all := supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestoreAll}
+	part := supervise.Consequence{Action: contract.ActionPartlyPromoted, Promote: true, Restore: supervise.RestorePaths}
+	for name, tc := range map[string]struct {
+		verdict judge.Verdict
+		news    bool
+		want    supervise.Consequence
+	}{
+		"a valid part":                {judge.Valid, true, part},
+		"nothing left":                {judge.Valid, false, all},
+		"a part that is invalid too":  {judge.Invalid, true, all},
+		"a part that was not judged":  {"", true, all},
+		"a verdict that nobody knows": {"Perhaps", true, all},
+	} {
+		if diff := cmp.Diff(tc.want, supervise.Part(judge.Judgement{Verdict: tc.verdict}, tc.news)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

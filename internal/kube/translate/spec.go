@@ -11,14 +11,13 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // defaultRetries is the CRD's default of spec.retries, for objects that were made without it.
 const defaultRetries = 3
 
 // Spec is the part of a Feature that decides about its life.
-func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
+func Spec(f *v1alpha1.Feature) lifecycle.Spec {
 	s := lifecycle.Spec{
 		Name:       f.Name,
 		Generation: f.Generation,
@@ -26,7 +25,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Retries:    int(ptr.Deref(f.Spec.Retries, defaultRetries)),
 		Branch:     Branch(f),
 		Ephemeral:  Ephemeral(f),
-		NotActedOn: notActedOn(f, effective),
+		NotActedOn: notActedOn(f),
 	}
 	if f.DeletionTimestamp != nil {
 		s.DeletedAt = f.DeletionTimestamp.Time
@@ -73,7 +72,7 @@ func requestKind(r v1alpha1.Request) lifecycle.RequestKind {
 }
 
 // notActedOn names the fields in use that this version accepts but does not act on, sorted: nobody shall believe in them.
-func notActedOn(f *v1alpha1.Feature, effective policy.Effective) []string {
+func notActedOn(f *v1alpha1.Feature) []string {
 	spec := f.Spec
 	var names []string
 	add := func(used bool, name string) {
@@ -85,9 +84,6 @@ func notActedOn(f *v1alpha1.Feature, effective policy.Effective) []string {
 	add(spec.Delivery != nil && spec.Delivery.PullRequest != nil, "spec.delivery.pullRequest")
 	add(len(spec.DependsOn) > 0, "spec.dependsOn")
 	add(len(spec.Directives) > 0, "spec.directives")
-	add(effective.Execution.Promotion == policy.PromotionIncremental, "spec.execution.promotion Incremental (Atomic is used)")
-	add(effective.Execution.RevertOnViolation != "" && effective.Execution.RevertOnViolation != policy.RevertNone,
-		"spec.execution.revertOnViolation "+effective.Execution.RevertOnViolation)
 	add(len(spec.Gates) > 0, "spec.gates")
 	add(spec.Planning != "" && spec.Planning != v1alpha1.PlanningNone, "spec.planning "+string(spec.Planning)+" (the plan is taken as given)")
 	return names

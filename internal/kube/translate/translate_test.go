@@ -367,7 +367,7 @@ func TestRulesReachTheCore(t *testing.T) {
 }
 
 func TestARollbackToAnotherFeaturesCheckpointIsRefused(t *testing.T) {
-	for _, r := range Spec(full(), policy.Effective{}).Requests {
+	for _, r := range Spec(full()).Requests {
 		if want := r.ID == "wrong"; (r.Refusal != "") != want || want && !strings.Contains(r.Refusal, "login-form-4") {
 			t.Errorf("request %s: refusal %q", r.ID, r.Refusal)
 		}

@@ -1,0 +1,166 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+func incremental(o *contract.Orders) {
+	shadow(o)
+	o.Policy.Execution.Promotion = policy.PromotionIncremental
+}
+
+func reverting(severity policy.Severity, how string) func(*contract.Orders) {
+	return func(o *contract.Orders) {
+		o.Policy.Paths.Severity, o.Policy.Execution.RevertOnViolation = severity, how
+	}
+}
+
+// strategyScript breaks a rule beside work that is fine, and waits to be told.
+const strategyScript = `echo good > web/good.html; rm web/index.html; echo evil > web/legacy/evil.html; rm README.md
+	read line; echo "$line" > "$HOME/told"; ls -R . > "$HOME/found"; rm -f web/legacy/evil.html; git checkout -q README.md; `
+
+// TestStrategies takes one look at a workspace with good and evil in it, and then lets the agent end it well.
+func TestStrategies(t *testing.T) {
+	t.Parallel()
+	atFirst := map[string]string{".gitignore": "100644 *.log\n", "README.md": "100644 The shop.\n",
+		"web/index.html": "100644 <h1>Shop</h1>\n", "web/legacy/old.html": "100644 <h1>Old</h1>\n"}
+	good := map[string]string{".gitignore": "100644 *.log\n", "README.md": "100644 The shop.\n",
+		"web/good.html": "100644 good\n", "web/legacy/old.html": "100644 <h1>Old</h1>\n"}
+	evil := map[string]string{".gitignore": "100644 *.log\n", "web/good.html": "100644 good\n",
+		"web/legacy/old.html": "100644 <h1>Old</h1>\n", "web/legacy/evil.html": "100644 evil\n"}
+	for name, tc := range map[string]struct {
+		orders   []func(*contract.Orders)
+		action   string
+		left     map[string]string
+		promoted map[string]string
+	}{
+		"Direct":                    {nil, contract.ActionHeld, evil, atFirst},
+		"Direct, Full, Error":       {[]func(*contract.Orders){reverting(policy.Error, policy.RevertFull)}, contract.ActionHeld, evil, atFirst},
+		"Direct, None, Critical":    {[]func(*contract.Orders){reverting(policy.Critical, policy.RevertNone)}, contract.ActionHeld, evil, atFirst},
+		"Direct, Paths, Critical":   {[]func(*contract.Orders){reverting(policy.Critical, policy.RevertViolatingPaths)}, contract.ActionReverted, good, atFirst},
+		"Direct, Full, Critical":    {[]func(*contract.Orders){reverting(policy.Critical, policy.RevertFull)}, contract.ActionReverted, atFirst, atFirst},
+		"Shadow Atomic":             {[]func(*contract.Orders){shadow}, contract.ActionReverted, atFirst, atFirst},
+		"Shadow Incremental":        {[]func(*contract.Orders){incremental}, contract.ActionPartlyPromoted, good, good},
+		"Shadow Incremental, alone": {[]func(*contract.Orders){incremental, onlyLegacy}, contract.ActionReverted, atFirst, atFirst},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "", append([]func(*contract.Orders){seldom}, tc.orders...)...)
+			w.intake.Order(func(o *contract.Orders) {
+				o.Agent.Command[2] = strings.Replace(strategyScript, "read line", w.signalled("written")+"read line", 1) + w.waitFor("end")
+			})
+			p := w.start(1, nil)
+			w.waitSignal("written")
+			before := w.onDisk()
+			c := w.checkpointNow("now")
+			w.eventually("the agent was told", func() bool { _, err := os.Stat(filepath.Join(w.paths.Home, "found")); return err == nil })
+			if c.Action != tc.action || c.DeliveryCommit != "" != (tc.action == contract.ActionPartlyPromoted) {
+				t.Errorf("action %s, delivery %q, want %s", c.Action, c.DeliveryCommit, tc.action)
+			}
+			if d := cmp.Diff(before, w.files(c.Tree)); d != "" {
+				t.Errorf("what was there is not kept (-on disk +kept):\n%s", d)
+			}
+			if d := cmp.Diff(tc.promoted, w.files(w.trusted("rev-parse", contract.RefDelivery))); d != "" {
+				t.Errorf("promoted (-want +got):\n%s", d)
+			}
+			found, err := os.ReadFile(filepath.Join(w.paths.Home, "found"))
+			if _, want := tc.left["web/legacy/evil.html"]; err != nil || strings.Contains(string(found), "evil.html") != want {
+				t.Errorf("the agent found %s (%v), want evil: %v", found, err, want)
+			}
+			if _, want := tc.left["web/good.html"]; strings.Contains(string(found), "good.html") != want {
+				t.Errorf("the agent found %s, want good: %v", found, want)
+			}
+			w.wantTold(`"action_taken":"` + map[bool]string{true: "none", false: "reverted"}[tc.action == contract.ActionHeld] + `"`)
+			w.signal("end")
+			wantFinalOutcome(t, p.finish(), contract.OutcomeDelivered)
+			w.wantHealthy()
+		})
+	}
+}
+
+// onlyLegacy leaves nothing of the script's work that is allowed.
+func onlyLegacy(o *contract.Orders) { o.Plan.Allowed = []string{"elsewhere/**"} }
+
+func wantFinalOutcome(t *testing.T, f contract.FinalReport, outcome string) {
+	t.Helper()
+	if f.Outcome != outcome {
+		t.Errorf("final %+v, want %s", f, outcome)
+	}
+}
+
+// wantHealthy: nothing evil is in the branch's ancestry, and the record is whole.
+func (w *world) wantHealthy() {
+	w.t.Helper()
+	if w.branch() != "" {
+		w.wantBlob("evil\n", false)
+	}
+	w.wantEveryCheckpointOnce()
+	if code, out := verify(w.t, w.paths.Trusted, "--history"); code != 0 {
+		w.t.Errorf("verify: %d\n%s", code, out)
+	}
+}
+
+// A part that is invalid by itself is not promoted: there are too many changes, whichever go back.
+func TestAPartThatIsInvalidGoesBackWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `mkdir web/new; echo x > web/new/a.html; echo y > web/new/b.html; echo evil > web/legacy/evil.html`, seldom, incremental,
+		func(o *contract.Orders) { o.Policy.Changes.MaxFiles = 1 })
+	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+	w.wantVerdicts("Final Invalid Reverted")
+	if got := w.trusted("rev-parse", contract.RefDelivery); got != w.trusted("rev-parse", contract.RefBase) {
+		t.Errorf("delivery moved to %s", got)
+	}
+}
+
+// A final checkpoint that is only partly valid does not complete the work, and keeps what is valid for the next attempt.
+func TestAPartDoesNotCompleteATask(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `[ -e web/good.html ] && exit 0; echo good > web/good.html; echo evil > web/legacy/evil.html`, seldom, incremental)
+	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+	w.wantVerdicts("Final Invalid PartlyPromoted")
+	if w.branch() != "" {
+		t.Error("something was pushed")
+	}
+	wantFinal(t, w.start(2, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.wantBlob("good\n", true)
+	w.wantHealthy()
+}
+
+// Info is for the log; a warning is told, and holds nothing.
+func TestSeverities(t *testing.T) {
+	t.Parallel()
+	for severity, told := range map[policy.Severity]bool{policy.Info: false, policy.Warning: true} {
+		t.Run(string(severity), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "", seldom, reverting(severity, policy.RevertFull))
+			w.intake.Order(func(o *contract.Orders) {
+				o.Agent.Command[2] = `exec 3<&0; (while read -r line; do echo "$line" >> "$HOME/told"; done) <&3 & echo odd > README.md; ` +
+					w.signalled("written") + w.waitFor("end")
+			})
+			p := w.start(1, nil)
+			w.waitSignal("written")
+			if c := w.checkpointNow("now"); c.Action != contract.ActionPromoted || c.ViolationCount != 1 || c.Severity != severity {
+				t.Errorf("checkpoint %+v", c)
+			}
+			if told {
+				w.wantTold(`"severity":"warning"`, `"action_taken":"none"`)
+			}
+			w.signal("end")
+			wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+			if lines, _ := os.ReadFile(filepath.Join(w.paths.Home, "told")); !told && len(lines) > 0 {
+				t.Errorf("the agent was told %s", lines)
+			}
+		})
+	}
+}

@@ -1,0 +1,146 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/test/world"
+)
+
+// mending does good and evil, waits until it is told, writes down what it finds then, and mends what is left to mend.
+const mending = `
+echo good > web/good.html; mkdir docs; echo evil > docs/evil.md; rm README.md
+read -r line; echo "$line" > "$HOME/told"
+ls docs README.md web/good.html > "$HOME/found" 2>&1 || true
+rm -rf docs; git checkout -q README.md; echo good > web/good.html
+until [ -e "$HOME/end" ]; do sleep 0.2; done`
+
+// critical makes the project's policy rate what is outside of its areas as worse than an error.
+func (p *place) critical() {
+	p.Helper()
+	policy := &v1alpha1.SupervisorPolicy{}
+	p.must(cluster.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: world.GitPolicy}, policy), "read the policy")
+	before := policy.DeepCopy()
+	policy.Spec.Defaults.Paths = &v1alpha1.PathRules{Severity: v1alpha1.SeverityCritical}
+	p.must(cluster.Patch(p.ctx, policy, client.MergeFrom(before)), "make violations critical")
+}
+
+// TestStrategies takes one look at a workspace with good and evil in it under each strategy. The agent is told, mends what
+// is left to mend, and is delivered: nothing evil is ever in the branch's history.
+func TestStrategies(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change   func(*v1alpha1.Execution)
+		critical bool
+		action   v1alpha1.Action
+		told     string
+		found    []string
+		gone     []string
+	}{
+		"direct": {
+			change: func(*v1alpha1.Execution) {}, action: v1alpha1.ActionHeld, told: "none",
+			found: []string{"evil.md", "web/good.html"}, gone: []string{"\nREADME.md"},
+		},
+		"atomic": {
+			change: func(e *v1alpha1.Execution) { e.Strategy = v1alpha1.StrategyShadow },
+			action: v1alpha1.ActionReverted, told: "reverted",
+			found: []string{"README.md"}, gone: []string{"evil.md", "\nweb/good.html"},
+		},
+		"incremental": {
+			change: func(e *v1alpha1.Execution) {
+				e.Strategy, e.Promotion = v1alpha1.StrategyShadow, v1alpha1.PromotionIncremental
+			},
+			action: v1alpha1.ActionPartlyPromoted, told: "reverted",
+			found: []string{"README.md", "web/good.html"}, gone: []string{"evil.md"},
+		},
+		"revert-none": {
+			change:   func(e *v1alpha1.Execution) { e.RevertOnViolation = v1alpha1.RevertNone },
+			critical: true, action: v1alpha1.ActionHeld, told: "none",
+			found: []string{"evil.md", "web/good.html"}, gone: []string{"\nREADME.md"},
+		},
+		"revert-paths": {
+			change:   func(e *v1alpha1.Execution) { e.RevertOnViolation = v1alpha1.RevertViolatingPaths },
+			critical: true, action: v1alpha1.ActionReverted, told: "reverted",
+			found: []string{"README.md", "web/good.html"}, gone: []string{"evil.md"},
+		},
+		"revert-full": {
+			change:   func(e *v1alpha1.Execution) { e.RevertOnViolation = v1alpha1.RevertFull },
+			critical: true, action: v1alpha1.ActionReverted, told: "reverted",
+			found: []string{"README.md"}, gone: []string{"evil.md", "\nweb/good.html"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPlace(t, 4*time.Minute)
+			if tc.critical {
+				p.critical()
+			}
+			p.feature("worker", mending, func(s *v1alpha1.FeatureSpec) {
+				seldomCheckpoints(s)
+				tc.change(s.Execution)
+			})
+			p.inAgent("worker", "test -e /workspace/docs/evil.md && ! test -e /workspace/README.md")
+			p.request("worker", checkpointNow("look"))
+			first := p.checkpoints("worker")[0]
+			if first.Spec.Action != tc.action || (first.Spec.DeliveryCommit != "") != (tc.action == v1alpha1.ActionPartlyPromoted) {
+				t.Errorf("action %s, delivery commit %q, want %s", first.Spec.Action, first.Spec.DeliveryCommit, tc.action)
+			}
+			if want := p.tree(map[string]string{"web/good.html": "good\n", "docs/evil.md": "evil\n", "README.md": ""}); first.Spec.Tree != want {
+				t.Errorf("the checkpoint has tree %s, want %s", first.Spec.Tree, want)
+			}
+			if told := p.inAgent("worker", "test -s /home/agent/found && cat /home/agent/told"); !strings.Contains(told, `"action_taken":"`+tc.told+`"`) {
+				t.Errorf("the agent was told %s, want action_taken %s", told, tc.told)
+			}
+			found := "\n" + p.inAgent("worker", "cat /home/agent/found")
+			for _, want := range tc.found {
+				if !strings.Contains(found, want) {
+					t.Errorf("the agent found %q, which lacks %q", found, want)
+				}
+			}
+			for _, not := range tc.gone {
+				if strings.Contains(found, not) {
+					t.Errorf("the agent found %q, where %q should be gone", found, not)
+				}
+			}
+			p.signal("worker", "end")
+			f := p.phase("worker", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+			p.wantDelivered(f, map[string]string{"web/good.html": "good\n"})
+			if strings.Contains(p.history(f.Status.Branch), "evil") {
+				t.Error("something evil is reachable from the pushed branch")
+			}
+		})
+	}
+}
+
+// The agent breaks a rule, is told by a line on its standard input, mends what it names, and is delivered.
+func TestViolationThenCorrected(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 3*time.Minute)
+	p.feature("learner", `
+echo page > web/page.html; mkdir -p .github/workflows; echo 'on: push # smuggled' > .github/workflows/ci.yml
+read -r line
+case "$line" in *'"type":"checkpoint_violation"'*) ;; *) exit 9;; esac
+file=$(echo "$line" | sed 's/.*"violations":\[{"file":"\([^"]*\)".*/\1/')
+[ "$file" = .github/workflows/ci.yml ]
+rm "$file"; echo mended > web/page.html`, allow("web/**"))
+	f := p.phase("learner", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	p.wantDelivered(f, map[string]string{"web/page.html": "mended\n"})
+	if strings.Contains(p.history(f.Status.Branch), "smuggled") {
+		t.Error("what was mended is reachable from the pushed branch")
+	}
+	held := 0
+	for _, c := range p.checkpoints("learner") {
+		if c.Spec.Verdict == v1alpha1.VerdictInvalid && c.Spec.Action == v1alpha1.ActionHeld {
+			held++
+		}
+	}
+	if held == 0 || f.Status.Attempt != 1 {
+		t.Errorf("%d held checkpoints, attempt %d", held, f.Status.Attempt)
+	}
+}
