@@ -339,6 +339,9 @@ func (p *pod) finish() contract.FinalReport {
 	if repeated := p.w.intake.Repeated(); len(repeated) > 0 {
 		p.w.t.Errorf("reported twice: %v", repeated)
 	}
+	if code, out := verify(p.w.t, p.w.paths.Trusted); code != 0 {
+		p.w.t.Errorf("the record that is left: code %d\n%s", code, out)
+	}
 	return *f
 }
 

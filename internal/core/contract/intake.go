@@ -310,6 +310,9 @@ type Vitals struct {
 	// Read are the files that were read for the checkpoint, of all Files in the workspace.
 	Read  int64 `json:"read,omitempty"`
 	Files int64 `json:"files,omitempty"`
+	// JudgedKnown changes were known from the judgement before; JudgedFresh ones had to be looked at.
+	JudgedKnown int64 `json:"judgedKnown,omitempty"`
+	JudgedFresh int64 `json:"judgedFresh,omitempty"`
 	// SlowInARow is how many checkpoints of this Feature, this one included, took more than SlowCheckpoint each.
 	SlowInARow int64 `json:"slowInARow,omitempty"`
 }

@@ -38,6 +38,18 @@ type factsKey struct {
 type Memory struct {
 	facts  map[factsKey]facts
 	checks map[string]compiled
+	// known and fresh count the changes of the last judgement.
+	known, fresh int64
+}
+
+// Last gives how many changes of the last judgement were known from the one before, and how many had to be looked at.
+func (m *Memory) Last() (known, fresh int64) { return m.known, m.fresh }
+
+// begin counts anew. There may be no memory.
+func (m *Memory) begin() {
+	if m != nil {
+		m.known, m.fresh = 0, 0
+	}
 }
 
 // pair is the two sides of one change as they arrive.
@@ -50,6 +62,7 @@ type pair struct {
 // look reads what changed and finds out the facts. What is remembered is not read again.
 func (v *view) look() {
 	v.facts = make([]facts, len(v.changes))
+	v.Memory.begin()
 	var ids []string
 	// sides says for each id which change and which side it is.
 	var sides []side
@@ -130,6 +143,11 @@ func (v *view) remembered(c Change) (facts, bool) {
 		return facts{}, false
 	}
 	known, ok := v.Memory.facts[factsKey{c.Path, c.Old, c.New}]
+	if ok {
+		v.Memory.known++
+	} else {
+		v.Memory.fresh++
+	}
 	return known, ok
 }
 

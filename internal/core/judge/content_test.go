@@ -31,14 +31,15 @@ func TestMemory(t *testing.T) {
 	}
 	var memory Memory
 	steps := []struct {
-		changes []Change
-		want    []string
+		changes     []Change
+		want        []string
+		known, read int64
 	}{
-		{[]Change{file("a", "one", "two"), file("b", "one", "lost")}, []string{"one", "two", "one", "lost"}},
-		{[]Change{file("a", "one", "two"), file("b", "one", "lost")}, []string{"one", "lost"}},
-		{[]Change{file("a", "one", "three"), file("b", "one", "two")}, []string{"one", "three", "one", "two"}},
-		{[]Change{file("a", "one", "three")}, nil},
-		{[]Change{file("a", "one", "two")}, []string{"one", "two"}}, // what is not in the changes any more is forgotten
+		{[]Change{file("a", "one", "two"), file("b", "one", "lost")}, []string{"one", "two", "one", "lost"}, 0, 2},
+		{[]Change{file("a", "one", "two"), file("b", "one", "lost")}, []string{"one", "lost"}, 1, 1},
+		{[]Change{file("a", "one", "three"), file("b", "one", "two")}, []string{"one", "three", "one", "two"}, 0, 2},
+		{[]Change{file("a", "one", "three")}, nil, 1, 0},
+		{[]Change{file("a", "one", "two")}, []string{"one", "two"}, 0, 1}, // what is not in the changes any more is forgotten
 	}
 	for i, step := range steps {
 		in.Changes, in.Memory = step.changes, nil
@@ -49,6 +50,9 @@ func TestMemory(t *testing.T) {
 		}
 		if diff := cmp.Diff(step.want, asked); diff != "" {
 			t.Errorf("step %d: asked for (-want +got):\n%s", i, diff)
+		}
+		if known, read := memory.Last(); known != step.known || read != step.read {
+			t.Errorf("step %d: %d known and %d looked at, want %d and %d", i, known, read, step.known, step.read)
 		}
 	}
 }

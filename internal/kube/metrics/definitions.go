@@ -82,6 +82,10 @@ var (
 		Name: "tidewaiter_captured_files_total", Kind: Counter, Help: "Files in captured workspaces: those that were read, and those that were known from before.",
 		Labels: []Label{{"source", "read, known"}},
 	}
+	judgedFiles = Definition{
+		Name: "tidewaiter_judged_files_total", Kind: Counter, Help: "Changed files that were judged: those that had to be looked at, and those that were known from the judgement before.",
+		Labels: []Label{{"source", "read, known"}},
+	}
 	reportSeconds = Definition{
 		Name: "tidewaiter_report_delay_seconds", Kind: Histogram, Buckets: []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 1800},
 		Help: "How long reports took from the watchdog's disk to the API server. It is as exact as the clocks of nodes agree.",
@@ -119,7 +123,7 @@ var (
 // Definitions lists every metric of the manager that is Tidewaiter's own.
 func Definitions() []Definition {
 	return []Definition{
-		checkpoints, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, reportSeconds,
+		checkpoints, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
 		watchdogMemory, volumeUsed, queueLength, attempts, features, degraded,
 	}
 }

@@ -47,7 +47,7 @@ func TestCheckpointsAreCounted(t *testing.T) {
 	good := contract.CheckpointReport{
 		Settled: true, Verdict: judge.Valid, Action: contract.ActionPromoted, Trigger: contract.TriggerInterval,
 		CaptureTime: 20 * time.Millisecond, SyncTime: 4 * time.Millisecond, JudgeTime: 60 * time.Millisecond, ActTime: 30 * time.Millisecond,
-		Vitals: contract.Vitals{Memory: 20 << 20, Trusted: contract.VolumeUse{Used: 81, Size: 100}, Changed: 7, Read: 7, Files: 100},
+		Vitals: contract.Vitals{Memory: 20 << 20, Trusted: contract.VolumeUse{Used: 81, Size: 100}, Changed: 7, Read: 7, Files: 100, JudgedKnown: 3, JudgedFresh: 1},
 	}
 	bad := good
 	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = judge.Invalid, contract.ActionHeld, true, 3*time.Millisecond
@@ -79,6 +79,10 @@ tidewaiter_holds_total{frozen="true",settled="true"} 1
 # TYPE tidewaiter_captured_files_total counter
 tidewaiter_captured_files_total{source="known"} 372
 tidewaiter_captured_files_total{source="read"} 28
+# HELP tidewaiter_judged_files_total Changed files that were judged: those that had to be looked at, and those that were known from the judgement before.
+# TYPE tidewaiter_judged_files_total counter
+tidewaiter_judged_files_total{source="known"} 12
+tidewaiter_judged_files_total{source="read"} 4
 # HELP tidewaiter_slow_checkpoint_streaks_total How often three checkpoints of one Feature in a row took more than 2 seconds each.
 # TYPE tidewaiter_slow_checkpoint_streaks_total counter
 tidewaiter_slow_checkpoint_streaks_total 1
@@ -99,7 +103,7 @@ tidewaiter_freeze_seconds_bucket{le="10"} 1
 tidewaiter_freeze_seconds_bucket{le="+Inf"} 1
 tidewaiter_freeze_seconds_sum 0.003
 tidewaiter_freeze_seconds_count 1
-`, "tidewaiter_checkpoints_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total",
+`, "tidewaiter_checkpoints_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total", "tidewaiter_judged_files_total",
 		"tidewaiter_slow_checkpoint_streaks_total", "tidewaiter_freeze_seconds")
 }
 
@@ -112,7 +116,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			{Time: now.Add(time.Hour), Checkpoint: &contract.CheckpointReport{
 				Settled: true, Verdict: judge.Verdict(odd), Action: odd, Trigger: odd, CaptureTime: -1, FrozenFor: -1, Frozen: true,
 				Violations: []judge.Violation{{Rule: odd, Severity: policy.Severity(odd)}},
-				Vitals:     contract.Vitals{Memory: -1, Read: -5, Files: -9, Changed: -1, SlowInARow: -3},
+				Vitals:     contract.Vitals{Memory: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, SlowInARow: -3},
 			}},
 			{Final: &contract.FinalReport{Outcome: odd}}, {Status: &contract.StatusReport{State: odd}}, {},
 		}, now)

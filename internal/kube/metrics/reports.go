@@ -25,17 +25,17 @@ const other = "other"
 
 // Reports counts what watchdogs report. Its methods may be called from any goroutine.
 type Reports struct {
-	checkpoints, violations, holds, files, attempts *prometheus.CounterVec
-	checkpointSeconds, phaseSeconds, freezeSeconds  *prometheus.HistogramVec
-	reportSeconds, memory, volume, queue            *prometheus.HistogramVec
-	slowStreaks                                     prometheus.Counter
-	rules                                           map[string]bool
+	checkpoints, violations, holds, files, judged, attempts *prometheus.CounterVec
+	checkpointSeconds, phaseSeconds, freezeSeconds          *prometheus.HistogramVec
+	reportSeconds, memory, volume, queue                    *prometheus.HistogramVec
+	slowStreaks                                             prometheus.Counter
+	rules                                                   map[string]bool
 }
 
 // NewReports registers the metrics.
 func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	r := &Reports{
-		checkpoints: checkpoints.counter(), violations: violations.counter(), holds: holds.counter(), files: capturedFiles.counter(), attempts: attempts.counter(),
+		checkpoints: checkpoints.counter(), violations: violations.counter(), holds: holds.counter(), files: capturedFiles.counter(), judged: judgedFiles.counter(), attempts: attempts.counter(),
 		checkpointSeconds: checkpointSeconds.histogram(), phaseSeconds: phaseSeconds.histogram(), freezeSeconds: freezeSeconds.histogram(),
 		reportSeconds: reportSeconds.histogram(), memory: watchdogMemory.histogram(), volume: volumeUsed.histogram(), queue: queueLength.histogram(),
 		rules: map[string]bool{},
@@ -46,7 +46,7 @@ func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	streaks := slowStreaks.counter()
 	r.slowStreaks = streaks.WithLabelValues()
 	var errs []error
-	for _, c := range []prometheus.Collector{r.checkpoints, r.violations, r.holds, r.files, r.attempts, r.checkpointSeconds, r.phaseSeconds,
+	for _, c := range []prometheus.Collector{r.checkpoints, r.violations, r.holds, r.files, r.judged, r.attempts, r.checkpointSeconds, r.phaseSeconds,
 		r.freezeSeconds, r.reportSeconds, r.memory, r.volume, r.queue, streaks} {
 		errs = append(errs, registry.Register(c))
 	}
@@ -109,6 +109,8 @@ func (r *Reports) vitals(v contract.Vitals) {
 	}
 	r.files.WithLabelValues("read").Add(float64(max(0, v.Read)))
 	r.files.WithLabelValues("known").Add(float64(max(0, v.Files-v.Read)))
+	r.judged.WithLabelValues("read").Add(float64(max(0, v.JudgedFresh)))
+	r.judged.WithLabelValues("known").Add(float64(max(0, v.JudgedKnown)))
 	if v.Memory > 0 {
 		r.memory.WithLabelValues().Observe(float64(v.Memory))
 	}
