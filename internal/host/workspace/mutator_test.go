@@ -26,6 +26,8 @@ const (
 	mutated = 16
 	// Every badEvery-th generation is larger than the policy allows.
 	badEvery, goodSize, badSize = 4, 1000, 5000
+	// patience is how many captures may be held before the first is promoted.
+	patience = 1000
 )
 
 func mutatedPath(i int) string { return fmt.Sprintf("src/w%02d", i) }
@@ -84,19 +86,26 @@ func TestOnlyWhatWasJudgedIsPromoted(t *testing.T) {
 	rules := policy.Merge(policy.Sources{})
 	rules.Changes.MaxFileSize = goodSize
 	promoted, held, unsettled := 0, 0, 0
+	objection := ""
 	var last objects.ID
 	for promoted < promotions && !t.Failed() {
+		if promoted == 0 && held > patience {
+			t.Fatalf("nothing is promoted, %d are held, the last because: %s", held, objection)
+		}
 		s, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: &g})
 		if err != nil {
 			t.Fatal(err)
 		}
-		in := judge.Input{Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Policy: rules, Names: b.names(s.Tree), BaseNames: b.names(b.base)}
-		verdict := judge.Judge(in).Verdict
+		j := judge.Judge(judge.Input{
+			Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Policy: rules,
+			Names: b.names(s.Tree), BaseNames: b.names(b.base), Contents: b.contents,
+		})
 		switch {
 		case !s.Settled:
 			unsettled++
-		case verdict != judge.Valid:
+		case j.Verdict != judge.Valid:
 			held++
+			objection = judge.Summary(j)
 		case s.Tree != last:
 			promoted, last = promoted+1, s.Tree
 			b.checkPromoted(s)
@@ -141,6 +150,15 @@ func (b *bench) checkPromoted(s workspace.Snapshot) {
 		if i > 0 && (have[i] > have[i-1] || have[i] < have[0]-1) {
 			b.t.Fatalf("generations %v are not of one moment", have[:i+1])
 		}
+	}
+}
+
+// contents reads blobs for the judge.
+func (b *bench) contents(ids []string, limit int64, visit func(i int, content []byte, ok bool)) {
+	b.t.Helper()
+	for i, id := range ids {
+		_, text, err := b.repo.Objects().Read(b.ctx, parse(b.t, id), limit)
+		visit(i, text, err == nil)
 	}
 }
 
