@@ -1,0 +1,90 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/test/world"
+)
+
+// contracts makes the project's policy that names the contract openapi.
+func (p *place) contracts(change func(*v1alpha1.Rules)) {
+	p.Helper()
+	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "contracts"}}
+	policy.Spec.Defaults = &v1alpha1.Rules{Contracts: map[string]v1alpha1.ContractRule{"openapi": {Paths: []string{"api/openapi.yaml"}}}}
+	if change != nil {
+		change(policy.Spec.Defaults)
+	}
+	p.must(cluster.Create(p.ctx, policy), "make the policy")
+}
+
+// locks of the place's repository, as "contract holder".
+func (p *place) locks() []string {
+	p.Helper()
+	var list coordinationv1.LeaseList
+	p.must(cluster.List(p.ctx, &list, client.InNamespace(world.SystemNamespace), client.HasLabels{v1alpha1.LabelLock}), "list Leases")
+	var all []string
+	for _, l := range list.Items {
+		if strings.HasSuffix(l.Annotations[v1alpha1.AnnotationRepository], "/"+p.repository) {
+			_, holder, _ := strings.Cut(*l.Spec.HolderIdentity, "/")
+			name, _, _ := strings.Cut(holder, "/")
+			all = append(all, l.Annotations[v1alpha1.AnnotationContract]+" "+name)
+		}
+	}
+	return all
+}
+
+// TestLocks: of two Features that change a contract one waits for the other, and the work of both is delivered; what
+// changes it without naming it is held.
+func TestLocks(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 6*time.Minute)
+	p.contracts(nil)
+	openapi := func(s *v1alpha1.FeatureSpec) {
+		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"api/**"}, Contracts: []string{"openapi"}}
+	}
+	p.feature("first", "echo 'info: first' >> api/openapi.yaml; sleep 15; echo done > api/first.txt", openapi)
+	p.condition("first", v1alpha1.ConditionLocksHeld, v1alpha1.ReasonLocksHeld)
+	p.feature("second", "echo 'info: second' >> api/openapi.yaml", openapi)
+	f := p.phase("second", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForLock)
+	if m := world.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi is held by Feature first") {
+		t.Errorf("the message is %q", m)
+	}
+	if got := p.locks(); !slices.Equal(got, []string{"openapi first"}) {
+		t.Errorf("locks are %q", got)
+	}
+	p.feature("thief", "echo 'info: thief' >> api/openapi.yaml; sleep 5", func(s *v1alpha1.FeatureSpec) {
+		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"api/**"}}
+	})
+	first := p.phase("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	second := p.phase("second", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if second.Status.StartedAt.Before(first.Status.FinishedAt) {
+		t.Errorf("the second started at %s, before the first finished at %s", second.Status.StartedAt, first.Status.FinishedAt)
+	}
+	for name, f := range map[string]*v1alpha1.Feature{"first": first, "second": second} {
+		if got := p.history(f.Status.Branch); !strings.Contains(got, "info: "+name) {
+			t.Errorf("the branch of %s lacks its change of the contract", name)
+		}
+	}
+	p.phase("thief", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
+	invalid := slices.ContainsFunc(p.checkpoints("thief"), func(k v1alpha1.Checkpoint) bool {
+		return k.Spec.Verdict == "Invalid" && slices.ContainsFunc(k.Spec.Violations, func(v v1alpha1.Violation) bool {
+			return v.Rule == "contracts" && v.Path == "api/openapi.yaml"
+		})
+	})
+	if !invalid {
+		t.Errorf("no checkpoint says that the contract was changed without its lock: %+v", p.checkpoints("thief"))
+	}
+	p.must(world.Until(p.ctx, "the locks to be free", func(context.Context) (bool, error) { return len(p.locks()) == 0, nil }), "wait")
+}
