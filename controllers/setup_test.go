@@ -24,6 +24,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -77,6 +78,8 @@ func startManager(t *testing.T, s *system) {
 	mgr, err := ctrl.NewManager(env.ConfigAs(kubetest.Manager), ctrl.Options{
 		Scheme: env.Scheme, Logger: logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)), Cache: cache.Options{ByObject: byObject},
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
+		// Each test has a manager of its own.
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -176,4 +179,44 @@ func makePod(g gomega.Gomega, t *testing.T, job *batchv1.Job) *corev1.Pod {
 	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))}
 	g.Expect(env.As(t, kubetest.JobController, "system:masters").Create(t.Context(), pod)).To(gomega.Succeed())
 	return pod
+}
+
+// TestFreedLocksWakeControllers: a Feature that waits for a lock, and one that waits for an area, start at once when the other
+// one has ended. Nobody is left to their recheck.
+func TestFreedLocksWakeControllers(t *testing.T) {
+	g := gomega.NewWithT(t)
+	startManager(t, &system{bundle: "first"})
+	project, c, ctx := env.Project(t), env.Client, t.Context()
+	g.Expect(c.Create(ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "areas"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Defaults: &v1alpha1.Rules{Concurrency: &v1alpha1.ConcurrencyRules{Overlap: v1alpha1.OverlapWait}},
+	}})).To(gomega.Succeed())
+	reason := func(name string) func(gomega.Gomega) string {
+		return func(g gomega.Gomega) string {
+			var f v1alpha1.Feature
+			g.Expect(c.Get(ctx, client.ObjectKey{Namespace: project, Name: name}, &f)).To(gomega.Succeed())
+			if k := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded); k != nil {
+				return k.Reason
+			}
+			return ""
+		}
+	}
+	apply := func(name string, plan v1alpha1.Plan, want string) {
+		g.Expect(c.Create(ctx, &v1alpha1.Feature{
+			ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: name},
+			Spec: v1alpha1.FeatureSpec{
+				Prompt: "Do it.", Repository: v1alpha1.Repository{URL: "https://git.example.com/" + project}, Plan: &plan,
+				Agent: v1alpha1.Agent{Runtime: "command", Image: "example.com/agent:1", Command: []string{"work"}},
+			},
+		})).To(gomega.Succeed())
+		g.Eventually(reason(name), patience).Should(gomega.Equal(want))
+	}
+	apply("holder", v1alpha1.Plan{AllowedAreas: []string{"web/**"}, Contracts: []string{"db"}}, v1alpha1.ReasonPreparing)
+	apply("locked", v1alpha1.Plan{AllowedAreas: []string{"api/**"}, Contracts: []string{"db"}}, v1alpha1.ReasonWaitingForLock)
+	apply("beside", v1alpha1.Plan{AllowedAreas: []string{"web/login/**"}}, v1alpha1.ReasonWaitingForArea)
+	suspend := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "holder"}}
+	g.Expect(c.Patch(ctx, suspend, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"suspend":true}}`)))).To(gomega.Succeed())
+	const soon = 15 * time.Second // a recheck takes 30 s
+	for _, name := range []string{"locked", "beside"} {
+		g.Eventually(reason(name), soon).Should(gomega.Equal(v1alpha1.ReasonPreparing))
+	}
 }

@@ -15,6 +15,8 @@ const (
 	ConditionSupervised = "Supervised"
 	// ConditionLocksHeld: the locks of the plan's contracts are held.
 	ConditionLocksHeld = "LocksHeld"
+	// ConditionAreasDisjoint: no other Feature that worked on the repository when the attempt started may change the same paths.
+	ConditionAreasDisjoint = "AreasDisjoint"
 	// ConditionCheckpointsValid: the newest checkpoint is valid.
 	ConditionCheckpointsValid = "CheckpointsValid"
 	// ConditionWithinBudget: the budget is not spent.
@@ -176,6 +178,14 @@ const (
 	ReasonLockNotFree = "LockNotFree"
 	// ReasonLockLost: the Feature's lease expired and was reclaimed; its agent was stopped.
 	ReasonLockLost = "LockLost"
+	// ReasonNoOverlap: the areas of no other Feature at work on the repository overlap.
+	ReasonNoOverlap = "NoOverlap"
+	// ReasonAreasOverlap: another Feature at work on the repository may change the same paths; the message names it and the patterns.
+	ReasonAreasOverlap = "AreasOverlap"
+	// ReasonWaitingForArea: the same, and the policy says to wait for it (concurrency.overlap Wait).
+	ReasonWaitingForArea = "WaitingForArea"
+	// ReasonNotCompared: the policy lets areas overlap (concurrency.overlap Allow).
+	ReasonNotCompared = "NotCompared"
 	// ReasonNoBudget: no policy sets a budget.
 	ReasonNoBudget = "NoBudget"
 	// ReasonNoAnomaly: nothing out of the ordinary was seen.

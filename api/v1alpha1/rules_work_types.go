@@ -152,11 +152,28 @@ const (
 	LockContentionFail LockContention = "Fail"
 )
 
+// OverlapHandling says what becomes of a Feature that may change the same paths as another one at work on the repository.
+// +kubebuilder:validation:Enum=Allow;Warn;Wait
+type OverlapHandling string
+
+// Ways to handle an overlap.
+const (
+	// OverlapAllow does not look for it.
+	OverlapAllow OverlapHandling = "Allow"
+	// OverlapWarn tells of it.
+	OverlapWarn OverlapHandling = "Warn"
+	// OverlapWait waits until the other one has ended: higher priority first, then older.
+	OverlapWait OverlapHandling = "Wait"
+)
+
 // ConcurrencyRules say what becomes of Features that would work at the same time on the same thing.
 type ConcurrencyRules struct {
 	// locks says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
 	// +optional
 	Locks LockContention `json:"locks,omitempty"`
+	// overlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
+	// +optional
+	Overlap OverlapHandling `json:"overlap,omitempty"`
 }
 
 // BreakerRules stop a Feature whose checkpoints cannot be taken.

@@ -75,8 +75,10 @@ type Reconciler struct {
 
 	// fresh knows what was written last.
 	fresh flow.Fresh
-	// starting is held from counting a project's running agents until one more is among them.
+	// starting is held from counting a project's running agents, or comparing areas, until one more is among them.
 	starting sync.Mutex
+	// begun has the newest attempt (int64) that this process started, by the Feature's uid.
+	begun sync.Map
 }
 
 // Reconcile is the whole story of a Feature, one line per step.
@@ -92,6 +94,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.R
 		r.observe,        // read: the cache
 		r.decide,         // pure: core/lifecycle
 		r.lookCloser,     // read: the API server, and decide again, where that is asked for
+		r.compareAreas,   // read: the cache, and decide again, before an agent starts
 		r.removeLeftover, // write: Jobs and pods
 		r.keepUp,         // write: what a running attempt rests on
 		r.renewLocks,     // write: Leases that are held

@@ -40,6 +40,8 @@ type scope struct {
 	// locks as they were seen last, and whether they were taken in this reconcile; set by observe, lookCloser and takeLocks.
 	locks      locks.Survey
 	locksTaken bool
+	// areas of others, compared; set by compareAreas.
+	areas *lifecycle.Areas
 	// observed is what the decision rests on; set by observe, lookCloser and start.
 	observed lifecycle.Observed
 	// decision is nil until decide.

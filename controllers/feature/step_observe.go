@@ -101,6 +101,7 @@ func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader) err
 		Spec:            translate.Spec(f),
 		Refusal:         s.refusal,
 		Obstacle:        s.obstacle,
+		Areas:           s.areas,
 		PolicyConflicts: s.effective.Conflicts,
 		Policy: lifecycle.PolicyRef{
 			Hash: s.effective.Hash, Enforcement: string(s.effective.Enforcement), Sources: s.effective.Sources,

@@ -21,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 )
@@ -38,11 +39,15 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 	if s.decision.Start == nil {
 		return nil
 	}
-	if s.effective.MaxRunning > 0 {
-		// Another Feature of the project may be at the same point: one counts and starts at a time.
+	if s.effective.MaxRunning > 0 || s.effective.Concurrency.Overlap == policy.OverlapWait {
+		// Another Feature may be at the same point: one counts, compares and starts at a time.
 		r.starting.Lock()
 		defer r.starting.Unlock()
+		s.areas = nil
 		if err := r.decideLive(ctx, s); err != nil {
+			return err
+		}
+		if err := r.compareAreas(ctx, s); err != nil {
 			return err
 		}
 		if s.decision.Start == nil {
@@ -50,6 +55,9 @@ func (r *Reconciler) start(ctx context.Context, s *scope) error {
 		}
 	}
 	err := r.makeAttempt(ctx, s, *s.decision.Start)
+	if err != nil {
+		r.begun.Delete(s.feature.UID)
+	}
 	if e := outcome.Of(err); err != nil && e.Kind != outcome.Retry && e.Kind != outcome.Quiet {
 		s.observed.Obstacle = &lifecycle.Refusal{Reason: e.Reason, Message: e.Error(), ByUser: e.Kind == outcome.Stall}
 	} else if err != nil {
@@ -74,6 +82,7 @@ func (r *Reconciler) makeAttempt(ctx context.Context, s *scope, start lifecycle.
 			return err
 		}
 	}
+	r.begun.Store(f.UID, start.Attempt)
 	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
 	want := desired.Job(f, start.Attempt, start.Run, desired.Options{
 		SystemNamespace: r.SystemNamespace, Image: r.Image, UserNamespaces: r.UserNamespaces, Intake: s.intake, Gateway: s.gateway,

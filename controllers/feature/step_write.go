@@ -141,6 +141,7 @@ func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
 			return fmt.Errorf("remove finalizer: %w", err)
 		}
 		r.fresh.Forget(f.UID)
+		r.begun.Delete(f.UID)
 	case s.decision.Release:
 		// Somebody else's finalizer holds it.
 		s.gone = true

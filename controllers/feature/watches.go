@@ -40,6 +40,8 @@ const (
 	stateActive = "active"
 	// stateWaiting waits for room in its project.
 	stateWaiting = "waiting"
+	// stateWaitingForArea waits for others whose areas overlap with its own.
+	stateWaitingForArea = "waiting-for-area"
 	// stateOpen is not finished: its policy matters.
 	stateOpen = "open"
 )
@@ -71,6 +73,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&networkingv1.NetworkPolicy{}).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel)).
 		Watches(&batchv1.Job{}, r.jobsOver()).
+		Watches(&v1alpha1.Feature{}, r.areasLeft()).
 		Watches(&coordinationv1.Lease{}, r.locksChanged()).
 		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(r.underPolicy)).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.trustingConfigMap)).
@@ -91,6 +94,9 @@ func states(o client.Object) []string {
 	}
 	if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil && c.Reason == v1alpha1.ReasonAtCapacity {
 		list = append(list, stateWaiting)
+	}
+	if observe.WaitsForArea(f) {
+		list = append(list, stateWaitingForArea)
 	}
 	if f.Status.Phase != v1alpha1.PhaseDelivered {
 		list = append(list, stateOpen)
@@ -124,6 +130,31 @@ func (r *Reconciler) jobsOver() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			wake(ctx, e.Object, queue)
+		},
+	}
+}
+
+// areasLeft wakes the Features that wait for others, when one is not at work any more or stops waiting before them.
+func (r *Reconciler) areasLeft() handler.EventHandler {
+	holds := func(o client.Object) bool {
+		f, ok := o.(*v1alpha1.Feature)
+		return ok && (observe.AtWork(f) || observe.WaitsForArea(f))
+	}
+	wake := func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, request := range r.in(ctx, "", stateWaitingForArea) {
+			queue.Add(request)
+		}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if holds(e.ObjectOld) && !holds(e.ObjectNew) {
+				wake(ctx, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if holds(e.Object) {
+				wake(ctx, queue)
+			}
 		},
 	}
 }

@@ -88,3 +88,32 @@ func TestLocks(t *testing.T) {
 	}
 	p.must(world.Until(p.ctx, "the locks to be free", func(context.Context) (bool, error) { return len(p.locks()) == 0, nil }), "wait")
 }
+
+// TestOverlap: a Feature whose areas overlap with those of one at work says so, or waits for it where the policy says so.
+func TestOverlap(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 6*time.Minute)
+	p.feature("first", "echo first > web/first.html; sleep 12", allow("web/**"))
+	p.phase("first", v1alpha1.PhaseRunning, v1alpha1.ReasonRunning)
+	p.feature("told", "echo told > web/told.html", allow("web/*.html"))
+	if m := p.condition("told", v1alpha1.ConditionAreasDisjoint, v1alpha1.ReasonAreasOverlap); !strings.Contains(m, "Feature first works on the same repository: web/** of its plan and web/*.html of this one") {
+		t.Errorf("the message is %q", m)
+	}
+	p.contracts(func(r *v1alpha1.Rules) { r.Concurrency = &v1alpha1.ConcurrencyRules{Overlap: v1alpha1.OverlapWait} })
+	p.feature("waits", "echo waits > web/waits.html", allow("web/waits.html"))
+	p.feature("apart", "echo apart > docs.md", allow("/docs.md"))
+	f := p.phase("waits", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForArea)
+	if m := world.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(m, "Feature first") {
+		t.Errorf("the message is %q", m)
+	}
+	first := p.phase("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	waited := p.phase("waits", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if waited.Status.StartedAt.Before(first.Status.FinishedAt) {
+		t.Errorf("it started at %s, before the first finished at %s", waited.Status.StartedAt, first.Status.FinishedAt)
+	}
+	apart := p.phase("apart", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if !apart.Status.StartedAt.Before(first.Status.FinishedAt) {
+		t.Error("a Feature waited whose areas do not overlap")
+	}
+	p.phase("told", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+}

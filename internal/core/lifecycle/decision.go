@@ -13,6 +13,8 @@ type Decision struct {
 	LookCloser bool
 	// Start asks for the Job of a new attempt. The attempt counts once its Job is observed.
 	Start *Start
+	// Compare asks for the areas of other Features to be compared, and for another decision on what became of it.
+	Compare bool
 	// Lock asks for all of these contracts' locks or none of them, and for another decision on what became of it.
 	Lock []string
 	// RenewLocks asks for the locks that are held to be renewed where it is time.
@@ -37,7 +39,7 @@ type Decision struct {
 
 // Acts reports whether the decision changes anything but the status.
 func (d Decision) Acts() bool {
-	return d.Start != nil || len(d.Lock)+len(d.Unlock)+len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
+	return d.Start != nil || d.Compare || len(d.Lock)+len(d.Unlock)+len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
 }
 
 // Start asks for the Job of a new attempt.

@@ -55,6 +55,7 @@ func (c *course) describe() {
 		c.agentRunning(),
 		c.supervised(),
 		c.locksHeld(),
+		c.areasDisjoint(),
 		c.checkpointsValid(),
 		notActedOn(ConditionWithinBudget, "This version does not count what models cost."),
 		c.readyToMerge(),

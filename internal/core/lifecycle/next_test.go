@@ -28,6 +28,8 @@ func running() Observed {
 		Run:  &Run{Epoch: 1, WorkspaceReady: true, AgentRunning: true, Connected: true, ConnectionChangedAt: noon.Add(-time.Hour)},
 		Jobs: []Job{{Name: "login-1", UID: "job-1", Attempt: 1, Run: RunAgent, Created: noon.Add(-time.Hour)}},
 		Pods: []Pod{{Name: "login-1-abc", UID: "pod-1", JobUID: "job-1", Started: true}},
+		// Compared, so that what is decided then is seen.
+		Areas: &Areas{},
 	}
 }
 
@@ -129,7 +131,7 @@ func TestNextActs(t *testing.T) {
 func TestConditionsAreAllThereFromTheStart(t *testing.T) {
 	d := Next(Observed{Spec: Spec{Name: "login", Suspend: true}}, noon)
 	for _, name := range []string{
-		ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionLocksHeld, ConditionCheckpointsValid,
+		ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionLocksHeld, ConditionAreasDisjoint, ConditionCheckpointsValid,
 		ConditionWithinBudget, ConditionReadyToMerge, ConditionDelivered, ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure,
 		ConditionCascadeFailure, ConditionPaceEscalated, ConditionSucceeded, ConditionReconciling, ConditionStalled,
 	} {

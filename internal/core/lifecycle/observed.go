@@ -28,6 +28,8 @@ type Observed struct {
 	Capacity Capacity
 	// Locks of the plan's contracts.
 	Locks Locks
+	// Areas of other Features, compared with those of this one; nil while they were not looked at.
+	Areas *Areas
 	// Jobs of the Feature, of any attempt.
 	Jobs []Job
 	// Pods of these Jobs, and of Jobs that are gone already.
@@ -129,6 +131,28 @@ type Locks struct {
 	Fail bool
 	// Unguarded are wanted contracts for which no policy names paths.
 	Unguarded []string
+}
+
+// Areas is what a comparison with the areas of other Features on the repository came to.
+type Areas struct {
+	// Ignore says that the policy lets areas overlap.
+	Ignore bool
+	// Wait says that the policy lets a Feature wait for others whose areas overlap with its own.
+	Wait bool
+	// Overlap with the first of the others; nil where there is none.
+	Overlap *Overlap
+}
+
+// Overlap is an area of another Feature that overlaps with one of this Feature.
+type Overlap struct {
+	// Who it is, for people.
+	Who string
+	// Before says that Who waits as well, and comes first.
+	Before bool
+	// More says that there are others.
+	More bool
+	// Mine and Theirs are patterns that may match a common path; empty where a plan allows everything.
+	Mine, Theirs string
 }
 
 // Contender is somebody else who has, had or wants the lock of a contract.

@@ -123,6 +123,10 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 			s.wanted = []string{"db"}
 			s.spec.Generation++
 		},
+		"others overlap": func(t *rapid.T) {
+			s.areas = Areas{Wait: rapid.Bool().Draw(t, "wait"), Overlap: &Overlap{Who: "Feature other"}}
+		},
+		"nobody overlaps":     func(*rapid.T) { s.areas = Areas{} },
 		"the project is full": func(t *rapid.T) { s.capacity = Capacity{Limit: 1, Running: rapid.IntRange(0, 1).Draw(t, "running")} },
 	}
 }
@@ -161,6 +165,7 @@ func checkIdempotent(t *rapid.T, s *sim) {
 // calmDown lets everybody be well-behaved from now on: the Feature is delivered.
 func calmDown(t *rapid.T, s *sim) {
 	s.spec.Suspend, s.spec.Deadline, s.spec.ApprovedCommit, s.capacity = false, 0, head, Capacity{}
+	s.areas = Areas{}
 	s.spec.Generation++
 	for range 30 {
 		s.settle()

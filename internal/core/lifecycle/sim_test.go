@@ -30,6 +30,8 @@ type sim struct {
 	obstacle *Refusal
 	capacity Capacity
 	volumes  *Problem
+	// areas is what a comparison with others comes to.
+	areas Areas
 	// wanted are the contracts of the plan, leases the locks of them, which other Features may share.
 	wanted   []string
 	failing  bool
@@ -121,6 +123,14 @@ func (s *sim) reconcile(cached snapshot, dies crash) bool {
 }
 
 func (s *sim) act(seen snapshot, d *Decision, dies crash) bool {
+	if d.Compare {
+		areas := s.areas
+		seen.observed.Areas = &areas
+		*d = Next(seen.observed, s.now)
+		if d.LookCloser || d.Compare {
+			s.fail("areas are compared again: %+v", d)
+		}
+	}
 	wrote := s.remove(d)
 	if d.RenewLocks {
 		s.renewLocks()
@@ -217,7 +227,7 @@ func (s *sim) checkMemory(m Memory) {
 		s.fail("failures went from %d to %d", s.memory.Failures, m.Failures)
 	case m.ActiveSeconds < s.memory.ActiveSeconds:
 		s.fail("running time went from %d to %d", s.memory.ActiveSeconds, m.ActiveSeconds)
-	case len(m.Conditions) != 17:
+	case len(m.Conditions) != 18:
 		s.fail("%d conditions", len(m.Conditions))
 	}
 	s.checkAttempt(m)

@@ -105,6 +105,9 @@ func (s *sim) state() string {
 	if c := m.Condition(ConditionLocksHeld); c.Reason != ReasonNoLocks {
 		text += fmt.Sprintf("\n=>   locks %v, %s/%s: %s", m.Locks, c.Status, c.Reason, c.Message)
 	}
+	if c := m.Condition(ConditionAreasDisjoint); c.Status == False {
+		text += fmt.Sprintf("\n=>   %s %s: %s", c.Type, c.Reason, c.Message)
+	}
 	for _, name := range []string{ConditionAccepted, ConditionStalled, ConditionReconciling, ConditionSupervised} {
 		c := m.Condition(name)
 		usual := map[string]Status{ConditionAccepted: True, ConditionStalled: False, ConditionReconciling: False, ConditionSupervised: c.Status}
@@ -226,6 +229,14 @@ func change(s *sim, what string, args []string) error {
 		s.wanted = args
 	case "locks-fail":
 		s.failing = true
+	case "overlap":
+		s.areas = Areas{Overlap: &Overlap{Who: "Feature " + args[0], Mine: "web/**", Theirs: "web/login/**"}}
+	case "waits-for-area":
+		s.areas = Areas{Wait: true, Overlap: &Overlap{Who: "Feature " + args[0], Theirs: "web/login/**"}}
+	case "area-in-line":
+		s.areas = Areas{Wait: true, Overlap: &Overlap{Who: "Feature " + args[0], Theirs: "web/login/**", Before: true, More: true}}
+	case "disjoint":
+		s.areas = Areas{Ignore: rest == "ignored"}
 	case "lease":
 		// Of a Feature: of this project, or of another one.
 		s.leases.write(args[0], locks.Holder{Namespace: args[1], Name: args[2], UID: args[2]}, s.now)

@@ -49,10 +49,11 @@ func (c *course) goOn() {
 		c.at = standing{phase: Pending, reason: ReasonAtCapacity, message: fmt.Sprintf(
 			"The policy lets %d agents of this project run at once: this Feature waits for one to end (higher priority first, then older).", c.o.Capacity.Limit)}
 		c.wake(c.now.Add(capacityRecheck))
+	case run == RunAgent && !c.disjoint():
 	default:
 		c.begin(run)
 	}
-	c.keepLocks = c.keepLocks && c.at.reason != ReasonWaitingForLock
+	c.keepLocks = c.keepLocks && c.at.reason != ReasonWaitingForLock && c.at.reason != ReasonWaitingForArea
 }
 
 // Rechecks are for changes that no event tells of.

@@ -76,6 +76,7 @@ func builtin() Rules {
 		Secrets:               Deny,
 		MaxCheckpointFailures: new(builtinMaxCheckpointFailures),
 		Locks:                 Wait,
+		Overlap:               OverlapWarn,
 		MaxRunning:            new(0),
 		KeepCheckpoints:       new(builtinKeepCheckpoints),
 	}

@@ -33,6 +33,7 @@ func Merge(s Sources) Effective {
 	e.Checks = m.checks()
 	e.MaxCheckpointFailures = decide(m, least("breaker.maxCheckpointFailures", func(r *Rules) *int { return r.MaxCheckpointFailures }))
 	e.Concurrency.Locks = decide(m, word("concurrency.locks", func(r *Rules) Contention { return r.Locks }, Wait, Fail))
+	e.Concurrency.Overlap = decide(m, word("concurrency.overlap", func(r *Rules) Overlap { return r.Overlap }, OverlapAllow, OverlapWarn, OverlapWait))
 	e.MaxRunning = decide(m, least("capacity.maxRunning", func(r *Rules) *int { return r.MaxRunning }))
 	e.KeepCheckpoints = decide(m, most("retention.checkpoints", func(r *Rules) *int { return r.KeepCheckpoints }))
 	e.AgentHosts = decide(m, hosts("egress.agent", func(r *Rules) []Host { return r.AgentHosts }))

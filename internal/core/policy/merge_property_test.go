@@ -98,6 +98,7 @@ func drawRules(t *rapid.T) Rules {
 		GitHosts:              drawHosts(t, "gitHosts"),
 		AgentHosts:            drawHosts(t, "agentHosts"),
 		Locks:                 words(t, "locks", Wait, Fail),
+		Overlap:               words(t, "overlap", OverlapAllow, OverlapWarn, OverlapWait),
 		MaxRunning:            maybe(t, "maxRunning", small),
 		KeepCheckpoints:       maybe(t, "keepCheckpoints", small),
 	}
@@ -134,7 +135,7 @@ func asRules(e Effective) Rules {
 		Hardlinks: e.Changes.Hardlinks, Executables: e.Changes.Executables,
 		Binaries: e.Changes.Binaries, Secrets: e.Changes.Secrets,
 		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
-		Locks: e.Concurrency.Locks, MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
+		Locks: e.Concurrency.Locks, Overlap: e.Concurrency.Overlap, MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
 	}
 }
 
@@ -223,6 +224,7 @@ func valuesOf(t *rapid.T, e Effective) map[string]string {
 		"checks.b":                          checks("b"),
 		"breaker.maxCheckpointFailures":     show(e.MaxCheckpointFailures),
 		"concurrency.locks":                 string(e.Concurrency.Locks),
+		"concurrency.overlap":               string(e.Concurrency.Overlap),
 		"capacity.maxRunning":               show(e.MaxRunning),
 		"retention.checkpoints":             show(e.KeepCheckpoints),
 		"egress.git":                        show(e.GitHosts),

@@ -154,7 +154,19 @@ type Contract struct {
 type Concurrency struct {
 	// Locks is about a Feature that wants the lock of a contract which another one holds.
 	Locks Contention `json:"locks"`
+	// Overlap is about a Feature that may change the same paths as another one at work.
+	Overlap Overlap `json:"overlap"`
 }
+
+// Overlap says what becomes of work that may change the same paths as other work.
+type Overlap string
+
+// Overlaps: OverlapAllow does not look for them, OverlapWarn tells of them, OverlapWait waits for the other one.
+const (
+	OverlapAllow Overlap = "Allow"
+	OverlapWarn  Overlap = "Warn"
+	OverlapWait  Overlap = "Wait"
+)
 
 // Contention says what becomes of one who wants what another has.
 type Contention string

@@ -61,6 +61,7 @@ type Rules struct {
 	GitHosts              []Host
 	AgentHosts            []Host
 	Locks                 Contention
+	Overlap               Overlap
 	MaxRunning            *int
 	KeepCheckpoints       *int
 }

@@ -39,6 +39,7 @@ func (r *Rules) Validate() error {
 		checkSeverities("checks", r.Checks),
 		positive("breaker.maxCheckpointFailures", r.MaxCheckpointFailures),
 		oneOf("concurrency.locks", r.Locks, Wait, Fail),
+		oneOf("concurrency.overlap", r.Overlap, OverlapAllow, OverlapWarn, OverlapWait),
 		positive("capacity.maxRunning", r.MaxRunning),
 		positive("retention.checkpoints", r.KeepCheckpoints),
 		validHosts("egress.git", r.GitHosts),

@@ -157,7 +157,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 	}
 	if c := r.Concurrency; c != nil {
-		out.Locks = policy.Contention(c.Locks)
+		out.Locks, out.Overlap = policy.Contention(c.Locks), policy.Overlap(c.Overlap)
 	}
 	if c := r.Capacity; c != nil {
 		out.MaxRunning = integer(c.MaxRunning)

@@ -426,6 +426,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: locks
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LockContention
+    - name: overlap
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.OverlapHandling
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConfigMapKeyRef
   map:
     fields:
@@ -894,6 +897,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: state
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.OverlapHandling
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.PacePlan
   map:
     fields:

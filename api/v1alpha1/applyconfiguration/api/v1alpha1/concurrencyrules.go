@@ -16,6 +16,8 @@ import (
 type ConcurrencyRulesApplyConfiguration struct {
 	// locks says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
 	Locks *apiv1alpha1.LockContention `json:"locks,omitempty"`
+	// overlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
+	Overlap *apiv1alpha1.OverlapHandling `json:"overlap,omitempty"`
 }
 
 // ConcurrencyRulesApplyConfiguration constructs a declarative configuration of the ConcurrencyRules type for use with
@@ -29,5 +31,13 @@ func ConcurrencyRules() *ConcurrencyRulesApplyConfiguration {
 // If called multiple times, the Locks field is set to the value of the last call.
 func (b *ConcurrencyRulesApplyConfiguration) WithLocks(value apiv1alpha1.LockContention) *ConcurrencyRulesApplyConfiguration {
 	b.Locks = &value
+	return b
+}
+
+// WithOverlap sets the Overlap field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Overlap field is set to the value of the last call.
+func (b *ConcurrencyRulesApplyConfiguration) WithOverlap(value apiv1alpha1.OverlapHandling) *ConcurrencyRulesApplyConfiguration {
+	b.Overlap = &value
 	return b
 }

@@ -1,0 +1,78 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+)
+
+// areaRecheck is for others that stop waiting, or end without anybody telling.
+const areaRecheck = 30 * time.Second
+
+// disjoint reports whether an agent may start as far as other Features on the repository are concerned. It asks for
+// their areas where they were not looked at, and waits where the policy says so. Work that goes on by itself does not
+// wait: others may wait for it.
+func (c *course) disjoint() bool {
+	a := c.o.Areas
+	if a == nil {
+		c.d.Compare = c.live()
+		return false
+	}
+	if a.Overlap == nil || !a.Wait || c.atWork() {
+		return true
+	}
+	c.at = standing{phase: Pending, reason: ReasonWaitingForArea, message: a.Overlap.message() + " The policy says to wait (concurrency.overlap)."}
+	c.wake(c.now.Add(areaRecheck))
+	return false
+}
+
+// atWork reports whether the Feature counted as at work when its status was written.
+func (c *course) atWork() bool {
+	switch c.o.Memory.Phase {
+	case Preparing, Running, AwaitingInput:
+		return true
+	default:
+		return false
+	}
+}
+
+func (o *Overlap) message() string {
+	who := o.Who
+	if o.More {
+		who += " (and others)"
+	}
+	does := "works on the same repository"
+	if o.Before {
+		does = "waits to work on the same repository and comes first"
+	}
+	return fmt.Sprintf("%s %s: %s of its plan and %s of this one may match the same paths.", who, does, pattern(o.Theirs), pattern(o.Mine))
+}
+
+func pattern(text string) string {
+	if text == "" {
+		return "everything"
+	}
+	return text
+}
+
+// areasDisjoint keeps what was found when the attempt started.
+func (c *course) areasDisjoint() Condition {
+	a := c.o.Areas
+	was := c.o.Memory.Condition(ConditionAreasDisjoint)
+	switch {
+	case a == nil && was.Type != "" && was.Reason != ReasonWaitingForArea, a == nil && c.at.reason == ReasonWaitingForArea:
+		return was
+	case a == nil:
+		return notYet(ConditionAreasDisjoint, "The areas of other Features are looked at before an attempt starts.")
+	case a.Ignore:
+		return Condition{ConditionAreasDisjoint, Unknown, ReasonNotCompared, "The policy lets areas overlap (concurrency.overlap)."}
+	case a.Overlap == nil:
+		return Condition{ConditionAreasDisjoint, True, ReasonNoOverlap, "When the attempt started, no other Feature at work on the repository might change the same paths."}
+	case c.at.reason == ReasonWaitingForArea:
+		return Condition{ConditionAreasDisjoint, False, ReasonWaitingForArea, c.at.message}
+	default:
+		return Condition{ConditionAreasDisjoint, False, ReasonAreasOverlap, "When the attempt started: " + a.Overlap.message()}
+	}
+}
