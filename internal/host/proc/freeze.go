@@ -133,8 +133,9 @@ func (s *scanner) awaitStill(ctx context.Context, all snapshot) (snapshot, error
 }
 
 // stoppedBefore learns which processes had been stopped before a freeze, by job control or by each other: a first SIGSTOP
-// stays pending at a process that is stopped already, while one that it stops has taken it. No look at all processes before
-// the freeze is needed, which would take long among many that all want the CPU.
+// stays pending at a process that is stopped already, while one that it stops has taken it. Both are asked of one thread:
+// threads are read one after the other, and between two reads one of them may take the signal for the process. No look at
+// all processes before the freeze is needed, which would take long among many that all want the CPU.
 type stoppedBefore struct {
 	signals int
 	pids    map[int]bool
@@ -157,7 +158,7 @@ func (b *stoppedBefore) look(now, last snapshot) {
 		switch jobStopped := p.count(func(t task) bool { return t.state == 'T' }) > 0; {
 		case !jobStopped || seen && b.pids[p.pid] && p.ranSince(earlier):
 			delete(b.pids, p.pid)
-		case b.signals == 1 && !seen && p.count(func(t task) bool { return t.stopPending }) > 0:
+		case b.signals == 1 && !seen && p.count(func(t task) bool { return t.state == 'T' && t.stopPending }) > 0:
 			if b.pids == nil {
 				b.pids = map[int]bool{}
 			}

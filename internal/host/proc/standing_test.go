@@ -137,6 +137,10 @@ func TestStoppedBefore(t *testing.T) {
 	at := func(state byte, pending bool, switches uint64) snapshot {
 		return snapshot{{pid: 7, tasks: []task{{id: 7, state: state, stopPending: pending, switches: switches}}}}
 	}
+	twoThreads := func(first, second task) snapshot {
+		first.id, second.id = 7, 8
+		return snapshot{{pid: 7, tasks: []task{first, second}}}
+	}
 	type step struct {
 		sent bool
 		now  snapshot
@@ -152,6 +156,14 @@ func TestStoppedBefore(t *testing.T) {
 		"woken after all":                 {[]step{{true, at('T', true, 2)}, {false, at('R', false, 2)}, {true, at('T', false, 3)}}, nil},
 		"woken and stopped out of sight":  {[]step{{true, at('T', true, 2)}, {true, at('T', false, 3)}}, nil},
 		"not there at the first of looks": {[]step{{true, nil}, {true, at('T', true, 1)}}, nil},
+		"threads stopped before": {
+			[]step{{true, twoThreads(task{state: 'T', stopPending: true}, task{state: 'T', stopPending: true})}},
+			map[int]bool{7: true},
+		},
+		"a thread took the signal between the looks at two": {
+			[]step{{true, twoThreads(task{state: 'R', stopPending: true}, task{state: 'T'})}},
+			nil,
+		},
 	} {
 		var before stoppedBefore
 		var last snapshot
