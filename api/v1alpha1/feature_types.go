@@ -100,7 +100,7 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=52
 	DependsOn []string `json:"dependsOn,omitempty"`
-	// priority orders Features that wait for capacity: higher first.
+	// priority orders Features that wait for capacity, a lock or an area: higher first, then older.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000

@@ -38,6 +38,8 @@ func TestNextActs(t *testing.T) {
 		LookCloser, KeepUp, Release bool
 		Start                       *Start
 		DeleteJobs, DeletePods      []Object
+		Renew                       bool
+		Unlock                      []string
 	}
 	job, pod := Object{"login-1", "job-1"}, Object{"login-1-abc", "pod-1"}
 	tests := map[string]struct {
@@ -99,6 +101,27 @@ func TestNextActs(t *testing.T) {
 			change: func(o *Observed) { o.Pods = append(o.Pods, Pod{Name: "old", UID: "pod-0", JobUID: "job-0"}) },
 			want:   acts{KeepUp: true, DeletePods: []Object{{"old", "pod-0"}}},
 		},
+		"a lock is not renewed before its time": {
+			change: func(o *Observed) { o.Locks.Held, o.Locks.Renew = []string{"db"}, noon.Add(time.Second) },
+			want:   acts{KeepUp: true},
+		},
+		"a lock is renewed when it is time": {
+			change: func(o *Observed) { o.Locks.Held, o.Locks.Renew = []string{"db"}, noon },
+			want:   acts{KeepUp: true, Renew: true},
+		},
+		"what no status names is freed": {
+			change: func(o *Observed) {
+				o.Memory.Phase, o.Memory.Job.EndedAt, o.Jobs, o.Pods = Delivered, noon, nil, nil
+				o.Locks.Held, o.Locks.Renew = []string{"db"}, noon
+			},
+			want: acts{Unlock: []string{"db"}},
+		},
+		"but not before the status stopped naming it": {
+			change: func(o *Observed) {
+				o.Memory.Phase, o.Memory.Job.EndedAt, o.Memory.Locks, o.Jobs, o.Pods = Delivered, noon, []string{"db"}, nil, nil
+				o.Locks.Held = []string{"db"}
+			},
+		},
 		"deletion leaves a pod that works its minute": {
 			change: func(o *Observed) { o.Spec.DeletedAt = noon.Add(-59 * time.Second) },
 		},
@@ -120,7 +143,7 @@ func TestNextActs(t *testing.T) {
 			o := running()
 			tc.change(&o)
 			d := Next(o, noon)
-			got := acts{d.LookCloser, d.KeepUp, d.Release, d.Start, d.DeleteJobs, d.DeletePods}
+			got := acts{d.LookCloser, d.KeepUp, d.Release, d.Start, d.DeleteJobs, d.DeletePods, d.RenewLocks, d.Unlock}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("acts (-want +got):\n%s", diff)
 			}

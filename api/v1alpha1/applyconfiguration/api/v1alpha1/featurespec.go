@@ -38,7 +38,7 @@ type FeatureSpecApplyConfiguration struct {
 	Delivery *DeliveryApplyConfiguration `json:"delivery,omitempty"`
 	// dependsOn names Features of the same namespace that must be delivered first.
 	DependsOn []string `json:"dependsOn,omitempty"`
-	// priority orders Features that wait for capacity: higher first.
+	// priority orders Features that wait for capacity, a lock or an area: higher first, then older.
 	Priority *int32 `json:"priority,omitempty"`
 	// deadline bounds the running time; waiting (suspended, for approval, for an answer) does not count.
 	Deadline *v1.Duration `json:"deadline,omitempty"`
