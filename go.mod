@@ -3,6 +3,7 @@ module github.com/tidewaiter/tidewaiter
 go 1.26.0
 
 require (
+	github.com/BurntSushi/toml v1.5.0
 	github.com/bluekeyes/go-gitdiff v0.9.0
 	github.com/bmatcuk/doublestar/v4 v4.10.4
 	github.com/evanphx/json-patch/v5 v5.9.11

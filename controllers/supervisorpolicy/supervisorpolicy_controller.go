@@ -131,9 +131,6 @@ func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
 		used[at+"ledger"] = r.Ledger != nil
 		used[at+"egress.agent"] = r.Egress != nil && len(r.Egress.Agent) > 0
 		used[at+"retention.ledger"] = r.Retention != nil && r.Retention.Ledger != nil
-		if c := r.Changes; c != nil {
-			used[at+"changes.secrets"] = c.Secrets != ""
-		}
 	}
 	var names []string
 	for name, is := range used {

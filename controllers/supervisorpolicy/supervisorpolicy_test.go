@@ -80,8 +80,8 @@ func TestStatus(t *testing.T) {
 			}}},
 		},
 		"ahead-of-its-time": {
-			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies, spec.defaults.changes.secrets.", wantFeatures: 2,
-			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{}, Changes: &v1alpha1.ChangeRules{Secrets: v1alpha1.PermissionDeny}}},
+			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies, spec.defaults.budget.", wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{}, Budget: &v1alpha1.Budget{}}},
 		},
 	}
 	manager := env.As(t, kubetest.Manager)

@@ -6,7 +6,7 @@ GOLANGCI_LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod gola
 ##@ API
 
 .PHONY: generate
-generate: manifests install-yaml reference ## Regenerate everything that is generated (always the same from the same sources)
+generate: manifests install-yaml secret-rules reference ## Regenerate everything that is generated (always the same from the same sources)
 
 .PHONY: manifests
 manifests: ## Regenerate CRDs, deep copies, apply configurations and the manager's role
@@ -20,6 +20,10 @@ install-yaml: ## Build dist/install.yaml from config/default
 	@mkdir -p dist
 	@$(TOOL) kustomize build config/default > dist/install.yaml.new
 	@mv dist/install.yaml.new dist/install.yaml
+
+.PHONY: secret-rules
+secret-rules: ## Regenerate the rules for secrets from those of gitleaks, in the version that hack/gen/secrets names
+	@go run ./hack/gen/secrets
 
 .PHONY: reference
 reference: ## Regenerate the pages of docs/reference that are made from code

@@ -33,7 +33,8 @@ type run struct {
 	agent  *link.Runner // nil in a seal run
 	state  supervise.State
 	latest contract.Orders
-	told   string // judgement that the agent was told of last
+	told   string // violations that the agent was told of last, as a digest
+	noted  string // judgement whose untold violations were logged last
 
 	done       chan result // of the act under way
 	working    sync.WaitGroup

@@ -13,7 +13,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // Bounds of what an agent is told: a pipe holds 64 KiB, and nobody waits for the agent to read.
@@ -59,16 +58,34 @@ type violationToTell struct {
 	Suggestion string `json:"suggestion"`
 }
 
-// tell lets the agent know what it has broken and how to mend it; once, until something else is wrong.
+// tell lets the agent know what it has broken and how to mend it; once, until something else is wrong. What is not worth
+// telling is logged.
 func (r *run) tell(ctx context.Context, o occasion, t taken) {
-	if t.intent == nil || t.intent.Judgement == r.told {
+	if t.intent == nil {
 		return
 	}
-	r.told = t.intent.Judgement
-	if len(t.judgement.Violations) == 0 || t.judgement.Severity.Compare(policy.Warning) < 0 { // Info is for the log
+	told := t.judgement.Told()
+	if r.noted != t.intent.Judgement {
+		r.noted = t.intent.Judgement
+		r.logUntold(ctx, t, t.judgement.Violations[len(told):])
+	}
+	now := digest(judge.Judgement{Violations: told})
+	if now == r.told {
+		return
+	}
+	r.told = now
+	if len(told) == 0 {
 		return
 	}
 	r.input(ctx, t.intent.Sequence, noticeOf(o.orders.Feature, t))
+}
+
+// logUntold logs violations that the agent is not told of, as many as a Checkpoint lists.
+func (r *run) logUntold(ctx context.Context, t taken, untold []judge.Violation) {
+	for _, v := range untold[:min(len(untold), maxViolations)] {
+		r.Log.InfoContext(ctx, "A rule is broken that is for information only", "checkpoint", t.intent.Sequence,
+			"rule", v.Rule, "path", judge.Escape(v.Path), "message", v.Message)
+	}
 }
 
 // input sends the agent a notice about a checkpoint, one line, and journals that it did.
@@ -101,10 +118,8 @@ func noticeOf(f contract.FeatureRef, t taken) violationNotice {
 	if t.intent.Restore != "" {
 		n.ActionTaken = "reverted"
 	}
-	for _, v := range t.judgement.Violations[:min(len(t.judgement.Violations), maxToldViolations)] {
-		if v.Severity.Compare(policy.Warning) < 0 { // the worst come first: only such ones follow
-			break
-		}
+	told := t.judgement.Told()
+	for _, v := range told[:min(len(told), maxToldViolations)] {
 		n.Violations = append(n.Violations, violationToTell{File: toldPath(v.Path), Constraint: v.Rule, Message: v.Message, Suggestion: v.Suggestion})
 	}
 	for _, c := range t.snapshot.Changes[:min(len(t.snapshot.Changes), maxToldFiles)] {

@@ -3,7 +3,11 @@
 
 package judge
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+)
 
 // maxContent bounds what is judged by its content, in bytes: more than the built-in limit of a file (50 MiB), and what
 // a pod without a limit of its own bears to hold twice.
@@ -23,6 +27,8 @@ type facts struct {
 	lines LineCounts
 	// binary: the new content has NUL bytes.
 	binary bool
+	// secrets that the new content has and the old one has not.
+	secrets []secrets.Finding
 	// fault says why the content could not be judged; all else is zero then.
 	fault string
 }
@@ -38,6 +44,8 @@ type factsKey struct {
 type Memory struct {
 	facts  map[factsKey]facts
 	checks map[string]compiled
+	// scanner for secrets; it keeps the regular expressions that were needed.
+	scanner *secrets.Scanner
 	// known and fresh count the changes of the last judgement.
 	known, fresh int64
 }
@@ -86,7 +94,7 @@ func (v *view) look() {
 			}
 		}
 		if p.missing == 0 {
-			v.facts[i] = inspect(c, p.old, p.now)
+			v.facts[i] = v.inspect(c, p.old, p.now)
 			continue
 		}
 		pairs[i] = &p
@@ -130,7 +138,7 @@ func (v *view) read(ids []string, sides []side, pairs map[int]*pair) {
 				p.old = content
 			}
 			if p.missing--; p.missing == 0 {
-				v.facts[s.change] = inspect(v.changes[s.change], p.old, p.now)
+				v.facts[s.change] = v.inspect(v.changes[s.change], p.old, p.now)
 				delete(pairs, s.change)
 			}
 		}
@@ -166,15 +174,27 @@ func (v *view) remember() {
 }
 
 // inspect finds out the facts of one change. A side that is no file or link, or too large an old one, is nil.
-func inspect(c Change, old, now []byte) facts {
+func (v *view) inspect(c Change, old, now []byte) facts {
 	var f facts
 	if !gitBinary(old) && !gitBinary(now) && c.Old.Size <= maxContent {
 		f.lines = countLines(old, now)
 	}
-	if c.New.regular() {
+	if c.New.regular() && (c.New.ID != c.Old.ID || !c.Old.regular()) {
 		f.binary = bytes.IndexByte(now, 0) >= 0
+		f.secrets = v.scanner().Find(c.Path, old, now)
 	}
 	return f
+}
+
+// scanner for secrets, made when it is needed first.
+func (v *view) scanner() *secrets.Scanner {
+	if v.Memory == nil {
+		v.Memory = &Memory{}
+	}
+	if v.Memory.scanner == nil {
+		v.Memory.scanner = secrets.New()
+	}
+	return v.Memory.scanner
 }
 
 // gitBinary says what git diff takes for binary: a NUL within the first 8000 bytes (xdiff-interface.c).

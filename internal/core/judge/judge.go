@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // Judge judges a captured tree against its base by every rule. It is a pure function of the input and does not depend
@@ -42,6 +44,15 @@ func (r *Rule) violation(b breach) Violation {
 		Message:    clip(b.message, maxMessage),
 		Suggestion: clip(suggestion, maxMessage),
 	}
+}
+
+// Told are the violations that the agent is told of, worst first. What is only Info is for the log.
+func (j Judgement) Told() []Violation {
+	i := slices.IndexFunc(j.Violations, func(v Violation) bool { return v.Severity.Compare(policy.Info) <= 0 })
+	if i < 0 {
+		return j.Violations
+	}
+	return j.Violations[:i]
 }
 
 // compareViolations orders them worst first, then by path, rule and message: the order is total up to equal violations.

@@ -16,18 +16,20 @@ import (
 )
 
 // fuzzInput makes an input of what a fuzzer can vary: two changes as they come, a finding, a pattern of each kind.
-func fuzzInput(path, other, target string, oldMode, newMode uint32, kind, found, pattern string) Input {
+func fuzzInput(path, other, target string, oldMode, newMode uint32, kind, found, pattern, content string) Input {
 	change := Change{
 		Path: path, Kind: Kind(kind),
 		Old: Entry{Mode: oldMode, ID: sampleID}, New: Entry{Mode: newMode, ID: otherID, Target: target, Size: int64(newMode)},
 	}
 	return sound(Input{
-		Changes: []Change{change, addFile(other), addLink(other+"/l", target)},
-		Found:   []Found{{Path: path, Kind: FoundKind(found), Size: 1}},
-		Plan:    Plan{Allowed: []string{"in/**"}, Forbidden: []string{pattern}},
+		Changes:  []Change{change, addFile(other), addLink(other+"/l", target)},
+		Contents: contentsOf(map[string]string{sampleID: content, otherID: content + "\n" + target}),
+		Found:    []Found{{Path: path, Kind: FoundKind(found), Size: 1}},
+		Plan:     Plan{Allowed: []string{"in/**"}, Forbidden: []string{pattern}},
 		Policy: policy.Effective{
 			Paths:   policy.Paths{Protected: []string{"CODEOWNERS", pattern}, Severity: policy.Critical},
-			Changes: policy.Changes{MaxFileSize: 0o100644, Symlinks: policy.Allow, SpecialFiles: policy.Warn},
+			Checks:  []policy.Check{{Name: "check", CEL: "file.path.matches('^in/.*') && file.linesAdded > file.linesRemoved", Message: "m", Severity: policy.Info}},
+			Changes: policy.Changes{MaxFileSize: 0o100644, MaxLines: 3, Symlinks: policy.Allow, SpecialFiles: policy.Warn},
 		},
 	})
 }
@@ -38,15 +40,15 @@ func FuzzJudge(f *testing.F) {
 	for _, rule := range Rules() {
 		for _, sample := range slices.Concat(rule.Reject, rule.Accept) {
 			for _, c := range sample.Input.Changes {
-				f.Add(c.Path, "in/a", c.New.Target, c.Old.Mode, c.New.Mode, string(c.Kind), string(FoundFIFO), "web/**")
+				f.Add(c.Path, "in/a", c.New.Target, c.Old.Mode, c.New.Mode, string(c.Kind), string(FoundFIFO), "web/**", "token = x7Kq92mZpL4wVt8s")
 			}
 			for _, found := range sample.Input.Found {
-				f.Add(found.Path, "in/a", "b", uint32(0), ModeFile, string(Added), string(found.Kind), "*.md")
+				f.Add(found.Path, "in/a", "b", uint32(0), ModeFile, string(Added), string(found.Kind), "*.md", "a\x00b")
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, path, other, target string, oldMode, newMode uint32, kind, found, pattern string) {
-		in := fuzzInput(path, other, target, oldMode, newMode, kind, found, pattern)
+	f.Fuzz(func(t *testing.T, path, other, target string, oldMode, newMode uint32, kind, found, pattern, content string) {
+		in := fuzzInput(path, other, target, oldMode, newMode, kind, found, pattern, content)
 		j := Judge(in)
 		checkJudgement(t, j)
 		if diff := cmp.Diff(j, Judge(in)); diff != "" {

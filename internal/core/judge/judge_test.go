@@ -6,6 +6,7 @@ package judge
 import (
 	"fmt"
 	"math"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -91,6 +92,17 @@ func TestRules(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEveryRuleIsRegistered: there is a file for each rule, and a line for each file.
+func TestEveryRuleIsRegistered(t *testing.T) {
+	files, err := filepath.Glob("rule_*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(Rules()); got != len(files) || got == 0 {
+		t.Errorf("%d rules are registered, there are %d files rule_*.go", got, len(files))
 	}
 }
 

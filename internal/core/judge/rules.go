@@ -63,6 +63,7 @@ func Rules() []Rule {
 		changedLines(),
 		readableContent(),
 		binaries(),
+		secretFiles(),
 		userChecks(),
 	}
 }

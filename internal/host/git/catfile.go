@@ -9,10 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -67,9 +70,15 @@ func (o *Objects) Read(ctx context.Context, id objects.ID, limit int64) (objects
 	return kind, content, err
 }
 
-// readWindow is how many objects are asked for at once: their requests fit into a pipe, so that git and its reader never
-// wait for each other.
-const readWindow = 64
+// readWindow is how many objects are asked for at once: what is asked for again when a process died.
+const readWindow = 1000
+
+// leastPipe is what every pipe takes without a reader, in bytes: a page.
+const leastPipe = 4096
+
+// answerPipe is how much git may answer ahead of its reader, in bytes: what Linux lets a pipe have without privileges
+// (fs.pipe-max-size). With less, git and its reader wait for each other at every few objects.
+const answerPipe = 1 << 20
 
 // ReadAll reads objects, asking for many at once, and calls visit for each in order: with its content, or with ErrNoObject
 // or ErrTooLarge for one that is not there or has more than limit bytes. Any other failure ends it.
@@ -152,12 +161,7 @@ func (o *Objects) try(ctx context.Context, request string, read func(*catFile) e
 	// The process outlives this call, so a call that is given up must kill it to get free.
 	release := context.AfterFunc(ctx, p.stop)
 	defer release()
-	_, err := io.WriteString(p.in, request+"\n")
-	if err != nil {
-		err = errors.Join(fmt.Errorf("ask for object: %w", err), io.EOF, errBroken)
-	} else {
-		err = read(p)
-	}
+	err := p.ask(request+"\n", read)
 	if errors.Is(err, errBroken) || ctx.Err() != nil {
 		o.end()
 		if why := p.errs.String(); why != "" && !errors.Is(err, ErrTooLarge) {
@@ -165,6 +169,31 @@ func (o *Objects) try(ctx context.Context, request string, read func(*catFile) e
 		}
 	}
 	return err
+}
+
+// ask writes a request and reads its answer: at the same time, where the request may not fit into the pipe.
+func (p *catFile) ask(request string, read func(*catFile) error) error {
+	sent := make(chan error, 1)
+	send := func() {
+		_, err := io.WriteString(p.in, request)
+		if err != nil {
+			err = errors.Join(fmt.Errorf("ask for object: %w", err), io.EOF, errBroken)
+		}
+		sent <- err
+	}
+	if len(request) <= leastPipe {
+		send()
+		if err := <-sent; err != nil {
+			return err
+		}
+		return read(p)
+	}
+	go send()
+	err := read(p)
+	if errors.Is(err, errBroken) {
+		p.stop() // or it would wait for the rest of the request
+	}
+	return errors.Join(err, <-sent)
 }
 
 func (o *Objects) start() error {
@@ -183,6 +212,7 @@ func (o *Objects) start() error {
 		stop()
 		return fmt.Errorf("start object reader: %w", err)
 	}
+	widen(out)
 	if err := cmd.Start(); err != nil {
 		stop()
 		return fmt.Errorf("start object reader: %w", err)
@@ -190,6 +220,19 @@ func (o *Objects) start() error {
 	p.in, p.out = in, bufio.NewReaderSize(out, 64<<10)
 	o.process = p
 	return nil
+}
+
+// widen gives a pipe room for answerPipe. Without, it is slower and right all the same.
+func widen(pipe io.Reader) {
+	file, ok := pipe.(*os.File)
+	if !ok {
+		return
+	}
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, answerPipe) })
 }
 
 // end kills the process and waits for it.

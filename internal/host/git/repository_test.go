@@ -215,7 +215,7 @@ func TestReadAll(t *testing.T) {
 	r := newRepository(t)
 	var ids []objects.ID
 	var want []string
-	for i := range 200 {
+	for i := range 2200 {
 		content := strings.Repeat("x", i%3) + "\n"
 		switch i % 50 {
 		case 7:
