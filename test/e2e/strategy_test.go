@@ -17,7 +17,7 @@ import (
 // mending does good and evil, waits until it is told, writes down what it finds then, and mends what is left to mend.
 const mending = `
 echo good > web/good.html; mkdir docs; echo evil > docs/evil.md; rm README.md
-read -r line; echo "$line" > "$HOME/told"
+until [[ ${line:-} == *checkpoint_violation* ]]; do read -r line; done; echo "$line" > "$HOME/told"
 ls docs README.md web/good.html > "$HOME/found" 2>&1 || true
 rm -rf docs; git checkout -q README.md; echo good > web/good.html
 until [ -e "$HOME/end" ]; do sleep 0.2; done`

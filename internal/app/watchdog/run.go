@@ -36,6 +36,8 @@ type run struct {
 	told   string // violations that the agent was told of last, as a digest
 	noted  string // judgement whose untold violations were logged last
 
+	warnings warnings
+
 	done       chan result // of the act under way
 	working    sync.WaitGroup
 	cancel     context.CancelFunc
@@ -232,8 +234,11 @@ func (r *run) wait(ctx context.Context, until time.Time) error {
 	case <-r.wake():
 		r.quiet = time.After(quiet)
 		r.notice(ctx)
+		r.warnings.changed(r.Now())
 	case <-r.quiet:
 		r.quiet = nil
+	case <-r.warnings.due:
+		r.forewarn(ctx)
 	case <-r.terminated:
 		r.terminate()
 		r.Log.InfoContext(ctx, "Asked to end")

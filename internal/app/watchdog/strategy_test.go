@@ -28,7 +28,8 @@ func reverting(severity policy.Severity, how string) func(*contract.Orders) {
 
 // strategyScript breaks a rule beside work that is fine, and waits to be told.
 const strategyScript = `echo good > web/good.html; rm web/index.html; echo evil > web/legacy/evil.html; rm README.md
-	read line; echo "$line" > "$HOME/told"; ls -R . > "$HOME/found"; rm -f web/legacy/evil.html; git checkout -q README.md; `
+	until case "$line" in *checkpoint_violation*) true;; *) false;; esac; do read -r line; done
+	echo "$line" > "$HOME/told"; ls -R . > "$HOME/found"; rm -f web/legacy/evil.html; git checkout -q README.md; `
 
 // TestStrategies takes one look at a workspace with good and evil in it, and then lets the agent end it well.
 func TestStrategies(t *testing.T) {
@@ -58,7 +59,7 @@ func TestStrategies(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "", append([]func(*contract.Orders){seldom}, tc.orders...)...)
 			w.intake.Order(func(o *contract.Orders) {
-				o.Agent.Command[2] = strings.Replace(strategyScript, "read line", w.signalled("written")+"read line", 1) + w.waitFor("end")
+				o.Agent.Command[2] = strings.Replace(strategyScript, "until case", w.signalled("written")+"until case", 1) + w.waitFor("end")
 			})
 			p := w.start(1, nil)
 			w.waitSignal("written")
@@ -163,4 +164,40 @@ func TestSeverities(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A write that breaks a rule by its path alone is told before any checkpoint, once, and decides nothing: mended in time it
+// was never a violation. Ignored files and what is allowed are nobody's business.
+func TestTheAgentIsWarnedBeforeACheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `mkdir build; echo x > build/noise.log; echo good > web/good.html; echo evil > web/legacy/evil.html; rm README.md
+		read -r line; echo "$line" > "$HOME/told"; rm -r build web/legacy/evil.html; git checkout -q README.md`, seldom)
+	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.wantTold(`"type":"violation_warning"`, `"severity":"error"`, `"file":"README.md"`, `"constraint":"allowed-areas"`,
+		`"file":"web/legacy/evil.html"`, `"constraint":"forbidden-areas"`, `"action_taken":"none"`)
+	told := w.read("home/told")
+	for _, not := range []string{"noise", "good.html"} {
+		if strings.Contains(told, not) {
+			t.Errorf("the agent was warned of %s: %s", not, told)
+		}
+	}
+	w.wantVerdicts("Final Valid Promoted")
+	if n := strings.Count(w.read("trusted/journal.jsonl"), "violation_warning"); n != 1 {
+		t.Errorf("the journal holds %d warnings", n)
+	}
+	w.wantHealthy()
+}
+
+// The agent of the next task was warned of nothing yet.
+func TestTheAgentOfEachTaskIsWarned(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo evil > web/legacy/evil.html; read -r line; echo "$line" >> "$HOME/told"; rm web/legacy/evil.html; echo good >> web/good.html`,
+		seldom, func(o *contract.Orders) {
+			o.Tasks = []contract.Task{{Name: "form", Prompt: "one"}, {Name: "save", Prompt: "two"}}
+		})
+	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	if n := strings.Count(w.read("home/told"), `"type":"violation_warning"`); n != 2 {
+		t.Errorf("the agents were warned %d times", n)
+	}
+	w.wantVerdicts("Task Valid Promoted", "Final Valid Promoted")
 }

@@ -120,12 +120,16 @@ func noticeOf(f contract.FeatureRef, t taken) violationNotice {
 	}
 	told := t.judgement.Told()
 	for _, v := range told[:min(len(told), maxToldViolations)] {
-		n.Violations = append(n.Violations, violationToTell{File: toldPath(v.Path), Constraint: v.Rule, Message: v.Message, Suggestion: v.Suggestion})
+		n.Violations = append(n.Violations, toTell(v))
 	}
 	for _, c := range t.snapshot.Changes[:min(len(t.snapshot.Changes), maxToldFiles)] {
 		n.FilesChanged = append(n.FilesChanged, toldPath(c.Path))
 	}
 	return n
+}
+
+func toTell(v judge.Violation) violationToTell {
+	return violationToTell{File: toldPath(v.Path), Constraint: v.Rule, Message: v.Message, Suggestion: v.Suggestion}
 }
 
 // toldPath is a path as it is where it is text; JSON has no other.

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -110,6 +111,21 @@ func (w *watcher) count() int {
 		return maxChanged
 	}
 	return len(w.changed)
+}
+
+// peek gives some of the paths that changed, sorted, and does not forget them.
+func (w *watcher) peek(limit int) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var paths []string
+	for path := range w.changed {
+		if len(paths) == limit {
+			break
+		}
+		paths = append(paths, path)
+	}
+	slices.Sort(paths)
+	return paths
 }
 
 func (w *watcher) losses() int64 {
