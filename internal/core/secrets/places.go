@@ -33,17 +33,17 @@ type place struct {
 // places finds what is worth a regular expression, which is a hundred times slower than all of this.
 func (s *Scanner) places(text []byte) []place {
 	var places []place
-	last := make([]int, len(s.rules)) // the last place of each rule, and one
-	s.words.each(text, func(end int, h hit) {
-		for _, rule := range h.rules {
-			from, to, ok := s.rules[rule].around(text, end-h.length, end)
-			switch i := last[rule] - 1; {
+	clear(s.last)
+	s.words.each(text, func(begin, end int, rules []int) {
+		for _, rule := range rules {
+			from, to, ok := s.rules[rule].around(text, begin, end)
+			switch i := s.last[rule] - 1; {
 			case !ok:
 			case i >= 0 && from <= places[i].to:
 				places[i].to = max(places[i].to, to)
 			default:
 				places = append(places, place{rule, from, to})
-				last[rule] = len(places)
+				s.last[rule] = len(places)
 			}
 		}
 	})

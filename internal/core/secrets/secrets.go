@@ -60,6 +60,8 @@ type Scanner struct {
 	// pathRules look at the name of a file alone.
 	pathRules []*candidate
 	compiled  map[string]*regexp.Regexp
+	// last place of each rule in the text that is searched, and one.
+	last []int
 }
 
 // candidate is a rule with what is known of its regex at a glance.
@@ -88,7 +90,7 @@ func New() *Scanner {
 		}
 		s.rules = append(s.rules, c)
 	}
-	s.words = newWords(byWord)
+	s.words, s.last = newWords(byWord), make([]int, len(s.rules))
 	return s
 }
 

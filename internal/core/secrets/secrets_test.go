@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestTable: every expression compiles, every keyword is in lower case, and the automaton has room.
+// TestTable: every expression compiles, every keyword is in lower case, and the tree of them has room.
 func TestTable(t *testing.T) {
 	s := New()
 	ids := map[string]bool{}
@@ -41,8 +41,37 @@ func TestTable(t *testing.T) {
 	if !ids[generic] {
 		t.Errorf("there is no rule %s", generic)
 	}
-	if states := len(s.words.hits); states >= 1<<16 || s.words.classes >= 1<<8 {
+	if states := len(s.words.rules); states >= 1<<16 || s.words.classes > 1<<classBits {
 		t.Errorf("%d states and %d classes do not fit", states, s.words.classes)
+	}
+}
+
+// TestWords compares with looking for one word after the other.
+func TestWords(t *testing.T) {
+	list := map[string][]int{"key": {0}, "api-key": {1}, "keys": {2, 3}, "aaa": {4}, "eyek": {5}, "ey": {6}, "~": {7}}
+	w := newWords(list)
+	r := rand.New(rand.NewPCG(3, 4))
+	seen := 0
+	for range 2000 {
+		text := make([]byte, r.IntN(24))
+		for i := range text {
+			text[i] = "keyKEYsa~\xc3"[r.IntN(10)]
+		}
+		var want, got []string
+		for i := range text {
+			for to := i + 1; to <= len(text); to++ {
+				if rules, ok := list[strings.ToLower(string(text[i:to]))]; ok {
+					want = append(want, fmt.Sprint(i, to, rules))
+				}
+			}
+		}
+		w.each(text, func(from, to int, rules []int) { got = append(got, fmt.Sprint(from, to, rules)) })
+		if seen += len(want); !slices.Equal(want, got) {
+			t.Fatalf("in %q: got %v, want %v", text, got, want)
+		}
+	}
+	if seen < 2000 {
+		t.Errorf("only %d words: the texts prove nothing", seen)
 	}
 }
 

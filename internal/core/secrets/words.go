@@ -8,34 +8,38 @@ import (
 	"slices"
 )
 
-// words finds many words in a text at once, without regard to the case of ASCII letters: the automaton of Aho and Corasick
-// (1975), with every transition worked out.
+const (
+	// gramBytes is how many bytes are looked at to tell whether a word can begin there.
+	gramBytes = 3
+	// classBits holds the class of a byte, so that a gram is a number of gramBits.
+	classBits = 6
+	gramBits  = gramBytes * classBits
+)
+
+// words finds many words in a text at once, without regard to the case of ASCII letters. Nearly everywhere in a text the
+// next three bytes begin no word, which one look into a table tells; only elsewhere a tree of the words is descended.
 type words struct {
-	// class of each byte: those that no word has share one, capitals that of their small letters.
+	// class of each byte: 0 for those that no word has, capitals that of their small letters.
 	class [256]uint8
 	// classes is how many there are.
 	classes int
-	// next state by state and class.
+	// begins has a bit for each gram that begins a word.
+	begins [1 << gramBits / 64]uint64
+	// next state by state and class; 0 where no word goes on.
 	next []uint16
-	// hits of each state: the words that end there.
-	hits [][]hit
+	// rules by state: those that want the word that ends there.
+	rules [][]int
 }
 
-// hit is a word that was found: its length and who wanted it.
-type hit struct {
-	length int
-	rules  []int
-}
-
-// newWords makes the automaton for words in lower case.
+// newWords makes the table and the tree for words in lower case.
 func newWords(rules map[string][]int) *words {
-	w := &words{classes: 1, hits: [][]hit{nil}}
+	w := &words{classes: 1, rules: [][]int{nil}}
 	list := slices.Sorted(maps.Keys(rules))
 	for _, word := range list {
 		for i := range len(word) {
 			c := word[i]
 			if w.class[c] == 0 {
-				w.class[c] = uint8(w.classes) //nolint:gosec // at most 256 bytes
+				w.class[c] = uint8(w.classes) //nolint:gosec // a test counts them
 				w.classes++
 			}
 			if 'a' <= c && c <= 'z' {
@@ -47,57 +51,60 @@ func newWords(rules map[string][]int) *words {
 	for _, word := range list {
 		w.add(word, rules[word])
 	}
-	w.link()
 	return w
 }
 
 // add makes the states of one word.
 func (w *words) add(word string, rules []int) {
-	state := 0
+	state, gram := 0, uint32(0)
 	for i := range len(word) {
-		at := state*w.classes + int(w.class[word[i]])
+		class := w.class[word[i]]
+		if i < gramBytes {
+			gram = gram<<classBits | uint32(class)
+		}
+		at := state*w.classes + int(class)
 		if w.next[at] == 0 {
-			w.next[at] = uint16(len(w.hits)) //nolint:gosec // a test counts the states
+			w.next[at] = uint16(len(w.rules)) //nolint:gosec // a test counts the states
 			w.next = append(w.next, make([]uint16, w.classes)...)
-			w.hits = append(w.hits, nil)
+			w.rules = append(w.rules, nil)
 		}
 		state = int(w.next[at])
 	}
-	w.hits[state] = append(w.hits[state], hit{len(word), rules})
-}
-
-// link gives each state the transitions and the hits of the longest other state that it ends with, breadth first.
-func (w *words) link() {
-	fallback := make([]int, len(w.hits))
-	var queue []int
-	for class := range w.classes {
-		if s := int(w.next[class]); s != 0 {
-			queue = append(queue, s)
-		}
-	}
-	for len(queue) > 0 {
-		state := queue[0]
-		queue = queue[1:]
-		w.hits[state] = append(w.hits[state], w.hits[fallback[state]]...)
-		for class := range w.classes {
-			at, other := state*w.classes+class, w.next[fallback[state]*w.classes+class]
-			if s := int(w.next[at]); s != 0 {
-				fallback[s] = int(other)
-				queue = append(queue, s)
-			} else {
-				w.next[at] = other
-			}
-		}
+	w.rules[state] = rules
+	// After a shorter word anything may stand.
+	rest := classBits * max(0, gramBytes-len(word))
+	for g := gram << rest; g < (gram+1)<<rest; g++ {
+		w.begins[g/64] |= 1 << (g % 64)
 	}
 }
 
-// each calls found for every word in a text, with the place after it.
-func (w *words) each(text []byte, found func(end int, h hit)) {
-	state := 0
+// each calls found for every word in a text, in order of where they begin, with the rules that want it.
+func (w *words) each(text []byte, found func(from, to int, rules []int)) {
+	gram := uint32(0)
 	for i, c := range text {
-		state = int(w.next[state*w.classes+int(w.class[c])])
-		for _, h := range w.hits[state] {
-			found(i+1, h)
+		gram = (gram<<classBits | uint32(w.class[c])) % (1 << gramBits)
+		if w.begins[gram/64]>>(gram%64)&1 != 0 {
+			w.descend(text, i-gramBytes+1, found)
+		}
+	}
+	for from := len(text) - gramBytes + 1; from < len(text); from++ { // shorter words at the end
+		gram = gram << classBits % (1 << gramBits)
+		if w.begins[gram/64]>>(gram%64)&1 != 0 {
+			w.descend(text, from, found)
+		}
+	}
+}
+
+// descend calls found for every word that begins at a place.
+func (w *words) descend(text []byte, from int, found func(from, to int, rules []int)) {
+	state := 0
+	for i := from; i < len(text); i++ {
+		state = int(w.next[state*w.classes+int(w.class[text[i]])])
+		if state == 0 {
+			return
+		}
+		if rules := w.rules[state]; rules != nil {
+			found(from, i+1, rules)
 		}
 	}
 }
