@@ -62,7 +62,7 @@ func (m *Memory) begin() {
 
 // pair is the two sides of one change as they arrive.
 type pair struct {
-	// missing counts the sides that have not arrived.
+	// missing counts the sides that have not arrived; it is 0 where none is waited for, or one cannot be had.
 	missing  int
 	old, now []byte
 }
@@ -74,7 +74,7 @@ func (v *view) look() {
 	var ids []string
 	// sides says for each id which change and which side it is.
 	var sides []side
-	pairs := make(map[int]*pair)
+	pairs := make([]pair, len(v.changes))
 	for i, c := range v.changes {
 		if known, ok := v.remembered(c); ok {
 			v.facts[i] = known
@@ -97,7 +97,7 @@ func (v *view) look() {
 			v.facts[i] = v.inspect(c, p.old, p.now)
 			continue
 		}
-		pairs[i] = &p
+		pairs[i] = p
 	}
 	v.read(ids, sides, pairs)
 	v.remember()
@@ -117,20 +117,20 @@ func (s side) of(c Change) Entry {
 }
 
 // read asks for contents. A change of which one side cannot be had, or is never brought, stays at fault.
-func (v *view) read(ids []string, sides []side, pairs map[int]*pair) {
-	for i := range pairs {
-		v.facts[i].fault = "its content cannot be read from the trusted repository"
+func (v *view) read(ids []string, sides []side, pairs []pair) {
+	for _, s := range sides {
+		v.facts[s.change].fault = "its content cannot be read from the trusted repository"
 	}
 	if len(ids) == 0 || v.Contents == nil {
 		return
 	}
 	v.Contents(ids, maxContent, func(i int, content []byte, ok bool) {
 		s := sides[i]
-		p := pairs[s.change]
+		p := &pairs[s.change]
 		switch {
-		case p == nil:
+		case p.missing == 0:
 		case !ok:
-			delete(pairs, s.change)
+			*p = pair{}
 		default:
 			if s.now {
 				p.now = content
@@ -139,7 +139,7 @@ func (v *view) read(ids []string, sides []side, pairs map[int]*pair) {
 			}
 			if p.missing--; p.missing == 0 {
 				v.facts[s.change] = v.inspect(v.changes[s.change], p.old, p.now)
-				delete(pairs, s.change)
+				*p = pair{}
 			}
 		}
 	})

@@ -5,14 +5,15 @@ package git
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -42,7 +43,7 @@ type catFile struct {
 func (o *Objects) Stat(ctx context.Context, id objects.ID) (objects.Kind, int64, error) {
 	var kind objects.Kind
 	var size int64
-	err := o.ask(ctx, "info "+id.String(), func(p *catFile) (err error) {
+	err := o.ask(ctx, requestFor("info", id), func(p *catFile) (err error) {
 		kind, size, err = p.head(id)
 		return err
 	})
@@ -53,7 +54,7 @@ func (o *Objects) Stat(ctx context.Context, id objects.ID) (objects.Kind, int64,
 func (o *Objects) Read(ctx context.Context, id objects.ID, limit int64) (objects.Kind, []byte, error) {
 	var kind objects.Kind
 	var content []byte
-	err := o.ask(ctx, "contents "+id.String(), func(p *catFile) error {
+	err := o.ask(ctx, requestFor("contents", id), func(p *catFile) error {
 		var size int64
 		var err error
 		kind, size, err = p.head(id)
@@ -73,9 +74,6 @@ func (o *Objects) Read(ctx context.Context, id objects.ID, limit int64) (objects
 // readWindow is how many objects are asked for at once: what is asked for again when a process died.
 const readWindow = 1000
 
-// leastPipe is what every pipe takes without a reader, in bytes: a page.
-const leastPipe = 4096
-
 // answerPipe is how much git may answer ahead of its reader, in bytes: what Linux lets a pipe have without privileges
 // (fs.pipe-max-size). With less, git and its reader wait for each other at every few objects.
 const answerPipe = 1 << 20
@@ -85,12 +83,8 @@ const answerPipe = 1 << 20
 func (o *Objects) ReadAll(ctx context.Context, ids []objects.ID, limit int64, visit func(i int, content []byte, err error)) error {
 	for first := 0; first < len(ids); first += readWindow {
 		window := ids[first:min(first+readWindow, len(ids))]
-		requests := make([]string, len(window))
-		for i, id := range window {
-			requests[i] = "contents " + id.String()
-		}
 		visited := 0
-		err := o.ask(ctx, strings.Join(requests, "\n"), func(p *catFile) error {
+		err := o.ask(ctx, requestFor("contents", window...), func(p *catFile) error {
 			for i, id := range window {
 				content, err := p.content(id, limit)
 				if errors.Is(err, errBroken) {
@@ -112,7 +106,7 @@ func (o *Objects) ReadAll(ctx context.Context, ids []objects.ID, limit int64, vi
 
 // Copy writes the content of an object, of any size.
 func (o *Objects) Copy(ctx context.Context, id objects.ID, w io.Writer) error {
-	return o.ask(ctx, "contents "+id.String(), func(p *catFile) error {
+	return o.ask(ctx, requestFor("contents", id), func(p *catFile) error {
 		_, size, err := p.head(id)
 		if err != nil {
 			return err
@@ -137,7 +131,7 @@ var errBroken = errors.New("object reader out of step")
 
 // ask sends one request and reads its answer. A process that died before it answered (a machine short of memory, say) is
 // replaced once.
-func (o *Objects) ask(ctx context.Context, request string, read func(*catFile) error) error {
+func (o *Objects) ask(ctx context.Context, request []byte, read func(*catFile) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	fresh := o.process == nil
@@ -151,7 +145,7 @@ func (o *Objects) ask(ctx context.Context, request string, read func(*catFile) e
 	return err
 }
 
-func (o *Objects) try(ctx context.Context, request string, read func(*catFile) error) error {
+func (o *Objects) try(ctx context.Context, request []byte, read func(*catFile) error) error {
 	if o.process == nil {
 		if err := o.start(); err != nil {
 			return err
@@ -161,7 +155,7 @@ func (o *Objects) try(ctx context.Context, request string, read func(*catFile) e
 	// The process outlives this call, so a call that is given up must kill it to get free.
 	release := context.AfterFunc(ctx, p.stop)
 	defer release()
-	err := p.ask(request+"\n", read)
+	err := p.ask(request, read)
 	if errors.Is(err, errBroken) || ctx.Err() != nil {
 		o.end()
 		if why := p.errs.String(); why != "" && !errors.Is(err, ErrTooLarge) {
@@ -171,35 +165,29 @@ func (o *Objects) try(ctx context.Context, request string, read func(*catFile) e
 	return err
 }
 
-// ask writes a request and reads its answer: at the same time, where the request may not fit into the pipe.
-func (p *catFile) ask(request string, read func(*catFile) error) error {
-	sent := make(chan error, 1)
-	send := func() {
-		_, err := io.WriteString(p.in, request)
-		if err != nil {
-			err = errors.Join(fmt.Errorf("ask for object: %w", err), io.EOF, errBroken)
-		}
-		sent <- err
+// ask writes a request and reads its answer.
+func (p *catFile) ask(request []byte, read func(*catFile) error) error {
+	if _, err := p.in.Write(request); err != nil {
+		return errors.Join(fmt.Errorf("ask for object: %w", err), io.EOF, errBroken)
 	}
-	if len(request) <= leastPipe {
-		send()
-		if err := <-sent; err != nil {
-			return err
-		}
-		return read(p)
+	return read(p)
+}
+
+// requestFor asks a command about objects. Git answers at the flush, so that it never waits for its reader while somebody
+// waits to write to it.
+func requestFor(command string, ids ...objects.ID) []byte {
+	var request []byte
+	for _, id := range ids {
+		request = append(append(request, command...), ' ')
+		request = append(hex.AppendEncode(request, id[:]), '\n')
 	}
-	go send()
-	err := read(p)
-	if errors.Is(err, errBroken) {
-		p.stop() // or it would wait for the rest of the request
-	}
-	return errors.Join(err, <-sent)
+	return append(request, "flush\n"...)
 }
 
 func (o *Objects) start() error {
 	// Not the caller's context: the process serves later callers too.
 	ctx, stop := context.WithCancel(context.Background())
-	cmd := o.runner.command(ctx, call{args: []string{"cat-file", "--batch-command"}})
+	cmd := o.runner.command(ctx, call{args: []string{"cat-file", "--batch-command", "--buffer"}})
 	p := &catFile{cmd: cmd, errs: &tail{}, stop: stop}
 	cmd.Stderr = p.errs
 	in, err := cmd.StdinPipe()
@@ -248,22 +236,22 @@ func (o *Objects) end() {
 
 // head reads "<id> <kind> <size>" or "<id> missing".
 func (p *catFile) head(id objects.ID) (objects.Kind, int64, error) {
-	line, err := p.out.ReadString('\n')
+	line, err := p.out.ReadSlice('\n')
 	if err != nil {
 		return "", 0, errors.Join(fmt.Errorf("read object %s: %w", id, err), io.EOF, errBroken)
 	}
-	fields := strings.Fields(line)
-	if len(fields) == 2 && fields[1] == "missing" {
+	var want [2 * len(id)]byte
+	hex.Encode(want[:], id[:])
+	answer, mine := bytes.CutPrefix(bytes.TrimSuffix(line, []byte{'\n'}), want[:])
+	if mine && string(answer) == " missing" {
 		return "", 0, fmt.Errorf("%w: %s", ErrNoObject, id)
 	}
-	if len(fields) != 3 || fields[0] != id.String() {
+	kind, length, whole := bytes.Cut(bytes.TrimPrefix(answer, []byte{' '}), []byte{' '})
+	size, err := strconv.ParseInt(string(length), 10, 64)
+	if !mine || !whole || err != nil {
 		return "", 0, errors.Join(fmt.Errorf("read object %s: answer %q", id, line), errBroken)
 	}
-	size, err := strconv.ParseInt(fields[2], 10, 64)
-	if err != nil {
-		return "", 0, errors.Join(fmt.Errorf("read object %s: size: %w", id, err), errBroken)
-	}
-	return objects.Kind(fields[1]), size, nil
+	return objects.Kind(kind), size, nil
 }
 
 // content reads one answer to the end, whatever it is.

@@ -88,7 +88,7 @@ func (v *Verifier) entry(ctx context.Context, e *objects.Entry, dir string) erro
 // which may be larger than memory.
 func (v *Verifier) check(ctx context.Context, id objects.ID, want objects.Kind) ([]byte, error) {
 	var content []byte
-	err := v.repository.objects.ask(ctx, "contents "+id.String(), func(p *catFile) error {
+	err := v.repository.objects.ask(ctx, requestFor("contents", id), func(p *catFile) error {
 		kind, size, err := p.head(id)
 		if err != nil {
 			return err
