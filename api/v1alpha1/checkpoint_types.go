@@ -186,6 +186,9 @@ type CaptureInfo struct {
 	// processes that were stopped.
 	// +optional
 	Processes int32 `json:"processes,omitempty"`
+	// pause is what the agent made of being asked to pause first; absent where it was not asked.
+	// +optional
+	Pause *PauseInfo `json:"pause,omitempty"`
 	// settled is false when the workspace still moved: the checkpoint is recorded but never promoted.
 	// +optional
 	Settled bool `json:"settled"`
@@ -193,6 +196,22 @@ type CaptureInfo struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	UnsettledReason string `json:"unsettledReason,omitempty"`
+}
+
+// PauseInfo is what an agent that takes part in pauses made of being asked for one. It was stopped whatever it answered.
+type PauseInfo struct {
+	// acknowledged is false when no answer came in time.
+	// +optional
+	Acknowledged bool `json:"acknowledged"`
+	// micros is how long the answer took, or was waited for, in microseconds.
+	// +optional
+	Micros int64 `json:"micros,omitempty"`
+	// pendingOperations are what the agent said was not finished, in its own words.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=4
+	// +kubebuilder:validation:items:MaxLength=128
+	PendingOperations []string `json:"pendingOperations,omitempty"`
 }
 
 // FileCounts counts changed files.

@@ -111,6 +111,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.PathRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PathRules"):
 		return &apiv1alpha1.PathRulesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PauseInfo"):
+		return &apiv1alpha1.PauseInfoApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Plan"):
 		return &apiv1alpha1.PlanApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PlannedFiles"):

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,7 +68,8 @@ func (r *runner) start(id int64, start contract.RunnerStart) {
 		r.refuse(id, "an agent is being started already")
 		return
 	}
-	env, err := proc.MergeEnv(os.Environ(), start.Env)
+	replyFD := contract.EnvReplies + "=" + strconv.Itoa(proc.RepliesFD)
+	env, err := proc.MergeEnv(os.Environ(), append(slices.Clone(start.Env), replyFD))
 	if err != nil {
 		r.refuse(id, "%v", err)
 		return
@@ -93,7 +96,7 @@ func (r *runner) start(id int64, start contract.RunnerStart) {
 }
 
 func (r *runner) started(id int64, process *proc.Process) {
-	r.agent = &agent{start: id, process: process}
+	r.agent = &agent{start: id, process: process, dialogue: listen(process.Replies)}
 	r.log.Info("Started the agent", "pid", process.PID)
 	go func() {
 		<-process.Done()
@@ -123,12 +126,18 @@ func (r *runner) freeze(id int64, f contract.RunnerFreeze) {
 		r.refuse(id, "freeze: timeout %v and limit %v must be positive", f.Timeout, f.Limit)
 		return
 	}
-	asked := time.Now()
-	within, cancel := context.WithTimeout(r.session, f.Timeout)
+	asked, agent := time.Now(), r.agent
+	within, cancel := context.WithCancel(r.session)
 	var frozen proc.Frozen
+	var pause *contract.Pause
 	r.endFreeze()
 	queued := r.do(id, func(context.Context) error {
 		defer cancel()
+		if pause = agent.ask(within, f.Ask); pause != nil {
+			asked = asked.Add(pause.Latency)
+		}
+		within, done := context.WithDeadline(within, asked.Add(f.Timeout))
+		defer done()
 		var err error
 		frozen, err = r.processes.Freeze(within)
 		return err
@@ -139,6 +148,7 @@ func (r *runner) freeze(id int64, f contract.RunnerFreeze) {
 		}
 		r.send(contract.RunnerEvent{ID: id, Frozen: &contract.RunnerFrozen{
 			Processes: frozen.Processes,
+			Pause:     pause,
 			Settled:   frozen.Settled,
 			Latency:   time.Since(asked),
 			Reason:    frozen.Reason,
@@ -168,9 +178,11 @@ func (r *runner) endFreeze() {
 func (r *runner) thaw(id int64) {
 	r.endFreeze()
 	var newcomers int
+	agent := r.agent
 	r.frozen = !r.do(id, func(context.Context) error {
 		var err error
 		newcomers, err = r.processes.Thaw()
+		agent.resume()
 		return err
 	}, func(err error) {
 		switch {

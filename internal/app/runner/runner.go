@@ -135,8 +135,9 @@ type runner struct {
 
 // agent is the process that a start command made.
 type agent struct {
-	start   int64
-	process *proc.Process
+	start    int64
+	process  *proc.Process
+	dialogue *dialogue
 }
 
 // post has the loop run a function, unless it has ended.

@@ -22,8 +22,11 @@ const freezeLimit = 3 * time.Minute
 type freezer struct {
 	agent   *link.Runner
 	timeout time.Duration
-	now     func() time.Time
-	since   time.Time
+	// ask comes before a freeze; nil where the runtime knows of no such thing. pause is what came of it.
+	ask   *contract.RunnerAsk
+	pause *contract.Pause
+	now   func() time.Time
+	since time.Time
 	// held: a freeze was asked for, and no thaw since.
 	held bool
 	// flaw is why the last freeze was none.
@@ -35,7 +38,8 @@ var _ workspace.Freezer = (*freezer)(nil)
 // Freeze implements workspace.Freezer.
 func (f *freezer) Freeze(ctx context.Context) (workspace.Frozen, error) {
 	f.since, f.held, f.flaw = f.now(), true, nil
-	a, err := f.agent.Freeze(ctx, contract.RunnerFreeze{Timeout: f.timeout, Limit: freezeLimit})
+	a, err := f.agent.Freeze(ctx, contract.RunnerFreeze{Timeout: f.timeout, Limit: freezeLimit, Ask: f.ask})
+	f.pause = a.Pause
 	return workspace.Frozen{Processes: a.Processes, Settled: a.Settled, Reason: a.Reason}, err
 }
 

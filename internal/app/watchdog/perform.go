@@ -155,7 +155,7 @@ func (r *run) occasion(a supervise.Action) occasion {
 		}
 	}
 	if r.state.Agent.Connected && r.state.Agent.Leftovers {
-		o.freezer = &freezer{agent: r.agent, timeout: o.policy.Execution.PauseTimeout, now: r.Now}
+		o.freezer = &freezer{agent: r.agent, timeout: o.policy.Execution.PauseTimeout, now: r.Now, ask: r.ask(o)}
 	}
 	return o
 }

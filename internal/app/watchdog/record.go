@@ -34,6 +34,9 @@ func (w *workshop) reportOf(o occasion, j judged, i journal.Intent) contract.Che
 		Action: j.consequence.Action, CaptureTime: s.CaptureTime, SyncTime: s.SyncTime, JudgeTime: j.judgeTime,
 		Vitals: w.vitals(),
 	}
+	if o.freezer != nil && s.Frozen {
+		r.Pause = o.freezer.pause
+	}
 	r.Vitals.JudgedKnown, r.Vitals.JudgedFresh = w.memory.Last()
 	r.Vitals.Changed, r.Vitals.Read, r.Vitals.Files = j.changed, int64(s.Dirty), s.Workspace.Files
 	if !s.Settled {

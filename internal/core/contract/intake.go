@@ -276,6 +276,7 @@ type CheckpointReport struct {
 	Frozen          bool              `json:"frozen,omitempty"`
 	FrozenFor       time.Duration     `json:"frozenFor,omitempty"`
 	Processes       int               `json:"processes,omitempty"`
+	Pause           *Pause            `json:"pause,omitempty"`
 	Settled         bool              `json:"settled"`
 	UnsettledReason string            `json:"unsettledReason,omitempty"`
 	Added           int64             `json:"added,omitempty"`

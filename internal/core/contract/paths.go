@@ -72,6 +72,8 @@ const (
 	EnvTask         = "TIDEWAITER_TASK"
 	EnvPrompt       = "TIDEWAITER_PROMPT"
 	EnvInstructions = "TIDEWAITER_INSTRUCTIONS"
+	// EnvReplies is the number of the file descriptor on which the process may answer, one JSON object a line.
+	EnvReplies = "TIDEWAITER_REPLY_FD"
 )
 
 // Refs of the trusted repository.

@@ -41,6 +41,19 @@ type RunnerFreeze struct {
 	Timeout time.Duration `json:"timeout"`
 	// Limit after which the runner thaws by itself, should the watchdog never ask.
 	Limit time.Duration `json:"limit"`
+	// Ask comes first where the agent said that it takes part in pauses; nil stops it without a word.
+	Ask *RunnerAsk `json:"ask,omitempty"`
+}
+
+// RunnerAsk asks the agent to come to a good point before it is stopped. It is stopped whatever it answers.
+type RunnerAsk struct {
+	// Line on its standard input, and the one that it gets once it goes on.
+	Line   string `json:"line"`
+	Resume string `json:"resume"`
+	// ID that its answer may name; one with another ID answers an earlier pause.
+	ID string `json:"id"`
+	// Timeout after which it is stopped without an answer.
+	Timeout time.Duration `json:"timeout"`
 }
 
 // RunnerKill ends every process of the container but the runner: SIGTERM, then SIGKILL after Grace.
@@ -94,12 +107,30 @@ type RunnerStarted struct {
 type RunnerFrozen struct {
 	// Processes that were stopped.
 	Processes int `json:"processes"`
+	// Pause is how the agent was asked; nil where it was not.
+	Pause *Pause `json:"pause,omitempty"`
 	// Settled is true when no process can run user code any more, nor is inside a system call that may still write.
 	Settled bool `json:"settled"`
-	// Latency from the request until it was so.
+	// Latency from the request until it was so, without the time that the agent took to answer.
 	Latency time.Duration `json:"latency"`
 	// Reason says what kept running when Settled is false.
 	Reason string `json:"reason,omitempty"`
+}
+
+// Bounds of Pause, in entries and in bytes of one.
+const (
+	MaxPendingOperations = 4
+	MaxPendingOperation  = 128
+)
+
+// Pause is what an agent that takes part in pauses made of being asked for one.
+type Pause struct {
+	// Acknowledged is false when no answer came in time.
+	Acknowledged bool `json:"acknowledged"`
+	// Latency of its answer, or of the wait for it.
+	Latency time.Duration `json:"latency"`
+	// Pending are operations that it says are not finished: MaxPendingOperations at most, each cut to MaxPendingOperation.
+	Pending []string `json:"pending,omitempty"`
 }
 
 // RunnerThawed answers Thaw, or tells (ID 0) that the limit of a freeze has passed.

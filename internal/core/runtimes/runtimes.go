@@ -22,6 +22,8 @@ type Pause string
 const (
 	// PauseSignal: every process is stopped by the kernel and need not know of it.
 	PauseSignal Pause = "signal"
+	// PauseMessage: as PauseSignal, but where the agent said that it takes part it is asked first.
+	PauseMessage Pause = "message, then signal"
 	// PauseNone: it never writes to the workspace, so that there is nothing to hold still.
 	PauseNone Pause = "none"
 )
@@ -48,7 +50,7 @@ type Record struct {
 func All() []Record {
 	return []Record{
 		{
-			Name: "command", Available: true, Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseSignal,
+			Name: "command", Available: true, Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseMessage,
 			Doc: "Any image with a command. In Deterministic mode the command is an MCP client: it finds the tools at `TIDEWAITER_MCP_URL`.",
 		},
 		{Name: "claude-code", Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseSignal, Doc: "Claude Code without a terminal (stream-json)."},

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -173,7 +174,7 @@ func TestStartIsolatesTheProcess(t *testing.T) {
 				descriptors = append(descriptors, strings.Fields(line)[8])
 			}
 		}
-		if want := []string{"0", "1", "2"}; !slices.Equal(descriptors, want) {
+		if want := []string{"0", "1", "2", strconv.Itoa(RepliesFD)}; !slices.Equal(descriptors, want) {
 			t.Errorf("open descriptors = %v, want %v", descriptors, want)
 		}
 	})

@@ -72,6 +72,12 @@ func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointS
 			CaptureMicros: micros(c.CaptureTime), SyncMicros: micros(c.SyncTime), JudgeMicros: micros(c.JudgeTime), ActMicros: micros(c.ActTime),
 		},
 	}
+	if c.Pause != nil {
+		spec.Capture.Pause = &v1alpha1.PauseInfo{Acknowledged: c.Pause.Acknowledged, Micros: micros(c.Pause.Latency)}
+		for _, p := range c.Pause.Pending[:min(len(c.Pause.Pending), contract.MaxPendingOperations)] {
+			spec.Capture.Pause.PendingOperations = append(spec.Capture.Pause.PendingOperations, Clean(p, contract.MaxPendingOperation))
+		}
+	}
 	if c.Previous > 0 {
 		spec.Previous = naming.Checkpoint(feature, c.Previous)
 	}
@@ -107,6 +113,11 @@ func shrink(spec *v1alpha1.CheckpointSpec) {
 func shorten(spec *v1alpha1.CheckpointSpec, limit int) {
 	spec.Task, spec.PolicyHash = Clean(spec.Task, max(limit, minRule)), Clean(spec.PolicyHash, max(limit, minHash))
 	spec.Capture.UnsettledReason = Clean(spec.Capture.UnsettledReason, 2*limit)
+	if p := spec.Capture.Pause; p != nil {
+		for i := range p.PendingOperations {
+			p.PendingOperations[i] = Clean(p.PendingOperations[i], limit)
+		}
+	}
 	for i := range spec.SamplePaths {
 		spec.SamplePaths[i] = Clean(spec.SamplePaths[i], limit)
 	}

@@ -33,7 +33,9 @@ func TestCheckpoint(t *testing.T) {
 	got := Checkpoint(login(), contract.Report{Epoch: 2, Sequence: 9, Checkpoint: &contract.CheckpointReport{
 		Sequence: 7, Previous: 6, Task: "login/form", Trigger: contract.TriggerTask, CapturedAt: reports.Noon.Add(123 * time.Millisecond).In(time.FixedZone("", 3600)),
 		Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
-		Frozen: true, FrozenFor: 1500 * time.Microsecond, Processes: 12, Settled: true, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4, LinesAdded: 5, LinesDeleted: 6,
+		Frozen: true, FrozenFor: 1500 * time.Microsecond, Processes: 12,
+		Pause:   &contract.Pause{Acknowledged: true, Latency: 20 * time.Millisecond, Pending: []string{"go\ntest", "a", "b", "c", "too many"}},
+		Settled: true, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4, LinesAdded: 5, LinesDeleted: 6,
 		SamplePaths: []string{"web/a", "web/b\nc", `"web/already\tescaped"`}, Verdict: judge.Invalid, Severity: policy.Critical, ViolationCount: 2,
 		Violations: []judge.Violation{
 			{Rule: "symlinks", Path: "web/\u202Eevil", Severity: policy.Critical, Message: "points to /etc/passwd", Suggestion: "remove it"},
@@ -52,7 +54,8 @@ func TestCheckpoint(t *testing.T) {
 		Spec: v1alpha1.CheckpointSpec{
 			FeatureName: "login", FeatureUID: "uid-1", Sequence: 7, Previous: "login-6", Attempt: 2, Task: "login/form", Trigger: "Task",
 			CapturedAt: metav1.NewTime(reports.Noon), Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
-			Capture:     v1alpha1.CaptureInfo{Frozen: true, FrozenMicros: 1500, Processes: 12, Settled: true},
+			Capture: v1alpha1.CaptureInfo{Frozen: true, FrozenMicros: 1500, Processes: 12, Settled: true,
+				Pause: &v1alpha1.PauseInfo{Acknowledged: true, Micros: 20000, PendingOperations: []string{"go test", "a", "b", "c"}}},
 			Files:       v1alpha1.FileCounts{Total: 10, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4},
 			Lines:       v1alpha1.LineCounts{Added: 5, Deleted: 6},
 			SamplePaths: []string{"web/a", `"web/b\nc"`, `"web/already\tescaped"`}, Verdict: "Invalid", Severity: "Critical", Reason: "SymlinkNotAllowed",

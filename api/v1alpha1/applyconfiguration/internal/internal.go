@@ -165,6 +165,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: frozenMicros
       type:
         scalar: numeric
+    - name: pause
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PauseInfo
     - name: processes
       type:
         scalar: numeric
@@ -947,6 +950,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: severity
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Severity
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.PauseInfo
+  map:
+    fields:
+    - name: acknowledged
+      type:
+        scalar: boolean
+    - name: micros
+      type:
+        scalar: numeric
+    - name: pendingOperations
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Phase

@@ -16,6 +16,8 @@ type CaptureInfoApplyConfiguration struct {
 	FrozenMicros *int64 `json:"frozenMicros,omitempty"`
 	// processes that were stopped.
 	Processes *int32 `json:"processes,omitempty"`
+	// pause is what the agent made of being asked to pause first; absent where it was not asked.
+	Pause *PauseInfoApplyConfiguration `json:"pause,omitempty"`
 	// settled is false when the workspace still moved: the checkpoint is recorded but never promoted.
 	Settled *bool `json:"settled,omitempty"`
 	// unsettledReason says what moved or could not be read.
@@ -49,6 +51,14 @@ func (b *CaptureInfoApplyConfiguration) WithFrozenMicros(value int64) *CaptureIn
 // If called multiple times, the Processes field is set to the value of the last call.
 func (b *CaptureInfoApplyConfiguration) WithProcesses(value int32) *CaptureInfoApplyConfiguration {
 	b.Processes = &value
+	return b
+}
+
+// WithPause sets the Pause field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Pause field is set to the value of the last call.
+func (b *CaptureInfoApplyConfiguration) WithPause(value *PauseInfoApplyConfiguration) *CaptureInfoApplyConfiguration {
+	b.Pause = value
 	return b
 }
 

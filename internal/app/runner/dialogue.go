@@ -1,0 +1,151 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runner
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// maxReply bounds one line of an agent's replies in bytes. After a longer one nothing more is taken from that agent.
+const maxReply = 64 << 10
+
+// reply is a line that an agent may write to its reply descriptor.
+type reply struct {
+	Type string `json:"type"`
+	// PauseResume says, in a line of type capabilities, whether the agent takes part in pauses.
+	PauseResume bool `json:"pause_resume"`
+	// CheckpointID, Status and PendingOperations are of type pause_ack.
+	CheckpointID      string   `json:"checkpoint_id"`
+	Status            string   `json:"status"`
+	PendingOperations []string `json:"pending_operations"`
+}
+
+// dialogue is what an agent says of itself. It decides nothing: who lies here is stopped like everybody else.
+type dialogue struct {
+	mu sync.Mutex
+	// takesPart in pauses, as far as the agent said.
+	takesPart bool
+	// id of the pause that is asked for, and where its answer goes; nil for none.
+	id      string
+	answers chan []string
+	// resume is the line that is due once the agent goes on; "" for none.
+	resume string
+}
+
+// listen reads what an agent says until it ends.
+func listen(replies io.Reader) *dialogue {
+	d := &dialogue{}
+	go func() {
+		lines := bufio.NewScanner(replies)
+		lines.Buffer(nil, maxReply)
+		for lines.Scan() {
+			d.hear(lines.Bytes())
+		}
+		_, _ = io.Copy(io.Discard, replies) // what is said after that holds nobody up
+	}()
+	return d
+}
+
+// hear takes one line; what is no reply is nobody's business.
+func (d *dialogue) hear(line []byte) {
+	var said reply
+	if json.Unmarshal(line, &said) != nil {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case said.Type == "capabilities":
+		d.takesPart = said.PauseResume
+	case said.Type != "pause_ack" || said.Status != "paused" || d.answers == nil:
+	case said.CheckpointID == "" || said.CheckpointID == d.id:
+		d.answers <- pending(said.PendingOperations)
+		d.answers = nil
+	}
+}
+
+// pending is a list of what an agent says as it can be passed on.
+func pending(said []string) []string {
+	var list []string
+	for _, p := range said[:min(len(said), contract.MaxPendingOperations)] {
+		list = append(list, strings.ToValidUTF8(p[:min(len(p), contract.MaxPendingOperation)], ""))
+	}
+	return list
+}
+
+// open begins a pause; false where the agent takes no part in it.
+func (d *dialogue) open(ask contract.RunnerAsk) (<-chan []string, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.takesPart {
+		return nil, false
+	}
+	answers := make(chan []string, 1)
+	d.id, d.answers, d.resume = ask.ID, answers, ask.Resume
+	return answers, true
+}
+
+// close ends the wait for an answer.
+func (d *dialogue) close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.answers = nil
+}
+
+// due is the line that tells the agent that it may go on, once.
+func (d *dialogue) due() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	line := d.resume
+	d.resume = ""
+	return line
+}
+
+// ask asks the agent to pause and waits for its answer; nil where it is not asked: nobody wants to, it takes no part in
+// it, or does not read. A nil agent has ended.
+func (a *agent) ask(ctx context.Context, ask *contract.RunnerAsk) *contract.Pause {
+	if a == nil || ask == nil {
+		return nil
+	}
+	answers, ok := a.dialogue.open(*ask)
+	if !ok {
+		return nil
+	}
+	defer a.dialogue.close()
+	if !a.process.Input.Write(ask.Line) {
+		a.dialogue.due()
+		return nil
+	}
+	began := time.Now()
+	patience := time.NewTimer(ask.Timeout)
+	defer patience.Stop()
+	p := &contract.Pause{}
+	select {
+	case p.Pending = <-answers:
+		p.Acknowledged = true
+	case <-patience.C:
+	case <-a.process.Done():
+	case <-ctx.Done():
+	}
+	p.Latency = time.Since(began)
+	return p
+}
+
+// resume tells an agent that was asked to pause that it goes on. A nil agent has ended.
+func (a *agent) resume() {
+	if a == nil {
+		return
+	}
+	if line := a.dialogue.due(); line != "" {
+		a.process.Input.Write(line)
+	}
+}
