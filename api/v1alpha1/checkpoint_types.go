@@ -76,8 +76,8 @@ const (
 	ActionNone Action = "None"
 )
 
-// Trigger of a checkpoint.
-// +kubebuilder:validation:Enum=Interval;Changes;Task;Requested;Final
+// Trigger of a checkpoint; Patch is one that an agent in Deterministic mode asked for.
+// +kubebuilder:validation:Enum=Interval;Changes;Task;Requested;Final;Patch
 type Trigger string
 
 // CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB.

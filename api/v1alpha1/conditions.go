@@ -65,7 +65,11 @@ const (
 	ReasonPolicyInvalid = "PolicyInvalid"
 	// ReasonPolicyConflict: policies of equal scope and priority disagree; the message names the value.
 	ReasonPolicyConflict = "PolicyConflict"
-	// ReasonModeNotAvailable: the execution mode in effect is not available in this version.
+	// ReasonModeFallback: the runtime cannot run in the execution mode that is asked for; the message names the one that it runs in.
+	ReasonModeFallback = "ModeFallback"
+	// ReasonModeSwitched: the next task runs in another execution mode: another attempt, with other mounts, is about to start.
+	ReasonModeSwitched = "ModeSwitched"
+	// ReasonModeNotAvailable: the runtime cannot run in the execution mode that is asked for, nor in a stricter one.
 	ReasonModeNotAvailable = "ModeNotAvailable"
 	// ReasonNotYetReported: nothing is known yet.
 	ReasonNotYetReported = "NotYetReported"

@@ -108,6 +108,9 @@ type JobStatus struct {
 	// errand is true for a seal run that was started for requests (a rollback, a checkpoint) and delivers nothing.
 	// +optional
 	Errand bool `json:"errand,omitempty"`
+	// mode is the execution mode that the pod of an agent run is made for; a change of mode is a new attempt.
+	// +optional
+	Mode ExecutionMode `json:"mode,omitempty"`
 	// podName is the Job's pod, once it exists.
 	// +optional
 	PodName string `json:"podName,omitempty"`

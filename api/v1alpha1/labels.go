@@ -15,6 +15,8 @@ const (
 	RunAgent = "agent"
 	// RunSeal marks a Job that works on the trusted volume without any agent.
 	RunSeal = "seal"
+	// LabelMode is the execution mode that the pod of an agent run is made for: its mounts depend on it.
+	LabelMode = "tidewaiter.dev/mode"
 	// LabelVerdict is a Checkpoint's verdict, so that `kubectl get checkpoints -l` can select by it.
 	LabelVerdict = "tidewaiter.dev/verdict"
 	// LabelTemplate marks a ConfigMap in the system namespace as a cluster-wide template: global-input or global-output.

@@ -98,11 +98,8 @@ func TestTwoFeaturesDoNotDisturbEachOther(t *testing.T) {
 
 func TestPolicyOfTheProject(t *testing.T) {
 	r := newRig(t)
-	p := r.policy("strict", v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Execution: &v1alpha1.Execution{Mode: v1alpha1.ModeDeterministic}}})
+	p := r.policy("strict", v1alpha1.SupervisorPolicySpec{})
 	r.feature("login", nil)
-	r.settle("login")
-	r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonModeNotAvailable)
-
 	p.Spec.Overrides = &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"a/[/b"}}}
 	r.must(r.user.Update(r.Context(), p), "change the policy")
 	r.settle("login")
@@ -119,6 +116,53 @@ func TestPolicyOfTheProject(t *testing.T) {
 	if f.Status.Policy == nil || f.Status.Policy.Hash == "" || len(f.Status.Policy.Sources) != 1 || f.Status.Policy.Sources[0] != r.project+"/strict" {
 		t.Errorf("policy in the status: %+v", f.Status.Policy)
 	}
+}
+
+// TestModes: a policy decides over the Feature, the pod is made for the mode, and another mode is another attempt, which
+// is no retry.
+func TestModes(t *testing.T) {
+	r := newRig(t)
+	p := r.policy("strict", v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Execution: &v1alpha1.Execution{Mode: v1alpha1.ModeDeterministic}}})
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Execution = &v1alpha1.Execution{Mode: v1alpha1.ModeInteractive}
+	})
+	r.settle("login")
+	r.wantMode("login-1", v1alpha1.ModeDeterministic)
+
+	r.reportRunning("login")
+	p.Spec.Overrides = nil
+	r.must(r.user.Update(r.Context(), p), "change the policy")
+	r.settle("login")
+	if f := r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonRunning); f.Status.Job.Mode != v1alpha1.ModeDeterministic {
+		t.Errorf("the attempt has mode %s", f.Status.Job.Mode)
+	}
+	r.final("login", contract.OutcomeSwitched, contract.ReasonModeSwitched, "the next task runs in mode Interactive")
+	r.settle("login")
+	f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	if f.Status.Attempt != 2 || f.Status.Failures != 0 || f.Status.Lost != 0 {
+		t.Errorf("attempt %d, failures %d, lost %d", f.Status.Attempt, f.Status.Failures, f.Status.Lost)
+	}
+	r.wantMode("login-2", v1alpha1.ModeInteractive)
+}
+
+// wantMode checks what the agent of a Job may write.
+func (r *rig) wantMode(name string, mode v1alpha1.ExecutionMode) {
+	r.Helper()
+	for _, j := range r.jobs() {
+		if j.Name != name {
+			continue
+		}
+		for _, m := range j.Spec.Template.Spec.Containers[0].VolumeMounts {
+			if m.MountPath == contract.WorkspaceDir && m.ReadOnly != (mode == v1alpha1.ModeDeterministic) {
+				r.Errorf("the workspace of %s is read-only: %v", name, m.ReadOnly)
+			}
+		}
+		if got := j.Labels[v1alpha1.LabelMode]; got != string(mode) {
+			r.Errorf("%s has mode %q, want %s", name, got, mode)
+		}
+		return
+	}
+	r.Errorf("no Job %s", name)
 }
 
 func TestFieldsThatAreNotActedOnAreNamed(t *testing.T) {

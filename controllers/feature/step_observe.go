@@ -98,7 +98,7 @@ func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader) err
 		}
 	}
 	o := lifecycle.Observed{
-		Spec:            translate.Spec(f),
+		Spec:            translate.Spec(f, s.effective),
 		Refusal:         s.refusal,
 		Obstacle:        s.obstacle,
 		Areas:           s.areas,

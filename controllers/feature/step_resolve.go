@@ -15,7 +15,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
@@ -53,13 +52,7 @@ func (r *Reconciler) resolveAgent(_ context.Context, s *scope) error {
 	if s.refusal != nil { // without a policy there is no mode
 		return nil
 	}
-	switch choice := runtimes.Choose(s.effective.Execution.Mode, runtime); choice.Mode {
-	case policy.ModeInteractive:
-	case policy.ModeDeterministic:
-		s.refuse(v1alpha1.ReasonModeNotAvailable, true,
-			"Execution mode %s is not available in this version: set spec.execution.mode, or the policy that asks for it, to %s.",
-			policy.ModeDeterministic, policy.ModeInteractive)
-	default:
+	if choice := translate.Mode(s.feature, s.effective); choice.Mode == "" {
 		s.refuse(v1alpha1.ReasonModeNotAvailable, true, "%s", choice.Notice)
 	}
 	return nil

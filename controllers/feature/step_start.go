@@ -84,7 +84,7 @@ func (r *Reconciler) makeAttempt(ctx context.Context, s *scope, start lifecycle.
 	}
 	r.begun.Store(f.UID, start.Attempt)
 	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
-	want := desired.Job(f, start.Attempt, start.Run, desired.Options{
+	want := desired.Job(f, start, desired.Options{
 		SystemNamespace: r.SystemNamespace, Image: r.Image, UserNamespaces: r.UserNamespaces, Intake: s.intake, Gateway: s.gateway,
 	})
 	var job batchv1.Job

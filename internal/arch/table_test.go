@@ -66,6 +66,7 @@ func hostRows() []row {
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
 		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: core},
 		{pkg: "internal/host/vitals", why: why + "what a process and its volumes use", tests: unix},
+		{pkg: "internal/host/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/host/git", "internal/host/objects", "github.com/modelcontextprotocol/go-sdk/mcp"})},
 		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/objects", "internal/host/git"})},
 	}
 }
@@ -112,7 +113,10 @@ func programRows() []row {
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"controllers", "controllers/"})},
 		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/host/egress", "internal/kube/identity", "internal/kube/pki"})},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/contract", "internal/host/link", "internal/host/proc", "golang.org/x/sys/unix"}},
-		{pkg: "internal/app/watchdog", why: "supervises beside the agent: everything it needs to decide comes in orders", allow: with(core, []string{"internal/host/", "golang.org/x/sys/unix"})},
+		{
+			pkg: "internal/app/watchdog", why: "supervises beside the agent: everything it needs to decide comes in orders",
+			allow: with(core, []string{"internal/host/", "golang.org/x/sys/unix"}), tests: []string{"github.com/modelcontextprotocol/go-sdk/mcp"},
+		},
 
 		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},
 		{pkg: "cmd/manager", why: program, allow: []string{"internal/app/manager"}},

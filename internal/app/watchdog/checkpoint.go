@@ -24,10 +24,10 @@ import (
 // occasion is what a checkpoint is taken for.
 type occasion struct {
 	trigger string
-	// task that was worked on, and the exit code of its process when the checkpoint closes it.
+	// task that was worked on, and how its process ended when the checkpoint closes it.
 	task     string
 	closes   bool
-	exitCode int
+	ending   supervise.Ending
 	requests []string
 	// policy and plan that it is held to.
 	policy policy.Effective
@@ -168,7 +168,7 @@ func (w *workshop) plan(ctx context.Context, o occasion, j judged) (*journal.Int
 		return nil, err
 	}
 	i.Report = w.reportOf(o, j, *i)
-	if o.closes && j.snapshot.Settled && supervise.Completes(o.exitCode, i.Standing, o.policy.Enforcement) {
+	if o.closes && j.snapshot.Settled && supervise.Completes(o.ending, i.Standing, o.policy.Enforcement) {
 		i.Completes = o.task
 	}
 	if nothingNew(state, j, *i) {

@@ -12,8 +12,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -40,6 +42,8 @@ type Options struct {
 	// URL Git goes straight to the server.
 	Gateway     string
 	GatewayName string
+	// Tools is the loopback address that the agent's tools are served at.
+	Tools string
 	// Paths of the pod.
 	Paths Paths
 	// Grace that an agent has between SIGTERM and SIGKILL.
@@ -95,7 +99,8 @@ func (p Paths) runner() string     { return filepath.Join(p.Run, filepath.Base(c
 
 // parse reads the flags of a subcommand.
 func parse(name string, args []string, output io.Writer) (Options, error) {
-	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, PruneAbove: pruneAbove, Now: time.Now}
+	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, PruneAbove: pruneAbove, Now: time.Now,
+		Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.MCPPort))}
 	flags := flag.NewFlagSet("watchdog "+name, flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Namespace, "namespace", "", "namespace of the Feature")

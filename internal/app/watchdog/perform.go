@@ -39,6 +39,8 @@ func (r *run) work(a supervise.Action) work {
 		return r.takeCheckpoint(a, r.occasion(a))
 	case supervise.Rollback:
 		return r.rollBack(a, r.occasion(a))
+	case supervise.Patch:
+		return r.layPatch(a, r.occasion(a))
 	case supervise.Kill:
 		return r.kill
 	case supervise.Freeze:
@@ -101,6 +103,7 @@ func (r *run) command(o contract.Orders, task string) contract.RunnerStart {
 		}
 	}
 	env := append([]string{"HOME=" + r.Paths.Home}, o.Agent.Env...)
+	env = append(env, r.toolsEnv()...)
 	return contract.RunnerStart{
 		Argv: o.Agent.Command, Dir: r.Paths.Workspace,
 		Env: append(env,
@@ -149,7 +152,7 @@ func (r *run) occasion(a supervise.Action) occasion {
 		policy: r.latest.Policy, plan: r.latest.Plan}
 	if a.Task >= 0 {
 		task := r.state.Tasks[a.Task]
-		o.task, o.exitCode = task.Name, task.ExitCode
+		o.task, o.ending = task.Name, r.state.Ending(a.Task)
 		if pinned := r.journal().Tasks[task.Name]; pinned.Begun {
 			o.policy, o.plan = pinned.Policy, pinned.Plan
 		}

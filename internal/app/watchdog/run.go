@@ -38,6 +38,11 @@ type run struct {
 
 	warnings warnings
 
+	desk       *desk
+	toolsURL   string // empty where the agent has no tools
+	serving    sync.WaitGroup
+	closeTools context.CancelFunc
+
 	done       chan result // of the act under way
 	working    sync.WaitGroup
 	cancel     context.CancelFunc
@@ -49,7 +54,9 @@ type run struct {
 }
 
 func newRun(a *attempt) *run {
-	return &run{workshop: workshop{attempt: a}, done: make(chan result, 1), ending: make(chan struct{})}
+	r := &run{workshop: workshop{attempt: a}, done: make(chan result, 1), ending: make(chan struct{}), closeTools: func() {}}
+	r.desk = newDesk(r)
+	return r
 }
 
 // result of an act: what it means to the state machine, or why the process must end.
@@ -70,6 +77,11 @@ func Run(ctx context.Context, o Options) error {
 	if err := r.resume(ctx); err != nil {
 		return err
 	}
+	if err := r.serveTools(ctx); err != nil {
+		return err
+	}
+	defer r.serving.Wait()
+	defer func() { r.closeTools() }()
 	if r.agent, err = link.Listen(o.Paths.socket()); err != nil {
 		return fmt.Errorf("listen for the runner: %w", err)
 	}
@@ -197,6 +209,7 @@ func (r *run) base() string {
 // start carries an act out beside the loop, so that orders and signals are heard meanwhile.
 func (r *run) start(ctx context.Context, a supervise.Action) {
 	r.state = r.state.Begin(a)
+	r.lookAtDesk()
 	if a.Kind == supervise.Finish {
 		last := r.state
 		last.Final = &a.Final
@@ -239,6 +252,8 @@ func (r *run) wait(ctx context.Context, until time.Time) error {
 		r.quiet = nil
 	case <-r.warnings.due:
 		r.forewarn(ctx)
+	case <-r.desk.notify:
+		r.lookAtDesk()
 	case <-r.terminated:
 		r.terminate()
 		r.Log.InfoContext(ctx, "Asked to end")
@@ -311,9 +326,15 @@ func (r *run) ordered(o contract.Orders) supervise.Ordered {
 	}}
 }
 
+// lookAtDesk tells the state machine what the agent has put on the desk, and the desk how things stand.
+func (r *run) lookAtDesk() {
+	r.state = r.state.Apply(r.desk.see(r.state, r.latest), r.Now())
+}
+
 // apply tells the state machine what happened, and keeps the journal's breaker as it is there.
 func (r *run) apply(ctx context.Context, e supervise.Event) {
 	r.state = r.state.Apply(e, r.Now())
+	r.lookAtDesk()
 	c := r.state.Checkpoints
 	if c.Breaker == r.journal().Breaker.Open {
 		return

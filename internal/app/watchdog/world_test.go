@@ -87,6 +87,7 @@ type world struct {
 	intake *fakeintake.Intake
 	origin string // bare repository on the server
 	paths  watchdog.Paths
+	tools  string // address of the agent's tools
 }
 
 const secretPassword = "the-password-of-shop"
@@ -94,7 +95,7 @@ const secretPassword = "the-password-of-shop"
 // newWorld makes a repository with a few files, and orders for one task that runs a shell script.
 func newWorld(t *testing.T, script string, change ...func(*contract.Orders)) *world {
 	t.Helper()
-	w := &world{t: t, dir: container.TempDir(t)}
+	w := &world{t: t, dir: container.TempDir(t), tools: "127.0.0.1:0"}
 	runner, err := runnerBinary()
 	if runner == "" {
 		t.Fatalf("build runner: %v", err)
@@ -224,7 +225,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 	return watchdog.Options{
 		MaxPacks: maxPacks, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
-		Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
+		Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),
 	}
 }

@@ -47,6 +47,12 @@ type Orders struct {
 	// Policy in effect; pinned by the watchdog at the start of each task.
 	Policy   policy.Effective `json:"policy"`
 	Delivery Delivery         `json:"delivery"`
+	// Mode that the attempt's pod is made for, in the policy's words: in Deterministic mode the agent cannot write to the
+	// workspace. NextMode is the one that the next task is to run in; where it is another, the attempt ends before it.
+	Mode     string `json:"mode"`
+	NextMode string `json:"nextMode"`
+	// Answers to questions of the agent, all that were ever given.
+	Answers []Answer `json:"answers,omitempty"`
 	// Suspend asks for a checkpoint and an orderly end; the work is kept.
 	Suspend bool `json:"suspend,omitempty"`
 	// Stop asks for the same because of StopReason (Deleted, DeadlineExceeded, LockLost): no attempt will follow.
@@ -106,6 +112,13 @@ type Delivery struct {
 	AuthorEmail     string `json:"authorEmail"`
 	// Subject of delivered commits.
 	Subject string `json:"subject"`
+}
+
+// Answer to a question.
+type Answer struct {
+	// Question is its id.
+	Question string `json:"question"`
+	Text     string `json:"text"`
 }
 
 // Request is a one-shot act.
@@ -191,6 +204,15 @@ type StatusReport struct {
 	Fault          *Fault       `json:"fault,omitempty"`
 	// Problems that the watchdog works around: it then promotes less or is slower, and judges as ever.
 	Problems []string `json:"problems,omitempty"`
+	// Question that the agent waits on.
+	Question *Question `json:"question,omitempty"`
+}
+
+// Question that the agent asks.
+type Question struct {
+	// ID that the agent has given it, at most MaxToolID characters.
+	ID   string `json:"id"`
+	Text string `json:"text"`
 }
 
 // States of a task.
@@ -237,6 +259,7 @@ const (
 	ReasonNothingChanged        = "NothingChanged"
 	ReasonDelivered             = "Delivered"
 	ReasonSuspended             = "Suspended"
+	ReasonModeSwitched          = "ModeSwitched"
 	ReasonDeleted               = "Deleted"
 	ReasonDeadlineExceeded      = "DeadlineExceeded"
 	ReasonLockLost              = "LockLost"
@@ -249,6 +272,7 @@ const (
 	TriggerTask      = "Task"
 	TriggerRequested = "Requested"
 	TriggerFinal     = "Final"
+	TriggerPatch     = "Patch"
 )
 
 // Actions on checkpoints.
@@ -342,6 +366,8 @@ const (
 	OutcomeAgentFailed  = "AgentFailed"
 	OutcomeSuspended    = "Suspended"
 	OutcomeStopped      = "Stopped"
+	// OutcomeSwitched: the next task runs in another mode, and so in another pod.
+	OutcomeSwitched = "Switched"
 )
 
 // FinalReport is the last word of an attempt.

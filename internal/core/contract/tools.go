@@ -11,6 +11,10 @@ const (
 	MCPPath = "/mcp"
 	// EnvMCP names their URL in the agent's environment; it is not set in Interactive mode.
 	EnvMCP = "TIDEWAITER_MCP_URL"
+	// MaxToolID bounds the ids that an agent gives to its operations and questions, in characters (as in spec.answers).
+	MaxToolID = 63
+	// MaxQuestionBytes bounds a question: it becomes the message of a condition.
+	MaxQuestionBytes = 1000
 	// MaxPatchBytes bounds one patch: many times what a model writes in one answer.
 	MaxPatchBytes = 1 << 20
 )

@@ -38,6 +38,12 @@ type Record struct {
 	TaskStarted *TaskStarted `json:"taskStarted,omitempty"`
 	// TaskEnded: the agent's process has ended.
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
+	// TaskCompleted: the agent says that the task is done, in Deterministic mode.
+	TaskCompleted *TaskCompleted `json:"taskCompleted,omitempty"`
+	// Asked: the agent has a question.
+	Asked *contract.Question `json:"asked,omitempty"`
+	// Operation of the agent was refused. Those that were done are part of their Intent.
+	Operation *Operation `json:"operation,omitempty"`
 	// Intent: a checkpoint is about to be acted on.
 	Intent *Intent `json:"intent,omitempty"`
 	// Done: that checkpoint was acted on and its report is in the spool.
@@ -85,6 +91,25 @@ type TaskEnded struct {
 	ExitCode int    `json:"exitCode"`
 }
 
+// TaskCompleted is the agent's word that a task is done.
+type TaskCompleted struct {
+	Name string `json:"name"`
+	// Summary in the agent's words.
+	Summary string `json:"summary,omitempty"`
+}
+
+// Operation is one patch that an agent in Deterministic mode sent, and what it was told. Whoever sends it again is told
+// the same, also after a restart.
+type Operation struct {
+	// ID that the agent gave it, unique within its task.
+	ID   string `json:"id"`
+	Task string `json:"task"`
+	// Patch is the SHA-256 of the patch, in hexadecimal.
+	Patch string `json:"patch"`
+	// Answer as it was given, JSON.
+	Answer string `json:"answer"`
+}
+
 // Intent is everything that acting on a checkpoint needs, so that it can be done again from here.
 type Intent struct {
 	Sequence int64 `json:"sequence"`
@@ -113,6 +138,8 @@ type Intent struct {
 	Objection string `json:"objection,omitempty"`
 	// Answers to the requests that led to it.
 	Answers []contract.RequestReport `json:"answers,omitempty"`
+	// Operation that it carries out; nil where it is no patch of an agent.
+	Operation *Operation `json:"operation,omitempty"`
 	// Report that tells of it.
 	Report contract.CheckpointReport `json:"report"`
 }

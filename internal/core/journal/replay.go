@@ -6,6 +6,7 @@ package journal
 import (
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
@@ -35,6 +36,10 @@ type State struct {
 	Start string
 	// Pending is the intent that may not have been acted on completely.
 	Pending *Intent
+	// Asked is the question that the agent of the task at hand asked last; nil for none. Questions are the texts of all
+	// that were ever asked, by id.
+	Asked     *contract.Question
+	Questions map[string]string
 	// Requests that have a result, by id.
 	Requests map[string]contract.RequestReport
 	// Breaker that is open.
@@ -53,6 +58,10 @@ type Task struct {
 	Plan   judge.Plan
 	// Begun and Ended in this attempt.
 	Begun, Ended bool
+	// Completed is when the agent said that it is done; zero before.
+	Completed time.Time
+	// Operations of the agent, by id; forgotten when the task is done.
+	Operations map[string]Operation
 	// Start that the runner gave it.
 	Start    int64
 	ExitCode int
@@ -122,7 +131,14 @@ func (s *State) apply(r Record) error {
 		return s.begun(*r.TaskBegun)
 	case r.TaskStarted != nil:
 		return s.task(r.TaskStarted.Name, func(t *Task) { t.Start = r.TaskStarted.Start })
+	case r.TaskCompleted != nil:
+		return s.task(r.TaskCompleted.Name, func(t *Task) { t.Completed = r.Time })
+	case r.Asked != nil:
+		s.Asked, s.Questions = r.Asked, with(s.Questions, r.Asked.ID, r.Asked.Text)
+	case r.Operation != nil:
+		return s.operation(*r.Operation)
 	case r.TaskEnded != nil:
+		s.Asked = nil
 		return s.task(r.TaskEnded.Name, func(t *Task) { t.Ended, t.ExitCode = true, r.TaskEnded.ExitCode })
 	case r.Intent != nil:
 		return s.intent(*r.Intent)
@@ -151,10 +167,10 @@ func (s *State) attempt(a Attempt) error {
 	case a.Run == "":
 		return fmt.Errorf("attempt %d without its kind of run", a.Epoch)
 	}
-	s.Epoch, s.Run, s.Finished = a.Epoch, a.Run, false
+	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
 	for name, t := range s.Tasks {
 		if !t.Done {
-			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan}
+			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations}
 		}
 	}
 	return nil
@@ -184,7 +200,7 @@ func (s *State) begun(b TaskBegun) error {
 	case t.Done:
 		return fmt.Errorf("task %q begun after it was done", b.Name)
 	}
-	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true}
+	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: s.Tasks[b.Name].Operations}
 	return nil
 }
 
@@ -196,6 +212,25 @@ func (s *State) task(name string, change func(*Task)) error {
 	change(&t)
 	s.Tasks[name] = t
 	return nil
+}
+
+// operation remembers what the agent was told.
+func (s *State) operation(o Operation) error {
+	t, known := s.Tasks[o.Task]
+	if !known {
+		return fmt.Errorf("operation %q of task %q, which never began", o.ID, o.Task)
+	}
+	t.Operations = with(t.Operations, o.ID, o)
+	s.Tasks[o.Task] = t
+	return nil
+}
+
+// with is a map with one more entry; the old one stays as it is.
+func with[V any](m map[string]V, key string, value V) map[string]V {
+	next := make(map[string]V, len(m)+1)
+	maps.Copy(next, m)
+	next[key] = value
+	return next
 }
 
 func (s *State) intent(i Intent) error {
@@ -232,8 +267,13 @@ func (s *State) done(d Done) error {
 		s.Promoted, s.Start = Promoted{Commit: i.Delivery, Tree: i.Promoted()}, i.Promoted()
 	}
 	s.Workspace = s.left(*i)
+	if i.Operation != nil {
+		if err := s.operation(*i.Operation); err != nil {
+			return err
+		}
+	}
 	if t, ok := s.Tasks[i.Completes]; ok {
-		t.Done = true
+		t.Done, t.Operations = true, nil
 		s.Tasks[i.Completes] = t
 	}
 	return nil
@@ -243,7 +283,7 @@ func (s *State) done(d Done) error {
 // together is still to be judged.
 func (s *State) left(i Intent) Workspace {
 	switch i.Restore {
-	case "":
+	case "", i.Tree:
 		return Workspace{Tree: i.Tree, Judgement: i.Judgement, Standing: i.Standing, Objection: i.Objection,
 			Settled: i.Report.Settled}
 	case s.Promoted.Tree:

@@ -36,7 +36,7 @@ func (c *course) adopt() {
 		c.closeRetries(job)
 	}
 	c.m.Attempt = job.Attempt
-	c.m.Job = &JobMemory{Name: job.Name, Run: job.Run, Errand: errand, StartedAt: job.Created}
+	c.m.Job = &JobMemory{Name: job.Name, Run: job.Run, Mode: job.Mode, Errand: errand, StartedAt: job.Created}
 	if c.m.StartedAt.IsZero() {
 		c.m.StartedAt = job.Created
 	}

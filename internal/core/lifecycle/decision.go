@@ -46,6 +46,8 @@ func (d Decision) Acts() bool {
 type Start struct {
 	Attempt int64
 	Run     RunKind
+	// Mode of an agent run, in the policy's words: what its pod may write depends on it.
+	Mode string
 }
 
 // Object names an object by name and uid, so that a new one of the same name is not meant.

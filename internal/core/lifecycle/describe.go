@@ -101,6 +101,10 @@ func (c *course) accepted() Condition {
 		reason = ReasonPartlyActedOn
 		parts = append(parts, "This version does not act on: "+strings.Join(fields, ", ")+".")
 	}
+	if notice := c.o.Spec.ModeNotice; notice != "" {
+		reason = ReasonModeFallback
+		parts = append([]string{notice}, parts...)
+	}
 	if values := c.o.PolicyConflicts; len(values) > 0 {
 		reason = ReasonPolicyConflict
 		parts = append([]string{"Policies of equal scope and priority disagree: " + strings.Join(values, "; ") + "."}, parts...)

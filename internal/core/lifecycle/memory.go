@@ -51,7 +51,9 @@ type JobMemory struct {
 	Name string
 	Run  RunKind
 	// Errand is true for a seal run that was started for requests.
-	Errand          bool
+	Errand bool
+	// Mode that the pod of an agent run is made for.
+	Mode            string
 	PodName         string
 	PodUID          string
 	StartedAt       time.Time

@@ -62,6 +62,9 @@ type Spec struct {
 	ApprovedCommit string
 	// Ephemeral volumes live and die with the pod.
 	Ephemeral bool
+	// Mode that the agent runs in, in the policy's words, and ModeNotice where it is not the one that was asked for.
+	Mode       string
+	ModeNotice string
 	// Requests in the order of the spec.
 	Requests []Request
 	// NotActedOn names the fields in use that this version does not act on; sorted.
@@ -188,6 +191,8 @@ type Job struct {
 	UID     string
 	Attempt int64
 	Run     RunKind
+	// Mode that the pod of an agent run is made for.
+	Mode    string
 	Created time.Time
 	// Ended is true when the Job will start no pod any more.
 	Ended bool
@@ -235,8 +240,9 @@ type Run struct {
 	Connected bool
 	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.
 	ConnectionChangedAt time.Time
-	// Question that the agent waits on; empty for none.
-	Question string
+	// Question that the agent waits on and its id; empty for none.
+	Question   string
+	QuestionID string
 	// Checkpoint is the newest one; nil before the first.
 	Checkpoint *Checkpoint
 	// LastValidCheckpoint is the name of the newest valid one.

@@ -86,7 +86,7 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 		},
 		"a final report": func(t *rapid.T) {
 			outcome := rapid.SampledFrom([]string{
-				contract.OutcomeReadyToMerge, contract.OutcomeBlocked, contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped, "Unheard",
+				contract.OutcomeReadyToMerge, contract.OutcomeBlocked, contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped, contract.OutcomeSwitched, "Unheard",
 			}).Draw(t, "outcome")
 			reason := rapid.SampledFrom([]string{contract.ReasonCheckpointInvalid, contract.ReasonPushConflict, contract.ReasonBreakerOpen}).Draw(t, "reason")
 			s.final(outcome, reason, "Something was found.")

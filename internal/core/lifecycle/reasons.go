@@ -31,6 +31,7 @@ const (
 	ReasonPartlyActedOn       = "PartlyActedOn"
 	ReasonRuntimeNotAvailable = "RuntimeNotAvailable"
 	ReasonModeNotAvailable    = "ModeNotAvailable"
+	ReasonModeFallback        = "ModeFallback"
 	ReasonPromptNotFound      = "PromptNotFound"
 	ReasonPolicyInvalid       = "PolicyInvalid"
 	ReasonPolicyConflict      = "PolicyConflict"

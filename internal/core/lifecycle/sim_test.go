@@ -300,7 +300,7 @@ func (s *sim) makeJob(start Start) Job {
 	}
 	s.serial++
 	job := Job{
-		Name: fmt.Sprintf("login-%d", start.Attempt), UID: fmt.Sprintf("job-%d", s.serial), Attempt: start.Attempt, Run: start.Run, Created: s.now,
+		Name: fmt.Sprintf("login-%d", start.Attempt), UID: fmt.Sprintf("job-%d", s.serial), Attempt: start.Attempt, Run: start.Run, Mode: start.Mode, Created: s.now,
 	}
 	s.jobs = append(s.jobs, job)
 	return job
@@ -439,7 +439,7 @@ func (s *sim) line() string {
 	c := s.memory.Condition(ConditionSucceeded)
 	var objects []string
 	for _, j := range s.jobs {
-		objects = append(objects, fmt.Sprintf("%s/%s", j.Name, j.Run))
+		objects = append(objects, strings.TrimSuffix(fmt.Sprintf("%s/%s/%s", j.Name, j.Run, j.Mode), "/"))
 	}
 	if len(objects) == 0 {
 		objects = append(objects, "no Job")

@@ -30,7 +30,8 @@ func (c *course) runningStanding() standing {
 			at.phase = Preparing
 		}
 	} else if r != nil && r.Question != "" {
-		at = standing{phase: AwaitingInput, reason: ReasonAwaitingInput, message: r.Question}
+		at = standing{phase: AwaitingInput, reason: ReasonAwaitingInput, message: fmt.Sprintf(
+			"The agent asks: %s Answer with spec.answers: [{question: %s, text: …}].", sentence(r.Question), r.QuestionID)}
 	}
 	return at
 }
@@ -148,7 +149,7 @@ func (c *course) retryHint() string {
 // sentence ends a text that comes from elsewhere like a sentence, so that another one can follow.
 func sentence(text string) string {
 	text = strings.TrimSpace(text)
-	if text == "" || strings.HasSuffix(text, ".") {
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
 		return text
 	}
 	return text + "."

@@ -111,7 +111,7 @@ func (s *sim) state() string {
 	for _, name := range []string{ConditionAccepted, ConditionStalled, ConditionReconciling, ConditionSupervised} {
 		c := m.Condition(name)
 		usual := map[string]Status{ConditionAccepted: True, ConditionStalled: False, ConditionReconciling: False, ConditionSupervised: c.Status}
-		if c.Status != usual[name] || c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded {
+		if c.Status != usual[name] || c.Reason == ReasonModeFallback || c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded {
 			text += fmt.Sprintf("\n=>   %s %s/%s", name, c.Status, c.Reason)
 		}
 	}
@@ -183,6 +183,10 @@ func tell(r *Run, args []string, now time.Time) {
 			if a == "degraded" {
 				r.Problems = []string{"watcher: changes are found by scanning only", "disk: it is full"}
 			}
+		case "asks":
+			r.Question, r.QuestionID = "Which colour?", "q1"
+		case "hears":
+			r.Question, r.QuestionID = "", ""
 		case "connected", "disconnected":
 			r.Connected, r.ConnectionChangedAt = a == "connected", now
 		default:
@@ -199,6 +203,10 @@ func change(s *sim, what string, args []string) error {
 		s.spec.Suspend = true
 	case "resume":
 		s.spec.Suspend = false
+	case "mode":
+		s.spec.Mode = rest
+	case "falls-back":
+		s.spec.Mode, s.spec.ModeNotice = "Deterministic", "Runtime worker does not support Interactive mode, falling back to Deterministic."
 	case "ephemeral":
 		s.spec.Ephemeral = true
 	case "refused-request":

@@ -71,6 +71,9 @@ func (c *course) begin(run RunKind) {
 	if len(c.o.Jobs)+len(c.o.Pods) == 0 {
 		if c.live() && c.lock() {
 			c.d.Start = &Start{Attempt: c.m.Attempt + 1, Run: run}
+			if run == RunAgent {
+				c.d.Start.Mode = c.o.Spec.Mode
+			}
 		}
 		return
 	}
@@ -128,6 +131,9 @@ func (c *course) wish() (RunKind, standing) {
 	switch f.Outcome {
 	case contract.OutcomeAgentFailed:
 		return c.wishAfterAgentFailed(f)
+	case contract.OutcomeSwitched:
+		return c.unlessOver(standing{phase: Preparing, reason: contract.ReasonModeSwitched, message: fmt.Sprintf(
+			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), c.m.Attempt+1)})
 	case contract.OutcomeSuspended, contract.OutcomeStopped:
 		return c.unlessOver(standing{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d is about to start: the work goes on.", c.m.Attempt+1)})
 	default:

@@ -20,6 +20,8 @@ const (
 	Start Kind = "start"
 	// Checkpoint takes one, with Action.Trigger.
 	Checkpoint Kind = "checkpoint"
+	// Patch judges the patch that waits longest, and lays it into the workspace if it is valid.
+	Patch Kind = "patch"
 	// Kill every process of the agent.
 	Kill Kind = "kill"
 	// Freeze the agent until the breaker is reset.

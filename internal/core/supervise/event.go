@@ -67,6 +67,7 @@ func (e Ordered) apply(s *State, _ time.Time) {
 	if s.PolicyHash != o.Policy.Hash {
 		s.PolicyHash, s.Delivery.Reviewed = o.Policy.Hash, false
 	}
+	s.Mode, s.NextMode = o.Mode, o.NextMode
 	d := &s.Delivery
 	d.Push, d.RequireApproval, d.ApprovedCommit, d.Branch =
 		o.Delivery.Push, o.Delivery.RequireApproval, o.Delivery.ApprovedCommit, o.Delivery.Branch
@@ -215,16 +216,19 @@ func (e Taken) apply(s *State, now time.Time) {
 	s.Closed = s.Closed || s.End != GoOn && e.Action.Trigger == contract.TriggerFinal && !s.Agent.Running
 	s.Closed = s.Closed || s.End == Terminate && e.Action.Hold
 	if e.Action.Closes && e.Action.Task >= 0 {
-		s.Tasks[e.Action.Task].close(e)
+		s.Tasks[e.Action.Task].close(e, s.Ending(e.Action.Task))
 	}
 }
 
 // close decides a task by the checkpoint that was taken after its process ended.
-func (t *Task) close(e Taken) {
+func (t *Task) close(e Taken, end Ending) {
 	switch {
 	case e.Completes:
 		t.Phase = Done
-	case t.ExitCode != 0:
+	case t.ExitCode == 0 && !end.orderly():
+		t.Phase, t.Reason = Failed, contract.ReasonAgentFailed
+		t.Message = fmt.Sprintf("task %q: the agent exited without calling task_complete; its log says why", t.Name)
+	case !end.orderly():
 		t.Phase, t.Reason = Failed, contract.ReasonAgentFailed
 		t.Message = fmt.Sprintf("task %q: the agent exited with code %d; its log says why", t.Name, t.ExitCode)
 	default:

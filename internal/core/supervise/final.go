@@ -93,7 +93,7 @@ func short(commit string) string {
 func (s State) Status(base string) contract.StatusReport {
 	r := contract.StatusReport{
 		State: s.activity(), WorkspaceReady: true, AgentRunning: s.Agent.Running,
-		Base: base, Head: s.Delivery.Head, Fault: s.fault(),
+		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.Question,
 	}
 	for i, t := range s.Tasks {
 		status := contract.TaskStatus{Name: t.Name, State: string(t.Phase)}

@@ -15,14 +15,15 @@ type step func(State, time.Time) (Action, bool)
 // Next says what to do. The first concern that wants something decides.
 func Next(s State, now time.Time) Action {
 	for _, concern := range []step{
-		over,     // nothing follows the end
-		busy,     // one act at a time
-		ending,   // stop, suspend, terminate
-		answers,  // requests that need no checkpoint
-		breaker,  // an open breaker holds everything else
-		sealing,  // no agent: only deliver
-		tasks,    // one after the other
-		delivery, // the work is done
+		over,      // nothing follows the end
+		busy,      // one act at a time
+		ending,    // stop, suspend, terminate
+		answers,   // requests that need no checkpoint
+		breaker,   // an open breaker holds everything else
+		sealing,   // no agent: only deliver
+		switching, // the next task wants another pod
+		tasks,     // one after the other
+		delivery,  // the work is done
 	} {
 		if a, ok := concern(s, now); ok {
 			return a
@@ -188,9 +189,17 @@ func running(s State, now time.Time) Action {
 		}
 		return wanted && !now.Before(at)
 	}
+	over, leave := s.overdue(now)
+	if !leave.IsZero() {
+		until = leave
+	}
 	switch {
+	case over:
+		return s.kill()
 	case due(len(s.Requests) > 0, 0):
 		return s.checkpoint(contract.TriggerRequested, false)
+	case s.Patches > 0:
+		return Action{Kind: Patch, Task: s.Current(), Trigger: contract.TriggerPatch}
 	case due(s.Rules.MaxChanges > 0 && c.Changed >= s.Rules.MaxChanges, 0):
 		return s.checkpoint(contract.TriggerChanges, false)
 	case due(c.Failures > 0, 0), due(c.Changed > 0 || c.Unseen, s.Rules.Interval):

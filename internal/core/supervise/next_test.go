@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
@@ -25,10 +26,15 @@ type world struct {
 	heads    int
 	policies int
 	kind     bool // the world fails nothing any more
+	// patches on the desk, and when each task was said to be done.
+	patches   int
+	completed map[string]time.Time
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, now: epoch}
+	w := &world{t: t, now: epoch, completed: map[string]time.Time{}}
+	w.orders.Mode = rapid.SampledFrom([]string{policy.ModeInteractive, policy.ModeDeterministic}).Draw(t, "mode")
+	w.orders.NextMode = w.orders.Mode
 	w.orders.Delivery = contract.Delivery{Push: rapid.Bool().Draw(t, "push"), RequireApproval: rapid.Bool().Draw(t, "approval")}
 	for _, name := range []string{"form", "save", "check"}[:rapid.IntRange(1, 3).Draw(t, "tasks")] {
 		w.orders.Tasks = append(w.orders.Tasks, contract.Task{Name: name})
@@ -40,7 +46,25 @@ func newWorld(t *rapid.T) *world {
 	return w
 }
 
-func (w *world) apply(e supervise.Event) { w.state = w.state.Apply(e, w.now) }
+// apply an event, and then what is on the desk, as the watchdog does.
+func (w *world) apply(e supervise.Event) {
+	w.state = w.state.Apply(e, w.now)
+	if !w.state.TakesPatches() {
+		w.patches = 0
+	}
+	desk := supervise.Tools{Patches: w.patches}
+	if i := w.state.Current(); i >= 0 {
+		desk.Completed = w.completed[w.state.Tasks[i].Name]
+	}
+	w.state = w.state.Apply(desk, w.now)
+}
+
+// complete is the agent's word that its task is done.
+func (w *world) complete() {
+	if name := w.state.AtWork(); name != "" && w.completed[name].IsZero() {
+		w.completed[name] = w.now
+	}
+}
 
 // step asks for the next act and begins it, or lets the time pass.
 func (w *world) step() supervise.Action {
@@ -75,6 +99,9 @@ func (w *world) check(a supervise.Action) {
 			w.t.Fatalf("waits until %v, which is not after %v", a.Until, w.now)
 		}
 	case supervise.Start:
+		if s.NextMode != s.Mode {
+			w.t.Fatalf("starts an agent in mode %s, and %s is wanted", s.Mode, s.NextMode)
+		}
 		if s.Agent.Leftovers || !s.Agent.Connected || s.Checkpoints.Breaker || s.End != supervise.GoOn {
 			w.t.Fatalf("starts an agent in %+v", s)
 		}
@@ -88,6 +115,10 @@ func (w *world) check(a supervise.Action) {
 		}
 		if a.Closes && s.Agent.Leftovers {
 			w.t.Fatalf("closes a task while processes of the agent may live")
+		}
+	case supervise.Patch:
+		if !s.TakesPatches() || s.Patches == 0 || s.Checkpoints.Breaker {
+			w.t.Fatalf("lays a patch in with %+v", s)
 		}
 	case supervise.Push:
 		d := s.Delivery
@@ -120,6 +151,10 @@ func (w *world) answer() {
 			return
 		}
 		w.taken(a)
+	case supervise.Patch:
+		w.patches--
+		w.heads++
+		w.apply(supervise.Laid{Head: "c" + string(rune('a'+w.heads%26)), Changed: true})
 	case supervise.Kill:
 		w.apply(supervise.Killed{})
 	case supervise.Freeze:
@@ -160,18 +195,18 @@ func (w *world) taken(a supervise.Action) {
 		w.heads++
 		e.Head, e.Changed = "c"+string(rune('a'+w.heads%26)), true
 	}
-	code := 0
+	var end supervise.Ending
 	if a.Task >= 0 {
-		code = w.state.Tasks[a.Task].ExitCode
+		end = w.state.Ending(a.Task)
 	}
-	e.Completes = a.Closes && e.Settled && supervise.Completes(code, e.Standing, "")
+	e.Completes = a.Closes && e.Settled && supervise.Completes(end, e.Standing, "")
 	w.apply(e)
 }
 
 // disturb lets something happen from outside.
 func (w *world) disturb() {
 	switch rapid.SampledFrom([]string{"connected", "disconnected", "changed", "exited", "request", "reset", "policy", "approve",
-		"suspend", "stop", "terminate", "slipped", "time"}).Draw(w.t, "event") {
+		"suspend", "stop", "terminate", "slipped", "patch", "complete", "mode", "time"}).Draw(w.t, "event") {
 	case "connected":
 		if !w.state.Agent.Connected {
 			w.apply(supervise.Connected{Running: w.state.Agent.Running, Frozen: w.state.Agent.Running, Leftovers: w.state.Agent.Leftovers})
@@ -201,6 +236,12 @@ func (w *world) disturb() {
 		if rapid.IntRange(0, 5).Draw(w.t, "really") == 0 {
 			w.apply(supervise.Terminated{})
 		}
+	case "patch":
+		w.patches++
+	case "complete":
+		w.complete()
+	case "mode":
+		w.orders.NextMode = rapid.SampledFrom([]string{policy.ModeInteractive, policy.ModeDeterministic}).Draw(w.t, "mode")
 	case "slipped":
 		w.apply(supervise.Slipped{})
 	case "time":
@@ -263,6 +304,7 @@ func TestNextDelivers(t *testing.T) {
 			case w.state.Doing != supervise.Wait:
 				w.answer()
 			case w.state.Agent.Running && rapid.Bool().Draw(t, "exits"):
+				w.complete()
 				w.apply(supervise.AgentExited{})
 			case w.state.Agent.Running && rapid.Bool().Draw(t, "writes"):
 				w.apply(supervise.Changed{Paths: 60})

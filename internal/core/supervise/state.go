@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -54,6 +53,8 @@ type Task struct {
 	Phase Phase
 	// ExitCode of the agent, once it exited.
 	ExitCode int
+	// Completed is when the agent said that the task is done (Deterministic mode); zero before.
+	Completed time.Time
 	// Reason and Message say why it failed; the reason is one of the contract's.
 	Reason  string
 	Message string
@@ -130,6 +131,11 @@ type State struct {
 	Seal bool
 	// Errand: the sealed attempt was asked for something else than a delivery.
 	Errand bool
+	// Mode that the pod is made for, and NextMode that the next task is to run in.
+	Mode, NextMode string
+	// Patches of the agent that wait to be judged, and the Question that it waits on.
+	Patches  int
+	Question *contract.Question
 	// Rules of the task at hand.
 	Rules       Rules
 	Tasks       []Task
@@ -191,10 +197,4 @@ func (s State) closing(i int) string {
 		return contract.TriggerFinal
 	}
 	return contract.TriggerTask
-}
-
-// Completes says whether a settled checkpoint with this verdict, taken after the task's process ended with the exit
-// code, completes the task. An audit lets every verdict pass.
-func Completes(exitCode int, v judge.Verdict, e policy.Enforcement) bool {
-	return exitCode == 0 && (v == judge.Valid || e == policy.Audit)
 }

@@ -240,6 +240,10 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.Refused{Fault: contract.Fault{Reason: contract.ReasonPushConflict, Message: arg}}
 	case "undelivered":
 		return supervise.Undelivered{Fault: contract.Fault{Reason: contract.ReasonRepositoryUnreachable, Message: arg}}
+	case "tools":
+		return p.tools(args)
+	case "laid":
+		return supervise.Laid{Head: args[0], Changed: true}
 	case "finished":
 		return supervise.Finished{Final: &p.last.Final}
 	case "left":
@@ -253,9 +257,9 @@ func (p *player) parse(name string, args []string) supervise.Event {
 func (p *player) taken(verdict string, rest []string) supervise.Event {
 	e := supervise.Taken{Action: p.last, Settled: true, Standing: judge.Verdict(verdict),
 		Head: p.state.Delivery.Head, Changed: p.state.Delivery.Changed}
-	code := 0
+	var end supervise.Ending
 	if p.last.Closes {
-		code = p.state.Tasks[p.last.Task].ExitCode
+		end = p.state.Ending(p.last.Task)
 	}
 	switch verdict {
 	case "unsettled":
@@ -267,7 +271,28 @@ func (p *player) taken(verdict string, rest []string) supervise.Event {
 	default:
 		e.Objection = strings.Join(rest, " ")
 	}
-	e.Completes = p.last.Closes && e.Settled && supervise.Completes(code, e.Standing, "")
+	e.Completes = p.last.Closes && e.Settled && supervise.Completes(end, e.Standing, "")
+	return e
+}
+
+// tools reads "patches=2 asked=q1 completed": what is on the desk, as a whole.
+func (p *player) tools(args []string) supervise.Event {
+	var e supervise.Tools
+	for _, a := range args {
+		key, value, _ := strings.Cut(a, "=")
+		switch key {
+		case "patches":
+			e.Patches, _ = strconv.Atoi(value)
+		case "asked":
+			e.Question = &contract.Question{ID: value, Text: "Which one?"}
+		case "completed":
+			at, err := time.ParseDuration(value)
+			if err != nil {
+				p.t.Fatal(err)
+			}
+			e.Completed = epoch.Add(at)
+		}
+	}
 	return e
 }
 
@@ -277,6 +302,10 @@ func (p *player) ordered(args []string) supervise.Event {
 		switch key {
 		case "suspend":
 			p.orders.Suspend = true
+		case "mode":
+			p.orders.Mode, p.orders.NextMode = value, value
+		case "next":
+			p.orders.NextMode = value
 		case "stop":
 			p.orders.Stop, p.orders.StopReason = true, value
 		case "policy":

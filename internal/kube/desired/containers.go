@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 const (
@@ -50,7 +51,7 @@ func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev
 
 // agent is the untrusted container: the workspace, its HOME, and a runner that it cannot change. Its command and
 // environment come to the runner from the watchdog.
-func agent(f *v1alpha1.Feature) *corev1ac.ContainerApplyConfiguration {
+func agent(f *v1alpha1.Feature, mode string) *corev1ac.ContainerApplyConfiguration {
 	c := corev1ac.Container().
 		WithName("agent").
 		WithImage(f.Spec.Agent.Image).
@@ -58,7 +59,7 @@ func agent(f *v1alpha1.Feature) *corev1ac.ContainerApplyConfiguration {
 		WithWorkingDir(contract.WorkspaceDir).
 		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(contract.HomeDir)).
 		WithEnv(trustWorkspace()...).
-		WithVolumeMounts(workspaceMount(), homeMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
+		WithVolumeMounts(workspaceMount(mode == policy.ModeDeterministic), homeMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
 		WithSecurityContext(locked())
 	if r := f.Spec.Agent.Resources; len(r.Limits)+len(r.Requests) > 0 {
 		resources := corev1ac.ResourceRequirements()

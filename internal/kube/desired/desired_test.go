@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/pod-security-admission/api"
-	"k8s.io/pod-security-admission/policy"
+	podpolicy "k8s.io/pod-security-admission/policy"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
@@ -28,6 +28,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -83,15 +84,16 @@ func TestGolden(t *testing.T) {
 	plain.UserNamespaces = false
 	plain.Intake, plain.Gateway = netip.MustParseAddr("fd00::10"), netip.MustParseAddr("fd00::11")
 	tests := map[string][]any{
-		"job-agent-everything": {Job(everything(), 3, lifecycle.RunAgent, options)},
-		"job-seal-everything":  {Job(everything(), 4, lifecycle.RunSeal, options)},
-		"job-agent-least":      {Job(least(), 1, lifecycle.RunAgent, plain)},
-		"job-agent-ephemeral":  {Job(ephemeral(), 1, lifecycle.RunAgent, options)},
-		"claims-everything":    anys(Claims(everything())),
-		"claims-least":         anys(Claims(least())),
-		"claims-ephemeral":     anys(Claims(ephemeral())),
-		"network-policy":       {NetworkPolicy(least(), "tidewaiter-system")},
-		"ca-bundle":            {CABundle("shop", []byte("-----BEGIN CERTIFICATE-----\n"))},
+		"job-agent-everything":    {Job(everything(), lifecycle.Start{Attempt: 3, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, options)},
+		"job-seal-everything":     {Job(everything(), lifecycle.Start{Attempt: 4, Run: lifecycle.RunSeal}, options)},
+		"job-agent-least":         {Job(least(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, plain)},
+		"job-agent-deterministic": {Job(least(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeDeterministic}, options)},
+		"job-agent-ephemeral":     {Job(ephemeral(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, options)},
+		"claims-everything":       anys(Claims(everything())),
+		"claims-least":            anys(Claims(least())),
+		"claims-ephemeral":        anys(Claims(ephemeral())),
+		"network-policy":          {NetworkPolicy(least(), "tidewaiter-system")},
+		"ca-bundle":               {CABundle("shop", []byte("-----BEGIN CERTIFICATE-----\n"))},
 	}
 	for name, objects := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,7 +138,7 @@ func anys[T any](list []T) []any {
 // job renders a Job as the API server would read it.
 func job(t *testing.T, f *v1alpha1.Feature, run lifecycle.RunKind, o Options) batchv1.Job {
 	t.Helper()
-	raw, err := json.Marshal(Job(f, 1, run, o))
+	raw, err := json.Marshal(Job(f, lifecycle.Start{Attempt: 1, Run: run, Mode: policy.ModeInteractive}, o))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +152,7 @@ func job(t *testing.T, f *v1alpha1.Feature, run lifecycle.RunKind, o Options) ba
 }
 
 func TestPodPassesRestricted(t *testing.T) {
-	evaluator, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
+	evaluator, err := podpolicy.NewEvaluator(podpolicy.DefaultChecks(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

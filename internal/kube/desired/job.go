@@ -28,23 +28,26 @@ const (
 
 // Job is the Job of one attempt: one pod, never replaced, never retried by the Job controller. Whether another attempt
 // follows is decided from what was reported, not from exit codes.
-func Job(f *v1alpha1.Feature, attempt int64, run lifecycle.RunKind, o Options) *batchv1ac.JobApplyConfiguration {
+func Job(f *v1alpha1.Feature, start lifecycle.Start, o Options) *batchv1ac.JobApplyConfiguration {
 	labels := map[string]string{
 		v1alpha1.LabelFeature: f.Name,
-		v1alpha1.LabelAttempt: strconv.FormatInt(attempt, 10),
-		v1alpha1.LabelRun:     string(run),
+		v1alpha1.LabelAttempt: strconv.FormatInt(start.Attempt, 10),
+		v1alpha1.LabelRun:     string(start.Run),
 	}
-	return batchv1ac.Job(naming.Job(f.Name, attempt), f.Namespace).
+	if start.Mode != "" {
+		labels[v1alpha1.LabelMode] = start.Mode
+	}
+	return batchv1ac.Job(naming.Job(f.Name, start.Attempt), f.Namespace).
 		WithLabels(labels).
 		WithOwnerReferences(owner(f)).
 		WithSpec(batchv1ac.JobSpec().
 			WithParallelism(1).WithCompletions(1).
 			WithBackoffLimit(0).
 			WithPodReplacementPolicy(batchv1.Failed).
-			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).WithSpec(pod(f, attempt, run, o))))
+			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).WithSpec(pod(f, start, o))))
 }
 
-func pod(f *v1alpha1.Feature, attempt int64, run lifecycle.RunKind, o Options) *corev1ac.PodSpecApplyConfiguration {
+func pod(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.PodSpecApplyConfiguration {
 	user := ptr.Deref(f.Spec.Agent.RunAsUser, defaultUser)
 	spec := corev1ac.PodSpec().
 		WithRestartPolicy(corev1.RestartPolicyNever).
@@ -61,9 +64,9 @@ func pod(f *v1alpha1.Feature, attempt int64, run lifecycle.RunKind, o Options) *
 	if o.UserNamespaces {
 		spec = spec.WithHostUsers(false)
 	}
-	if run == lifecycle.RunSeal {
+	if start.Run == lifecycle.RunSeal {
 		return spec.
-			WithContainers(watchdog("seal", f, attempt, o).WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(workspaceMount())).
+			WithContainers(watchdog("seal", f, start.Attempt, o).WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(workspaceMount(false))).
 			WithVolumes(volumes(f, sealVolumes)...)
 	}
 	if name := f.Spec.Agent.RuntimeClassName; name != "" {
@@ -71,12 +74,12 @@ func pod(f *v1alpha1.Feature, attempt int64, run lifecycle.RunKind, o Options) *
 	}
 	return spec.
 		WithInitContainers(
-			watchdog("prepare", f, attempt, o).WithVolumeMounts(trustedSide(f)...).
-				WithVolumeMounts(workspaceMount(), homeMount(), runMount(false)),
+			watchdog("prepare", f, start.Attempt, o).WithVolumeMounts(trustedSide(f)...).
+				WithVolumeMounts(workspaceMount(false), homeMount(), runMount(false)),
 			// A native sidecar: it starts before the agent, ends after it, and comes back if it crashes.
-			watchdog("watchdog", f, attempt, o).WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
-				WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(workspaceMount(), runMount(false)),
+			watchdog("watchdog", f, start.Attempt, o).WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
+				WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(workspaceMount(false), runMount(false)),
 		).
-		WithContainers(agent(f)).
+		WithContainers(agent(f, start.Mode)).
 		WithVolumes(volumes(f, agentVolumes)...)
 }

@@ -86,8 +86,13 @@ func trustedSide(f *v1alpha1.Feature) []*corev1ac.VolumeMountApplyConfiguration 
 	return mounts
 }
 
-func workspaceMount() *corev1ac.VolumeMountApplyConfiguration {
-	return mount(volumeWorkspace, contract.WorkspaceDir)
+// workspaceMount is read-only for an agent in Deterministic mode: what it wants changed it asks the watchdog for.
+func workspaceMount(readOnly bool) *corev1ac.VolumeMountApplyConfiguration {
+	m := mount(volumeWorkspace, contract.WorkspaceDir)
+	if readOnly {
+		return m.WithReadOnly(true)
+	}
+	return m
 }
 
 func homeMount() *corev1ac.VolumeMountApplyConfiguration { return mount(volumeHome, contract.HomeDir) }

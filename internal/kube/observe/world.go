@@ -37,7 +37,7 @@ func Jobs(f *v1alpha1.Feature, jobs []batchv1.Job) []lifecycle.Job {
 			continue
 		}
 		seen = append(seen, lifecycle.Job{
-			Name: j.Name, UID: string(j.UID), Attempt: attempt, Run: lifecycle.RunKind(j.Labels[v1alpha1.LabelRun]),
+			Name: j.Name, UID: string(j.UID), Attempt: attempt, Run: lifecycle.RunKind(j.Labels[v1alpha1.LabelRun]), Mode: j.Labels[v1alpha1.LabelMode],
 			Created: j.CreationTimestamp.Time, Ended: JobEnded(j), Deleting: j.DeletionTimestamp != nil,
 		})
 	}

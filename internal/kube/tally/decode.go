@@ -97,7 +97,7 @@ func validate(r, before contract.Report) error {
 	case r.Final != nil:
 		return errors.Join(
 			oneOf("final.outcome", r.Final.Outcome, contract.OutcomeDelivered, contract.OutcomeReadyToMerge, contract.OutcomeBlocked,
-				contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped),
+				contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped, contract.OutcomeSwitched),
 			hash("final.head", r.Final.Head))
 	}
 	return nil
@@ -121,6 +121,9 @@ func validateStatus(s contract.StatusReport) error {
 	}
 	if s.Fault != nil && s.Fault.Reason == "" {
 		return errors.New("status.fault.reason is missing")
+	}
+	if s.Question != nil && (s.Question.ID == "" || s.Question.Text == "") {
+		return errors.New("status.question has no id or no text")
 	}
 	return errors.Join(
 		oneOf("status.state", s.State, contract.StatePreparing, contract.StateActive, contract.StateIdle, contract.StateFrozen,
@@ -156,7 +159,7 @@ func validateCheckpoint(c contract.CheckpointReport) error {
 		return errors.New("checkpoint.processes is no count")
 	}
 	return errors.Join(
-		oneOf("checkpoint.trigger", c.Trigger, contract.TriggerInterval, contract.TriggerChanges, contract.TriggerTask, contract.TriggerRequested, contract.TriggerFinal),
+		oneOf("checkpoint.trigger", c.Trigger, contract.TriggerInterval, contract.TriggerChanges, contract.TriggerTask, contract.TriggerRequested, contract.TriggerFinal, contract.TriggerPatch),
 		oneOf("checkpoint.verdict", c.Verdict, judge.Valid, judge.Invalid, judge.Skipped),
 		oneOf("checkpoint.action", c.Action, contract.ActionPromoted, contract.ActionPartlyPromoted, contract.ActionHeld, contract.ActionReverted, contract.ActionNone),
 		hash("checkpoint.commit", c.Commit), hash("checkpoint.tree", c.Tree), hash("checkpoint.base", c.Base), hash("checkpoint.deliveryCommit", c.DeliveryCommit))

@@ -152,6 +152,10 @@ func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time)
 		}
 		run.Tasks = append(run.Tasks, status)
 	}
+	run.Question = nil
+	if s.Question != nil {
+		run.Question = &v1alpha1.Question{ID: Clean(s.Question.ID, maxName), Text: Clean(s.Question.Text, maxMessage)}
+	}
 	run.Fault = nil
 	if s.Fault != nil {
 		run.Fault = &v1alpha1.RunFault{Reason: Clean(s.Fault.Reason, maxName), Message: Clean(s.Fault.Message, maxMessage)}

@@ -45,11 +45,17 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Delivery:       delivery(f, prompt),
 		Suspend:        f.Spec.Suspend,
 		Requests:       openRequests(f),
+		Mode:           policy.ModeInteractive,
+		NextMode:       Mode(f, effective).Mode,
 		NextCheckpoint: 1,
 		Generation:     f.Generation,
 	}
 	if f.Status.Job != nil {
 		o.Run = f.Status.Job.Run
+		o.Mode = cmp.Or(string(f.Status.Job.Mode), policy.ModeInteractive)
+	}
+	for _, a := range f.Spec.Answers {
+		o.Answers = append(o.Answers, contract.Answer{Question: a.Question, Text: a.Text})
 	}
 	if f.Status.Run != nil {
 		o.NextCheckpoint = f.Status.Run.CheckpointSequence + 1

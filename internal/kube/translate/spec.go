@@ -11,13 +11,15 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
 // defaultRetries is the CRD's default of spec.retries, for objects that were made without it.
 const defaultRetries = 3
 
 // Spec is the part of a Feature that decides about its life.
-func Spec(f *v1alpha1.Feature) lifecycle.Spec {
+func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	s := lifecycle.Spec{
 		Name:       f.Name,
 		Generation: f.Generation,
@@ -27,6 +29,8 @@ func Spec(f *v1alpha1.Feature) lifecycle.Spec {
 		Ephemeral:  Ephemeral(f),
 		NotActedOn: notActedOn(f),
 	}
+	choice := Mode(f, effective)
+	s.Mode, s.ModeNotice = choice.Mode, choice.Notice
 	if f.DeletionTimestamp != nil {
 		s.DeletedAt = f.DeletionTimestamp.Time
 	}
@@ -48,6 +52,15 @@ func Spec(f *v1alpha1.Feature) lifecycle.Spec {
 		s.Requests = append(s.Requests, q)
 	}
 	return s
+}
+
+// Mode that a Feature's agent runs in under a policy; without one where nothing can run it.
+func Mode(f *v1alpha1.Feature, effective policy.Effective) runtimes.Choice {
+	runtime, known := runtimes.Find(f.Spec.Agent.Runtime)
+	if !known || effective.Execution.Mode == "" {
+		return runtimes.Choice{}
+	}
+	return runtimes.Choose(effective.Execution.Mode, runtime)
 }
 
 // Ephemeral reports whether a Feature's volumes live and die with its pod.
@@ -80,7 +93,6 @@ func notActedOn(f *v1alpha1.Feature) []string {
 			names = append(names, name)
 		}
 	}
-	add(len(spec.Answers) > 0, "spec.answers")
 	add(spec.Delivery != nil && spec.Delivery.PullRequest != nil, "spec.delivery.pullRequest")
 	add(len(spec.DependsOn) > 0, "spec.dependsOn")
 	add(len(spec.Directives) > 0, "spec.directives")
@@ -111,7 +123,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		run.Fault = &lifecycle.Problem{Reason: r.Fault.Reason, Message: r.Fault.Message}
 	}
 	if r.Question != nil {
-		run.Question = r.Question.Text
+		run.Question, run.QuestionID = r.Question.Text, r.Question.ID
 	}
 	if k := r.LastCheckpoint; k != nil {
 		run.Checkpoint = &lifecycle.Checkpoint{Name: k.Name, Verdict: string(k.Verdict), Reason: k.Reason, Message: k.Message}

@@ -149,9 +149,10 @@ func full() *v1alpha1.Feature {
 				{ID: "bad", Rollback: &v1alpha1.RollbackRequest{Kind: v1alpha1.RollbackSmart}},
 				{ID: "wrong", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "login-form-4"}},
 			},
+			Answers: []v1alpha1.Answer{{Question: "q1", Text: "Blue."}},
 		},
 		Status: v1alpha1.FeatureStatus{
-			Attempt: 3, Job: &v1alpha1.JobStatus{Name: "login-3", Run: v1alpha1.RunAgent},
+			Attempt: 3, Job: &v1alpha1.JobStatus{Name: "login-3", Run: v1alpha1.RunAgent, Mode: v1alpha1.ModeDeterministic},
 			Run:              &v1alpha1.RunStatus{CheckpointSequence: 9, Requests: []v1alpha1.ObservedRequest{{ID: "done", State: "Done"}}},
 			ObservedRequests: []v1alpha1.ObservedRequest{{ID: "told", State: "Failed"}},
 		},
@@ -159,11 +160,12 @@ func full() *v1alpha1.Feature {
 }
 
 func TestOrders(t *testing.T) {
-	effective := policy.Effective{Hash: "h"}
+	effective := policy.Effective{Hash: "h", Execution: policy.Execution{Mode: policy.ModeInteractive}}
 	want := contract.Orders{
 		Version: contract.Version,
 		Feature: contract.FeatureRef{Namespace: "shop", Name: "login", UID: "uid-1"},
 		Attempt: 3, Run: "agent", Generation: 7, NextCheckpoint: 10, Policy: effective,
+		Mode: policy.ModeDeterministic, NextMode: policy.ModeInteractive, Answers: []contract.Answer{{Question: "q1", Text: "Blue."}},
 		Repository: contract.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
 		Agent:      contract.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
 		Tasks: []contract.Task{
@@ -188,6 +190,29 @@ func TestOrders(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, Orders(full(), effective, "Add a login page.", []string{"openapi"})); diff != "" {
 		t.Errorf("orders (-want +got):\n%s", diff)
+	}
+}
+
+func TestMode(t *testing.T) {
+	for name, tc := range map[string]struct {
+		runtime, asked, want, wantNotice string
+	}{
+		"as asked":             {"command", policy.ModeDeterministic, policy.ModeDeterministic, ""},
+		"falls back":           {"worker", policy.ModeInteractive, policy.ModeDeterministic, "Runtime worker does not support Interactive mode, falling back to Deterministic."},
+		"an unknown runtime":   {"abacus", policy.ModeInteractive, "", ""},
+		"a policy that is not": {"command", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Agent: v1alpha1.Agent{Runtime: tc.runtime}}}
+			effective := policy.Effective{Execution: policy.Execution{Mode: tc.asked}}
+			got := Mode(f, effective)
+			if got.Mode != tc.want || got.Notice != tc.wantNotice {
+				t.Errorf("mode %+v", got)
+			}
+			if s := Spec(f, effective); s.Mode != got.Mode || s.ModeNotice != got.Notice {
+				t.Errorf("spec has mode %q, notice %q", s.Mode, s.ModeNotice)
+			}
+		})
 	}
 }
 
@@ -367,7 +392,7 @@ func TestRulesReachTheCore(t *testing.T) {
 }
 
 func TestARollbackToAnotherFeaturesCheckpointIsRefused(t *testing.T) {
-	for _, r := range Spec(full()).Requests {
+	for _, r := range Spec(full(), policy.Effective{}).Requests {
 		if want := r.ID == "wrong"; (r.Refusal != "") != want || want && !strings.Contains(r.Refusal, "login-form-4") {
 			t.Errorf("request %s: refusal %q", r.ID, r.Refusal)
 		}

@@ -827,6 +827,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: errand
       type:
         scalar: boolean
+    - name: mode
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ExecutionMode
     - name: name
       type:
         scalar: string

@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -20,6 +21,8 @@ type JobStatusApplyConfiguration struct {
 	Run *string `json:"run,omitempty"`
 	// errand is true for a seal run that was started for requests (a rollback, a checkpoint) and delivers nothing.
 	Errand *bool `json:"errand,omitempty"`
+	// mode is the execution mode that the pod of an agent run is made for; a change of mode is a new attempt.
+	Mode *apiv1alpha1.ExecutionMode `json:"mode,omitempty"`
 	// podName is the Job's pod, once it exists.
 	PodName *string `json:"podName,omitempty"`
 	// podUID is the only pod whose reports are taken.
@@ -59,6 +62,14 @@ func (b *JobStatusApplyConfiguration) WithRun(value string) *JobStatusApplyConfi
 // If called multiple times, the Errand field is set to the value of the last call.
 func (b *JobStatusApplyConfiguration) WithErrand(value bool) *JobStatusApplyConfiguration {
 	b.Errand = &value
+	return b
+}
+
+// WithMode sets the Mode field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Mode field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithMode(value apiv1alpha1.ExecutionMode) *JobStatusApplyConfiguration {
+	b.Mode = &value
 	return b
 }
 

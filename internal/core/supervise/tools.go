@@ -1,0 +1,115 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// leaveWithin is how long an agent may go on after it said that its task is done: for a last word to its model.
+const leaveWithin = 30 * time.Second
+
+// Tools is what the agent has asked for through the tools of Deterministic mode, as it stands now.
+type Tools struct {
+	// Patches that wait to be judged.
+	Patches int
+	// Question that waits for an answer; nil for none.
+	Question *contract.Question
+	// Completed is when the agent said that the task is done; zero before.
+	Completed time.Time
+}
+
+func (e Tools) apply(s *State, _ time.Time) {
+	s.Patches, s.Question = e.Patches, e.Question
+	if i := s.Current(); i >= 0 {
+		s.Tasks[i].Completed = e.Completed
+	}
+}
+
+// Laid: a patch was judged, and laid into the workspace or refused.
+type Laid struct {
+	// Head and Changed as in Taken.
+	Head    string
+	Changed bool
+}
+
+func (e Laid) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Delivery.move(e.Head, e.Changed)
+}
+
+// AtWork is the name of the task whose agent runs or is being started; empty for none.
+func (s State) AtWork() string {
+	i := s.Current()
+	if i >= 0 && (s.Tasks[i].Phase == Running || s.Tasks[i].Phase == Pending && s.Doing == Start) {
+		return s.Tasks[i].Name
+	}
+	return ""
+}
+
+// TakesPatches says whether a patch may still be asked for: the agent works on its task.
+func (s State) TakesPatches() bool {
+	return s.Mode == policy.ModeDeterministic && s.End == GoOn && !s.Over() &&
+		s.AtWork() != "" && s.Tasks[s.Current()].Completed.IsZero()
+}
+
+// overdue says whether an agent that called its task done has had its time, and when it will have had it.
+func (s State) overdue(now time.Time) (bool, time.Time) {
+	i := s.Current()
+	if i < 0 || s.Tasks[i].Completed.IsZero() || !s.Agent.Running {
+		return false, time.Time{}
+	}
+	at := s.Tasks[i].Completed.Add(leaveWithin)
+	return !now.Before(at), at
+}
+
+// switching ends an attempt whose next task is to run in another mode: its pod is made for this one.
+func switching(s State, _ time.Time) (Action, bool) {
+	i := s.Current()
+	if s.Seal || i < 0 || s.Tasks[i].Phase != Pending || s.NextMode == "" || s.NextMode == s.Mode {
+		return Action{}, false
+	}
+	if s.Agent.Leftovers {
+		return s.kill(), true
+	}
+	return Action{Kind: Finish, Final: contract.FinalReport{
+		Outcome: contract.OutcomeSwitched, Reason: contract.ReasonModeSwitched, Head: s.Delivery.Head,
+		Message: fmt.Sprintf("task %q is next and runs in mode %s; this pod is made for mode %s", s.Tasks[i].Name, s.NextMode, s.Mode),
+	}}, true
+}
+
+// Ending is how the process of a task ended.
+type Ending struct {
+	// Mode that it ran in.
+	Mode     string
+	ExitCode int
+	// Completed: the agent had said that the task is done.
+	Completed bool
+}
+
+// orderly says whether the agent ended its task by itself: with exit code 0 and, in Deterministic mode, its word that the
+// task is done. After that word it does not matter if the watchdog had to end a process that did not go.
+func (e Ending) orderly() bool {
+	if e.Mode != policy.ModeDeterministic {
+		return e.ExitCode == 0
+	}
+	const terminated, killed = 128 + 15, 128 + 9
+	return e.Completed && (e.ExitCode == 0 || e.ExitCode == terminated || e.ExitCode == killed)
+}
+
+// Completes says whether a settled checkpoint with this verdict, taken after the task's process ended, completes the
+// task. An audit lets every verdict pass.
+func Completes(e Ending, v judge.Verdict, enforcement policy.Enforcement) bool {
+	return e.orderly() && (v == judge.Valid || enforcement == policy.Audit)
+}
+
+// Ending of the task with the index.
+func (s State) Ending(i int) Ending {
+	return Ending{Mode: s.Mode, ExitCode: s.Tasks[i].ExitCode, Completed: !s.Tasks[i].Completed.IsZero()}
+}

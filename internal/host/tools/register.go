@@ -1,0 +1,114 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tools
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+const instructions = `The workspace is read-only. Read files with repo_read_file and repo_search, change them with repo_apply_patch: each
+patch is judged by the rules of the project before it is laid in, and one that breaks a rule is refused with the rule and
+what to do instead. Call feature_get_context first, ask_user when only a person can decide, and task_complete when the
+task is done; then exit.`
+
+// maxSummary bounds what an agent says of a finished task, in bytes.
+const maxSummary = 4000
+
+// idFormat of operations and questions; a person has to write the latter into spec.answers.
+var idFormat = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,%d}[A-Za-z0-9])?$`, contract.MaxToolID-2))
+
+type nothing struct{}
+
+type patchInput struct {
+	OperationID string `json:"operation_id" jsonschema:"your own id for this change, unique within the task; sending the same patch again with the same id does nothing twice"`
+	Patch       string `json:"patch" jsonschema:"unified patch in Git's format, beginning with diff --git a/PATH b/PATH; hunks need at least one line of context and exact line numbers"`
+}
+
+type questionInput struct {
+	QuestionID  string `json:"question_id" jsonschema:"your own id for the question, such as q1; ask again with the same id to hear the answer"`
+	Question    string `json:"question" jsonschema:"the question, in at most 1000 bytes"`
+	WaitSeconds int    `json:"wait_seconds,omitempty" jsonschema:"how long to wait for the answer, at most 50; default 20"`
+}
+
+type completeInput struct {
+	Summary string `json:"summary" jsonschema:"what was done, for people, in at most 4000 bytes"`
+}
+
+type completeOutput struct {
+	Message string `json:"message"`
+}
+
+// Bounds of waiting for an answer; clients give up on a request after a minute or more.
+const (
+	defaultWait = 20 * time.Second
+	longestWait = 50 * time.Second
+)
+
+// register makes the tools known to a server. A new tool is a few lines here and one in instructions.
+func register(s *mcp.Server, o Options) {
+	r := reader{desk: o.Desk, repository: o.Repository}
+	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
+	mcp.AddTool(s, &mcp.Tool{Name: "feature_get_context", Annotations: readOnly,
+		Description: "What to do: task, prompt, instructions, which paths may change, what people have answered."},
+		func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, Context, error) {
+			return nil, o.Desk.Context(), nil
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "repo_read_file", Annotations: readOnly,
+		Description: "Read a text file of the workspace, page by page, or list a directory (path \"\" is the root)."}, r.readFile)
+	mcp.AddTool(s, &mcp.Tool{Name: "repo_search", Annotations: readOnly,
+		Description: "Search the text files of the workspace for a literal text or an RE2 expression, page by page."}, r.search)
+	mcp.AddTool(s, &mcp.Tool{Name: "repo_apply_patch", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
+		Description: "Change files. The patch is judged first; if it breaks a rule nothing is changed and the answer says which rule, which path and how to mend it."},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in patchInput) (*mcp.CallToolResult, PatchResult, error) {
+			if !idFormat.MatchString(in.OperationID) {
+				return nil, PatchResult{}, badID("operation_id")
+			}
+			out, err := o.Desk.Apply(ctx, in.OperationID, in.Patch)
+			return nil, out, err
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "ask_user", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
+		Description: "Ask a person. People may take hours: while the status is pending, call it again with the same question_id."},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in questionInput) (*mcp.CallToolResult, Answer, error) {
+			return ask(ctx, o.Desk, in)
+		})
+	mcp.AddTool(s, &mcp.Tool{Name: "task_complete", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
+		Description: "Say that the task is done. Afterwards no patch is taken any more: exit with code 0."},
+		func(ctx context.Context, _ *mcp.CallToolRequest, in completeInput) (*mcp.CallToolResult, completeOutput, error) {
+			if len(in.Summary) > maxSummary {
+				return nil, completeOutput{}, fmt.Errorf("summary has %d bytes, at most %d are taken", len(in.Summary), maxSummary)
+			}
+			return nil, completeOutput{Message: "The task is done once your process has exited with code 0. Exit now."}, o.Desk.Complete(ctx, in.Summary)
+		})
+}
+
+func badID(name string) error {
+	return fmt.Errorf("%s must be 1 to %d letters, digits, '.', '_' or '-', with a letter or digit at both ends", name, contract.MaxToolID)
+}
+
+func ask(ctx context.Context, desk Desk, in questionInput) (*mcp.CallToolResult, Answer, error) {
+	switch {
+	case !idFormat.MatchString(in.QuestionID):
+		return nil, Answer{}, badID("question_id")
+	case in.Question == "" || len(in.Question) > contract.MaxQuestionBytes:
+		return nil, Answer{}, fmt.Errorf("question must have 1 to %d bytes", contract.MaxQuestionBytes)
+	case in.WaitSeconds < 0:
+		return nil, Answer{}, errors.New("wait_seconds must not be negative")
+	}
+	wait := defaultWait
+	if in.WaitSeconds > 0 {
+		wait = min(time.Duration(min(in.WaitSeconds, 3600))*time.Second, longestWait)
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	out, err := desk.Ask(ctx, contract.Question{ID: in.QuestionID, Text: in.Question})
+	return nil, out, err
+}
