@@ -46,12 +46,14 @@ $(BIN)/%: $(GO_SOURCES)
 	@mkdir -p $(BIN)
 	@$(GO_BUILD) -o $@ ./cmd/$*
 
-$(BIN)/gitserver: $(GO_SOURCES)
+TESTBED := gitserver mcpagent
+
+$(addprefix $(BIN)/,$(TESTBED)): $(BIN)/%: $(GO_SOURCES)
 	@mkdir -p $(BIN)
-	@$(GO_BUILD) -o $@ ./test/gitserver
+	@$(GO_BUILD) -o $@ ./test/$*
 
 .PHONY: images
-images: build $(BIN)/gitserver ## Build the product's image and the testbed's, without Docker, and load them
+images: build $(addprefix $(BIN)/,$(TESTBED)) ## Build the product's image and the testbed's, without Docker, and load them
 	@hack/images.sh $(BIN)
 
 .PHONY: install

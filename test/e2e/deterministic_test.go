@@ -1,0 +1,146 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/test/world"
+)
+
+// patches are shell functions of an agent that works through its tools: patch ID FILE sends a patch, new PATH LINE writes
+// one that makes a file.
+const patches = `
+cd "$HOME"
+new() { printf 'diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1 @@\n+%s\n' "$1" "$1" "$1" "$2"; }
+patch() { mcpagent repo_apply_patch operation_id="$1" patch=@"$2"; }
+`
+
+func deterministic(areas ...string) func(*v1alpha1.FeatureSpec) {
+	return func(s *v1alpha1.FeatureSpec) {
+		allow(areas...)(s)
+		s.Execution = &v1alpha1.Execution{Mode: v1alpha1.ModeDeterministic}
+	}
+}
+
+// triggers of a Feature's checkpoints, in order.
+func (p *place) triggers(name string) []string {
+	p.Helper()
+	var all []string
+	for _, c := range p.checkpoints(name) {
+		all = append(all, string(c.Spec.Trigger)+" "+string(c.Spec.Verdict)+" "+string(c.Spec.Action))
+	}
+	return all
+}
+
+// TestDeterministic: an agent that cannot write sends patches. What breaks a rule is refused and named, nothing of it is
+// laid in; the corrected patch is delivered; operations are done once.
+func TestDeterministic(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	p.feature("login", patches+`
+if echo direct > /workspace/web/direct.html 2> error; then echo "the workspace can be written"; exit 41; fi
+grep -q 'Read-only file system' error
+[ ! -e /trusted ]
+mcpagent feature_get_context | grep -q '"allowed_areas":\["web/\*\*"\]'
+mcpagent repo_read_file path=web/index.html | grep -q shop
+mcpagent repo_search query=openapi | grep -q '"path":"api/openapi.yaml"'
+{ new web/login.html '<form>'; new api/login.yaml 'login: true'; } > bad
+patch one bad > answer
+grep -q '"status":"refused"' answer; grep -q '"rule":"allowed-areas"' answer; grep -q '"path":"api/login.yaml"' answer; grep -q '"suggestion":"' answer
+[ ! -e /workspace/web/login.html ]
+new web/login.html '<form>' > good
+patch two good > first
+grep -q '"status":"applied"' first
+[ "$(cat /workspace/web/login.html)" = '<form>' ]
+patch two good > again; [ "$(cat first)" = "$(cat again)" ]
+patch one bad > again; [ "$(cat answer)" = "$(cat again)" ]
+if patch two bad 2> error; then exit 42; fi
+grep -q 'used for another patch' error
+printf 'diff --git a/web/index.html b/web/index.html\n--- a/web/index.html\n+++ b/web/index.html\n@@ -1 +1 @@\n-<h1>shop</h1>\n+<h1>shop with login</h1>\n' > change
+patch three change | grep -q '"status":"applied"'
+mcpagent task_complete summary='There is a login page.'`, deterministic("web/**"))
+	f := p.phase("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	got := p.history(f.Status.Branch)
+	for _, want := range []string{"<form>", "shop with login"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the branch lacks %q", want)
+		}
+	}
+	if strings.Contains(got, "login: true") || strings.Contains(got, "direct") {
+		t.Error("the branch holds what was refused")
+	}
+	if want := []string{"Patch Valid Promoted", "Patch Valid Promoted", "Final Skipped None"}; !slices.Equal(p.triggers("login"), want) {
+		t.Errorf("checkpoints %q, want %q", p.triggers("login"), want)
+	}
+	if f.Status.Attempt != 1 || f.Status.Job.Mode != v1alpha1.ModeDeterministic {
+		t.Errorf("attempt %d in mode %s", f.Status.Attempt, f.Status.Job.Mode)
+	}
+}
+
+// TestQuestion: the Feature waits for a person while its agent does, and goes on with the answer.
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	p.feature("colour", patches+`
+until mcpagent ask_user question_id=q1 question='Which colour shall it have?' > answer && grep -q '"status":"answered"' answer; do sleep 1; done
+colour=$(sed 's/.*"answer":"\([a-z]*\)".*/\1/' answer)
+new web/colour.txt "$colour" > patch
+patch one patch | grep -q '"status":"applied"'
+mcpagent task_complete summary="It is $colour."`, deterministic("web/**"))
+	f := p.phase("colour", v1alpha1.PhaseAwaitingInput, v1alpha1.ReasonAwaitingInput)
+	if m := world.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(m, "Which colour") || !strings.Contains(m, "spec.answers: [{question: q1") {
+		t.Errorf("the message does not say what is asked and how to answer: %s", m)
+	}
+	if q := f.Status.Run.Question; q == nil || q.ID != "q1" {
+		t.Errorf("status.run.question is %+v", q)
+	}
+	p.change("colour", func(s *v1alpha1.FeatureSpec) { s.Answers = []v1alpha1.Answer{{Question: "q1", Text: "teal"}} })
+	f = p.phase("colour", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if !strings.Contains(p.history(f.Status.Branch), "teal") {
+		t.Error("the answer did not reach the work")
+	}
+	if f.Status.Attempt != 1 {
+		t.Errorf("attempt %d", f.Status.Attempt)
+	}
+}
+
+// TestModeSwitch: the first task ends in the mode that it began in, the second has another pod; nothing counts as a retry.
+func TestModeSwitch(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 5*time.Minute)
+	p.feature("two", patches+`
+if [ "$TIDEWAITER_TASK" = login/form ]; then
+  [ -z "${TIDEWAITER_MCP_URL:-}" ]
+  echo form > /workspace/web/form.html
+  sleep 15 # the mode is changed meanwhile
+  exit 0
+fi
+[ "$(cat /workspace/web/form.html)" = form ]
+if echo direct > /workspace/web/direct.html 2> error; then exit 41; fi
+new web/save.html save > patch
+patch one patch | grep -q '"status":"applied"'
+mcpagent task_complete summary=saved`, func(s *v1alpha1.FeatureSpec) {
+		s.Execution.Mode = v1alpha1.ModeInteractive
+		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}, Milestones: []v1alpha1.Milestone{{
+			Name: "login", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Make the form."}, {Name: "save", Instructions: "Save it."}},
+		}}}
+	})
+	p.until("two", "the first task at work", func(f *v1alpha1.Feature) bool {
+		return f.Status.Run != nil && f.Status.Run.Report != nil && f.Status.Run.Report.AgentRunning
+	})
+	p.change("two", func(s *v1alpha1.FeatureSpec) { s.Execution.Mode = v1alpha1.ModeDeterministic })
+	f := p.phase("two", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if f.Status.Attempt != 2 || f.Status.Failures != 0 || f.Status.Lost != 0 || f.Status.Job.Mode != v1alpha1.ModeDeterministic {
+		t.Errorf("attempt %d, failures %d, lost %d, mode %s", f.Status.Attempt, f.Status.Failures, f.Status.Lost, f.Status.Job.Mode)
+	}
+	got := p.history(f.Status.Branch)
+	if !strings.Contains(got, "form") || !strings.Contains(got, "save") || strings.Contains(got, "direct") {
+		t.Errorf("the branch holds %s", got)
+	}
+}
