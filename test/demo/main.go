@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo shows Tidewaiter's main job on a real cluster: three Features side by side, on a repository that is
+// Command demo shows Tidewaiter's main job on a real cluster: Features side by side, on a repository that is
 // served in the cluster. It exits 0 only if everything that it tells about really happened.
 package main
 

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -24,6 +25,8 @@ type story struct {
 	name, about string
 	script      string
 	allowed     []string
+	// mode that the agent works in; Interactive when empty.
+	mode v1alpha1.ExecutionMode
 	// meanwhile is what happens to it while it runs; it is asked again until it says that it has.
 	meanwhile func(ctx context.Context, d *demo, f *v1alpha1.Feature) (bool, error)
 	check     func(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error
@@ -78,6 +81,24 @@ echo "Told on standard input: $line"
 echo 'And what follows from it.' >> docs/plan/plan.md`,
 		check: rolledBack,
 	},
+	{
+		name:    "patcher",
+		about:   "works in Deterministic mode: it cannot write, and each of its patches is judged before it is laid in",
+		allowed: []string{"docs/tour/**"},
+		mode:    v1alpha1.ModeDeterministic,
+		script: `cd "$HOME"
+new() { printf 'diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1 @@\n+%s\n' "$1" "$1" "$1" "$2"; }
+if echo direct > /workspace/docs/direct.md 2> error; then exit 1; fi
+cat error
+new docs/elsewhere.md 'Outside of its area.' > patch
+mcpagent repo_apply_patch operation_id=one patch=@patch | tee answer
+grep -q '"status":"refused"' answer
+new docs/tour/patches.md 'Each of these lines was judged before it was laid in.' > patch
+mcpagent repo_apply_patch operation_id=two patch=@patch | tee answer
+grep -q '"status":"applied"' answer
+mcpagent task_complete summary='The tour has a page on patches.'`,
+		check: patched,
+	},
 }
 
 func (s story) feature(d *demo) *v1alpha1.Feature {
@@ -86,7 +107,7 @@ func (s story) feature(d *demo) *v1alpha1.Feature {
 	f.Spec.Plan = &v1alpha1.Plan{AllowedAreas: s.allowed}
 	f.Spec.Execution = &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{
 		Interval: &metav1.Duration{Duration: 3 * time.Second}, MinInterval: &metav1.Duration{Duration: time.Second},
-	}}
+	}, Mode: s.mode}
 	return f
 }
 
@@ -141,6 +162,28 @@ func rolledBack(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string
 	if want := "A good plan.\nAnd what follows from it.\n"; plan != want {
 		return fmt.Errorf("the plan is %q, want %q", plan, want)
 	}
+	return delivered(ctx, d, f, mirror)
+}
+
+// patched checks that the work came by patches alone, and that only the one inside its areas was taken.
+func patched(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
+	checkpoints, err := d.Checkpoints(ctx, project, f.Name)
+	if err != nil {
+		return err
+	}
+	patches := 0
+	for _, c := range checkpoints {
+		if c.Spec.Trigger == "Patch" {
+			patches++
+		}
+	}
+	if patches != 1 {
+		return fmt.Errorf("want one patch that was laid in, have %d", patches)
+	}
+	if _, err := git(ctx, mirror, "cat-file", "-e", "refs/heads/"+f.Status.Branch+":docs/elsewhere.md"); err == nil {
+		return errors.New("what was refused is on the branch")
+	}
+	d.progress.say("of two patches one was refused before anything of it was written, the other was laid in")
 	return delivered(ctx, d, f, mirror)
 }
 
