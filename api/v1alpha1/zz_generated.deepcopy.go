@@ -998,6 +998,10 @@ func (in *JobStatus) DeepCopyInto(out *JobStatus) {
 		in, out := &in.StartedAt, &out.StartedAt
 		*out = (*in).DeepCopy()
 	}
+	if in.WaitingSince != nil {
+		in, out := &in.WaitingSince, &out.WaitingSince
+		*out = (*in).DeepCopy()
+	}
 	if in.StopRequestedAt != nil {
 		in, out := &in.StopRequestedAt, &out.StopRequestedAt
 		*out = (*in).DeepCopy()

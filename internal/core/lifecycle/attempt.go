@@ -95,10 +95,11 @@ func (c *course) conclude() {
 // fold counts the attempt's time and outcome.
 func (c *course) fold() {
 	job := c.m.Job
+	c.meter(false)
 	job.EndedAt = c.now
 	lived := max(c.now.Sub(job.StartedAt), 0)
 	if job.Run == RunAgent {
-		c.m.ActiveSeconds += int64(lived / time.Second)
+		c.m.ActiveSeconds += int64(c.worked() / time.Second)
 	}
 	f := c.final()
 	if p := c.pod(); f == nil && p != nil {
@@ -250,6 +251,28 @@ func include(list []Object, o Object) []Object {
 // activeTime is the running time of the attempts that ended.
 func (c *course) activeTime() time.Duration { return time.Duration(c.m.ActiveSeconds) * time.Second }
 
+// meter notes when the agent begins and ends to wait for a person: that time does not count.
+func (c *course) meter(waits bool) {
+	job := c.m.Job
+	switch {
+	case waits && job.WaitingSince.IsZero():
+		job.WaitingSince = c.now
+	case !waits && !job.WaitingSince.IsZero():
+		job.WaitedSeconds += int64(max(c.now.Sub(job.WaitingSince), 0) / time.Second)
+		job.WaitingSince = time.Time{}
+	}
+}
+
+// worked is the running time of the current attempt until now.
+func (c *course) worked() time.Duration {
+	job := c.m.Job
+	until := c.now
+	if !job.WaitingSince.IsZero() {
+		until = job.WaitingSince
+	}
+	return max(until.Sub(job.StartedAt)-time.Duration(job.WaitedSeconds)*time.Second, 0)
+}
+
 // deadlineOver reports whether the running time is over the deadline.
 func (c *course) deadlineOver() bool {
 	if c.o.Spec.Deadline <= 0 {
@@ -257,7 +280,7 @@ func (c *course) deadlineOver() bool {
 	}
 	running := c.activeTime()
 	if c.active() && c.m.Job.Run == RunAgent {
-		running += c.now.Sub(c.m.Job.StartedAt)
+		running += c.worked()
 	}
 	return running >= c.o.Spec.Deadline
 }

@@ -53,10 +53,14 @@ type JobMemory struct {
 	// Errand is true for a seal run that was started for requests.
 	Errand bool
 	// Mode that the pod of an agent run is made for.
-	Mode            string
-	PodName         string
-	PodUID          string
-	StartedAt       time.Time
+	Mode      string
+	PodName   string
+	PodUID    string
+	StartedAt time.Time
+	// WaitingSince is since when the agent has waited for an answer; zero when it does not. WaitedSeconds are those of
+	// earlier questions.
+	WaitingSince    time.Time
+	WaitedSeconds   int64
 	StopRequestedAt time.Time
 	EndedAt         time.Time
 }

@@ -124,10 +124,11 @@ func (c *course) attend() {
 	default:
 		job.StopRequestedAt = time.Time{}
 		c.at = c.runningStanding()
+		c.meter(c.at.phase == AwaitingInput)
 		c.d.KeepUp = true
 		c.lock()
-		if job.Run == RunAgent && c.o.Spec.Deadline > 0 {
-			c.wake(job.StartedAt.Add(c.o.Spec.Deadline - c.activeTime()))
+		if job.Run == RunAgent && c.o.Spec.Deadline > 0 && job.WaitingSince.IsZero() {
+			c.wake(c.now.Add(c.o.Spec.Deadline - c.activeTime() - c.worked()))
 		}
 		// No event tells that a pod is refused, that a volume stays away, or that a replica died with its connections.
 		c.wake(c.now.Add(attendRecheck))

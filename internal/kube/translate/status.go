@@ -43,7 +43,8 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 	if j := s.Job; j != nil {
 		m.Job = &lifecycle.JobMemory{
 			Name: j.Name, Run: lifecycle.RunKind(j.Run), Mode: string(j.Mode), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
-			StartedAt: timeOf(j.StartedAt), StopRequestedAt: timeOf(j.StopRequestedAt), EndedAt: timeOf(j.EndedAt),
+			StartedAt: timeOf(j.StartedAt), WaitingSince: timeOf(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
+			StopRequestedAt: timeOf(j.StopRequestedAt), EndedAt: timeOf(j.EndedAt),
 		}
 	}
 	if p := s.Policy; p != nil {
@@ -80,7 +81,8 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	if j := m.Job; j != nil {
 		s.Job = &v1alpha1.JobStatus{
 			Name: j.Name, Run: string(j.Run), Mode: v1alpha1.ExecutionMode(j.Mode), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
-			StartedAt: apiTime(j.StartedAt), StopRequestedAt: apiTime(j.StopRequestedAt), EndedAt: apiTime(j.EndedAt),
+			StartedAt: apiTime(j.StartedAt), WaitingSince: apiTime(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
+			StopRequestedAt: apiTime(j.StopRequestedAt), EndedAt: apiTime(j.EndedAt),
 		}
 	}
 	if m.Policy.Hash != "" {

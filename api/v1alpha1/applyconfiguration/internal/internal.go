@@ -848,6 +848,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: stopRequestedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: waitedSeconds
+      type:
+        scalar: numeric
+    - name: waitingSince
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LedgerRules
   map:
     fields:

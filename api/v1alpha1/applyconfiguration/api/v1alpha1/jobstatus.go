@@ -29,6 +29,10 @@ type JobStatusApplyConfiguration struct {
 	PodUID *string `json:"podUID,omitempty"`
 	// startedAt is when the Job was made.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
+	// waitingSince is since when the agent has waited for an answer, waitedSeconds how long it waited before: neither counts as running time.
+	WaitingSince *v1.Time `json:"waitingSince,omitempty"`
+	// waitedSeconds of earlier questions of this attempt.
+	WaitedSeconds *int64 `json:"waitedSeconds,omitempty"`
 	// stopRequestedAt is when the watchdog was asked to end; an orderly end is waited for a minute.
 	StopRequestedAt *v1.Time `json:"stopRequestedAt,omitempty"`
 	// endedAt is when the end of the attempt was noted: its time and outcome are in activeSeconds, failures and lost.
@@ -94,6 +98,22 @@ func (b *JobStatusApplyConfiguration) WithPodUID(value string) *JobStatusApplyCo
 // If called multiple times, the StartedAt field is set to the value of the last call.
 func (b *JobStatusApplyConfiguration) WithStartedAt(value v1.Time) *JobStatusApplyConfiguration {
 	b.StartedAt = &value
+	return b
+}
+
+// WithWaitingSince sets the WaitingSince field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WaitingSince field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithWaitingSince(value v1.Time) *JobStatusApplyConfiguration {
+	b.WaitingSince = &value
+	return b
+}
+
+// WithWaitedSeconds sets the WaitedSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WaitedSeconds field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithWaitedSeconds(value int64) *JobStatusApplyConfiguration {
+	b.WaitedSeconds = &value
 	return b
 }
 
