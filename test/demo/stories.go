@@ -88,7 +88,7 @@ echo 'And what follows from it.' >> docs/plan/plan.md`,
 		mode:    v1alpha1.ModeDeterministic,
 		script: `cd "$HOME"
 new() { printf 'diff --git a/%s b/%s\nnew file mode 100644\n--- /dev/null\n+++ b/%s\n@@ -0,0 +1 @@\n+%s\n' "$1" "$1" "$1" "$2"; }
-if echo direct > /workspace/docs/direct.md 2> error; then exit 1; fi
+if { echo direct > /workspace/docs/direct.md; } 2> error; then exit 1; fi
 cat error
 new docs/elsewhere.md 'Outside of its area.' > patch
 mcpagent repo_apply_patch operation_id=one patch=@patch | tee answer

@@ -44,7 +44,7 @@ func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)
 	p.feature("login", patches+`
-if echo direct > /workspace/web/direct.html 2> error; then echo "the workspace can be written"; exit 41; fi
+if { echo direct > /workspace/web/direct.html; } 2> error; then echo "the workspace can be written"; exit 41; fi
 grep -q 'Read-only file system' error
 [ ! -e /trusted ]
 mcpagent feature_get_context | grep -q '"allowed_areas":\["web/\*\*"\]'
@@ -122,7 +122,7 @@ if [ "$TIDEWAITER_TASK" = login/form ]; then
   exit 0
 fi
 [ "$(cat /workspace/web/form.html)" = form ]
-if echo direct > /workspace/web/direct.html 2> error; then exit 41; fi
+if { echo direct > /workspace/web/direct.html; } 2> error; then exit 41; fi
 new web/save.html save > patch
 patch one patch | grep -q '"status":"applied"'
 mcpagent task_complete summary=saved`, func(s *v1alpha1.FeatureSpec) {
