@@ -193,7 +193,7 @@ func (r *run) ready(ctx context.Context, o *occasion) error {
 	if err := r.needWorkspace(ctx, o.orders); err != nil {
 		return err
 	}
-	if err := r.catchUp(ctx, *o); err != nil || !r.state.Seal {
+	if err := r.catchUp(ctx, *o); err != nil || r.agent != nil {
 		return err
 	}
 	j, err := r.glance(ctx, *o, false)
