@@ -90,8 +90,8 @@ func TestQuestion(t *testing.T) {
 	p.feature("colour", patches+`
 until mcpagent ask_user question_id=q1 question='Which colour shall it have?' > answer && grep -q '"status":"answered"' answer; do sleep 1; done
 colour=$(sed 's/.*"answer":"\([a-z]*\)".*/\1/' answer)
-new web/colour.txt "$colour" > patch
-patch one patch | grep -q '"status":"applied"'
+new web/colour.txt "$colour" > change
+patch one change | grep -q '"status":"applied"'
 mcpagent task_complete summary="It is $colour."`, deterministic("web/**"))
 	f := p.phase("colour", v1alpha1.PhaseAwaitingInput, v1alpha1.ReasonAwaitingInput)
 	if m := world.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(m, "Which colour") || !strings.Contains(m, "spec.answers: [{question: q1") {
@@ -123,8 +123,8 @@ if [ "$TIDEWAITER_TASK" = login/form ]; then
 fi
 [ "$(cat /workspace/web/form.html)" = form ]
 if { echo direct > /workspace/web/direct.html; } 2> error; then exit 41; fi
-new web/save.html save > patch
-patch one patch | grep -q '"status":"applied"'
+new web/save.html save > change
+patch one change | grep -q '"status":"applied"'
 mcpagent task_complete summary=saved`, func(s *v1alpha1.FeatureSpec) {
 		s.Execution.Mode = v1alpha1.ModeInteractive
 		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}, Milestones: []v1alpha1.Milestone{{

@@ -4,6 +4,7 @@
 package journal_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -42,7 +43,7 @@ func TestOperations(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := read(t, write(t, append(records[:len(records):len(records)], tc.more...)...))
+			s := read(t, write(t, append(slices.Clip(records), tc.more...)...))
 			got := [3]string{recall(s, "op1", "sum1"), recall(s, "op2", "sum2"), recall(s, "op2", "other")}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("recalled (-want +got):\n%s", diff)
