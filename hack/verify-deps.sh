@@ -44,6 +44,6 @@ verify() { # verify PROGRAM MEGABYTES
 }
 
 verify runner 6
-# CEL (5 MB) and MCP (3 MB) are most of what the watchdog is above 9: docs/adr/0014.
+# CEL (5 MB) and MCP (3 MB) are most of what the watchdog is above 9: docs/adr/0015.
 verify watchdog 18
 exit "$failed"
