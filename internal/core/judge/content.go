@@ -179,8 +179,11 @@ func (v *view) inspect(c Change, old, now []byte) facts {
 	if !gitBinary(old) && !gitBinary(now) && c.Old.Size <= maxContent {
 		f.lines = countLines(old, now)
 	}
-	if c.New.regular() && (c.New.ID != c.Old.ID || !c.Old.regular()) {
+	switch {
+	case c.New.regular() && (c.New.ID != c.Old.ID || !c.Old.regular()):
 		f.binary = bytes.IndexByte(now, 0) >= 0
+		f.secrets = v.scanner().Find(c.Path, old, now)
+	case c.New.Mode == ModeSymlink && !bytes.Equal(old, now):
 		f.secrets = v.scanner().Find(c.Path, old, now)
 	}
 	return f

@@ -25,8 +25,8 @@ func secretFiles() Rule {
 	return Rule{
 		ID:     "secrets",
 		Reason: "SecretInContent",
-		Doc: "No content may hold what looks like a key, a token or a password, unless the file held the same before. What it looks like is decided by the rules of gitleaks (v8.30.1, MIT): a keyword, a regular expression, and how random it is; binaries are searched as well. " +
-			"The secret itself is in no message, object or log.",
+		Doc: "No content may hold what looks like a key, a token or a password, unless the file held the same before. What it looks like is decided by the rules of gitleaks (v8.30.1, MIT): a keyword, a regular expression, and how random it is; binaries and the targets of symbolic links are searched as well. " +
+			"The secret itself is in no message, object or log; paths are named as they are.",
 		Severity:   "changes.secrets of the policy, built-in Deny",
 		Suggestion: "take the secret out of the file and read it from the environment; if it was real, revoke it",
 		check: func(v *view) []breach {
@@ -50,6 +50,7 @@ func secretFiles() Rule {
 			{"a token in a file that had none", Input{Changes: []Change{modifyFile("a")}, Contents: token}},
 			{"a key in a binary", Input{Changes: add, Contents: contentsOf(map[string]string{otherID: "\x00\n" + sampleKey + "\n"})}},
 			{"a token that asks to be let through", Input{Changes: add, Contents: contentsOf(map[string]string{otherID: sampleToken + " # gitleaks:allow\n"})}},
+			{"a token as the target of a link", Input{Changes: []Change{addLink("a", sampleToken)}}},
 			{"a key store", Input{Changes: []Change{addFile("certs/shop.p12")}}},
 			{"where the policy has a word that is not known", Input{Policy: permit("Perhaps"), Changes: add, Contents: token}},
 		},

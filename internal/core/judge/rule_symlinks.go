@@ -60,7 +60,8 @@ func badLinks(v *view) []breach {
 		if c.New.Mode != ModeSymlink {
 			continue
 		}
-		if fault := linkFault(c.Path, c.New.Target); fault != "" {
+		shown := v.shownTarget(c.New.Target)
+		if fault := linkFault(c.Path, c.New.Target, shown); fault != "" {
 			found = append(found, breach{
 				path: c.Path, severity: policy.Error, message: fault,
 				suggestion: "remove the link, or let it lead to a path inside the repository, relative to its own directory",
@@ -68,16 +69,23 @@ func badLinks(v *view) []breach {
 		} else if severity, broken := v.Policy.Changes.Symlinks.Severity(); broken {
 			found = append(found, breach{
 				path: c.Path, severity: severity,
-				message: fmt.Sprintf("it is a symbolic link to %s", quoteName(c.New.Target)),
+				message: "it is a symbolic link to " + shown,
 			})
 		}
 	}
 	return found
 }
 
-// linkFault says why a link at path must not lead to target, or "".
-func linkFault(path, target string) string {
-	shown := quoteName(target)
+// shownTarget is how messages name a target: not at all where it holds a secret, whether that is new or not.
+func (v *view) shownTarget(target string) string {
+	if len(v.scanner().Find("", nil, []byte(target))) > 0 {
+		return "(not shown: it looks like a secret)"
+	}
+	return quoteName(target)
+}
+
+// linkFault says why a link at path must not lead to target, or "". Messages name the target as shown.
+func linkFault(path, target, shown string) string {
 	switch {
 	case target == "":
 		return "it is a symbolic link with no target"
