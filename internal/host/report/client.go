@@ -132,15 +132,22 @@ func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (c
 	if answer.code == http.StatusNotModified {
 		return contract.Orders{}, etag, false, nil
 	}
-	var orders contract.Orders
-	if err := json.Unmarshal(answer.body, &orders); err != nil {
-		return contract.Orders{}, "", false, fmt.Errorf("read orders: %w", err)
-	}
-	if orders.Version != contract.Version {
-		return contract.Orders{}, "", false, fmt.Errorf("orders have version %d, and this watchdog knows version %d",
-			orders.Version, contract.Version)
+	orders, err := readOrders(answer.body)
+	if err != nil {
+		return contract.Orders{}, "", false, err
 	}
 	return orders, answer.etag, true, nil
+}
+
+func readOrders(body []byte) (contract.Orders, error) {
+	var orders contract.Orders
+	if err := json.Unmarshal(body, &orders); err != nil {
+		return contract.Orders{}, fmt.Errorf("read orders: %w", err)
+	}
+	if orders.Version != contract.Version {
+		return contract.Orders{}, fmt.Errorf("orders have version %d, and this watchdog knows version %d", orders.Version, contract.Version)
+	}
+	return orders, nil
 }
 
 // Send delivers reports and says which ones are taken for good.
