@@ -167,16 +167,17 @@ func TestSeverities(t *testing.T) {
 }
 
 // A write that breaks a rule by its path alone is told before any checkpoint, once, and decides nothing: mended in time it
-// was never a violation. Ignored files and what is allowed are nobody's business.
+// was never a violation. Ignored files, what is allowed and what was written as it was are nobody's business.
 func TestTheAgentIsWarnedBeforeACheckpoint(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `mkdir build; echo x > build/noise.log; echo good > web/good.html; echo evil > web/legacy/evil.html; rm README.md
+	w := newWorld(t, `cp web/legacy/old.html "$HOME"; cat "$HOME/old.html" > web/legacy/old.html
+		mkdir build; echo x > build/noise.log; echo good > web/good.html; echo evil > web/legacy/evil.html; rm README.md
 		read -r line; echo "$line" > "$HOME/told"; rm -r build web/legacy/evil.html; git checkout -q README.md`, seldom)
 	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
 	w.wantTold(`"type":"violation_warning"`, `"severity":"error"`, `"file":"README.md"`, `"constraint":"allowed-areas"`,
 		`"file":"web/legacy/evil.html"`, `"constraint":"forbidden-areas"`, `"action_taken":"none"`)
 	told := w.read("home/told")
-	for _, not := range []string{"noise", "good.html"} {
+	for _, not := range []string{"noise", "good.html", "old.html"} {
 		if strings.Contains(told, not) {
 			t.Errorf("the agent was warned of %s: %s", not, told)
 		}

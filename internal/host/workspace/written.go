@@ -16,7 +16,7 @@ import (
 )
 
 // Written gives files and links that changed since the last capture began, as far as the watcher saw and at most limit of
-// them, as changes from the base whose content nobody has looked at. It is a hint of what the next capture will find and no
+// them, as changes from the base whose content nobody has looked at: a file as long as it was is left out. It is a hint and no
 // more than that. While a capture or restore is under way there is nothing to say.
 func (e *Engine) Written(ctx context.Context, limit int) ([]judge.Change, error) {
 	if !e.mu.TryLock() {
@@ -71,6 +71,8 @@ func (e *Engine) writtenPath(path string) (judge.Change, bool) {
 			return c, false
 		case sig.kind() == unix.S_IFLNK:
 			c.New.Mode = objects.ModeSymlink
+		case before != nil && before.Mode != objects.ModeSymlink && sig.isRegular() && sig.size == before.Size:
+			return c, false // it may be as it was, touched or put back: the next capture knows
 		case sig.isRegular():
 			c.New.Mode = objects.ModeFile
 		default:
