@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
 // fuzzInput makes an input of what a fuzzer can vary: two changes as they come, a finding, a pattern of each kind.
@@ -34,8 +35,8 @@ func fuzzInput(path, other, target string, oldMode, newMode uint32, kind, found,
 	})
 }
 
-// FuzzJudge: whatever it is given, Judge does not panic, says the same again and in any order, keeps its messages
-// bounded and visible, and lets nothing pass that is plainly bad.
+// FuzzJudge: whatever it is given, Judge does not panic, says the same again from memory and in any order, keeps its
+// messages bounded and visible, and lets nothing pass that is plainly bad.
 func FuzzJudge(f *testing.F) {
 	for _, rule := range Rules() {
 		for _, sample := range slices.Concat(rule.Reject, rule.Accept) {
@@ -47,13 +48,18 @@ func FuzzJudge(f *testing.F) {
 			}
 		}
 	}
+	// Making these anew takes a hundred times as long as the rest.
+	scanner, compiledChecks := secrets.New(), make(map[string]compiled)
+	forgetful := func() *Memory { return &Memory{scanner: scanner, checks: compiledChecks} }
 	f.Fuzz(func(t *testing.T, path, other, target string, oldMode, newMode uint32, kind, found, pattern, content string) {
 		in := fuzzInput(path, other, target, oldMode, newMode, kind, found, pattern, content)
+		in.Memory = forgetful()
 		j := Judge(in)
 		checkJudgement(t, j)
 		if diff := cmp.Diff(j, Judge(in)); diff != "" {
 			t.Errorf("the second judgement differs:\n%s", diff)
 		}
+		in.Memory = forgetful()
 		shuffle := rand.New(rand.NewPCG(1, uint64(len(path))))
 		shuffle.Shuffle(len(in.Changes), func(a, b int) { in.Changes[a], in.Changes[b] = in.Changes[b], in.Changes[a] })
 		if diff := cmp.Diff(j, Judge(in)); diff != "" {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
 
 // TestSecretsAreNotTold: whatever rules break beside, what a judgement says has no secret in it.
@@ -41,4 +42,28 @@ func TestSecretsAreNotTold(t *testing.T) {
 			}
 		})
 	}
+}
+
+// FuzzLinkTarget: wherever in a link's target a token stands, it is found, and no message has it.
+func FuzzLinkTarget(f *testing.F) {
+	f.Add("../", "/x")
+	f.Add("/etc/token=", ";\n")
+	f.Add(".git/\x00", "\xff")
+	scanner := secrets.New()
+	f.Fuzz(func(t *testing.T, before, after string) {
+		in := sound(Input{
+			Changes: []Change{addLink("a/b", before+sampleToken+after)}, Memory: &Memory{scanner: scanner},
+			Policy: policy.Effective{Changes: policy.Changes{Symlinks: policy.Deny}},
+		})
+		j := Judge(in)
+		wellFormed := in.Changes[0].fault() == ""
+		if found := slices.ContainsFunc(j.Violations, func(v Violation) bool { return v.Rule == "secrets" }); found != wellFormed {
+			t.Errorf("found: %t, well-formed: %t", found, wellFormed)
+		}
+		for _, v := range j.Violations {
+			if strings.Contains(v.Message+v.Suggestion, sampleToken) {
+				t.Errorf("rule %s says %s", v.Rule, v.Message)
+			}
+		}
+	})
 }
