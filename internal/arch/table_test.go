@@ -144,7 +144,7 @@ func testRows() []row {
 			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
-		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract"})},
+		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract", "internal/core/locks"})},
 		{pkg: "test/gitserver", why: "the testbed's program around testkit", allow: []string{"internal/testkit/gitserver"}},
 		{pkg: "test/mcpagent", why: "an agent's client for scripts; the testbed's image holds it", allow: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
 		{pkg: "test/world", why: "the cluster as demo and e2e see it", allow: apiClient},

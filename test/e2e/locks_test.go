@@ -12,9 +12,11 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 	"github.com/tidewaiter/tidewaiter/test/world"
 )
 
@@ -87,6 +89,45 @@ func TestLocks(t *testing.T) {
 		t.Errorf("no checkpoint says that the contract was changed without its lock: %+v", p.checkpoints("thief"))
 	}
 	p.must(world.Until(p.ctx, "the locks to be free", func(context.Context) (bool, error) { return len(p.locks()) == 0, nil }), "wait")
+}
+
+// TestAnAbandonedLockIsReclaimed: a lock whose Feature is gone, and that nobody renews, goes to one who waits for it: only
+// once the lease was seen to expire, and the condition says from whom it was taken.
+func TestAnAbandonedLockIsReclaimed(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 4*time.Minute)
+	p.contracts(nil)
+	url := gitServer.URL(p.repository)
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		Namespace: world.SystemNamespace, Name: locks.Name(url, "openapi"),
+		Labels:      map[string]string{v1alpha1.LabelLock: v1alpha1.LockContract, v1alpha1.LabelLockHolder: "gone"},
+		Annotations: map[string]string{v1alpha1.AnnotationRepository: locks.Repository(url), v1alpha1.AnnotationContract: "openapi"},
+	}}
+	lease.Spec.HolderIdentity = ptr.To(locks.Holder{Namespace: p.project, Name: "ghost", UID: "gone"}.String())
+	lease.Spec.LeaseDurationSeconds = ptr.To[int32](10)
+	lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}
+	p.must(client.IgnoreNotFound(cluster.Delete(p.ctx, lease.DeepCopy())), "remove what an earlier run left")
+	p.must(cluster.Create(p.ctx, lease), "leave a lock behind")
+	p.feature("heir", "echo 'info: heir' >> api/openapi.yaml; until [ -e \"$HOME/end\" ]; do sleep 0.2; done", func(s *v1alpha1.FeatureSpec) {
+		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"api/**"}, Contracts: []string{"openapi"}}
+	})
+	f := p.phase("heir", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForLock)
+	if m := world.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi is held by Feature ghost") {
+		t.Errorf("the message is %q", m)
+	}
+	m := p.condition("heir", v1alpha1.ConditionLocksHeld, v1alpha1.ReasonLockReclaimed)
+	if !strings.Contains(m, "The lease of openapi had expired and was reclaimed from Feature ghost.") {
+		t.Errorf("the message is %q", m)
+	}
+	if got := p.locks(); !slices.Equal(got, []string{"openapi heir"}) {
+		t.Errorf("locks are %q", got)
+	}
+	p.signal("heir", "end")
+	f = p.phase("heir", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if !strings.Contains(p.history(f.Status.Branch), "info: heir") {
+		t.Error("the branch lacks the change of the contract")
+	}
+	p.must(world.Until(p.ctx, "the lock to be free", func(context.Context) (bool, error) { return len(p.locks()) == 0, nil }), "wait")
 }
 
 // TestOverlap: a Feature whose areas overlap with those of one at work says so, or waits for it where the policy says so.

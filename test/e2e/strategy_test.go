@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,4 +144,75 @@ rm "$file"; echo mended > web/page.html`, allow("web/**"))
 	if held == 0 || f.Status.Attempt != 1 {
 		t.Errorf("%d held checkpoints, attempt %d", held, f.Status.Attempt)
 	}
+}
+
+// Where checkpoints are far apart, the agent is warned of what it has just written. What it mends in time was never a
+// violation; what it leaves is one at the next checkpoint, of which it is told as well.
+func TestWarnedThenCorrected(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 3*time.Minute)
+	p.feature("learner", `
+rm README.md; read -r line; echo "$line" > "$HOME/warned"; git checkout -q README.md
+echo evil > web/legacy/evil.html; read -r line; echo "$line" > "$HOME/ignored"
+read -r line; echo "$line" > "$HOME/told"
+rm web/legacy/evil.html; echo good > web/good.html
+until [ -e "$HOME/end" ]; do sleep 0.2; done`, func(s *v1alpha1.FeatureSpec) {
+		seldomCheckpoints(s)
+		s.Plan.ForbiddenAreas = []string{"web/legacy/**"}
+	})
+	line := func(file string, parts ...string) {
+		t.Helper()
+		told := p.inAgent("learner", "test -s /home/agent/"+file+" && cat /home/agent/"+file)
+		for _, want := range parts {
+			if !strings.Contains(told, want) {
+				t.Errorf("the agent read %s, which lacks %s", told, want)
+			}
+		}
+	}
+	line("warned", `"type":"violation_warning"`, `"file":"README.md"`, `"constraint":"allowed-areas"`, `"action_taken":"none"`)
+	line("ignored", `"type":"violation_warning"`, `"file":"web/legacy/evil.html"`, `"constraint":"forbidden-areas"`)
+	if n := len(p.checkpoints("learner")); n != 0 {
+		t.Errorf("there were %d checkpoints before anything was judged", n)
+	}
+	p.request("learner", checkpointNow("look"))
+	line("told", `"type":"checkpoint_violation"`, `"checkpoint_id":"learner-1"`, `"file":"web/legacy/evil.html"`)
+	p.inAgent("learner", "test -e /workspace/web/good.html")
+	p.signal("learner", "end")
+	f := p.phase("learner", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	p.wantDelivered(f, map[string]string{"web/good.html": "good\n"})
+	var verdicts []v1alpha1.Verdict
+	for _, c := range p.checkpoints("learner") {
+		verdicts = append(verdicts, c.Spec.Verdict)
+	}
+	if want := []v1alpha1.Verdict{v1alpha1.VerdictInvalid, v1alpha1.VerdictValid}; !slices.Equal(verdicts, want) {
+		t.Errorf("verdicts are %v, want %v", verdicts, want)
+	}
+}
+
+// An agent that takes part in pauses is asked before it is frozen; what it finishes first is in the checkpoint, which keeps
+// what it answered.
+func TestAskedToPause(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, 3*time.Minute)
+	p.feature("courteous", `
+await() { line=; until [[ $line == *"$1"* ]]; do read -r line; done; echo "$line" >> "$HOME/told"; }
+echo '{"type":"capabilities","pause_resume":true}' >&"$TIDEWAITER_REPLY_FD"
+echo good > web/good.html; mkdir docs; echo evil > docs/evil.md
+await pause_request; echo last > docs/last.md
+echo '{"type":"pause_ack","status":"paused","pending_operations":["run the tests"]}' >&"$TIDEWAITER_REPLY_FD"
+await '"type":"resume"'; await checkpoint_violation; echo good > web/good.html`, func(s *v1alpha1.FeatureSpec) {
+		seldomCheckpoints(s)
+		s.Execution.Strategy = v1alpha1.StrategyShadow
+	})
+	p.inAgent("courteous", "test -e /workspace/docs/evil.md")
+	p.request("courteous", checkpointNow("look"))
+	first := p.checkpoints("courteous")[0].Spec
+	if pause := first.Capture.Pause; pause == nil || !pause.Acknowledged || !slices.Equal(pause.PendingOperations, []string{"run the tests"}) {
+		t.Errorf("capture %+v, pause %+v", first.Capture, pause)
+	}
+	if want := p.tree(map[string]string{"web/good.html": "good\n", "docs/evil.md": "evil\n", "docs/last.md": "last\n"}); first.Tree != want {
+		t.Errorf("the checkpoint has tree %s, want %s", first.Tree, want)
+	}
+	f := p.phase("courteous", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	p.wantDelivered(f, map[string]string{"web/good.html": "good\n"})
 }
