@@ -26,6 +26,7 @@ func secretFiles() Rule {
 		ID:     "secrets",
 		Reason: "SecretInContent",
 		Doc: "No content may hold what looks like a key, a token or a password, unless the file held the same before. What it looks like is decided by the rules of gitleaks (v8.30.1, MIT): a keyword, a regular expression, and how random it is; binaries and the targets of symbolic links are searched as well. " +
+			"Those rules let files through by name that give false alarms: images, fonts, documents, lock files, node_modules and vendored modules; protect or forbid such paths where an agent must not write them. " +
 			"The secret itself is in no message, object or log; paths are named as they are.",
 		Severity:   "changes.secrets of the policy, built-in Deny",
 		Suggestion: "take the secret out of the file and read it from the environment; if it was real, revoke it",
