@@ -99,7 +99,7 @@ func (d *demo) apply(ctx context.Context, _ string) error {
 		if err := d.Create(ctx, f); err != nil {
 			return fmt.Errorf("apply Feature %s: %w", f.Name, err)
 		}
-		d.progress.say("%-10s %s", f.Name, s.about)
+		d.progress.say("%-12s %s", f.Name, s.about)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func losePod(ctx context.Context, d *demo, f *v1alpha1.Feature) (bool, error) {
 	if f.Status.Checkpoints.Valid == 0 || f.Status.Job == nil || f.Status.Job.PodName == "" {
 		return false, nil
 	}
-	d.progress.say("%-10s deleting its pod %s in the middle of the work", f.Name, f.Status.Job.PodName)
+	d.progress.say("%-12s deleting its pod %s in the middle of the work", f.Name, f.Status.Job.PodName)
 	err := d.Clientset.CoreV1().Pods(project).Delete(ctx, f.Status.Job.PodName, deleteNow)
 	return err == nil, client.IgnoreNotFound(err)
 }
@@ -148,7 +148,7 @@ func rollBack(ctx context.Context, d *demo, f *v1alpha1.Feature) (bool, error) {
 	if f.Status.LastValidCheckpoint == "" || f.Status.LastCheckpoint == f.Status.LastValidCheckpoint || f.Status.Checkpoints.Invalid == 0 {
 		return false, nil
 	}
-	d.progress.say("%-10s asking for a rollback to %s while the agent works", f.Name, f.Status.LastValidCheckpoint)
+	d.progress.say("%-12s asking for a rollback to %s while the agent works", f.Name, f.Status.LastValidCheckpoint)
 	before := f.DeepCopy()
 	f.Spec.Requests = append(f.Spec.Requests, v1alpha1.Request{
 		ID: rollbackID, Rollback: &v1alpha1.RollbackRequest{Checkpoint: f.Status.LastValidCheckpoint},

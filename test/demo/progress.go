@@ -62,7 +62,8 @@ func (p *progress) feature(f *v1alpha1.Feature, checkpoints []v1alpha1.Checkpoin
 	}
 	p.change(f.Name, fmt.Sprintf("%s (attempt %d)", state, f.Status.Attempt))
 	for _, c := range checkpoints {
-		p.change(c.Name, fmt.Sprintf("checkpoint %d: %s %s, %s: %d files", c.Spec.Sequence, c.Spec.Verdict, c.Spec.Reason, c.Spec.Action, c.Spec.Files.Total))
+		verdict := strings.TrimSpace(string(c.Spec.Verdict) + " " + c.Spec.Reason)
+		p.change(c.Name, fmt.Sprintf("checkpoint %d: %s, %s, %d files", c.Spec.Sequence, verdict, c.Spec.Action, c.Spec.Files.Total))
 	}
 }
 
