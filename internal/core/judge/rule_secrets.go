@@ -26,7 +26,7 @@ func secretFiles() Rule {
 		ID:     "secrets",
 		Reason: "SecretInContent",
 		Doc: "No content may hold what looks like a key, a token or a password, unless the file held the same before. What it looks like is decided by the rules of gitleaks (v8.30.1, MIT): a keyword, a regular expression, and how random it is; binaries and the targets of symbolic links are searched as well. " +
-			"Those rules let files through by name that give false alarms: images, fonts, documents, lock files, node_modules and vendored modules; protect or forbid such paths where an agent must not write them. " +
+			"In lock files, images, documents, node_modules and vendored modules the rule for generic keys is not asked, which gives false alarms there. " +
 			"The secret itself is in no message, object or log; paths are named as they are.",
 		Severity:   "changes.secrets of the policy, built-in Deny",
 		Suggestion: "take the secret out of the file and read it from the environment; if it was real, revoke it",
@@ -52,6 +52,10 @@ func secretFiles() Rule {
 			{"a key in a binary", Input{Changes: add, Contents: contentsOf(map[string]string{otherID: "\x00\n" + sampleKey + "\n"})}},
 			{"a token that asks to be let through", Input{Changes: add, Contents: contentsOf(map[string]string{otherID: sampleToken + " # gitleaks:allow\n"})}},
 			{"a token as the target of a link", Input{Changes: []Change{addLink("a", sampleToken)}}},
+			{"a token in what is named like an image", Input{
+				Changes:  []Change{{Path: "web/logo.svg", Kind: Added, New: Entry{Mode: ModeFile, ID: otherID}}},
+				Contents: token,
+			}},
 			{"a key store", Input{Changes: []Change{addFile("certs/shop.p12")}}},
 			{"where the policy has a word that is not known", Input{Policy: permit("Perhaps"), Changes: add, Contents: token}},
 		},

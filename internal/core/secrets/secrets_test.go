@@ -178,15 +178,17 @@ func TestFind(t *testing.T) {
 		path, old, text string
 		want            []Finding
 	}{
-		"nothing":                    {text: "package shop\n"},
-		"a token":                    {text: "a\nb\nt = '" + github + "'\n", want: []Finding{{"github-pat", 3}}},
-		"without a line end":         {text: github, want: []Finding{{"github-pat", 1}}},
-		"moved":                      {old: "x" + github, text: "\n" + github + "\n"},
-		"a password":                 {text: "db_password: 'x7Kq92mZpL4wVt8s'\n", want: []Finding{{generic, 1}}},
-		"a name":                     {text: "db_password: settings.databasePassword\nkey := findTheLongestKeyOfAll(\n"},
-		"a private key":              {text: "x\n-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEA7bq\n", 20) + "-----END RSA PRIVATE KEY-----\n", want: []Finding{{"private-key", 2}}},
-		"in a file that may have it": {path: "go.sum", text: "t = " + github + "\n"},
-		"a key store":                {path: "a/b.pfx", text: "\x00", want: []Finding{{"pkcs12-file", 1}}},
+		"nothing":                  {text: "package shop\n"},
+		"a token":                  {text: "a\nb\nt = '" + github + "'\n", want: []Finding{{"github-pat", 3}}},
+		"without a line end":       {text: github, want: []Finding{{"github-pat", 1}}},
+		"moved":                    {old: "x" + github, text: "\n" + github + "\n"},
+		"a password":               {text: "db_password: 'x7Kq92mZpL4wVt8s'\n", want: []Finding{{generic, 1}}},
+		"a name":                   {text: "db_password: settings.databasePassword\nkey := findTheLongestKeyOfAll(\n"},
+		"a private key":            {text: "x\n-----BEGIN RSA PRIVATE KEY-----\n" + strings.Repeat("MIIEpAIBAAKCAQEA7bq\n", 20) + "-----END RSA PRIVATE KEY-----\n", want: []Finding{{"private-key", 2}}},
+		"in a file named harmless": {path: "web/logo.svg", text: "t = " + github + "\n", want: []Finding{{"github-pat", 1}}},
+		"a hash in a lock file":    {path: "go.sum", text: "example.com/auth v1.0.0 h1:x7Kq92mZpL4wVt8sx7Kq92mZpL4wVt8sQ3=\n"},
+		"the same elsewhere":       {path: "a.txt", text: "example.com/auth v1.0.0 h1:x7Kq92mZpL4wVt8sx7Kq92mZpL4wVt8sQ3=\n", want: []Finding{{generic, 1}}},
+		"a key store":              {path: "a/b.pfx", text: "\x00", want: []Finding{{"pkcs12-file", 1}}},
 	}
 	s := New()
 	for name, tt := range tests {
