@@ -109,6 +109,10 @@ func TestOnlyWhatWasJudgedIsPromoted(t *testing.T) {
 		case s.Tree != last:
 			promoted, last = promoted+1, s.Tree
 			b.checkPromoted(s)
+			// As the watchdog does, beside its captures; else looking for an object would take longer and longer.
+			if _, err := b.repo.Tidy(t.Context(), 50); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 	t.Logf("%d promoted, %d held, %d unsettled", promoted, held, unsettled)
