@@ -26,7 +26,7 @@ type vandal struct {
 	root    string
 	outside string
 	open    []*os.File
-	mapped  [][]byte
+	mapped  []mapping
 	links   int
 }
 
@@ -40,7 +40,8 @@ func newVandal(t *rapid.T, root, outside string) *vandal {
 // end closes what is still open.
 func (v *vandal) end() {
 	for _, m := range v.mapped {
-		_ = unix.Munmap(m)
+		_ = unix.Munmap(m.page)
+		_ = m.file.Close()
 	}
 	for _, f := range v.open {
 		_ = f.Close()
@@ -91,14 +92,14 @@ func (v *vandal) act() {
 			v.open = append(v.open, f)
 		}
 	case "map":
-		v.mapFile(at, st.Size())
+		v.mapFile(at)
 	case "through descriptor":
 		for _, f := range v.open {
 			_, _ = f.WriteAt([]byte(rapid.StringMatching("[a-z]").Draw(v.t, "letter")), 0)
 		}
 	case "through mapping":
 		for _, m := range v.mapped {
-			m[0] = byte(rapid.IntRange('a', 'z').Draw(v.t, "byte"))
+			m.touch(byte(rapid.IntRange('a', 'z').Draw(v.t, "byte")))
 		}
 	}
 }
@@ -140,20 +141,32 @@ func (v *vandal) linkOutside(at string) {
 	}
 }
 
-func (v *vandal) mapFile(at string, size int64) {
+// mapping is the first page of a file, in this process's memory.
+type mapping struct {
+	file *os.File
+	page []byte
+}
+
+// touch changes the first byte. A file that was emptied since has no page: to touch that would be fatal.
+func (m mapping) touch(b byte) {
+	if st, err := m.file.Stat(); err == nil && st.Size() > 0 {
+		m.page[0] = b
+	}
+}
+
+func (v *vandal) mapFile(at string) {
 	f, err := os.OpenFile(at, os.O_RDWR, 0)
 	if err != nil {
 		return
 	}
-	defer f.Close()
-	if size == 0 {
+	page, err := unix.Mmap(int(f.Fd()), 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		f.Close()
 		return
 	}
-	// To touch the page of a file that is cut later would be fatal: the page is touched as long as it has one.
-	if m, err := unix.Mmap(int(f.Fd()), 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED); err == nil {
-		m[0] = '?'
-		v.mapped = append(v.mapped, m)
-	}
+	m := mapping{f, page}
+	m.touch('?')
+	v.mapped = append(v.mapped, m)
 }
 
 // fullHash names the tree of the workspace, by code that has nothing in common with the engine.
