@@ -110,37 +110,59 @@ mcpagent task_complete summary="It is $colour."`, deterministic("web/**"))
 	}
 }
 
-// TestModeSwitch: the first task ends in the mode that it began in, the second has another pod; nothing counts as a retry.
+// TestModeSwitch: a task ends in the mode that it began in, and the next has another pod, there and back; nothing counts as
+// a retry.
 func TestModeSwitch(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 5*time.Minute)
-	p.feature("two", patches+`
-if [ "$TIDEWAITER_TASK" = login/form ]; then
+	p.feature("three", patches+`
+switched() { sleep 15; } # the mode is changed meanwhile
+case "$TIDEWAITER_TASK" in
+login/form)
   [ -z "${TIDEWAITER_MCP_URL:-}" ]
   echo form > /workspace/web/form.html
-  sleep 15 # the mode is changed meanwhile
-  exit 0
-fi
-[ "$(cat /workspace/web/form.html)" = form ]
-if { echo direct > /workspace/web/direct.html; } 2> error; then exit 41; fi
-new web/save.html save > change
-patch one change | grep -q '"status":"applied"'
-mcpagent task_complete summary=saved`, func(s *v1alpha1.FeatureSpec) {
+  switched ;;
+login/save)
+  [ "$(cat /workspace/web/form.html)" = form ]
+  if { echo direct > /workspace/web/direct.html; } 2> error; then exit 41; fi
+  new web/save.html save > change
+  patch one change | grep -q '"status":"applied"'
+  switched
+  mcpagent task_complete summary=saved ;;
+login/done)
+  [ -z "${TIDEWAITER_MCP_URL:-}" ]
+  [ "$(cat /workspace/web/save.html)" = save ]
+  echo done > /workspace/web/done.html ;;
+esac`, func(s *v1alpha1.FeatureSpec) {
 		s.Execution.Mode = v1alpha1.ModeInteractive
 		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}, Milestones: []v1alpha1.Milestone{{
-			Name: "login", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "Make the form."}, {Name: "save", Instructions: "Save it."}},
+			Name: "login", Tasks: []v1alpha1.Task{
+				{Name: "form", Instructions: "Make the form."}, {Name: "save", Instructions: "Save it."}, {Name: "done", Instructions: "Say so."},
+			},
 		}}}
 	})
-	p.until("two", "the first task at work", func(f *v1alpha1.Feature) bool {
-		return f.Status.Run != nil && f.Status.Run.Report != nil && f.Status.Run.Report.AgentRunning
-	})
-	p.change("two", func(s *v1alpha1.FeatureSpec) { s.Execution.Mode = v1alpha1.ModeDeterministic })
-	f := p.phase("two", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
-	if f.Status.Attempt != 2 || f.Status.Failures != 0 || f.Status.Lost != 0 || f.Status.Job.Mode != v1alpha1.ModeDeterministic {
+	p.switchDuring("three", "login/form", v1alpha1.ModeDeterministic)
+	p.switchDuring("three", "login/save", v1alpha1.ModeInteractive)
+	f := p.phase("three", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if f.Status.Attempt != 3 || f.Status.Failures != 0 || f.Status.Lost != 0 || f.Status.Job.Mode != v1alpha1.ModeInteractive {
 		t.Errorf("attempt %d, failures %d, lost %d, mode %s", f.Status.Attempt, f.Status.Failures, f.Status.Lost, f.Status.Job.Mode)
 	}
 	got := p.history(f.Status.Branch)
-	if !strings.Contains(got, "form") || !strings.Contains(got, "save") || strings.Contains(got, "direct") {
+	for _, want := range []string{"form", "save", "done"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is not on the branch", want)
+		}
+	}
+	if strings.Contains(got, "direct") {
 		t.Errorf("the branch holds %s", got)
 	}
+}
+
+// switchDuring asks for another mode while a task is worked on.
+func (p *place) switchDuring(feature, task string, mode v1alpha1.ExecutionMode) {
+	p.Helper()
+	p.until(feature, "the agent at "+task, func(f *v1alpha1.Feature) bool {
+		return f.Status.Run != nil && f.Status.Run.Report != nil && f.Status.Run.Report.AgentRunning && f.Status.Run.Report.Task == task
+	})
+	p.change(feature, func(s *v1alpha1.FeatureSpec) { s.Execution.Mode = mode })
 }
