@@ -64,6 +64,11 @@ type AnomalyRules struct {
 
 // RoleProfile is the doctrine and PACE plan of a role.
 type RoleProfile struct {
+	// name of the role (a Feature's spec.agent.role).
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
 	// doctrine of the role.
 	// +optional
 	Doctrine *Doctrine `json:"doctrine,omitempty"`
@@ -135,8 +140,13 @@ type ReviewerRule struct {
 	OnMilestone *bool `json:"onMilestone,omitempty"`
 }
 
-// ModelRef names a backend and a model of the gateway.
+// ModelRef names the backend and the model of the gateway that a role is answered by.
 type ModelRef struct {
+	// role that asks: primary, supervisor, or the name of a role profile.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Role string `json:"role"`
 	// backend of the gateway.
 	// +required
 	// +kubebuilder:validation:MinLength=1

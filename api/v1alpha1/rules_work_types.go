@@ -130,6 +130,11 @@ type Check struct {
 
 // ContractRule names the paths of a contract.
 type ContractRule struct {
+	// name of the contract, which plans use (a Feature's spec.plan.contracts).
+	// +required
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
 	// paths as gitignore-style globs.
 	// +required
 	// +listType=set

@@ -93,24 +93,30 @@ type Rules struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Checks []Check `json:"checks,omitempty"`
-	// contracts names groups of paths that need a lock to be changed.
+	// contracts are groups of paths that need a lock to be changed.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=64
-	Contracts map[string]ContractRule `json:"contracts,omitempty"`
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Contracts []ContractRule `json:"contracts,omitempty"`
 	// anomalies says when an agent is taken to be in trouble.
 	// +optional
 	Anomalies *AnomalyRules `json:"anomalies,omitempty"`
 	// roles are role profiles of agents.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=32
-	Roles map[string]RoleProfile `json:"roles,omitempty"`
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Roles []RoleProfile `json:"roles,omitempty"`
 	// reviewers that look at the work at breakpoints.
 	// +optional
 	Reviewers *ReviewerRules `json:"reviewers,omitempty"`
-	// models maps a role to a backend and model of the gateway.
+	// models say which backend and model of the gateway a role is answered by.
 	// +optional
-	// +kubebuilder:validation:MaxProperties=16
-	Models map[string]ModelRef `json:"models,omitempty"`
+	// +listType=map
+	// +listMapKey=role
+	// +kubebuilder:validation:MaxItems=16
+	Models []ModelRef `json:"models,omitempty"`
 	// budget is enforced before each model call.
 	// +optional
 	Budget *Budget `json:"budget,omitempty"`

@@ -1653,9 +1653,9 @@ func (in *Rules) DeepCopyInto(out *Rules) {
 	}
 	if in.Contracts != nil {
 		in, out := &in.Contracts, &out.Contracts
-		*out = make(map[string]ContractRule, len(*in))
-		for key, val := range *in {
-			(*out)[key] = *val.DeepCopy()
+		*out = make([]ContractRule, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
 	if in.Anomalies != nil {
@@ -1665,9 +1665,9 @@ func (in *Rules) DeepCopyInto(out *Rules) {
 	}
 	if in.Roles != nil {
 		in, out := &in.Roles, &out.Roles
-		*out = make(map[string]RoleProfile, len(*in))
-		for key, val := range *in {
-			(*out)[key] = *val.DeepCopy()
+		*out = make([]RoleProfile, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
 	if in.Reviewers != nil {
@@ -1677,10 +1677,8 @@ func (in *Rules) DeepCopyInto(out *Rules) {
 	}
 	if in.Models != nil {
 		in, out := &in.Models, &out.Models
-		*out = make(map[string]ModelRef, len(*in))
-		for key, val := range *in {
-			(*out)[key] = val
-		}
+		*out = make([]ModelRef, len(*in))
+		copy(*out, *in)
 	}
 	if in.Budget != nil {
 		in, out := &in.Budget, &out.Budget

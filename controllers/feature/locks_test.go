@@ -230,7 +230,7 @@ func TestALockThatIsNotFreeCanBlock(t *testing.T) {
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "locks"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{
 			Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail},
-			Contracts:   map[string]v1alpha1.ContractRule{"db": {Paths: []string{"db/**"}}},
+			Contracts:   []v1alpha1.ContractRule{{Name: "db", Paths: []string{"db/**"}}},
 		},
 	}}
 	r.must(r.user.Create(r.Context(), policy), "make a policy")

@@ -24,7 +24,7 @@ import (
 func (p *place) contracts(change func(*v1alpha1.Rules)) {
 	p.Helper()
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "contracts"}}
-	policy.Spec.Defaults = &v1alpha1.Rules{Contracts: map[string]v1alpha1.ContractRule{"openapi": {Paths: []string{"api/openapi.yaml"}}}}
+	policy.Spec.Defaults = &v1alpha1.Rules{Contracts: []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"api/openapi.yaml"}}}}
 	if change != nil {
 		change(policy.Spec.Defaults)
 	}

@@ -6,7 +6,6 @@ package translate
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -136,10 +135,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.Hardlinks, out.Executables = policy.Permission(c.Hardlinks), policy.Permission(c.Executables)
 		out.Binaries, out.Secrets = policy.Permission(c.Binaries), policy.Permission(c.Secrets)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.Contracts)) {
-		paths := r.Contracts[name].Paths
-		out.Contracts = append(out.Contracts, policy.Contract{Name: name, Paths: paths})
-		errs = append(errs, patterns(at+".contracts."+name+".paths", paths))
+	for _, c := range r.Contracts {
+		out.Contracts = append(out.Contracts, policy.Contract{Name: c.Name, Paths: c.Paths})
+		errs = append(errs, patterns(fmt.Sprintf("%s.contracts[%s].paths", at, c.Name), c.Paths))
 	}
 	for _, c := range r.Checks {
 		out.Checks = append(out.Checks, policy.Check{Name: c.Name, CEL: c.CEL, Message: c.Message, Severity: policy.Severity(c.Severity)})

@@ -314,7 +314,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 				Paths: &v1alpha1.PathRules{
 					Protected: []string{"ok/**", "a/[/b"}, Rules: []v1alpha1.PathRule{{Paths: []string{"a"}}, {Paths: []string{"../b"}}},
 				},
-				Contracts: map[string]v1alpha1.ContractRule{"openapi": {Paths: []string{"!api.yaml"}}},
+				Contracts: []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"!api.yaml"}}},
 				Checks:    []v1alpha1.Check{{Name: "c", CEL: "file.size", Message: "m"}},
 			},
 		},
@@ -323,7 +323,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 	if err == nil {
 		t.Fatal("taken as it is")
 	}
-	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts.openapi.paths", "spec.overrides.checks[c].cel"} {
+	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts[openapi].paths", "spec.overrides.checks[c].cel"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not named in: %v", want, err)
 		}
@@ -347,7 +347,7 @@ func TestRulesReachTheCore(t *testing.T) {
 			Protected: []string{"a/**"}, Severity: v1alpha1.SeverityCritical,
 			Rules: []v1alpha1.PathRule{{Paths: []string{"db/**"}, Roles: []string{"dba"}, Access: "Write"}},
 		},
-		Contracts: map[string]v1alpha1.ContractRule{"openapi": {Paths: []string{"api.yaml"}}, "db": {Paths: []string{"db/**"}}},
+		Contracts: []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"api.yaml"}}, {Name: "db", Paths: []string{"db/**"}}},
 		Checks:    []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
 		Changes: &v1alpha1.ChangeRules{
 			MaxLines: ptr.To[int64](10), Hardlinks: v1alpha1.PermissionDeny, Executables: v1alpha1.PermissionDeny,
@@ -383,7 +383,7 @@ func TestRulesReachTheCore(t *testing.T) {
 	lists := policy.Rules{PathRules: got.PathRules, Contracts: got.Contracts, Checks: got.Checks}
 	want := policy.Rules{
 		PathRules: []policy.PathRule{{Paths: []string{"db/**"}, Roles: []string{"dba"}, Access: policy.Write}},
-		Contracts: []policy.Contract{{Name: "db", Paths: []string{"db/**"}}, {Name: "openapi", Paths: []string{"api.yaml"}}},
+		Contracts: []policy.Contract{{Name: "openapi", Paths: []string{"api.yaml"}}, {Name: "db", Paths: []string{"db/**"}}},
 		Checks:    []policy.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: policy.Warning}},
 	}
 	if diff := cmp.Diff(want, lists); diff != "" {

@@ -444,6 +444,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ContractRule
   map:
     fields:
+    - name: name
+      type:
+        scalar: string
     - name: paths
       type:
         list:
@@ -894,6 +897,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: model
       type:
         scalar: string
+    - name: role
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ObservedRequest
   map:
     fields:
@@ -1226,6 +1232,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: doctrine
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Doctrine
+    - name: name
+      type:
+        scalar: string
     - name: pace
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PacePlan
@@ -1277,9 +1286,12 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConcurrencyRules
     - name: contracts
       type:
-        map:
+        list:
           elementType:
             namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ContractRule
+          elementRelationship: associative
+          keys:
+          - name
     - name: egress
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.EgressRules
@@ -1291,9 +1303,12 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LedgerRules
     - name: models
       type:
-        map:
+        list:
           elementType:
             namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ModelRef
+          elementRelationship: associative
+          keys:
+          - role
     - name: paths
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PathRules
@@ -1305,9 +1320,12 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewerRules
     - name: roles
       type:
-        map:
+        list:
           elementType:
             namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RoleProfile
+          elementRelationship: associative
+          keys:
+          - name
     - name: supervision
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SupervisionRules

@@ -10,6 +10,8 @@ package v1alpha1
 //
 // ContractRule names the paths of a contract.
 type ContractRuleApplyConfiguration struct {
+	// name of the contract, which plans use (a Feature's spec.plan.contracts).
+	Name *string `json:"name,omitempty"`
 	// paths as gitignore-style globs.
 	Paths []string `json:"paths,omitempty"`
 }
@@ -18,6 +20,14 @@ type ContractRuleApplyConfiguration struct {
 // apply.
 func ContractRule() *ContractRuleApplyConfiguration {
 	return &ContractRuleApplyConfiguration{}
+}
+
+// WithName sets the Name field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Name field is set to the value of the last call.
+func (b *ContractRuleApplyConfiguration) WithName(value string) *ContractRuleApplyConfiguration {
+	b.Name = &value
+	return b
 }
 
 // WithPaths adds the given value to the Paths field in the declarative configuration

@@ -8,8 +8,10 @@ package v1alpha1
 // ModelRefApplyConfiguration represents a declarative configuration of the ModelRef type for use
 // with apply.
 //
-// ModelRef names a backend and a model of the gateway.
+// ModelRef names the backend and the model of the gateway that a role is answered by.
 type ModelRefApplyConfiguration struct {
+	// role that asks: primary, supervisor, or the name of a role profile.
+	Role *string `json:"role,omitempty"`
 	// backend of the gateway.
 	Backend *string `json:"backend,omitempty"`
 	// model of that backend.
@@ -20,6 +22,14 @@ type ModelRefApplyConfiguration struct {
 // apply.
 func ModelRef() *ModelRefApplyConfiguration {
 	return &ModelRefApplyConfiguration{}
+}
+
+// WithRole sets the Role field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Role field is set to the value of the last call.
+func (b *ModelRefApplyConfiguration) WithRole(value string) *ModelRefApplyConfiguration {
+	b.Role = &value
+	return b
 }
 
 // WithBackend sets the Backend field in the declarative configuration to the given value

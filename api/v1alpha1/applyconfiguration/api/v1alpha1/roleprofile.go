@@ -10,6 +10,8 @@ package v1alpha1
 //
 // RoleProfile is the doctrine and PACE plan of a role.
 type RoleProfileApplyConfiguration struct {
+	// name of the role (a Feature's spec.agent.role).
+	Name *string `json:"name,omitempty"`
 	// doctrine of the role.
 	Doctrine *DoctrineApplyConfiguration `json:"doctrine,omitempty"`
 	// pace says what to do as the work falls off its plan.
@@ -20,6 +22,14 @@ type RoleProfileApplyConfiguration struct {
 // apply.
 func RoleProfile() *RoleProfileApplyConfiguration {
 	return &RoleProfileApplyConfiguration{}
+}
+
+// WithName sets the Name field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Name field is set to the value of the last call.
+func (b *RoleProfileApplyConfiguration) WithName(value string) *RoleProfileApplyConfiguration {
+	b.Name = &value
+	return b
 }
 
 // WithDoctrine sets the Doctrine field in the declarative configuration to the given value

@@ -20,16 +20,16 @@ type RulesApplyConfiguration struct {
 	Changes *ChangeRulesApplyConfiguration `json:"changes,omitempty"`
 	// checks are user rules in CEL over a changed file.
 	Checks []CheckApplyConfiguration `json:"checks,omitempty"`
-	// contracts names groups of paths that need a lock to be changed.
-	Contracts map[string]ContractRuleApplyConfiguration `json:"contracts,omitempty"`
+	// contracts are groups of paths that need a lock to be changed.
+	Contracts []ContractRuleApplyConfiguration `json:"contracts,omitempty"`
 	// anomalies says when an agent is taken to be in trouble.
 	Anomalies *AnomalyRulesApplyConfiguration `json:"anomalies,omitempty"`
 	// roles are role profiles of agents.
-	Roles map[string]RoleProfileApplyConfiguration `json:"roles,omitempty"`
+	Roles []RoleProfileApplyConfiguration `json:"roles,omitempty"`
 	// reviewers that look at the work at breakpoints.
 	Reviewers *ReviewerRulesApplyConfiguration `json:"reviewers,omitempty"`
-	// models maps a role to a backend and model of the gateway.
-	Models map[string]ModelRefApplyConfiguration `json:"models,omitempty"`
+	// models say which backend and model of the gateway a role is answered by.
+	Models []ModelRefApplyConfiguration `json:"models,omitempty"`
 	// budget is enforced before each model call.
 	Budget *BudgetApplyConfiguration `json:"budget,omitempty"`
 	// breaker stops a Feature whose checkpoints cannot be taken.
@@ -97,16 +97,15 @@ func (b *RulesApplyConfiguration) WithChecks(values ...*CheckApplyConfiguration)
 	return b
 }
 
-// WithContracts puts the entries into the Contracts field in the declarative configuration
+// WithContracts adds the given value to the Contracts field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the Contracts field,
-// overwriting an existing map entries in Contracts field with the same key.
-func (b *RulesApplyConfiguration) WithContracts(entries map[string]ContractRuleApplyConfiguration) *RulesApplyConfiguration {
-	if b.Contracts == nil && len(entries) > 0 {
-		b.Contracts = make(map[string]ContractRuleApplyConfiguration, len(entries))
-	}
-	for k, v := range entries {
-		b.Contracts[k] = v
+// If called multiple times, values provided by each call will be appended to the Contracts field.
+func (b *RulesApplyConfiguration) WithContracts(values ...*ContractRuleApplyConfiguration) *RulesApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithContracts")
+		}
+		b.Contracts = append(b.Contracts, *values[i])
 	}
 	return b
 }
@@ -119,16 +118,15 @@ func (b *RulesApplyConfiguration) WithAnomalies(value *AnomalyRulesApplyConfigur
 	return b
 }
 
-// WithRoles puts the entries into the Roles field in the declarative configuration
+// WithRoles adds the given value to the Roles field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the Roles field,
-// overwriting an existing map entries in Roles field with the same key.
-func (b *RulesApplyConfiguration) WithRoles(entries map[string]RoleProfileApplyConfiguration) *RulesApplyConfiguration {
-	if b.Roles == nil && len(entries) > 0 {
-		b.Roles = make(map[string]RoleProfileApplyConfiguration, len(entries))
-	}
-	for k, v := range entries {
-		b.Roles[k] = v
+// If called multiple times, values provided by each call will be appended to the Roles field.
+func (b *RulesApplyConfiguration) WithRoles(values ...*RoleProfileApplyConfiguration) *RulesApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRoles")
+		}
+		b.Roles = append(b.Roles, *values[i])
 	}
 	return b
 }
@@ -141,16 +139,15 @@ func (b *RulesApplyConfiguration) WithReviewers(value *ReviewerRulesApplyConfigu
 	return b
 }
 
-// WithModels puts the entries into the Models field in the declarative configuration
+// WithModels adds the given value to the Models field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
-// If called multiple times, the entries provided by each call will be put on the Models field,
-// overwriting an existing map entries in Models field with the same key.
-func (b *RulesApplyConfiguration) WithModels(entries map[string]ModelRefApplyConfiguration) *RulesApplyConfiguration {
-	if b.Models == nil && len(entries) > 0 {
-		b.Models = make(map[string]ModelRefApplyConfiguration, len(entries))
-	}
-	for k, v := range entries {
-		b.Models[k] = v
+// If called multiple times, values provided by each call will be appended to the Models field.
+func (b *RulesApplyConfiguration) WithModels(values ...*ModelRefApplyConfiguration) *RulesApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithModels")
+		}
+		b.Models = append(b.Models, *values[i])
 	}
 	return b
 }
