@@ -11,6 +11,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=ckpt,categories=tidewaiter
+// +kubebuilder:selectablefield:JSONPath=`.spec.featureName`
+// +kubebuilder:selectablefield:JSONPath=`.spec.verdict`
+// +kubebuilder:selectablefield:JSONPath=`.spec.action`
 // +kubebuilder:printcolumn:name="Feature",type=string,JSONPath=`.spec.featureName`
 // +kubebuilder:printcolumn:name="Seq",type=integer,JSONPath=`.spec.sequence`
 // +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.spec.verdict`
@@ -114,18 +117,22 @@ type CheckpointSpec struct {
 	// commit in the private chain.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	// +kubebuilder:validation:MaxLength=40
 	Commit string `json:"commit,omitempty"`
 	// tree that was captured and judged.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	// +kubebuilder:validation:MaxLength=40
 	Tree string `json:"tree,omitempty"`
 	// base is the commit that the work started from.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	// +kubebuilder:validation:MaxLength=40
 	Base string `json:"base,omitempty"`
 	// deliveryCommit is the promoted commit, when it was promoted.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{40}$`
+	// +kubebuilder:validation:MaxLength=40
 	DeliveryCommit string `json:"deliveryCommit,omitempty"`
 	// policyHash is the effective policy that judged it.
 	// +optional
@@ -288,5 +295,6 @@ type CheckpointStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -17,15 +18,61 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
-// TestEverythingIsBounded: what people write has bounds, so that an object fits into etcd, rules have a known cost, and
-// no number is too large for the program that reads it.
+// unbounded are the places whose schemas are not ours. Their size is bounded by that of a request alone.
+var unbounded = map[string]string{
+	"SupervisorPolicy spec.selector": "Kubernetes' own type; a rule of the schema would be lost in it",
+	"Template spec.jsonSchema":       "a JSON schema: anything goes inside it",
+}
+
+// TestEverythingIsBounded: whatever people, watchdogs or the manager write has bounds, so that an object fits into etcd,
+// rules have a known cost, and no number is too large for the program that reads it. Numbers are bounded where people
+// write them.
 func TestEverythingIsBounded(t *testing.T) {
+	exempted := map[string]bool{}
 	eachSchema(t, func(kind, path string, schema map[string]any) {
-		if kind == "Checkpoint" || !strings.HasPrefix(path, "spec.") || strings.HasPrefix(path, "spec.selector") {
+		if !strings.HasPrefix(path, "spec.") && !strings.HasPrefix(path, "status.") {
+			return
+		}
+		for place := range unbounded {
+			if at := kind + " " + path; at == place || strings.HasPrefix(at, place+".") {
+				exempted[place] = true
+				return
+			}
+		}
+		if schema["type"] == "integer" && (kind == "Checkpoint" || strings.HasPrefix(path, "status.")) {
 			return
 		}
 		if missing := missingBound(schema); missing != "" {
 			t.Errorf("%s %s has no %s", kind, path, missing)
+		}
+	})
+	for place := range unbounded {
+		if !exempted[place] {
+			t.Errorf("%s is exempted from bounds, but there is no such place", place)
+		}
+	}
+}
+
+// TestEnumsAreCamelCase: every value that the API has a closed set of is written like those of Kubernetes.
+func TestEnumsAreCamelCase(t *testing.T) {
+	eachSchema(t, func(kind, path string, schema map[string]any) {
+		values, _ := schema["enum"].([]any)
+		for _, value := range values {
+			if text, ok := value.(string); !ok || !camelCase.MatchString(text) {
+				t.Errorf("%s %s: the value %v is not in CamelCase", kind, path, value)
+			}
+		}
+	})
+}
+
+var camelCase = regexp.MustCompile(`^([A-Z][a-z0-9]*)+$`)
+
+// TestWordsOfTheStatusAreClosedSets: what programs decide by has a closed set of values, which clients can generate.
+func TestWordsOfTheStatusAreClosedSets(t *testing.T) {
+	words := regexp.MustCompile(`(^|\.)(outcome|state|run|phase|verdict|action|trigger|severity|health|paceLevel|mode|enforcement)$`)
+	eachSchema(t, func(kind, path string, schema map[string]any) {
+		if words.MatchString(path) && schema["type"] == "string" && schema["enum"] == nil {
+			t.Errorf("%s %s is any string: give it an enum", kind, path)
 		}
 	})
 }
@@ -34,7 +81,7 @@ func missingBound(schema map[string]any) string {
 	has := func(key string) bool { return schema[key] != nil }
 	switch schema["type"] {
 	case "string":
-		if !has("maxLength") && !has("enum") {
+		if !has("maxLength") && !has("enum") && schema["format"] != "date-time" {
 			return "maxLength"
 		}
 	case "array":
@@ -46,7 +93,7 @@ func missingBound(schema map[string]any) string {
 			return "minimum and maximum that fit its format"
 		}
 	case "object":
-		if has("additionalProperties") && !has("maxProperties") {
+		if has("additionalProperties") && !has("maxProperties") || has("x-kubernetes-preserve-unknown-fields") {
 			return "maxProperties"
 		}
 	}

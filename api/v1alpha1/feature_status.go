@@ -43,6 +43,7 @@ type FeatureStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	// attempt counts the Jobs that ran for this Feature; it is the epoch that fences the volumes.
 	// +optional
@@ -58,15 +59,19 @@ type FeatureStatus struct {
 	Job *JobStatus `json:"job,omitempty"`
 	// branch that is or will be delivered.
 	// +optional
+	// +kubebuilder:validation:MaxLength=200
 	Branch string `json:"branch,omitempty"`
 	// head is the last promoted commit of the delivery branch.
 	// +optional
+	// +kubebuilder:validation:MaxLength=40
 	Head string `json:"head,omitempty"`
 	// lastCheckpoint is the newest Checkpoint.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	LastCheckpoint string `json:"lastCheckpoint,omitempty"`
 	// lastValidCheckpoint is the newest Checkpoint with a Valid verdict.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	LastValidCheckpoint string `json:"lastValidCheckpoint,omitempty"`
 	// checkpoints counts the Checkpoints taken (not only those kept).
 	// +optional
@@ -77,11 +82,14 @@ type FeatureStatus struct {
 	// locks that are held, by the names of their contracts. The manager's Leases are the truth: one that expired and was reclaimed is not held, whatever this says.
 	// +optional
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=63
 	Locks []string `json:"locks,omitempty"`
 	// observedRequests says what became of each request.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=256
 	ObservedRequests []ObservedRequest `json:"observedRequests,omitempty"`
 	// startedAt is when the first attempt started.
 	// +optional
@@ -97,14 +105,27 @@ type FeatureStatus struct {
 	Run *RunStatus `json:"run,omitempty"`
 }
 
+// RunKind says what a Job does.
+// +kubebuilder:validation:Enum=Agent;Seal
+type RunKind string
+
+// Kinds of runs. The label of Jobs and pods says the same in lower case (LabelRun).
+const (
+	// RunKindAgent has an agent in its pod.
+	RunKindAgent RunKind = "Agent"
+	// RunKindSeal works on the trusted volume without any agent.
+	RunKindSeal RunKind = "Seal"
+)
+
 // JobStatus names the Job and the pod of the current attempt, pinned by uid.
 type JobStatus struct {
 	// name of the Job.
 	// +required
+	// +kubebuilder:validation:MaxLength=63
 	Name string `json:"name"`
-	// kind of run: agent or seal.
+	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one.
 	// +required
-	Run string `json:"run"`
+	Run RunKind `json:"run"`
 	// errand is true for a seal run that was started for requests (a rollback, a checkpoint) and delivers nothing.
 	// +optional
 	Errand bool `json:"errand,omitempty"`
@@ -113,9 +134,11 @@ type JobStatus struct {
 	Mode ExecutionMode `json:"mode,omitempty"`
 	// podName is the Job's pod, once it exists.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	PodName string `json:"podName,omitempty"`
 	// podUID is the only pod whose reports are taken.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	PodUID string `json:"podUID,omitempty"`
 	// startedAt is when the Job was made.
 	// +optional
@@ -151,6 +174,7 @@ type CheckpointCounts struct {
 type PolicyStatus struct {
 	// hash of the effective policy.
 	// +required
+	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash"`
 	// enforcement in effect.
 	// +optional
@@ -158,6 +182,8 @@ type PolicyStatus struct {
 	// sources are the SupervisorPolicies that it was merged from, as namespace/name, most specific first.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=320
 	Sources []string `json:"sources,omitempty"`
 }
 
@@ -165,6 +191,7 @@ type PolicyStatus struct {
 type ObservedRequest struct {
 	// id of the request.
 	// +required
+	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
 	// state: Done, Failed or NotActedOn.
 	// +required

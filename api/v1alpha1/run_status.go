@@ -24,6 +24,7 @@ type RunStatus struct {
 	LastCheckpoint *CheckpointSummary `json:"lastCheckpoint,omitempty"`
 	// lastValidCheckpoint is the name of the newest one with a Valid verdict.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	LastValidCheckpoint string `json:"lastValidCheckpoint,omitempty"`
 	// report is the status report of the run (SALUTE).
 	// +optional
@@ -31,11 +32,13 @@ type RunStatus struct {
 	// tasks of the plan and how far they are.
 	// +optional
 	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=2048
 	Tasks []TaskStatus `json:"tasks,omitempty"`
 	// requests that the watchdog has acted on.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=64
 	Requests []ObservedRequest `json:"requests,omitempty"`
 	// fault is what keeps the run from going on, if anything does.
 	// +optional
@@ -48,6 +51,7 @@ type RunStatus struct {
 	ConnectionChangedAt *metav1.Time `json:"connectionChangedAt,omitempty"`
 	// replica is the manager replica that holds the connection; its own Lease vouches for it.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Replica string `json:"replica,omitempty"`
 	// final is the last word of the attempt. Success is this report, never the Job's own verdict.
 	// +optional
@@ -65,11 +69,13 @@ type RunStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
 	Anomalies []Anomaly `json:"anomalies,omitempty"`
 	// directives that the agent has been given, and how far they are.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
+	// +kubebuilder:validation:MaxItems=128
 	Directives []DirectiveStatus `json:"directives,omitempty"`
 	// reviews that were made, newest last; the ledger keeps them all.
 	// +optional
@@ -85,6 +91,7 @@ type RunStatus struct {
 type CheckpointSummary struct {
 	// name of the Checkpoint.
 	// +required
+	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 	// verdict of it.
 	// +required
@@ -94,9 +101,11 @@ type CheckpointSummary struct {
 	Action Action `json:"action"`
 	// reason is the rule of the first violation, or why it failed.
 	// +optional
+	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
 	// message says it in words.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
@@ -104,6 +113,7 @@ type CheckpointSummary struct {
 type RunReport struct {
 	// state: Preparing, Active, Idle, Frozen, Finishing or Complete.
 	// +optional
+	// +kubebuilder:validation:Enum=Preparing;Active;Idle;Frozen;Finishing;Complete
 	State string `json:"state,omitempty"`
 	// health: Nominal, Degraded or Critical.
 	// +optional
@@ -125,6 +135,7 @@ type RunReport struct {
 	Progress string `json:"progress,omitempty"`
 	// task being worked on.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Task string `json:"task,omitempty"`
 	// activity of the agent.
 	// +optional
@@ -143,9 +154,11 @@ type RunReport struct {
 	Environment *SaluteEnvironment `json:"environment,omitempty"`
 	// base is the commit that the work started from.
 	// +optional
+	// +kubebuilder:validation:MaxLength=40
 	Base string `json:"base,omitempty"`
 	// head is the last promoted commit.
 	// +optional
+	// +kubebuilder:validation:MaxLength=40
 	Head string `json:"head,omitempty"`
 	// agentRunning is true while the agent's process lives.
 	// +optional
@@ -162,9 +175,11 @@ type RunReport struct {
 type SaluteActivity struct {
 	// tool that was called last.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Tool string `json:"tool,omitempty"`
 	// step of the task, for people.
 	// +optional
+	// +kubebuilder:validation:MaxLength=256
 	Step string `json:"step,omitempty"`
 	// iterations spent on this step.
 	// +optional
@@ -175,6 +190,7 @@ type SaluteActivity struct {
 type SaluteLocation struct {
 	// directory below the workspace.
 	// +optional
+	// +kubebuilder:validation:MaxLength=256
 	Directory string `json:"directory,omitempty"`
 	// filesModified since the base.
 	// +optional
@@ -185,6 +201,8 @@ type SaluteLocation struct {
 	// contracts that are claimed.
 	// +optional
 	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
 	Contracts []string `json:"contracts,omitempty"`
 }
 
@@ -192,9 +210,11 @@ type SaluteLocation struct {
 type SaluteUnit struct {
 	// role of the agent.
 	// +optional
+	// +kubebuilder:validation:MaxLength=63
 	Role string `json:"role,omitempty"`
 	// runtime that drives it.
 	// +optional
+	// +kubebuilder:validation:MaxLength=63
 	Runtime string `json:"runtime,omitempty"`
 }
 
@@ -212,6 +232,7 @@ type SaluteTime struct {
 type SaluteEnvironment struct {
 	// model that answered last.
 	// +optional
+	// +kubebuilder:validation:MaxLength=253
 	Model string `json:"model,omitempty"`
 	// contextPercent of the model's window that is used.
 	// +optional
@@ -243,6 +264,7 @@ type Usage struct {
 	OutputTokens int64 `json:"outputTokens,omitempty"`
 	// cost in the gateway's currency, a decimal number.
 	// +optional
+	// +kubebuilder:validation:MaxLength=32
 	Cost string `json:"cost,omitempty"`
 }
 
@@ -250,6 +272,7 @@ type Usage struct {
 type Anomaly struct {
 	// type is the condition that it sets: AgentStalled, AgentLooping, ContextPressure, CascadeFailure or PaceEscalated.
 	// +required
+	// +kubebuilder:validation:Enum=AgentStalled;AgentLooping;ContextPressure;CascadeFailure;PaceEscalated
 	Type string `json:"type"`
 	// turn that it was seen in first.
 	// +optional
@@ -264,9 +287,11 @@ type Anomaly struct {
 type DirectiveStatus struct {
 	// id of the directive.
 	// +required
+	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
-	// source is person, or the reviewer that gave it.
+	// source is Person, or the reviewer that gave it.
 	// +optional
+	// +kubebuilder:validation:Enum=Person;CodeStyle;Design;Knowledge;Assessor
 	Source string `json:"source,omitempty"`
 	// state: Pending, Active, Addressed, Dropped or Escalated.
 	// +required
@@ -283,14 +308,17 @@ type DirectiveStatus struct {
 
 // ReviewStatus is what a reviewer said.
 type ReviewStatus struct {
-	// reviewer: codeStyle, design, knowledge or assessor.
+	// reviewer: CodeStyle, Design, Knowledge or Assessor.
 	// +required
+	// +kubebuilder:validation:Enum=CodeStyle;Design;Knowledge;Assessor
 	Reviewer string `json:"reviewer"`
 	// task after which it looked.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Task string `json:"task,omitempty"`
 	// outcome: Aligned, MinorDrift, MajorDivergence, MilestoneComplete, or Skipped when its model was away.
 	// +optional
+	// +kubebuilder:validation:Enum=Aligned;MinorDrift;MajorDivergence;MilestoneComplete;Skipped
 	Outcome string `json:"outcome,omitempty"`
 	// directives that it gave.
 	// +optional
@@ -308,6 +336,7 @@ type ReviewStatus struct {
 type ProposedPlan struct {
 	// hash of the plan.
 	// +required
+	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash"`
 	// summary for people.
 	// +optional
@@ -325,6 +354,7 @@ type ProposedPlan struct {
 type TaskStatus struct {
 	// name is milestone/task, or the Feature's own name where the prompt is the one task.
 	// +required
+	// +kubebuilder:validation:MaxLength=128
 	Name string `json:"name"`
 	// state: Pending, Running, Done or Failed.
 	// +required
@@ -339,9 +369,11 @@ type TaskStatus struct {
 type RunFault struct {
 	// reason in CamelCase.
 	// +required
+	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason"`
 	// message names what is wrong and what to do.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 }
 
@@ -350,17 +382,21 @@ type FinalReport struct {
 	// epoch of the attempt.
 	// +required
 	Epoch int64 `json:"epoch"`
-	// outcome: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped or Lost.
+	// outcome: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped or Switched (the next task runs in another mode, and so in another pod).
 	// +required
+	// +kubebuilder:validation:Enum=Delivered;ReadyToMerge;Blocked;AgentFailed;Suspended;Stopped;Switched
 	Outcome string `json:"outcome"`
 	// reason in CamelCase.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Reason string `json:"reason,omitempty"`
 	// message for people.
 	// +optional
+	// +kubebuilder:validation:MaxLength=1024
 	Message string `json:"message,omitempty"`
 	// head that was delivered or is ready.
 	// +optional
+	// +kubebuilder:validation:MaxLength=40
 	Head string `json:"head,omitempty"`
 }
 
@@ -368,8 +404,10 @@ type FinalReport struct {
 type Question struct {
 	// id of the question.
 	// +required
+	// +kubebuilder:validation:MaxLength=128
 	ID string `json:"id"`
 	// text of the question.
 	// +required
+	// +kubebuilder:validation:MaxLength=1024
 	Text string `json:"text"`
 }

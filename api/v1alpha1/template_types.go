@@ -14,6 +14,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=twt,categories=tidewaiter
+// +kubebuilder:selectablefield:JSONPath=`.spec.direction`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].reason`
 // +kubebuilder:printcolumn:name="Direction",type=string,JSONPath=`.spec.direction`
@@ -113,10 +114,12 @@ type TemplateStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// hash of the resolved text and checks.
 	// +optional
+	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
 	// conditions: Valid, and Ready derived from it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }

@@ -53,7 +53,7 @@ func newRig(t *testing.T, ephemeral bool) *rig {
 		},
 	}
 	r.must(env.Client.Create(t.Context(), r.feature), "create the Feature")
-	r.feature.Status = v1alpha1.FeatureStatus{Attempt: 1, Job: &v1alpha1.JobStatus{Name: "login-1", Run: v1alpha1.RunAgent}}
+	r.feature.Status = v1alpha1.FeatureStatus{Attempt: 1, Job: &v1alpha1.JobStatus{Name: "login-1", Run: v1alpha1.RunKindAgent}}
 	r.must(env.Client.Status().Update(t.Context(), r.feature), "set the Feature's status")
 	if !ephemeral {
 		r.must(env.Client.Create(t.Context(), &corev1.PersistentVolumeClaim{

@@ -343,7 +343,7 @@ func TestARollbackWithoutAnAgent(t *testing.T) {
 	r.settle("login")
 	f := r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
 	r.wantJobs("login-2")
-	if j := f.Status.Job; j.Run != v1alpha1.RunSeal || !j.Errand {
+	if j := f.Status.Job; j.Run != v1alpha1.RunKindSeal || !j.Errand {
 		t.Errorf("the rollback is done by %+v", j)
 	}
 	spec := r.jobs()[0].Spec.Template.Spec

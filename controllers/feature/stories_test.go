@@ -271,7 +271,7 @@ func TestApprovalIsDeliveredByASealRun(t *testing.T) {
 	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Delivery.ApprovedCommit = head })
 	r.settle("login")
 	f := r.want("login", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonDelivering)
-	if f.Status.Job.Run != v1alpha1.RunSeal || len(r.pods()) != 1 || r.pods()[0].Spec.Containers[0].Name != "seal" {
+	if f.Status.Job.Run != v1alpha1.RunKindSeal || len(r.pods()) != 1 || r.pods()[0].Spec.Containers[0].Name != "seal" {
 		t.Errorf("job %+v", f.Status.Job)
 	}
 	r.final("login", contract.OutcomeDelivered, contract.ReasonDelivered, "")

@@ -259,7 +259,7 @@ func TestLateApprovalThroughSealJob(t *testing.T) {
 	if commit, err := gitServer.Branch(p.ctx, p.repository, f.Status.Branch); err != nil || commit != f.Status.Head {
 		t.Errorf("the server has %q (%v), approved was %s", commit, err, f.Status.Head)
 	}
-	if done.Status.Job == nil || done.Status.Job.Run != v1alpha1.RunSeal {
+	if done.Status.Job == nil || done.Status.Job.Run != v1alpha1.RunKindSeal {
 		t.Errorf("the approved commit was not delivered by a seal Job: %+v", done.Status.Job)
 	}
 }

@@ -232,7 +232,7 @@ func TestRollbackOfAStoppedFeature(t *testing.T) {
 	p.wantDone(p.request("halted", checkpointNow("same")), "nothing has changed since checkpoint halted-3")
 	p.rollBack("halted")
 	f := p.phase("halted", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
-	if f.Status.Failures != 0 || f.Status.Job.Run != v1alpha1.RunSeal || !f.Status.Job.Errand {
+	if f.Status.Failures != 0 || f.Status.Job.Run != v1alpha1.RunKindSeal || !f.Status.Job.Errand {
 		t.Errorf("after the rollbacks: %d failures, last run %+v", f.Status.Failures, f.Status.Job)
 	}
 	p.change("halted", func(s *v1alpha1.FeatureSpec) {

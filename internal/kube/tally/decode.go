@@ -22,6 +22,8 @@ import (
 const (
 	// maxReports bounds a batch.
 	maxReports = 256
+	// maxRequestID bounds the id of a request in bytes, as the API does.
+	maxRequestID = 63
 	// maxTasks bounds the tasks of a status report: 32 milestones of 64 tasks, as the API has it.
 	maxTasks = 32 * 64
 )
@@ -92,8 +94,8 @@ func validate(r, before contract.Report) error {
 		return validateStatus(*r.Status)
 	case r.Checkpoint != nil:
 		return validateCheckpoint(*r.Checkpoint)
-	case r.Request != nil && r.Request.ID == "":
-		return errors.New("request.id is missing")
+	case r.Request != nil && (r.Request.ID == "" || len(r.Request.ID) > maxRequestID):
+		return fmt.Errorf("request.id is missing or longer than %d bytes", maxRequestID)
 	case r.Final != nil:
 		return errors.Join(
 			oneOf("final.outcome", r.Final.Outcome, contract.OutcomeDelivered, contract.OutcomeReadyToMerge, contract.OutcomeBlocked,

@@ -51,7 +51,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Generation:     f.Generation,
 	}
 	if f.Status.Job != nil {
-		o.Run = f.Status.Job.Run
+		o.Run = string(coreRun(f.Status.Job.Run))
 		o.Mode = cmp.Or(string(f.Status.Job.Mode), policy.ModeInteractive)
 	}
 	for _, a := range f.Spec.Answers {

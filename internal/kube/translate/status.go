@@ -16,6 +16,12 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 )
 
+const (
+	// maxLocks and maxSources are what the API has room for. Neither is bounded where it comes from: a plan may name other
+	// contracts while its attempt holds the earlier ones, and a project may have any number of policies.
+	maxLocks, maxSources = 256, 64
+)
+
 // Memory is the controller's own part of a status, as it was written last.
 func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 	m := lifecycle.Memory{
@@ -42,7 +48,7 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 	}
 	if j := s.Job; j != nil {
 		m.Job = &lifecycle.JobMemory{
-			Name: j.Name, Run: lifecycle.RunKind(j.Run), Mode: string(j.Mode), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
+			Name: j.Name, Run: coreRun(j.Run), Mode: string(j.Mode), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
 			StartedAt: timeOf(j.StartedAt), WaitingSince: timeOf(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
 			StopRequestedAt: timeOf(j.StopRequestedAt), EndedAt: timeOf(j.EndedAt),
 		}
@@ -70,7 +76,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		StartedAt:           apiTime(m.StartedAt),
 		FinishedAt:          apiTime(m.FinishedAt),
 		ActiveSeconds:       m.ActiveSeconds,
-		Locks:               m.Locks,
+		Locks:               m.Locks[:min(len(m.Locks), maxLocks)],
 	}
 	s.Conditions = apiConditions(m, was, now)
 	for _, r := range m.Requests {
@@ -80,14 +86,14 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	}
 	if j := m.Job; j != nil {
 		s.Job = &v1alpha1.JobStatus{
-			Name: j.Name, Run: string(j.Run), Mode: v1alpha1.ExecutionMode(j.Mode), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
+			Name: j.Name, Run: apiRun(j.Run), Mode: apiMode(j.Mode), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
 			StartedAt: apiTime(j.StartedAt), WaitingSince: apiTime(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
 			StopRequestedAt: apiTime(j.StopRequestedAt), EndedAt: apiTime(j.EndedAt),
 		}
 	}
 	if m.Policy.Hash != "" {
 		s.Policy = &v1alpha1.PolicyStatus{
-			Hash: m.Policy.Hash, Enforcement: v1alpha1.Enforcement(m.Policy.Enforcement), Sources: m.Policy.Sources,
+			Hash: m.Policy.Hash, Enforcement: v1alpha1.Enforcement(m.Policy.Enforcement), Sources: m.Policy.Sources[:min(len(m.Policy.Sources), maxSources)],
 		}
 	}
 	return s
@@ -123,6 +129,32 @@ func StatusConfig(s v1alpha1.FeatureStatus) (*applyv1alpha1.FeatureStatusApplyCo
 		return nil, fmt.Errorf("decode status: %w", err)
 	}
 	return config, nil
+}
+
+// apiRun and coreRun are the kind of a run in the API's words and in the core's, which are those of the labels of Jobs.
+func apiRun(run lifecycle.RunKind) v1alpha1.RunKind {
+	if run == lifecycle.RunSeal {
+		return v1alpha1.RunKindSeal
+	}
+	return v1alpha1.RunKindAgent
+}
+
+func coreRun(run v1alpha1.RunKind) lifecycle.RunKind {
+	if run == v1alpha1.RunKindSeal {
+		return lifecycle.RunSeal
+	}
+	return lifecycle.RunAgent
+}
+
+// apiMode is a mode that the API knows, or none. It comes from a Job's label: a strange one must not keep the status from
+// being written.
+func apiMode(mode string) v1alpha1.ExecutionMode {
+	switch m := v1alpha1.ExecutionMode(mode); m {
+	case v1alpha1.ModeInteractive, v1alpha1.ModeDeterministic:
+		return m
+	default:
+		return ""
+	}
 }
 
 // apiTime is a time as the API keeps it: whole seconds, or nil.

@@ -63,6 +63,7 @@ func TestMemoryRoundTrip(t *testing.T) {
 	var want lifecycle.Memory
 	n := 0
 	fill(t, reflect.ValueOf(&want).Elem(), &n)
+	want.Job.Run, want.Job.Mode = lifecycle.RunSeal, policy.ModeDeterministic
 	got := Memory(Status(want, v1alpha1.FeatureStatus{}, now))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a field is lost on the way through the API (-want +got):\n%s", diff)
@@ -78,28 +79,13 @@ func TestStatusRoundTrip(t *testing.T) {
 	n := 0
 	fill(t, reflect.ValueOf(&want).Elem(), &n)
 	want.Run = nil // Intake's.
+	want.Job.Run, want.Job.Mode = v1alpha1.RunKindSeal, v1alpha1.ModeDeterministic
 	for i := range want.Conditions {
 		want.Conditions[i].ObservedGeneration = want.ObservedGeneration
 	}
 	got := Status(Memory(want), want, now)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a status that is read and written again changes (-want +got):\n%s", diff)
-	}
-}
-
-func TestStatusConfigCarriesEverything(t *testing.T) {
-	var want v1alpha1.FeatureStatus
-	n := 0
-	fill(t, reflect.ValueOf(&want).Elem(), &n)
-	config, err := StatusConfig(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := reflect.ValueOf(*config)
-	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; v.Field(i).IsZero() != (name == "Run") {
-			t.Errorf("field %s: only run, which belongs to intake, is left out", name)
-		}
 	}
 }
 
@@ -152,7 +138,7 @@ func full() *v1alpha1.Feature {
 			Answers: []v1alpha1.Answer{{Question: "q1", Text: "Blue."}},
 		},
 		Status: v1alpha1.FeatureStatus{
-			Attempt: 3, Job: &v1alpha1.JobStatus{Name: "login-3", Run: v1alpha1.RunAgent, Mode: v1alpha1.ModeDeterministic},
+			Attempt: 3, Job: &v1alpha1.JobStatus{Name: "login-3", Run: v1alpha1.RunKindAgent, Mode: v1alpha1.ModeDeterministic},
 			Run:              &v1alpha1.RunStatus{CheckpointSequence: 9, Requests: []v1alpha1.ObservedRequest{{ID: "done", State: "Done"}}},
 			ObservedRequests: []v1alpha1.ObservedRequest{{ID: "told", State: "Failed"}},
 		},

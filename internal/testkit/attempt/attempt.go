@@ -109,7 +109,7 @@ func (a *Attempt) Pin(t testing.TB) {
 			t.Fatal(err)
 		}
 		f.Status.Attempt = number
-		f.Status.Job = &v1alpha1.JobStatus{Name: a.Job.Name, Run: v1alpha1.RunAgent, PodName: a.Pod.Name, PodUID: string(a.Pod.UID)}
+		f.Status.Job = &v1alpha1.JobStatus{Name: a.Job.Name, Run: v1alpha1.RunKindAgent, PodName: a.Pod.Name, PodUID: string(a.Pod.UID)}
 		err = a.env.Client.Status().Update(t.Context(), f)
 		if err == nil {
 			a.Feature = f

@@ -844,7 +844,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: string
     - name: run
       type:
-        scalar: string
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RunKind
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -1338,6 +1338,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RunKind
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RunReport
   map:
     fields:

@@ -12,7 +12,7 @@ package v1alpha1
 type DirectiveStatusApplyConfiguration struct {
 	// id of the directive.
 	ID *string `json:"id,omitempty"`
-	// source is person, or the reviewer that gave it.
+	// source is Person, or the reviewer that gave it.
 	Source *string `json:"source,omitempty"`
 	// state: Pending, Active, Addressed, Dropped or Escalated.
 	State *string `json:"state,omitempty"`

@@ -12,7 +12,7 @@ package v1alpha1
 type FinalReportApplyConfiguration struct {
 	// epoch of the attempt.
 	Epoch *int64 `json:"epoch,omitempty"`
-	// outcome: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped or Lost.
+	// outcome: Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped or Switched (the next task runs in another mode, and so in another pod).
 	Outcome *string `json:"outcome,omitempty"`
 	// reason in CamelCase.
 	Reason *string `json:"reason,omitempty"`

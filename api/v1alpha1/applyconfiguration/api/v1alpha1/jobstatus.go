@@ -17,8 +17,8 @@ import (
 type JobStatusApplyConfiguration struct {
 	// name of the Job.
 	Name *string `json:"name,omitempty"`
-	// kind of run: agent or seal.
-	Run *string `json:"run,omitempty"`
+	// run is what the Job does: Agent has an agent in its pod, Seal works on the trusted volume without one.
+	Run *apiv1alpha1.RunKind `json:"run,omitempty"`
 	// errand is true for a seal run that was started for requests (a rollback, a checkpoint) and delivers nothing.
 	Errand *bool `json:"errand,omitempty"`
 	// mode is the execution mode that the pod of an agent run is made for; a change of mode is a new attempt.
@@ -56,7 +56,7 @@ func (b *JobStatusApplyConfiguration) WithName(value string) *JobStatusApplyConf
 // WithRun sets the Run field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Run field is set to the value of the last call.
-func (b *JobStatusApplyConfiguration) WithRun(value string) *JobStatusApplyConfiguration {
+func (b *JobStatusApplyConfiguration) WithRun(value apiv1alpha1.RunKind) *JobStatusApplyConfiguration {
 	b.Run = &value
 	return b
 }

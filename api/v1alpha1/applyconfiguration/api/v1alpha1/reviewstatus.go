@@ -14,7 +14,7 @@ import (
 //
 // ReviewStatus is what a reviewer said.
 type ReviewStatusApplyConfiguration struct {
-	// reviewer: codeStyle, design, knowledge or assessor.
+	// reviewer: CodeStyle, Design, Knowledge or Assessor.
 	Reviewer *string `json:"reviewer,omitempty"`
 	// task after which it looked.
 	Task *string `json:"task,omitempty"`
