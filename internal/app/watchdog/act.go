@@ -5,12 +5,16 @@ package watchdog
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 )
 
 // record journals an intent and acts on it.
@@ -38,18 +42,21 @@ func (w *workshop) recover(ctx context.Context) error {
 }
 
 // act does what an intent says. Every step may have been done before: it is looked for, and done if it is missing.
+//
+// The workspace goes first: what it cannot hold is not promoted, because no attempt could start from it.
 func (w *workshop) act(ctx context.Context, i journal.Intent) error {
 	started := w.Now()
+	i, failure := w.settle(ctx, i)
+	if i.Withheld == "" && failure != nil {
+		return fmt.Errorf("restore after checkpoint %d: %w", i.Sequence, failure)
+	}
+	if err := w.probe("restored"); err != nil {
+		return err
+	}
 	if err := w.moveRefs(ctx, i); err != nil {
 		return fmt.Errorf("promote checkpoint %d: %w", i.Sequence, err)
 	}
 	if err := w.probe("refs moved"); err != nil {
-		return err
-	}
-	if err := w.restore(ctx, i); err != nil {
-		return fmt.Errorf("restore after checkpoint %d: %w", i.Sequence, err)
-	}
-	if err := w.probe("restored"); err != nil {
 		return err
 	}
 	w.logChanges(ctx, i)
@@ -68,7 +75,10 @@ func (w *workshop) act(ctx context.Context, i journal.Intent) error {
 		return err
 	}
 	w.logCheckpoint(ctx, i.Report)
-	return w.probe("done journaled")
+	if err := w.probe("done journaled"); err != nil || i.Operation != nil {
+		return err
+	}
+	return failure
 }
 
 // moveRefs moves chain and delivery together by compare-and-swap, unless they are where they belong.
@@ -107,7 +117,80 @@ func (w *workshop) moveRefs(ctx context.Context, i journal.Intent) error {
 	return w.repo.UpdateRefs(ctx, updates)
 }
 
-// restore takes the workspace back, where the intent says so and there is a workspace.
+// settle makes the workspace what the intent says. Where that fails the intent is withheld, and returned as it is to be
+// acted on then; the error is why.
+func (w *workshop) settle(ctx context.Context, i journal.Intent) (journal.Intent, error) {
+	err := w.restore(ctx, i)
+	if err == nil || fatal(err) || ctx.Err() != nil {
+		return i, err
+	}
+	if i.Operation != nil {
+		if undo := w.undo(ctx, i); undo != nil {
+			return i, errors.Join(err, undo)
+		}
+	}
+	w.Log.WarnContext(ctx, "The workspace cannot become what it should", "checkpoint", i.Sequence, "error", err.Error())
+	held, noting := w.withheld(i, err)
+	if noting == nil {
+		noting = w.book.Note(journal.Record{Withheld: &held})
+	}
+	if noting == nil {
+		noting = w.probe("withheld journaled")
+	}
+	if noting != nil {
+		return i, errors.Join(err, noting)
+	}
+	return *w.journal().Pending, err
+}
+
+// undo takes back what was begun of a patch that the workspace cannot hold: its paths and no others, because a volume that
+// is full has no room to write what is there already.
+func (w *workshop) undo(ctx context.Context, i journal.Intent) error {
+	before, err := objects.ParseID(w.journal().Workspace.Tree)
+	if err != nil {
+		return err
+	}
+	after, err := objects.ParseID(i.Restore)
+	if err != nil {
+		return err
+	}
+	touched, err := w.repo.Touched(ctx, before, after)
+	if err != nil || len(touched) == 0 {
+		return err
+	}
+	paths := make([]string, 0, len(touched))
+	for _, t := range touched {
+		paths = append(paths, t.Path)
+	}
+	if _, err := w.engine.Restore(ctx, before, paths...); err != nil {
+		return fmt.Errorf("take the patch back: %w", err)
+	}
+	return nil
+}
+
+// withheld says why an intent is not acted on in full, and what those who asked for it are told.
+func (w *workshop) withheld(i journal.Intent, cause error) (journal.Withheld, error) {
+	reason := clip(oneLine(cause), maxReason)
+	held := journal.Withheld{Sequence: i.Sequence, Reason: "the workspace could not be made what it should be: " + reason}
+	for _, r := range i.Answers {
+		r.OK = false
+		r.Message = clip(fmt.Sprintf("the workspace could not go back, or not all of it: %s; its state before is checkpoint %s; remove the cause and ask again with a new id",
+			reason, naming.Checkpoint(w.Feature, i.Sequence)), maxFault)
+		held.Answers = append(held.Answers, r)
+	}
+	if i.Operation == nil {
+		return held, nil
+	}
+	answer, err := json.Marshal(tools.PatchResult{OperationID: i.Operation.ID, Status: tools.Refused,
+		Message: "nothing was changed. The workspace cannot hold the patched files: " + reason +
+			". Use other names or smaller files, and send the patch with a new operation_id"})
+	operation := *i.Operation
+	operation.Answer = string(answer)
+	held.Operation = &operation
+	return held, err
+}
+
+// restore makes the workspace another tree, where the intent says so and there is a workspace.
 func (w *workshop) restore(ctx context.Context, i journal.Intent) error {
 	if i.Restore == "" || w.engine == nil {
 		return nil

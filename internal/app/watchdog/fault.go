@@ -49,6 +49,8 @@ func faultOf(err error, other string) contract.Fault {
 	case errors.Is(err, errFenced):
 		reason = contract.ReasonVolumeFenced
 	}
-	oneLine := strings.Join(strings.Fields(err.Error()), " ")
-	return contract.Fault{Reason: reason, Message: clip(oneLine, maxFault)}
+	return contract.Fault{Reason: reason, Message: clip(oneLine(err), maxFault)}
 }
+
+// oneLine is the text of an error without line breaks.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

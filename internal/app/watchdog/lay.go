@@ -101,7 +101,12 @@ func (r *run) patch(ctx context.Context, o occasion, call *patchCall) (tools.Pat
 	if i.Operation, err = operationOf(o, call, result); err != nil {
 		return tools.PatchResult{}, err
 	}
-	return result, r.record(ctx, *i)
+	if err := r.record(ctx, *i); err != nil {
+		return result, err
+	}
+	// The workspace may have refused what every rule allows.
+	result, _, err = recall(r.journal().Tasks[o.task], call)
+	return result, err
 }
 
 // refuse remembers a refusal, so that it is repeated when the patch is sent again.

@@ -153,7 +153,13 @@ func (w *workshop) fetch(ctx context.Context, orders contract.Orders) (objects.I
 }
 
 // verify completes what a crash interrupted, and refuses refs that are not where the journal has them.
-func (w *workshop) verify(ctx context.Context, _ contract.Orders) error {
+func (w *workshop) verify(ctx context.Context, orders contract.Orders) error {
+	// What is promoted is laid into the workspace first.
+	if i := w.journal().Pending; i != nil && i.Restore != "" && i.Delivery != i.OldDelivery {
+		if err := w.needWorkspace(ctx, orders); err != nil {
+			return err
+		}
+	}
 	if err := w.recover(ctx); err != nil {
 		return err
 	}

@@ -123,6 +123,8 @@ func (w *walk) walk(records []journal.Record) error {
 			err = w.base(*r.Base)
 		case r.Intent != nil:
 			err = w.intent(*r.Intent)
+		case r.Done != nil && w.state.Pending != nil:
+			err = w.delivery(*w.state.Pending)
 		case r.Delivered != nil && !w.promoted[r.Delivered.Commit]:
 			err = broken(line, fmt.Sprintf("commit %s was pushed to %s and was never promoted", r.Delivered.Commit, judge.Escape(r.Delivered.Branch)))
 		}
@@ -131,6 +133,9 @@ func (w *walk) walk(records []journal.Record) error {
 		}
 		w.state, w.sums[r.Sum] = next, true
 		w.result.Lines, w.result.JournalHead = i+1, r.Sum
+	}
+	if w.state.Pending != nil { // the crash that left it may have come after the refs moved
+		return w.delivery(*w.state.Pending)
 	}
 	return nil
 }
@@ -147,7 +152,7 @@ func (w *walk) base(b journal.Base) error {
 	return w.tree("base", c.Tree)
 }
 
-// intent checks the checkpoint that a record speaks of, and the delivery that it made.
+// intent checks the checkpoint that a record speaks of.
 func (w *walk) intent(i journal.Intent) error {
 	link := fmt.Sprintf("checkpoint %d", i.Sequence)
 	if i.Report.Previous != w.last {
@@ -155,11 +160,6 @@ func (w *walk) intent(i journal.Intent) error {
 	}
 	if err := w.checkpoint(link, i); err != nil {
 		return err
-	}
-	if i.Delivery != i.OldDelivery {
-		if err := w.delivery(fmt.Sprintf("delivery of checkpoint %d", i.Sequence), i); err != nil {
-			return err
-		}
 	}
 	w.last = i.Sequence
 	w.result.Checkpoints++
@@ -186,9 +186,13 @@ func (w *walk) checkpoint(link string, i journal.Intent) error {
 	return nil
 }
 
-// delivery checks a commit that may be pushed: what it holds must have been judged and found good, or let through by an
-// audit.
-func (w *walk) delivery(link string, i journal.Intent) error {
+// delivery checks the commit that an intent promotes, where it promotes one and was not withheld: what it holds must have
+// been judged and found good, or let through by an audit.
+func (w *walk) delivery(i journal.Intent) error {
+	if i.Delivery == i.OldDelivery {
+		return nil
+	}
+	link := fmt.Sprintf("delivery of checkpoint %d", i.Sequence)
 	if _, err := w.follows(link, i.Delivery, i.OldDelivery, i.Promoted()); err != nil {
 		return err
 	}

@@ -123,6 +123,31 @@ func TestWorkspaceAfterARestore(t *testing.T) {
 	}
 }
 
+// TestWithheld: an intent that the workspace could not follow moves the chain, and neither delivery nor workspace.
+func TestWithheld(t *testing.T) {
+	withheld := journal.Record{Withheld: &journal.Withheld{Sequence: 4, Reason: "no space left"}}
+	patch := *good.Intent
+	patch.Operation = &journal.Operation{ID: "op1", Task: "form", Patch: "sum", Answer: "applied"}
+	refused := journal.Record{Withheld: &journal.Withheld{Sequence: 4, Reason: "no space left",
+		Operation: &journal.Operation{ID: "op1", Task: "form", Patch: "sum", Answer: "refused"}}}
+	before := journal.Workspace{Tree: "t1", Judgement: "j1", Standing: judge.Invalid, Objection: "no", Settled: true}
+	for name, tc := range map[string]struct {
+		intent, withheld journal.Record
+		want             journal.Workspace
+	}{
+		"a restore": {good, withheld, journal.Workspace{Tree: "t4"}},
+		"a patch":   {journal.Record{Intent: &patch}, refused, before},
+	} {
+		s := read(t, write(t, attempt1, base, begun, held, heldDone, tc.intent, tc.withheld, goodDone))
+		if s.Chain.Commit != "k4" || s.Promoted.Commit != "b" || s.Start != "bt" || s.Tasks["form"].Done || s.Pending != nil {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if diff := cmp.Diff(tc.want, s.Workspace); diff != "" {
+			t.Errorf("%s, the workspace (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestAttemptsStartFromWhatAPersonChose(t *testing.T) {
 	chosen := *held.Intent
 	chosen.Restore, chosen.Chosen = "older", true
@@ -157,26 +182,27 @@ func TestCorruptJournalsAreRefused(t *testing.T) {
 		wantLine int
 		want     string
 	}{
-		"not JSON":              {data: append(write(t, attempt1), "{\n"...), wantLine: 2, want: "cut short or overwritten"},
-		"an empty line":         {data: append(write(t, attempt1), '\n'), wantLine: 2, want: "cut short or overwritten"},
-		"zeros":                 {data: append(write(t, attempt1), 0, 0, '\n'), wantLine: 2, want: "cut short or overwritten"},
-		"not JSON, well sealed": {data: sealed(`{"version":1,}`), wantLine: 1, want: "invalid character"},
-		"a sum without a line":  {data: sealed(`}`), wantLine: 1, want: "cut short or overwritten"},
-		"a later version":       {data: sealed(`{"version":2,"done":{"sequence":1}}`), wantLine: 1, want: "version 2"},
-		"no version":            {data: sealed(`{"done":{"sequence":1}}`), wantLine: 1, want: "version 0"},
-		"an unknown kind":       {data: sealed(`{"version":1,"dance":{}}`), wantLine: 1, want: "0 kinds"},
-		"two kinds":             {data: sealed(`{"version":1,"done":{"sequence":1},"base":{"commit":"b","tree":"t"}}`), wantLine: 1, want: "2 kinds"},
-		"no attempt":            {data: write(t, base), wantLine: 1, want: "before the first attempt"},
-		"an older attempt":      {data: write(t, attempt2, attempt1), wantLine: 2, want: "attempt 1 after attempt 2"},
-		"another base":          {data: write(t, attempt1, base, journal.Record{Base: &journal.Base{Commit: "c", Tree: "t"}}), wantLine: 3, want: "never moves"},
-		"a task without base":   {data: write(t, attempt1, begun), wantLine: 2, want: "before there is a base"},
-		"an exit from nowhere":  {data: write(t, attempt1, base, ended), wantLine: 3, want: "was not begun"},
-		"done without intent":   {data: write(t, attempt1, base, heldDone), wantLine: 3, want: "without its intent"},
-		"two intents":           {data: write(t, attempt1, base, held, good), wantLine: 4, want: "while checkpoint 1"},
-		"a sequence twice":      {data: write(t, attempt1, base, held, heldDone, held), wantLine: 5, want: "checkpoint 1 after checkpoint 1"},
-		"a gap in the chain":    {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &late}), wantLine: 5, want: "in the chain"},
-		"a gap in delivery":     {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &moved}), wantLine: 5, want: "follows delivery"},
-		"done twice over":       {data: write(t, attempt1, base, begun, held, heldDone, good, goodDone, begun), wantLine: 8, want: "after it was done"},
+		"not JSON":                {data: append(write(t, attempt1), "{\n"...), wantLine: 2, want: "cut short or overwritten"},
+		"an empty line":           {data: append(write(t, attempt1), '\n'), wantLine: 2, want: "cut short or overwritten"},
+		"zeros":                   {data: append(write(t, attempt1), 0, 0, '\n'), wantLine: 2, want: "cut short or overwritten"},
+		"not JSON, well sealed":   {data: sealed(`{"version":1,}`), wantLine: 1, want: "invalid character"},
+		"a sum without a line":    {data: sealed(`}`), wantLine: 1, want: "cut short or overwritten"},
+		"a later version":         {data: sealed(`{"version":2,"done":{"sequence":1}}`), wantLine: 1, want: "version 2"},
+		"no version":              {data: sealed(`{"done":{"sequence":1}}`), wantLine: 1, want: "version 0"},
+		"an unknown kind":         {data: sealed(`{"version":1,"dance":{}}`), wantLine: 1, want: "0 kinds"},
+		"two kinds":               {data: sealed(`{"version":1,"done":{"sequence":1},"base":{"commit":"b","tree":"t"}}`), wantLine: 1, want: "2 kinds"},
+		"no attempt":              {data: write(t, base), wantLine: 1, want: "before the first attempt"},
+		"an older attempt":        {data: write(t, attempt2, attempt1), wantLine: 2, want: "attempt 1 after attempt 2"},
+		"another base":            {data: write(t, attempt1, base, journal.Record{Base: &journal.Base{Commit: "c", Tree: "t"}}), wantLine: 3, want: "never moves"},
+		"a task without base":     {data: write(t, attempt1, begun), wantLine: 2, want: "before there is a base"},
+		"an exit from nowhere":    {data: write(t, attempt1, base, ended), wantLine: 3, want: "was not begun"},
+		"done without intent":     {data: write(t, attempt1, base, heldDone), wantLine: 3, want: "without its intent"},
+		"withheld without intent": {data: write(t, attempt1, base, journal.Record{Withheld: &journal.Withheld{Sequence: 1, Reason: "x"}}), wantLine: 3, want: "without its intent"},
+		"two intents":             {data: write(t, attempt1, base, held, good), wantLine: 4, want: "while checkpoint 1"},
+		"a sequence twice":        {data: write(t, attempt1, base, held, heldDone, held), wantLine: 5, want: "checkpoint 1 after checkpoint 1"},
+		"a gap in the chain":      {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &late}), wantLine: 5, want: "in the chain"},
+		"a gap in delivery":       {data: write(t, attempt1, base, held, heldDone, journal.Record{Intent: &moved}), wantLine: 5, want: "follows delivery"},
+		"done twice over":         {data: write(t, attempt1, base, begun, held, heldDone, good, goodDone, begun), wantLine: 8, want: "after it was done"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			records, _, err := journal.Decode(tc.data)

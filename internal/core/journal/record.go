@@ -46,6 +46,8 @@ type Record struct {
 	Operation *Operation `json:"operation,omitempty"`
 	// Intent: a checkpoint is about to be acted on.
 	Intent *Intent `json:"intent,omitempty"`
+	// Withheld: the workspace could not become what the intent says, so that nothing of it is promoted.
+	Withheld *Withheld `json:"withheld,omitempty"`
 	// Done: that checkpoint was acted on and its report is in the spool.
 	Done *Done `json:"done,omitempty"`
 	// Told: the agent was sent a message.
@@ -142,6 +144,8 @@ type Intent struct {
 	Operation *Operation `json:"operation,omitempty"`
 	// Report that tells of it.
 	Report contract.CheckpointReport `json:"report"`
+	// Withheld is why it is acted on without its restore and its promotion; empty where it is not.
+	Withheld string `json:"-"`
 }
 
 // Promoted is the tree of the delivery commit that the intent makes.
@@ -150,6 +154,27 @@ func (i Intent) Promoted() string {
 		return i.Promotes
 	}
 	return i.Tree
+}
+
+// Withheld says that the workspace could not become what the intent with the same sequence says. The intent is then
+// acted on without its restore and its promotion: the checkpoint is held.
+type Withheld struct {
+	Sequence int64 `json:"sequence"`
+	// Reason in words.
+	Reason string `json:"reason"`
+	// Answers to the requests that led to it, and the Operation as refused, in place of those of the intent.
+	Answers   []contract.RequestReport `json:"answers,omitempty"`
+	Operation *Operation               `json:"operation,omitempty"`
+}
+
+// without is the intent as it is acted on when it is withheld.
+func (i Intent) without(w Withheld) Intent {
+	i.Withheld, i.Answers, i.Operation = w.Reason, w.Answers, w.Operation
+	i.Delivery, i.Promotes, i.Completes = i.OldDelivery, "", ""
+	i.Restore, i.RestorePaths, i.Chosen = "", nil, false
+	i.Report.Action, i.Report.DeliveryCommit = contract.ActionHeld, ""
+	i.Report.Settled, i.Report.UnsettledReason = false, w.Reason
+	return i
 }
 
 // Done ends the intent with the same sequence.

@@ -142,6 +142,8 @@ func (s *State) apply(r Record) error {
 		return s.task(r.TaskEnded.Name, func(t *Task) { t.Ended, t.ExitCode = true, r.TaskEnded.ExitCode })
 	case r.Intent != nil:
 		return s.intent(*r.Intent)
+	case r.Withheld != nil:
+		return s.withheld(*r.Withheld)
 	case r.Done != nil:
 		return s.done(*r.Done)
 	case r.Told != nil: // for people: nothing is decided by it
@@ -252,6 +254,19 @@ func (s *State) intent(i Intent) error {
 	return nil
 }
 
+// withheld takes restore and promotion from the intent that is acted on.
+func (s *State) withheld(w Withheld) error {
+	switch i := s.Pending; {
+	case i == nil || i.Sequence != w.Sequence:
+		return fmt.Errorf("checkpoint %d withheld without its intent", w.Sequence)
+	case i.Withheld != "" || w.Reason == "":
+		return fmt.Errorf("checkpoint %d withheld twice, or for no reason", w.Sequence)
+	}
+	i := s.Pending.without(w)
+	s.Pending = &i
+	return nil
+}
+
 // done makes the intent's outcome the newest state.
 func (s *State) done(d Done) error {
 	i := s.Pending
@@ -282,6 +297,12 @@ func (s *State) done(d Done) error {
 // left is what the workspace is after an intent. What was promoted is known to be good; any other tree that was put
 // together is still to be judged.
 func (s *State) left(i Intent) Workspace {
+	switch {
+	case i.Withheld != "" && i.Operation != nil: // what was begun of the patch was taken back
+		return s.Workspace
+	case i.Withheld != "": // it may be half restored
+		return Workspace{Tree: i.Tree}
+	}
 	switch i.Restore {
 	case "", i.Tree:
 		return Workspace{Tree: i.Tree, Judgement: i.Judgement, Standing: i.Standing, Objection: i.Objection,

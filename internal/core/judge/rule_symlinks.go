@@ -20,7 +20,7 @@ func symlinks() Rule {
 	return Rule{
 		ID:         "symlinks",
 		Reason:     "SymlinkNotAllowed",
-		Doc:        "A symbolic link must not be absolute, lead out of the repository, into a .git, or climb (\"..\") after a name. Other links are allowed, reported or denied by the policy. Only links that were added or changed are looked at.",
+		Doc:        "A symbolic link must have a target that file systems hold (1 to 4095 bytes, no NUL), and must not be absolute, lead out of the repository, into a .git, or climb (\"..\") after a name. Other links are allowed, reported or denied by the policy. Only links that were added or changed are looked at.",
 		Severity:   "Error for links that lead out, changes.symlinks of the policy for others, built-in Warn",
 		Suggestion: "replace the link by what it should lead to",
 		check:      badLinks,
@@ -32,6 +32,11 @@ func symlinks() Rule {
 			{"a link into .git", Input{Policy: allow, Changes: []Change{addLink("web/a", "../.git/hooks/pre-commit")}}},
 			{"a link into .GIT", Input{Policy: allow, Changes: []Change{addLink("a", ".GIT")}}},
 			{"a link with a drive", Input{Policy: allow, Changes: []Change{addLink("a", `C:\Windows`)}}},
+			{"a link with NUL in its target", Input{Policy: allow, Changes: []Change{addLink("a", "b\x00c")}}},
+			{"a link with a target that is too long", Input{Policy: allow, Changes: []Change{addLink("a", strings.Repeat("b", 4096))}}},
+			{"a link whose target is too long to be read", Input{Policy: allow, Changes: []Change{{
+				Path: "a", Kind: Added, New: Entry{Mode: ModeSymlink, ID: sampleID, Size: 1 << 20},
+			}}}},
 			{"a link to nothing", Input{Policy: allow, Changes: []Change{addLink("a", "")}}},
 			{"a link that was turned around", Input{Policy: allow, Changes: []Change{{
 				Path: "a", Kind: Modified, Old: Entry{Mode: ModeSymlink, Target: "b"}, New: Entry{Mode: ModeSymlink, Target: "/b"},
@@ -46,6 +51,7 @@ func symlinks() Rule {
 			}},
 		},
 		Accept: []Sample{
+			{"a link with the longest target", Input{Policy: allow, Changes: []Change{addLink("a", strings.Repeat("b", 4095))}}},
 			{"a link inside the tree", Input{Policy: allow, Changes: []Change{addLink("web/a/b", "../../docs/c"), addLink("d", "./e"), addLink("web/f", "..")}}},
 			{"a link that is removed", Input{Policy: deny, Changes: []Change{{Path: "a", Kind: Deleted, Old: Entry{Mode: ModeSymlink, Target: "/b"}}}}},
 			{"a file", Input{Policy: deny, Changes: []Change{addFile("a")}}},
@@ -58,6 +64,10 @@ func badLinks(v *view) []breach {
 	var found []breach
 	for _, c := range v.changes {
 		if c.New.Mode != ModeSymlink {
+			continue
+		}
+		if fault := targetFault(c.New); fault != "" {
+			found = append(found, breach{path: c.Path, severity: policy.Error, message: fault})
 			continue
 		}
 		shown := v.shownTarget(c.New.Target)
@@ -84,11 +94,26 @@ func (v *view) shownTarget(target string) string {
 	return quoteName(target)
 }
 
+// maxTarget bounds the target of a link in bytes: Linux's PATH_MAX without its terminating NUL.
+const maxTarget = 4095
+
+// targetFault says why no file system holds a link, or "". A target that is too long is not read: its size tells.
+func targetFault(e Entry) string {
+	size := max(e.Size, int64(len(e.Target)))
+	switch {
+	case size > maxTarget:
+		return fmt.Sprintf("it is a symbolic link with a target of %d bytes, %d are the most", size, maxTarget)
+	case e.Target == "":
+		return "it is a symbolic link with no target"
+	case strings.IndexByte(e.Target, 0) >= 0:
+		return "it is a symbolic link with a NUL byte in its target"
+	}
+	return ""
+}
+
 // linkFault says why a link at path must not lead to target, or "". Messages name the target as shown.
 func linkFault(path, target, shown string) string {
 	switch {
-	case target == "":
-		return "it is a symbolic link with no target"
 	case target[0] == '/' || target[0] == '\\' || len(target) > 1 && target[1] == ':':
 		return fmt.Sprintf("it is a symbolic link to the absolute path %s", shown)
 	}

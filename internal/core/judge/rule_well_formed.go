@@ -14,6 +14,8 @@ import (
 const (
 	// maxPath bounds a path in bytes: Linux's PATH_MAX with its terminating NUL. Longer ones can be made but not opened.
 	maxPath = 4095
+	// maxName bounds one name of a path in bytes: Linux's NAME_MAX, which its file systems share.
+	maxName = 255
 	// maxDepth bounds the names in a path. The deepest trees of real repositories stay below 60; the time to match a
 	// path grows with its depth.
 	maxDepth = 128
@@ -25,7 +27,7 @@ func wellFormed() Rule {
 	return Rule{
 		ID:         "malformed-entry",
 		Reason:     "MalformedEntry",
-		Doc:        "Every change must be one entry of a Git tree: a canonical path of at most 4095 bytes and 128 names, listed once, with a kind and modes that agree, and a mode that Git gives to files, links and submodules. Anything else cannot be judged by the other rules, and is refused.",
+		Doc:        "Every change must be one entry of a Git tree: a canonical path of at most 4095 bytes and 128 names of at most 255 bytes, listed once, with a kind and modes that agree, and a mode that Git gives to files, links and submodules. Anything else cannot be judged by the other rules, and is refused.",
 		Severity:   "always Error",
 		Suggestion: "remove or rename the entry",
 		check: func(v *view) []breach {
@@ -49,6 +51,8 @@ func wellFormed() Rule {
 			{"an empty name", Input{Changes: []Change{addFile("web//index.html")}}},
 			{"no path", Input{Changes: []Change{addFile("")}}},
 			{"a path that cannot be opened", Input{Changes: []Change{addFile(strings.Repeat("deep/", 900) + "x")}}},
+			{"a name that no file system holds", Input{Changes: []Change{addFile("web/" + strings.Repeat("n", 256))}}},
+			{"a directory that no file system holds", Input{Changes: []Change{addFile(strings.Repeat("d", 256) + "/x")}}},
 			{"a mode that Git does not know", Input{Changes: []Change{{Path: "a", Kind: Added, New: Entry{Mode: 0o100600, ID: sampleID}}}}},
 			{"a kind that the modes deny", Input{Changes: []Change{{Path: "a", Kind: Deleted, New: Entry{Mode: ModeFile, ID: sampleID}}}}},
 			{"a path listed twice", Input{Changes: []Change{addFile("a"), deleteFile("a")}}},
@@ -56,6 +60,7 @@ func wellFormed() Rule {
 		},
 		Accept: []Sample{
 			{"plain changes", Input{Changes: []Change{addFile("a"), modifyFile("b/c"), deleteFile("d")}}},
+			{"a name of 255 bytes", Input{Changes: []Change{addFile("web/" + strings.Repeat("n", 255))}}},
 			{"names with dots", Input{Changes: []Change{addFile("..."), addFile(".env"), addFile("a/..b")}}},
 			{"a file that became executable", Input{Changes: []Change{{
 				Path: "run", Kind: Modified,
@@ -105,6 +110,9 @@ func pathFault(path string) string {
 		depth++
 		if name == "" || name == "." || name == ".." {
 			return fmt.Sprintf("the path is not canonical: it has the name %q", name)
+		}
+		if len(name) > maxName {
+			return fmt.Sprintf("a name in the path has %d bytes, %d are the most that file systems hold", len(name), maxName)
 		}
 	}
 	if depth > maxDepth {

@@ -6,6 +6,7 @@ package git
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -78,7 +79,7 @@ func kindOf(before, after judge.Entry) judge.Kind {
 	}
 }
 
-// target reads where a symbolic link points.
+// target reads where a symbolic link points. A target that is too long for a link is left out: its size tells.
 func (r *Repository) target(ctx context.Context, e *judge.Entry) error {
 	if e.Mode != judge.ModeSymlink {
 		return nil
@@ -88,6 +89,10 @@ func (r *Repository) target(ctx context.Context, e *judge.Entry) error {
 		return err
 	}
 	_, content, err := r.objects.Read(ctx, id, maxTarget)
+	if errors.Is(err, ErrTooLarge) {
+		_, e.Size, err = r.objects.Stat(ctx, id)
+		return err
+	}
 	e.Target = string(content)
 	return err
 }
