@@ -29,6 +29,8 @@ type freezer struct {
 	since time.Time
 	// held: a freeze was asked for, and no thaw since.
 	held bool
+	// still: the last freeze stopped every process.
+	still bool
 	// flaw is why the last freeze was none.
 	flaw error
 }
@@ -39,7 +41,7 @@ var _ workspace.Freezer = (*freezer)(nil)
 func (f *freezer) Freeze(ctx context.Context) (workspace.Frozen, error) {
 	f.since, f.held, f.flaw = f.now(), true, nil
 	a, err := f.agent.Freeze(ctx, contract.RunnerFreeze{Timeout: f.timeout, Limit: freezeLimit, Ask: f.ask})
-	f.pause = a.Pause
+	f.pause, f.still = a.Pause, err == nil && a.Settled
 	return workspace.Frozen{Processes: a.Processes, Settled: a.Settled, Reason: a.Reason}, err
 }
 

@@ -4,6 +4,7 @@
 package watchdog_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,9 @@ func TestBreaker(t *testing.T) {
 		return true
 	}
 	w.eventually("the agent stands still", frozen)
+	if told := w.read("trusted/journal.jsonl"); !strings.Contains(told, `\"type\":\"checkpoint_failed\"`) || !strings.Contains(told, `\"action_taken\":\"frozen\"`) {
+		t.Error("the agent was not told that checkpoints fail, and that it is frozen because of it")
+	}
 	w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
 	w.intake.Order(func(o *contract.Orders) {
 		o.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestResetBreaker}}

@@ -98,6 +98,15 @@ func (w *workshop) capture(ctx context.Context, o occasion) (taken, error) {
 // frozen: the agent was frozen for this and has not been thawed.
 func (o occasion) frozen() bool { return o.freezer != nil && o.freezer.held }
 
+// movingTries is how often a workspace is captured again in which a path moved, before the checkpoint counts as failed.
+const movingTries = 2
+
+// moves says that a path of the workspace moved while it was captured: most likely it rests a moment later. A freeze that
+// failed would only fail again, after its whole timeout, and a pod that has to end has no time.
+func (o occasion) moves(j judged) bool {
+	return !j.snapshot.Settled && o.doubt == "" && !o.hold && (o.freezer == nil || o.freezer.flaw == nil && o.freezer.still)
+}
+
 // keepsFrozen: a restore may follow, or the pod is about to end.
 func (o occasion) keepsFrozen() bool {
 	e := o.policy.Execution
@@ -108,6 +117,14 @@ func (o occasion) keepsFrozen() bool {
 // writes between capture and restore is lost: where the first look went without a freeze, there is a second one.
 func (w *workshop) look(ctx context.Context, o occasion) (judged, error) {
 	j, err := w.glance(ctx, o, o.hold || o.atOnce)
+	for tries := 0; err == nil && tries < movingTries && o.moves(j); tries++ {
+		if o.frozen() {
+			if err := o.freezer.Thaw(ctx); err != nil {
+				break
+			}
+		}
+		j, err = w.glance(ctx, o, o.hold || o.atOnce)
+	}
 	if err != nil || j.consequence.Restore == supervise.RestoreNothing || o.freezer == nil || o.frozen() {
 		return j, err
 	}

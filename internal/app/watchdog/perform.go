@@ -164,17 +164,25 @@ func (r *run) occasion(a supervise.Action) occasion {
 }
 
 func (r *run) takeCheckpoint(a supervise.Action, o occasion) work {
-	running := r.state.Agent.Running
+	running, streak := r.state.Agent.Running, r.streak()
 	return func(ctx context.Context) (supervise.Event, error) {
-		if err := r.ready(ctx, &o); err != nil {
-			return r.missed(ctx, a, err)
+		err := r.ready(ctx, &o)
+		var t taken
+		if err == nil {
+			t, err = r.checkpoint(ctx, o)
 		}
-		t, err := r.checkpoint(ctx, o)
 		if err != nil {
-			return r.missed(ctx, a, err)
+			e, err := r.missed(ctx, a, err)
+			if m, is := e.(supervise.Missed); is && running {
+				r.tellFailure(ctx, streak, m.Fault)
+			}
+			return e, err
 		}
 		if running {
 			r.tell(ctx, o, t)
+		}
+		if running && !t.snapshot.Settled {
+			r.tellFailure(ctx, streak, contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: supervise.Unsettled(t.snapshot.Reason)})
 		}
 		s := r.journal()
 		e := supervise.Taken{Action: a, Settled: t.snapshot.Settled, Unsettled: t.snapshot.Reason, Standing: t.judgement.Verdict,

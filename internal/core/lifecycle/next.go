@@ -124,7 +124,7 @@ func (c *course) attend() {
 	default:
 		job.StopRequestedAt = time.Time{}
 		c.at = c.runningStanding()
-		c.meter(c.at.phase == AwaitingInput)
+		c.meter(c.at.phase == AwaitingInput || c.at.phase == Blocked) // a person is waited for
 		c.d.KeepUp = true
 		c.lock()
 		if job.Run == RunAgent && c.o.Spec.Deadline > 0 && job.WaitingSince.IsZero() {

@@ -66,12 +66,20 @@ func (c *course) answerRequests() {
 			if c.active() && c.m.Job.Errand {
 				continue // its turn comes after the errand
 			}
-			c.answer(r.ID, RequestFailed, fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed can be retried.", c.at.phase))
+			c.answer(r.ID, RequestFailed, c.notRetried())
 		case RequestCheckpoint, RequestResetBreaker, RequestRollback:
 			c.answerIfNobodyWill(r)
 		}
 	}
 	c.dropOldResults()
+}
+
+// notRetried says why a request to retry is refused.
+func (c *course) notRetried() string {
+	if c.active() && c.at.reason == contract.ReasonBreakerOpen {
+		return "The agent is frozen, not ended: go on with a request resetBreaker, or set spec.suspend to end it."
+	}
+	return fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed can be retried.", c.at.phase)
 }
 
 // answerIfNobodyWill answers a request to the watchdog when no watchdog will come to take it.

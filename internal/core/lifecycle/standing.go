@@ -26,8 +26,12 @@ func (c *course) runningStanding() standing {
 	}
 	if p := c.problem(); p != nil {
 		at.reason, at.message = p.Reason, p.Message
-		if c.podProblem() != nil {
+		switch {
+		case c.podProblem() != nil:
 			at.phase = Preparing
+		case p.Reason == contract.ReasonBreakerOpen:
+			at.phase, at.stalled = Blocked, true
+			at.message = sentence(p.Message) + c.breakerHint()
 		}
 	} else if r != nil && r.Question != "" {
 		at = standing{phase: AwaitingInput, reason: ReasonAwaitingInput, message: fmt.Sprintf(
@@ -117,7 +121,7 @@ func (c *course) blockedStanding(f *Final) standing {
 	case contract.ReasonCheckpointInvalid:
 		message += c.invalidHint()
 	case contract.ReasonBreakerOpen:
-		message += fmt.Sprintf(" See what keeps checkpoints from being taken, then go on with spec.requests: [{id: %s, resetBreaker: {}}].", c.freeID())
+		message += c.breakerHint()
 	case contract.ReasonPushConflict:
 		message += fmt.Sprintf(" Nothing was overwritten and the work is kept. Remove or rename branch %s on the server, then push again with %s.", c.m.Branch, c.retryHint())
 	case contract.ReasonPushFailed:
@@ -126,6 +130,10 @@ func (c *course) blockedStanding(f *Final) standing {
 		message += fmt.Sprintf(" The work is kept. Mend the cause, then start the agent again with %s.", c.retryHint())
 	}
 	return standing{phase: Blocked, reason: reason, message: strings.TrimSpace(message), stalled: true}
+}
+
+func (c *course) breakerHint() string {
+	return fmt.Sprintf(" Remove what keeps checkpoints from being taken, then go on with spec.requests: [{id: %s, resetBreaker: {}}].", c.freeID())
 }
 
 func (c *course) invalidHint() string {

@@ -81,7 +81,11 @@ func (e Ordered) apply(s *State, _ time.Time) {
 }
 
 // end asks for an end; the most urgent one stands, and what was asked for is not taken back: the agent may be dead.
-func (s *State) end(e End) { s.End = max(s.End, e) }
+func (s *State) end(e End) {
+	if e > s.End { // what failed before is tried at once: there is no later
+		s.End, s.Checkpoints.RetryAt = e, time.Time{}
+	}
+}
 
 // Terminated: the pod is asked to end, or the agent's container is gone.
 type Terminated struct{}
@@ -208,8 +212,7 @@ func (e Taken) apply(s *State, now time.Time) {
 	s.Delivery.move(e.Head, e.Changed)
 	s.answered(e.Action.Requests)
 	if !e.Settled {
-		s.failure(contract.Fault{Reason: contract.ReasonCheckpointFailed,
-			Message: "the workspace could not be held still: " + e.Unsettled}, now)
+		s.failure(contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: Unsettled(e.Unsettled)}, now)
 		return
 	}
 	s.Checkpoints = Checkpoints{Last: now, Breaker: s.Checkpoints.Breaker}
@@ -219,6 +222,9 @@ func (e Taken) apply(s *State, now time.Time) {
 		s.Tasks[e.Action.Task].close(e, s.Ending(e.Action.Task))
 	}
 }
+
+// Unsettled says in words that a checkpoint failed because the workspace was not at rest, and why.
+func Unsettled(reason string) string { return "the workspace could not be held still: " + reason }
 
 // close decides a task by the checkpoint that was taken after its process ended.
 func (t *Task) close(e Taken, end Ending) {
@@ -253,7 +259,10 @@ func (e Missed) apply(s *State, now time.Time) {
 func (s *State) failure(f contract.Fault, now time.Time) {
 	c := &s.Checkpoints
 	c.Last, c.Failures, c.Failure = now, c.Failures+1, f
-	c.RetryAt = now.Add(s.Rules.MinInterval)
+	c.RetryAt = now.Add(PauseAfter(c.Failures, s.Rules.MinInterval))
+	if s.End != GoOn { // it is waited for
+		c.RetryAt = now.Add(PauseAfter(1, s.Rules.MinInterval))
+	}
 	if s.End == GoOn {
 		c.Breaker = c.Breaker || !s.Seal && c.Failures >= s.Rules.MaxFailures
 		return

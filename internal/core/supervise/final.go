@@ -135,8 +135,8 @@ func (s State) fault() *contract.Fault {
 		return nil
 	case s.Checkpoints.Breaker:
 		return &contract.Fault{Reason: contract.ReasonBreakerOpen, Message: fmt.Sprintf(
-			"%d checkpoints in a row failed, the last one because %s; the agent is frozen: mend the cause and send the "+
-				"request resetBreaker", s.Checkpoints.Failures, s.Checkpoints.Failure.Message)}
+			"%d checkpoints in a row failed, the last one because %s; the agent is frozen",
+			s.Checkpoints.Failures, s.Checkpoints.Failure.Message)}
 	case s.Checkpoints.Failures > 0:
 		f := s.Checkpoints.Failure
 		return &f

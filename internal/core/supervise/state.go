@@ -16,8 +16,8 @@ import (
 type Rules struct {
 	// Interval between checkpoints of a workspace that changed.
 	Interval time.Duration
-	// MinInterval between any two checkpoints, except those that end something; also the pause before a failed one is
-	// tried again.
+	// MinInterval between any two checkpoints, except those that end something; also the first pause before a failed one
+	// is tried again (see PauseAfter).
 	MinInterval time.Duration
 	// MaxChanges is how many changed paths call for a checkpoint.
 	MaxChanges int
