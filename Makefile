@@ -63,7 +63,7 @@ install: cluster-up images
 ##@ Test
 
 .PHONY: test-unit
-test-unit: ## Unit, property and golden tests; seconds of fuzzing come with `make fuzz`
+test-unit: ## Unit, property and golden tests
 	@hack/test.sh unit
 
 .PHONY: test-envtest
@@ -75,7 +75,7 @@ test-e2e: ## Tests on a real cluster
 	@hack/test.sh e2e
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (default 10s)
+fuzz: ## Run every fuzz target for FUZZTIME (default 10s); `make test` runs FUZZEXECUTIONS (default 2000x) of each
 	@hack/test.sh fuzz
 
 .PHONY: test-long
