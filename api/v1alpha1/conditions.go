@@ -142,6 +142,8 @@ const (
 	ReasonAgentFailed = "AgentFailed"
 	// ReasonAgentNotStarted: the agent's command could not be started.
 	ReasonAgentNotStarted = "AgentNotStarted"
+	// ReasonAgentUnstoppable: the agent's processes could not be stopped, so their container was ended.
+	ReasonAgentUnstoppable = "AgentUnstoppable"
 	// ReasonRetrying: another attempt follows.
 	ReasonRetrying = "Retrying"
 	// ReasonPodLost: the pod ended or went away before its final report; another attempt follows.

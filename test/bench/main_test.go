@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tidewaiter/tidewaiter/internal/host/proc"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 )
 
@@ -16,6 +17,7 @@ import (
 const fullEnv = "TIDEWAITER_BENCH"
 
 func TestMain(m *testing.M) {
+	proc.Launch()
 	container.Main()
 	if engineMain() {
 		os.Exit(0)

@@ -142,6 +142,7 @@ func (r *runner) freeze(id int64, f contract.RunnerFreeze) {
 		frozen, err = r.processes.Freeze(within)
 		return err
 	}, func(err error) {
+		r.swept(err)
 		if err != nil {
 			r.refuse(id, "%v", err)
 			return
@@ -185,6 +186,7 @@ func (r *runner) thaw(id int64) {
 		agent.resume()
 		return err
 	}, func(err error) {
+		r.swept(err)
 		switch {
 		case err == nil:
 			r.send(contract.RunnerEvent{ID: id, Thawed: &contract.RunnerThawed{ByLimit: id == 0, Newcomers: newcomers}})
@@ -207,6 +209,7 @@ func (r *runner) kill(id int64, grace time.Duration) {
 		defer cancel()
 		return r.processes.Kill(ctx, grace)
 	}, func(err error) {
+		r.swept(err)
 		if err != nil {
 			r.refuse(id, "%v", err)
 			return

@@ -22,6 +22,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/proc"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 )
 
@@ -29,6 +30,7 @@ import (
 const optionsEnv = "TIDEWAITER_TEST_RUNNER"
 
 func TestMain(m *testing.M) {
+	proc.Launch()
 	container.Main()
 	if text := os.Getenv(optionsEnv); text != "" {
 		var o Options

@@ -55,6 +55,7 @@ func DefaultOptions() Options {
 
 // Run is the life of the runner. It returns the container's exit code.
 func Run(o Options, stderr io.Writer) int {
+	proc.Launch()
 	log := slog.New(slog.NewJSONHandler(newLogWriter(stderr), nil)).With("process", "runner")
 	stop := make(chan os.Signal, 1)
 	signal.Notify(stop, proc.StopSignals()...)
@@ -93,6 +94,10 @@ func Run(o Options, stderr io.Writer) int {
 	return *r.code
 }
 
+// maxFailedSweeps is how many times in a row the processes may resist before the runner ends, and all of them with it. It
+// is above what the watchdog waits for before it does the same.
+const maxFailedSweeps = 10
+
 // maxJobs bounds what waits for the processes; the watchdog asks for one thing at a time.
 const maxJobs = 64
 
@@ -125,6 +130,9 @@ type runner struct {
 	// giveUpFreeze ends a freeze that has not settled; stopLimit its limit. Both are never nil after the first freeze.
 	giveUpFreeze context.CancelFunc
 	stopLimit    func()
+
+	// failedSweeps counts freezes, thaws and kills in a row that failed.
+	failedSweeps int
 
 	// terminating is the signal by which the container was asked to end.
 	terminating string
@@ -182,6 +190,19 @@ func (r *runner) enqueue(job func()) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// swept counts how often in a row the processes could not be reached. A process of the same uid may have made this one
+// unable to see them, for good; its end needs no ability at all.
+func (r *runner) swept(err error) {
+	if err == nil {
+		r.failedSweeps = 0
+		return
+	}
+	if r.failedSweeps++; r.failedSweeps >= maxFailedSweeps {
+		r.log.Error("Cannot stop the processes; ending with them", "attempts", r.failedSweeps, "error", err)
+		r.exit(contract.RunnerBlindCode)
 	}
 }
 

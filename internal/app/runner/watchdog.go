@@ -100,8 +100,13 @@ func (r *runner) lost(conn *link.Conn, cause error) {
 		defer cancel()
 		frozen, err := r.processes.Freeze(ctx)
 		r.post(func() {
-			if err != nil || !frozen.Settled {
-				r.log.Error("Cannot stop all processes", "reason", frozen.Reason, "error", err)
+			if err != nil { // they may run, and nobody can tell
+				r.log.Error("Cannot stop the processes; ending them", "error", err)
+				r.endAll(0, contract.RunnerBlindCode)
+				return
+			}
+			if !frozen.Settled {
+				r.log.Error("Cannot stop all processes", "reason", frozen.Reason)
 			}
 			r.connect()
 		})

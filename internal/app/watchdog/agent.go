@@ -40,6 +40,12 @@ var _ workspace.Freezer = (*freezer)(nil)
 // Freeze implements workspace.Freezer.
 func (f *freezer) Freeze(ctx context.Context) (workspace.Frozen, error) {
 	f.since, f.held, f.flaw = f.now(), true, nil
+	wait := f.timeout + startWithin
+	if f.ask != nil {
+		wait += f.ask.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
 	a, err := f.agent.Freeze(ctx, contract.RunnerFreeze{Timeout: f.timeout, Limit: freezeLimit, Ask: f.ask})
 	f.pause, f.still = a.Pause, err == nil && a.Settled
 	return workspace.Frozen{Processes: a.Processes, Settled: a.Settled, Reason: a.Reason}, err
@@ -48,6 +54,8 @@ func (f *freezer) Freeze(ctx context.Context) (workspace.Frozen, error) {
 // Thaw implements workspace.Freezer. It fails when the freeze was none: a process ran meanwhile, or it ended by its limit.
 func (f *freezer) Thaw(ctx context.Context) error {
 	lasted := f.now().Sub(f.since)
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
 	t, err := f.agent.Thaw(ctx)
 	f.held = false
 	switch {

@@ -17,10 +17,16 @@ import (
 )
 
 const (
-	// startWithin bounds the runner's answer to a start.
+	// startWithin bounds the runner's answer to a start, and what its other answers take beyond the time they are given.
 	startWithin = 30 * time.Second
 	// farewell bounds what is reported before a pod that was asked to end is left.
 	farewell = 10 * time.Second
+	// killWithin bounds the runner's answer to a kill beyond the grace that it gives: it waits 30 s by itself.
+	killWithin = 45 * time.Second
+	// resistedPause is the pause after processes could not be stopped.
+	resistedPause = time.Second
+	// endWithin bounds the end of an agent's container whose processes could not be stopped, before it is reported.
+	endWithin = 10 * time.Second
 	// retryLink is the pause after the runner was out of reach.
 	retryLink = 200 * time.Millisecond
 	// breakerLimit is how long a freeze of the breaker lasts before it is renewed.
@@ -56,7 +62,7 @@ func (r *run) work(a supervise.Action) work {
 	case supervise.Push:
 		return r.push(r.latest)
 	case supervise.Finish:
-		return r.finish(a.Final)
+		return r.finish(a)
 	case supervise.Leave:
 		return r.leave
 	case supervise.Wait, supervise.Cancel: // the loop's own: there is nothing to carry out beside it
@@ -123,25 +129,42 @@ func (r *run) unreachable(ctx context.Context, err error) (supervise.Event, erro
 	return supervise.Aborted{}, nil
 }
 
-func (r *run) kill(ctx context.Context) (supervise.Event, error) {
-	if err := r.agent.Kill(ctx, r.Grace); err != nil {
+// resisted ends a kill, freeze or thaw that failed. Where the runner was out of reach nothing was tried; a runner that is
+// there and does not answer cannot do it either.
+func (r *run) resisted(ctx context.Context, act string, err error) (supervise.Event, error) {
+	if errors.Is(err, link.ErrDisconnected) || errors.Is(err, link.ErrLost) || ctx.Err() != nil {
 		return r.unreachable(ctx, err)
+	}
+	r.Log.ErrorContext(ctx, "The agent's processes could not be stopped", "act", act, "error", err.Error())
+	pause(ctx, resistedPause)
+	return supervise.Resisted{Message: clip(fmt.Sprintf("%s: %v", act, err), maxReason)}, nil
+}
+
+func (r *run) kill(ctx context.Context) (supervise.Event, error) {
+	within, cancel := context.WithTimeout(ctx, r.Grace+killWithin)
+	defer cancel()
+	if err := r.agent.Kill(within, r.Grace); err != nil {
+		return r.resisted(ctx, "kill", err)
 	}
 	return supervise.Killed{}, nil
 }
 
 func (r *run) freeze(ctx context.Context) (supervise.Event, error) {
-	f, err := r.agent.Freeze(ctx, contract.RunnerFreeze{Timeout: startWithin, Limit: breakerLimit})
+	within, cancel := context.WithTimeout(ctx, 2*startWithin)
+	defer cancel()
+	f, err := r.agent.Freeze(within, contract.RunnerFreeze{Timeout: startWithin, Limit: breakerLimit})
 	if err != nil {
-		return r.unreachable(ctx, err)
+		return r.resisted(ctx, "freeze", err)
 	}
 	r.Log.WarnContext(ctx, "Agent is frozen until the breaker is reset", "processes", f.Processes, "settled", f.Settled)
 	return supervise.FrozenNow{}, nil
 }
 
 func (r *run) thaw(ctx context.Context) (supervise.Event, error) {
-	if _, err := r.agent.Thaw(ctx); err != nil {
-		return r.unreachable(ctx, err)
+	within, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	if _, err := r.agent.Thaw(within); err != nil {
+		return r.resisted(ctx, "thaw", err)
 	}
 	return supervise.ThawedNow{}, nil
 }
@@ -249,17 +272,26 @@ func (r *run) catchUp(ctx context.Context, o occasion) error {
 }
 
 // finish says the last word, waits until it has been heard, and lets the pod end.
-func (r *run) finish(f contract.FinalReport) work {
+func (r *run) finish(a supervise.Action) work {
+	f := a.Final
 	return func(ctx context.Context) (supervise.Event, error) {
 		ctx, cancel := r.untilGone(ctx)
 		defer cancel()
 		if err := r.conclude(ctx, f); err != nil {
 			return nil, err
 		}
+		ended := false
+		if a.EndFirst {
+			short, stop := context.WithTimeout(ctx, endWithin)
+			ended = r.release(short, contract.RunnerBlindCode)
+			stop()
+		}
 		if err := r.spool.Drained(ctx); err != nil {
 			return nil, err
 		}
-		r.release(ctx, 0)
+		if !ended {
+			r.release(ctx, 0)
+		}
 		return supervise.Finished{Final: &f}, nil
 	}
 }
@@ -295,17 +327,18 @@ func (r *run) leave(ctx context.Context) (supervise.Event, error) {
 // codeTerminated is how a process ends that was asked to by SIGTERM.
 const codeTerminated = 128 + 15
 
-// release tells the runner to end its container. A runner that has not come yet is waited for, because its container
-// would stay for ever.
-func (r *run) release(ctx context.Context, code int) {
+// release tells the runner to end its container, and says whether it did. A runner that has not come yet is waited for,
+// because its container would stay for ever.
+func (r *run) release(ctx context.Context, code int) bool {
 	if r.agent == nil {
-		return
+		return true
 	}
 	for ctx.Err() == nil {
 		err := r.agent.Exit(ctx, code)
 		if err == nil || errors.Is(err, link.ErrLost) {
-			return
+			return true
 		}
 		pause(ctx, retryLink)
 	}
+	return false
 }

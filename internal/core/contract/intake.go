@@ -252,6 +252,7 @@ const (
 	ReasonBreakerOpen           = "BreakerOpen"
 	ReasonAgentFailed           = "AgentFailed"
 	ReasonAgentNotStarted       = "AgentNotStarted"
+	ReasonAgentUnstoppable      = "AgentUnstoppable"
 	ReasonPushConflict          = "PushConflict"
 	ReasonPushFailed            = "PushFailed"
 	ReasonApprovalRequired      = "ApprovalRequired"

@@ -15,6 +15,10 @@ const MaxRunnerLine = 8 << 20
 // RunnerOrphanedCode is the runner's exit code when no watchdog came back: the attempt is lost, not failed (EX_TEMPFAIL).
 const RunnerOrphanedCode = 75
 
+// RunnerBlindCode is the runner's exit code when it could not stop the agent's processes again and again: only its own end
+// stops them (EX_OSERR).
+const RunnerBlindCode = 71
+
 // RunnerCommand is what the watchdog asks of the runner. Exactly one pointer is set.
 type RunnerCommand struct {
 	// ID is answered by events with the same ID.

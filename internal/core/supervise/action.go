@@ -63,6 +63,7 @@ type Action struct {
 	Request contract.Request
 	// Answer to one request, for Answer.
 	Answer contract.RequestReport
-	// Final report, for Finish.
-	Final contract.FinalReport
+	// Final report, for Finish. EndFirst ends the agent's container before the report is heard: nothing else stops it.
+	Final    contract.FinalReport
+	EndFirst bool
 }

@@ -175,7 +175,22 @@ type Killed struct{}
 func (Killed) apply(s *State, _ time.Time) {
 	s.idle()
 	s.Agent.Running, s.Agent.Leftovers, s.Agent.Frozen = false, false, false
+	s.Agent.obeys()
 }
+
+// Resisted: a kill, freeze or thaw failed, although the runner is there.
+type Resisted struct {
+	// Message says which, and why.
+	Message string
+}
+
+func (e Resisted) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Agent.Resisted, s.Agent.Resistance = s.Agent.Resisted+1, e.Message
+}
+
+// obeys ends the count of what failed.
+func (a *Agent) obeys() { a.Resisted, a.Resistance = 0, "" }
 
 // Aborted: the act under way broke off and has done nothing.
 type Aborted struct{}
@@ -319,12 +334,20 @@ func (d *Delivery) move(head string, changed bool) {
 // FrozenNow: the agent was frozen because of the breaker.
 type FrozenNow struct{}
 
-func (FrozenNow) apply(s *State, _ time.Time) { s.idle(); s.Agent.Frozen = true }
+func (FrozenNow) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Agent.Frozen = true
+	s.Agent.obeys()
+}
 
 // ThawedNow: the agent was let go again.
 type ThawedNow struct{}
 
-func (ThawedNow) apply(s *State, _ time.Time) { s.idle(); s.Agent.Frozen = false }
+func (ThawedNow) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Agent.Frozen = false
+	s.Agent.obeys()
+}
 
 // Slipped: a freeze ended by its own limit.
 type Slipped struct{}

@@ -67,6 +67,17 @@ func (s State) interrupted() contract.FinalReport {
 	return f
 }
 
+// unstoppable is the final report of an attempt whose agent could not be stopped. What was asked for comes about all the same.
+func (s State) unstoppable() contract.FinalReport {
+	f := contract.FinalReport{Outcome: contract.OutcomeAgentFailed, Reason: contract.ReasonAgentUnstoppable, Head: s.Delivery.Head}
+	if s.End != GoOn {
+		f = s.interrupted()
+	}
+	f.Message = fmt.Sprintf("the agent's processes could not be stopped %d times in a row, so their container was ended; what they "+
+		"wrote since the last checkpoint is still on the workspace volume (%s)", s.Agent.Resisted, s.Agent.Resistance)
+	return f
+}
+
 // repeated is the final report of an attempt without an agent that changed nothing about how the work stands.
 func (s State) repeated() contract.FinalReport {
 	f := *s.Earlier

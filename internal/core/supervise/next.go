@@ -17,6 +17,7 @@ func Next(s State, now time.Time) Action {
 	for _, concern := range []step{
 		over,      // nothing follows the end
 		busy,      // one act at a time
+		resisting, // an agent that cannot be stopped
 		ending,    // stop, suspend, terminate
 		answers,   // requests that need no checkpoint
 		breaker,   // an open breaker holds everything else
@@ -40,6 +41,15 @@ func busy(s State, _ time.Time) (Action, bool) {
 		return Action{Kind: Cancel}, true
 	}
 	return Action{}, s.Doing != Wait
+}
+
+// resisting gives up on processes that cannot be stopped: their container is ended, and with its first process all others
+// are. Where the pod is being ended that comes about by itself.
+func resisting(s State, _ time.Time) (Action, bool) {
+	if s.Agent.Resisted < maxResisted || s.End == Terminate {
+		return Action{}, false
+	}
+	return Action{Kind: Finish, Final: s.unstoppable(), EndFirst: true}, true
 }
 
 // ending captures what the agent did until now, exactly once, and goes. A suspended or stopped agent is killed first,

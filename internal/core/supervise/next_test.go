@@ -155,12 +155,14 @@ func (w *world) answer() {
 		w.patches--
 		w.heads++
 		w.apply(supervise.Laid{Head: "c" + string(rune('a'+w.heads%26)), Changed: true})
-	case supervise.Kill:
-		w.apply(supervise.Killed{})
-	case supervise.Freeze:
-		w.apply(supervise.FrozenNow{})
-	case supervise.Thaw:
-		w.apply(supervise.ThawedNow{})
+	case supervise.Kill, supervise.Freeze, supervise.Thaw:
+		if fails {
+			w.apply(supervise.Resisted{Message: "it did not work"})
+			return
+		}
+		w.apply(map[supervise.Kind]supervise.Event{
+			supervise.Kill: supervise.Killed{}, supervise.Freeze: supervise.FrozenNow{}, supervise.Thaw: supervise.ThawedNow{},
+		}[a.Kind])
 	case supervise.Answer:
 		w.apply(supervise.Answered{Answer: a.Answer})
 	case supervise.Review:

@@ -70,7 +70,14 @@ type Agent struct {
 	Leftovers bool
 	// Frozen until the breaker is reset.
 	Frozen bool
+	// Resisted counts kills, freezes and thaws in a row that failed; Resistance is why the last one did.
+	Resisted   int
+	Resistance string
 }
+
+// maxResisted is how many times in a row the agent's processes may fail to be stopped before their container is ended.
+// One alone may be bad luck: a process that hangs inside the kernel, a machine without memory.
+const maxResisted = 5
 
 // End is why an attempt ends before its work does, in rising order of urgency.
 type End int

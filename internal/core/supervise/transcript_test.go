@@ -178,6 +178,9 @@ func (p *player) describe(a supervise.Action) string {
 		words = append(words, a.Answer.ID, strconv.FormatBool(a.Answer.OK)+":", a.Answer.Message)
 	case supervise.Finish:
 		words = append(words, a.Final.Outcome+"/"+a.Final.Reason+":", a.Final.Message)
+		if a.EndFirst {
+			words = append(words, "(container ended first)")
+		}
 	}
 	return strings.Join(words, " ")
 }
@@ -214,6 +217,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.AgentExited{Code: number()}
 	case "killed":
 		return supervise.Killed{}
+	case "resisted":
+		return supervise.Resisted{Message: arg}
 	case "aborted":
 		return supervise.Aborted{}
 	case "frozen":

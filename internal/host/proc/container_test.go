@@ -22,8 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	Launch()
 	container.Main()
-	for env, program := range map[string]func(string) error{probeEnv: probe, attackEnv: sendSignal} {
+	for env, program := range map[string]func(string) error{probeEnv: probe, attackEnv: sendSignal, callsEnv: makeCalls} {
 		if argument := os.Getenv(env); argument != "" {
 			if err := program(argument); err != nil {
 				fmt.Fprintln(os.Stderr, err)

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"os/signal"
 	"strconv"
 	"strings"
@@ -77,6 +78,17 @@ func attacks() []attack {
 	}
 }
 
+// unconfined runs the test binary without the filter of system calls, before anything reaps its children for it.
+func unconfined(t *testing.T, env string) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), env)
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true} // as what is started
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", env, err, out)
+	}
+}
+
 // readMemory reads this program's own address from PID 1, which is the same binary.
 func readMemory() error {
 	var buf [8]byte
@@ -101,12 +113,8 @@ func TestHardenClosesThisProcess(t *testing.T) {
 		if err := container.BecomeUser(); err != nil {
 			t.Fatal(err)
 		}
-		c := newTestContainer(t)
 		probeWant := func(name, want string) {
 			t.Helper()
-			if got := await(t, start(t, c, []string{probeEnv + "=" + dir + "/" + name}, os.Args[0])); got.Code != 0 {
-				t.Fatalf("probe: %+v", got)
-			}
 			text, err := os.ReadFile(dir + "/" + name)
 			if err != nil {
 				t.Fatal(err)
@@ -119,9 +127,14 @@ func TestHardenClosesThisProcess(t *testing.T) {
 				t.Errorf("%s: (-want +got)\n%s", name, diff)
 			}
 		}
+		unconfined(t, probeEnv+"="+dir+"/control")
 		probeWant("control", "succeeds") // or the attacks would prove nothing
+		c := newTestContainer(t)
 		if err := Harden(); err != nil {
 			t.Fatal(err)
+		}
+		if got := await(t, start(t, c, []string{probeEnv + "=" + dir + "/hardened"}, os.Args[0])); got.Code != 0 {
+			t.Fatalf("probe: %+v", got)
 		}
 		probeWant("hardened", "denied")
 	})

@@ -15,7 +15,8 @@ import (
 const killLook = 5 * time.Millisecond
 
 // Kill ends every process, frozen or not: SIGTERM, and SIGKILL for what is left after grace. It returns when none is left, or
-// with an error when the context ends first, which takes a process that hangs inside the kernel.
+// with an error when the context ends first, which takes a process that hangs inside the kernel. It needs no descriptor: a
+// process of the same uid may have taken away the right to open one.
 func (c *Container) Kill(ctx context.Context, grace time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,12 +34,12 @@ func (c *Container) Kill(ctx context.Context, grace time.Duration) error {
 		if err := signalAll(unix.SIGKILL); err != nil {
 			return err
 		}
-		left, err := c.left()
-		if err != nil || len(left) == 0 {
-			return err
+		left := c.left()
+		if left == "" {
+			return nil
 		}
 		if err := pause(ctx, killLook); err != nil {
-			return fmt.Errorf("%d processes (first: %d) do not end on SIGKILL: %w", len(left), left[0].pid, err)
+			return fmt.Errorf("%s on SIGKILL: %w", left, err)
 		}
 	}
 }
@@ -54,9 +55,8 @@ func (c *Container) terminate(ctx context.Context, grace time.Duration) (bool, e
 	within, cancel := context.WithTimeout(ctx, grace)
 	defer cancel()
 	for {
-		left, err := c.left()
-		if err != nil || len(left) == 0 {
-			return err == nil, err
+		if c.left() == "" {
+			return true, nil
 		}
 		if pause(within, killLook) != nil {
 			return false, ctx.Err()
@@ -64,21 +64,34 @@ func (c *Container) terminate(ctx context.Context, grace time.Duration) (bool, e
 	}
 }
 
-// left lists the processes that are more than zombies, and collects those that are.
-func (c *Container) left() (snapshot, error) {
+// left says which processes are more than zombies, and collects those that are; "" for none.
+func (c *Container) left() string {
 	c.reaper.collect()
 	all, err := c.scan.scan()
 	if err != nil {
-		return nil, err
+		return c.unseen(err)
 	}
-	left := all[:0]
+	n, first := 0, 0
 	for _, p := range all {
-		if !p.dead() {
-			left = append(left, p)
+		if p.dead() {
+			continue
+		}
+		if n++; n == 1 {
+			first = p.pid
 		}
 	}
-	if len(left) == 0 {
-		c.reaper.collect() // what the last look saw as a zombie
+	c.reaper.collect() // what the last look saw as a zombie
+	if n == 0 {
+		return ""
 	}
-	return left, nil
+	return fmt.Sprintf("%d processes (first: %d) do not end", n, first)
+}
+
+// unseen stands in for a look at the processes: the kernel says whether there is anybody to send a signal to. Zombies count,
+// as long as their parents have not ended.
+func (c *Container) unseen(why error) string {
+	if unix.Kill(-1, 0) == unix.ESRCH {
+		return ""
+	}
+	return fmt.Sprintf("processes do not end (which ones cannot be seen: %v)", why)
 }

@@ -49,14 +49,18 @@ func (p *Process) Exit() Exit { return p.exit }
 
 func (p *Process) end(e Exit) {
 	p.exit = e
-	p.Input.close()
-	_ = p.Replies.Close()
+	p.close()
 	close(p.done)
 }
 
-// Start runs a command in a session of its own, so that a signal to "its process group" cannot mean this process. Its output
-// is this process's own, untouched; its input is a pipe that stays open until it ends: what reads to the end of its input
-// waits for as long. Somebody has to read its replies: a pipe that is full makes it wait.
+func (p *Process) close() {
+	p.Input.close()
+	_ = p.Replies.Close()
+}
+
+// Start runs a command in a session of its own, so that a signal to "its process group" cannot mean this process, and under
+// the filter of system calls. Its output is this process's own, untouched; its input is a pipe that stays open until it ends:
+// what reads to the end of its input waits for as long. Somebody has to read its replies: a pipe that is full makes it wait.
 func (c *Container) Start(command Command) (*Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,48 +81,78 @@ func (c *Container) Start(command Command) (*Process, error) {
 		_ = unix.Close(ends[1])
 		return nil, err
 	}
-	replies, answer, err := newReplies()
+	replies, answer, err := newOutput("replies")
 	if err != nil {
 		input.close()
 		return nil, err
 	}
 	defer unix.Close(answer)
 	p := &Process{Input: input, Replies: replies, done: make(chan struct{})}
-	p.PID, err = c.reaper.start(path, command, [2]int{ends[0], answer}, p)
-	if err != nil {
-		input.close()
-		_ = replies.Close()
-		return nil, explain(path, err)
+	if err := c.reaper.launch(path, command, [2]int{ends[0], answer}, p); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
-// newReplies makes the pipe of replies: this process's end, and the descriptor of the other, which blocks its writer.
-func newReplies() (*os.File, int, error) {
+// newOutput makes a pipe that a child writes to: this process's end, and the descriptor of the other, which blocks its
+// writer.
+func newOutput(name string) (*os.File, int, error) {
 	var ends [2]int
 	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
-		return nil, 0, fmt.Errorf("make reply pipe: %w", err)
+		return nil, 0, fmt.Errorf("make %s pipe: %w", name, err)
 	}
 	if err := unix.SetNonblock(ends[0], true); err != nil {
 		_, _ = unix.Close(ends[0]), unix.Close(ends[1])
-		return nil, 0, fmt.Errorf("make replies non-blocking: %w", err)
+		return nil, 0, fmt.Errorf("make %s non-blocking: %w", name, err)
 	}
-	return os.NewFile(uintptr(ends[0]), "replies"), ends[1], nil
+	return os.NewFile(uintptr(ends[0]), name), ends[1], nil
 }
 
-// start forks and registers in one step. The pipes are standard input and replies.
-func (r *reaper) start(path string, command Command, pipes [2]int, p *Process) (int, error) {
+// launch starts a process and returns when it executes its command. The pipes are standard input and replies.
+func (r *reaper) launch(path string, command Command, pipes [2]int, p *Process) error {
+	verdict, told, err := newOutput("verdict")
+	if err != nil {
+		p.close()
+		return err
+	}
+	defer verdict.Close()
+	err = r.fork(path, command, [3]int{pipes[0], pipes[1], told}, p)
+	_ = unix.Close(told)
+	if err != nil {
+		p.close()
+		return explain(path, err)
+	}
+	if err := awaitLaunch(verdict, path); err != nil {
+		r.kill(p)
+		return err
+	}
+	return nil
+}
+
+// fork starts the launcher and registers it in one step.
+func (r *reaper) fork(path string, command Command, pipes [3]int, p *Process) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	pid, err := syscall.ForkExec(path, command.Argv, &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(ownProgram, append([]string{launcherName, path}, command.Argv...), &syscall.ProcAttr{
 		Dir:   command.Dir,
 		Env:   command.Env,
-		Files: []uintptr{uintptr(pipes[0]), os.Stdout.Fd(), os.Stderr.Fd(), RepliesFD: uintptr(pipes[1])},
+		Files: []uintptr{uintptr(pipes[0]), os.Stdout.Fd(), os.Stderr.Fd(), RepliesFD: uintptr(pipes[1]), verdictFD: uintptr(pipes[2])},
 		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
+	p.PID = pid
 	r.children[pid] = p
-	return pid, nil
+	return nil
+}
+
+// kill ends a child and waits for its end. A child that was reaped is left alone: its number may be another's.
+func (r *reaper) kill(p *Process) {
+	r.mu.Lock()
+	if r.children[p.PID] == p {
+		_ = unix.Kill(p.PID, unix.SIGKILL)
+	}
+	r.mu.Unlock()
+	<-p.Done()
 }
