@@ -49,7 +49,7 @@ const (
 // deaf is what to do with the signals that the runtime does not survive, even with Notify, when they come with a value
 // (sigqueue). The default action is enough where it dumps core: the kernel drops those for PID 1 in any case. Any other
 // default kills a process of many threads while its first one blocks the signal, as it does to fork; these are ignored, which
-// children inherit and no program minds: the one has no meaning, the other is set by the C library before its use.
+// children inherit and no program minds: one has no meaning, the others are set by the C library before their use.
 func deaf() map[unix.Signal]uint64 {
 	return map[unix.Signal]uint64{
 		unix.SIGILL:    actionDefault,
@@ -60,11 +60,18 @@ func deaf() map[unix.Signal]uint64 {
 		unix.SIGSYS:    actionDefault,
 		unix.SIGSTKFLT: actionIgnore,
 		sigCancel:      actionIgnore,
+		sigSetXID:      actionIgnore,
+		sigSyncCall:    actionIgnore,
 	}
 }
 
-// sigCancel is the first real-time signal, which C libraries end threads with.
-const sigCancel = unix.Signal(32)
+// The real-time signals that C libraries keep for themselves, to end threads and to have all of them do something. Go's
+// runtime leaves them as they are.
+const (
+	sigCancel   = unix.Signal(32)
+	sigSetXID   = unix.Signal(33)
+	sigSyncCall = unix.Signal(34)
+)
 
 // kernelAction is struct sigaction of the kernel, at its longest.
 type kernelAction struct {
