@@ -207,6 +207,7 @@ func (w *workshop) restore(ctx context.Context, i journal.Intent) error {
 	if err != nil {
 		return err
 	}
+	w.tellCleared(ctx, done.Cleared)
 	w.Log.InfoContext(ctx, "Workspace went back", "checkpoint", i.Sequence, "written", done.Written, "deleted", done.Deleted)
 	return nil
 }

@@ -132,7 +132,7 @@ func (w *workshop) look(ctx context.Context, o occasion) (judged, error) {
 }
 
 func (w *workshop) glance(ctx context.Context, o occasion, atOnce bool) (judged, error) {
-	still := workspace.Still{AtOnce: atOnce, KeepFrozen: o.keepsFrozen()}
+	still := workspace.Still{AtOnce: atOnce, KeepFrozen: o.keepsFrozen(), Limits: limitsOf(o.policy.Changes)}
 	if o.freezer != nil {
 		still.Freezer = o.freezer
 	}
@@ -152,7 +152,16 @@ func (w *workshop) glance(ctx context.Context, o occasion, atOnce bool) (judged,
 	j.judgeTime, j.changed = w.Now().Sub(started), changed
 	w.checkJudge(j.judgeTime)
 	j.consequence = supervise.Act(j.judgement, o.policy, s.Settled)
+	if s.Incomplete && j.consequence.Promote {
+		// Not even an audit promotes what was never read.
+		j.consequence = supervise.Consequence{Action: contract.ActionHeld}
+	}
 	return j, nil
+}
+
+// limitsOf a policy, for what a capture may read and store.
+func limitsOf(c policy.Changes) workspace.Limits {
+	return workspace.Limits{MaxFileSize: c.MaxFileSize, MaxBytes: c.MaxWorkspaceSize, MaxFiles: c.MaxWorkspaceFiles}
 }
 
 // checkJudge tells of a judgement that took long.
@@ -185,7 +194,7 @@ func (w *workshop) plan(ctx context.Context, o occasion, j judged) (*journal.Int
 		return nil, err
 	}
 	i.Report = w.reportOf(o, j, *i)
-	if o.closes && j.snapshot.Settled && supervise.Completes(o.ending, i.Standing, o.policy.Enforcement) {
+	if o.closes && j.snapshot.Settled && !j.snapshot.Incomplete && supervise.Completes(o.ending, i.Standing, o.policy.Enforcement) {
 		i.Completes = o.task
 	}
 	if nothingNew(state, j, *i) {

@@ -20,10 +20,11 @@ import (
 type component string
 
 const (
-	watcherHealth component = "watcher"
-	judgeHealth   component = "judge"
-	diskHealth    component = "disk"
-	eventsHealth  component = "file events"
+	watcherHealth   component = "watcher"
+	workspaceHealth component = "workspace"
+	judgeHealth     component = "judge"
+	diskHealth      component = "disk"
+	eventsHealth    component = "file events"
 )
 
 const (

@@ -86,6 +86,7 @@ func (w *workshop) prepare(ctx context.Context, orders contract.Orders) error {
 		w.prune,         // before anybody believes in an object
 		w.openWorkspace, // finds out what the volume can do
 		w.keepRemains,   // what the last attempt left there
+		w.makeRoom,      // on a full volume
 		w.layOut,        // the promoted tree or what was rolled back to, and the agent's own repository
 		w.copyRunner,
 	} {
@@ -269,15 +270,41 @@ func (w *workshop) keepRemains(ctx context.Context, orders contract.Orders) erro
 	return w.record(ctx, *i)
 }
 
+// makeRoom clears a full workspace of what no checkpoint holds: files that Git ignores, and the agent's own repository, which
+// is made anew. An agent could not work on a full volume, nor could the workspace be laid out there.
+func (w *workshop) makeRoom(ctx context.Context, _ contract.Orders) error {
+	if !w.engine.Assumptions().Full {
+		return nil
+	}
+	cleared, err := w.engine.ClearIgnored(ctx)
+	w.tellCleared(ctx, cleared)
+	if err != nil {
+		return fmt.Errorf("make room in the workspace: %w", err)
+	}
+	return nil
+}
+
+// tellCleared says what was removed from a workspace that was too full to be laid out.
+func (w *workshop) tellCleared(ctx context.Context, names int) {
+	if names == 0 {
+		return
+	}
+	w.Log.WarnContext(ctx, "The workspace was full: what Git ignores was removed", "names", names)
+	w.health.tell(workspaceHealth, fmt.Sprintf(
+		"it was full, so %d files and directories that Git ignores were removed from it; set a larger spec.workspace.size if this happens again", names))
+}
+
 func (w *workshop) layOut(ctx context.Context, orders contract.Orders) error {
 	s := w.journal()
 	tree, err := objects.ParseID(s.Start)
 	if err != nil {
 		return err
 	}
-	if _, err := w.engine.Restore(ctx, tree); err != nil {
+	done, err := w.engine.Restore(ctx, tree)
+	if err != nil {
 		return fmt.Errorf("lay out workspace: %w", err)
 	}
+	w.tellCleared(ctx, done.Cleared)
 	commit, err := objects.ParseID(s.Promoted.Commit)
 	if err != nil {
 		return err

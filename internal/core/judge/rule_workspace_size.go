@@ -15,25 +15,34 @@ func workspaceSize() Rule {
 	return Rule{
 		ID:         "workspace-size",
 		Reason:     "WorkspaceTooLarge",
-		Doc:        "All files of the workspace together, those that Git ignores included, must stay within the policy's bytes and number.",
+		Doc:        "All files of the workspace together, those that Git ignores included, must stay within the policy's bytes and number. A file that Git ignores counts with what it takes on the volume. Where what Git does not ignore is too much, nothing of it is read and nothing is promoted.",
 		Severity:   "always Error; the limits are changes.maxWorkspaceSize (built-in 1Gi) and changes.maxWorkspaceFiles (built-in 200000) of the policy",
 		Suggestion: "remove what is not needed, for example build output and caches",
 		check: func(v *view) []breach {
 			limits := v.Policy.Changes
 			var found []breach
+			more := ""
+			if v.Workspace.Uncounted {
+				more = "more than "
+			}
 			if v.Workspace.Bytes > limits.MaxWorkspaceSize {
 				found = append(found, breach{severity: policy.Error, message: fmt.Sprintf(
-					"the workspace has %d bytes, the policy allows %d", v.Workspace.Bytes, limits.MaxWorkspaceSize)})
+					"the workspace has %s%d bytes, the policy allows %d", more, v.Workspace.Bytes, limits.MaxWorkspaceSize)})
 			}
 			if v.Workspace.Files > limits.MaxWorkspaceFiles {
 				found = append(found, breach{severity: policy.Error, message: fmt.Sprintf(
-					"the workspace has %d files, the policy allows %d", v.Workspace.Files, limits.MaxWorkspaceFiles)})
+					"the workspace has %s%d files, the policy allows %d", more, v.Workspace.Files, limits.MaxWorkspaceFiles)})
+			}
+			if v.Workspace.Uncounted && len(found) == 0 {
+				found = append(found, breach{severity: policy.Error, message: fmt.Sprintf(
+					"the workspace has more than %d files and directories, more than a checkpoint looks at", v.Workspace.Files)})
 			}
 			return found
 		},
 		Reject: []Sample{
 			{"too many bytes", Input{Policy: small, Workspace: Workspace{Files: 1, Bytes: 1001}}},
 			{"too many files", Input{Policy: small, Workspace: Workspace{Files: 11, Bytes: 1}}},
+			{"more than were counted", Input{Policy: small, Workspace: Workspace{Files: 5, Bytes: 1, Uncounted: true}}},
 		},
 		Accept: []Sample{
 			{"just within", Input{Policy: small, Workspace: Workspace{Files: 10, Bytes: 1000}}},

@@ -54,6 +54,7 @@ func Rules() []Rule {
 		gitDirectory(),
 		symlinks(),
 		specialFiles(),
+		unreadable(),
 		hardlinks(),
 		executables(),
 		names(),

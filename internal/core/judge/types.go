@@ -61,6 +61,11 @@ const (
 	FoundTooLarge FoundKind = "TooLarge"
 	// FoundHardlink is a file of the tree that has a name outside of what was captured: it can change through that.
 	FoundHardlink FoundKind = "Hardlink"
+	// FoundUnreadable is a file or directory that its permissions keep from being read; what was captured of it before is
+	// still in the tree. An empty path is the root of the workspace.
+	FoundUnreadable FoundKind = "Unreadable"
+	// FoundTooDeep is a file or directory that is too deep, or has too long a path, to be read.
+	FoundTooDeep FoundKind = "TooDeep"
 )
 
 // Found is something a capture met that a tree cannot tell.
@@ -89,6 +94,8 @@ type FilePlan struct {
 type Workspace struct {
 	Files int64
 	Bytes int64
+	// Uncounted says that there is more, and that counting ended here.
+	Uncounted bool
 }
 
 // Input is everything a judgement depends on.

@@ -108,6 +108,10 @@ func (r *Repository) Store() *objects.Store { return r.store }
 // Objects reads objects of the repository.
 func (r *Repository) Objects() *Objects { return r.objects }
 
+// MoreObjects reads objects of the repository too, through a process of its own, for readers that shall not take turns. The
+// caller closes it.
+func (r *Repository) MoreObjects() *Objects { return &Objects{runner: r.runner} }
+
 // WriteCommit stores a commit durably.
 func (r *Repository) WriteCommit(c objects.Commit) (objects.ID, error) {
 	content, err := c.Encode()

@@ -70,7 +70,7 @@ func (e *Engine) appendStat(b []byte, path string, entry *objects.Entry) []byte 
 // holds tells whether the last capture read this entry at the path.
 func (e *Engine) holds(path string, entry *objects.Entry) bool {
 	n := e.known.lookup(path)
-	if n == nil || n.sub != nil || n.mark&(unread|outside|ignored) != 0 {
+	if n == nil || n.sub != nil || n.mark&(unread|outside|ignored|denied) != 0 {
 		return false
 	}
 	have := e.tree.Lookup(path)

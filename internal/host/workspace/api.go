@@ -34,8 +34,8 @@ type Options struct {
 	Scratch string
 	// ReadLimit in bytes: a larger file is found TooLarge and not read. Default 256 MiB.
 	ReadLimit int64
-	// MaxEntries bounds the files and directories that a scan visits; beyond it the checkpoint is unsettled, with what
-	// was counted so far. Default 2,000,000.
+	// MaxEntries bounds the files and directories that a scan visits; beyond it the snapshot is incomplete, with what was
+	// counted so far. Default 1,000,000.
 	MaxEntries int64
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -62,8 +62,18 @@ type Frozen struct {
 	Reason string
 }
 
-// Still says how a capture may hold the workspace still.
+// Limits are what a policy lets a workspace hold; zero is no limit. What is beyond them is counted and not read.
+type Limits struct {
+	// MaxFileSize in bytes: a larger file is found TooLarge, and its content is not stored.
+	MaxFileSize int64
+	// MaxBytes and MaxFiles bound what can be captured. Where there is more, nothing is read: the snapshot is Incomplete.
+	MaxBytes, MaxFiles int64
+}
+
+// Still says how a capture may hold the workspace still, and what it may read.
 type Still struct {
+	// Limits of the policy. They hold for later restores too.
+	Limits Limits
 	// Freezer is nil when no agent runs: the workspace is then expected to be quiet.
 	Freezer Freezer
 	// AtOnce freezes first, without trying to do without (the pod is about to end).
@@ -93,6 +103,9 @@ type Snapshot struct {
 	Settled bool
 	// Reason says what moved or could not be read when Settled is false.
 	Reason string
+	// Incomplete is true when the tree lacks something that Found and Workspace tell of: what cannot be read for want of
+	// permission, or all that is new where there is more than the limits allow. Such a tree must not be promoted.
+	Incomplete bool
 	// Frozen tells whether the agent was frozen for it, FrozenFor how long, Processes how many were.
 	Frozen    bool
 	FrozenFor time.Duration
@@ -111,6 +124,9 @@ type Restored struct {
 	// Written and Deleted paths, counted.
 	Written int
 	Deleted int
+	// Cleared counts ignored names that were removed as well, because the volume was full or held more files than are
+	// looked at.
+	Cleared int
 }
 
 // AgentGit describes the agent's own throw-away repository.
@@ -137,6 +153,11 @@ type Assumptions struct {
 	ChangeTime bool
 	// Watches deliver events. Where they do not the workspace is scanned.
 	Watches bool
+	// Full: the volume had no room for the test, so none of the above is known to hold. See Engine.ClearIgnored.
+	Full bool
 	// Notes say what failed, for the log.
 	Notes []string
+
+	// untested is why the volume could not be tested to the end.
+	untested error
 }

@@ -26,14 +26,17 @@ const maxFound = 1000
 func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.limits = still.Limits
 	a, err := e.begin(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
 	defer a.pack.Abort()
+	a.limits = still.Limits
 	// What changes from here on counts for the next capture.
 	a.changed, a.followed = e.watcher.take()
 	a.followed = a.followed && e.captured
+	a.distrust(a.changed)
 	if err := a.hold(still); err != nil {
 		a.release(still, true)
 		return Snapshot{}, err
@@ -73,8 +76,14 @@ type attempt struct {
 	scanProblem, readProblem string
 	// writer is a file that had a live writer at the last look.
 	writer string
-	// partial is true when the workspace has too many entries to be captured.
-	partial bool
+	// limits of this capture. Over is true when there is more than they allow, or more than is looked at; uncounted when
+	// not all of it was counted; closed when the workspace's root cannot be read.
+	limits                  Limits
+	over, uncounted, closed bool
+	// uncertain is a file of which the last look could not tell whether it has a live writer.
+	uncertain string
+	// budget bounds the bytes that may be read before a scan has counted them, spent is what was read; 0 is no bound.
+	budget, spent int64
 	// grant opens what the agent made unreadable; only for a restore.
 	grant bool
 	// frozen is true while the agent is frozen by this capture.
@@ -95,7 +104,7 @@ func (e *Engine) begin(ctx context.Context) (*attempt, error) {
 		engine: e,
 		owner:  &owner{},
 		pack:   pack,
-		reader: reader{root: e.root, pack: pack, limit: e.options.ReadLimit, tree: e.tree},
+		reader: reader{root: e.root, pack: pack, limit: e.readLimit(), tree: e.tree},
 		known:  e.known,
 		other:  e.other,
 		began:  e.options.Now(),
@@ -103,23 +112,42 @@ func (e *Engine) begin(ctx context.Context) (*attempt, error) {
 	}, nil
 }
 
+// readLimit is how large a file may be to be captured.
+func (e *Engine) readLimit() int64 {
+	if e.limits.MaxFileSize > 0 {
+		return min(e.options.ReadLimit, e.limits.MaxFileSize)
+	}
+	return e.options.ReadLimit
+}
+
+// leastEntries is how many entries are looked at whatever the limits are.
+const leastEntries = 10_000
+
 func (a *attempt) scanner() *scanner {
 	e := a.engine
-	return &scanner{
-		ctx:       a.ctx,
-		root:      e.root,
-		ignore:    e.ignore.Match,
-		limit:     e.options.MaxEntries,
-		readLimit: e.options.ReadLimit,
-		owner:     a.owner,
-		tree:      e.tree,
-		grant:     a.grant,
-		seen:      e.watcher.arm,
+	s := &survey{
+		ctx:        a.ctx,
+		root:       e.root,
+		ignore:     e.ignore.Match,
+		limit:      e.options.MaxEntries,
+		readLimit:  e.readLimit(),
+		countLimit: e.options.MaxEntries,
+		owner:      a.owner,
+		tree:       e.tree,
+		grant:      a.grant,
+		seen:       e.watcher.arm,
+		hands:      newHands(),
 	}
+	if most := a.limits.MaxFiles; most > 0 {
+		// Directories are entries too: what has more of them than files is no tree of sources.
+		s.limit, s.countLimit = min(s.limit, max(2*most, leastEntries)), min(s.countLimit, most)
+	}
+	return &scanner{survey: s}
 }
 
 // look scans the workspace and reads what differs from what is known; it gives how many paths did. The first one counts
-// what is not captured too. All says that signatures are not believed.
+// what is not captured too. All says that signatures are not believed. Where there is more than the limits allow, nothing is
+// read.
 func (a *attempt) look(all bool) (moved int, err error) {
 	s := a.scanner()
 	s.tally, s.all = !a.tallied, all
@@ -127,15 +155,10 @@ func (a *attempt) look(all bool) (moved int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("scan workspace: %w", err)
 	}
-	a.known = known
-	a.captured = s.captured
-	if s.tally {
-		a.other, a.tallied = s.other, true
-	}
-	a.scanProblem, a.partial = s.problem, s.partial
-	if a.partial {
+	if a.count(s); a.over {
 		return 0, nil
 	}
+	a.known = known
 	a.forget()
 	if err := a.take(s); err != nil {
 		return 0, err
@@ -144,9 +167,33 @@ func (a *attempt) look(all bool) (moved int, err error) {
 	return a.moved, err
 }
 
+// count takes over what a whole scan counted.
+func (a *attempt) count(s *scanner) {
+	a.captured = s.captured
+	if s.tally {
+		a.other, a.tallied, a.uncounted = s.other, true, s.counted.Load() > s.countLimit
+	}
+	a.scanProblem, a.closed = s.problem, s.closed
+	most := a.limits
+	a.over = s.partial || most.MaxFiles > 0 && a.captured.Files > most.MaxFiles || most.MaxBytes > 0 && a.captured.Bytes > most.MaxBytes
+	a.uncounted = a.uncounted || s.partial
+}
+
+// distrust makes sure that what an event told of is read, whatever its signature says: there are calls that change a file
+// and leave its signature as it is (EXT4_IOC_MOVE_EXT), and all of them need a descriptor whose end is an event.
+func (a *attempt) distrust(paths []string) {
+	for _, path := range paths {
+		if n := a.known.lookup(path); n != nil && n.sub == nil && n.mark&(ignored|outside|unread) == 0 {
+			distrusted := *n
+			distrusted.mark |= unread
+			a.known = a.known.set(a.owner, path, &distrusted)
+		}
+	}
+}
+
 // forget begins a look: what the last one met counts no more.
 func (a *attempt) forget() {
-	a.writer, a.readProblem, a.moved = "", "", 0
+	a.writer, a.uncertain, a.readProblem, a.moved = "", "", "", 0
 }
 
 // take makes what a scan found into edits of the tree, and gathers what is to be read.
@@ -211,8 +258,10 @@ func (a *attempt) record() (Snapshot, error) {
 	if s.Changes, err = e.options.Repository.Changes(a.ctx, e.base, tree); err != nil {
 		return Snapshot{}, fmt.Errorf("list changes: %w", err)
 	}
-	s.Found, s.FoundTotal = findings(a.known)
-	s.Workspace = judge.Workspace{Files: a.captured.Files + a.other.Files, Bytes: a.captured.Bytes + a.other.Bytes}
+	s.Found, s.FoundTotal = findings(a.known, a.closed)
+	s.Incomplete = a.over || slices.ContainsFunc(s.Found, unseen)
+	s.Workspace = sum(a.captured, a.other)
+	s.Workspace.Uncounted = a.uncounted
 	s.Dirty = len(a.read)
 	e.adopt(a, tree)
 	return s, nil
@@ -277,8 +326,13 @@ func vacant(tree *objects.Tree, path string) bool {
 	}
 }
 
-// findings lists what is known and a tree cannot tell.
-func findings(known *folder) ([]judge.Found, int64) {
+// unseen tells whether a finding stands for something that may be in no tree although it could be.
+func unseen(f judge.Found) bool {
+	return f.Kind == judge.FoundUnreadable || f.Kind == judge.FoundTooDeep
+}
+
+// findings lists what is known and a tree cannot tell. Closed says that the workspace's root cannot be read.
+func findings(known *folder, closed bool) ([]judge.Found, int64) {
 	var found []judge.Found
 	var total int64
 	listed := make(map[judge.FoundKind]int)
@@ -288,9 +342,19 @@ func findings(known *folder) ([]judge.Found, int64) {
 			found = append(found, judge.Found{Path: path, Kind: kind, Size: size})
 		}
 	}
+	if closed {
+		report("", judge.FoundUnreadable, 0)
+	}
 	links := make(map[uint64][]string)
-	known.marked("", outside|linked, func(path string, n *node) {
-		if n.mark&outside != 0 {
+	known.marked("", outside|linked|denied, func(path string, n *node) {
+		switch {
+		case n.mark&denied != 0 && tooDeep(path):
+			report(path, judge.FoundTooDeep, 0)
+			return
+		case n.mark&denied != 0:
+			report(path, judge.FoundUnreadable, 0)
+			return
+		case n.mark&outside != 0:
 			report(path, foundKind(path, n.sig), n.sig.size)
 			return
 		}

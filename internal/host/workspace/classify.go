@@ -28,7 +28,9 @@ func (s *scanner) classify(at place, known *folder, list *listing) error {
 	if len(ask) == 0 {
 		return nil
 	}
+	s.mu.Lock()
 	ignored, err := s.ignore(s.ctx, ask)
+	s.mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -67,35 +69,43 @@ func classOf(at place, known *folder, name []byte, isDir bool) class {
 }
 
 // count counts what is not captured: one name and, when asked for, all below it. What cannot be looked at is not
-// counted; the volume's own size bounds it.
-func (s *scanner) count(at place, name string, sig signature) {
+// counted; the volume's own size bounds it. Held is how many bytes the volume has for it.
+func (s *scanner) count(at place, name string, sig signature, held int64) {
 	switch {
 	case sig.isDir():
 		if s.tally {
 			s.countDir(at.dir, name, at.depth+1)
 		}
+		return
 	case sig.isRegular():
-		s.other.Bytes += sig.size
-		fallthrough
-	default:
-		s.other.Files++
+		s.other.Bytes += held
 	}
+	s.other.Files++
+	s.counted.Add(1)
 }
 
+// countDir counts what is below a directory, as it comes: nothing of it is kept, and more than the limit is not counted.
 func (s *scanner) countDir(parent dir, name string, depth int) {
 	d, err := parent.sub(name)
 	if err != nil {
 		return
 	}
 	defer d.close()
-	// The listings of deeper levels are free while a name of this one is looked at.
-	list := s.level(depth)
-	if depth >= maxDepth || list.list(d, s.limit) != nil {
+	if depth >= maxDepth {
 		return
 	}
-	for i := range list.entries {
-		if e := &list.entries[i]; e.err == nil {
-			s.count(place{dir: d, depth: depth}, string(list.name(e)), e.sig)
+	// The buffers of deeper levels are free while a name of this one is looked at. What fails is not counted.
+	_ = d.names(s.level(depth).room(), func(name []byte) error {
+		if s.counted.Load() > s.countLimit {
+			return errTooMany
 		}
-	}
+		if sig, held, err := statName(d, &name[0]); err == nil {
+			below := ""
+			if sig.isDir() {
+				below = string(name)
+			}
+			s.count(place{dir: d, depth: depth}, below, sig, held)
+		}
+		return nil
+	})
 }

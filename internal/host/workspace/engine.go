@@ -22,7 +22,7 @@ import (
 
 const (
 	defaultReadLimit  = 256 << 20
-	defaultMaxEntries = 2_000_000
+	defaultMaxEntries = 1_000_000
 	// maxIgnoreFile bounds an ignore file of the base, in bytes; git itself reads no larger ones since 2.45.
 	maxIgnoreFile = 100 << 20
 )
@@ -51,6 +51,8 @@ type Engine struct {
 	captured bool
 	// other is what the last full count found that is not captured.
 	other judge.Workspace
+	// limits of the last capture.
+	limits Limits
 
 	watcher *watcher
 }

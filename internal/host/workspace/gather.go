@@ -27,6 +27,9 @@ const (
 	maxFreshBytes = 4 << 20
 )
 
+// errBudget says that more was to be read than the limits allow, before a scan has counted it.
+var errBudget = errors.New("more to read than the limits allow")
+
 // reading is one path that is read.
 type reading struct {
 	path string
@@ -49,6 +52,9 @@ func (a *attempt) gather(wanted []reading) error {
 	for len(wanted) > 0 {
 		if a.ctx.Err() != nil {
 			return context.Cause(a.ctx)
+		}
+		if a.budget > 0 && a.spent > a.budget {
+			return errBudget
 		}
 		n := min(len(wanted), gathered)
 		batch := wanted[:n]
@@ -80,6 +86,7 @@ func (a *attempt) collect(r *reading) error {
 	case r.captured && r.err != nil:
 		a.closer = append(a.closer, r.path)
 	default:
+		a.spent += r.content.sig.size
 		a.fresh = append(a.fresh, *r)
 		a.freshBytes += len(r.data)
 		r.data = nil
@@ -128,6 +135,11 @@ func (a *attempt) note(r *reading) (changed bool, err error) {
 		a.setMark(r.path, outside)
 		a.lose(r.path)
 		return true, nil
+	case isDenied(r.err):
+		before := a.known.lookup(r.path)
+		known := before != nil && before.mark&denied != 0
+		a.setMark(r.path, denied)
+		return !known, nil
 	case r.err != nil:
 		// A path that vanished is no problem for a capture that looks once more; the last look must not meet one.
 		if a.readProblem == "" {
@@ -141,6 +153,23 @@ func (a *attempt) note(r *reading) (changed bool, err error) {
 			return false, fmt.Errorf("capture: %w", err)
 		}
 	}
+	if c.writer {
+		a.writer = r.path
+	}
+	if c.uncertain {
+		a.uncertain = r.path
+	}
+	n := r.node()
+	a.known = a.known.set(a.owner, r.path, &n)
+	before, seen := a.read[r.path]
+	a.read[r.path] = c
+	a.edits = append(a.edits, objects.Edit{Path: r.path, Entry: &c.entry})
+	return !seen || before.entry != c.entry || before.sig != c.sig, nil
+}
+
+// node is what is known of a file or link that was read.
+func (r *reading) node() node {
+	c := &r.content
 	n := node{sig: c.sig}
 	if c.sig.links > 1 && c.sig.isRegular() {
 		n.mark |= linked
@@ -148,15 +177,8 @@ func (a *attempt) note(r *reading) (changed bool, err error) {
 	if c.writer || c.uncertain {
 		n.mark |= hot
 	}
-	if c.writer {
-		a.writer = r.path
-	}
 	if c.sig.ctime >= r.clock {
 		n.mark |= racy
 	}
-	a.known = a.known.set(a.owner, r.path, &n)
-	before, seen := a.read[r.path]
-	a.read[r.path] = c
-	a.edits = append(a.edits, objects.Edit{Path: r.path, Entry: &c.entry})
-	return !seen || before.entry != c.entry || before.sig != c.sig, nil
+	return n
 }

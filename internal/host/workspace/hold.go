@@ -9,11 +9,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // quietTries is how often a workspace that moves is looked at again before the agent is frozen, or given up where there
 // is no agent to freeze.
 const quietTries = 2
+
+// freezeTries is how often the agent is frozen for one capture where something changed unnoticed.
+const freezeTries = 2
 
 // Why a snapshot is unsettled.
 var (
@@ -28,12 +33,17 @@ func (a *attempt) hold(still Still) error {
 	// Where signatures cannot be believed, every file is read.
 	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases
 	if !still.AtOnce || still.Freezer == nil {
-		if err := a.preview(all); err != nil {
+		scanned, err := a.preview(all)
+		if err != nil {
 			return err
 		}
-		settled, err := a.quiet(still.Freezer != nil)
-		if err != nil || settled {
-			return err
+		// A file with a live writer needs the freeze in any case. What has to be scanned for the truth is then scanned after
+		// it, once: see verify.
+		if scanned || a.writer == "" || still.Freezer == nil {
+			settled, err := a.quiet(still.Freezer != nil)
+			if err != nil || settled {
+				return err
+			}
 		}
 	}
 	if still.Freezer == nil {
@@ -48,17 +58,23 @@ func (a *attempt) hold(still Still) error {
 }
 
 // preview reads what has changed since the last capture, so that little is left to do when the workspace has to hold still.
-// Where the watcher followed everything its word is enough here: a scan for truth comes after it in any case.
-func (a *attempt) preview(all bool) error {
-	if !a.followed || all {
-		_, err := a.look(all)
-		return err
+// Where the watcher followed everything its word is enough here: a scan for truth comes after it in any case. Scanned tells
+// whether this was one.
+func (a *attempt) preview(all bool) (scanned bool, err error) {
+	if a.followed && !all {
+		err := a.relook(a.silent(), a.changed)
+		if err == nil {
+			return false, a.absorb()
+		}
+		if !errors.Is(err, errBudget) {
+			return false, err
+		}
+		if err := a.absorb(); err != nil {
+			return false, err
+		}
 	}
-	silent := a.silent()
-	if err := a.relook(silent, a.changed); err != nil {
-		return err
-	}
-	return a.absorb()
+	_, err = a.look(all)
+	return true, err
 }
 
 // quiet looks again until nothing has moved since the look before. Then every file was, at the moment the last look
@@ -73,11 +89,12 @@ func (a *attempt) quiet(running bool) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if a.partial {
-			a.unsettle("")
+		if a.over {
+			a.snapshot.Settled = true
 			return true, nil
 		}
-		if moved == 0 && a.writer == "" && a.scanProblem == "" && a.readProblem == "" && certain {
+		sure := certain && (!running || a.uncertain == "")
+		if moved == 0 && a.writer == "" && a.scanProblem == "" && a.readProblem == "" && sure {
 			a.snapshot.Settled = true
 			return true, nil
 		}
@@ -88,8 +105,32 @@ func (a *attempt) quiet(running bool) (bool, error) {
 	return false, nil
 }
 
-// freeze stops the agent and looks again at what may have moved since the last look.
+// freeze stops the agent and looks again at what may have moved since the last look. Where a scan then finds something that
+// had changed before and was not noticed, it is read and the agent is frozen once more.
 func (a *attempt) freeze(still Still, all bool) error {
+	for range freezeTries - 1 {
+		unnoticed, err := a.freezeOnce(still, all)
+		if err != nil || unnoticed == "" {
+			return err
+		}
+		// What is frozen still holds still now as well.
+		if _, err := a.look(false); err != nil {
+			return err
+		}
+		if a.frozen {
+			a.conclude()
+			return nil
+		}
+	}
+	unnoticed, err := a.freezeOnce(still, all)
+	if err == nil && unnoticed != "" {
+		a.unsettle(unnoticed)
+	}
+	return err
+}
+
+// freezeOnce gives what had changed before the freeze without being noticed.
+func (a *attempt) freezeOnce(still Still, all bool) (unnoticed string, err error) {
 	e := a.engine
 	silent := a.silent()
 	a.frozen = true
@@ -98,26 +139,27 @@ func (a *attempt) freeze(still Still, all bool) error {
 	a.snapshot.At, a.snapshot.Frozen, a.snapshot.Processes = began, failure == nil, frozen.Processes
 	a.reader.frozen = failure == nil && frozen.Settled
 	changed, complete := e.watcher.take()
-	partial := complete && !still.AtOnce && !all && !a.partial && a.scanProblem == ""
-	var err error
+	partial := complete && !still.AtOnce && !all && !a.over && a.scanProblem == ""
 	if partial {
-		err = a.relook(silent, changed)
-	} else {
+		if err = a.relook(silent, changed); errors.Is(err, errBudget) {
+			partial, err = false, a.absorb()
+		}
+	}
+	if !partial && err == nil {
 		_, err = a.look(all && still.AtOnce || !e.assumptions.ChangeTime)
 	}
 	if err != nil {
-		return err
+		return "", err
 	}
 	var broken error
 	if !still.KeepFrozen {
 		broken = a.thaw(still)
 	}
-	a.snapshot.FrozenFor = e.options.Now().Sub(began)
+	a.snapshot.FrozenFor += e.options.Now().Sub(began)
 	a.reader.frozen = false
 	if err := a.absorb(); err != nil {
-		return err
+		return "", err
 	}
-	a.snapshot.Settled = true
 	switch {
 	case failure != nil:
 		a.unsettle("the agent could not be frozen: " + failure.Error())
@@ -125,12 +167,21 @@ func (a *attempt) freeze(still Still, all bool) error {
 		a.unsettle("the agent could not be frozen: " + frozen.Reason)
 	case broken != nil:
 		a.unsettle("the freeze did not hold: " + broken.Error())
-	case a.scanProblem != "" || a.readProblem != "":
-		a.unsettle("")
-	case partial:
-		return a.verify(clock)
+	default:
+		a.conclude()
+		if partial && a.snapshot.Settled {
+			return a.verify(clock)
+		}
 	}
-	return nil
+	return "", nil
+}
+
+// conclude says whether the last look, under a freeze, saw everything.
+func (a *attempt) conclude() {
+	a.snapshot.Settled = a.scanProblem == "" && a.readProblem == "" || a.over
+	if !a.snapshot.Settled {
+		a.unsettle("")
+	}
 }
 
 // thaw resumes the agent, also when the capture was given up. It fails when the freeze did not last until now.
@@ -177,6 +228,8 @@ func (a *attempt) silent() map[string]reading {
 // relook looks only at what may have changed since the last look. What it reads is still to be absorbed.
 func (a *attempt) relook(silent map[string]reading, changed []string) error {
 	a.forget()
+	a.budget, a.spent = a.limits.MaxBytes, 0
+	defer func() { a.budget = 0 }()
 	a.closer = a.closer[:0]
 	wanted := make([]reading, 0, len(silent)+len(changed))
 	add := func(r reading) {
@@ -196,6 +249,7 @@ func (a *attempt) relook(silent map[string]reading, changed []string) error {
 		r := reading{path: path}
 		if n := a.known.lookup(path); n != nil && n.sub == nil && n.mark&(ignored|outside) == 0 && n.sig.isRegular() {
 			r.captured, r.old = true, *n
+			r.old.mark |= unread // see distrust
 		}
 		add(r)
 	}
@@ -207,6 +261,10 @@ func (a *attempt) relook(silent map[string]reading, changed []string) error {
 		return err
 	}
 	a.scanProblem = s.problem
+	if most := a.limits.MaxFiles; most > 0 && int64(len(wanted)+len(s.dirty)) > most {
+		s.dirty = nil
+		return errors.Join(a.take(s), errBudget)
+	}
 	return a.take(s)
 }
 
@@ -259,10 +317,14 @@ func (a *attempt) relookFolder(s *scanner, path string, names []string) error {
 		at.prefix += "/"
 	}
 	d, err := a.engine.root.sub("./" + path)
-	if err != nil {
-		if !vanished(err) {
-			s.trouble(path, err)
-		}
+	switch {
+	case isDenied(err):
+		a.deny(path)
+		return nil
+	case vanished(err):
+		return nil
+	case err != nil:
+		s.trouble(path, err)
 		return nil
 	}
 	defer d.close()
@@ -289,22 +351,96 @@ func inProgress(frozen, now signature) bool {
 	return frozen.inode == now.inode && frozen.ctime == now.ctime
 }
 
+// deny marks the directory that keeps a path from being opened.
+func (a *attempt) deny(path string) {
+	for end := 0; end < len(path); {
+		next := strings.IndexByte(path[end+1:], '/')
+		above := path[:end]
+		if end = len(path); next >= 0 {
+			end = len(above) + 1 + next
+		}
+		fd, err := a.engine.root.open(path[:end], unix.O_PATH, 0)
+		switch {
+		case isDenied(err) && above == "":
+			a.closed = true
+			return
+		case isDenied(err):
+			a.setMark(above, denied)
+			return
+		case err != nil:
+			return
+		}
+		dir{fd}.close()
+		if d, err := a.engine.root.sub("./" + path[:end]); err == nil {
+			d.close()
+		} else if isDenied(err) {
+			a.setMark(path[:end], denied)
+			return
+		}
+	}
+}
+
 // verify makes sure, after the thaw, that nothing had changed before the freeze without being noticed: a scan must find
-// no change that is older than the freeze. Clock is the time of the freeze as file systems take it.
-func (a *attempt) verify(clock int64) error {
+// no change that is older than the freeze. Clock is the time of the freeze as file systems take it. It gives the first
+// such change in words, and counts the workspace.
+func (a *attempt) verify(clock int64) (unnoticed string, err error) {
 	s := a.scanner()
+	s.tally = !a.tallied
 	known, err := s.scan(a.known, a.engine.base)
 	if err != nil {
-		return fmt.Errorf("verify capture: %w", err)
+		return "", fmt.Errorf("verify capture: %w", err)
+	}
+	wasClosed, problem := a.closed, a.scanProblem
+	a.count(s)
+	a.scanProblem = problem
+	switch {
+	case a.over:
+		return "", nil
+	case s.problem != "":
+		return s.problem, nil
+	case s.closed:
+		if !wasClosed {
+			return describe("", errUnnoticed), nil
+		}
+		return "", nil
 	}
 	for _, path := range s.dirty {
 		now, before := known.lookup(path), a.known.lookup(path)
-		if before != nil && inProgress(before.sig, now.sig) || now.sig.ctime >= clock {
+		if now == nil || before != nil && (inProgress(before.sig, now.sig) || before.mark&now.mark&denied != 0) || now.sig.ctime >= clock {
 			continue
 		}
-		a.unsettle(describe(path, errUnnoticed))
 		a.setMark(path, unread)
-		return nil
+		return describe(path, errUnnoticed), nil
 	}
-	return nil
+	return a.verifyGone(s, known, clock), nil
+}
+
+// verifyGone makes sure that what is missing after the thaw went after the freeze: the directory that it was in has
+// changed since. What became unreadable cannot be verified.
+func (a *attempt) verifyGone(s *scanner, known *folder, clock int64) string {
+	for _, path := range s.gone {
+		for above := path; above != ""; {
+			above = above[:max(strings.LastIndexByte(above, '/'), 0)]
+			fd, err := a.engine.root.open("./"+above, unix.O_PATH, 0)
+			if vanished(err) && above != "" {
+				continue
+			}
+			if err != nil {
+				return describe(path, errUnnoticed)
+			}
+			sig, err := fstat(fd)
+			dir{fd}.close()
+			if err != nil || sig.ctime < clock {
+				return describe(path, errUnnoticed)
+			}
+			break
+		}
+	}
+	unverified := ""
+	known.marked("", denied, func(path string, _ *node) {
+		if n := a.known.lookup(path); unverified == "" && (n == nil || n.mark&denied == 0) {
+			unverified = describe(path, errUnnoticed)
+		}
+	})
+	return unverified
 }

@@ -216,36 +216,98 @@ func race(ctx context.Context, root, secret string) {
 	}
 }
 
-func TestUnreadableLeavesCaptureUnsettled(t *testing.T) {
+// TestUnreadableIsFound: what the agent took its own permissions from is a finding and no failure. What was captured of it
+// before stays, and a restore takes it back.
+func TestUnreadableIsFound(t *testing.T) {
 	if os.Getuid() == 0 {
 		// Root reads everything.
 		runAsAgent(t)
 		return
 	}
-	b := newBench(t, shop())
-	path := filepath.Join(b.root, "src")
-	for name, spoil := range map[string]string{"file": filepath.Join(path, "main.go"), "directory": path} {
+	for name, watched := range map[string]bool{"watched": true, "not watched": false} {
+		t.Run(name, func(t *testing.T) { findUnreadable(t, watched) })
+	}
+}
+
+func findUnreadable(t *testing.T, watched bool) {
+	tests := map[string]struct {
+		spoil string
+		mode  os.FileMode
+		write string
+		found string
+	}{
+		"file":                              {spoil: "src/main.go", write: "src/main.go", found: "src/main.go"},
+		"new file":                          {spoil: "src/new.go", write: "src/new.go", found: "src/new.go"},
+		"directory":                         {spoil: "src", write: "src/main.go", found: "src"},
+		"directory that cannot be listed":   {spoil: "src", mode: 0o300, write: "src/main.go", found: "src"},
+		"directory that cannot be searched": {spoil: "src", mode: 0o600, write: "src/main.go", found: "src"},
+		"directory above":                   {spoil: "docs", write: "docs/a/b/c.md", found: "docs"},
+		"new and empty directory":           {spoil: "x", write: "x/y", found: "x"},
+		"name that is no text":              {spoil: "src/\xff\xfe", write: "src/\xff\xfe", found: "src/\xff\xfe"},
+		"root":                              {spoil: ".", write: "src/main.go", found: ""},
+	}
+	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b.t = t
-			put(t, b.root, "src/main.go", name+"\n")
-			if err := os.Chmod(spoil, 0); err != nil {
+			b := newBench(t, shop())
+			if watched {
+				if err := b.engine.Watch(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			before := b.capture()
+			put(t, b.root, test.write, "changed\n")
+			spoilt := filepath.Join(b.root, test.spoil)
+			t.Cleanup(func() { _ = os.Chmod(spoilt, 0o755) })
+			if err := os.Chmod(spoilt, test.mode); err != nil {
 				t.Fatal(err)
 			}
-			s, err := b.engine.Capture(t.Context(), workspace.Still{})
-			if err != nil {
+			for range 2 {
+				s, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: stops()})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := []judge.Found{{Path: test.found, Kind: judge.FoundUnreadable}}
+				if diff := cmp.Diff(want, s.Found); diff != "" || !s.Settled || !s.Incomplete {
+					t.Errorf("settled %v (%s), incomplete %v, found (-want +got):\n%s", s.Settled, s.Reason, s.Incomplete, diff)
+				}
+				// What can be searched and not listed can still be read where a path is known.
+				if s.Tree != before.Tree && test.mode != 0o300 {
+					t.Errorf("what was captured before did not stay: %v", s.Changes)
+				}
+			}
+			if err := os.Chmod(spoilt, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if s.Settled || !strings.Contains(s.Reason, "src") || !strings.Contains(s.Reason, "permission denied") {
-				t.Errorf("settled %v, reason %q", s.Settled, s.Reason)
+			content := objects.Hash(objects.KindBlob, []byte("changed\n")).String()
+			if s := b.capture(); s.Incomplete || !strings.Contains(b.git(nil, "ls-tree", "-r", s.Tree.String()), content) {
+				t.Errorf("readable again: found %v, tree\n%s", s.Found, b.listing(s.Tree))
 			}
-			if !strings.Contains(b.listing(s.Tree), "src/main.go") {
-				t.Error("what cannot be read looks deleted")
+			if err := os.Chmod(spoilt, test.mode); err != nil {
+				t.Fatal(err)
 			}
 			if _, err := b.engine.Restore(t.Context(), b.base); err != nil {
-				t.Errorf("restore: %v", err)
+				t.Fatalf("restore: %v", err)
 			}
-			b.capture()
+			if s := b.capture(); s.Incomplete || len(s.Changes) != 0 {
+				t.Errorf("after the restore: found %v, changes %v", s.Found, s.Changes)
+			}
 		})
+	}
+}
+
+// TestUnreadableRootDoesNotKeepTheEngineFromOpening: a watchdog that is started again must get past what the agent did.
+func TestUnreadableRootDoesNotKeepTheEngineFromOpening(t *testing.T) {
+	if os.Getuid() == 0 {
+		runAsAgent(t)
+		return
+	}
+	b := newBench(t, shop())
+	if err := errors.Join(b.engine.Close(), os.Chmod(b.root, 0)); err != nil {
+		t.Fatal(err)
+	}
+	b.engine = b.open()
+	if s := b.capture(); len(s.Changes) != 0 {
+		t.Errorf("changes %v", s.Changes)
 	}
 }
 
@@ -299,8 +361,8 @@ func TestDeepAndManyNeverHang(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Settled || !strings.Contains(s.Reason, "deeper") {
-		t.Errorf("settled %v, reason %q", s.Settled, s.Reason)
+	if !s.Settled || !s.Incomplete || len(s.Found) != 1 || s.Found[0].Kind != judge.FoundTooDeep {
+		t.Errorf("settled %v, reason %q, incomplete %v, found %v", s.Settled, s.Reason, s.Incomplete, s.Found)
 	}
 	if _, err := b.engine.Restore(t.Context(), b.base); err != nil {
 		t.Fatal(err)
@@ -314,8 +376,8 @@ func TestDeepAndManyNeverHang(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, err = few.Capture(t.Context(), workspace.Still{})
-	if err != nil || s.Settled || !strings.Contains(s.Reason, "more than 10") {
-		t.Errorf("too many entries: %v, settled %v, reason %q", err, s.Settled, s.Reason)
+	if err != nil || !s.Settled || !s.Incomplete || !s.Workspace.Uncounted {
+		t.Errorf("too many entries: %v, settled %v, incomplete %v, workspace %+v", err, s.Settled, s.Incomplete, s.Workspace)
 	}
 }
 

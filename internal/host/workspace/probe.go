@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,15 +27,20 @@ func probe(ctx context.Context, root dir) (Assumptions, error) {
 	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
 		return Assumptions{}, fmt.Errorf("openat2 is needed to read a hostile workspace safely (Linux 5.6, and a seccomp profile that allows it): %w", err)
 	}
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS) {
-		// A full or read-only volume cannot be tested: nothing is assumed.
-		return Assumptions{Openat2: true, Notes: []string{"the volume could not be tested: " + err.Error()}}, nil
+	if untestable(err) {
+		return nothingAssumed(err), nil
 	}
 	if err != nil {
 		return Assumptions{}, err
 	}
 	defer dir{fd}.close()
 	defer func() { _ = unix.Unlinkat(root.fd, probeName, 0) }()
+	// The page that is mapped later must be on the volume: to touch one that the volume has no room for is a fatal signal.
+	if err := writePage(fd); untestable(err) {
+		return nothingAssumed(err), nil
+	} else if err != nil {
+		return Assumptions{}, fmt.Errorf("write a page: %w", err)
+	}
 	a := Assumptions{Openat2: true}
 	a.test(&a.Leases, "leases do not work: every capture freezes the agent", func() (bool, error) { return probeLease(root) })
 	a.test(&a.ChangeTime, "ctime does not advance: every capture reads everything", func() (bool, error) {
@@ -46,12 +53,18 @@ func probe(ctx context.Context, root dir) (Assumptions, error) {
 		return probeMapping(ctx, fd)
 	})
 	a.test(&a.Watches, "inotify does not work: the workspace is scanned", probeWatch)
+	if a.untested != nil {
+		return nothingAssumed(a.untested), nil
+	}
 	return a, nil
 }
 
 // test records one assumption, and notes what to expect when it fails.
 func (a *Assumptions) test(holds *bool, note string, probe func() (bool, error)) {
 	ok, err := probe()
+	if untestable(err) {
+		a.untested = err
+	}
 	*holds = ok && err == nil
 	if *holds {
 		return
@@ -104,9 +117,47 @@ func probeMapping(ctx context.Context, fd int) (bool, error) {
 		if err != nil {
 			return err
 		}
-		m[0]++
-		return errors.Join(unix.Msync(m, unix.MS_SYNC), unix.Munmap(m))
+		return errors.Join(touch(m), unix.Msync(m, unix.MS_SYNC), unix.Munmap(m))
 	})
+}
+
+// touch changes the first byte of a mapping. A page that is gone (the volume is full, or the file was cut short) is an
+// error and does not end the process.
+func touch(m []byte) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("mapped page: %v", fault)
+		}
+	}()
+	m[0]++
+	return nil
+}
+
+// writePage gives the file a page of its own, on the disk.
+func writePage(fd int) error {
+	page := make([]byte, os.Getpagesize())
+	n, err := unix.Pwrite(fd, page, 0)
+	if err == nil && n < len(page) {
+		err = unix.ENOSPC
+	}
+	if err != nil {
+		return err
+	}
+	return unix.Fsync(fd)
+}
+
+// untestable says that a volume is full or read-only.
+func untestable(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EROFS)
+}
+
+// nothingAssumed is what is known of a volume that could not be tested: every capture reads everything.
+func nothingAssumed(err error) Assumptions {
+	return Assumptions{
+		Openat2: true, Full: !errors.Is(err, unix.EROFS),
+		Notes: []string{"the volume could not be tested, so nothing is assumed and every capture reads everything: " + err.Error()},
+	}
 }
 
 func probeWatch() (bool, error) {

@@ -212,19 +212,46 @@ func (r reader) streamOnce(to *reading) error {
 
 // hashHeld names the content of a file that is too large to be captured, provided that the tree holds it already.
 func (r reader) hashHeld(path string, f io.Reader, size int64) (objects.ID, error) {
-	h := sha1.New()
-	fmt.Fprintf(h, "%s %d\x00", objects.KindBlob, size)
-	n, err := io.Copy(h, f)
+	id, err := hashExactly(f, size)
 	if err != nil {
 		return objects.ID{}, err
 	}
-	if n != size {
-		return objects.ID{}, errMoved
-	}
-	var id objects.ID
-	h.Sum(id[:0])
 	if e := r.tree.Lookup(path); e == nil || e.ID != id {
 		return objects.ID{}, errTooLarge
 	}
 	return id, nil
+}
+
+// hashExactly names the content of a file of this size without keeping it.
+func hashExactly(f io.Reader, size int64) (id objects.ID, err error) {
+	h := sha1.New()
+	fmt.Fprintf(h, "%s %d\x00", objects.KindBlob, size)
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return id, err
+	}
+	if n != size {
+		return id, errMoved
+	}
+	h.Sum(id[:0])
+	return id, nil
+}
+
+// measure hashes one file of any size and keeps nothing of it.
+func (r reader) measure(to *reading) {
+	r.try(to, func(to *reading) error {
+		fd, err := r.root.open(to.path, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		f := file(fd, to.path)
+		defer f.Close()
+		if err := r.begin(to, fd); err != nil {
+			return err
+		}
+		if to.content.entry.ID, err = hashExactly(f, to.content.sig.size); err != nil {
+			return err
+		}
+		return unmoved(fd, to.content.sig)
+	})
 }

@@ -4,6 +4,7 @@
 package workspace
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -12,9 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// trashName begins the names that directories to be removed get at the root, so that a tree of any depth is removed
-// with two open directories.
+// trashName begins the names that directories to be removed get beside the one that is removed, so that a tree of any
+// depth is removed with two open directories.
 const trashName = ".tidewaiter-trash-"
+
+// maxPasses bounds how often a directory is read again that is not empty although all that it showed was removed: then
+// something is being written there.
+const maxPasses = 100
 
 // remove deletes a name of a directory with all below it, following nothing. That it is not there is no error.
 func remove(d dir, name string) error {
@@ -34,79 +39,72 @@ func remove(d dir, name string) error {
 	return removeDir(d, name)
 }
 
-// removeDir empties a directory by moving what is in it up beside it, one level at a time, however deep it is.
+// removeDir empties a directory by moving what is in it up beside it, one level at a time, however deep it is. Each
+// directory is opened once, and what is kept in memory is one number for each directory that waits.
 func removeDir(d dir, name string) error {
-	queue := []string{name}
-	for serial := 0; len(queue) > 0; {
-		name := queue[len(queue)-1]
+	r := remover{parent: d, prefix: trashName + rand.Text() + "-", buffer: make([]byte, direntBuffer)}
+	for passes := 0; ; passes++ {
 		err := unix.Unlinkat(d.fd, name, unix.AT_REMOVEDIR)
 		if err == nil || errors.Is(err, unix.ENOENT) {
-			queue = queue[:len(queue)-1]
+			if len(r.waiting) == 0 {
+				return nil
+			}
+			last := len(r.waiting) - 1
+			name, r.waiting, passes = r.name(r.waiting[last]), r.waiting[:last], 0
 			continue
 		}
-		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) {
+		if !errors.Is(err, unix.ENOTEMPTY) && !errors.Is(err, unix.EEXIST) || passes >= maxPasses {
 			return &os.PathError{Op: "remove directory", Path: name, Err: err}
 		}
-		moved, err := empty(d, name, &serial)
-		if err != nil {
+		if err := r.empty(name); err != nil {
 			return err
 		}
-		queue = append(queue, moved...)
 	}
-	return nil
 }
+
+// remover removes one directory with all below it.
+type remover struct {
+	parent dir
+	prefix string
+	// made counts the names that were given, waiting are those of directories that are still there.
+	made    uint64
+	waiting []uint64
+	buffer  []byte
+}
+
+func (r *remover) name(n uint64) string { return r.prefix + strconv.FormatUint(n, 36) }
 
 // empty deletes the files of a directory and moves its directories up beside it.
-func empty(parent dir, name string, serial *int) ([]string, error) {
-	d, err := openGranted(parent, name)
+func (r *remover) empty(name string) error {
+	d, err := openGranted(r.parent, name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer d.close()
-	var list listing
-	if err := list.list(d, 1<<62); err != nil {
-		return nil, err
-	}
-	var moved []string
-	for i := range list.entries {
-		entry := string(list.name(&list.entries[i]))
-		err := unix.Unlinkat(d.fd, entry, 0)
-		if err == nil || errors.Is(err, unix.ENOENT) {
-			continue
-		}
-		if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
-			return nil, &os.PathError{Op: "remove", Path: entry, Err: err}
-		}
-		if unix.Unlinkat(d.fd, entry, unix.AT_REMOVEDIR) == nil {
-			continue
-		}
-		// Moving a directory changes its "..", so it must be writable itself.
-		if sub, err := openGranted(d, entry); err == nil {
-			sub.close()
-		}
-		to, err := moveUp(d, entry, parent, serial)
-		if err != nil {
-			return nil, err
-		}
-		moved = append(moved, to)
-	}
-	return moved, nil
+	return d.names(r.buffer, func(entry []byte) error { return r.take(d, string(entry)) })
 }
 
-// moveUp gives a directory a new name in parent.
-func moveUp(d dir, entry string, parent dir, serial *int) (string, error) {
-	for {
-		*serial++
-		to := trashName + strconv.Itoa(*serial)
-		err := unix.Renameat2(d.fd, entry, parent.fd, to, unix.RENAME_NOREPLACE)
-		if errors.Is(err, unix.EEXIST) {
-			continue
-		}
-		if err != nil {
-			return "", &os.PathError{Op: "remove directory", Path: entry, Err: err}
-		}
-		return to, nil
+func (r *remover) take(d dir, entry string) error {
+	err := unix.Unlinkat(d.fd, entry, 0)
+	if err == nil || errors.Is(err, unix.ENOENT) {
+		return nil
 	}
+	if !errors.Is(err, unix.EISDIR) && !errors.Is(err, unix.EPERM) {
+		return &os.PathError{Op: "remove", Path: entry, Err: err}
+	}
+	if unix.Unlinkat(d.fd, entry, unix.AT_REMOVEDIR) == nil {
+		return nil
+	}
+	// Moving a directory changes its "..", so it must be writable itself.
+	if sub, err := openGranted(d, entry); err == nil {
+		sub.close()
+	}
+	r.made++
+	if err := unix.Renameat2(d.fd, entry, r.parent.fd, r.name(r.made), unix.RENAME_NOREPLACE); err != nil {
+		return &os.PathError{Op: "remove directory", Path: entry, Err: err}
+	}
+	r.waiting = append(r.waiting, r.made)
+	return nil
 }
 
 // openGranted opens a directory, and makes it ours to read and change if the agent took that away.

@@ -5,6 +5,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -14,8 +15,9 @@ import (
 )
 
 // Restore makes the workspace equal to a tree (or a commit's), byte for byte: all of it, or only the named files and
-// directories. Ignored files and the root's .git stay; nested repositories and special files go. The agent must be
-// frozen or absent. Everything that was written is read again: ErrNotRestored names what differs.
+// directories. Every file that is there and could be the tree's is hashed, whatever its signature says. Ignored files and
+// the root's .git stay, unless the volume is full or holds more than is looked at; nested repositories and special files go.
+// The agent must be frozen or absent. ErrNotRestored names what differs in the end.
 func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string) (Restored, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -29,25 +31,33 @@ func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string
 		return Restored{}, fmt.Errorf("tree to restore: %w", err)
 	}
 	a.grant = true
-	s := a.scanner()
-	s.all = !e.assumptions.ChangeTime || !e.assumptions.MappedWrites
-	known, err := s.scan(a.known, e.base)
-	if err != nil {
-		return Restored{}, fmt.Errorf("scan workspace: %w", err)
+	changed, _ := e.watcher.take()
+	a.distrust(changed)
+	r := &restorer{attempt: a, target: tree, paths: paths}
+	err = r.makeEqual()
+	for room := range roomMakers {
+		if !errors.Is(objects.WrapFull(err), objects.ErrFull) {
+			break
+		}
+		if err = r.makeRoom(room); err == nil {
+			err = r.makeEqual()
+		}
 	}
-	r := restorer{attempt: a, known: known, target: tree, paths: paths}
-	if err := r.apply(); err != nil {
+	if err != nil {
 		return Restored{}, fmt.Errorf("restore workspace: %w", objects.WrapFull(err))
 	}
-	restored := Restored{Written: r.written, Deleted: r.deleted}
-	restored.Tree, err = e.confirm(a, &r)
+	restored := Restored{Written: r.written, Deleted: r.deleted, Cleared: r.cleared}
+	restored.Tree, err = e.confirm(a, r)
 	return restored, err
 }
 
-// confirm reads what was written and makes sure that it is the target.
+// confirm makes sure that what was written and what was there are the target: a scan finds nothing that has changed since.
 func (e *Engine) confirm(a *attempt, r *restorer) (objects.ID, error) {
 	if _, err := a.look(false); err != nil {
 		return objects.ID{}, err
+	}
+	if a.over {
+		return objects.ID{}, fmt.Errorf("%w: %w", ErrNotRestored, r.tooMany())
 	}
 	tree, err := a.build()
 	if err != nil {
@@ -63,36 +73,42 @@ func (e *Engine) confirm(a *attempt, r *restorer) (objects.ID, error) {
 			return tree.ID, fmt.Errorf("%w: %s", ErrNotRestored, problem)
 		}
 	}
-	var differs string
-	objects.Diff(tree, r.target, func(path string, _, _ *objects.Entry) {
-		if differs == "" && r.selected(path) {
-			differs = path
-		}
-	})
-	if differs == "" {
-		found, _ := findings(a.known)
-		for _, f := range found {
-			if r.selected(f.Path) {
-				differs = f.Path
-				break
-			}
-		}
-	}
-	if differs != "" {
-		return tree.ID, fmt.Errorf("%w: %s differs: freeze or end whatever writes there and try again", ErrNotRestored, strconv.QuoteToASCII(differs))
+	if path, differs := r.difference(tree); differs {
+		return tree.ID, fmt.Errorf("%w: %s differs: freeze or end whatever writes there and try again", ErrNotRestored, strconv.QuoteToASCII(path))
 	}
 	return tree.ID, nil
+}
+
+// difference gives a path that is to be restored and is not.
+func (r *restorer) difference(tree *objects.Tree) (path string, differs bool) {
+	objects.Diff(tree, r.target, func(p string, _, _ *objects.Entry) {
+		if !differs && r.selected(p) {
+			path, differs = p, true
+		}
+	})
+	if differs {
+		return path, true
+	}
+	found, _ := findings(r.attempt.known, r.attempt.closed)
+	for _, f := range found {
+		if r.selected(f.Path) {
+			return f.Path, true
+		}
+	}
+	return "", false
 }
 
 // restorer makes files out of a tree.
 type restorer struct {
 	attempt *attempt
-	// known is the workspace as just scanned.
-	known  *folder
-	target *objects.Tree
-	paths  []string
+	target  *objects.Tree
+	paths   []string
+	// removed are paths that were removed and that the attempt still knows.
+	removed []string
+	// todo are the entries to be written, in the order of the tree.
+	todo []placing
 
-	written, deleted int
+	written, deleted, cleared int
 }
 
 // selected tells whether a path is to be restored.
@@ -106,22 +122,147 @@ func (r *restorer) selected(path string) bool {
 	})
 }
 
-// apply removes what the target does not have and writes what differs.
-func (r *restorer) apply() error {
-	root := r.attempt.engine.root
-	if err := r.clean(root, "", r.known, r.target); err != nil {
+// makeEqual scans, removes what the target does not have and writes what differs. It may be called again after a failure.
+func (r *restorer) makeEqual() error {
+	if err := r.scan(); err != nil {
 		return err
 	}
-	var failure error
-	r.target.Walk(func(path string, e *objects.Entry) bool {
-		if r.attempt.ctx.Err() != nil {
-			failure = context.Cause(r.attempt.ctx)
-		} else if r.selected(path) && !r.holds(path, e) {
-			failure = r.write(root, path, e)
+	err := r.clean(r.attempt.engine.root, "", r.attempt.known, r.target)
+	r.forget()
+	if err != nil {
+		return err
+	}
+	if err := r.compare(); err != nil {
+		return err
+	}
+	return r.writeAll()
+}
+
+// scan finds out what is there. Where that is more than is looked at, what is too much is removed first.
+func (r *restorer) scan() error {
+	for _, remove := range []func() error{
+		func() error { return r.sweep(true) },
+		func() error { return r.sweep(false) },
+		r.tooMany,
+	} {
+		a := r.attempt
+		s := a.scanner()
+		known, err := s.scan(a.known, a.engine.base)
+		if err != nil {
+			return fmt.Errorf("scan workspace: %w", err)
 		}
-		return failure == nil
+		if !s.partial {
+			a.known = known
+			for _, path := range s.gone {
+				a.lose(path)
+			}
+			return nil
+		}
+		if len(r.paths) > 0 {
+			return r.tooMany()
+		}
+		if err := remove(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *restorer) tooMany() error {
+	return fmt.Errorf("more than %d files and directories: roll back everything, or remove some", r.attempt.engine.options.MaxEntries)
+}
+
+// forget takes what was removed out of what is known.
+func (r *restorer) forget() {
+	a := r.attempt
+	for _, path := range r.removed {
+		n := a.known.lookup(path)
+		switch {
+		case n == nil:
+			continue
+		case n.sub != nil:
+			n.sub.walk(path+"/", func(path string, _ *node) { a.lose(path) })
+		default:
+			a.lose(path)
+		}
+		a.known = a.known.set(a.owner, path, nil)
+	}
+	r.removed = nil
+}
+
+// compare hashes every file that is there and could be the target's. What is not is to be written.
+func (r *restorer) compare() error {
+	a := r.attempt
+	r.todo = r.todo[:0]
+	var batch []reading
+	var entries []*objects.Entry
+	r.target.Walk(func(path string, e *objects.Entry) bool {
+		if !r.selected(path) {
+			return true
+		}
+		n := a.known.lookup(path)
+		switch {
+		case e.Mode == objects.ModeGitlink && n != nil && n.sig.isDir():
+		case r.couldBe(n, e):
+			batch, entries = append(batch, reading{path: path}), append(entries, e)
+		default:
+			r.todo = append(r.todo, placing{path: path, entry: e, fresh: n == nil})
+		}
+		return true
 	})
-	return failure
+	for len(batch) > 0 {
+		if a.ctx.Err() != nil {
+			return context.Cause(a.ctx)
+		}
+		n := min(len(batch), gathered)
+		a.reader.fetchAll(batch[:n])
+		for i := range batch[:n] {
+			r.keep(&batch[i], entries[i])
+		}
+		batch, entries = batch[n:], entries[n:]
+	}
+	// What was found to differ belongs among what is missing, so that directories are entered once.
+	slices.SortStableFunc(r.todo, func(a, b placing) int { return strings.Compare(a.path, b.path) })
+	return nil
+}
+
+// couldBe tells whether what is there has the kind and size of an entry, and no other name through which it could change.
+func (r *restorer) couldBe(n *node, e *objects.Entry) bool {
+	if n == nil || n.sub != nil || n.mark&(outside|ignored|denied|linked) != 0 || n.sig.size != e.Size {
+		return false
+	}
+	switch e.Mode {
+	case objects.ModeSymlink:
+		return n.sig.isLink()
+	case objects.ModeFile, objects.ModeExecutable:
+		return n.sig.isRegular() && n.sig.executable() == (e.Mode == objects.ModeExecutable)
+	}
+	return false
+}
+
+// keep takes a file that was hashed for what it is, if that is the entry.
+func (r *restorer) keep(read *reading, e *objects.Entry) {
+	a := r.attempt
+	if errors.Is(read.err, errLarge) {
+		a.reader.measure(read)
+	}
+	read.data = nil
+	have := read.content.entry
+	if read.err != nil || have.ID != e.ID || have.Mode != e.Mode {
+		r.todo = append(r.todo, placing{path: read.path, entry: e})
+		return
+	}
+	a.settleEntry(read.path, e, read.node())
+}
+
+// settleEntry notes that the workspace has an entry of the target at a path.
+func (a *attempt) settleEntry(path string, e *objects.Entry, n node) {
+	a.known = a.known.set(a.owner, path, &n)
+	have := a.engine.tree.Lookup(path)
+	if len(a.edits) == 0 && have != nil && have.ID == e.ID && have.Mode == e.Mode {
+		return
+	}
+	a.edits = append(a.edits, objects.Edit{Path: path, Entry: &objects.Entry{Mode: e.Mode, ID: e.ID, Size: e.Size}})
 }
 
 // clean removes what is in a directory and not in the target. Ignored files, and the directories on the way to them,
@@ -158,6 +299,7 @@ func (r *restorer) clean(d dir, prefix string, known *folder, target *objects.Tr
 			return fmt.Errorf("%s: %w", strconv.QuoteToASCII(path), err)
 		}
 		r.deleted++
+		r.removed = append(r.removed, path)
 	}
 	return nil
 }
@@ -185,19 +327,4 @@ func (f *folder) holdsIgnored() bool {
 	holds := false
 	f.marked("", ignored, func(string, *node) { holds = true })
 	return holds
-}
-
-// holds tells whether the workspace has the entry already: it has not changed since it was read, what was read is the entry,
-// and it has no other name through which it could change.
-func (r *restorer) holds(path string, e *objects.Entry) bool {
-	if e.Mode == objects.ModeGitlink {
-		n := r.known.lookup(path)
-		return n != nil && n.sig.isDir()
-	}
-	n := r.known.lookup(path)
-	if n == nil || n.sub != nil || n.mark&(again|outside|ignored|linked) != 0 {
-		return false
-	}
-	have := r.attempt.engine.tree.Lookup(path)
-	return have != nil && have.ID == e.ID && have.Mode == e.Mode
 }

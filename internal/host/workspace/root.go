@@ -25,7 +25,12 @@ var noDir = dir{fd: -1}
 
 // openRoot opens the workspace's root, whose own path is trusted.
 func openRoot(path string) (dir, error) {
-	fd, err := unix.Open(path, unix.O_DIRECTORY|unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	const flags = unix.O_DIRECTORY | unix.O_RDONLY | unix.O_CLOEXEC
+	fd, err := unix.Open(path, flags, 0)
+	if err == unix.EACCES && os.Chmod(path, 0o700) == nil {
+		// The agent took the permission away; it is the same user's to give back.
+		fd, err = unix.Open(path, flags, 0)
+	}
 	if err != nil {
 		return noDir, &os.PathError{Op: "open workspace", Path: path, Err: err}
 	}

@@ -6,9 +6,10 @@ package workspace
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -26,21 +27,27 @@ const (
 	maxPath = 4095
 )
 
-// errTooMany ends a scan that met more entries than it may visit.
-var errTooMany = errors.New("too many files and directories")
+var (
+	// errTooMany ends a scan that met more entries than it may visit.
+	errTooMany = errors.New("too many files and directories")
+	// errDenied says that the agent's permissions, or the depth, keep a directory from being read.
+	errDenied = errors.New("cannot be read")
+)
 
 // ignoreFunc tells which candidates the base's rules ignore.
 type ignoreFunc func(context.Context, []git.Candidate) ([]bool, error)
 
-// scanner compares the workspace with what is known of it.
-type scanner struct {
+// survey is what the scanners of one scan have in common.
+type survey struct {
 	ctx    context.Context //nolint:containedctx // lives for one call, and every step of it is asked to end with it
 	root   dir
 	ignore ignoreFunc
-	// limit of entries to visit, readLimit of bytes that a file may have to be captured.
-	limit     int64
-	readLimit int64
-	owner     *owner
+	// limit of entries to visit, readLimit of bytes that a file may have to be captured, countLimit of files that are
+	// counted and not captured.
+	limit      int64
+	readLimit  int64
+	countLimit int64
+	owner      *owner
 	// tree of the last capture tells the size of a file that is too large to be read again without need.
 	tree *objects.Tree
 	// all says that signatures are not believed: every file is dirty.
@@ -51,17 +58,30 @@ type scanner struct {
 	grant bool
 	// seen is told of every directory that is captured, before it is read, so that it is watched; may be nil.
 	seen func(path string, d dir)
+	// partial is true when the scan ended early, closed when the root itself cannot be read.
+	partial, closed bool
+
+	// entries that were visited, counted are files of other.
+	entries, counted atomic.Int64
+	// hands has room for every scanner that may help.
+	hands chan struct{}
+	mu    sync.Mutex
+	// idle are listings that a helper has left behind.
+	idle [][]*listing
+}
+
+// scanner compares the workspace with what is known of it, or a part of it: a survey has as many at work as there are
+// processors.
+type scanner struct {
+	*survey
 
 	// dirty paths are to be read; gone paths are to leave the tree.
 	dirty []string
 	gone  []string
 	// captured counts what can be captured, other what cannot (ignored, nested repositories, the root's .git).
 	captured, other judge.Workspace
-	entries         int64
 	// problem says why the scan is not the whole truth, if it is not.
 	problem string
-	// partial is true when the scan ended early.
-	partial bool
 	levels  []*listing
 }
 
@@ -91,19 +111,40 @@ type place struct {
 
 // scan visits the whole workspace and gives what is known of it now.
 func (s *scanner) scan(known *folder, base *objects.Tree) (*folder, error) {
+	if s.grant {
+		// Best effort: where it is not ours to change, reading it fails and says so.
+		_ = grant(s.root)
+	}
 	// A descriptor of its own: directories are read from where the last reader stopped.
 	d, err := s.root.sub(".")
+	if isDenied(err) {
+		s.closed = true
+		return known, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer d.close()
 	result, err := s.visit(place{dir: d, base: base}, known)
-	if errors.Is(err, errTooMany) {
-		s.trouble("", fmt.Errorf("more than %d files and directories: remove some", s.limit))
+	switch {
+	case errors.Is(err, errTooMany):
 		s.partial = true
+		return known, nil
+	case errors.Is(err, errDenied):
+		s.closed = true
 		return known, nil
 	}
 	return result, err
+}
+
+// isDenied tells whether an error says that permissions, or a path that is too long, keep something from being read.
+func isDenied(err error) bool {
+	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENAMETOOLONG) || errors.Is(err, errDenied)
+}
+
+// tooDeep tells whether a path is beyond what is looked at, whatever its permissions are.
+func tooDeep(path string) bool {
+	return strings.Count(path, "/")+1 >= maxDepth || len(path) > maxPath
 }
 
 // visit scans one directory and everything below it.
@@ -111,16 +152,17 @@ func (s *scanner) visit(at place, known *folder) (*folder, error) {
 	if s.ctx.Err() != nil {
 		return nil, context.Cause(s.ctx)
 	}
-	if at.depth >= maxDepth || len(at.prefix) > maxPath {
-		s.trouble(at.prefix, fmt.Errorf("deeper than %d directories or %d characters: remove it", maxDepth, maxPath))
-		return known, nil
+	if at.depth > 0 && tooDeep(strings.TrimSuffix(at.prefix, "/")) {
+		return nil, errDenied
 	}
 	if s.seen != nil {
 		s.seen(strings.TrimSuffix(at.prefix, "/"), at.dir)
 	}
 	list := s.level(at.depth)
-	err := list.list(at.dir, s.limit-s.entries)
-	s.entries += int64(len(list.entries))
+	err := list.list(at.dir, s.limit-s.entries.Load())
+	if s.entries.Add(int64(len(list.entries))) > s.limit {
+		err = errTooMany
+	}
 	if errors.Is(err, errTooMany) {
 		s.captured.Files += int64(len(list.entries))
 		return nil, err
@@ -128,6 +170,12 @@ func (s *scanner) visit(at place, known *folder) (*folder, error) {
 	if err != nil {
 		s.trouble(at.prefix, err)
 		return known, nil
+	}
+	for i := range list.entries {
+		// Without the right to search a directory, its names can be read and nothing else.
+		if errors.Is(list.entries[i].err, unix.EACCES) {
+			return nil, errDenied
+		}
 	}
 	return s.compare(at, known, list, true)
 }
@@ -162,12 +210,13 @@ func (s *scanner) compare(at place, known *folder, list *listing, whole bool) (*
 			old = &before[0]
 			before = before[1:]
 		}
-		if err := s.step(at, list, e, old); err != nil {
-			return nil, err
-		}
+		s.step(at, list, e, old)
 	}
 	for i := range before {
 		s.pass(at.prefix, &before[i], list, whole)
+	}
+	if err := s.descend(at, list); err != nil {
+		return nil, err
 	}
 	return settle(known, list.nodes, s.owner), nil
 }
@@ -199,29 +248,30 @@ func settle(known *folder, nodes []node, o *owner) *folder {
 }
 
 // step decides what becomes of one name.
-func (s *scanner) step(at place, list *listing, e *listed, old *node) error {
+func (s *scanner) step(at place, list *listing, e *listed, old *node) {
 	name := list.name(e)
 	if errors.Is(e.err, unix.ENOENT) {
 		// It went between listing and looking, or it is a name that was asked for.
 		if old != nil {
 			s.lose(at.prefix, old)
 		}
-		return nil
+		return
 	}
 	if e.err != nil {
 		s.trouble(at.prefix+string(name), e.err)
 		if old != nil {
 			list.nodes = append(list.nodes, *old)
 		}
-		return nil
+		return
 	}
 	if e.class == own {
-		s.count(at, string(name), e.sig)
-		return nil
+		s.count(at, string(name), e.sig, e.held)
+		return
 	}
 	n := node{name: shared(name, old), sig: e.sig}
 	if e.sig.isDir() && e.class == capture {
-		return s.stepDir(at, list, n, old)
+		s.stepDir(at.prefix, list, n, old)
+		return
 	}
 	if old != nil && old.sub != nil {
 		s.lose(at.prefix, old)
@@ -235,16 +285,15 @@ func (s *scanner) step(at place, list *listing, e *listed, old *node) error {
 	case e.class == nested, !e.sig.isRegular() && !e.sig.isLink():
 		n.mark = outside
 	default:
-		s.stepFile(at.prefix, &n, old)
+		s.stepFile(at.prefix, &n, old, e.held)
 		list.nodes = append(list.nodes, n)
-		return nil
+		return
 	}
-	s.count(at, string(name), e.sig)
+	s.count(at, string(name), e.sig, e.held)
 	if old != nil {
 		s.loseFile(at.prefix+n.name, old, n.mark)
 	}
 	list.nodes = append(list.nodes, n)
-	return nil
 }
 
 // shared gives the name as a string: the one that is known already, so that a scan allocates nothing for it.
@@ -255,28 +304,37 @@ func shared(name []byte, old *node) string {
 	return string(name)
 }
 
-// stepFile decides whether a file or link has to be read.
-func (s *scanner) stepFile(prefix string, n, old *node) {
-	s.captured.Files++
-	if n.sig.isRegular() {
-		s.captured.Bytes += n.sig.size
-		if n.sig.links > 1 {
-			n.mark |= linked
-		}
+// stepFile decides whether a file or link has to be read. Held is how many bytes the volume has for it.
+func (s *scanner) stepFile(prefix string, n, old *node, held int64) {
+	if n.sig.isRegular() && n.sig.links > 1 {
+		n.mark |= linked
 	}
-	if old != nil && old.sig == n.sig && (old.mark&outside != 0 || old.mark&again == 0 && !s.all) {
-		n.mark |= old.mark
-		return
-	}
+	large := n.sig.isRegular() && n.sig.size > s.readLimit
+	same := old != nil && old.sig == n.sig
 	path := prefix + n.name
-	if n.sig.isRegular() && n.sig.size > s.readLimit && !s.mayBeHeld(path, n.sig.size) {
+	switch {
+	case same && old.mark&outside != 0 && (large || n.sig.isLink()),
+		large && !(same && old.mark&(again|outside) == 0) && !s.mayBeHeld(path, n.sig.size):
 		n.mark |= outside
+		s.other.Files++
+		s.other.Bytes += held
 		if old != nil {
 			s.loseFile(path, old, outside)
 		}
 		return
 	}
+	s.captured.Files++
+	if n.sig.isRegular() {
+		s.captured.Bytes += n.sig.size
+	}
+	if same && old.mark&(again|outside) == 0 && !s.all {
+		n.mark |= old.mark
+		return
+	}
 	n.mark |= unread
+	if old != nil {
+		n.mark |= old.mark & denied
+	}
 	s.dirty = append(s.dirty, path)
 }
 
@@ -287,39 +345,17 @@ func (s *scanner) mayBeHeld(path string, size int64) bool {
 	return e != nil && e.Mode&unix.S_IFMT == unix.S_IFREG && e.Size == size
 }
 
-// stepDir visits a directory that is captured.
-func (s *scanner) stepDir(at place, list *listing, n node, old *node) error {
+// stepDir notes a directory that is captured, to be visited when all names beside it are known.
+func (s *scanner) stepDir(prefix string, list *listing, n node, old *node) {
 	n.sig = signature{mode: n.sig.mode}
 	if old != nil {
 		n.sub = old.sub
 		if old.sub == nil {
-			s.loseFile(at.prefix+n.name, old, 0)
+			s.loseFile(prefix+n.name, old, 0)
 		}
 	}
-	open := dir.sub
-	if s.grant {
-		open = openGranted
-	}
-	d, err := open(at.dir, n.name)
-	if err != nil {
-		// What is known stays known: a directory that cannot be opened must not pass for an empty one.
-		s.trouble(at.prefix+n.name, err)
-	} else {
-		below := place{dir: d, prefix: at.prefix + n.name + "/", depth: at.depth + 1}
-		if base := at.base.Child(n.name); base != nil {
-			below.base = base.Tree
-		}
-		n.sub, err = s.visit(below, n.sub)
-		d.close()
-		if err != nil {
-			return err
-		}
-	}
-	if n.sub == nil {
-		n.sub = &folder{owner: s.owner}
-	}
+	list.below = append(list.below, len(list.nodes))
 	list.nodes = append(list.nodes, n)
-	return nil
 }
 
 // lose notes that a name and all below it have gone.

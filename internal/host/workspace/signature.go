@@ -62,10 +62,13 @@ const (
 	outside
 	// unread: not captured yet, or reading it failed; captured at the next occasion.
 	unread
+	// denied: the agent's permissions, or its depth, keep a file or a directory from being read. What was captured of it
+	// before stays in the tree; found is reported until it can be read.
+	denied
 )
 
 // again are the marks that call for reading whatever the signature says.
-const again = hot | racy | unread
+const again = hot | racy | unread | denied
 
 // node is one name of the workspace as it was when last looked at.
 type node struct {
@@ -129,7 +132,11 @@ func (f *folder) set(o *owner, path string, n *node) *folder {
 		if changed == nil {
 			return f
 		}
-		return f.put(o, i, found, node{name: name, sub: changed, sig: signature{mode: unix.S_IFDIR}})
+		below := node{name: name, sub: changed, sig: signature{mode: unix.S_IFDIR}}
+		if found {
+			below.mark = f.nodes[i].mark & denied
+		}
+		return f.put(o, i, found, below)
 	case n == nil && !found:
 		return f
 	case n == nil:
@@ -181,7 +188,7 @@ func (f *folder) walk(prefix string, visit func(path string, n *node)) {
 	f.marked(prefix, 0, visit)
 }
 
-// marked visits the names that are not directories and bear one of the marks; no marks visit all of them.
+// marked visits the names that bear one of the marks; no marks visit all that are not directories.
 func (f *folder) marked(prefix string, marks mark, visit func(path string, n *node)) {
 	if f == nil {
 		return
@@ -189,6 +196,9 @@ func (f *folder) marked(prefix string, marks mark, visit func(path string, n *no
 	for i := range f.nodes {
 		switch n := &f.nodes[i]; {
 		case n.sub != nil:
+			if n.mark&marks != 0 {
+				visit(prefix+n.name, n)
+			}
 			n.sub.marked(prefix+n.name+"/", marks, visit)
 		case marks == 0 || n.mark&marks != 0:
 			visit(prefix+n.name, n)

@@ -1,0 +1,73 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// TestFullWorkspaceIsPrepared: a volume that an agent has filled keeps no attempt from starting, and what was removed for
+// that is told.
+func TestFullWorkspaceIsPrepared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "true")
+	if err := unix.Mount("tmpfs", w.paths.Workspace, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatalf("a small volume is needed: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(w.paths.Workspace, unix.MNT_DETACH) })
+	f, err := os.Create(filepath.Join(w.paths.Workspace, "filler.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for err == nil {
+		_, err = f.Write(make([]byte, 4096))
+	}
+	if !errors.Is(errors.Join(err, f.Close()), unix.ENOSPC) {
+		t.Fatal(err)
+	}
+	p := w.start(1, nil)
+	told := func(r contract.Report) bool {
+		return r.Status != nil && slices.ContainsFunc(r.Status.Problems, func(p string) bool { return strings.HasPrefix(p, "workspace: it was full") })
+	}
+	w.eventually("the removal is told", func() bool { return slices.ContainsFunc(w.intake.Reports(), told) })
+	p.finish()
+	if _, err := os.Lstat(filepath.Join(w.paths.Workspace, "filler.log")); err == nil {
+		t.Error("the workspace is as full as it was")
+	}
+	if text, err := os.ReadFile(filepath.Join(w.paths.Workspace, "README.md")); err != nil || string(text) != "The shop.\n" {
+		t.Errorf("README.md: %q, %v", text, err)
+	}
+}
+
+// TestTooMuchIsHeldInAnAudit: what was never read is not promoted, whatever the enforcement.
+func TestTooMuchIsHeldInAnAudit(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", func(o *contract.Orders) {
+		o.Policy.Enforcement, o.Policy.Changes.MaxWorkspaceFiles = policy.Audit, 100
+	})
+	w.intake.Order(func(o *contract.Orders) {
+		o.Agent.Command[2] = "mkdir web/many; for i in $(seq 300); do echo $i > web/many/$i; done; " + w.waitFor("end") + "rm -r web/many; echo fine > web/fine.html"
+	})
+	p := w.start(1, nil)
+	w.eventually("the workspace is too large", func() bool {
+		return slices.ContainsFunc(w.intake.Checkpoints(), func(c contract.CheckpointReport) bool {
+			return c.Verdict == judge.Invalid && c.Action == contract.ActionHeld && c.Settled && c.DeliveryCommit == ""
+		})
+	})
+	w.signal("end")
+	if f := p.finish(); f.Outcome != contract.OutcomeDelivered || w.delivered("web/fine.html") != "fine" {
+		t.Errorf("final report %+v", f)
+	}
+}
