@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/controllers/feature"
 	"github.com/tidewaiter/tidewaiter/controllers/supervisorpolicy"
 	"github.com/tidewaiter/tidewaiter/controllers/template"
+	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 )
 
@@ -37,7 +38,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	client, live := mgr.GetClient(), mgr.GetAPIReader()
 	all := []interface{ SetupWithManager(ctrl.Manager) error }{
 		&feature.Reconciler{
-			Client: client, Live: live, Recorder: mgr.GetEventRecorder("tidewaiter"), Clock: o.Clock, CABundle: o.CABundle,
+			Client: client, Live: live, Recorder: flow.Recorder{Inner: mgr.GetEventRecorder("tidewaiter")}, Clock: o.Clock, CABundle: o.CABundle,
 			Locks:     &locks.Keeper{Namespace: o.SystemNamespace, Client: client, Live: live},
 			Endpoints: o.Endpoints, SystemNamespace: o.SystemNamespace, Image: o.Image, UserNamespaces: o.UserNamespaces,
 		},

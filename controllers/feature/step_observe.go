@@ -62,7 +62,9 @@ func (r *Reconciler) decideLive(ctx context.Context, s *scope) error {
 		return fmt.Errorf("read Feature: %w", err)
 	}
 	if live.UID != cached.UID || live.Generation != cached.Generation || live.Status.Attempt != cached.Status.Attempt {
-		// Policy, prompt and Jobs were looked at for another state of it.
+		// Policy, prompt and Jobs were looked at for another state of it. Until the cache shows this one, there is nothing to
+		// decide.
+		r.fresh.Wrote(cached.UID, live.ResourceVersion)
 		return outcome.Quietf(stalePause, "the Feature changed while its Jobs were read")
 	}
 	s.feature = &live

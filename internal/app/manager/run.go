@@ -29,6 +29,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/controllers"
+	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
@@ -192,7 +193,7 @@ func newIntake(ctx context.Context, mgr ctrl.Manager, keeper *pki.Keeper, o Opti
 	}
 	server, err := intake.New(intake.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Authenticator: authenticator,
-		Recorder: mgr.GetEventRecorder("tidewaiter-intake"), Clock: clock.RealClock{},
+		Recorder: flow.Recorder{Inner: mgr.GetEventRecorder("tidewaiter-intake")}, Clock: clock.RealClock{},
 		SystemNamespace: o.Namespace, Replica: o.Replica, Address: o.IntakeAddress, TLS: keeper.Intake().TLS(), Logger: log,
 		Observe: reports.Observe,
 	})

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 )
 
@@ -170,10 +171,5 @@ func times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// bounded cuts a message at a rune's border.
-func bounded(message string) string {
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-3], "") + "..."
-}
+// bounded cuts a message to what a condition takes.
+func bounded(message string) string { return clip.Bytes(message, maxMessage) }

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 )
 
@@ -247,9 +248,5 @@ func (c *Client) client() (*http.Client, error) {
 // firstLine is the start of an error page, fit for a log.
 func firstLine(body []byte) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
-	line = strings.ToValidUTF8(line, "?")
-	if len(line) > 200 {
-		line = strings.ToValidUTF8(line[:200], "") + "…"
-	}
-	return line
+	return clip.Bytes(line, 200)
 }

@@ -113,3 +113,30 @@ func TestFreshWaitsForItsOwnWrite(t *testing.T) {
 		t.Errorf("versions that cannot be compared hold a reconcile up: %v", err)
 	}
 }
+
+// TestFreshBacksOff: a watch that stalls is not asked for 20 times a second.
+func TestFreshBacksOff(t *testing.T) {
+	at := func(version string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "uid-1", ResourceVersion: version}}
+	}
+	var f Fresh
+	looks := func(stalled time.Duration) int {
+		n := 0
+		for waited := time.Duration(0); waited < stalled; n++ {
+			ending := outcome.Of(f.Check(at("9")))
+			if ending == nil {
+				t.Fatal("an older object passes")
+			}
+			waited += ending.After
+		}
+		return n
+	}
+	f.Wrote("uid-1", "10")
+	if n := looks(time.Minute); n > 16 {
+		t.Errorf("a watch that stalls for a minute costs %d looks", n)
+	}
+	f.Wrote("uid-1", "11")
+	if n := looks(100 * time.Millisecond); n != 2 {
+		t.Errorf("the next write is looked for %d times in 100 ms, want 2", n)
+	}
+}

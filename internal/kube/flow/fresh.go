@@ -14,24 +14,36 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
 )
 
-// stalePause is how long a cache is given to show an object as it was last written.
-const stalePause = 50 * time.Millisecond
+const (
+	// stalePause is how long a cache is given at first to show an object as it was last written. It doubles with each
+	// look that is too early: the event by which the cache learns of the write wakes the reconcile anyway, so that
+	// looking again is only for an event that got lost.
+	stalePause = 50 * time.Millisecond
+	// longestPause bounds it: a watch that stalls for minutes costs a look every ten seconds.
+	longestPause = 10 * time.Second
+)
 
 // Fresh knows what was last written of each object, so that a reconcile does not start from a cache that has not seen
 // it yet and write against its own write. It spares conflicts; correctness does not rest on it.
 type Fresh struct {
 	mu   sync.Mutex
-	last map[types.UID]string
+	last map[types.UID]expected
 }
 
-// Wrote remembers the version that a write of the object led to.
+// expected is a version that a cache will show, and how often it was looked for too early.
+type expected struct {
+	version string
+	looks   int
+}
+
+// Wrote remembers the version that a write of the object led to, or that a live read showed.
 func (f *Fresh) Wrote(uid types.UID, version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.last == nil {
-		f.last = map[types.UID]string{}
+		f.last = map[types.UID]expected{}
 	}
-	f.last[uid] = version
+	f.last[uid] = expected{version: version}
 }
 
 // Check ends quietly while o is older than what was last written of it, and forgets the version once it was seen.
@@ -43,8 +55,11 @@ func (f *Fresh) Check(o client.Object) error {
 		return nil
 	}
 	// A server whose versions cannot be compared has to do with optimistic locking alone.
-	if order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), last); err == nil && order < 0 {
-		return outcome.Quietf(stalePause, "%s is older in the cache than its last write", client.ObjectKeyFromObject(o))
+	if order, err := resourceversion.CompareResourceVersion(o.GetResourceVersion(), last.version); err == nil && order < 0 {
+		pause := min(stalePause<<min(last.looks, 16), longestPause)
+		last.looks++
+		f.last[o.GetUID()] = last
+		return outcome.Quietf(pause, "%s is older in the cache than its last write", client.ObjectKeyFromObject(o))
 	}
 	delete(f.last, o.GetUID())
 	return nil
