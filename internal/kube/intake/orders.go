@@ -39,7 +39,7 @@ func (s *Server) getOrders(w http.ResponseWriter, r *http.Request, caller identi
 		return
 	}
 	defer release()
-	defer s.sessions.enter(key, caller.Attempt)()
+	defer s.sessions.enter(key, caller.Attempt, runOf(caller.Feature))()
 	// Listening before looking: no change falls in between.
 	changed, leave := s.hub.wait(key)
 	defer leave()

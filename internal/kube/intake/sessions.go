@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
@@ -55,8 +56,10 @@ func newSessions(replica string, s *store, c clock.WithDelayedExecution) *sessio
 	}
 }
 
-// enter notes that a poll of an attempt is open; leave must be called when it ends.
-func (s *sessions) enter(key types.NamespacedName, epoch int64) (leave func()) {
+// enter notes that a poll of an attempt is open; leave must be called when it ends. known is the Feature's run as it was
+// seen last: where it does not name this replica, another one has served the watchdog meanwhile, and is about to note
+// that it lost it.
+func (s *sessions) enter(key types.NamespacedName, epoch int64, known v1alpha1.RunStatus) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	current := s.open[key]
@@ -67,6 +70,8 @@ func (s *sessions) enter(key types.NamespacedName, epoch int64) (leave func()) {
 		current = &session{epoch: epoch}
 		s.open[key] = current
 		s.queue.Add(key)
+	} else if !s.written(epoch, known) {
+		s.queue.Add(key)
 	}
 	if current.timer != nil {
 		current.timer.Stop()
@@ -74,6 +79,27 @@ func (s *sessions) enter(key types.NamespacedName, epoch int64) (leave func()) {
 	}
 	current.polls++
 	return func() { s.leave(key, current) }
+}
+
+// written says whether a run names this replica as the one that an attempt's watchdog is connected to.
+func (s *sessions) written(epoch int64, run v1alpha1.RunStatus) bool {
+	return run.Epoch == epoch && run.Replica == s.replica && ptr.Deref(run.Connected, false)
+}
+
+// noticed writes the connection down again where a Feature is said to be disconnected while a poll is open: the replica
+// that served the watchdog for a moment could not know of it. A run that names another replica as connected is left
+// alone, so that two replicas with an open poll each do not write in turns.
+func (s *sessions) noticed(f *v1alpha1.Feature) {
+	key := types.NamespacedName{Namespace: f.Namespace, Name: f.Name}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	current := s.open[key]
+	if current == nil || current.polls == 0 || current.epoch != f.Status.Attempt {
+		return
+	}
+	if run := runOf(f); run.Epoch == current.epoch && run.Connected != nil && !*run.Connected {
+		s.queue.Add(key)
+	}
 }
 
 func (s *sessions) leave(key types.NamespacedName, left *session) {

@@ -89,6 +89,40 @@ func TestConnectionsAreWrittenWhenTheyChange(t *testing.T) {
 	until(t, "it is back", connected(t, login.Feature, "b", true))
 }
 
+// TestAConnectionThatComesBackStays: the Service sends a watchdog to another replica for one poll and back again. When
+// that replica takes it for lost, the one that has it says otherwise.
+func TestAConnectionThatComesBackStays(t *testing.T) {
+	for name, hasSeen := range map[string]bool{"its cache shows the other replica": true, "its cache is late": false} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Now())
+			a, b := newReplica(t, "a", clock), newReplica(t, "b", clock)
+			login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+			etag := a.get(t, login.Token, "").header.Get("ETag")
+			until(t, "it is connected", connected(t, login.Feature, "a", true))
+			var poll <-chan answer
+			if !hasSeen {
+				poll = a.poll(t, login.Token, etag) // opened before the other one writes
+			}
+			b.get(t, login.Token, "")
+			until(t, "it is connected to the other replica", connected(t, login.Feature, "b", true))
+			if hasSeen {
+				poll = a.poll(t, login.Token, etag)
+				until(t, "it is connected to the first again", connected(t, login.Feature, "a", true))
+			}
+			until(t, "the poll has a limit", clock.HasWaiters)
+			clock.Step(breakAfter)
+			until(t, "the other replica has forgotten it", func() bool {
+				b.server.sessions.mu.Lock()
+				defer b.server.sessions.mu.Unlock()
+				return len(b.server.sessions.open) == 0
+			})
+			until(t, "it is connected to the first", connected(t, login.Feature, "a", true))
+			clock.Step(30 * time.Second)
+			<-poll
+		})
+	}
+}
+
 // TestTheNextAttemptConnects although the one before it has just gone.
 func TestTheNextAttemptConnects(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())

@@ -30,6 +30,9 @@ func (s *Server) Watch(ctx context.Context, informers cache.Informers) error {
 			return fmt.Errorf("watch %T: %w", watch.object, err)
 		}
 		notify := func(object any) {
+			if f, ok := object.(*v1alpha1.Feature); ok {
+				s.sessions.noticed(f)
+			}
 			if key, err := toolscache.DeletionHandlingObjectToName(object); err == nil {
 				watch.changed(types.NamespacedName{Namespace: key.Namespace, Name: key.Name})
 			}
