@@ -9,6 +9,7 @@ import (
 	"context"
 	"net/netip"
 	"sync"
+	"time"
 
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -79,6 +80,10 @@ type Reconciler struct {
 	starting sync.Mutex
 	// begun has the newest attempt (int64) that this process started, by the Feature's uid.
 	begun sync.Map
+	// replicas whose Leases are gone, and since when this process reconciles.
+	replicas replicas
+	began    sync.Once
+	since    time.Time
 }
 
 // Reconcile is the whole story of a Feature, one line per step.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/testr"
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,7 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
@@ -305,6 +309,51 @@ func TestConnectionGoesWithItsReplica(t *testing.T) {
 	r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionUnknown, v1alpha1.ReasonHeartbeatMissing)
 	if f := r.get("login"); f.Status.Attempt != 1 {
 		t.Errorf("a broken connection led to attempt %d", f.Status.Attempt)
+	}
+}
+
+// TestARolloutOfTheManagerIsNoBreak: the replica that held the connection is gone with its Lease, or the controller has
+// just started and the watchdog is on its way to a replica.
+func TestARolloutOfTheManagerIsNoBreak(t *testing.T) {
+	for name, start := range map[string]func(r *rig){
+		"the replica ended in order":  func(*rig) {},
+		"the controller just started": func(r *rig) { r.justStarted = true },
+		"the Lease expired meanwhile": func(r *rig) {
+			r.justStarted = true
+			lease := &coordinationv1.Lease{
+				ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: r.project},
+				Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: r.clock.Now()}, LeaseDurationSeconds: ptr.To[int32](30)},
+			}
+			r.must(r.user.Create(r.Context(), lease), "create the replica's Lease")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.feature("login", nil)
+			r.settle("login")
+			r.reportRunning("login")
+			r.settle("login")
+			r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionTrue, v1alpha1.ReasonConnected)
+			start(r)
+			r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
+				run.WithConnected(true).WithReplica(r.project).WithConnectionChangedAt(metav1.NewTime(r.clock.Now()))
+			})
+			r.pass(2 * time.Minute)
+			again := r.reconciler()
+			look := func() {
+				r.Helper()
+				_, err := reconcile.AsReconciler(r.writes, again).Reconcile(log.IntoContext(r.Context(), testr.New(t)), ctrl.Request{NamespacedName: client.ObjectKey{Namespace: r.project, Name: "login"}})
+				r.must(err, "reconcile")
+			}
+			look()
+			r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionTrue, v1alpha1.ReasonConnected)
+			r.pass(29 * time.Second)
+			look()
+			r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionTrue, v1alpha1.ReasonConnected)
+			r.pass(2 * time.Second)
+			look()
+			r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionUnknown, v1alpha1.ReasonHeartbeatMissing)
+		})
 	}
 }
 

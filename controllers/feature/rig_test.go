@@ -73,8 +73,10 @@ type rig struct {
 	// locks stands for the process: what it remembers of Leases outlives a reconcile.
 	locks    *locks.Keeper
 	recorder *events.FakeRecorder
-	bundle   []byte
-	results  map[string]ctrl.Result
+	// justStarted controllers know nothing of the time before.
+	justStarted bool
+	bundle      []byte
+	results     map[string]ctrl.Result
 }
 
 func newRig(t *testing.T) *rig {
@@ -100,11 +102,15 @@ func (r *rig) Addresses(context.Context) (intake, gateway netip.Addr, err error)
 // reconciler is a controller that has just started: it remembers nothing.
 func (r *rig) reconciler() *Reconciler {
 	r.locks.Client = r.writes
-	return &Reconciler{
+	c := &Reconciler{
 		Locks:  r.locks,
 		Client: r.writes, Live: r.manager, Recorder: r.recorder, Clock: clock.PassiveClock(r.clock), CABundle: r, Endpoints: r,
 		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true,
 	}
+	if !r.justStarted {
+		c.began.Do(func() {}) // it has looked at everything long ago
+	}
+	return c
 }
 
 // reconcile calls the controller once.

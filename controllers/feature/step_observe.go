@@ -6,6 +6,7 @@ package feature
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -139,21 +140,86 @@ func (r *Reconciler) lookAtEvents(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// lookAtReplica takes a connection for broken when the replica that holds it died: nobody is left to say so.
+// lookAtReplica takes a connection for broken when the replica that holds it died: nobody is left to say so. It broke when
+// the replica gave its last sign of life, and not before this process could have seen it: watchdogs that are on their way
+// to another replica, as at each rollout of the manager, get as much time as after any other break.
 func (r *Reconciler) lookAtReplica(ctx context.Context, s *scope) error {
-	run := s.feature.Status.Run
+	run, first := s.feature.Status.Run, r.firstLook(s.now)
 	if run == nil || !s.observed.Run.Connected || run.Replica == "" {
 		return nil
 	}
-	var lease coordinationv1.Lease
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: r.SystemNamespace, Name: run.Replica}, &lease)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read Lease of replica %s: %w", run.Replica, err)
+	lease, err := r.replicaLease(ctx, run.Replica)
+	if err != nil {
+		return err
 	}
-	if apierrors.IsNotFound(err) || observe.Expired(&lease, s.now) {
+	if lost, ok := r.replicas.lost(run.Replica, lease, s.now); ok {
 		s.observed.Run.Connected = false
+		s.observed.Run.ConnectionChangedAt = latest(s.observed.Run.ConnectionChangedAt, lost, first)
 	}
 	return nil
+}
+
+// replicaLease is the Lease of a replica, nil where there is none. One that the cache does not show may be new.
+func (r *Reconciler) replicaLease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
+	key := client.ObjectKey{Namespace: r.SystemNamespace, Name: replica}
+	for _, reader := range []client.Reader{r.Client, r.Live} {
+		var lease coordinationv1.Lease
+		err := reader.Get(ctx, key, &lease)
+		if err == nil {
+			return &lease, nil
+		}
+		if !apierrors.IsNotFound(err) {
+			return nil, fmt.Errorf("read Lease of replica %s: %w", replica, err)
+		}
+	}
+	return nil, nil
+}
+
+// firstLook is when this process began to reconcile.
+func (r *Reconciler) firstLook(now time.Time) time.Time {
+	r.began.Do(func() { r.since = now })
+	return r.since
+}
+
+func latest(times ...time.Time) time.Time {
+	var last time.Time
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
+
+// replicas remembers since when the Leases of replicas are gone. The zero value is ready.
+type replicas struct {
+	mu   sync.Mutex
+	gone map[string]time.Time
+}
+
+// lost says since when a replica vouches for nothing any more, where that is so.
+func (m *replicas) lost(replica string, lease *coordinationv1.Lease, now time.Time) (since time.Time, ok bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if lease != nil {
+		delete(m.gone, replica)
+		if !observe.Expired(lease, now) {
+			return time.Time{}, false
+		}
+		if lease.Spec.RenewTime != nil {
+			since = lease.Spec.RenewTime.Time
+		}
+		return since, true
+	}
+	since, known := m.gone[replica]
+	if !known {
+		if m.gone == nil {
+			m.gone = map[string]time.Time{}
+		}
+		since = now
+		m.gone[replica] = now
+	}
+	return since, true
 }
 
 // lookAtProject counts the project's agents, where a policy limits them and this Feature may want to start one.
