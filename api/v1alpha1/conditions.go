@@ -61,6 +61,8 @@ const (
 	ReasonRuntimeNotAvailable = "RuntimeNotAvailable"
 	// ReasonPromptNotFound: the ConfigMap or key of spec.promptFrom does not exist.
 	ReasonPromptNotFound = "PromptNotFound"
+	// ReasonOrdersTooLarge: the prompt, the instructions, the plan or the policy are too large for the agent's pod; the message has the number and says what to shorten.
+	ReasonOrdersTooLarge = "OrdersTooLarge"
 	// ReasonPolicyInvalid: an applicable SupervisorPolicy cannot be used.
 	ReasonPolicyInvalid = "PolicyInvalid"
 	// ReasonPolicyConflict: policies of equal scope and priority disagree; the message names the value.

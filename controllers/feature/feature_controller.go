@@ -95,6 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.R
 		r.resolvePolicy,  // read + core/policy
 		r.resolveAgent,   // does this version know runtime and mode?
 		r.resolvePrompt,  // read
+		r.resolveOrders,  // does everything fit?
 		r.resolveSystem,  // read: addresses and CA bundle
 		r.observe,        // read: the cache
 		r.decide,         // pure: core/lifecycle

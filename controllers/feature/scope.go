@@ -31,8 +31,10 @@ type scope struct {
 	now time.Time
 	// effective policy; set by resolvePolicy, zero where no policy can be had.
 	effective policy.Effective
-	// refusal is why the Feature cannot be accepted; set by resolvePolicy, resolveAgent, resolvePrompt. The first counts.
+	// refusal is why the Feature cannot be accepted; set by resolvePolicy, resolveAgent, resolvePrompt, resolveOrders. The first counts.
 	refusal *lifecycle.Refusal
+	// prompt of all tasks; set by resolvePrompt, and empty for one in a ConfigMap that is not needed now.
+	prompt string
 	// obstacle is why nothing can be started; set by resolveSystem and start.
 	obstacle *lifecycle.Refusal
 	// intake and gateway as the pod will reach them; set by resolveSystem.

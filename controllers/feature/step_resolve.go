@@ -61,6 +61,7 @@ func (r *Reconciler) resolveAgent(_ context.Context, s *scope) error {
 // resolvePrompt looks for a prompt that is kept in a ConfigMap. ConfigMaps are not watched: the manager needs no right
 // to list them, and a Feature that waits for one looks again by itself.
 func (r *Reconciler) resolvePrompt(ctx context.Context, s *scope) error {
+	s.prompt = s.feature.Spec.Prompt
 	name, key, ok := translate.PromptKey(s.feature)
 	if !ok || s.active() || s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
 		return nil
@@ -74,6 +75,20 @@ func (r *Reconciler) resolvePrompt(ctx context.Context, s *scope) error {
 		return fmt.Errorf("read prompt from ConfigMap %s: %w", name, err)
 	case strings.TrimSpace(prompt.Data[key]) == "":
 		s.refuse(v1alpha1.ReasonPromptNotFound, false, "ConfigMap %s of spec.promptFrom has no text under key %q: add it.", name, key)
+	default:
+		s.prompt = prompt.Data[key]
+	}
+	return nil
+}
+
+// resolveOrders refuses what is too large for the agent's pod to be told, or for its agent to be started with. Of a
+// prompt in a ConfigMap that changes under a running attempt intake says so: it tells no orders that are too large.
+func (r *Reconciler) resolveOrders(_ context.Context, s *scope) error {
+	if s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
+		return nil
+	}
+	if problem := translate.OrdersProblem(s.feature, s.effective, s.prompt); problem != "" {
+		s.refuse(v1alpha1.ReasonOrdersTooLarge, true, "%s", problem)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package watchdog
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -131,7 +132,7 @@ func (d *desk) Context() tools.Context {
 	}
 	for _, t := range o.Tasks {
 		if t.Name == d.task {
-			c.Prompt, c.Instructions = t.Prompt, t.Instructions
+			c.Prompt, c.Instructions = cmp.Or(t.Prompt, o.Prompt), t.Instructions
 		}
 	}
 	return c

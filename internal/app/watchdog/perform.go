@@ -4,6 +4,7 @@
 package watchdog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -116,7 +117,7 @@ func (r *run) command(o contract.Orders, task string) contract.RunnerStart {
 			contract.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			contract.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			contract.EnvTask+"="+t.Name,
-			contract.EnvPrompt+"="+t.Prompt,
+			contract.EnvPrompt+"="+cmp.Or(t.Prompt, o.Prompt),
 			contract.EnvInstructions+"="+t.Instructions),
 	}
 }

@@ -24,10 +24,12 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 )
 
-// maxOrdersBytes bounds an answer with orders: prompts, instructions and a policy.
-const maxOrdersBytes = 8 << 20
+// maxOrdersBytes bounds an answer with orders. A replica of an earlier version of the manager, which there may be for the
+// time of a rollout, answers with version 1.
+const maxOrdersBytes = max(contract.MaxOrdersBytes, contract.MaxOrdersBytes1)
 
 // requestTimeout bounds a request that does not wait for anything; a long poll may take this much longer than it waits.
 const requestTimeout = 20 * time.Second
@@ -51,6 +53,8 @@ type Client struct {
 	mu     sync.Mutex
 	bundle [sha256.Size]byte
 	http   *http.Client
+	// seen is how new the newest orders were.
+	seen revision.Revision
 }
 
 // NewClient makes a client; it does not connect.
@@ -110,14 +114,18 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s (%d: %s)", meaning, e.Code, e.Message)
 }
 
+// ErrOlder is about orders that are older than ones that were received before.
+var ErrOlder = errors.New("intake answered with orders that are older than those known")
+
 // Orders asks for the orders as they are now. With the ETag of known ones the answer waits until they differ; it is
-// (zero, etag, false) when they did not within wait.
+// (zero, etag, false) when they did not within wait. Orders never go back: ones that are older than any that this client
+// has received are refused with ErrOlder.
 func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (contract.Orders, string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+requestTimeout)
 	defer cancel()
-	url := c.options.URL + contract.OrdersPath
+	url := c.options.URL + contract.OrdersPath + "?" + contract.VersionQuery + "=" + strconv.Itoa(contract.OrdersVersion)
 	if etag != "" {
-		url += "?" + contract.WaitQuery + "=" + strconv.Itoa(int(wait.Seconds()))
+		url += "&" + contract.WaitQuery + "=" + strconv.Itoa(int(wait.Seconds()))
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -126,27 +134,56 @@ func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (c
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
 	}
+	if seen := c.newest(revision.Revision{}); seen != (revision.Revision{}) {
+		request.Header.Set(contract.RevisionHeader, seen.String())
+	}
 	answer, err := c.do(request, maxOrdersBytes)
 	if err != nil {
 		return contract.Orders{}, "", false, fmt.Errorf("get orders: %w", err)
 	}
 	if answer.code == http.StatusNotModified {
+		c.newest(answer.revision)
 		return contract.Orders{}, etag, false, nil
+	}
+	if answer.revision.Behind(c.newest(revision.Revision{})) {
+		return contract.Orders{}, "", false, ErrOlder
 	}
 	orders, err := readOrders(answer.body)
 	if err != nil {
 		return contract.Orders{}, "", false, err
 	}
+	c.newest(answer.revision)
+	if answer.nextCheckpoint > 0 {
+		orders.NextCheckpoint = answer.nextCheckpoint
+	}
 	return orders, answer.etag, true, nil
 }
 
+// newest notes how new orders are, and gives how new the newest were.
+func (c *Client) newest(r revision.Revision) revision.Revision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen = c.seen.Max(r)
+	return c.seen
+}
+
+// readOrders reads orders of any version that there was. Those of version 1, in which every task has the prompt, are the
+// same afterwards as those of the current one.
 func readOrders(body []byte) (contract.Orders, error) {
 	var orders contract.Orders
 	if err := json.Unmarshal(body, &orders); err != nil {
 		return contract.Orders{}, fmt.Errorf("read orders: %w", err)
 	}
-	if orders.Version != contract.Version {
-		return contract.Orders{}, fmt.Errorf("orders have version %d, and this watchdog knows version %d", orders.Version, contract.Version)
+	if orders.Version < contract.OrdersVersion1 || orders.Version > contract.OrdersVersion {
+		return contract.Orders{}, fmt.Errorf("orders have version %d, and this watchdog knows versions %d to %d", orders.Version, contract.OrdersVersion1, contract.OrdersVersion)
+	}
+	if orders.Prompt == "" && len(orders.Tasks) > 0 {
+		orders.Prompt = orders.Tasks[0].Prompt
+	}
+	for i := range orders.Tasks {
+		if orders.Tasks[i].Prompt == orders.Prompt {
+			orders.Tasks[i].Prompt = ""
+		}
 	}
 	return orders, nil
 }
@@ -178,9 +215,11 @@ func (c *Client) Send(ctx context.Context, reports []contract.Report) (contract.
 
 // answer is what is read of a response.
 type answer struct {
-	code int
-	etag string
-	body []byte
+	code           int
+	etag           string
+	revision       revision.Revision
+	nextCheckpoint int64
+	body           []byte
 }
 
 // do adds the token, and takes 200 and 304 for an answer.
@@ -209,7 +248,11 @@ func (c *Client) do(request *http.Request, limit int64) (answer, error) {
 	if code := response.StatusCode; code != http.StatusOK && code != http.StatusNotModified {
 		return answer{}, newStatusError(code, body)
 	}
-	return answer{code: response.StatusCode, etag: response.Header.Get("ETag"), body: body}, nil
+	a := answer{code: response.StatusCode, etag: response.Header.Get("ETag"), body: body}
+	// What cannot be read is as good as missing: earlier versions of intake send neither.
+	a.revision, _ = revision.Parse(response.Header.Get(contract.RevisionHeader))
+	a.nextCheckpoint, _ = strconv.ParseInt(response.Header.Get(contract.NextCheckpointHeader), 10, 64)
+	return a, nil
 }
 
 // client is made anew when the CA bundle has changed: the CA is rotated while pods run.

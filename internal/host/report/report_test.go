@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
@@ -227,5 +229,49 @@ func TestOrdersAreFollowed(t *testing.T) {
 	intake.Order(func(o *contract.Orders) { o.Suspend = true })
 	if o := <-got; !o.Suspend {
 		t.Errorf("orders %+v after the change", o)
+	}
+}
+
+// TestOrdersNeverGoBack: whatever replica answers, and however late its caches are.
+func TestOrdersNeverGoBack(t *testing.T) {
+	intake := fakeintake.Start(t, orders())
+	c := client(intake)
+	get := func() (contract.Orders, error) {
+		o, _, _, err := c.Orders(t.Context(), "", 0)
+		return o, err
+	}
+	intake.At("100/50/")
+	if _, err := get(); err != nil {
+		t.Fatal(err)
+	}
+	for _, older := range []string{"99/50/", "100/9/", "1000/49/7"} {
+		intake.At(older)
+		if o, err := get(); !errors.Is(err, report.ErrOlder) {
+			t.Errorf("orders at %s after 100/50: %+v, %v", older, o, err)
+		}
+	}
+	for _, newer := range []string{"100/50/", "100/50/8", "1000/50/8", ""} {
+		intake.At(newer)
+		if _, err := get(); err != nil {
+			t.Errorf("orders at %s: %v", newer, err)
+		}
+	}
+	intake.At("1000/50/7")
+	if _, err := get(); !errors.Is(err, report.ErrOlder) {
+		t.Errorf("an older prompt: %v", err)
+	}
+}
+
+// TestOrdersOfEarlierVersionsAreRead: for the time of a rollout there are replicas that send them.
+func TestOrdersOfEarlierVersionsAreRead(t *testing.T) {
+	old := contract.Orders{Version: contract.OrdersVersion1, Attempt: 1, NextCheckpoint: 7, Tasks: []contract.Task{{Name: "a", Prompt: "p"}, {Name: "b", Prompt: "p", Instructions: "i"}}}
+	got, _, _, err := client(fakeintake.Start(t, old)).Orders(t.Context(), "", 0)
+	want := contract.Orders{Version: contract.OrdersVersion1, Attempt: 1, NextCheckpoint: 7, Prompt: "p", Tasks: []contract.Task{{Name: "a"}, {Name: "b", Instructions: "i"}}}
+	if diff := cmp.Diff(want, got); diff != "" || err != nil {
+		t.Errorf("orders of version 1 (-want +got), %v\n%s", err, diff)
+	}
+	old.Version = contract.OrdersVersion + 1
+	if _, _, _, err := client(fakeintake.Start(t, old)).Orders(t.Context(), "", 0); err == nil {
+		t.Error("orders of a version that is not known are followed")
 	}
 }

@@ -17,6 +17,13 @@ import (
 // Effective is the policy that a Feature is held to now: the one merge of the policies of its project and of the
 // system's namespace, so that intake and gateway cannot hold it to different ones.
 func Effective(ctx context.Context, reader client.Reader, f *v1alpha1.Feature, systemNamespace string) (policy.Effective, error) {
+	effective, _, err := EffectiveAt(ctx, reader, f, systemNamespace)
+	return effective, err
+}
+
+// EffectiveAt is Effective with the resource version up to which the API server vouches for the policies; it is empty for
+// a reader that does not know it, such as a cache.
+func EffectiveAt(ctx context.Context, reader client.Reader, f *v1alpha1.Feature, systemNamespace string) (effective policy.Effective, version string, err error) {
 	var policies []v1alpha1.SupervisorPolicy
 	namespaces := []string{f.Namespace}
 	if f.Namespace != systemNamespace {
@@ -25,13 +32,16 @@ func Effective(ctx context.Context, reader client.Reader, f *v1alpha1.Feature, s
 	for _, namespace := range namespaces {
 		list := &v1alpha1.SupervisorPolicyList{}
 		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return policy.Effective{}, fmt.Errorf("list policies of %s: %w", namespace, err)
+			return policy.Effective{}, "", fmt.Errorf("list policies of %s: %w", namespace, err)
+		}
+		if version == "" {
+			version = list.ResourceVersion // the oldest of the lists vouches for all
 		}
 		policies = append(policies, list.Items...)
 	}
-	effective, err := translate.Effective(f, policies, systemNamespace)
+	effective, err = translate.Effective(f, policies, systemNamespace)
 	if err != nil {
-		return policy.Effective{}, fmt.Errorf("merge policies: %w", err)
+		return policy.Effective{}, "", fmt.Errorf("merge policies: %w", err)
 	}
-	return effective, nil
+	return effective, version, nil
 }

@@ -32,7 +32,7 @@ type problem struct {
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, report := verdict(err)
 	logger := logr.FromContextOrDiscard(r.Context())
-	if code >= http.StatusInternalServerError && !errors.Is(err, errDraining) && r.Context().Err() == nil {
+	if code >= http.StatusInternalServerError && !errors.Is(err, errDraining) && !errors.Is(err, errBehind) && r.Context().Err() == nil {
 		logger.Error(err, "Cannot answer a watchdog", "path", r.URL.Path)
 	} else {
 		logger.V(1).Info("Refused a request", "path", r.URL.Path, "code", code, "cause", err.Error())

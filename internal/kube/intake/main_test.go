@@ -60,8 +60,51 @@ type replica struct {
 	// failing is how many writes of a status fail from now on, as if the replica died before them.
 	failing *atomic.Int32
 
+	// late caches show a Feature and the policies as they once were; nil ones show what there is.
+	late atomic.Pointer[lateCache]
+
 	mu       sync.Mutex
 	observed []string
+}
+
+// lateCache is what a cache shows that is behind.
+type lateCache struct {
+	feature  *v1alpha1.Feature
+	policies *v1alpha1.SupervisorPolicyList
+	// version up to which the cache knows the policies.
+	version string
+}
+
+// LastStoreSyncResourceVersion is that of the store that a cache has.
+func (l *lateCache) LastStoreSyncResourceVersion() string { return l.version }
+
+// stopWatching leaves the replica's caches as they are now.
+func (r *replica) stopWatching(t *testing.T, f *v1alpha1.Feature) {
+	t.Helper()
+	late := &lateCache{feature: read(t, f), policies: &v1alpha1.SupervisorPolicyList{}}
+	if err := env.Client.List(t.Context(), late.policies, client.InNamespace(f.Namespace)); err != nil {
+		t.Fatal(err)
+	}
+	late.version = late.policies.ResourceVersion
+	late.policies.ResourceVersion = "" // as caches answer
+	r.server.policies = late
+	r.late.Store(late)
+}
+
+// newest orders, in the current version and without waiting, for one who has seen others.
+func (r *replica) newest(t *testing.T, token, etag, seen string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+contract.OrdersPath+"?"+contract.VersionQuery+"=2", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if etag != "" {
+		request.Header.Set("If-None-Match", etag)
+	}
+	if seen != "" {
+		request.Header.Set(contract.RevisionHeader, seen)
+	}
+	return r.do(t, token, request)
 }
 
 func (r *replica) observe(_ string, stored []contract.Report, _ time.Time) {
@@ -104,7 +147,25 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 		t.Fatal(err)
 	}
 	failing := &atomic.Int32{}
+	r := &replica{failing: failing, recorder: events.NewFakeRecorder(100), stopped: make(chan error, 1)}
 	cached := interceptor.NewClient(sound, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+			if f, ok := o.(*v1alpha1.Feature); ok && r.late.Load() != nil {
+				r.late.Load().feature.DeepCopyInto(f)
+				return nil
+			}
+			return c.Get(ctx, key, o, options...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			late := r.late.Load()
+			if p, ok := list.(*v1alpha1.SupervisorPolicyList); ok && late != nil {
+				if slices.Contains(options, client.ListOption(client.InNamespace(late.feature.Namespace))) {
+					late.policies.DeepCopyInto(p)
+				}
+				return nil
+			}
+			return c.List(ctx, list, options...)
+		},
 		SubResourceApply: func(ctx context.Context, c client.Client, subResource string, o runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
 			if failing.Add(-1) >= 0 {
 				return errors.New("the replica dies here")
@@ -121,7 +182,6 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()
 	t.Cleanup(certified.Close)
-	r := &replica{failing: failing, recorder: events.NewFakeRecorder(100), stopped: make(chan error, 1)}
 	r.server, err = New(Options{
 		Observe: r.observe,
 		Client:  cached, Live: live, Authenticator: authenticator, Recorder: r.recorder, Clock: clock, SystemNamespace: kubetest.SystemNamespace,

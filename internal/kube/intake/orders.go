@@ -5,9 +5,6 @@ package intake
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,59 +12,51 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	contractlocks "github.com/tidewaiter/tidewaiter/internal/kube/locks"
 	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
-// getOrders answers with the orders as they are now, or waits until they differ from those that the caller has.
-func (s *Server) getOrders(w http.ResponseWriter, r *http.Request, caller identity.Caller) {
-	wait, err := waitSeconds(r)
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	key := client.ObjectKeyFromObject(caller.Feature)
-	release, ok := s.polls.take(key)
-	if !ok {
-		s.fail(w, r, errTooMany)
-		return
-	}
-	defer release()
-	defer s.sessions.enter(key, caller.Attempt, runOf(caller.Feature))()
-	// Listening before looking: no change falls in between.
-	changed, leave := s.hub.wait(key)
-	defer leave()
+// errBehind says that this replica cannot see what the caller has been told by another one.
+var errBehind = errors.New("this replica is behind the one that gave the last orders; ask again")
 
-	known := r.Header.Get("If-None-Match")
-	feature := caller.Feature
-	if known == "" {
-		// A watchdog that starts: what it is told first comes from the API server, not from a cache that may be late.
-		if feature, err = s.adopt(r.Context(), feature); err != nil {
-			s.fail(w, r, err)
-			return
+// question is what a watchdog asks when it asks for orders.
+type question struct {
+	feature types.NamespacedName
+	attempt int64
+	// known is the ETag of the orders that it has; empty for none. seen is how new they were.
+	known string
+	seen  revision.Revision
+	// wait for others at most.
+	wait time.Duration
+	// version of orders that it reads.
+	version int
+}
+
+func ask(r *http.Request, caller identity.Caller) (question, error) {
+	q := question{
+		feature: client.ObjectKeyFromObject(caller.Feature), attempt: caller.Attempt,
+		known: r.Header.Get("If-None-Match"), version: contract.OrdersVersion1,
+	}
+	var err error
+	if q.seen, err = revision.Parse(r.Header.Get(contract.RevisionHeader)); err != nil {
+		return q, &tally.Refusal{Reason: contract.RevisionHeader + ": " + err.Error()}
+	}
+	if text := r.URL.Query().Get(contract.VersionQuery); text != "" {
+		version, err := strconv.Atoi(text)
+		if err != nil || version < contract.OrdersVersion1 {
+			return q, &tally.Refusal{Reason: contract.VersionQuery + " is not a version of orders"}
 		}
+		q.version = min(version, contract.OrdersVersion)
 	}
-	body, tag, err := s.orders(r.Context(), feature, caller.Attempt)
-	if err == nil && tag == known && wait > 0 {
-		body, tag, err = s.waitForOrders(r.Context(), caller, known, wait, changed)
-	}
-	switch {
-	case err != nil:
-		s.fail(w, r, err)
-	case tag == known:
-		w.Header().Set("ETag", tag)
-		w.WriteHeader(http.StatusNotModified)
-	default:
-		w.Header().Set("ETag", tag)
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(body) // whoever hung up asks again
-	}
+	q.wait, err = waitSeconds(r)
+	return q, err
 }
 
 func waitSeconds(r *http.Request) (time.Duration, error) {
@@ -82,61 +71,128 @@ func waitSeconds(r *http.Request) (time.Duration, error) {
 	return time.Duration(min(seconds, contract.MaxWaitSeconds)) * time.Second, nil
 }
 
-// waitForOrders gives the orders once they differ from the known ones, or the known tag when they did not in time.
-func (s *Server) waitForOrders(ctx context.Context, caller identity.Caller, known string, wait time.Duration, changed <-chan struct{}) ([]byte, string, error) {
-	timer := s.options.Clock.NewTimer(wait)
+// getOrders answers with the orders as they are now, or waits until they differ from those that the caller has.
+func (s *Server) getOrders(w http.ResponseWriter, r *http.Request, caller identity.Caller) {
+	q, err := ask(r, caller)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	release, ok := s.polls.take(q.feature)
+	if !ok {
+		s.fail(w, r, errTooMany)
+		return
+	}
+	defer release()
+	defer s.sessions.enter(q.feature, q.attempt, runOf(caller.Feature))()
+	// Listening before looking: no change falls in between.
+	changed, leave := s.hub.wait(q.feature)
+	defer leave()
+
+	now, err := s.first(r.Context(), q, caller.Feature)
+	if err == nil && now.tag == q.known && q.wait > 0 {
+		now, err = s.waitForOrders(r.Context(), q, now, changed)
+	}
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	s.tell(w, r, q, now)
+}
+
+// tell sends orders, or says that they are the known ones.
+func (s *Server) tell(w http.ResponseWriter, r *http.Request, q question, now sight) {
+	header := w.Header()
+	header.Set("ETag", now.tag)
+	header.Set(contract.RevisionHeader, now.revision.Max(q.seen).String())
+	header.Set(contract.NextCheckpointHeader, strconv.FormatInt(translate.NextCheckpoint(now.feature), 10))
+	if now.tag == q.known {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body, err := s.bodies.of(r.Context(), now)
+	if err != nil {
+		header.Del("ETag")
+		s.fail(w, r, err)
+		return
+	}
+	header.Set("Content-Type", "application/json")
+	_, _ = w.Write(body) // whoever hung up asks again
+}
+
+// first looks at the orders when a poll begins. What a watchdog is told first comes from the API server, not from
+// caches that may be late.
+func (s *Server) first(ctx context.Context, q question, f *v1alpha1.Feature) (sight, error) {
+	if q.known != "" {
+		return s.see(ctx, q, f)
+	}
+	f, err := s.adopt(ctx, f)
+	if err != nil {
+		return sight{}, err
+	}
+	return s.look(ctx, q, f, s.live())
+}
+
+// see looks at the orders from caches, and from the API server before anything is told that the caches may be too late
+// for: orders never go back.
+func (s *Server) see(ctx context.Context, q question, f *v1alpha1.Feature) (sight, error) {
+	now, err := s.look(ctx, q, f, s.cached())
+	if err != nil || now.tag == q.known {
+		return now, err
+	}
+	if !now.revision.Behind(q.seen) && len(f.Status.Locks) == 0 {
+		return now, nil
+	}
+	live := &v1alpha1.Feature{}
+	if err := s.options.Live.Get(ctx, q.feature, live); err != nil {
+		return sight{}, featureError(q.feature, err)
+	}
+	now, err = s.look(ctx, q, live, s.live())
+	if err == nil && now.tag != q.known && now.revision.Behind(q.seen) {
+		err = errBehind
+	}
+	return now, err
+}
+
+// waitForOrders gives the orders once they differ from the known ones, or the known ones when they did not in time.
+func (s *Server) waitForOrders(ctx context.Context, q question, now sight, changed <-chan struct{}) (sight, error) {
+	timer := s.options.Clock.NewTimer(q.wait)
 	defer timer.Stop()
 	for {
 		select {
 		case <-changed:
 		case <-timer.C():
-			return nil, known, nil
+			return now, nil
 		case <-s.draining:
-			return nil, "", errDraining
+			return sight{}, errDraining
 		case <-ctx.Done():
-			return nil, "", context.Cause(ctx)
+			return sight{}, context.Cause(ctx)
 		}
 		f := &v1alpha1.Feature{}
-		if err := s.options.Client.Get(ctx, client.ObjectKeyFromObject(caller.Feature), f); err != nil {
-			return nil, "", featureError(client.ObjectKeyFromObject(caller.Feature), err)
+		if err := s.options.Client.Get(ctx, q.feature, f); err != nil {
+			return sight{}, featureError(q.feature, err)
 		}
-		if f.Status.Attempt < caller.Attempt {
+		if f.Status.Attempt < q.attempt {
 			continue // the cache is older than what the caller was recognised by
 		}
-		body, tag, err := s.orders(ctx, f, caller.Attempt)
+		next, err := s.see(ctx, q, f)
 		switch {
 		case errors.Is(err, identity.ErrForbidden):
-			return nil, "", err
+			return sight{}, err
+		case errors.Is(err, errBehind):
+			// The cache learns of it in a moment, and wakes this poll.
 		case err != nil:
 			// Such as a prompt whose ConfigMap was deleted: the watchdog goes on with the orders that it has.
 			logr.FromContextOrDiscard(ctx).Info("Cannot tell the orders; those that were given last stay", "cause", err.Error())
-		case tag != known:
-			return body, tag, nil
+		case next.tag != q.known:
+			return next, nil
+		default:
+			now = next
 		}
 	}
 }
 
-// orders of a Feature's attempt and their tag.
-func (s *Server) orders(ctx context.Context, f *v1alpha1.Feature, attempt int64) ([]byte, string, error) {
-	if f.Status.Attempt != attempt {
-		return nil, "", fmt.Errorf("attempt %d of Feature %s/%s is over: %w", attempt, f.Namespace, f.Name, identity.ErrForbidden)
-	}
-	effective, err := identity.Effective(ctx, s.options.Client, f, s.options.SystemNamespace)
-	if err != nil {
-		return nil, "", err
-	}
-	prompt, err := s.prompts.of(ctx, f)
-	if err != nil {
-		return nil, "", err
-	}
-	held, err := contractlocks.Held(ctx, s.options.Client, s.options.Live, s.options.SystemNamespace, f, s.options.Clock.Now())
-	if err != nil {
-		return nil, "", err
-	}
-	body, err := json.Marshal(translate.Orders(f, effective, prompt, held))
-	if err != nil {
-		return nil, "", fmt.Errorf("encode orders: %w", err)
-	}
-	sum := sha256.Sum256(body)
-	return body, `"` + hex.EncodeToString(sum[:16]) + `"`, nil
+// attemptOver says that a caller's attempt is not the current one.
+func attemptOver(f *v1alpha1.Feature, attempt int64) error {
+	return fmt.Errorf("attempt %d of Feature %s/%s is over: %w", attempt, f.Namespace, f.Name, identity.ErrForbidden)
 }

@@ -5,6 +5,8 @@ package intake
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"time"
 
@@ -38,9 +40,13 @@ type promptKey struct {
 	key    string
 }
 
+// promptText is a prompt. Version and hash are those of the text in a ConfigMap; a prompt of the spec has neither, because
+// the Feature's generation identifies it.
 type promptText struct {
-	text  string
-	until time.Time
+	text    string
+	version string
+	hash    string
+	until   time.Time
 }
 
 func newPrompts(live client.Reader, c clock.PassiveClock) (*prompts, error) {
@@ -51,25 +57,27 @@ func newPrompts(live client.Reader, c clock.PassiveClock) (*prompts, error) {
 	return &prompts{live: live, clock: c, memory: memory}, nil
 }
 
-// of gives the prompt of a Feature.
-func (p *prompts) of(ctx context.Context, f *v1alpha1.Feature) (string, error) {
+// of gives the prompt of a Feature; a fresh one from the API server, whatever is remembered.
+func (p *prompts) of(ctx context.Context, f *v1alpha1.Feature, fresh bool) (promptText, error) {
 	name, key, ok := translate.PromptKey(f)
 	if !ok {
-		return f.Spec.Prompt, nil
+		return promptText{text: f.Spec.Prompt}, nil
 	}
 	at := promptKey{object: client.ObjectKey{Namespace: f.Namespace, Name: name}, key: key}
 	now := p.clock.Now()
-	if known, ok := p.memory.Get(at); ok && now.Before(known.until) {
-		return known.text, nil
+	if known, ok := p.memory.Get(at); ok && !fresh && now.Before(known.until) {
+		return known, nil
 	}
 	configMap := &corev1.ConfigMap{}
 	if err := p.live.Get(ctx, at.object, configMap); err != nil {
-		return "", fmt.Errorf("read the prompt from ConfigMap %s: %w", name, err)
+		return promptText{}, fmt.Errorf("read the prompt from ConfigMap %s: %w", name, err)
 	}
 	text, ok := configMap.Data[key]
 	if !ok {
-		return "", fmt.Errorf("read the prompt: ConfigMap %s has no key %q", name, key)
+		return promptText{}, fmt.Errorf("read the prompt: ConfigMap %s has no key %q", name, key)
 	}
-	p.memory.Add(at, promptText{text: text, until: now.Add(promptTTL)})
-	return text, nil
+	sum := sha256.Sum256([]byte(text))
+	prompt := promptText{text: text, version: configMap.ResourceVersion, hash: hex.EncodeToString(sum[:]), until: now.Add(promptTTL)}
+	p.memory.Add(at, prompt)
+	return prompt, nil
 }

@@ -80,6 +80,9 @@ type Server struct {
 	hub      hub
 	prompts  *prompts
 	polls    *polls
+	bodies   *bodies
+	// policies is what the cache of policies says of itself; nil until Watch.
+	policies interface{ LastStoreSyncResourceVersion() string }
 	writes   chan struct{}
 	draining chan struct{}
 	serving  atomic.Bool
@@ -91,8 +94,12 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	bodies, err := newBodies()
+	if err != nil {
+		return nil, err
+	}
 	s := &Server{
-		options: options, prompts: prompts, store: &store{client: options.Client, live: options.Live},
+		options: options, prompts: prompts, bodies: bodies, store: &store{client: options.Client, live: options.Live},
 		polls: newPolls(maxPolls, maxPollsEach), writes: make(chan struct{}, maxWrites), draining: make(chan struct{}),
 	}
 	s.sessions = newSessions(options.Replica, s.store, options.Clock)

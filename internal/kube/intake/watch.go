@@ -20,14 +20,19 @@ func (s *Server) Watch(ctx context.Context, informers cache.Informers) error {
 	watches := []struct {
 		object  client.Object
 		changed func(types.NamespacedName)
+		// policies marks the cache whose own version says how new the policies are: what was deleted has no version.
+		policies bool
 	}{
-		{&v1alpha1.Feature{}, s.hub.feature},
-		{&v1alpha1.SupervisorPolicy{}, s.policyChanged},
+		{&v1alpha1.Feature{}, s.hub.feature, false},
+		{&v1alpha1.SupervisorPolicy{}, s.policyChanged, true},
 	}
 	for _, watch := range watches {
 		informer, err := informers.GetInformer(ctx, watch.object, cache.BlockUntilSynced(false))
 		if err != nil {
 			return fmt.Errorf("watch %T: %w", watch.object, err)
+		}
+		if cached, ok := informer.(interface{ GetStore() toolscache.Store }); ok && watch.policies {
+			s.policies = cached.GetStore()
 		}
 		notify := func(object any) {
 			if f, ok := object.(*v1alpha1.Feature); ok {
@@ -45,6 +50,14 @@ func (s *Server) Watch(ctx context.Context, informers cache.Informers) error {
 		}
 	}
 	return nil
+}
+
+// policiesAsOf is the version up to which the cache knows the policies; empty where it does not say.
+func (s *Server) policiesAsOf() string {
+	if s.policies == nil {
+		return ""
+	}
+	return s.policies.LastStoreSyncResourceVersion()
 }
 
 // policyChanged wakes the polls of the project that a policy is for; a policy of the system's namespace is for all.

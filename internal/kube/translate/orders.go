@@ -5,7 +5,9 @@ package translate
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -13,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
@@ -33,22 +36,22 @@ const (
 // Feature, its policy, its prompt and the locks that it holds alone, any replica gives the same orders at any time.
 func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, locks []string) contract.Orders {
 	o := contract.Orders{
-		Version:        contract.Version,
-		Feature:        contract.FeatureRef{Namespace: f.Namespace, Name: f.Name, UID: string(f.UID)},
-		Attempt:        f.Status.Attempt,
-		Repository:     repository(f),
-		Agent:          agent(f),
-		Tasks:          Tasks(f, prompt),
-		Plan:           Plan(f),
-		Locks:          locks,
-		Policy:         effective,
-		Delivery:       delivery(f, prompt),
-		Suspend:        f.Spec.Suspend,
-		Requests:       openRequests(f),
-		Mode:           policy.ModeInteractive,
-		NextMode:       Mode(f, effective).Mode,
-		NextCheckpoint: 1,
-		Generation:     f.Generation,
+		Version:    contract.OrdersVersion,
+		Feature:    contract.FeatureRef{Namespace: f.Namespace, Name: f.Name, UID: string(f.UID)},
+		Attempt:    f.Status.Attempt,
+		Repository: repository(f),
+		Agent:      agent(f),
+		Prompt:     prompt,
+		Tasks:      Tasks(f),
+		Plan:       Plan(f),
+		Locks:      locks,
+		Policy:     effective,
+		Delivery:   delivery(f, prompt),
+		Suspend:    f.Spec.Suspend,
+		Requests:   openRequests(f),
+		Mode:       policy.ModeInteractive,
+		NextMode:   Mode(f, effective).Mode,
+		Generation: f.Generation,
 	}
 	if f.Status.Job != nil {
 		o.Run = string(coreRun(f.Status.Job.Run))
@@ -57,11 +60,87 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 	for _, a := range f.Spec.Answers {
 		o.Answers = append(o.Answers, contract.Answer{Question: a.Question, Text: a.Text})
 	}
-	if f.Status.Run != nil {
-		o.NextCheckpoint = f.Status.Run.CheckpointSequence + 1
-	}
 	o.Stop, o.StopReason = stop(f)
 	return o
+}
+
+// Orders1 are orders of version 1 for the watchdogs of earlier versions: the prompt is in every task, and the number of
+// the next checkpoint is among them. ok is false where they would be larger than such a watchdog reads.
+func Orders1(o contract.Orders, next int64) (old contract.Orders, ok bool) {
+	if len(o.Prompt)*len(o.Tasks) > contract.MaxOrdersBytes1 {
+		return contract.Orders{}, false
+	}
+	tasks := slices.Clone(o.Tasks)
+	for i := range tasks {
+		tasks[i].Prompt = o.Prompt
+	}
+	o.Version, o.Prompt, o.Tasks, o.NextCheckpoint = contract.OrdersVersion1, "", tasks, next
+	return o, true
+}
+
+// NextCheckpoint is the least number that a new checkpoint of a Feature may have.
+func NextCheckpoint(f *v1alpha1.Feature) int64 {
+	if f.Status.Run == nil {
+		return 1
+	}
+	return f.Status.Run.CheckpointSequence + 1
+}
+
+// OrdersProblem says what of a Feature is too large for its agent to be told or started with, and what to shorten; it is
+// empty where everything fits.
+func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt string) string {
+	where := "spec.prompt"
+	if name, key, ok := PromptKey(f); ok {
+		where = fmt.Sprintf("the text under key %q of ConfigMap %s", key, name)
+	}
+	if problem := tooLong(where, contract.EnvPrompt, prompt); problem != "" {
+		return problem
+	}
+	for _, t := range Tasks(f) {
+		if problem := tooLong("the instructions of task "+t.Name, contract.EnvInstructions, t.Instructions); problem != "" {
+			return problem
+		}
+	}
+	for i, argument := range append(slices.Clone(f.Spec.Agent.Command), f.Spec.Agent.Args...) {
+		at := fmt.Sprintf("spec.agent.command[%d]", i)
+		if i >= len(f.Spec.Agent.Command) {
+			at = fmt.Sprintf("spec.agent.args[%d]", i-len(f.Spec.Agent.Command))
+		}
+		if problem := tooLong(at, "", argument); problem != "" {
+			return problem
+		}
+	}
+	for _, e := range f.Spec.Agent.Env {
+		if problem := tooLong("spec.agent.env "+e.Name, e.Name, e.Value); problem != "" {
+			return problem
+		}
+	}
+	body, err := json.Marshal(Orders(f, effective, prompt, nil))
+	if err != nil || len(body) <= contract.MaxOrdersBytes {
+		return ""
+	}
+	return fmt.Sprintf("The orders for the agent's pod have %d bytes, and there may be %d: shorten the instructions of the tasks, the lists of the plan, or the SupervisorPolicies %s.",
+		len(body), contract.MaxOrdersBytes, strings.Join(clip.List(effective.Sources, 8), ", "))
+}
+
+// tooLong says that a text does not fit into an argument of a process, or, with a name, into NAME=value.
+func tooLong(where, name, text string) string {
+	most := contract.MaxArgumentBytes
+	if name != "" {
+		most -= len(name) + len("=")
+	}
+	if len(text) <= most {
+		return ""
+	}
+	return fmt.Sprintf("%s has %d bytes, and a process can be given %d: shorten it, or keep the text in a file of the repository and name the file.", capital(where), len(text), most)
+}
+
+// capital begins a sentence with a word, but leaves the path of a field as it is.
+func capital(where string) string {
+	if rest, ok := strings.CutPrefix(where, "the "); ok {
+		return "The " + rest
+	}
+	return where
 }
 
 // stop says whether no attempt will follow by itself: the Feature is being deleted, its running time is over, or it lost
@@ -96,17 +175,17 @@ func agent(f *v1alpha1.Feature) contract.Agent {
 }
 
 // Tasks of a Feature in order; without milestones the prompt is the one task.
-func Tasks(f *v1alpha1.Feature, prompt string) []contract.Task {
+func Tasks(f *v1alpha1.Feature) []contract.Task {
 	var tasks []contract.Task
 	if f.Spec.Plan != nil {
 		for _, m := range f.Spec.Plan.Milestones {
 			for _, t := range m.Tasks {
-				tasks = append(tasks, contract.Task{Name: m.Name + "/" + t.Name, Prompt: prompt, Instructions: t.Instructions})
+				tasks = append(tasks, contract.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions})
 			}
 		}
 	}
 	if len(tasks) == 0 {
-		tasks = []contract.Task{{Name: f.Name, Prompt: prompt}}
+		tasks = []contract.Task{{Name: f.Name}}
 	}
 	return tasks
 }

@@ -4,7 +4,9 @@
 package translate
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -148,17 +150,14 @@ func full() *v1alpha1.Feature {
 func TestOrders(t *testing.T) {
 	effective := policy.Effective{Hash: "h", Execution: policy.Execution{Mode: policy.ModeInteractive}}
 	want := contract.Orders{
-		Version: contract.Version,
+		Version: contract.OrdersVersion,
 		Feature: contract.FeatureRef{Namespace: "shop", Name: "login", UID: "uid-1"},
-		Attempt: 3, Run: "agent", Generation: 7, NextCheckpoint: 10, Policy: effective,
+		Attempt: 3, Run: "agent", Generation: 7, Policy: effective,
 		Mode: policy.ModeDeterministic, NextMode: policy.ModeInteractive, Answers: []contract.Answer{{Question: "q1", Text: "Blue."}},
 		Repository: contract.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
 		Agent:      contract.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
-		Tasks: []contract.Task{
-			{Name: "one/form", Prompt: "Add a login page.", Instructions: "Begin."},
-			{Name: "one/style", Prompt: "Add a login page."},
-			{Name: "two/form", Prompt: "Add a login page.", Instructions: "End."},
-		},
+		Prompt:     "Add a login page.",
+		Tasks:      []contract.Task{{Name: "one/form", Instructions: "Begin."}, {Name: "one/style"}, {Name: "two/form", Instructions: "End."}},
 		Plan: judge.Plan{
 			Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"},
 			Files: &judge.FilePlan{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
@@ -174,8 +173,99 @@ func TestOrders(t *testing.T) {
 			{ID: "bad", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackSmart}},
 		},
 	}
-	if diff := cmp.Diff(want, Orders(full(), effective, "Add a login page.", []string{"openapi"})); diff != "" {
+	got := Orders(full(), effective, "Add a login page.", []string{"openapi"})
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("orders (-want +got):\n%s", diff)
+	}
+	if next := NextCheckpoint(full()); next != 10 {
+		t.Errorf("the next checkpoint is %d", next)
+	}
+	// A watchdog of an earlier version is told the same in its own form.
+	old, ok := Orders1(got, 10)
+	want.Version, want.Prompt, want.NextCheckpoint = contract.OrdersVersion1, "", 10
+	want.Tasks = []contract.Task{
+		{Name: "one/form", Prompt: "Add a login page.", Instructions: "Begin."},
+		{Name: "one/style", Prompt: "Add a login page."},
+		{Name: "two/form", Prompt: "Add a login page.", Instructions: "End."},
+	}
+	if diff := cmp.Diff(want, old); diff != "" || !ok {
+		t.Errorf("orders of version 1 (-want +got):\n%s", diff)
+	}
+	if got.Tasks[0].Prompt != "" {
+		t.Error("the orders of the current version were changed")
+	}
+}
+
+// many is a Feature with as many tasks as there may be.
+func many() *v1alpha1.Feature {
+	f := full()
+	f.Spec.Plan.Milestones = nil
+	for m := range 32 {
+		milestone := v1alpha1.Milestone{Name: fmt.Sprintf("m%d", m)}
+		for n := range 64 {
+			milestone.Tasks = append(milestone.Tasks, v1alpha1.Task{Name: fmt.Sprintf("t%d", n)})
+		}
+		f.Spec.Plan.Milestones = append(f.Spec.Plan.Milestones, milestone)
+	}
+	return f
+}
+
+// TestThePromptIsInOrdersOnce: 2,048 tasks do not multiply it.
+func TestThePromptIsInOrdersOnce(t *testing.T) {
+	prompt := strings.Repeat("x", 64<<10)
+	o := Orders(many(), policy.Effective{}, prompt, nil)
+	body, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(body) > 64<<10+2048*64 {
+		t.Errorf("the orders of a prompt of 64 KiB and 2,048 tasks have %d bytes", len(body))
+	}
+	if _, ok := Orders1(o, 1); ok {
+		t.Error("a watchdog of an earlier version is sent what it cannot read")
+	}
+}
+
+func TestWhatIsTooLargeIsNamed(t *testing.T) {
+	most := contract.MaxArgumentBytes - len(contract.EnvPrompt+"=")
+	fits := strings.Repeat("x", most)
+	huge := policy.Effective{Sources: []string{"shop/strict"}, Paths: policy.Paths{Protected: []string{strings.Repeat("x", contract.MaxOrdersBytes)}}}
+	for name, tc := range map[string]struct {
+		change    func(*v1alpha1.Feature)
+		effective policy.Effective
+		prompt    string
+		want      []string
+	}{
+		"everything fits": {prompt: fits},
+		"a prompt":        {prompt: fits + "x", want: []string{"spec.prompt", fmt.Sprint(most + 1), fmt.Sprint(most)}},
+		"a prompt from a ConfigMap": {prompt: strings.Repeat("x", 1<<20), want: []string{"ConfigMap prompts", `"login"`, "1048576"}, change: func(f *v1alpha1.Feature) {
+			f.Spec.PromptFrom = &v1alpha1.PromptSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "login"}}
+		}},
+		"instructions in many bytes": {change: func(f *v1alpha1.Feature) {
+			f.Spec.Plan.Milestones[1].Tasks[0].Instructions = strings.Repeat("😀", 65536)
+		}, want: []string{"task two/form", "262144"}},
+		"an argument": {change: func(f *v1alpha1.Feature) { f.Spec.Agent.Args[0] = strings.Repeat("€", 65536) }, want: []string{"spec.agent.args[0]"}},
+		"a variable":  {change: func(f *v1alpha1.Feature) { f.Spec.Agent.Env[0].Value = strings.Repeat("😀", 32768) }, want: []string{"spec.agent.env A"}},
+		"a policy":    {effective: huge, want: []string{fmt.Sprint(contract.MaxOrdersBytes), "shop/strict"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := full()
+			if tc.change != nil {
+				tc.change(f)
+			}
+			got := OrdersProblem(f, tc.effective, tc.prompt)
+			if (got == "") != (tc.want == nil) {
+				t.Fatalf("the problem is %q", got)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(got, part) {
+					t.Errorf("%q does not say %q", got, part)
+				}
+			}
+			if len(got) > 1000 {
+				t.Errorf("a message of %d bytes", len(got))
+			}
+		})
 	}
 }
 
@@ -205,14 +295,14 @@ func TestMode(t *testing.T) {
 func TestOrdersOfAFeatureThatSaysLittle(t *testing.T) {
 	f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "small", Namespace: "shop"}}
 	o := Orders(f, policy.Effective{}, "Do it.", nil)
-	if diff := cmp.Diff([]contract.Task{{Name: "small", Prompt: "Do it."}}, o.Tasks); diff != "" {
+	if diff := cmp.Diff([]contract.Task{{Name: "small"}}, o.Tasks); diff != "" || o.Prompt != "Do it." {
 		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
 	want := contract.Delivery{Branch: "tidewaiter/small", Push: true, AuthorName: "Tidewaiter", AuthorEmail: defaultAuthorEmail, Subject: "Do it."}
 	if diff := cmp.Diff(want, o.Delivery); diff != "" {
 		t.Errorf("delivery (-want +got):\n%s", diff)
 	}
-	if o.Repository.Revision != "main" || o.NextCheckpoint != 1 || o.Stop || o.Suspend {
+	if o.Repository.Revision != "main" || NextCheckpoint(f) != 1 || o.Stop || o.Suspend {
 		t.Errorf("orders %+v", o)
 	}
 }

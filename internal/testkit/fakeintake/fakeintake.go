@@ -44,6 +44,7 @@ type Intake struct {
 	repeated []string
 	polls    int
 	poison   int64
+	revision string
 }
 
 // Start serves until the test ends.
@@ -78,6 +79,13 @@ func (i *Intake) Order(change func(*contract.Orders)) {
 	i.version++
 	close(i.changed)
 	i.changed = make(chan struct{})
+}
+
+// At says how new the orders are, in the form of core/revision.
+func (i *Intake) At(revision string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.revision = revision
 }
 
 // Refuse answers every request with an HTTP status; 0 ends that.
@@ -187,6 +195,9 @@ func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	w.Header().Set("ETag", i.etag())
+	if i.revision != "" {
+		w.Header().Set(contract.RevisionHeader, i.revision)
+	}
 	i.reply(w, i.orders)
 }
 
