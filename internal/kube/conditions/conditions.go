@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 )
 
 // Writer sets conditions of one object at one time.
@@ -22,10 +24,14 @@ type Writer struct {
 	Now time.Time
 }
 
-// Set adds or changes a condition. The time of its last transition only moves with its status.
+// maxMessage bounds a message in bytes: the API takes 32 KiB, people read less, and a status that is refused says nothing.
+const maxMessage = 2000
+
+// Set adds or changes a condition. The time of its last transition only moves with its status. A message that is too
+// long is cut: it names what people and policies wrote.
 func (w Writer) Set(name string, status metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(w.List, metav1.Condition{
-		Type: name, Status: status, Reason: reason, Message: message,
+		Type: name, Status: status, Reason: reason, Message: clip.Bytes(message, maxMessage),
 		ObservedGeneration: w.Generation, LastTransitionTime: metav1.NewTime(w.Now),
 	})
 }

@@ -16,12 +16,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 )
 
-const (
-	// maxLocks and maxSources are what the API has room for. Neither is bounded where it comes from: a plan may name other
-	// contracts while its attempt holds the earlier ones, and a project may have any number of policies.
-	maxLocks, maxSources = 256, 64
-)
-
 // Memory is the controller's own part of a status, as it was written last.
 func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 	m := lifecycle.Memory{
@@ -76,7 +70,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		StartedAt:           apiTime(m.StartedAt),
 		FinishedAt:          apiTime(m.FinishedAt),
 		ActiveSeconds:       m.ActiveSeconds,
-		Locks:               m.Locks[:min(len(m.Locks), maxLocks)],
+		Locks:               m.Locks,
 	}
 	s.Conditions = apiConditions(m, was, now)
 	for _, r := range m.Requests {
@@ -93,9 +87,10 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	}
 	if m.Policy.Hash != "" {
 		s.Policy = &v1alpha1.PolicyStatus{
-			Hash: m.Policy.Hash, Enforcement: v1alpha1.Enforcement(m.Policy.Enforcement), Sources: m.Policy.Sources[:min(len(m.Policy.Sources), maxSources)],
+			Hash: m.Policy.Hash, Enforcement: v1alpha1.Enforcement(m.Policy.Enforcement), Sources: m.Policy.Sources,
 		}
 	}
+	bound(&s)
 	return s
 }
 

@@ -66,6 +66,7 @@ func TestMemoryRoundTrip(t *testing.T) {
 	n := 0
 	fill(t, reflect.ValueOf(&want).Elem(), &n)
 	want.Job.Run, want.Job.Mode = lifecycle.RunSeal, policy.ModeDeterministic
+	want.Head = strings.Repeat("1", 40)
 	got := Memory(Status(want, v1alpha1.FeatureStatus{}, now))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a field is lost on the way through the API (-want +got):\n%s", diff)
@@ -82,6 +83,7 @@ func TestStatusRoundTrip(t *testing.T) {
 	fill(t, reflect.ValueOf(&want).Elem(), &n)
 	want.Run = nil // Intake's.
 	want.Job.Run, want.Job.Mode = v1alpha1.RunKindSeal, v1alpha1.ModeDeterministic
+	want.Head = strings.Repeat("1", 40)
 	for i := range want.Conditions {
 		want.Conditions[i].ObservedGeneration = want.ObservedGeneration
 	}
