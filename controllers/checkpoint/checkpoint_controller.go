@@ -111,13 +111,13 @@ func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
 	if err != nil {
 		return fmt.Errorf("list Checkpoints: %w", err)
 	}
-	byName := map[string]*v1alpha1.Checkpoint{}
+	byName, named := map[string]*v1alpha1.Checkpoint{}, namedCheckpoints(s.feature)
 	var records []retention.Record
 	for i := range list.Items {
 		c := &list.Items[i]
 		if c.Spec.FeatureUID == string(s.feature.UID) && c.DeletionTimestamp == nil {
 			byName[c.Name] = c
-			records = append(records, record(c))
+			records = append(records, record(c, named))
 		}
 	}
 	for _, name := range retention.Surplus(records, effective.KeepCheckpoints) {
@@ -127,14 +127,6 @@ func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
 		}
 	}
 	return nil
-}
-
-func record(c *v1alpha1.Checkpoint) retention.Record {
-	return retention.Record{
-		Name: c.Name, Sequence: c.Spec.Sequence,
-		Valid: c.Spec.Verdict == v1alpha1.VerdictValid, Invalid: c.Spec.Verdict == v1alpha1.VerdictInvalid,
-		Promoted: c.Spec.Action == v1alpha1.ActionPromoted || c.Spec.Action == v1alpha1.ActionPartlyPromoted,
-	}
 }
 
 func (r *Reconciler) close(s *scope) flow.Close {

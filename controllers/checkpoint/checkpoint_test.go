@@ -68,14 +68,17 @@ func newRig(t *testing.T, ephemeral bool) *rig {
 }
 
 // checkpoint is what intake records.
-func (r *rig) checkpoint(sequence int64, verdict v1alpha1.Verdict, action v1alpha1.Action) string {
+func (r *rig) checkpoint(sequence int64, verdict v1alpha1.Verdict, action v1alpha1.Action, changes ...func(*v1alpha1.Checkpoint)) string {
 	r.Helper()
 	c := &v1alpha1.Checkpoint{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: fmt.Sprintf("login-%d", sequence), Labels: map[string]string{v1alpha1.LabelFeature: "login"}},
 		Spec: v1alpha1.CheckpointSpec{
-			FeatureName: "login", FeatureUID: string(r.feature.UID), Sequence: sequence, Attempt: 1, Trigger: "Interval",
+			FeatureName: "login", FeatureUID: string(r.feature.UID), Sequence: sequence, Attempt: 1, Trigger: "Interval", Capture: v1alpha1.CaptureInfo{Settled: true},
 			CapturedAt: metav1.Now(), Commit: commit, Verdict: verdict, Action: action,
 		},
+	}
+	for _, change := range changes {
+		change(c)
 	}
 	r.must(r.manager.Create(r.Context(), c), "create Checkpoint %s", c.Name)
 	return c.Name
@@ -151,15 +154,49 @@ func TestRetentionKeepsWhatTellsMost(t *testing.T) {
 	r.checkpoint(3, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
 	r.checkpoint(4, v1alpha1.VerdictSkipped, v1alpha1.ActionNone)
 	r.reconcile(r.checkpoint(5, v1alpha1.VerdictValid, v1alpha1.ActionPromoted))
+	r.wantKept("login-1", "login-3", "login-5")
+}
+
+// TestRetentionKeepsWhatIsNamed: a status, a message or a request that names a Checkpoint can be followed.
+func TestRetentionKeepsWhatIsNamed(t *testing.T) {
+	r := newRig(t, false)
+	r.must(env.Client.Create(t.Context(), &v1alpha1.SupervisorPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "one"},
+		Spec:       v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](1)}}},
+	}), "create the policy")
+	delivered := func(c *v1alpha1.Checkpoint) { c.Spec.DeliveryCommit = commit }
+	unsettled := func(c *v1alpha1.Checkpoint) { c.Spec.Capture.Settled = false }
+	r.checkpoint(1, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
+	r.checkpoint(2, v1alpha1.VerdictValid, v1alpha1.ActionPromoted, delivered)
+	r.checkpoint(3, v1alpha1.VerdictInvalid, v1alpha1.ActionHeld)
+	r.checkpoint(4, v1alpha1.VerdictInvalid, v1alpha1.ActionHeld)
+	r.checkpoint(5, v1alpha1.VerdictValid, v1alpha1.ActionHeld)
+	r.checkpoint(6, v1alpha1.VerdictValid, v1alpha1.ActionHeld, unsettled)
+	r.checkpoint(7, v1alpha1.VerdictSkipped, v1alpha1.ActionPromoted)
+	r.feature.Spec.Requests = []v1alpha1.Request{
+		{ID: "back", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "login-3"}},
+		{ID: "done", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "login-4"}},
+	}
+	r.must(env.Client.Update(t.Context(), r.feature), "ask for rollbacks")
+	r.feature.Status.Head, r.feature.Status.LastCheckpoint, r.feature.Status.LastValidCheckpoint = commit, "login-7", "login-5"
+	r.feature.Status.ObservedRequests = []v1alpha1.ObservedRequest{{ID: "done", State: "Done"}}
+	r.must(env.Client.Status().Update(t.Context(), r.feature), "set the Feature's status")
+	r.reconcile(r.checkpoint(8, v1alpha1.VerdictSkipped, v1alpha1.ActionNone))
+	// 2 was delivered, 3 is asked for, 5 is the last valid one, 7 the last that the status knows, 8 the newest.
+	r.wantKept("login-2", "login-3", "login-5", "login-7", "login-8")
+}
+
+func (r *rig) wantKept(want ...string) {
+	r.Helper()
 	var list v1alpha1.CheckpointList
-	r.must(env.Client.List(t.Context(), &list, client.InNamespace(r.project)), "list Checkpoints")
+	r.must(env.Client.List(r.Context(), &list, client.InNamespace(r.project)), "list Checkpoints")
 	var got []string
 	for _, c := range list.Items {
 		got = append(got, c.Name)
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{"login-1", "login-3", "login-5"}, got); diff != "" {
-		t.Errorf("kept (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		r.Errorf("kept (-want +got):\n%s", diff)
 	}
 }
 

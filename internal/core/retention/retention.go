@@ -20,11 +20,13 @@ type Record struct {
 	Valid, Invalid bool
 	// Promoted is true when its tree, or a part of it, is on the delivery branch.
 	Promoted bool
+	// Named is true when a status or an open request names it.
+	Named bool
 }
 
 // Surplus names the records to delete so that keep are left, in the order in which they should go: what tells least
-// goes first (neither invalid nor promoted), then what is oldest. The newest record, the newest valid one and the newest
-// promoted one always stay: status and messages name them.
+// goes first (neither invalid nor promoted), then what is oldest. What is named elsewhere always stays, and so do the newest
+// record, the newest valid one and the newest promoted one, which are about to be named.
 func Surplus(records []Record, keep int) []string {
 	surplus := len(records) - max(keep, 1)
 	if surplus <= 0 {
@@ -45,6 +47,11 @@ func Surplus(records []Record, keep int) []string {
 // heldBack are the names of records that never go, given all of them in order.
 func heldBack(sorted []Record) map[string]bool {
 	held := map[string]bool{}
+	for _, r := range sorted {
+		if r.Named {
+			held[r.Name] = true
+		}
+	}
 	for _, is := range []func(Record) bool{
 		func(Record) bool { return true },
 		func(r Record) bool { return r.Valid },

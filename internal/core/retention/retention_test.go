@@ -15,6 +15,7 @@ import (
 func plain(n int64) Record    { return Record{Name: name(n), Sequence: n, Valid: true} }
 func promoted(n int64) Record { return Record{Name: name(n), Sequence: n, Valid: true, Promoted: true} }
 func invalid(n int64) Record  { return Record{Name: name(n), Sequence: n, Invalid: true} }
+func named(n int64) Record    { return Record{Name: name(n), Sequence: n, Invalid: true, Named: true} }
 func name(n int64) string     { return fmt.Sprintf("login-%d", n) }
 
 func TestSurplus(t *testing.T) {
@@ -28,6 +29,7 @@ func TestSurplus(t *testing.T) {
 		"then the oldest":                      {records: []Record{promoted(3), invalid(1), promoted(2), invalid(4)}, keep: 2, want: []string{name(1), name(2)}},
 		"the newest valid one stays":           {records: []Record{plain(1), invalid(2), invalid(3), invalid(4)}, keep: 2, want: []string{name(2), name(3)}},
 		"more are to stay than keep allows":    {records: []Record{promoted(1), plain(2), invalid(3)}, keep: 1},
+		"what is named stays":                  {records: []Record{named(1), plain(2), named(3), plain(4)}, keep: 1, want: []string{name(2)}},
 		"keep nothing is not a way to lose it": {records: []Record{plain(1), plain(2)}, keep: 0, want: []string{name(1)}},
 	}
 	for title, tc := range tests {
@@ -44,7 +46,7 @@ func TestSurplusProperties(t *testing.T) {
 		n := rapid.IntRange(0, 30).Draw(t, "records")
 		var records []Record
 		for i := range n {
-			kind := rapid.SampledFrom([]func(int64) Record{plain, promoted, invalid}).Draw(t, "kind")
+			kind := rapid.SampledFrom([]func(int64) Record{plain, promoted, invalid, named}).Draw(t, "kind")
 			records = append(records, kind(int64(i+1)))
 		}
 		shuffled := rapid.Permutation(records).Draw(t, "order")
@@ -59,6 +61,9 @@ func TestSurplusProperties(t *testing.T) {
 		}
 		if again := Surplus(left, keep); len(again) != 0 {
 			t.Fatalf("what was kept does not stay: %v", again)
+		}
+		if slices.ContainsFunc(records, func(r Record) bool { return r.Named && slices.Contains(gone, r.Name) }) {
+			t.Fatal("one that is named is gone")
 		}
 		if n > 0 && left[len(left)-1] != records[n-1] {
 			t.Fatal("the newest is gone")
