@@ -93,6 +93,8 @@ const (
 	ReasonContainerNotStarted = "ContainerNotStarted"
 	// ReasonPodRejected: admission or quota refuses the Job's pod.
 	ReasonPodRejected = "PodRejected"
+	// ReasonPodStuckTerminating: a pod should be gone and is not, and nothing new may start beside it; the message names pod and node.
+	ReasonPodStuckTerminating = "PodStuckTerminating"
 	// ReasonObjectRejected: the API server refuses an object that the Feature needs (quota, admission); the message is its.
 	ReasonObjectRejected = "ObjectRejected"
 	// ReasonNameCollision: an object that the Feature needs has the name of one that belongs to something else.

@@ -17,7 +17,7 @@ type Request struct {
 	// checkpoint takes a checkpoint now.
 	// +optional
 	Checkpoint *CheckpointRequest `json:"checkpoint,omitempty"`
-	// retry starts the agent again from the last valid checkpoint of a Feature that is Blocked or Failed.
+	// retry starts the agent again from the last valid checkpoint of a Feature that is Blocked or Failed, or at once where it waits for its next attempt.
 	// +optional
 	Retry *RetryRequest `json:"retry,omitempty"`
 	// resetBreaker closes the breaker that checkpoint failures opened.

@@ -6,6 +6,7 @@ package feature
 import (
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -66,6 +67,9 @@ func TestAnOverlapIsWaitedFor(t *testing.T) {
 	r.wantJobs("first-1", "third-1")
 	// What goes on by itself does not wait for those who wait for it.
 	r.final("first", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "")
+	r.settle(names...)
+	r.wantJobs("first-1", "third-1")
+	r.pass(10 * time.Second)
 	r.settle(names...)
 	r.wantJobs("first-2", "third-1")
 	r.final("first", contract.OutcomeDelivered, contract.ReasonDelivered, "")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -97,6 +98,8 @@ func live(r *rig, settle func()) string {
 	r.losePod(&pod)
 	settle()
 	r.final("login", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "The agent exited with code 3.")
+	settle()
+	r.pass(10 * time.Second)
 	settle()
 	r.change("login", func(s *v1alpha1.FeatureSpec) {
 		s.Requests = []v1alpha1.Request{{ID: "back", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "login-1"}}}

@@ -130,6 +130,11 @@ func TestAgentFailuresAndRetries(t *testing.T) {
 	r.settle("login")
 	r.final("login", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "The agent exited with code 3.")
 	r.settle("login")
+	if f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonRetrying); f.Status.Failures != 1 || f.Status.Attempt != 1 {
+		t.Errorf("the next attempt does not wait: failures %d, attempt %d", f.Status.Failures, f.Status.Attempt)
+	}
+	r.pass(10 * time.Second)
+	r.settle("login")
 	if f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing); f.Status.Failures != 1 || f.Status.Attempt != 2 {
 		t.Errorf("failures %d, attempt %d", f.Status.Failures, f.Status.Attempt)
 	}

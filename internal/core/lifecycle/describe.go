@@ -136,6 +136,8 @@ func (c *course) workspaceReady() Condition {
 func (c *course) agentRunning() Condition {
 	r := c.report()
 	switch {
+	case c.stuck != nil:
+		return Condition{ConditionAgentRunning, Unknown, ReasonPodStuckTerminating, stuckMessage(*c.stuck)}
 	case c.m.Attempt == 0:
 		return notYet(ConditionAgentRunning, "No attempt has started.")
 	case !c.active() || c.m.Job.Run == RunSeal:

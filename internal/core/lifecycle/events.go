@@ -65,7 +65,7 @@ func troubling(name string, c Condition, phase Phase) bool {
 	case ConditionSupervised:
 		return c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded
 	case ConditionAgentRunning:
-		return false
+		return c.Reason == ReasonPodStuckTerminating
 	case ConditionLocksHeld, ConditionAreasDisjoint:
 		return c.Status == False && c.Reason != ReasonWaitingForLock && c.Reason != ReasonWaitingForArea
 	default:

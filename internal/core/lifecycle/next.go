@@ -19,10 +19,6 @@ const (
 	leastRecheck = time.Second
 	// attendRecheck is how often a running attempt is looked at without any event.
 	attendRecheck = 20 * time.Second
-	// errandPause is waited between two seal runs that requests were made for.
-	errandPause = 3 * time.Second
-	// sealPause is waited between two seal runs, should the first one not settle what it was made for.
-	sealPause = 30 * time.Second
 )
 
 // Next decides what happens next. It changes nothing that it is given, and the same facts at the same time lead to the
@@ -42,6 +38,7 @@ func Next(o Observed, now time.Time) Decision {
 		return Decision{Memory: o.Memory.clone(), LookCloser: true}
 	}
 	c.answerRequests()
+	c.tellStuck()
 	c.describe()
 	c.d.Memory = c.m
 	c.d.Events = changes(o.Memory, c.m, c.fate)
@@ -63,6 +60,8 @@ type course struct {
 	keepLocks bool
 	// errand says that the run that is about to start is one.
 	errand bool
+	// stuck is a pod that should be gone and is not; nil where there is none.
+	stuck *Pod
 	// lost says that a lock was taken away from the current attempt.
 	lost bool
 	// granted holds the ids of requests that the wish for a new attempt rests on: they are answered once it exists.

@@ -214,6 +214,12 @@ type Pod struct {
 	Ended bool
 	// Deleting is true when its deletion was asked for; it may still run.
 	Deleting bool
+	// DueBy is when it should be gone, its grace period included; zero where its deletion was not asked for.
+	DueBy time.Time
+	// Node that it is on; empty before it has one.
+	Node string
+	// Finalizers that keep it.
+	Finalizers []string
 	// Problem keeps it from running; nil when nothing does.
 	Problem *Problem
 	// Fate says why it ended, for people; empty where nothing is known.

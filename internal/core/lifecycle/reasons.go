@@ -41,6 +41,7 @@ const (
 	ReasonSystemNotReady      = "SystemNotReady"
 	ReasonPreparing           = "Preparing"
 	ReasonPodRejected         = "PodRejected"
+	ReasonPodStuckTerminating = "PodStuckTerminating"
 	ReasonWorkspaceReady      = "WorkspaceReady"
 	ReasonRunning             = "Running"
 	ReasonAgentExited         = "AgentExited"

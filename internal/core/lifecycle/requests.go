@@ -35,6 +35,19 @@ func (c *course) grant(id string) {
 	c.granted[id] = true
 }
 
+// grantRetries takes every open retry for granted: the next attempt is what they ask for. It reports whether there is one.
+func (c *course) grantRetries() bool {
+	asked := false
+	f := c.final()
+	for _, r := range c.o.Spec.Requests {
+		if c.isRetry(r, f) && !c.answered(r.ID) {
+			c.grant(r.ID)
+			asked = true
+		}
+	}
+	return asked
+}
+
 // refuseRetries answers every open retry with a message instead of a run.
 func (c *course) refuseRetries(message string) {
 	f := c.final()
@@ -79,7 +92,7 @@ func (c *course) notRetried() string {
 	if c.active() && c.at.reason == contract.ReasonBreakerOpen {
 		return "The agent is frozen, not ended: go on with a request resetBreaker, or set spec.suspend to end it."
 	}
-	return fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed can be retried.", c.at.phase)
+	return fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed, or waits for its next attempt, can be retried.", c.at.phase)
 }
 
 // answerIfNobodyWill answers a request to the watchdog when no watchdog will come to take it.

@@ -209,6 +209,8 @@ func change(s *sim, what string, args []string) error {
 		s.spec.Mode = rest
 	case "falls-back":
 		s.spec.Mode, s.spec.ModeNotice = "Deterministic", "Runtime worker does not support Interactive mode, falling back to Deterministic."
+	case "retries":
+		s.spec.Retries, _ = strconv.Atoi(rest)
 	case "ephemeral":
 		s.spec.Ephemeral = true
 	case "refused-request":

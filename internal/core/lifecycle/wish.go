@@ -91,27 +91,6 @@ func (c *course) full() bool {
 	return c.o.Capacity.Limit > 0 && c.o.Capacity.Running+c.o.Capacity.Ahead >= c.o.Capacity.Limit
 }
 
-// earliest is when the next attempt may start: attempts that are lost in a row start the later the more there were, so
-// that a pod which can never live does not keep the cluster busy.
-func (c *course) earliest(run RunKind, errand bool) time.Time {
-	if c.m.Attempt == 0 || c.m.Job == nil {
-		return time.Time{}
-	}
-	const first, most = 10 * time.Second, 5 * time.Minute
-	pause := time.Duration(0)
-	if c.m.Lost > 1 {
-		pause = min(first<<min(c.m.Lost-2, 10), most)
-	}
-	if f := c.final(); run == RunSeal && c.m.Job.Run == RunSeal && f != nil {
-		again := sealPause
-		if errand {
-			again = errandPause
-		}
-		pause = max(pause, again)
-	}
-	return c.m.Job.EndedAt.Add(pause)
-}
-
 // wish says which run should come next ("" for none), were nothing in the way, and where the Feature stands with it.
 func (c *course) wish() (RunKind, standing) {
 	if c.m.Attempt == 0 || c.m.Job == nil {
@@ -145,13 +124,17 @@ func (c *course) wish() (RunKind, standing) {
 // unlessOver wishes for an agent, if there is running time left.
 func (c *course) unlessOver(why standing) (RunKind, standing) {
 	if c.deadlineOver() {
+		c.refuseRetries(raiseFirst)
 		return "", c.deadlineStanding()
 	}
 	return RunAgent, why
 }
 
 func (c *course) wishAfterLoss() (RunKind, standing) {
-	message := fmt.Sprintf("Attempt %d ended without a final report; attempt %d follows from the last valid checkpoint.", c.m.Attempt, c.m.Attempt+1)
+	if c.m.Job.Run == RunSeal || !c.deadlineOver() {
+		c.grantRetries()
+	}
+	message := fmt.Sprintf("Attempt %d ended without a final report; attempt %d follows from the last valid checkpoint%s", c.m.Attempt, c.m.Attempt+1, c.follows())
 	if c.m.Job.Run == RunSeal {
 		return RunSeal, standing{phase: ReadyToMerge, reason: ReasonPodLost, message: message}
 	}
@@ -162,8 +145,11 @@ func (c *course) wishAfterAgentFailed(f *Final) (RunKind, standing) {
 	if c.m.Failures > c.o.Spec.Retries {
 		return c.wishRetry(RunAgent, c.agentFailedStanding(f))
 	}
+	if !c.deadlineOver() {
+		c.grantRetries()
+	}
 	return c.unlessOver(standing{phase: Preparing, reason: ReasonRetrying, message: fmt.Sprintf(
-		"Attempt %d: %s Retry %d of %d follows.", c.m.Attempt, sentence(f.Message), c.m.Failures, c.o.Spec.Retries)})
+		"Attempt %d: %s Retry %d of %d follows%s", c.m.Attempt, sentence(f.Message), c.m.Failures, c.o.Spec.Retries, c.follows())})
 }
 
 // wishAfterFailure keeps a Feature that failed where it is until a person asks for more: neither a raised deadline nor
@@ -214,15 +200,7 @@ func (c *course) wishApproved(f *Final) (RunKind, standing) {
 
 // wishRetry starts a run if a person asked for one.
 func (c *course) wishRetry(run RunKind, otherwise standing) (RunKind, standing) {
-	asked := false
-	f := c.final()
-	for _, r := range c.o.Spec.Requests {
-		if c.isRetry(r, f) && !c.answered(r.ID) {
-			c.grant(r.ID)
-			asked = true
-		}
-	}
-	if !asked {
+	if !c.grantRetries() {
 		return "", otherwise
 	}
 	at := standing{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d is about to start, as requested.", c.m.Attempt+1)}

@@ -65,10 +65,15 @@ func Pods(pods []corev1.Pod) []lifecycle.Pod {
 		if owner == nil || owner.Kind != "Job" {
 			continue
 		}
-		seen = append(seen, lifecycle.Pod{
-			Name: p.Name, UID: string(p.UID), JobUID: string(owner.UID),
-			Started: podStarted(p), Ended: podEnded(p), Deleting: p.DeletionTimestamp != nil, Problem: podProblem(p), Fate: fate(p),
-		})
+		pod := lifecycle.Pod{
+			Name: p.Name, UID: string(p.UID), JobUID: string(owner.UID), Node: p.Spec.NodeName, Finalizers: p.Finalizers,
+			Started: podStarted(p), Ended: podEnded(p), Problem: podProblem(p), Fate: fate(p),
+		}
+		if p.DeletionTimestamp != nil {
+			// The API server adds the grace period to the time at which the deletion was asked for.
+			pod.Deleting, pod.DueBy = true, p.DeletionTimestamp.Time
+		}
+		seen = append(seen, pod)
 	}
 	slices.SortFunc(seen, func(a, b lifecycle.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	return seen

@@ -20,7 +20,7 @@ type RequestApplyConfiguration struct {
 	Rollback *RollbackRequestApplyConfiguration `json:"rollback,omitempty"`
 	// checkpoint takes a checkpoint now.
 	Checkpoint *apiv1alpha1.CheckpointRequest `json:"checkpoint,omitempty"`
-	// retry starts the agent again from the last valid checkpoint of a Feature that is Blocked or Failed.
+	// retry starts the agent again from the last valid checkpoint of a Feature that is Blocked or Failed, or at once where it waits for its next attempt.
 	Retry *apiv1alpha1.RetryRequest `json:"retry,omitempty"`
 	// resetBreaker closes the breaker that checkpoint failures opened.
 	ResetBreaker *apiv1alpha1.ResetBreakerRequest `json:"resetBreaker,omitempty"`

@@ -1,0 +1,74 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+const (
+	// firstPause between two attempts is that of a Job whose pods fail (10 s, doubled each time); longestPause is that of
+	// a container that crashes again and again (5 minutes).
+	firstPause, longestPause = 10 * time.Second, 5 * time.Minute
+	// errandPause is waited between two seal runs that requests were made for.
+	errandPause = 3 * time.Second
+	// sealPause is waited between two seal runs, should the first one not settle what it was made for.
+	sealPause = 30 * time.Second
+)
+
+// backoff is the pause before what failed nth times in a row is tried again; nothing failed where nth is 0.
+func backoff(nth int) time.Duration {
+	if nth < 1 {
+		return 0
+	}
+	// Ten times doubled is above the longest pause, and no shift can overflow.
+	return min(firstPause<<min(nth-1, 10), longestPause)
+}
+
+// earliest is when the next attempt may start. The more often the agent failed, or the more attempts were lost in a row,
+// the later: an agent or a pod that can never live does not keep the cluster, the Git server and a model busy. A person
+// who asks for a retry need not wait.
+func (c *course) earliest(run RunKind, errand bool) time.Time {
+	if c.m.Attempt == 0 || c.m.Job == nil {
+		return time.Time{}
+	}
+	pause := c.pause()
+	if f := c.final(); run == RunSeal && c.m.Job.Run == RunSeal && f != nil {
+		again := sealPause
+		if errand {
+			again = errandPause
+		}
+		pause = max(pause, again)
+	}
+	return c.m.Job.EndedAt.Add(pause)
+}
+
+// pause after the last attempt because of how it ended.
+func (c *course) pause() time.Duration {
+	f := c.final()
+	switch {
+	case len(c.granted) > 0:
+		return 0
+	case f == nil:
+		return backoff(c.m.Lost - 1)
+	case f.Outcome == contract.OutcomeAgentFailed && !c.m.Job.Errand:
+		return backoff(c.m.Failures)
+	default:
+		return 0
+	}
+}
+
+// follows says when another attempt starts, for the end of a sentence, and how a person makes it start at once. The time
+// is that of the clock and not one that is left: the message stays as it is while the pause goes on.
+func (c *course) follows() string {
+	pause := c.pause()
+	if pause == 0 {
+		return "."
+	}
+	return fmt.Sprintf(" after a pause of %s, at %s. To start it at once, ask with %s.",
+		pause, c.m.Job.EndedAt.Add(pause).UTC().Format(time.RFC3339), c.retryHint())
+}
