@@ -32,6 +32,9 @@ func (r *runner) obey(c contract.RunnerCommand) {
 		r.kill(c.ID, c.Kill.Grace)
 	case c.Input != nil:
 		r.input(c.ID, c.Input.Line)
+	case c.Session != nil:
+		r.nonce = c.Session.Nonce
+		r.send(contract.RunnerEvent{Session: &struct{}{}})
 	case c.Exit != nil:
 		r.end(c.ID, c.Exit.Code)
 	}

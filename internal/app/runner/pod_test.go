@@ -48,10 +48,21 @@ type pod struct {
 	t        *testing.T
 	dir      string
 	socket   string
+	memory   memory
 	watchdog *link.Runner
 	runner   *exec.Cmd
 	ended    chan struct{}
 	log      lockedBuffer
+}
+
+// memory of a watchdog, for as long as a test lasts.
+type memory struct{ nonce string }
+
+func (m *memory) Nonce() (string, error) { return m.nonce, nil }
+
+func (m *memory) Keep(nonce string) error {
+	m.nonce = nonce
+	return nil
 }
 
 // lockedBuffer is a buffer that is written and read at a time.
@@ -119,7 +130,7 @@ func newPod(t *testing.T, change func(*Options)) *pod {
 // watch begins to be the watchdog and returns the runner's hello.
 func (p *pod) watch() contract.RunnerHello {
 	p.t.Helper()
-	watchdog, err := link.Listen(p.socket)
+	watchdog, err := link.Listen(p.socket, &p.memory)
 	if err != nil {
 		p.t.Fatal(err)
 	}

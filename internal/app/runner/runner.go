@@ -116,6 +116,8 @@ type runner struct {
 	link       *link.Conn
 	session    context.Context //nolint:containedctx // the lifetime of a connection, not of a call
 	endSession context.CancelFunc
+	// nonce is what the watchdog knows this runner by; empty before it has said so.
+	nonce string
 	// everConnected is false until the first watchdog came: nothing can have been started.
 	everConnected bool
 	// stopWaiting ends the countdown to orphanhood.

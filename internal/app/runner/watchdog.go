@@ -44,7 +44,7 @@ func (r *runner) connected(conn *link.Conn) {
 	r.link = nil // what ended meanwhile is told by the Hello
 	r.checkEnd()
 	r.link = conn
-	hello := &contract.RunnerHello{Version: contract.Version, LastExit: r.lastExit, Frozen: r.frozen}
+	hello := &contract.RunnerHello{Version: contract.Version, Nonce: r.nonce, LastExit: r.lastExit, Frozen: r.frozen}
 	if r.agent != nil {
 		hello.Running = r.agent.start
 	}

@@ -94,6 +94,7 @@ func (p Paths) journal() string    { return filepath.Join(p.Trusted, "journal.js
 func (p Paths) changes() string    { return filepath.Join(p.Trusted, "logs", "file-changes.jsonl") }
 func (p Paths) lock() string       { return filepath.Join(p.Trusted, "lock") }
 func (p Paths) epoch() string      { return filepath.Join(p.Trusted, "epoch") }
+func (p Paths) session() string    { return filepath.Join(p.Trusted, "session") }
 func (p Paths) socket() string     { return filepath.Join(p.Run, filepath.Base(contract.SocketPath)) }
 func (p Paths) runner() string     { return filepath.Join(p.Run, filepath.Base(contract.RunnerPath)) }
 

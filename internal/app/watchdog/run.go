@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer r.serving.Wait()
 	defer func() { r.closeTools() }()
-	if r.agent, err = link.Listen(o.Paths.socket()); err != nil {
+	if r.agent, err = link.Listen(o.Paths.socket(), &runnerSession{path: o.Paths.session(), attempt: o.Attempt}); err != nil {
 		return fmt.Errorf("listen for the runner: %w", err)
 	}
 	defer func() { _ = r.agent.Close() }()

@@ -29,6 +29,14 @@ type RunnerCommand struct {
 	Kill   *RunnerKill    `json:"kill,omitempty"`
 	Input  *RunnerInput   `json:"input,omitempty"`
 	Exit   *RunnerExitNow `json:"exit,omitempty"`
+	// Session follows the first Hello of all, without an ID; the runner answers Session.
+	Session *RunnerSession `json:"session,omitempty"`
+}
+
+// RunnerSession is what watchdog and runner know each other by once there is an agent: a runner that has no nonce, or
+// another one, is a process of the agent. The runner keeps it in its memory, which no process of its uid can read.
+type RunnerSession struct {
+	Nonce string `json:"nonce"`
 }
 
 // RunnerStart starts the agent; there is at most one at a time.
@@ -77,7 +85,7 @@ type RunnerExitNow struct {
 
 // RunnerEvent is what the runner tells the watchdog.
 type RunnerEvent struct {
-	// ID of the command that this answers; 0 for Hello, Exited and Signal.
+	// ID of the command that this answers; 0 for Hello, Session, Exited and Signal.
 	ID      int64           `json:"id,omitempty"`
 	Hello   *RunnerHello    `json:"hello,omitempty"`
 	Started *RunnerStarted  `json:"started,omitempty"`
@@ -87,12 +95,15 @@ type RunnerEvent struct {
 	Exited  *RunnerExited   `json:"exited,omitempty"`
 	Signal  *RunnerSignal   `json:"signal,omitempty"`
 	Input   *RunnerInputAck `json:"input,omitempty"`
+	Session *struct{}       `json:"session,omitempty"`
 	Error   string          `json:"error,omitempty"`
 }
 
 // RunnerHello opens every connection and says how things stand, so that a restarted watchdog can go on.
 type RunnerHello struct {
 	Version int `json:"version"`
+	// Nonce of the session, once there is one.
+	Nonce string `json:"nonce,omitempty"`
 	// Running is the ID of the start command whose agent still lives; 0 for none.
 	Running int64 `json:"running,omitempty"`
 	// LastExit is how the last agent ended, if one did.

@@ -79,10 +79,10 @@ func decodeCommand(line []byte) (contract.RunnerCommand, error) {
 	if err := json.Unmarshal(line, &c); err != nil {
 		return contract.RunnerCommand{}, fmt.Errorf("decode command: %w", err)
 	}
-	if c.ID <= 0 {
+	if c.ID <= 0 && c.Session == nil {
 		return contract.RunnerCommand{}, fmt.Errorf("decode command: id %d is not positive", c.ID)
 	}
-	n := count(c.Start != nil, c.Freeze != nil, c.Thaw != nil, c.Kill != nil, c.Input != nil, c.Exit != nil)
+	n := count(c.Start != nil, c.Freeze != nil, c.Thaw != nil, c.Kill != nil, c.Input != nil, c.Exit != nil, c.Session != nil)
 	if n != 1 {
 		return contract.RunnerCommand{}, fmt.Errorf("decode command: %d requests in command %d, want exactly one", n, c.ID)
 	}
@@ -99,7 +99,7 @@ func decodeEvent(line []byte) (contract.RunnerEvent, error) {
 		return contract.RunnerEvent{}, fmt.Errorf("decode event: id %d is negative", e.ID)
 	}
 	answers := count(e.Started != nil, e.Frozen != nil, e.Thawed != nil, e.Killed != nil, e.Input != nil, e.Error != "")
-	news := count(e.Hello != nil, e.Exited != nil, e.Signal != nil)
+	news := count(e.Hello != nil, e.Session != nil, e.Exited != nil, e.Signal != nil)
 	if answers+news != 1 {
 		return contract.RunnerEvent{}, fmt.Errorf("decode event: it tells %d things, want exactly one", answers+news)
 	}

@@ -24,12 +24,35 @@ import (
 func listening(t *testing.T) (*Runner, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
-	r, err := Listen(path)
+	r, err := Listen(path, &memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	return r, path
+}
+
+// memory keeps a nonce for as long as a test lasts.
+type memory struct{ nonce string }
+
+func (m *memory) Nonce() (string, error) { return m.nonce, nil }
+
+func (m *memory) Keep(nonce string) error {
+	m.nonce = nonce
+	return nil
+}
+
+// take receives a session and takes it.
+func take(t *testing.T, conn *Conn) string {
+	t.Helper()
+	c, err := conn.Receive()
+	if err != nil || c.Session == nil {
+		t.Fatalf("command = %+v, %v, want a session", c, err)
+	}
+	if err := conn.Send(contract.RunnerEvent{Session: &struct{}{}}); err != nil {
+		t.Fatal(err)
+	}
+	return c.Session.Nonce
 }
 
 // dial connects as soon as the socket is there.
@@ -51,10 +74,14 @@ func dial(t *testing.T, path string) *Conn {
 func greet(t *testing.T, r *Runner, path string, hello contract.RunnerHello) *Conn {
 	t.Helper()
 	conn := dial(t, path)
-	hello.Version = contract.Version
+	hello.Version, hello.Nonce = contract.Version, r.memory.(*memory).nonce
 	if err := conn.Send(contract.RunnerEvent{Hello: &hello}); err != nil {
 		t.Fatal(err)
 	}
+	if hello.Nonce == "" {
+		take(t, conn)
+	}
+	hello.Nonce = ""
 	if diff := cmp.Diff(&hello, next(t, r).Connected); diff != "" {
 		t.Fatalf("hello (-want +got)\n%s", diff)
 	}
@@ -270,8 +297,7 @@ func TestWrongAnswerIsAnError(t *testing.T) {
 
 // TestBadPeersAreDropped: what opens the connection wrongly, or goes on wrongly, is dropped, and the next one is let in.
 func TestBadPeersAreDropped(t *testing.T) {
-	r, path := listening(t)
-	hello := `{"hello":{"version":1}}` + "\n"
+	hello := `{"hello":{"version":1}}` + "\n" + `{"session":{}}` + "\n"
 	for name, test := range map[string]struct {
 		text string
 		want string // in Lost
@@ -281,13 +307,14 @@ func TestBadPeersAreDropped(t *testing.T) {
 		"not a hello":     {`{"signal":{"name":"x"}}` + "\n", "opens with something else"},
 		"other version":   {`{"hello":{"version":2}}` + "\n", "speaks version 2, want 1"},
 		"line too long":   {strings.Repeat("x", contract.MaxRunnerLine+1) + "\n", "a line is longer"},
-		"hello twice":     {hello + hello, "said hello twice"},
+		"hello twice":     {hello + hello, "opened the connection twice"},
 		"garbage later":   {hello + "{\n", "decode event"},
 		"two things":      {hello + `{"exited":{"start":1},"signal":{"name":"x"}}` + "\n", "it tells 2 things"},
 		"nothing":         {hello + `{"id":3}` + "\n", "it tells 0 things"},
 		"answer, no id":   {hello + `{"frozen":{}}` + "\n", "an answer without an id"},
 		"news with an id": {hello + `{"id":3,"exited":{"start":1}}` + "\n", "answers nothing"},
 	} {
+		r, path := listening(t)
 		conn := dial(t, path)
 		_, _ = io.WriteString(conn.lines.conn, test.text)
 		_ = conn.lines.conn.(*net.UnixConn).CloseWrite()
@@ -298,8 +325,8 @@ func TestBadPeersAreDropped(t *testing.T) {
 		if e.Lost == nil || !strings.Contains(e.Lost.Error(), test.want) {
 			t.Errorf("%s: event = %+v, want Lost with %q", name, e, test.want)
 		}
+		greet(t, r, path, contract.RunnerHello{})
 	}
-	greet(t, r, path, contract.RunnerHello{})
 }
 
 func TestListenRefuses(t *testing.T) {
@@ -312,7 +339,7 @@ func TestListenRefuses(t *testing.T) {
 		filepath.Join(dir, strings.Repeat("x", 200)): "is too long",
 		filepath.Join(dir, "nope", "s"):              "no such file or directory",
 	} {
-		if _, err := Listen(path); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Listen(path, &memory{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Listen(%q) = %v, want %q", path, err, want)
 		}
 	}
@@ -326,7 +353,7 @@ func TestListenTakesOverAStaleSocket(t *testing.T) {
 	}
 	stale.SetUnlinkOnClose(false)
 	_ = stale.Close()
-	r, err := Listen(path)
+	r, err := Listen(path, &memory{})
 	if err != nil {
 		t.Fatal(err)
 	}

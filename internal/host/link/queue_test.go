@@ -53,6 +53,7 @@ func TestFullQueueRefusesARunner(t *testing.T) {
 	if err := conn.Send(contract.RunnerEvent{Hello: &contract.RunnerHello{Version: contract.Version}}); err != nil {
 		t.Fatal(err)
 	}
+	take(t, conn)
 	if command, err := conn.Receive(); err == nil {
 		t.Fatalf("the connection holds, and brings %+v", command)
 	}

@@ -48,6 +48,9 @@ type Event struct {
 // answer, for the connection to break (ErrLost) or for its context.
 type Runner struct {
 	path   string
+	memory Memory
+	// nonce of the runner's session, empty before a runner has taken it; serve's own.
+	nonce  string
 	events *queue
 	done   chan struct{} // closed when serve has returned
 
@@ -59,14 +62,29 @@ type Runner struct {
 	closeOne sync.Once
 }
 
+// Memory keeps the nonce of the session with the runner where the agent cannot read it, so that a watchdog that is started
+// again knows its runner.
+type Memory interface {
+	// Nonce that was kept; empty before the first.
+	Nonce() (string, error)
+	// Keep is durable when it returns.
+	Keep(nonce string) error
+}
+
 // Listen waits for a runner at a socket path, which must be in a directory that the agent cannot write. It returns once
 // the socket is there. The first event is Connected.
-func Listen(path string) (*Runner, error) {
+//
+// The first runner of all is taken at its word: no agent has been started. From then on only that runner is.
+func Listen(path string, memory Memory) (*Runner, error) {
+	nonce, err := memory.Nonce()
+	if err != nil {
+		return nil, fmt.Errorf("recall the session with the runner: %w", err)
+	}
 	listener, err := listen(path)
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{path: path, events: newQueue(), done: make(chan struct{}), nextID: 1}
+	r := &Runner{path: path, memory: memory, nonce: nonce, events: newQueue(), done: make(chan struct{}), nextID: 1}
 	r.closing = func() { _ = listener.Close() }
 	go r.serve(listener)
 	return r, nil

@@ -4,6 +4,8 @@
 package link
 
 import (
+	"crypto/rand"
+	"crypto/subtle"
 	"errors"
 	"fmt"
 	"net"
@@ -153,7 +155,7 @@ func (r *Runner) serveOne(listener *net.UnixListener) error {
 	}
 	s := &session{lines: newLines(conn), ended: make(chan struct{}), waiting: map[int64]chan contract.RunnerEvent{}}
 	defer close(s.ended)
-	hello, err := readHello(s.lines)
+	hello, early, err := r.welcome(s.lines)
 	if err != nil {
 		return err
 	}
@@ -161,6 +163,11 @@ func (r *Runner) serveOne(listener *net.UnixListener) error {
 	defer r.leave()
 	if err := r.events.push(Event{Connected: hello}); err != nil {
 		return err
+	}
+	for _, line := range early {
+		if err := r.dispatch(s, line); err != nil {
+			return err
+		}
 	}
 	for {
 		line, err := s.lines.read()
@@ -173,10 +180,62 @@ func (r *Runner) serveOne(listener *net.UnixListener) error {
 	}
 }
 
-func readHello(l *lines) (*contract.RunnerHello, error) {
+// errStranger breaks the connection with a process that is not the runner.
+var errStranger = errors.New("read hello: it does not know the session: it is a process of the agent, not the runner")
+
+// welcome reads the hello and agrees on the session. What the runner said between the two is returned.
+func (r *Runner) welcome(l *lines) (hello *contract.RunnerHello, early [][]byte, err error) {
 	if err := l.conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
-		return nil, fmt.Errorf("set deadline of hello: %w", err)
+		return nil, nil, fmt.Errorf("set deadline of hello: %w", err)
 	}
+	if hello, err = readHello(l); err != nil {
+		return nil, nil, err
+	}
+	switch known := r.nonce; {
+	case known == "":
+		if early, err = r.agree(l); err != nil {
+			return nil, nil, fmt.Errorf("agree on a session: %w", err)
+		}
+	case subtle.ConstantTimeCompare([]byte(known), []byte(hello.Nonce)) != 1:
+		return nil, nil, errStranger
+	}
+	hello.Nonce = ""
+	return hello, early, l.conn.SetReadDeadline(time.Time{})
+}
+
+// maxEarly bounds what a runner says before it takes the session.
+const maxEarly = 16
+
+// agree gives the runner a nonce. It counts once the runner has taken it and it is kept; until then no command is sent, so
+// that no agent is there that could stand in for the runner.
+func (r *Runner) agree(l *lines) (early [][]byte, err error) {
+	nonce := rand.Text()
+	if err := l.write(contract.RunnerCommand{Session: &contract.RunnerSession{Nonce: nonce}}); err != nil {
+		return nil, err
+	}
+	for len(early) < maxEarly {
+		line, err := l.read()
+		if err != nil {
+			return nil, err
+		}
+		e, err := decodeEvent(line)
+		if err != nil {
+			return nil, err
+		}
+		if e.Session == nil {
+			early = append(early, line)
+			continue
+		}
+		if err := r.memory.Keep(nonce); err != nil {
+			return nil, fmt.Errorf("keep it: %w", err)
+		}
+		r.nonce = nonce
+		return early, nil
+	}
+	return nil, errTooManyEvents
+}
+
+func readHello(l *lines) (*contract.RunnerHello, error) {
 	line, err := l.read()
 	if err != nil {
 		return nil, fmt.Errorf("read hello: %w", err)
@@ -190,7 +249,7 @@ func readHello(l *lines) (*contract.RunnerHello, error) {
 	case e.Hello.Version != contract.Version:
 		return nil, fmt.Errorf("read hello: the runner speaks version %d, want %d", e.Hello.Version, contract.Version)
 	}
-	return e.Hello, l.conn.SetReadDeadline(time.Time{})
+	return e.Hello, nil
 }
 
 // dispatch routes one line of the runner.
@@ -200,8 +259,8 @@ func (r *Runner) dispatch(s *session, line []byte) error {
 		return err
 	}
 	switch {
-	case e.Hello != nil:
-		return errors.New("the runner said hello twice")
+	case e.Hello != nil || e.Session != nil:
+		return errors.New("the runner opened the connection twice")
 	case e.ID != 0:
 		s.answer(e)
 		return nil
