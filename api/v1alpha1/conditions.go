@@ -129,7 +129,7 @@ const (
 	ReasonNotRunning = "NotRunning"
 	// ReasonConnected: the watchdog's long poll is open.
 	ReasonConnected = "Connected"
-	// ReasonSupervisionDegraded: the watchdog works around a problem of its own (watcher, judge, disk, file events); it may promote less or be
+	// ReasonSupervisionDegraded: the watchdog works around a problem of its own (watcher, capture, judge, disk, file events); it may promote less or be
 	// slower, and judges as ever.
 	ReasonSupervisionDegraded = "SupervisionDegraded"
 	// ReasonHeartbeatMissing: no word from the watchdog for 30 seconds; it goes on supervising by itself.

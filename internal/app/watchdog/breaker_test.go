@@ -38,6 +38,10 @@ func TestBreaker(t *testing.T) {
 		return true
 	}
 	w.eventually("the agent stands still", frozen)
+	const problem = "capture: checkpoints fail repeatedly"
+	if !w.told(problem) {
+		t.Errorf("problems %q, want one about %q", w.intake.Status().Problems, problem)
+	}
 	if told := w.read("trusted/journal.jsonl"); !strings.Contains(told, `\"type\":\"checkpoint_failed\"`) || !strings.Contains(told, `\"action_taken\":\"frozen\"`) {
 		t.Error("the agent was not told that checkpoints fail, and that it is frozen because of it")
 	}
@@ -51,4 +55,7 @@ func TestBreaker(t *testing.T) {
 	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
 	w.wantBlob("b\n", true)
 	w.wantEveryCheckpointOnce()
+	if w.told(problem) {
+		t.Errorf("problems %q at the end", w.intake.Status().Problems)
+	}
 }

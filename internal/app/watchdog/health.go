@@ -22,6 +22,7 @@ type component string
 const (
 	watcherHealth   component = "watcher"
 	workspaceHealth component = "workspace"
+	captureHealth   component = "capture"
 	judgeHealth     component = "judge"
 	diskHealth      component = "disk"
 	eventsHealth    component = "file events"
@@ -71,6 +72,19 @@ func (h *health) list() []string {
 
 // maxProblem bounds a problem, in bytes: it becomes part of a condition's message.
 const maxProblem = 256
+
+// repeated is how many checkpoints in a row have to fail, or stay unsettled, before that is told: one alone is what a busy
+// workspace does now and then, and the next one makes up for it.
+const repeated = 2
+
+// checkCaptures tells when checkpoints fail again and again.
+func (r *run) checkCaptures() {
+	problem := ""
+	if c := r.state.Checkpoints; c.Failures >= repeated {
+		problem = "checkpoints fail repeatedly, and nothing is promoted until one succeeds: " + c.Failure.Message
+	}
+	r.health.tell(captureHealth, problem)
+}
 
 // measure looks at the trusted volume, now and then.
 func (h *health) measure(p Paths, now time.Time) {

@@ -335,6 +335,7 @@ func (r *run) lookAtDesk() {
 func (r *run) apply(ctx context.Context, e supervise.Event) {
 	r.state = r.state.Apply(e, r.Now())
 	r.lookAtDesk()
+	r.checkCaptures()
 	c := r.state.Checkpoints
 	if c.Breaker == r.journal().Breaker.Open {
 		return

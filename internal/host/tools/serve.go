@@ -26,8 +26,15 @@ const (
 	maxBody = 6*contract.MaxPatchBytes + 64<<10
 	// maxConnections at once; a client needs one or two.
 	maxConnections = 16
-	headerTimeout  = 10 * time.Second
-	idleTimeout    = 2 * time.Minute
+	// smallBody is what a request without a patch needs. Larger ones, and those that do not say how large they are, are
+	// read maxLargeBodies at a time: each takes several times its size while it is decoded.
+	smallBody      = 64 << 10
+	maxLargeBodies = 2
+	// writeTimeout ends an answer, and with it a connection whose client does not read: it is counted from the request's
+	// header, so it is longer than the longest question and the longest judgement of a patch.
+	writeTimeout  = 5 * time.Minute
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
 )
 
 // Options of a server.
@@ -58,21 +65,27 @@ func URL(l net.Listener) string { return "http://" + l.Addr().String() + contrac
 
 // Serve answers until the context ends.
 func Serve(ctx context.Context, l net.Listener, o Options) error {
-	server := &http.Server{
-		Handler:           handler(l.Addr().String(), o),
-		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       idleTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    16 << 10,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ErrorLog:          slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
-	}
+	server := newServer(ctx, handler(l.Addr().String(), o), o.Log)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve the agent's tools: %w", err)
 	}
 	return nil
+}
+
+// newServer has a bound for everything that a client may take its time for.
+func newServer(ctx context.Context, h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       idleTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    16 << 10,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
 }
 
 // handler speaks MCP without sessions: nothing is kept for a client between two requests, however many it begins.
@@ -84,7 +97,7 @@ func handler(address string, o Options) http.Handler {
 	})
 	mux := http.NewServeMux()
 	mux.Handle(contract.MCPPath, stream)
-	return guard(address, mux)
+	return guard(address, fewLarge(mux))
 }
 
 // guard refuses what no client in the pod sends: a page in somebody's browser that has been led here has an Origin, or
@@ -99,6 +112,23 @@ func guard(address string, next http.Handler) http.Handler {
 			http.Error(w, "requests from web pages are refused", http.StatusForbidden)
 		default:
 			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// fewLarge lets few requests with large bodies in at once; others wait before anything of theirs is read.
+func fewLarge(next http.Handler) http.Handler {
+	slots := make(chan struct{}, maxLargeBodies)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength >= 0 && r.ContentLength <= smallBody {
+			next.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			next.ServeHTTP(w, r)
+		case <-r.Context().Done():
 		}
 	})
 }
