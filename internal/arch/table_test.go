@@ -63,7 +63,7 @@ func hostRows() []row {
 		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
 		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, unix, []string{"internal/host/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
 		{pkg: "internal/host/link", why: why + "the socket between watchdog and runner", allow: core},
-		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: core},
+		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
 		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: core},

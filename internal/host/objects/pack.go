@@ -31,6 +31,7 @@ type Pack struct {
 	store   *Store
 	known   func(ID) bool
 	hasher  hash.Hash
+	guard   collisionHash
 	pending []object
 	// bytes of pending content.
 	bytes   int
@@ -58,7 +59,7 @@ func (s *Store) NewPack(known func(ID) bool) *Pack {
 	if known == nil {
 		known = func(ID) bool { return false }
 	}
-	return &Pack{store: s, known: known, hasher: sha1.New(), added: make(map[ID]struct{})}
+	return &Pack{store: s, known: known, hasher: sha1.New(), guard: newCollisionHash(), added: make(map[ID]struct{})}
 }
 
 // Len counts the objects that are new.
@@ -138,16 +139,18 @@ func (p *Pack) stream(r io.Reader, size int64) (ID, error) {
 		return ID{}, err
 	}
 	start := out.offset
-	p.hasher.Reset()
-	p.hasher.Write(header(KindBlob, size))
-	entry, err := out.write(KindBlob, size, io.TeeReader(io.LimitReader(r, size), p.hasher))
+	p.guard.Reset()
+	p.guard.Write(header(KindBlob, size))
+	entry, err := out.write(KindBlob, size, io.TeeReader(io.LimitReader(r, size), p.guard))
 	if err == nil {
 		err = expectEnd(r)
 	}
 	if err != nil {
 		return ID{}, errors.Join(err, out.cut(start))
 	}
-	p.hasher.Sum(entry.id[:0])
+	if _, collides := p.guard.CollisionResistantSum(entry.id[:0]); collides {
+		return ID{}, errors.Join(&CollisionError{Kind: KindBlob}, out.cut(start))
+	}
 	if p.Has(entry.id) || p.known(entry.id) {
 		return entry.id, out.cut(start)
 	}
@@ -190,6 +193,9 @@ func (p *Pack) flush() error {
 		return err
 	}
 	for _, o := range p.pending {
+		if err := p.check(o); err != nil {
+			return err
+		}
 		entry, err := out.writeBytes(o.kind, o.content)
 		if err != nil {
 			return err

@@ -5,6 +5,7 @@ package workspace
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -250,7 +251,7 @@ func (a *attempt) record() (Snapshot, error) {
 		return Snapshot{}, fmt.Errorf("capture: %w", err)
 	}
 	if err := a.pack.Commit(); err != nil {
-		return Snapshot{}, fmt.Errorf("capture: %w", err)
+		return Snapshot{}, fmt.Errorf("capture%s: %w", a.where(err), err)
 	}
 	s := a.snapshot
 	s.SyncTime = e.options.Now().Sub(began)
@@ -265,6 +266,20 @@ func (a *attempt) record() (Snapshot, error) {
 	s.Dirty = len(a.read)
 	e.adopt(a, tree)
 	return s, nil
+}
+
+// where names the file that an error is about, where it is about one.
+func (a *attempt) where(err error) string {
+	var collision *objects.CollisionError
+	if !errors.As(err, &collision) {
+		return ""
+	}
+	for path, c := range a.read {
+		if c.entry.ID == collision.ID {
+			return fmt.Sprintf(" %.256q", path)
+		}
+	}
+	return ""
 }
 
 // forgetSuperseded leaves out of the pack what was read of files that were read again since.

@@ -1,0 +1,47 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package objects
+
+import (
+	"fmt"
+	"hash"
+
+	"github.com/pjbgf/sha1cd"
+)
+
+// CollisionError says that content bears the marks of a SHA-1 collision: somebody has made other content with the same
+// name. What is judged could then be something else than what is delivered, so it is not stored.
+type CollisionError struct {
+	// Kind of the object.
+	Kind Kind
+	// ID that plain SHA-1 gives it; zero for what was too large to be named before.
+	ID ID
+}
+
+// Error says what to do about it.
+func (e *CollisionError) Error() string {
+	return fmt.Sprintf("a %s has been made to have the same SHA-1 as another; remove it: it can be neither stored nor delivered", e.Kind)
+}
+
+// collisionHash is SHA-1 that recognises one half of a collision from that half alone. It takes several times as long as
+// SHA-1 on the processor's own instructions, so it runs where content is compressed, which takes longer still, and no agent
+// waits for it.
+type collisionHash interface {
+	hash.Hash
+	// CollisionResistantSum appends the sum, and says whether it is that of a collision.
+	CollisionResistantSum(in []byte) ([]byte, bool)
+}
+
+func newCollisionHash() collisionHash { return sha1cd.New().(collisionHash) }
+
+// check recognises an object that is one half of a collision.
+func (p *Pack) check(o object) error {
+	p.guard.Reset()
+	p.guard.Write(header(o.kind, int64(len(o.content))))
+	p.guard.Write(o.content)
+	if _, collides := p.guard.CollisionResistantSum(nil); collides {
+		return &CollisionError{Kind: o.kind, ID: o.id}
+	}
+	return nil
+}
