@@ -33,12 +33,12 @@ func judging(t *testing.T, s scale, b *board) {
 		p.do(err)
 		p.do(e.Close())
 		in := p.input(now.Tree)
-		if j := judge.Judge(in); len(in.Changes) != files || j.Verdict != judge.Valid {
+		if j := p.judge(in); len(in.Changes) != files || j.Verdict != judge.Valid {
 			t.Fatalf("%d changes, verdict %s: %s", len(in.Changes), j.Verdict, judge.Summary(j))
 		}
 		known := in
 		known.Memory = &judge.Memory{}
-		judge.Judge(known)
+		p.judge(known)
 		ids := bothSides(in.Changes)
 		var judged, again, stock, read []time.Duration
 		for range s.runs {
@@ -49,10 +49,10 @@ func judging(t *testing.T, s scale, b *board) {
 			p.contents(ids, 1<<20, func(int, []byte, bool) {})
 			read = append(read, time.Since(began))
 			began = time.Now()
-			judge.Judge(in)
+			p.judge(in)
 			judged = append(judged, time.Since(began))
 			began = time.Now()
-			judge.Judge(known)
+			p.judge(known)
 			again = append(again, time.Since(began))
 		}
 		name := fmt.Sprintf("files=%s", short(files))
@@ -66,6 +66,13 @@ func judging(t *testing.T, s scale, b *board) {
 		// What no judge can be faster than that reads both sides from git.
 		b.ratio("judge-reading-vs-diff-tree/"+name, median(read), median(stock), bound{})
 	}
+}
+
+// judge judges to the end.
+func (p *place) judge(in judge.Input) judge.Judgement {
+	j, err := judge.Judge(context.Background(), in)
+	p.do(err)
+	return j
 }
 
 // bothSides of changed files, as the judge asks for them.

@@ -62,6 +62,7 @@ func TestBudgets(t *testing.T) {
 	}{
 		{"capture", capture},
 		{"judge", judging},
+		{"content", contents},
 		{"events", events},
 		{"freeze", freezing},
 		{"memory", memory},

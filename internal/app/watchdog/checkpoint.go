@@ -148,7 +148,11 @@ func (w *workshop) glance(ctx context.Context, o occasion, atOnce bool) (judged,
 		s.Settled, s.Reason = false, o.freezer.flaw.Error()
 	}
 	started := w.Now()
-	j := judged{snapshot: s, judgement: w.judge(ctx, s, o)}
+	judgement, err := w.judge(ctx, s, o)
+	if err != nil {
+		return judged{}, err
+	}
+	j := judged{snapshot: s, judgement: judgement}
 	j.judgeTime, j.changed = w.Now().Sub(started), changed
 	w.checkJudge(j.judgeTime)
 	j.consequence = supervise.Act(j.judgement, o.policy, s.Settled)
@@ -173,11 +177,11 @@ func (w *workshop) checkJudge(took time.Duration) {
 	w.health.tell(judgeHealth, problem)
 }
 
-// judge judges a snapshot under what the task was begun with.
-func (w *workshop) judge(ctx context.Context, s workspace.Snapshot, o occasion) judge.Judgement {
+// judge judges a snapshot under what the task was begun with. A judgement that is called off is an error, and no verdict.
+func (w *workshop) judge(ctx context.Context, s workspace.Snapshot, o occasion) (judge.Judgement, error) {
 	in := w.evidence(ctx, s.Tree, s.Changes, o)
 	in.Found, in.Workspace, in.Memory = s.Found, s.Workspace, &w.memory
-	return judge.Judge(in)
+	return judge.Judge(ctx, in)
 }
 
 // plan decides what is recorded, and makes the commits. It is nil when an interval has passed without anything new.

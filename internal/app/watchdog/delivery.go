@@ -62,7 +62,7 @@ func (w *workshop) judgeTree(ctx context.Context, tree objects.ID, o occasion, b
 	}
 	in := w.evidence(ctx, tree, changes, o)
 	in.Found, in.Workspace = beside.list, beside.workspace
-	return judge.Judge(in), nil
+	return judge.Judge(ctx, in)
 }
 
 // push delivers the head; never by force. It may have been done before.

@@ -82,7 +82,11 @@ func (r *run) patch(ctx context.Context, o occasion, call *patchCall) (tools.Pat
 		return r.refuse(o, call, tools.PatchResult{Message: reason})
 	}
 	started := r.Now()
-	j := judged{snapshot: candidate, judgement: r.judge(ctx, candidate, o)}
+	judgement, err := r.judge(ctx, candidate, o)
+	if err != nil {
+		return tools.PatchResult{}, err
+	}
+	j := judged{snapshot: candidate, judgement: judgement}
 	j.judgeTime = r.Now().Sub(started)
 	j.consequence = supervise.Act(j.judgement, o.policy, true)
 	result := resultOf(j)

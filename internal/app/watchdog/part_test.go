@@ -41,7 +41,10 @@ func TestAPromotedPartIsValid(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		verdict := judge.Judge(w.evidence(t.Context(), now, changes, o))
+		verdict, err := judge.Judge(t.Context(), w.evidence(t.Context(), now, changes, o))
+		if err != nil {
+			t.Fatal(err)
+		}
 		j := judged{snapshot: workspace.Snapshot{Tree: now, Changes: changes, Settled: true}, judgement: verdict}
 		j.consequence = supervise.Act(verdict, o.policy, true)
 		if err := w.aim(t.Context(), o, &j); err != nil {

@@ -5,6 +5,7 @@ package judge
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
@@ -12,6 +13,10 @@ import (
 // maxContent bounds what is judged by its content, in bytes: more than the built-in limit of a file (50 MiB), and what
 // a pod without a limit of its own bears to hold twice.
 const maxContent = 64 << 20
+
+// maxWork bounds the search for secrets in all files of a judgement: 50 that are as hard as can be, or some 4 GB of what
+// programmers write.
+const maxWork = 50 * secrets.Budget
 
 // Contents reads blobs. It calls visit once for each id, in their order; ok is false where the blob cannot be read or
 // has more than limit bytes. The content is the visitor's to keep, and not to be changed.
@@ -29,9 +34,16 @@ type facts struct {
 	binary bool
 	// secrets that the new content has and the old one has not.
 	secrets []secrets.Finding
+	// work that the search for them took.
+	work int64
+	// hard says why the content is too hard to judge; what else is known of it is known all the same.
+	hard string
 	// fault says why the content could not be judged; all else is zero then.
 	fault string
 }
+
+// lasts says whether facts are the same at each judgement of a change.
+func (f *facts) lasts() bool { return f.fault == "" && f.hard != tooMuchWork }
 
 // factsKey is all that facts depend on.
 type factsKey struct {
@@ -78,10 +90,13 @@ func (v *view) look() {
 	for i, c := range v.changes {
 		if known, ok := v.remembered(c); ok {
 			v.facts[i] = known
+			if !c.read() {
+				v.work += known.work
+			}
 			continue
 		}
 		p := pair{old: target(c.Old), now: target(c.New)}
-		if c.Old.ID != c.New.ID || c.Old.regular() != c.New.regular() {
+		if c.read() {
 			if c.New.regular() && c.New.Size > maxContent {
 				v.facts[i].fault = tooLarge(c.New.Size)
 				continue
@@ -94,7 +109,10 @@ func (v *view) look() {
 			}
 		}
 		if p.missing == 0 {
-			v.facts[i] = v.inspect(c, p.old, p.now)
+			v.facts[i] = v.inspect(c, p.old, p.now, v.work)
+			if !c.read() {
+				v.work += v.facts[i].work
+			}
 			continue
 		}
 		pairs[i] = p
@@ -124,11 +142,12 @@ func (v *view) read(ids []string, sides []side, pairs []pair) {
 	if len(ids) == 0 || v.Contents == nil {
 		return
 	}
+	summed := 0
 	v.Contents(ids, maxContent, func(i int, content []byte, ok bool) {
 		s := sides[i]
 		p := &pairs[s.change]
 		switch {
-		case p.missing == 0:
+		case p.missing == 0 || v.stopped():
 		case !ok:
 			*p = pair{}
 		default:
@@ -138,7 +157,13 @@ func (v *view) read(ids []string, sides []side, pairs []pair) {
 				p.old = content
 			}
 			if p.missing--; p.missing == 0 {
-				v.facts[s.change] = v.inspect(v.changes[s.change], p.old, p.now)
+				// The work of what stands before this change, whether it was remembered or not: a memory changes nothing.
+				for ; summed < s.change; summed++ {
+					if v.changes[summed].read() {
+						v.work += v.facts[summed].work
+					}
+				}
+				v.facts[s.change] = v.inspect(v.changes[s.change], p.old, p.now, v.work)
 				*p = pair{}
 			}
 		}
@@ -167,14 +192,18 @@ func (v *view) remember() {
 	}
 	v.Memory.facts = make(map[factsKey]facts, len(v.changes))
 	for i, c := range v.changes {
-		if v.facts[i].fault == "" {
+		if v.facts[i].lasts() {
 			v.Memory.facts[factsKey{c.Path, c.Old, c.New}] = v.facts[i]
 		}
 	}
 }
 
-// inspect finds out the facts of one change. A side that is no file or link, or too large an old one, is nil.
-func (v *view) inspect(c Change, old, now []byte) facts {
+// read says whether the content of a change has to be read.
+func (c Change) read() bool { return c.Old.ID != c.New.ID || c.Old.regular() != c.New.regular() }
+
+// inspect finds out the facts of one change, where so much work was spent before. A side that is no file or link, or too
+// large an old one, is nil.
+func (v *view) inspect(c Change, old, now []byte, spent int64) facts {
 	var f facts
 	if !gitBinary(old) && !gitBinary(now) && c.Old.Size <= maxContent {
 		f.lines = countLines(old, now)
@@ -182,12 +211,34 @@ func (v *view) inspect(c Change, old, now []byte) facts {
 	switch {
 	case c.New.regular() && (c.New.ID != c.Old.ID || !c.Old.regular()):
 		f.binary = bytes.IndexByte(now, 0) >= 0
-		f.secrets = v.scanner().Find(c.Path, old, now)
+		v.search(&f, c.Path, old, now, spent)
 	case c.New.Mode == ModeSymlink && !bytes.Equal(old, now):
-		f.secrets = v.scanner().Find(c.Path, old, now)
+		v.search(&f, c.Path, old, now, spent)
 	}
 	return f
 }
+
+// search looks for secrets, with the work that a file may take or what is left of all.
+func (v *view) search(f *facts, path string, old, now []byte, spent int64) {
+	budget := min(int64(secrets.Budget), max(0, maxWork-spent))
+	var err error
+	f.secrets, f.work, err = v.scanner().Find(v.ctx, budget, path, old, now)
+	switch {
+	case err == nil:
+	case !errors.Is(err, secrets.ErrTooHard): // the judgement ends with its context
+		f.fault = err.Error()
+	case budget < secrets.Budget:
+		f.hard = tooMuchWork
+	default:
+		f.hard = tooHard
+	}
+}
+
+// Why a content is not judged.
+const (
+	tooHard     = "the search for secrets in this file takes too much work"
+	tooMuchWork = "the search for secrets in all changed files together takes too much work, and this file is not searched to its end"
+)
 
 // scanner for secrets, made when it is needed first.
 func (v *view) scanner() *secrets.Scanner {

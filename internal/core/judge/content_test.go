@@ -43,9 +43,9 @@ func TestMemory(t *testing.T) {
 	}
 	for i, step := range steps {
 		in.Changes, in.Memory = step.changes, nil
-		want := Judge(in)
+		want := judgeAll(in)
 		asked, in.Memory = nil, &memory
-		if diff := cmp.Diff(want, Judge(in)); diff != "" {
+		if diff := cmp.Diff(want, judgeAll(in)); diff != "" {
 			t.Errorf("step %d: memory changes the judgement (-without +with):\n%s", i, diff)
 		}
 		if diff := cmp.Diff(step.want, asked); diff != "" {
@@ -59,7 +59,7 @@ func TestMemory(t *testing.T) {
 
 // TestCheckViolations: a violation bears the check's name, message and severity, and a path.
 func TestCheckViolations(t *testing.T) {
-	j := Judge(sound(Input{
+	j := judgeAll(sound(Input{
 		Changes: []Change{addFile("db/a.sql"), addFile("web/a.js")},
 		Policy: policy.Effective{Checks: []policy.Check{
 			{Name: "no-sql", CEL: "file.path.endsWith('.sql')", Message: "ask the \x1b[2J DBAs", Severity: policy.Warning},

@@ -5,7 +5,8 @@
 // object ids of what changed, and what the capture met that Git cannot hold.
 //
 // Judge looks at every path, every time: there is no sampling and no time limit, and what a rule cannot judge (an
-// unusable pattern, a directory that cannot be listed, an entry that contradicts itself) is a violation.
+// unusable pattern, a directory that cannot be listed, an entry that contradicts itself, a content that takes more work
+// than there is) is a violation. Work is counted, so that a judgement depends on its input alone.
 //
 // # Where a path stands
 //

@@ -3,13 +3,16 @@
 
 package judge
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // Foresee gives what changes break by their paths alone, whatever is in them: areas, protected paths, roles, contracts and
 // planned files. It lets an agent be warned before a checkpoint; it is no verdict, and a change that it has nothing to say
 // about may break any rule.
 func Foresee(in Input) []Violation {
-	v := &view{Input: in}
+	v := &view{Input: in, ctx: context.Background()}
 	v.sift()
 	v.placeAll()
 	var foreseen []Violation

@@ -5,6 +5,7 @@ package judge
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,11 +14,15 @@ import (
 )
 
 // Judge judges a captured tree against its base by every rule. It is a pure function of the input and does not depend
-// on the order of its lists. The verdict is Invalid if and only if a violation has severity Error or more.
-func Judge(in Input) Judgement {
-	v := newView(in)
+// on the order of its lists. The verdict is Invalid if and only if a violation has severity Error or more. Where the
+// context ends first there is no judgement, only the context's error.
+func Judge(ctx context.Context, in Input) (Judgement, error) {
+	v := newView(ctx, in)
 	j := Judgement{Verdict: Valid, Lines: v.lines()}
 	for _, rule := range Rules() {
+		if v.stopped() {
+			break
+		}
 		for _, b := range rule.check(v) {
 			j.Violations = append(j.Violations, rule.violation(b))
 		}
@@ -29,7 +34,10 @@ func Judge(in Input) Judgement {
 			j.Verdict = Invalid
 		}
 	}
-	return j
+	if err := ctx.Err(); err != nil {
+		return Judgement{}, fmt.Errorf("judge %d changes: %w", len(in.Changes), err)
+	}
+	return j, nil
 }
 
 func (r *Rule) violation(b breach) Violation {

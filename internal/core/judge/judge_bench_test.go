@@ -56,13 +56,13 @@ func BenchmarkJudge(b *testing.B) {
 	for _, files := range []int{1000, 10000} {
 		for _, patterns := range []int{12, 300} {
 			in := benchInput(files, patterns)
-			if j := Judge(in); j.Verdict != Valid {
+			if j := judgeAll(in); j.Verdict != Valid {
 				b.Fatal(Summary(j))
 			}
 			b.Run(fmt.Sprintf("files=%d/patterns=%d", files, patterns), func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					Judge(in)
+					judgeAll(in)
 				}
 			})
 		}

@@ -4,6 +4,7 @@
 package judge
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"path/filepath"
@@ -45,10 +46,19 @@ func sound(in Input) Input {
 	return in
 }
 
+// judgeAll judges to the end.
+func judgeAll(in Input) Judgement {
+	j, err := Judge(context.Background(), in)
+	if err != nil {
+		panic(err) // such a context does not end
+	}
+	return j
+}
+
 // broken are the rules that an input breaks, each once.
 func broken(in Input) []string {
 	var ids []string
-	for _, v := range Judge(in).Violations {
+	for _, v := range judgeAll(in).Violations {
 		if slices.ContainsFunc(in.Policy.Checks, func(c policy.Check) bool { return c.Name == v.Rule }) {
 			v.Rule = "checks"
 		}
@@ -110,7 +120,7 @@ func TestEveryRuleIsRegistered(t *testing.T) {
 func TestRejectingSamplesBlock(t *testing.T) {
 	for _, rule := range Rules() {
 		for _, sample := range rule.Reject {
-			j := Judge(sound(sample.Input))
+			j := judgeAll(sound(sample.Input))
 			if j.Verdict != Invalid {
 				t.Errorf("%s, %s: verdict %s, want Invalid", rule.ID, sample.Name, j.Verdict)
 			}
@@ -193,7 +203,7 @@ func TestSeverity(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			j := Judge(sound(Input{
+			j := judgeAll(sound(Input{
 				Changes: []Change{addFile("AGENTS.md"), addLink("a", "b")},
 				Policy: policy.Effective{
 					Paths:   policy.Paths{Protected: []string{"AGENTS.md"}, Severity: tt.paths},
@@ -208,7 +218,7 @@ func TestSeverity(t *testing.T) {
 }
 
 func TestNothingChangedIsValid(t *testing.T) {
-	if diff := cmp.Diff(Judgement{Verdict: Valid}, Judge(Input{})); diff != "" {
+	if diff := cmp.Diff(Judgement{Verdict: Valid}, judgeAll(Input{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -225,7 +235,7 @@ func TestEveryPathIsJudged(t *testing.T) {
 			}
 			in.Changes = append(in.Changes, addFile(path))
 		}
-		j := Judge(sound(in))
+		j := judgeAll(sound(in))
 		if want := fmt.Sprintf("out/%d", bad); len(j.Violations) != 1 || j.Violations[0].Path != want {
 			t.Errorf("want one violation by %s, got %d: %v", want, len(j.Violations), j.Violations[:min(3, len(j.Violations))])
 		}
@@ -233,7 +243,7 @@ func TestEveryPathIsJudged(t *testing.T) {
 }
 
 func TestViolationsAreSortedWorstFirst(t *testing.T) {
-	j := Judge(sound(Input{
+	j := judgeAll(sound(Input{
 		Changes: []Change{addLink("a", "b"), addFile("z/.git/x"), addFile("y\x01")},
 		Policy:  policy.Effective{Changes: policy.Changes{Symlinks: policy.Warn}},
 	}))

@@ -3,7 +3,11 @@
 
 package judge
 
-import "bytes"
+import (
+	"bytes"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+)
 
 // maxDiffSteps bounds the time that one file's lines are compared for: about 10 ms. Two contents that are not compared
 // to the end count with every line that they were not yet seen to share: more than there are, never less.
@@ -12,12 +16,17 @@ const maxDiffSteps = 1 << 22
 // maxDistance is where maxDiffSteps end at the latest: the steps of each distance add up to half of its square.
 const maxDistance = 2900
 
+// maxCompared and maxLines bound the texts whose lines are compared, beside what both begin and end with: in bytes, and
+// in lines. They bound memory to some 64 MiB and time to some 100 ms; larger texts count with all of their lines.
+const maxCompared, maxLines = 16 << 20, 1 << 19
+
 // countLines counts the lines that have to be added and removed to make one text of another, at the least: what
 // `git diff --minimal --numstat` counts. A last line without an end differs from one with it, as it does to git.
 func countLines(old, now []byte) LineCounts {
 	old, now = trimCommon(old, now)
-	if len(old) == 0 || len(now) == 0 {
-		return LineCounts{Added: lineCount(now), Removed: lineCount(old)}
+	all := LineCounts{Added: lineCount(now), Removed: lineCount(old)}
+	if len(old) == 0 || len(now) == 0 || len(old)+len(now) > maxCompared || all.Added+all.Removed > maxLines {
+		return all
 	}
 	ids := make(map[string]int32)
 	a, b := number(old, ids), number(now, ids)
@@ -37,18 +46,12 @@ func countLines(old, now []byte) LineCounts {
 
 // trimCommon cuts off what both texts begin and end with, in whole lines.
 func trimCommon(a, b []byte) (restA, restB []byte) {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
+	n := secrets.CommonPrefix(a, b)
 	if n < len(a) || n < len(b) {
 		n = bytes.LastIndexByte(a[:n], '\n') + 1
 	}
 	a, b = a[n:], b[n:]
-	n = 0
-	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
+	n = secrets.CommonSuffix(a, b)
 	if line := bytes.IndexByte(a[len(a)-n:], '\n'); line >= 0 {
 		n -= line + 1
 		return a[:len(a)-n], b[:len(b)-n]

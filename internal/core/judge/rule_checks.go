@@ -96,6 +96,9 @@ func violatedChecks(v *view) []breach {
 			continue
 		}
 		for i, c := range v.changes {
+			if v.stopped() {
+				return nil
+			}
 			if variables[i] == nil {
 				variables[i] = v.variables(i)
 			}

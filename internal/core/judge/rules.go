@@ -65,6 +65,7 @@ func Rules() []Rule {
 		readableContent(),
 		binaries(),
 		secretFiles(),
+		notJudged(),
 		userChecks(),
 	}
 }

@@ -32,7 +32,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	}
 	for name, in := range inputs {
 		t.Run(name, func(t *testing.T) {
-			j := Judge(sound(in))
+			j := judgeAll(sound(in))
 			if len(j.Violations) == 0 {
 				t.Error("no rule is broken")
 			}
@@ -55,7 +55,7 @@ func FuzzLinkTarget(f *testing.F) {
 			Changes: []Change{addLink("a/b", before+sampleToken+after)}, Memory: &Memory{scanner: scanner},
 			Policy: policy.Effective{Changes: policy.Changes{Symlinks: policy.Deny}},
 		})
-		j := Judge(in)
+		j := judgeAll(in)
 		wellFormed := in.Changes[0].fault() == ""
 		if found := slices.ContainsFunc(j.Violations, func(v Violation) bool { return v.Rule == "secrets" }); found != wellFormed {
 			t.Errorf("found: %t, well-formed: %t", found, wellFormed)

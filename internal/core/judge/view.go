@@ -4,6 +4,7 @@
 package judge
 
 import (
+	"context"
 	"slices"
 	"strings"
 
@@ -24,7 +25,13 @@ type view struct {
 	facts []facts
 	// unusable are the patterns that cannot be used, as messages.
 	unusable []string
+	// work that the search for secrets took so far.
+	work int64
+	ctx  context.Context //nolint:containedctx // lives as long as one judgement
 }
+
+// stopped says whether the judgement is called off. What is found from then on is thrown away.
+func (v *view) stopped() bool { return v.ctx.Err() != nil }
 
 // standing is where a path stands towards plan and policy.
 type standing int
@@ -45,8 +52,8 @@ type place struct {
 	by       string
 }
 
-func newView(in Input) *view {
-	v := &view{Input: in}
+func newView(ctx context.Context, in Input) *view {
+	v := &view{Input: in, ctx: ctx}
 	v.sift()
 	v.placeAll()
 	v.look()
@@ -103,6 +110,9 @@ func (v *view) placeAll() {
 	}
 	v.places = make([]place, len(v.changes))
 	for i, c := range v.changes {
+		if v.stopped() {
+			return
+		}
 		if by := forbid.match(c.Path); by != "" {
 			v.places[i] = place{forbidden, by}
 		} else if by := protect.match(c.Path); by != "" {

@@ -10,6 +10,7 @@ package secrets
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"math"
 	"regexp"
 	"slices"
@@ -33,7 +34,7 @@ type rule struct {
 	entropy float64
 	// group of the regex that is the secret; 0 stands for the first that is not empty, or all that matched.
 	group int
-	// keywords of which a text must have one, in lower case; none where every text may have the secret.
+	// keywords of which a text must have one, in lower case.
 	keywords []string
 	allow    []allowlist
 }
@@ -50,27 +51,23 @@ type allowlist struct {
 // name has, and counts only where no other rule says it better.
 const generic = "generic-api-key"
 
-// maxFindings bounds what is reported of one text.
-const maxFindings = 16
+const (
+	// Budget is the work that one file may take: less than half a second. Of 650 MB of Go modules, their archives and the
+	// Go toolchain no file took a half of it.
+	Budget = 60_000_000
+	// maxFindings bounds what is reported of one text.
+	maxFindings = 16
+)
 
 // Scanner finds secrets. It compiles what it needs, once; it is not for several goroutines.
 type Scanner struct {
 	words *words
-	rules []*candidate
+	// rules that look at texts, and what is known of each, where it was needed.
+	rules []*rule
+	known []*candidate
 	// pathRules look at the name of a file alone.
 	pathRules []*candidate
 	compiled  map[string]*regexp.Regexp
-	// last place of each rule in the text that is searched, and one.
-	last []int
-}
-
-// candidate is a rule with what is known of its regex at a glance.
-type candidate struct {
-	*rule
-	// whole: what it matches can span lines, so that it is looked for in the whole text.
-	whole bool
-	// assigned: it matches a value that is assigned to a name with the keyword in it.
-	assigned bool
 }
 
 // New makes a scanner.
@@ -78,33 +75,45 @@ func New() *Scanner {
 	s := &Scanner{compiled: make(map[string]*regexp.Regexp)}
 	byWord := make(map[string][]int)
 	for i := range table {
-		c := &candidate{rule: &table[i]}
-		if c.regex == "" {
-			s.pathRules = append(s.pathRules, c)
+		if table[i].regex == "" {
+			s.pathRules = append(s.pathRules, &candidate{rule: &table[i]})
 			continue
 		}
-		c.assigned = strings.Contains(c.regex, `(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)`)
-		c.whole = strings.Contains(c.regex, `[\s\S`) || strings.Contains(c.regex, `(?s:`) || strings.Contains(c.regex, `[\r\n]`)
-		for _, word := range c.keywords {
+		for _, word := range table[i].keywords {
+			if table[i].id == privateKey { // dashes are no word: there are lines of them
+				word = strings.TrimPrefix(word, dashes)
+			}
 			byWord[word] = append(byWord[word], len(s.rules))
 		}
-		s.rules = append(s.rules, c)
+		s.rules, s.known = append(s.rules, &table[i]), append(s.known, nil)
 	}
-	s.words, s.last = newWords(byWord), make([]int, len(s.rules))
+	s.words = newWords(byWord)
 	return s
 }
 
-// Find finds the secrets that a new text has and the old one has not, in order of their lines, at most maxFindings.
-func (s *Scanner) Find(path string, old, now []byte) []Finding {
-	var found []Finding
+// rule is what is known of a rule, found out when it is needed first.
+func (s *Scanner) rule(i int) *candidate {
+	if s.known[i] == nil {
+		s.known[i] = newCandidate(s.rules[i])
+	}
+	return s.known[i]
+}
+
+// Find finds the secrets that a new text has and the old one has not, in order of their lines, at most maxFindings. It
+// takes time in proportion to the texts, and for what is looked at closely a bounded amount of work beside: at most the
+// budget, of which it returns what was used. A text that needs more is ErrTooHard; a context that ends is the error of it.
+func (s *Scanner) Find(ctx context.Context, budget int64, path string, old, now []byte) (findings []Finding, work int64, err error) {
+	f := s.newSearch(ctx, budget, path, old, now)
 	for _, c := range s.pathRules {
-		if s.match(c.path, path) && !s.allowed(c.rule, path, nil, nil, nil) {
-			found = append(found, Finding{Rule: c.id, Line: 1})
+		if f.inPath(c.path) && !f.allowed(c.rule, nil, nil, nil) {
+			f.list = append(f.list, located{c.id, 0})
 		}
 	}
-	for _, p := range s.places(now) {
-		found = s.search(found, path, old, now, p)
+	f.run()
+	if f.err != nil {
+		return nil, budget - max(f.budget, 0), f.err
 	}
+	found := f.findings()
 	slices.SortFunc(found, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), boolean(a.Rule == generic)-boolean(b.Rule == generic), strings.Compare(a.Rule, b.Rule))
 	})
@@ -114,7 +123,20 @@ func (s *Scanner) Find(path string, old, now []byte) []Finding {
 			found = slices.Delete(found, i, i+1)
 		}
 	}
-	return found[:min(len(found), maxFindings)]
+	return found[:min(len(found), maxFindings)], budget - f.budget, nil
+}
+
+// findings counts lines, once through the text.
+func (f *search) findings() []Finding {
+	slices.SortFunc(f.list, func(a, b located) int { return cmp.Compare(a.at, b.at) })
+	var list []Finding
+	line, at := 1, 0
+	for _, l := range f.list {
+		line += bytes.Count(f.text[at:l.at], []byte{'\n'})
+		at = l.at
+		list = append(list, Finding{Rule: l.rule, Line: line})
+	}
+	return list
 }
 
 func boolean(b bool) int {
@@ -122,25 +144,6 @@ func boolean(b bool) int {
 		return 1
 	}
 	return 0
-}
-
-// search looks for one rule's secrets in a part of the text.
-func (s *Scanner) search(found []Finding, path string, old, text []byte, p place) []Finding {
-	c := s.rules[p.rule]
-	part := text[p.from:p.to]
-	for _, m := range s.regex(c.regex).FindAllSubmatchIndex(part, -1) {
-		from, to := group(m, c.group)
-		secret := bytes.Trim(part[from:to], "\n")
-		switch {
-		case c.path != "" && !s.match(c.path, path):
-		case c.entropy > 0 && entropy(secret) <= c.entropy:
-		case bytes.Contains(old, secret):
-		case s.allowed(c.rule, path, secret, part[m[0]:m[1]], lineAround(text, p.from+m[0], p.from+m[1])):
-		default:
-			found = append(found, Finding{Rule: c.id, Line: 1 + bytes.Count(text[:p.from+from], []byte{'\n'})})
-		}
-	}
-	return found
 }
 
 // group gives the secret's place in a match: the group asked for, the first that is not empty, or all of it.
@@ -156,18 +159,35 @@ func group(m []int, wanted int) (from, to int) {
 // allowed says whether a match is no secret after all. Files that are let through everywhere by their name (lock files,
 // images, modules of others) are so for the generic rule alone: in 2,226 such files of Go modules only that one gave
 // false alarms, and whoever writes a secret chooses the name.
-func (s *Scanner) allowed(r *rule, path string, secret, match, line []byte) bool {
+func (f *search) allowed(r *rule, secret, match, line []byte) bool {
 	general := everywhere
 	if r.id != generic {
 		general.paths = nil
 	}
-	if s.lets(general, path, secret, match, line) {
+	if f.lets(general, secret, match, line) {
 		return true
 	}
-	return slices.ContainsFunc(r.allow, func(a allowlist) bool { return s.lets(a, path, secret, match, line) })
+	return slices.ContainsFunc(r.allow, func(a allowlist) bool { return f.lets(a, secret, match, line) })
 }
 
-func (s *Scanner) lets(a allowlist, path string, secret, match, line []byte) bool {
+// allowWork is the work of finding that out.
+func (f *search) allowWork(r *rule, s found) int64 {
+	secret, match := int64(s.to-s.from), int64(s.matchTo-s.matchFrom)
+	work := int64(0)
+	for _, a := range append([]allowlist{everywhere}, r.allow...) {
+		text := secret
+		switch a.target {
+		case "match":
+			text = match
+		case "line":
+			text = match + 2*maxLineAround
+		}
+		work += int64(len(a.regexes))*(attempt+allowedSize*text) + int64(len(a.stopwords))*(secret+textsPerWork)/textsPerWork
+	}
+	return work
+}
+
+func (f *search) lets(a allowlist, secret, match, line []byte) bool {
 	text := secret
 	switch a.target {
 	case "match":
@@ -182,8 +202,8 @@ func (s *Scanner) lets(a allowlist, path string, secret, match, line []byte) boo
 			some, all = some || in, all && in
 		}
 	}
-	note(a.paths, func(regex string) bool { return s.match(regex, path) })
-	note(a.regexes, func(regex string) bool { return s.regex(regex).Match(text) })
+	note(a.paths, f.inPath)
+	note(a.regexes, func(regex string) bool { return f.regex(regex).Match(text) })
 	if !some || a.all {
 		lower := strings.ToLower(string(secret))
 		note(a.stopwords, func(word string) bool { return strings.Contains(lower, word) })
@@ -192,27 +212,6 @@ func (s *Scanner) lets(a allowlist, path string, secret, match, line []byte) boo
 		return all && some
 	}
 	return some
-}
-
-func (s *Scanner) match(regex, path string) bool { return s.regex(regex).MatchString(path) }
-
-func (s *Scanner) regex(text string) *regexp.Regexp {
-	r, ok := s.compiled[text]
-	if !ok {
-		r = regexp.MustCompile(text) // a test compiles all of them
-		s.compiled[text] = r
-	}
-	return r
-}
-
-// lineAround is the text from the beginning of the line that has from to the end of the line that has to.
-func lineAround(text []byte, from, to int) []byte {
-	begin := bytes.LastIndexByte(text[:from], '\n') + 1
-	end := bytes.IndexByte(text[to:], '\n')
-	if end < 0 {
-		return text[begin:]
-	}
-	return text[begin : to+end]
 }
 
 // entropy is Shannon's, in bits a byte.

@@ -5,7 +5,9 @@ package secrets
 
 import (
 	"bytes"
+	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"regexp/syntax"
 	"slices"
@@ -22,6 +24,9 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: listed twice, or without an expression", r.id)
 		}
 		ids[r.id] = true
+		if r.regex != "" && len(r.keywords) == 0 {
+			t.Errorf("%s has no keyword: it would be searched for in every text", r.id)
+		}
 		expressions := []string{r.regex, r.path}
 		for _, a := range append(slices.Clone(r.allow), everywhere) {
 			expressions = slices.Concat(expressions, a.paths, a.regexes)
@@ -38,8 +43,22 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	if !ids[generic] {
-		t.Errorf("there is no rule %s", generic)
+	for _, id := range []string{generic, privateKey, kubernetes, curlHeader, curlUser} {
+		if !ids[id] {
+			t.Errorf("there is no rule %s", id)
+		}
+	}
+	if i := slices.IndexFunc(table, func(r rule) bool { return r.id == privateKey }); table[i].regex != privateKeyRegex {
+		t.Errorf("private keys are another expression now: %s", table[i].regex)
+	}
+	for i := range s.rules {
+		c := s.rule(i)
+		if c.longest > furthest {
+			t.Errorf("%s can match %d bytes, which is further than is looked", c.id, c.longest)
+		}
+		if i := slices.IndexFunc(c.keywords, func(word string) bool { return c.boundary && !alphanumeric(word[0]) }); i >= 0 {
+			t.Errorf("%s: no boundary can stand before the keyword %q after a letter", c.id, c.keywords[i])
+		}
 	}
 	if states := len(s.words.rules); states >= 1<<16 || s.words.classes > 1<<classBits {
 		t.Errorf("%d states and %d classes do not fit", states, s.words.classes)
@@ -65,7 +84,10 @@ func TestWords(t *testing.T) {
 				}
 			}
 		}
-		w.each(text, func(from, to int, rules []int) { got = append(got, fmt.Sprint(from, to, rules)) })
+		w.each(text, func() bool { return true }, func(from, to int, rules []int) bool {
+			got = append(got, fmt.Sprint(from, to, rules))
+			return true
+		})
 		if seen += len(want); !slices.Equal(want, got) {
 			t.Fatalf("in %q: got %v, want %v", text, got, want)
 		}
@@ -129,12 +151,26 @@ func sample(re *syntax.Regexp, r *rand.Rand) string {
 
 // findSlowly is Find as gitleaks goes about it: every rule that has a keyword in the text looks at all of the text.
 func findSlowly(s *Scanner, path string, text []byte) []Finding {
-	var found []Finding
+	f := s.newSearch(context.Background(), math.MaxInt64, path, nil, text)
 	lower := strings.ToLower(string(text))
-	for i, c := range s.rules {
-		if len(c.keywords) == 0 || slices.ContainsFunc(c.keywords, func(word string) bool { return strings.Contains(lower, word) }) {
-			found = s.search(found, path, nil, text, place{i, 0, len(text)})
+	for i := range s.rules {
+		c := s.rule(i)
+		if c.path != "" && !f.inPath(c.path) || !slices.ContainsFunc(c.keywords, func(word string) bool { return strings.Contains(lower, word) }) {
+			continue
 		}
+		for _, m := range s.regex(c.regex).FindAllSubmatchIndex(text, -1) {
+			f.match(i, 0, m)
+		}
+	}
+	return f.findings()
+}
+
+// find is Find with all the work that it wants.
+func find(t testing.TB, s *Scanner, path string, old, now []byte) []Finding {
+	t.Helper()
+	found, _, err := s.Find(t.Context(), math.MaxInt64, path, old, now)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return found
 }
@@ -144,17 +180,22 @@ func findSlowly(s *Scanner, path string, text []byte) []Finding {
 func TestNothingIsLost(t *testing.T) {
 	s := New()
 	found, lost := 0, 0
-	for i, c := range s.rules {
+	for i := range s.rules {
+		c := s.rule(i)
 		re, err := syntax.Parse(c.regex, syntax.Perl)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := rand.New(rand.NewPCG(1, uint64(i)))
+		path := "src/a.go"
+		if c.path != "" {
+			path = "src/a.yaml" // no other rule has one
+		}
 		for range 10 {
 			secret := sample(re, r)
 			text := []byte(fmt.Sprintf("package shop\n\nfunc key() { return token.Access(a, b) }\n  %s\n// %s\nx = %q // the API's own\n", secret, secret, secret))
-			got := s.Find("src/a.go", nil, text)
-			for _, want := range findSlowly(s, "src/a.go", text) {
+			got := find(t, s, path, nil, text)
+			for _, want := range findSlowly(s, path, text) {
 				if want.Rule != c.id {
 					continue
 				}
@@ -196,7 +237,7 @@ func TestFind(t *testing.T) {
 			if tt.path == "" {
 				tt.path = "src/a.go"
 			}
-			got := s.Find(tt.path, []byte(tt.old), []byte(tt.text))
+			got := find(t, s, tt.path, []byte(tt.old), []byte(tt.text))
 			if !slices.Equal(tt.want, got) {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
@@ -215,7 +256,7 @@ func TestFindingsAreBounded(t *testing.T) {
 		}
 		b.WriteByte('\n')
 	}
-	if got := New().Find("a", nil, b.Bytes()); len(got) != maxFindings || got[0].Line != 1 {
+	if got := find(t, New(), "a", nil, b.Bytes()); len(got) != maxFindings || got[0].Line != 1 {
 		t.Errorf("%d findings: %v", len(got), got)
 	}
 }
@@ -227,7 +268,7 @@ func FuzzFind(f *testing.F) {
 	f.Add("x.p12", "\x00\xff key=")
 	s := New()
 	f.Fuzz(func(t *testing.T, path, text string) {
-		for _, found := range s.Find(path, nil, []byte(text)) {
+		for _, found := range find(t, s, path, nil, []byte(text)) {
 			if lines := strings.Count(text, "\n") + 1; found.Line < 1 || found.Line > lines {
 				t.Errorf("line %d of %d", found.Line, lines)
 			}

@@ -14,6 +14,8 @@ const (
 	// classBits holds the class of a byte, so that a gram is a number of gramBits.
 	classBits = 6
 	gramBits  = gramBytes * classBits
+	// between is how many bytes are searched from one question whether to go on to the next.
+	between = 64 << 10
 )
 
 // words finds many words in a text at once, without regard to the case of ASCII letters. Nearly everywhere in a text the
@@ -78,33 +80,40 @@ func (w *words) add(word string, rules []int) {
 	}
 }
 
-// each calls found for every word in a text, in order of where they begin, with the rules that want it.
-func (w *words) each(text []byte, found func(from, to int, rules []int)) {
+// each calls found for every word in a text, in order of where they begin, with the rules that want it, until it says
+// no; and now and then asks whether to go on.
+func (w *words) each(text []byte, goOn func() bool, found func(from, to int, rules []int) bool) {
 	gram := uint32(0)
-	for i, c := range text {
-		gram = (gram<<classBits | uint32(w.class[c])) % (1 << gramBits)
-		if w.begins[gram/64]>>(gram%64)&1 != 0 {
-			w.descend(text, i-gramBytes+1, found)
+	for begin := 0; begin < len(text); begin += between {
+		if !goOn() {
+			return
+		}
+		for i := begin; i < min(len(text), begin+between); i++ {
+			gram = (gram<<classBits | uint32(w.class[text[i]])) % (1 << gramBits)
+			if w.begins[gram/64]>>(gram%64)&1 != 0 && !w.descend(text, i-gramBytes+1, found) {
+				return
+			}
 		}
 	}
 	for from := len(text) - gramBytes + 1; from < len(text); from++ { // shorter words at the end
 		gram = gram << classBits % (1 << gramBits)
-		if w.begins[gram/64]>>(gram%64)&1 != 0 {
-			w.descend(text, from, found)
+		if w.begins[gram/64]>>(gram%64)&1 != 0 && !w.descend(text, from, found) {
+			return
 		}
 	}
 }
 
-// descend calls found for every word that begins at a place.
-func (w *words) descend(text []byte, from int, found func(from, to int, rules []int)) {
+// descend calls found for every word that begins at a place, until it says no.
+func (w *words) descend(text []byte, from int, found func(from, to int, rules []int) bool) bool {
 	state := 0
 	for i := from; i < len(text); i++ {
 		state = int(w.next[state*w.classes+int(w.class[text[i]])])
 		if state == 0 {
-			return
+			return true
 		}
-		if rules := w.rules[state]; rules != nil {
-			found(from, i+1, rules)
+		if rules := w.rules[state]; rules != nil && !found(from, i+1, rules) {
+			return false
 		}
 	}
+	return true
 }

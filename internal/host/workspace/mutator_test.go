@@ -96,10 +96,13 @@ func TestOnlyWhatWasJudgedIsPromoted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j := judge.Judge(judge.Input{
+		j, err := judge.Judge(t.Context(), judge.Input{
 			Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Policy: rules,
 			Names: b.names(s.Tree), BaseNames: b.names(b.base), Contents: b.contents,
 		})
+		if err != nil {
+			t.Fatal(err)
+		}
 		switch {
 		case !s.Settled:
 			unsettled++

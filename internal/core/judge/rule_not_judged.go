@@ -1,0 +1,49 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// hardText is too hard to judge: nearly a secret, again and again.
+var hardText = strings.Repeat("jfrog: x7Kq92mZp\n", 20_000)
+
+// notJudged exists because a search without a bound is one that an agent can keep from ending, and a search that ends
+// early finds nothing.
+func notJudged() Rule {
+	add := []Change{{Path: "a", Kind: Added, New: Entry{Mode: ModeFile, ID: otherID}}}
+	return Rule{
+		ID:     "not-judged",
+		Reason: "TooHardToJudge",
+		Doc: "A file must be possible to judge with a bounded amount of work, and so must all changed files together. The work is counted and not timed, so that a judgement never depends on how busy a machine is: it is what the search for secrets looks at closely, the surroundings of words like \"key\". " +
+			"Files that are made to hold such words many thousand times exceed it; what did not change since the base counts for nothing.",
+		Severity:   "always Error, unless changes.secrets of the policy is Allow",
+		Suggestion: "split the file, generate it in the build, or leave out what looks like many keys and tokens",
+		check: func(v *view) []breach {
+			if _, broken := v.Policy.Changes.Secrets.Severity(); !broken {
+				return nil
+			}
+			var found []breach
+			for i, f := range v.facts {
+				if f.hard != "" {
+					found = append(found, breach{path: v.changes[i].Path, severity: policy.Error, message: f.hard})
+				}
+			}
+			return found
+		},
+		Reject: []Sample{
+			{"a file of nothing but what could be secrets", Input{Changes: add, Contents: contentsOf(map[string]string{otherID: hardText})}},
+		},
+		Accept: []Sample{
+			{"a few of them", Input{Changes: add, Contents: contentsOf(map[string]string{otherID: hardText[:1000]})}},
+			{"where secrets are allowed", Input{
+				Policy:  policy.Effective{Changes: policy.Changes{Secrets: policy.Allow}},
+				Changes: add, Contents: contentsOf(map[string]string{otherID: hardText}),
+			}},
+		},
+	}
+}
