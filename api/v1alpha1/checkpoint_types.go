@@ -83,7 +83,8 @@ const (
 // +kubebuilder:validation:Enum=Interval;Changes;Task;Requested;Final;Patch
 type Trigger string
 
-// CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB.
+// CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB,
+// one with violations under 8 KiB.
 type CheckpointSpec struct {
 	// featureName is the Feature.
 	// +required
@@ -166,7 +167,7 @@ type CheckpointSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Reason string `json:"reason,omitempty"`
-	// violations are up to eight of the broken rules, worst first.
+	// violations are up to eight of what breaks a rule, worst first.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8
@@ -263,11 +264,11 @@ type Violation struct {
 	// severity of it.
 	// +required
 	Severity Severity `json:"severity"`
-	// message says what is wrong.
+	// message says what is wrong; of a long one at least 160 characters are kept.
 	// +required
 	// +kubebuilder:validation:MaxLength=256
 	Message string `json:"message"`
-	// suggestion says how to mend it.
+	// suggestion says how to correct it. Where several violations of one rule have the same suggestion, the first one has it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Suggestion string `json:"suggestion,omitempty"`

@@ -21,13 +21,14 @@ import (
 
 const (
 	// maxSpec bounds the JSON of a Checkpoint's spec in bytes: with metadata and the API server's own notes in it
-	// (managedFields), the object stays below 4 KiB.
-	maxSpec = 2300
+	// (managedFields), the object stays below 4 KiB. With violations it may have 4 KiB more, so that they stay readable.
+	maxSpec, maxSpecViolated = 2300, 2300 + 4096
 	// maxSamples and maxViolations are what the API takes.
 	maxSamples, maxViolations = 8, 8
-	// maxText bounds paths, messages and suggestions in characters, as the API does; minText is what is left of them
-	// at least when a record has to be made smaller, minRule of names, minHash of the hash of a policy (SHA-256 in hexadecimal).
-	maxText, minText, minRule, minHash = 256, 16, 32, 64
+	// maxText bounds paths, messages and suggestions in characters, as the API does. When a record has to be made smaller,
+	// minSaid is what is left of messages and suggestions at least, minPath of the paths of violations, minText of other
+	// texts, minRule of names, minHash of the hash of a policy (SHA-256 in hexadecimal).
+	maxText, minSaid, minPath, minText, minRule, minHash = 256, 160, 64, 16, 32, 64
 	// maxUnsettled bounds the reason of an unsettled capture, as the API does.
 	maxUnsettled = 512
 	// reasonNothingChanged is the reason of a skipped checkpoint.
@@ -90,17 +91,35 @@ func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointS
 			Message: Clean(v.Message, maxText), Suggestion: Clean(v.Suggestion, maxText),
 		})
 	}
+	suggestOnce(spec.Violations)
 	shrink(&spec)
 	return spec
 }
 
+// suggestOnce leaves a suggestion with the first violation that has it; those of the same rule after it mean the same.
+func suggestOnce(violations []v1alpha1.Violation) {
+	said := map[string]bool{}
+	for i := range violations {
+		v := &violations[i]
+		if key := v.Rule + "\x00" + v.Suggestion; said[key] {
+			v.Suggestion = ""
+		} else {
+			said[key] = true
+		}
+	}
+}
+
 // shrink shortens texts, then leaves out the last samples and violations, until the record is small enough. The worst
-// violation, which comes first, keeps its text the longest.
+// violation, which comes first, keeps its text the longest, and what is said of any is never cut to what nobody can read.
 func shrink(spec *v1alpha1.CheckpointSpec) {
-	for limit := maxText; size(spec) > maxSpec && limit >= minText; limit = limit * 3 / 4 {
+	most := maxSpec
+	if len(spec.Violations) > 0 {
+		most = maxSpecViolated
+	}
+	for limit := maxText; size(spec) > most && limit >= minText; limit = limit * 3 / 4 {
 		shorten(spec, limit)
 	}
-	for size(spec) > maxSpec && (len(spec.SamplePaths) > 0 || len(spec.Violations) > 1) {
+	for size(spec) > most && (len(spec.SamplePaths) > 0 || len(spec.Violations) > 1) {
 		if len(spec.SamplePaths) > 1 || len(spec.Violations) <= 1 {
 			spec.SamplePaths = spec.SamplePaths[:len(spec.SamplePaths)-1]
 		} else {
@@ -126,8 +145,9 @@ func shorten(spec *v1alpha1.CheckpointSpec, limit int) {
 		if i == 0 {
 			own = min(2*limit, maxText)
 		}
-		v.Rule = Clean(v.Rule, max(limit, minRule))
-		v.Path, v.Message, v.Suggestion = Clean(v.Path, own), Clean(v.Message, own), Clean(v.Suggestion, own)
+		said := max(own, minSaid)
+		v.Rule, v.Path = Clean(v.Rule, max(limit, minRule)), Clean(v.Path, max(own, minPath))
+		v.Message, v.Suggestion = Clean(v.Message, said), Clean(v.Suggestion, said)
 	}
 }
 

@@ -118,7 +118,11 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 			t.Fatalf("not the same twice:\n%s", diff)
 		}
 		encoded, err := json.Marshal(got.Spec)
-		if err != nil || len(encoded) > maxSpec {
+		most := maxSpec
+		if len(c.Violations) > 0 {
+			most = maxSpecViolated
+		}
+		if err != nil || len(encoded) > most {
 			t.Fatalf("%d bytes, %v", len(encoded), err)
 		}
 		if len(c.Violations) > 0 && len(got.Spec.Violations) == 0 {
@@ -136,4 +140,37 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 			t.Fatalf("a message of %d characters", utf8.RuneCountInString(message))
 		}
 	})
+}
+
+// TestEightViolationsStayReadable: with everything else as long as it can be, eight violations are all there, nothing that
+// is said of one is cut below 160 characters, and a rule suggests the same only once.
+func TestEightViolationsStayReadable(t *testing.T) {
+	c := reports.Taken(7, judge.Invalid)
+	c.Violations = nil
+	c.Task, c.UnsettledReason = strings.Repeat("t", 128), strings.Repeat("it was modified outside of it; ", 20)
+	for i := range 8 {
+		c.SamplePaths = append(c.SamplePaths, strings.Repeat("a/long/path/", 20)+fmt.Sprint(i))
+		c.Violations = append(c.Violations, judge.Violation{
+			Rule: fmt.Sprintf("a-rule-of-some-length-%d", i/2), Path: strings.Repeat("web/some/quite/long/path/", 8) + fmt.Sprint(i), Severity: policy.Error,
+			Message: strings.Repeat("m", 250), Suggestion: strings.Repeat(fmt.Sprint(i/2), 250),
+		})
+	}
+	c.ViolationCount = 8
+	f := login()
+	f.Name = strings.Repeat("n", 52)
+	got := Checkpoint(f, contract.Report{Epoch: 1, Sequence: 1, Checkpoint: &c})
+	if len(got.Spec.Violations) != 8 {
+		t.Fatalf("%d violations are left", len(got.Spec.Violations))
+	}
+	for i, v := range got.Spec.Violations {
+		if n := len(v.Message); n < 160 {
+			t.Errorf("message %d is cut to %d characters: %q", i, n, v.Message)
+		}
+		if n := len(v.Suggestion); n < 160 && i%2 == 0 || n > 0 && i%2 == 1 {
+			t.Errorf("suggestion %d has %d characters: %q", i, n, v.Suggestion)
+		}
+	}
+	if object, err := json.Marshal(got); err != nil || len(object) > 8192-1000 { // managedFields come to it
+		t.Errorf("%d bytes, %v", len(object), err)
+	}
 }

@@ -13,7 +13,8 @@ import (
 // CheckpointSpecApplyConfiguration represents a declarative configuration of the CheckpointSpec type for use
 // with apply.
 //
-// CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB.
+// CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB,
+// one with violations under 8 KiB.
 type CheckpointSpecApplyConfiguration struct {
 	// featureName is the Feature.
 	FeatureName *string `json:"featureName,omitempty"`
@@ -57,7 +58,7 @@ type CheckpointSpecApplyConfiguration struct {
 	Severity *apiv1alpha1.Severity `json:"severity,omitempty"`
 	// reason is the rule of the worst violation, in CamelCase, or why there was nothing to judge.
 	Reason *string `json:"reason,omitempty"`
-	// violations are up to eight of the broken rules, worst first.
+	// violations are up to eight of what breaks a rule, worst first.
 	Violations []ViolationApplyConfiguration `json:"violations,omitempty"`
 	// violationCount is how many there are in all.
 	ViolationCount *int64 `json:"violationCount,omitempty"`

@@ -20,9 +20,9 @@ type ViolationApplyConfiguration struct {
 	Path *string `json:"path,omitempty"`
 	// severity of it.
 	Severity *apiv1alpha1.Severity `json:"severity,omitempty"`
-	// message says what is wrong.
+	// message says what is wrong; of a long one at least 160 characters are kept.
 	Message *string `json:"message,omitempty"`
-	// suggestion says how to mend it.
+	// suggestion says how to correct it. Where several violations of one rule have the same suggestion, the first one has it.
 	Suggestion *string `json:"suggestion,omitempty"`
 }
 
