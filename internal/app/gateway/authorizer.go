@@ -29,7 +29,7 @@ var _ egress.Authorizer = (*authorizer)(nil)
 // Authorize gives the Git hosts that the Feature of a pod may reach under the policy that is in effect now. Only
 // prepare, watchdog and seal have a token; the agent has none and reaches nothing.
 func (a *authorizer) Authorize(ctx context.Context, token string) (egress.Caller, error) {
-	caller, err := a.pods.Authenticate(ctx, token)
+	caller, err := a.pods.Authenticate(identity.From(ctx, egress.Source(ctx)), token)
 	switch {
 	case errors.Is(err, identity.ErrUnauthenticated), errors.Is(err, identity.ErrForbidden):
 		return egress.Caller{}, fmt.Errorf("%w: %w", egress.ErrUnauthenticated, err)

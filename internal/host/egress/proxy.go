@@ -197,12 +197,22 @@ func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Record, int, er
 	return p.carry(w, record, target, upstream)
 }
 
+// source is the key of a caller's address in the context of Authorize.
+type source struct{}
+
+// Source is the address and port that a request came from, for an Authorizer that bounds what one address may ask;
+// empty where it is not known.
+func Source(ctx context.Context) string {
+	address, _ := ctx.Value(source{}).(string)
+	return address
+}
+
 func (p *Proxy) authenticate(r *http.Request) (Caller, string, int, error) {
 	token, ok := proxyToken(r)
 	if !ok {
 		return Caller{}, reasonUnauthenticated, http.StatusProxyAuthRequired, errors.New("give user tidewaiter and the pod's token as Basic credentials")
 	}
-	caller, err := p.options.Authorizer.Authorize(r.Context(), token)
+	caller, err := p.options.Authorizer.Authorize(context.WithValue(r.Context(), source{}, r.RemoteAddr), token)
 	switch {
 	case err == nil:
 		return caller, "", 0, nil

@@ -29,13 +29,11 @@ const (
 	positiveTTL = 30 * time.Second
 	// negativeTTL keeps a caller that repeats a bad token away from the API server.
 	negativeTTL = 5 * time.Second
-	// cacheSize bounds the tokens remembered: two for each of 10,000 Features, and as many bad ones.
-	cacheSize = 40_000
+	// cacheSize bounds the tokens remembered that were proved, two for each of 10,000 Features, and, in a memory of their
+	// own, the bad ones: however many there are, they push no good one out.
+	cacheSize = 20_000
 	// maxToken bounds a token in bytes; projected ones have 1 to 2 KiB.
 	maxToken = 16 << 10
-	// maxReviews bounds how many tokens are looked into at a time, so that floods of bad tokens meet us before the
-	// API server.
-	maxReviews = 32
 	// reviewTimeout bounds the calls for one token; they outlive the request that asked first, as others may wait.
 	reviewTimeout = 10 * time.Second
 )
@@ -73,9 +71,10 @@ type Options struct {
 // Authenticator knows callers by their tokens. Make it with New.
 type Authenticator struct {
 	options Options
-	cache   *lru.Cache[[sha256.Size]byte, entry]
-	flights singleflight.Group
-	reviews chan struct{}
+	// proved has tokens that proved something, also after it is time to ask again; refused has the bad ones.
+	proved, refused *lru.Cache[[sha256.Size]byte, entry]
+	flights         singleflight.Group
+	gate            *gate
 }
 
 // entry is what is remembered of a token: what it proves, or why it proves nothing.
@@ -87,11 +86,15 @@ type entry struct {
 
 // New makes an Authenticator.
 func New(options Options) (*Authenticator, error) {
-	cache, err := lru.New[[sha256.Size]byte, entry](cacheSize)
+	proved, err := lru.New[[sha256.Size]byte, entry](cacheSize)
 	if err != nil {
 		return nil, fmt.Errorf("token cache: %w", err)
 	}
-	return &Authenticator{options: options, cache: cache, reviews: make(chan struct{}, maxReviews)}, nil
+	refused, err := lru.New[[sha256.Size]byte, entry](cacheSize)
+	if err != nil {
+		return nil, fmt.Errorf("token cache: %w", err)
+	}
+	return &Authenticator{options: options, proved: proved, refused: refused, gate: newGate()}, nil
 }
 
 // Authenticate gives the caller that holds a token. What the token proves is remembered for 30 seconds; that the
@@ -110,20 +113,36 @@ func (a *Authenticator) Authenticate(ctx context.Context, token string) (Caller,
 // proof says what a token proves, from memory or by asking once for all who wait for it.
 func (a *Authenticator) proof(ctx context.Context, token string) (proof, error) {
 	key := sha256.Sum256([]byte(token))
-	if known, ok := a.cache.Get(key); ok && a.options.Clock.Now().Before(known.until) {
-		return known.proof, known.err
+	now := a.options.Clock.Now()
+	known, before := a.proved.Get(key)
+	if before && now.Before(known.until) {
+		return known.proof, nil
+	}
+	if bad, ok := a.refused.Get(key); ok && now.Before(bad.until) {
+		return proof{}, bad.err
+	}
+	said, err := readClaims(token, now)
+	if err != nil {
+		return proof{}, err // cheaper to find out again than to remember
 	}
 	answer := a.flights.DoChan(string(key[:]), func() (any, error) {
 		// The first to ask may hang up while others wait.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reviewTimeout)
 		defer cancel()
+		leave, err := a.gate.enter(ctx, sourceOf(ctx), said, before)
+		if err != nil {
+			return proof{}, err
+		}
+		defer leave()
 		asked := a.options.Clock.Now()
 		found, err := a.prove(ctx, token)
 		switch {
 		case err == nil:
-			a.cache.Add(key, entry{proof: found, until: asked.Add(positiveTTL)})
+			a.gate.prove(said.Issuer)
+			a.proved.Add(key, entry{proof: found, until: asked.Add(positiveTTL)})
 		case errors.Is(err, ErrUnauthenticated), errors.Is(err, ErrForbidden):
-			a.cache.Add(key, entry{err: err, until: asked.Add(negativeTTL)})
+			a.proved.Remove(key)
+			a.refused.Add(key, entry{err: err, until: asked.Add(negativeTTL)})
 		}
 		return found, err
 	})

@@ -73,7 +73,7 @@ func verdict(err error) (int, contract.ReportAck) {
 		return http.StatusForbidden, contract.ReportAck{}
 	case errors.Is(err, identity.ErrTooEarly), errors.Is(err, errAhead):
 		return http.StatusTooEarly, contract.ReportAck{}
-	case errors.Is(err, errTooMany):
+	case errors.Is(err, errTooMany), errors.Is(err, identity.ErrBusy):
 		return http.StatusTooManyRequests, contract.ReportAck{}
 	default:
 		// The API server, this replica's end, a caller that hung up: all of them are to be tried again.

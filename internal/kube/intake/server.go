@@ -184,7 +184,7 @@ func (s *Server) authenticated(handle func(http.ResponseWriter, *http.Request, i
 			s.fail(w, r, fmt.Errorf("no bearer token: %w", identity.ErrUnauthenticated))
 			return
 		}
-		caller, err := s.options.Authenticator.Authenticate(r.Context(), token)
+		caller, err := s.options.Authenticator.Authenticate(identity.From(r.Context(), r.RemoteAddr), token)
 		if err != nil {
 			s.fail(w, r, err)
 			return
