@@ -32,6 +32,7 @@ import (
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/schema"
 )
 
 // head is the commit that every run in these tests promotes.
@@ -191,6 +192,7 @@ func (r *rig) get(name string) *v1alpha1.Feature {
 	r.Helper()
 	var f v1alpha1.Feature
 	r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: name}, &f), "read Feature %s", name)
+	schema.Check(r, &f)
 	return &f
 }
 

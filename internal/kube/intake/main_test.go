@@ -40,6 +40,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/schema"
 )
 
 var env *kubetest.Env
@@ -328,6 +329,7 @@ func read(t *testing.T, f *v1alpha1.Feature) *v1alpha1.Feature {
 	if err := env.Client.Get(context.WithoutCancel(t.Context()), client.ObjectKeyFromObject(f), now); err != nil {
 		t.Fatal(err)
 	}
+	schema.Check(t, now)
 	return now
 }
 
