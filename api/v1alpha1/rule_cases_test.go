@@ -63,6 +63,12 @@ var featureCases = map[string]ruleCase{
 		reject:  "spec: {promptFrom: {configMapKeyRef: {name: prompts, key: login}}}",
 		message: "exactly one of prompt and promptFrom must be set",
 	},
+	"more than a status leaves room for": {
+		base: feature, field: "spec",
+		accept:  "spec: {plan: {milestones: [{name: m, tasks: [{name: a, instructions: " + strings.Repeat("i", 60_000) + "}, {name: b, instructions: " + strings.Repeat("i", 60_000) + "}]}]}}",
+		reject:  "spec: {plan: {milestones: [{name: m, tasks: [{name: a, instructions: " + strings.Repeat("i", 65_536) + "}, {name: b, instructions: " + strings.Repeat("i", 65_536) + "}]}]}}",
+		message: "the spec is too large: its texts and lists may have 131072 characters in all, entries of sets counting twice and 16 more for each entry; shorten prompt, instructions, areas, files, answers or directives, remove requests that are done, or keep long texts in files of the repository",
+	},
 	"a gate that does not exist": {
 		base: feature, field: "spec",
 		accept:  "spec: {gates: [{name: unit, command: [make]}], plan: {milestones: [{name: m, tasks: [{name: t, gates: [unit]}]}]}}",
