@@ -152,6 +152,8 @@ const (
 	ReasonRetrying = "Retrying"
 	// ReasonPodLost: the pod ended or went away before its final report; another attempt follows.
 	ReasonPodLost = "PodLost"
+	// ReasonHistoryInvalid: an earlier commit of the delivery breaks a rule of the policy in effect now, and delivery.history is Hold.
+	ReasonHistoryInvalid = "HistoryInvalid"
 	// ReasonPushConflict: the branch on the server holds commits that the delivery does not; nothing is overwritten.
 	ReasonPushConflict = "PushConflict"
 	// ReasonPushFailed: the Git server refused or did not take the branch.

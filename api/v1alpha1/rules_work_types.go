@@ -232,6 +232,24 @@ type CapacityRules struct {
 	MaxRunning *int32 `json:"maxRunning,omitempty"`
 }
 
+// DeliveryRules say what is asked of a delivery.
+type DeliveryRules struct {
+	// history says what becomes of a delivery whose last commit keeps every rule of the policy in effect now, and an earlier
+	// one does not: Squash delivers one commit on the base, Hold delivers nothing until a person has decided. Built-in Squash.
+	// +optional
+	History DeliveryHistory `json:"history,omitempty"`
+}
+
+// DeliveryHistory says what becomes of a delivery with a commit in its history that breaks a rule.
+// +kubebuilder:validation:Enum=Squash;Hold
+type DeliveryHistory string
+
+// Histories.
+const (
+	HistorySquash DeliveryHistory = "Squash"
+	HistoryHold   DeliveryHistory = "Hold"
+)
+
 // RetentionRules say how much of the past is kept.
 type RetentionRules struct {
 	// checkpoints kept as objects for each Feature; built-in 10. Invalid and promoted ones are kept longest.

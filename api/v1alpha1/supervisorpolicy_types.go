@@ -133,6 +133,9 @@ type Rules struct {
 	// capacity bounds how many Features run at once in a project.
 	// +optional
 	Capacity *CapacityRules `json:"capacity,omitempty"`
+	// delivery says what is asked of a delivery.
+	// +optional
+	Delivery *DeliveryRules `json:"delivery,omitempty"`
 	// retention says how much of the past is kept.
 	// +optional
 	Retention *RetentionRules `json:"retention,omitempty"`

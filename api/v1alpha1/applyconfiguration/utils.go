@@ -67,6 +67,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ContractRuleApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Delivery"):
 		return &apiv1alpha1.DeliveryApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("DeliveryRules"):
+		return &apiv1alpha1.DeliveryRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Directive"):
 		return &apiv1alpha1.DirectiveApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("DirectiveStatus"):

@@ -17,23 +17,50 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
-// review judges base…head under the policy in effect now.
+// review judges what is to be delivered under the policy in effect now: base…head, and base…each commit of its history.
 func (r *run) review(o contract.Orders) work {
 	return func(ctx context.Context) (supervise.Event, error) {
-		j, err := r.judgeHead(ctx, o)
+		e, err := r.reviewed(ctx, o)
 		switch {
+		case fatal(err):
+			return nil, err
 		case ctx.Err() != nil:
 			return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 		case err != nil:
 			return supervise.Undelivered{Fault: faultOf(err, contract.ReasonCheckpointFailed)}, nil
 		}
-		e := supervise.Reviewed{PolicyHash: o.Policy.Hash}
-		if j.Verdict != judge.Valid && o.Policy.Enforcement != policy.Audit {
-			e.Objection = judge.Summary(j)
-		}
-		r.Log.InfoContext(ctx, "Reviewed before delivery", "verdict", j.Verdict, "policy", o.Policy.Hash, "violations", len(j.Violations))
 		return e, nil
 	}
+}
+
+func (r *run) reviewed(ctx context.Context, o contract.Orders) (supervise.Reviewed, error) {
+	e := supervise.Reviewed{PolicyHash: o.Policy.Hash}
+	if err := r.replace(ctx); err != nil { // a review before this one may have come so far
+		return e, err
+	}
+	j, err := r.judgeHead(ctx, o)
+	if err != nil {
+		return e, err
+	}
+	r.Log.InfoContext(ctx, "Reviewed before delivery", "verdict", j.Verdict, "policy", o.Policy.Hash, "violations", len(j.Violations))
+	switch {
+	case o.Policy.Enforcement == policy.Audit: // everything is judged, nothing is held
+		return e, nil
+	case j.Verdict != judge.Valid:
+		e.Objection = judge.Summary(j)
+		return e, nil
+	}
+	why, err := r.judgeHistory(ctx, o)
+	switch {
+	case err != nil || why == "":
+		return e, err
+	case o.Policy.History == policy.HistoryHold:
+		e.Reason, e.Objection = contract.ReasonHistoryInvalid, clip(why+" (delivery.history is Hold)", maxFault)
+		return e, nil
+	}
+	e.Squashed = why
+	e.Head, err = r.squash(ctx, o, why)
+	return e, err
 }
 
 func (r *run) judgeHead(ctx context.Context, o contract.Orders) (judge.Judgement, error) {

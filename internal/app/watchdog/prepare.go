@@ -164,6 +164,9 @@ func (w *workshop) verify(ctx context.Context, orders contract.Orders) error {
 	if err := w.recover(ctx); err != nil {
 		return err
 	}
+	if err := w.replace(ctx); err != nil {
+		return err
+	}
 	s := w.journal()
 	for _, r := range []struct{ name, want string }{
 		{contract.RefBase, s.Base.Commit}, {contract.RefChain, s.Chain.Commit}, {contract.RefDelivery, s.Promoted.Commit},

@@ -142,6 +142,9 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 		s.Checkpoints.Breaker, s.Checkpoints.Failures, s.Checkpoints.Failure = true, j.Breaker.Failures, j.Breaker.Fault
 	}
 	s.Delivery.Head, s.Delivery.Pushed = j.Promoted.Commit, j.Pushed
+	if j.Squashed != nil {
+		s.Delivery.Squashed = j.Squashed.Reason
+	}
 	s.Delivery.Changed = j.Base != nil && j.Promoted.Tree != j.Base.Tree
 	for _, t := range j.Orders.Tasks {
 		task := supervise.Task{Name: t.Name, Phase: supervise.Pending}

@@ -125,6 +125,8 @@ func (w *walk) walk(records []journal.Record) error {
 			err = w.intent(*r.Intent)
 		case r.Done != nil && w.state.Pending != nil:
 			err = w.delivery(*w.state.Pending)
+		case r.Squashed != nil:
+			err = w.squashed(line, *r.Squashed)
 		case r.Delivered != nil && !w.promoted[r.Delivered.Commit]:
 			err = broken(line, fmt.Sprintf("commit %s was pushed to %s and was never promoted", r.Delivered.Commit, judge.Escape(r.Delivered.Branch)))
 		}
@@ -210,6 +212,18 @@ func (w *walk) delivery(i journal.Intent) error {
 	return nil
 }
 
+// squashed checks the commit that replaces a delivery: its one parent is the base, and its tree was promoted already.
+func (w *walk) squashed(link string, q journal.Squashed) error {
+	if w.state.Base == nil {
+		return broken(link, "the delivery was replaced before there is a base")
+	}
+	if _, err := w.follows(link, q.Commit, w.state.Base.Commit, w.state.Promoted.Tree); err != nil {
+		return err
+	}
+	w.promoted[q.Commit], w.result.Delivery = true, q.Commit
+	return nil
+}
+
 // follows checks a commit, its one parent and its tree.
 func (w *walk) follows(link, id, parent, tree string) (Commit, error) {
 	c, err := w.commit(link, id)
@@ -253,6 +267,9 @@ func (w *walk) refs() error {
 	pending := journal.Intent{Commit: s.Chain.Commit, Delivery: s.Promoted.Commit}
 	if s.Pending != nil {
 		pending = *s.Pending
+	}
+	if q := s.Squashed; q != nil && s.Pending == nil {
+		pending.Delivery = q.Old
 	}
 	for _, r := range []struct{ name, want, or string }{
 		{contract.RefBase, s.Base.Commit, s.Base.Commit},

@@ -209,6 +209,57 @@ func TestAuditPromotesWithItsVerdict(t *testing.T) {
 	}
 }
 
+// squash notes that the delivery became one commit on the base.
+func (f *feature) squash(commit, parent, tree, old string) {
+	f.commits[commit] = chain.Commit{Tree: tree, Parents: []string{parent}, Message: "Work"}
+	f.note(journal.Record{Squashed: &journal.Squashed{Commit: commit, Old: old, Reason: "because", Policy: "p"}})
+}
+
+func TestASquashedDelivery(t *testing.T) {
+	f := newFeature(t)
+	f.squash("s", "b", "t5", "d5")
+	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "s" {
+		t.Errorf("before the ref moves: %v, %+v", err, got.Broken)
+	}
+	f.refs[contract.RefDelivery] = "s"
+	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "s", Branch: "x"}})
+	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "s", Standing: judge.Valid,
+		Report: contract.CheckpointReport{Previous: 5}})
+	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "d6" {
+		t.Errorf("%v, %+v", err, got)
+	}
+	for name, tc := range map[string]struct{ parent, tree, old, want string }{
+		"another parent": {"d1", "t5", "d5", "follows d1"},
+		"another tree":   {"b", "t3", "d5", "has the tree t3"},
+		"not the head":   {"b", "t5", "d1", "the delivery ends with d5"},
+	} {
+		f := newFeature(t)
+		f.squash("s", tc.parent, tc.tree, tc.old)
+		if got, err := f.verify(""); err != nil || got.Whole || !strings.Contains(got.Broken.Reason, tc.want) {
+			t.Errorf("%s: %v, %+v", name, err, got.Broken)
+		}
+	}
+}
+
+// What the workspace could not become was never promoted, and may not be pushed.
+func TestWhatWasWithheldIsNotPromoted(t *testing.T) {
+	f := newFeature(t)
+	i := journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Restore: "t6", Standing: judge.Valid,
+		Report: contract.CheckpointReport{Sequence: 6, Previous: 5, Settled: true}}
+	f.commits["k6"] = chain.Commit{Tree: "t6", Parents: []string{"k5"}, Message: chain.JournalTrailer + f.head}
+	f.note(journal.Record{Intent: &i})
+	f.note(journal.Record{Withheld: &journal.Withheld{Sequence: 6, Reason: "no space left"}})
+	f.note(journal.Record{Done: &journal.Done{Sequence: 6}})
+	f.refs[contract.RefChain] = "k6"
+	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "d5" {
+		t.Errorf("%v, %+v", err, got.Broken)
+	}
+	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "d6", Branch: "x"}})
+	if got, err := f.verify(""); err != nil || got.Whole || !strings.Contains(got.Broken.Reason, "never promoted") {
+		t.Errorf("%v, %+v", err, got)
+	}
+}
+
 func TestWhatCannotBeReadIsNotCalledBroken(t *testing.T) {
 	f := newFeature(t)
 	f.broken = errors.New("no memory")

@@ -264,6 +264,9 @@ type Fault struct {
 	Message string `json:"message"`
 }
 
+// HistorySquashed begins the part of a final report's message that says why the delivery is one commit.
+const HistorySquashed = "its history is delivered as one commit on the base: "
+
 // Reasons of faults and final reports. They become reasons of conditions.
 const (
 	ReasonCredentialsMissing    = "CredentialsMissing"
@@ -282,6 +285,7 @@ const (
 	ReasonAgentNotStarted       = "AgentNotStarted"
 	ReasonAgentUnstoppable      = "AgentUnstoppable"
 	ReasonPushConflict          = "PushConflict"
+	ReasonHistoryInvalid        = "HistoryInvalid"
 	ReasonPushFailed            = "PushFailed"
 	ReasonApprovalRequired      = "ApprovalRequired"
 	ReasonApprovalMismatch      = "ApprovalMismatch"

@@ -84,4 +84,7 @@ const (
 	RefChain = "refs/tidewaiter/chain"
 	// RefDelivery is the last promoted commit; what is pushed.
 	RefDelivery = "refs/tidewaiter/delivery"
+	// RefReplaced, followed by "/" and a commit, keeps that commit: it was the delivery before its history was made one
+	// commit on the base.
+	RefReplaced = "refs/tidewaiter/replaced"
 )

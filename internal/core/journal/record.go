@@ -56,6 +56,8 @@ type Record struct {
 	Request *contract.RequestReport `json:"request,omitempty"`
 	// Breaker opened or was reset.
 	Breaker *Breaker `json:"breaker,omitempty"`
+	// Squashed: the delivery became one commit on the base.
+	Squashed *Squashed `json:"squashed,omitempty"`
 	// Delivered: the server has taken a commit.
 	Delivered *Delivered `json:"delivered,omitempty"`
 	// Final: the attempt ended with this report.
@@ -198,6 +200,17 @@ type Breaker struct {
 	// Failures in a row and the last Fault, when it opened.
 	Failures int            `json:"failures,omitempty"`
 	Fault    contract.Fault `json:"fault,omitzero"`
+}
+
+// Squashed says that the delivery became one commit on the base with the same tree, because a commit of its history breaks
+// a rule of the policy in effect at that time.
+type Squashed struct {
+	// Commit that is delivered, and Old that it replaces.
+	Commit string `json:"commit"`
+	Old    string `json:"old"`
+	// Reason names commit and rule. Policy is the hash of the policy.
+	Reason string `json:"reason"`
+	Policy string `json:"policy"`
 }
 
 // Delivered says what the server has taken.

@@ -44,6 +44,8 @@ type State struct {
 	Requests map[string]contract.RequestReport
 	// Breaker that is open.
 	Breaker Breaker
+	// Squashed is why the promoted commit has no history of its own; nil where it has.
+	Squashed *Squashed
 	// Pushed is the commit that the server has taken.
 	Pushed string
 	// Final report of the newest attempt that ended with one; Finished says that it is this very attempt.
@@ -151,6 +153,8 @@ func (s *State) apply(r Record) error {
 		s.Requests[r.Request.ID] = *r.Request
 	case r.Breaker != nil:
 		s.Breaker = *r.Breaker
+	case r.Squashed != nil:
+		return s.squashed(*r.Squashed)
 	case r.Delivered != nil:
 		s.Pushed = r.Delivered.Commit
 	case r.Final != nil:
@@ -267,6 +271,20 @@ func (s *State) withheld(w Withheld) error {
 	return nil
 }
 
+// squashed replaces the promoted commit by one with the same tree.
+func (s *State) squashed(q Squashed) error {
+	switch {
+	case s.Base == nil || s.Pending != nil:
+		return fmt.Errorf("delivery %s replaced before there is one, or while a checkpoint is not done", q.Old)
+	case q.Old != s.Promoted.Commit:
+		return fmt.Errorf("delivery %s replaced, and the delivery ends with %s", q.Old, s.Promoted.Commit)
+	case q.Commit == "" || q.Commit == q.Old:
+		return fmt.Errorf("delivery %s replaced by %q", q.Old, q.Commit)
+	}
+	s.Promoted.Commit, s.Squashed = q.Commit, &q
+	return nil
+}
+
 // done makes the intent's outcome the newest state.
 func (s *State) done(d Done) error {
 	i := s.Pending
@@ -279,7 +297,7 @@ func (s *State) done(d Done) error {
 		s.Start = i.Restore
 	}
 	if i.Delivery != i.OldDelivery {
-		s.Promoted, s.Start = Promoted{Commit: i.Delivery, Tree: i.Promoted()}, i.Promoted()
+		s.Promoted, s.Start, s.Squashed = Promoted{Commit: i.Delivery, Tree: i.Promoted()}, i.Promoted(), nil
 	}
 	s.Workspace = s.left(*i)
 	if i.Operation != nil {

@@ -123,6 +123,8 @@ func (c *course) blockedStanding(f *Final) standing {
 		message += c.invalidHint()
 	case contract.ReasonBreakerOpen:
 		message += c.breakerHint()
+	case contract.ReasonHistoryInvalid:
+		message += fmt.Sprintf(" Nothing was pushed and the work is kept. Let delivery.history of the SupervisorPolicy be Squash to deliver one commit, or change the rule; then deliver with %s.", c.retryHint())
 	case contract.ReasonPushConflict:
 		message += fmt.Sprintf(" Nothing was overwritten and the work is kept. Remove or rename branch %s on the server, then push again with %s.", c.m.Branch, c.retryHint())
 	case contract.ReasonPushFailed:

@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -172,7 +173,7 @@ const raiseFirst = "The running time is over spec.deadline: raise it first, then
 
 func (c *course) wishAfterBlocked(f *Final) (RunKind, standing) {
 	run := RunAgent
-	if (f.Reason == contract.ReasonPushConflict || f.Reason == contract.ReasonPushFailed) && !c.o.Spec.Ephemeral {
+	if (f.Reason == contract.ReasonPushConflict || f.Reason == contract.ReasonPushFailed || f.Reason == contract.ReasonHistoryInvalid) && !c.o.Spec.Ephemeral {
 		run = RunSeal
 	}
 	if run == RunAgent && c.deadlineOver() {
@@ -191,11 +192,19 @@ func (c *course) wishApproved(f *Final) (RunKind, standing) {
 		return RunSeal, standing{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("Commit %s is approved and will be pushed to branch %s.", head, spec.Branch)}
 	case spec.ApprovedCommit == "":
 		return "", standing{phase: ReadyToMerge, reason: contract.ReasonApprovalRequired, message: fmt.Sprintf(
-			"Commit %s waits for approval: set spec.delivery.approvedCommit to it and it is pushed to branch %s.", head, spec.Branch)}
+			"Commit %s waits for approval: set spec.delivery.approvedCommit to it and it is pushed to branch %s.", head, spec.Branch) + squashed(f)}
 	default:
 		return "", standing{phase: ReadyToMerge, reason: contract.ReasonApprovalMismatch, message: fmt.Sprintf(
-			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head)}
+			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head) + squashed(f)}
 	}
+}
+
+// squashed says why the commit to approve is not the one that was reported before.
+func squashed(f *Final) string {
+	if _, why, found := strings.Cut(f.Message, contract.HistorySquashed); found {
+		return " Its history is one commit on the base: " + sentence(why)
+	}
+	return ""
 }
 
 // wishRetry starts a run if a person asked for one.

@@ -80,5 +80,6 @@ func builtin() Rules {
 		Overlap:               OverlapWarn,
 		MaxRunning:            new(0),
 		KeepCheckpoints:       new(builtinKeepCheckpoints),
+		History:               HistorySquash,
 	}
 }

@@ -101,6 +101,7 @@ func drawRules(t *rapid.T) Rules {
 		Overlap:               words(t, "overlap", OverlapAllow, OverlapWarn, OverlapWait),
 		MaxRunning:            maybe(t, "maxRunning", small),
 		KeepCheckpoints:       maybe(t, "keepCheckpoints", small),
+		History:               words(t, "history", HistorySquash, HistoryHold),
 	}
 }
 
@@ -136,6 +137,7 @@ func asRules(e Effective) Rules {
 		Binaries: e.Changes.Binaries, Secrets: e.Changes.Secrets,
 		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
 		Locks: e.Concurrency.Locks, Overlap: e.Concurrency.Overlap, MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
+		History: e.History,
 	}
 }
 
@@ -227,6 +229,7 @@ func valuesOf(t *rapid.T, e Effective) map[string]string {
 		"concurrency.overlap":               string(e.Concurrency.Overlap),
 		"capacity.maxRunning":               show(e.MaxRunning),
 		"retention.checkpoints":             show(e.KeepCheckpoints),
+		"delivery.history":                  string(e.History),
 		"egress.git":                        show(e.GitHosts),
 		"egress.agent":                      show(e.AgentHosts),
 	}

@@ -36,6 +36,7 @@ func TestBuiltin(t *testing.T) {
 		MaxCheckpointFailures: 3,
 		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},
 		KeepCheckpoints:       10,
+		History:               HistorySquash,
 		GitHosts:              []Host{{Name: "git.example.com", Port: 443}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -100,15 +101,16 @@ func TestPriorityAndTies(t *testing.T) {
 		},
 		"of a tie the stricter is taken": {
 			[]Source{
-				source("s/a", 1, Rules{MaxFileSize: new(int64(10)), Symlinks: Allow, PathSeverity: Warning, KeepCheckpoints: new(5)}),
-				source("s/b", 1, Rules{MaxFileSize: new(int64(20)), Symlinks: Deny, PathSeverity: Critical, KeepCheckpoints: new(6)}),
+				source("s/a", 1, Rules{MaxFileSize: new(int64(10)), Symlinks: Allow, History: HistorySquash, PathSeverity: Warning, KeepCheckpoints: new(5)}),
+				source("s/b", 1, Rules{MaxFileSize: new(int64(20)), Symlinks: Deny, History: HistoryHold, PathSeverity: Critical, KeepCheckpoints: new(6)}),
 			},
 			func(e *Effective) {
-				e.Changes.MaxFileSize, e.Changes.Symlinks, e.Paths.Severity, e.KeepCheckpoints = 10, Deny, Critical, 6
+				e.Changes.MaxFileSize, e.Changes.Symlinks, e.Paths.Severity, e.KeepCheckpoints, e.History = 10, Deny, Critical, 6, HistoryHold
 			},
 			[]string{
 				"changes.maxFileSize: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"changes.symlinks: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
+				"delivery.history: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"paths.severity: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"retention.checkpoints: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 			},
@@ -256,7 +258,8 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		"changes.hardlinks": "built-in", "changes.executables": "built-in", "changes.binaries": "built-in",
 		"changes.secrets": "built-in", "changes.maxLines": "built-in",
 		"concurrency.locks": "built-in", "concurrency.overlap": "built-in", "breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
-		"egress.git": "the repository's host",
+		"delivery.history": "built-in",
+		"egress.git":       "the repository's host",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -267,7 +270,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 // manager that made them; it may change only together with the policy's values or fields.
 func TestHash(t *testing.T) {
 	plain := Merge(Sources{})
-	const want = "52ac8368438e027cd79794bd40daa09ebda6401d016c942c95eb0e1b3cc7e36d"
+	const want = "177ffc27bced8ed8c17e50073a557a9dda90bd83365e6c9bcfc471a7a6f5f23a"
 	if plain.Hash != want {
 		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
 	}

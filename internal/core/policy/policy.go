@@ -92,6 +92,8 @@ type Effective struct {
 	Concurrency Concurrency `json:"concurrency"`
 	// MaxRunning Features of a project; 0 is no limit.
 	MaxRunning int `json:"maxRunning,omitempty"`
+	// History says what becomes of a delivery with a commit that breaks a rule of the policy in effect at that time.
+	History History `json:"history"`
 	// KeepCheckpoints is how many Checkpoint objects are kept for each Feature.
 	KeepCheckpoints int `json:"keepCheckpoints"`
 	// Origins says for each value, by its path in a policy's rules, which source it comes from.
@@ -175,6 +177,15 @@ type Contention string
 const (
 	Wait Contention = "Wait"
 	Fail Contention = "Fail"
+)
+
+// History says what becomes of a delivery whose head is valid and whose history is not.
+type History string
+
+// Histories: HistorySquash delivers one commit on the base, HistoryHold delivers nothing until a person has decided.
+const (
+	HistorySquash History = "Squash"
+	HistoryHold   History = "Hold"
 )
 
 // Check is a rule that a user wrote in CEL.

@@ -64,6 +64,7 @@ type Rules struct {
 	Overlap               Overlap
 	MaxRunning            *int
 	KeepCheckpoints       *int
+	History               History
 }
 
 // ExecutionRules are the values of Execution that a source sets.

@@ -326,7 +326,7 @@ func (e RolledBack) apply(s *State, now time.Time) {
 // move takes a new head: what was said of the one before does not hold for it.
 func (d *Delivery) move(head string, changed bool) {
 	if d.Head != head {
-		d.Reviewed, d.Objection, d.Refusal = false, "", nil
+		d.Reviewed, d.Objection, d.ObjectionReason, d.Squashed, d.Refusal = false, "", "", "", nil
 	}
 	d.Head, d.Changed = head, changed
 }
@@ -357,13 +357,20 @@ func (Slipped) apply(s *State, _ time.Time) { s.Agent.Frozen = false }
 // Reviewed: base…head was judged under the policy with the hash.
 type Reviewed struct {
 	PolicyHash string
-	// Objection is empty when the head may be delivered.
-	Objection string
+	// Objection is empty when the head may be delivered; Reason is that of the contract for it.
+	Objection, Reason string
+	// Head is the commit to deliver, where it became another one: one commit on the base, because of Squashed.
+	Head, Squashed string
 }
 
 func (e Reviewed) apply(s *State, _ time.Time) {
 	s.idle()
-	s.Delivery.Reviewed, s.Delivery.Objection = e.PolicyHash == s.PolicyHash, e.Objection
+	d := &s.Delivery
+	if e.Head != "" {
+		d.move(e.Head, d.Changed)
+		d.Squashed = e.Squashed
+	}
+	d.Reviewed, d.Objection, d.ObjectionReason = e.PolicyHash == s.PolicyHash, e.Objection, e.Reason
 }
 
 // Pushed: the server has taken the commit.

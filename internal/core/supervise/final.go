@@ -4,6 +4,7 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -13,6 +14,9 @@ import (
 func (s State) verdict() (contract.FinalReport, bool) {
 	d := s.Delivery
 	report := func(outcome, reason, message string) (contract.FinalReport, bool) {
+		if d.Squashed != "" && outcome != contract.OutcomeBlocked {
+			message += "; " + contract.HistorySquashed + d.Squashed
+		}
 		return contract.FinalReport{Outcome: outcome, Reason: reason, Message: message, Head: d.Head}, true
 	}
 	switch {
@@ -27,7 +31,7 @@ func (s State) verdict() (contract.FinalReport, bool) {
 	case !d.Reviewed:
 		return contract.FinalReport{}, false
 	case d.Objection != "":
-		return report(contract.OutcomeBlocked, contract.ReasonCheckpointInvalid,
+		return report(contract.OutcomeBlocked, cmp.Or(d.ObjectionReason, contract.ReasonCheckpointInvalid),
 			"the policy in effect now refuses the work: "+d.Objection)
 	case d.RequireApproval && d.ApprovedCommit == "":
 		return report(contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired,

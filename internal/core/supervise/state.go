@@ -120,8 +120,10 @@ type Delivery struct {
 	Changed bool
 	// Reviewed: the head was judged under the policy with the hash PolicyHash.
 	Reviewed bool
-	// Objection is why the review refuses the head; empty when it does not.
-	Objection string
+	// Objection is why the review refuses the head; empty when it does not. ObjectionReason is a reason of the contract.
+	Objection, ObjectionReason string
+	// Squashed is why the head is one commit on the base; empty where it has the history of its checkpoints.
+	Squashed string
 	// Pushed is the commit that the server has taken.
 	Pushed string
 	// Refusal is why the server will never take it; nil when it may.

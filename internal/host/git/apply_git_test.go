@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,6 +56,9 @@ func TestPatchesOfGitApply(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, got.Changes, cmp.Comparer(func(a, b judge.Change) bool { return a == b })); diff != "" {
 			t.Fatalf("round %d: changes (-want +got):\n%s", round, diff)
+		}
+		if between, err := r.Between(t.Context(), before, after); err != nil || !slices.Equal(want, between) {
+			t.Fatalf("round %d: between the trees %v (%v), want %v", round, between, err, want)
 		}
 		before = after
 	}

@@ -160,6 +160,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	if c := r.Capacity; c != nil {
 		out.MaxRunning = integer(c.MaxRunning)
 	}
+	if d := r.Delivery; d != nil {
+		out.History = policy.History(d.History)
+	}
 	if k := r.Retention; k != nil {
 		out.KeepCheckpoints = integer(k.Checkpoints)
 	}

@@ -438,6 +438,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait},
 		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
 		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9)},
+		Delivery:    &v1alpha1.DeliveryRules{History: v1alpha1.HistoryHold},
 	}
 	got, err := rules("spec.defaults", r)
 	if err != nil {

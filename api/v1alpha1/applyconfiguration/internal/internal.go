@@ -476,6 +476,14 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: boolean
       default: true
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryHistory
+  scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryRules
+  map:
+    fields:
+    - name: history
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryHistory
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Direction
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Directive
@@ -1292,6 +1300,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: delivery
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryRules
     - name: egress
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.EgressRules

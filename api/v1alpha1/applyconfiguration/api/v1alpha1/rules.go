@@ -40,6 +40,8 @@ type RulesApplyConfiguration struct {
 	Concurrency *ConcurrencyRulesApplyConfiguration `json:"concurrency,omitempty"`
 	// capacity bounds how many Features run at once in a project.
 	Capacity *CapacityRulesApplyConfiguration `json:"capacity,omitempty"`
+	// delivery says what is asked of a delivery.
+	Delivery *DeliveryRulesApplyConfiguration `json:"delivery,omitempty"`
 	// retention says how much of the past is kept.
 	Retention *RetentionRulesApplyConfiguration `json:"retention,omitempty"`
 	// ledger says what happens when the ledger cannot be written.
@@ -189,6 +191,14 @@ func (b *RulesApplyConfiguration) WithConcurrency(value *ConcurrencyRulesApplyCo
 // If called multiple times, the Capacity field is set to the value of the last call.
 func (b *RulesApplyConfiguration) WithCapacity(value *CapacityRulesApplyConfiguration) *RulesApplyConfiguration {
 	b.Capacity = value
+	return b
+}
+
+// WithDelivery sets the Delivery field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Delivery field is set to the value of the last call.
+func (b *RulesApplyConfiguration) WithDelivery(value *DeliveryRulesApplyConfiguration) *RulesApplyConfiguration {
+	b.Delivery = value
 	return b
 }
 
