@@ -31,15 +31,16 @@ func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, er
 		&corev1.Pod{}:                   {Label: ours, Transform: withoutSpec},
 		&corev1.PersistentVolumeClaim{}: {Label: ours},
 		&networkingv1.NetworkPolicy{}:   {Label: ours},
-		&corev1.ConfigMap{}:             {Field: fields.OneTermEqualSelector("metadata.name", contract.CAConfigMap)},
-		&coordinationv1.Lease{}:         {Namespaces: map[string]cache.Config{systemNamespace: {}}},
+		// The manager may list ConfigMaps of this name alone: what a project keeps in others is read one by one, where it is named.
+		&corev1.ConfigMap{}:     {Field: fields.OneTermEqualSelector("metadata.name", contract.CAConfigMap)},
+		&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{systemNamespace: {}}},
 	}, nil
 }
 
-// withoutSpec keeps of a pod what controllers look at: whose it is, and how it fares.
+// withoutSpec keeps of a pod what controllers look at: whose it is, where, and how it fares.
 func withoutSpec(o any) (any, error) {
 	if pod, ok := o.(*corev1.Pod); ok {
-		pod.Spec = corev1.PodSpec{}
+		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
 		pod.ManagedFields = nil
 	}
 	return o, nil

@@ -23,7 +23,7 @@ import (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("checkpoint").
-		For(&v1alpha1.Checkpoint{}).
+		For(&v1alpha1.Checkpoint{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(r.ofLabel), builder.WithPredicates(claimChanged())).
 		Watches(&v1alpha1.Feature{}, handler.EnqueueRequestsFromMapFunc(r.ofFeature), builder.WithPredicates(attemptChanged())).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))

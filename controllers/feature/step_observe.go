@@ -228,7 +228,8 @@ func (r *Reconciler) lookAtProject(ctx context.Context, s *scope, from client.Re
 		return nil
 	}
 	var features v1alpha1.FeatureList
-	if err := from.List(ctx, &features, client.InNamespace(s.feature.Namespace)); err != nil {
+	// They are only looked at; a live read pays no heed to it.
+	if err := from.List(ctx, &features, client.InNamespace(s.feature.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Features of the project: %w", err)
 	}
 	var jobs batchv1.JobList

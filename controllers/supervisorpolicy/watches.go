@@ -5,10 +5,13 @@ package supervisorpolicy
 
 import (
 	"context"
+	"time"
 
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
@@ -22,8 +25,32 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("supervisorpolicy").
 		For(&v1alpha1.SupervisorPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.Feature{}, handler.EnqueueRequestsFromMapFunc(r.overFeature), builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		Watches(&v1alpha1.Feature{}, r.countLater(), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// countPause is how long the Features of a policy are left to come and go before they are counted again: the count is for
+// people, and each is a list of all Features and a write.
+const countPause = 5 * time.Second
+
+// countLater wakes the policies that may apply to a Feature, each once for all Features that come and go within the pause.
+func (r *Reconciler) countLater() handler.EventHandler {
+	later := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+		for _, request := range r.overFeature(ctx, o) {
+			queue.AddAfter(request, countPause)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			later(ctx, e.Object, queue)
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			later(ctx, e.ObjectNew, queue)
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			later(ctx, e.Object, queue)
+		},
+	}
 }
 
 // overFeature are the policies that may apply to a Feature.
