@@ -88,7 +88,7 @@ func TestRolesOfThePrograms(t *testing.T) {
 					"create tidewaiter.dev/checkpoints", "delete tidewaiter.dev/checkpoints", "list tidewaiter.dev/supervisorpolicies",
 					"list tidewaiter.dev/templates", "patch tidewaiter.dev/templates/status", "patch tidewaiter.dev/supervisorpolicies/status",
 					"create batch/jobs", "delete batch/jobs", "get /pods", "delete /pods", "create /persistentvolumeclaims",
-					"patch networking.k8s.io/networkpolicies", "get /configmaps", "patch /configmaps/tidewaiter-ca", "create events.k8s.io/events",
+					"patch networking.k8s.io/networkpolicies", "get /configmaps", "patch /configmaps/tidewaiter-ca", "list /configmaps/tidewaiter-ca", "watch /configmaps/tidewaiter-ca", "create events.k8s.io/events",
 					"create authentication.k8s.io/tokenreviews",
 				},
 				system: {
@@ -101,7 +101,8 @@ func TestRolesOfThePrograms(t *testing.T) {
 					"get /secrets", "list /secrets", "watch /secrets", "create /secrets", "get /secrets/shop-git", "get /secrets/tidewaiter-ca",
 					"create /pods", "patch /pods", "create /pods/exec", "get /pods/log", "create /pods/ephemeralcontainers", "create /serviceaccounts/token",
 					"create tidewaiter.dev/features", "approve tidewaiter.dev/features", "update tidewaiter.dev/checkpoints", "patch tidewaiter.dev/templates",
-					"patch tidewaiter.dev/supervisorpolicies", "patch /configmaps/prompts", "create /configmaps", "delete /configmaps",
+					"patch tidewaiter.dev/supervisorpolicies", "patch /configmaps/prompts", "create /configmaps", "delete /configmaps", "list /configmaps", "watch /configmaps",
+					"patch batch/jobs", "update batch/jobs", "patch /persistentvolumeclaims", "delete /persistentvolumeclaims",
 					"create rbac.authorization.k8s.io/rolebindings", "create rbac.authorization.k8s.io/clusterrolebindings", "impersonate /users",
 					"get /nodes", "create /namespaces", "create apps/deployments", "delete admissionregistration.k8s.io/validatingadmissionpolicies",
 				},

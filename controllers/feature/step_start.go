@@ -78,7 +78,7 @@ func (r *Reconciler) makeAttempt(ctx context.Context, s *scope, start lifecycle.
 	}
 	for _, claim := range desired.Claims(f) {
 		// A claim is made once: what it asks for is fixed with the Feature.
-		if _, err := r.own(ctx, s, claim, &corev1.PersistentVolumeClaim{}, func() bool { return true }); err != nil {
+		if _, _, err := own[corev1.PersistentVolumeClaim](ctx, r, s, claim); err != nil {
 			return err
 		}
 	}
@@ -87,48 +87,55 @@ func (r *Reconciler) makeAttempt(ctx context.Context, s *scope, start lifecycle.
 	want := desired.Job(f, start, desired.Options{
 		SystemNamespace: r.SystemNamespace, Image: r.Image, UserNamespaces: r.UserNamespaces, Intake: s.intake, Gateway: s.gateway,
 	})
-	var job batchv1.Job
-	made, err := r.own(ctx, s, want, &job, func() bool { return true })
+	job, _, err := own[batchv1.Job](ctx, r, s, want)
 	if err != nil {
 		return err
 	}
-	if made {
-		if job, err = as[batchv1.Job](want); err != nil {
-			return fmt.Errorf("read Job %s as it was made: %w", *want.Name, err)
-		}
-	}
-	s.observed.Jobs = append(s.observed.Jobs, observe.Jobs(f, []batchv1.Job{job})...)
+	s.observed.Jobs = append(s.observed.Jobs, observe.Jobs(f, []batchv1.Job{*job})...)
 	return nil
 }
 
-// config is an apply configuration with a name.
+// config is an apply configuration of an object that a Feature owns.
 type config interface {
 	runtime.ApplyConfiguration
 	GetName() *string
 	GetKind() *string
 }
 
-// own makes sure of a child of the Feature. It reads what is there into is, leaves alone what has the same name and
-// belongs to something else, and applies want unless what is there will do. It reports whether it applied.
-func (r *Reconciler) own(ctx context.Context, s *scope, want config, is client.Object, willDo func() bool) (bool, error) {
+// own creates an object that the Feature owns, and tells what is there and whether it was made just now. It never writes to
+// an object that it has not made: where the name is taken, a live look says whose it is. One of this very Feature will
+// do, since another pass made it; one that belongs to something else, or to nothing, is left alone and named.
+func own[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, r *Reconciler, s *scope, want config) (is P, made bool, err error) {
 	kind, name := *want.GetKind(), *want.GetName()
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, is)
+	object, err := as[T](want)
+	if err != nil {
+		return nil, false, fmt.Errorf("render %s %s: %w", kind, name, err)
+	}
+	is = P(&object)
+	err = r.Client.Create(ctx, is, fieldOwner)
+	if err == nil {
+		return is, true, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return nil, false, refusal(kind, name, err)
+	}
+	is = P(new(T))
+	err = r.Live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, is)
 	switch {
 	case apierrors.IsNotFound(err):
+		return nil, false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time has just gone", kind, name)
 	case err != nil:
-		return false, fmt.Errorf("read %s %s: %w", kind, name, err)
+		return nil, false, fmt.Errorf("read %s %s: %w", kind, name, err)
 	case !metav1.IsControlledBy(is, s.feature) && is.GetDeletionTimestamp() == nil && !ownedByFormer(is, s.feature):
-		return false, outcome.Stallf(v1alpha1.ReasonNameCollision,
+		return nil, false, outcome.Stallf(v1alpha1.ReasonNameCollision,
 			"%s %s exists and does not belong to this Feature: remove it, or create the Feature under another name", kind, name)
 	case !metav1.IsControlledBy(is, s.feature) || is.GetDeletionTimestamp() != nil:
-		return false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time is being deleted", kind, name)
-	case willDo():
-		return false, nil
+		return nil, false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time is being deleted", kind, name)
 	}
-	if err := r.Client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
-		return false, applyError(kind, name, err)
-	}
-	return true, nil
+	return is, false, nil
 }
 
 // ownedByFormer reports whether an object belonged to a Feature of the same name that is gone: garbage collection
@@ -138,13 +145,13 @@ func ownedByFormer(o client.Object, f *v1alpha1.Feature) bool {
 	return owner != nil && owner.Kind == "Feature" && owner.Name == f.Name && owner.UID != f.UID
 }
 
-// applyError tells what a person can mend (quota, admission) from what is to be tried again.
-func applyError(kind, name string, err error) error {
+// refusal tells what a person can mend (quota, admission) from what is to be tried again.
+func refusal(kind, name string, err error) error {
 	status := apierrors.APIStatus(nil)
 	if (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status) {
 		return outcome.Waitf(v1alpha1.ReasonObjectRejected, rejectedPause, "%s %s is refused: %s", kind, name, status.Status().Message)
 	}
-	return fmt.Errorf("apply %s %s: %w", kind, name, err)
+	return fmt.Errorf("write %s %s: %w", kind, name, err)
 }
 
 // as reads an apply configuration as the type that the API server would make of it.

@@ -103,11 +103,17 @@ func (r *Reconciler) applyNetworkPolicy(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	var is networkingv1.NetworkPolicy
-	_, err = r.own(ctx, s, desired.NetworkPolicy(s.feature, r.SystemNamespace), &is, func() bool {
-		return equality.Semantic.DeepEqual(spec, is.Spec)
-	})
-	return err
+	want := desired.NetworkPolicy(s.feature, r.SystemNamespace)
+	is, made, err := own[networkingv1.NetworkPolicy](ctx, r, s, want)
+	if err != nil || made || equality.Semantic.DeepEqual(spec, is.Spec) {
+		return err
+	}
+	// Ours, and changed by somebody: exactly this one is put right.
+	want = want.WithUID(is.UID).WithResourceVersion(is.ResourceVersion)
+	if err := r.Client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
+		return refusal(*want.GetKind(), is.Name, err)
+	}
+	return nil
 }
 
 // applyCABundle makes the project's bundle what it should be. While ours is not known, what is there stays.
