@@ -280,6 +280,11 @@ var policyCases = map[string]ruleCase{
 		accept: "{changes: {maxWorkspaceSize: 1Gi}}", reject: "{changes: {maxWorkspaceSize: -1Gi}}",
 		message: "maxWorkspaceSize must be a quantity from 1 to 1Pi, for example 1Gi",
 	},
+	"a budget that holds nothing": {
+		field:  "retention.unpromotedBytes",
+		accept: "{retention: {unpromotedBytes: 1Mi}}", reject: "{retention: {unpromotedBytes: 1023Ki}}",
+		message: "unpromotedBytes must be a quantity from 1Mi to 1Pi, for example 2Gi",
+	},
 	"a ledger that forgets at once": {
 		field:  "retention.ledger",
 		accept: "{retention: {ledger: 720h}}", reject: "{retention: {ledger: 0h}}",

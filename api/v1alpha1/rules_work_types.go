@@ -257,6 +257,12 @@ type RetentionRules struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
 	Checkpoints *int32 `json:"checkpoints,omitempty"`
+	// unpromotedBytes of content that was never promoted are kept in the trusted repository of a Feature; built-in 2Gi. Beyond
+	// that the oldest checkpoints lose their content, except those that a Checkpoint object or a request names, and the last
+	// state of the workspace.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="unpromotedBytes must be a quantity from 1Mi to 1Pi, for example 2Gi"
+	UnpromotedBytes *resource.Quantity `json:"unpromotedBytes,omitempty"`
 	// ledger entries are kept this long; built-in 720h.
 	// +optional
 	// +kubebuilder:validation:Type=string

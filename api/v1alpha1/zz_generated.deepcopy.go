@@ -1482,6 +1482,11 @@ func (in *RetentionRules) DeepCopyInto(out *RetentionRules) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.UnpromotedBytes != nil {
+		in, out := &in.UnpromotedBytes, &out.UnpromotedBytes
+		x := (*in).DeepCopy()
+		*out = &x
+	}
 	if in.Ledger != nil {
 		in, out := &in.Ledger, &out.Ledger
 		*out = new(metav1.Duration)

@@ -89,15 +89,9 @@ func (b *book) Note(r journal.Record) error {
 
 // checkpoint finds the intent of a checkpoint. It reads the whole journal again, because few are ever asked for.
 func (b *book) checkpoint(sequence int64) (journal.Intent, bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	data := make([]byte, b.length)
-	if _, err := b.file.ReadAt(data, 0); err != nil {
-		return journal.Intent{}, false, fmt.Errorf("read journal: %w", err)
-	}
-	records, _, err := journal.Decode(data)
+	records, err := b.records()
 	if err != nil {
-		return journal.Intent{}, false, fmt.Errorf("%w: %w", errCorrupt, err)
+		return journal.Intent{}, false, err
 	}
 	for _, r := range records {
 		if r.Intent != nil && r.Intent.Sequence == sequence {
@@ -105,6 +99,21 @@ func (b *book) checkpoint(sequence int64) (journal.Intent, bool, error) {
 		}
 	}
 	return journal.Intent{}, false, nil
+}
+
+// records are all lines of the journal.
+func (b *book) records() ([]journal.Record, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	data := make([]byte, b.length)
+	if _, err := b.file.ReadAt(data, 0); err != nil {
+		return nil, fmt.Errorf("read journal: %w", err)
+	}
+	records, _, err := journal.Decode(data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errCorrupt, err)
+	}
+	return records, nil
 }
 
 // cut removes what is behind the last whole line.

@@ -51,11 +51,29 @@ func runDiff(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if err != nil {
 		return err
 	}
+	for _, id := range []objects.ID{from, to} {
+		if gone, err := isDropped(ctx, repo, id); err != nil || gone {
+			return errors.Join(err, fmt.Errorf("commit %s has no content any more: what was never promoted took more than the policy's retention.unpromotedBytes", id))
+		}
+	}
 	if *patch {
 		return repo.Patch(ctx, from, to, true, stdout)
 	}
 	shown := newPlainWriter(stdout)
 	return errors.Join(repo.Patch(ctx, from, to, false, shown), shown.Flush())
+}
+
+// isDropped tells whether the tree of a commit is not there.
+func isDropped(ctx context.Context, repo *git.Repository, commit objects.ID) (bool, error) {
+	tree, err := repo.TreeOf(ctx, commit)
+	if err != nil {
+		return false, err
+	}
+	_, _, err = repo.Objects().Stat(ctx, tree)
+	if errors.Is(err, git.ErrNoObject) {
+		return true, nil
+	}
+	return false, err
 }
 
 // against is what a checkpoint is compared with.

@@ -208,6 +208,9 @@ func (r *run) takeCheckpoint(a supervise.Action, o occasion) work {
 		if running && !t.snapshot.Settled {
 			r.tellFailure(ctx, streak, contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: supervise.Unsettled(t.snapshot.Reason)})
 		}
+		if err := r.shed(ctx, o.orders); err != nil {
+			return nil, err
+		}
 		s := r.journal()
 		e := supervise.Taken{Action: a, Settled: t.snapshot.Settled, Unsettled: t.snapshot.Reason, Standing: t.judgement.Verdict,
 			Head: s.Promoted.Commit, Changed: s.Promoted.Tree != s.Base.Tree, Objection: objection(t.judgement)}

@@ -36,6 +36,8 @@ type workshop struct {
 	engine *workspace.Engine // nil where there is no workspace
 	// memory of what was judged before; checkpoints are taken one at a time.
 	memory judge.Memory
+	// shedAbove so many bytes that checkpoints have added, the budget of unpromoted content is looked at again.
+	shedAbove int64
 	// slow counts checkpoints in a row that took too long.
 	slow int64
 }
@@ -191,12 +193,24 @@ func (w *workshop) prune(ctx context.Context, _ contract.Orders) error {
 	}
 	if wanted {
 		w.Log.InfoContext(ctx, "Pruning the trusted repository", "bytes", added)
-		err = w.repo.Prune(ctx)
+		err = w.dropUnreached(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
 		w.Log.WarnContext(ctx, "The trusted repository is not pruned", "error", err.Error())
 	}
 	return context.Cause(ctx)
+}
+
+// dropUnreached drops what nothing needs. Git cannot repack a chain of which some content was dropped.
+func (w *workshop) dropUnreached(ctx context.Context) error {
+	if len(w.journal().Dropped) == 0 {
+		return w.repo.Prune(ctx)
+	}
+	i, err := w.takeInventory(ctx, contract.Orders{})
+	if err != nil {
+		return err
+	}
+	return w.repo.Retain(ctx, i.reach)
 }
 
 // anchored tells whether refs reach the trees that the journal speaks of. A tree that was put together for a restore is

@@ -150,6 +150,8 @@ func (w *workshop) find(b *rollback, o occasion) (err error) {
 	switch {
 	case err != nil:
 		return err
+	case s.Dropped[b.Checkpoint]:
+		return refuse("the content of %s was dropped, because what was never promoted took more than the policy's retention.unpromotedBytes; choose a newer or a promoted one", b.from)
 	case !found:
 		return refuse("%s is not on the trusted volume of this Feature, whose newest is number %d", b.from, s.Sequence)
 	}

@@ -51,6 +51,7 @@ type run struct {
 	deadline   <-chan time.Time
 	ending     chan struct{} // closed when the pod is asked to end
 	tidying    atomic.Bool
+	stopTidy   atomic.Pointer[context.CancelFunc] // of the tidying under way or over
 }
 
 func newRun(a *attempt) *run {
@@ -288,8 +289,11 @@ func (r *run) tidy(ctx context.Context) {
 	if r.repo == nil || !r.tidying.CompareAndSwap(false, true) {
 		return
 	}
+	ctx, stop := context.WithCancel(ctx)
+	r.stopTidy.Store(&stop)
 	r.working.Go(func() {
 		defer r.tidying.Store(false)
+		defer stop()
 		ReturnMemory()
 		done, err := r.repo.Tidy(ctx, r.MaxPacks)
 		switch {

@@ -138,6 +138,9 @@ func (v verification) String() string {
 		text = fmt.Sprintf("BROKEN at %s: %s\n%d journal lines, %d checkpoints and %d deliveries before it hold\n",
 			v.Broken.Link, v.Broken.Reason, v.Lines, v.Checkpoints, v.Deliveries)
 	}
+	if v.Dropped > 0 {
+		text += fmt.Sprintf("%d checkpoints have lost their content to retention.unpromotedBytes of the policy, as the journal says\n", v.Dropped)
+	}
 	for _, line := range []struct{ name, value string }{
 		{"base", v.Base}, {"head", v.Head}, {"delivery", v.Delivery}, {"journal", v.JournalHead},
 	} {
@@ -160,7 +163,7 @@ var _ chain.Repository = sound{}
 // finish checks the rest of the repository, where that is asked for and nothing is broken so far.
 func (s sound) finish(r chain.Result, err error, history bool) (verification, error) {
 	if err == nil && r.Whole && history {
-		err = s.repository.Check(s.ctx)
+		err = s.repository.Check(s.ctx, r.Gaps...)
 		if errors.Is(err, git.ErrCorrupt) {
 			r.Whole, r.Broken, err = false, &chain.Break{Link: "repository", Reason: err.Error()}, nil
 		}

@@ -60,6 +60,10 @@ type Result struct {
 	// Lines of the journal that hold, and JournalHead, the sum of the last of them.
 	Lines       int    `json:"lines"`
 	JournalHead string `json:"journalHead,omitempty"`
+	// Dropped checkpoints have lost their content to the policy's budget: their commits hold, and the journal says why.
+	Dropped int `json:"dropped,omitempty"`
+	// Gaps are their trees, which may be missing.
+	Gaps []string `json:"-"`
 	// Checkpoints and Deliveries that hold.
 	Checkpoints int `json:"checkpoints"`
 	Deliveries  int `json:"deliveries"`
@@ -73,7 +77,8 @@ type Result struct {
 // journal could not be read any further, nil when it was read whole. known is a commit that must be in the chain, because
 // somebody else recorded it (a Checkpoint object does); empty for none. The error says why nothing can be said.
 func Verify(records []journal.Record, corrupt *journal.CorruptError, r Repository, known string) (Result, error) {
-	v := walk{repository: r, sums: map[string]bool{"": true}, promoted: map[string]bool{}, chain: map[string]bool{}}
+	v := walk{repository: r, sums: map[string]bool{"": true}, promoted: map[string]bool{}, chain: map[string]bool{},
+		trees: map[int64]string{}, dropped: droppedOf(records)}
 	err := v.walk(records)
 	if err == nil && corrupt != nil {
 		err = broken(fmt.Sprintf("journal line %d", corrupt.Line), corrupt.Reason)
@@ -104,10 +109,12 @@ func broken(link, reason string) error { return &breakError{at: Break{Link: link
 type walk struct {
 	repository Repository
 	state      journal.State
-	sums       map[string]bool // of the lines so far
-	chain      map[string]bool // commits of checkpoints so far
-	promoted   map[string]bool // commits of deliveries so far, the base included
-	last       int64           // number of the checkpoint before
+	sums       map[string]bool  // of the lines so far
+	chain      map[string]bool  // commits of checkpoints so far
+	promoted   map[string]bool  // commits of deliveries so far, the base included
+	trees      map[int64]string // of the checkpoints so far, by number
+	dropped    map[int64]string // trees of checkpoints whose content a later line says was dropped, by number
+	last       int64            // number of the checkpoint before
 	result     Result
 }
 
@@ -125,6 +132,8 @@ func (w *walk) walk(records []journal.Record) error {
 			err = w.intent(*r.Intent)
 		case r.Done != nil && w.state.Pending != nil:
 			err = w.delivery(*w.state.Pending)
+		case r.Dropped != nil:
+			err = w.gaps(line, *r.Dropped)
 		case r.Squashed != nil:
 			err = w.squashed(line, *r.Squashed)
 		case r.Delivered != nil && !w.promoted[r.Delivered.Commit]:
@@ -177,9 +186,15 @@ func (w *walk) checkpoint(link string, i journal.Intent) error {
 	if parent == "" && w.state.Base != nil {
 		parent = w.state.Base.Commit
 	}
-	c, err := w.follows(link, i.Commit, parent, i.Tree)
+	c, err := w.linked(link, i.Commit, parent, i.Tree)
 	if err != nil {
 		return err
+	}
+	w.trees[i.Sequence] = i.Tree
+	if tree, gap := w.dropped[i.Sequence]; !gap || tree != i.Tree {
+		if err := w.tree(link, i.Tree); err != nil {
+			return err
+		}
 	}
 	if named := trailer(c.Message); !w.sums[named] {
 		return broken(link, fmt.Sprintf("commit %s names a line of the journal (%s) that is not before it: the journal was written anew", i.Commit, judge.Escape(named)))
@@ -224,8 +239,43 @@ func (w *walk) squashed(link string, q journal.Squashed) error {
 	return nil
 }
 
-// follows checks a commit, its one parent and its tree.
+// droppedOf lists the checkpoints that lost their content, with their trees.
+func droppedOf(records []journal.Record) map[int64]string {
+	dropped := map[int64]string{}
+	for _, r := range records {
+		if r.Dropped != nil {
+			for _, c := range r.Dropped.Checkpoints {
+				dropped[c.Sequence] = c.Tree
+			}
+		}
+	}
+	return dropped
+}
+
+// gaps checks what a line says of checkpoints that lost their content: that they were there. What was promoted is not among
+// them, because deliveries are checked with all of their content.
+func (w *walk) gaps(line string, d journal.Dropped) error {
+	for _, c := range d.Checkpoints {
+		if tree, known := w.trees[c.Sequence]; !known || tree != c.Tree {
+			return broken(line, fmt.Sprintf("it drops the content of checkpoint %d with the tree %s, and there is no such checkpoint before it", c.Sequence, c.Tree))
+		}
+		w.result.Dropped++
+		w.result.Gaps = append(w.result.Gaps, c.Tree)
+	}
+	return nil
+}
+
+// follows checks a commit, its one parent and its tree, with everything in that.
 func (w *walk) follows(link, id, parent, tree string) (Commit, error) {
+	c, err := w.linked(link, id, parent, tree)
+	if err != nil {
+		return c, err
+	}
+	return c, w.tree(link, tree)
+}
+
+// linked checks a commit, its one parent and which tree it names.
+func (w *walk) linked(link, id, parent, tree string) (Commit, error) {
 	c, err := w.commit(link, id)
 	if err != nil {
 		return c, err
@@ -236,7 +286,7 @@ func (w *walk) follows(link, id, parent, tree string) (Commit, error) {
 	case c.Tree != tree:
 		return c, broken(link, fmt.Sprintf("commit %s has the tree %s, and the journal has %s", id, c.Tree, tree))
 	}
-	return c, w.tree(link, tree)
+	return c, nil
 }
 
 func (w *walk) commit(link, id string) (Commit, error) {

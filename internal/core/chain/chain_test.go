@@ -267,3 +267,38 @@ func TestWhatCannotBeReadIsNotCalledBroken(t *testing.T) {
 		t.Errorf("%v, %+v, want the error", err, got)
 	}
 }
+
+// A checkpoint whose content was dropped is a gap that the journal explains. What it does not explain, or what was promoted,
+// must be there.
+func TestDroppedContentIsAGapAndNoBreak(t *testing.T) {
+	drop := func(f *feature, sequence int64, tree string) {
+		f.note(journal.Record{Dropped: &journal.Dropped{Budget: 1, Policy: "p", Checkpoints: []journal.DroppedCheckpoint{{Sequence: sequence, Tree: tree}}}})
+	}
+	f := newFeature(t)
+	f.damaged["t3"] = true
+	drop(f, 3, "t3")
+	if got, err := f.verify(""); err != nil || !got.Whole || got.Dropped != 1 || len(got.Gaps) != 1 {
+		t.Errorf("%v, %+v, broken %+v", err, got, got.Broken)
+	}
+	for name, tc := range map[string]struct {
+		missing  string
+		sequence int64
+		tree     string
+		want     string
+	}{
+		"another tree":          {"t3", 3, "t1", "tree t3 is damaged"},
+		"another checkpoint":    {"t3", 1, "t1", "tree t3 is damaged"},
+		"a promoted tree":       {"t1", 1, "t1", "tree t1 is damaged"},
+		"no such checkpoint":    {"", 2, "t2", "there is no such checkpoint"},
+		"what is needed still":  {"", 5, "t5", "still needed"},
+		"a checkpoint to come":  {"", 9, "t9", "the newest is 5"},
+		"a tree that it is not": {"", 3, "t1", "there is no such checkpoint"},
+	} {
+		f := newFeature(t)
+		f.damaged[tc.missing] = true
+		drop(f, tc.sequence, tc.tree)
+		if got, err := f.verify(""); err != nil || got.Whole || !strings.Contains(got.Broken.Reason, tc.want) {
+			t.Errorf("%s: %v, broken %+v, want %q", name, err, got.Broken, tc.want)
+		}
+	}
+}

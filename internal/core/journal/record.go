@@ -56,6 +56,8 @@ type Record struct {
 	Request *contract.RequestReport `json:"request,omitempty"`
 	// Breaker opened or was reset.
 	Breaker *Breaker `json:"breaker,omitempty"`
+	// Dropped: checkpoints lost their content.
+	Dropped *Dropped `json:"dropped,omitempty"`
 	// Squashed: the delivery became one commit on the base.
 	Squashed *Squashed `json:"squashed,omitempty"`
 	// Delivered: the server has taken a commit.
@@ -200,6 +202,21 @@ type Breaker struct {
 	// Failures in a row and the last Fault, when it opened.
 	Failures int            `json:"failures,omitempty"`
 	Fault    contract.Fault `json:"fault,omitzero"`
+}
+
+// Dropped says which checkpoints lost the content of their trees, because what was never promoted took more than the policy's
+// retention.unpromotedBytes. Their commits stay. It is noted before anything is removed.
+type Dropped struct {
+	Checkpoints []DroppedCheckpoint `json:"checkpoints"`
+	// Budget in bytes, and the hash of the policy that it is from.
+	Budget int64  `json:"budget"`
+	Policy string `json:"policy"`
+}
+
+// DroppedCheckpoint is one of them, with its tree.
+type DroppedCheckpoint struct {
+	Sequence int64  `json:"sequence"`
+	Tree     string `json:"tree"`
 }
 
 // Squashed says that the delivery became one commit on the base with the same tree, because a commit of its history breaks

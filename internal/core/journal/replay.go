@@ -44,6 +44,8 @@ type State struct {
 	Requests map[string]contract.RequestReport
 	// Breaker that is open.
 	Breaker Breaker
+	// Dropped are the checkpoints that lost their content.
+	Dropped map[int64]bool
 	// Squashed is why the promoted commit has no history of its own; nil where it has.
 	Squashed *Squashed
 	// Pushed is the commit that the server has taken.
@@ -153,6 +155,8 @@ func (s *State) apply(r Record) error {
 		s.Requests[r.Request.ID] = *r.Request
 	case r.Breaker != nil:
 		s.Breaker = *r.Breaker
+	case r.Dropped != nil:
+		return s.dropped(*r.Dropped)
 	case r.Squashed != nil:
 		return s.squashed(*r.Squashed)
 	case r.Delivered != nil:
@@ -232,8 +236,8 @@ func (s *State) operation(o Operation) error {
 }
 
 // with is a map with one more entry; the old one stays as it is.
-func with[V any](m map[string]V, key string, value V) map[string]V {
-	next := make(map[string]V, len(m)+1)
+func with[K comparable, V any](m map[K]V, key K, value V) map[K]V {
+	next := make(map[K]V, len(m)+1)
 	maps.Copy(next, m)
 	next[key] = value
 	return next
@@ -268,6 +272,20 @@ func (s *State) withheld(w Withheld) error {
 	}
 	i := s.Pending.without(w)
 	s.Pending = &i
+	return nil
+}
+
+// dropped remembers which checkpoints have no content any more.
+func (s *State) dropped(d Dropped) error {
+	for _, c := range d.Checkpoints {
+		switch {
+		case c.Sequence > s.Sequence || c.Sequence < 1:
+			return fmt.Errorf("the content of checkpoint %d dropped, and the newest is %d", c.Sequence, s.Sequence)
+		case c.Tree == s.Promoted.Tree || c.Tree == s.Workspace.Tree || c.Tree == s.Start:
+			return fmt.Errorf("the content of checkpoint %d dropped, which is still needed", c.Sequence)
+		}
+		s.Dropped = with(s.Dropped, c.Sequence, true)
+	}
 	return nil
 }
 

@@ -29,6 +29,8 @@ const (
 	// builtinKeepCheckpoints of a Feature stay as objects: at 4 KiB each (8 KiB with violations), 10,000 Features cost the API server 400 to 800
 	// MiB.
 	builtinKeepCheckpoints = 10
+	// builtinUnpromotedBytes is twice builtinMaxWorkspaceSize, and less than half of the default volume (5 GiB).
+	builtinUnpromotedBytes = 2 << 30
 )
 
 // BuiltinProtected are the paths that every policy protects, also where they do not exist: Git's and CI's control files
@@ -80,6 +82,7 @@ func builtin() Rules {
 		Overlap:               OverlapWarn,
 		MaxRunning:            new(0),
 		KeepCheckpoints:       new(builtinKeepCheckpoints),
+		UnpromotedBytes:       new(int64(builtinUnpromotedBytes)),
 		History:               HistorySquash,
 	}
 }

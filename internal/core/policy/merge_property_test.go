@@ -101,6 +101,7 @@ func drawRules(t *rapid.T) Rules {
 		Overlap:               words(t, "overlap", OverlapAllow, OverlapWarn, OverlapWait),
 		MaxRunning:            maybe(t, "maxRunning", small),
 		KeepCheckpoints:       maybe(t, "keepCheckpoints", small),
+		UnpromotedBytes:       maybe(t, "unpromotedBytes", rapid.Int64Range(1, 3)),
 		History:               words(t, "history", HistorySquash, HistoryHold),
 	}
 }
@@ -137,7 +138,7 @@ func asRules(e Effective) Rules {
 		Binaries: e.Changes.Binaries, Secrets: e.Changes.Secrets,
 		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
 		Locks: e.Concurrency.Locks, Overlap: e.Concurrency.Overlap, MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
-		History: e.History,
+		History: e.History, UnpromotedBytes: &e.UnpromotedBytes,
 	}
 }
 
@@ -230,6 +231,7 @@ func valuesOf(t *rapid.T, e Effective) map[string]string {
 		"capacity.maxRunning":               show(e.MaxRunning),
 		"retention.checkpoints":             show(e.KeepCheckpoints),
 		"delivery.history":                  string(e.History),
+		"retention.unpromotedBytes":         show(e.UnpromotedBytes),
 		"egress.git":                        show(e.GitHosts),
 		"egress.agent":                      show(e.AgentHosts),
 	}

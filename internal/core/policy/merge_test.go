@@ -37,6 +37,7 @@ func TestBuiltin(t *testing.T) {
 		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},
 		KeepCheckpoints:       10,
 		History:               HistorySquash,
+		UnpromotedBytes:       2147483648,
 		GitHosts:              []Host{{Name: "git.example.com", Port: 443}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -258,8 +259,8 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		"changes.hardlinks": "built-in", "changes.executables": "built-in", "changes.binaries": "built-in",
 		"changes.secrets": "built-in", "changes.maxLines": "built-in",
 		"concurrency.locks": "built-in", "concurrency.overlap": "built-in", "breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
-		"delivery.history": "built-in",
-		"egress.git":       "the repository's host",
+		"delivery.history": "built-in", "retention.unpromotedBytes": "built-in",
+		"egress.git": "the repository's host",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -270,7 +271,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 // manager that made them; it may change only together with the policy's values or fields.
 func TestHash(t *testing.T) {
 	plain := Merge(Sources{})
-	const want = "177ffc27bced8ed8c17e50073a557a9dda90bd83365e6c9bcfc471a7a6f5f23a"
+	const want = "409830f0754f3515924ac925a5a60aebda30ac14269ffd780dc762af40e312a0"
 	if plain.Hash != want {
 		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
 	}

@@ -94,6 +94,8 @@ type Effective struct {
 	MaxRunning int `json:"maxRunning,omitempty"`
 	// History says what becomes of a delivery with a commit that breaks a rule of the policy in effect at that time.
 	History History `json:"history"`
+	// UnpromotedBytes is how much content the trusted repository keeps that was never promoted.
+	UnpromotedBytes int64 `json:"unpromotedBytes"`
 	// KeepCheckpoints is how many Checkpoint objects are kept for each Feature.
 	KeepCheckpoints int `json:"keepCheckpoints"`
 	// Origins says for each value, by its path in a policy's rules, which source it comes from.

@@ -64,6 +64,7 @@ type Rules struct {
 	Overlap               Overlap
 	MaxRunning            *int
 	KeepCheckpoints       *int
+	UnpromotedBytes       *int64
 	History               History
 }
 

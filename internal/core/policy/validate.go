@@ -42,6 +42,7 @@ func (r *Rules) Validate() error {
 		oneOf("concurrency.overlap", r.Overlap, OverlapAllow, OverlapWarn, OverlapWait),
 		positive("capacity.maxRunning", r.MaxRunning),
 		positive("retention.checkpoints", r.KeepCheckpoints),
+		positive("retention.unpromotedBytes", r.UnpromotedBytes),
 		oneOf("delivery.history", r.History, HistorySquash, HistoryHold),
 		validHosts("egress.git", r.GitHosts),
 		validHosts("egress.agent", r.AgentHosts),

@@ -25,6 +25,15 @@ func (e *Engine) Trees() (base, now *objects.Tree, err error) {
 	return e.base, e.tree, nil
 }
 
+// Forget lets the engine believe stored only what base and workspace hold, after other objects were dropped.
+func (e *Engine) Forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.base != nil && e.tree != nil {
+		e.stored = newIDSet(e.base, e.tree)
+	}
+}
+
 // Ignored gives those of the paths that a capture would leave out, by the base's ignore rules, if they were made now as
 // files. Nothing that the workspace's tree has is ignored.
 func (e *Engine) Ignored(ctx context.Context, paths []string) ([]string, error) {

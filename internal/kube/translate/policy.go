@@ -164,6 +164,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.History = policy.History(d.History)
 	}
 	if k := r.Retention; k != nil {
+		var err error
+		out.UnpromotedBytes, err = bytes(at+".retention.unpromotedBytes", k.UnpromotedBytes)
+		errs = append(errs, err)
 		out.KeepCheckpoints = integer(k.Checkpoints)
 	}
 	return out, errors.Join(errs...)

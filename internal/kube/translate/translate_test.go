@@ -437,7 +437,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}},
 		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait},
 		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
-		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9)},
+		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size},
 		Delivery:    &v1alpha1.DeliveryRules{History: v1alpha1.HistoryHold},
 	}
 	got, err := rules("spec.defaults", r)

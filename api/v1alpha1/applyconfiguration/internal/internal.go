@@ -1172,6 +1172,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ledger
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
+    - name: unpromotedBytes
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RetryRequest
   map:
     elementType:

@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -16,6 +17,10 @@ import (
 type RetentionRulesApplyConfiguration struct {
 	// checkpoints kept as objects for each Feature; built-in 10. Invalid and promoted ones are kept longest.
 	Checkpoints *int32 `json:"checkpoints,omitempty"`
+	// unpromotedBytes of content that was never promoted are kept in the trusted repository of a Feature; built-in 2Gi. Beyond
+	// that the oldest checkpoints lose their content, except those that a Checkpoint object or a request names, and the last
+	// state of the workspace.
+	UnpromotedBytes *resource.Quantity `json:"unpromotedBytes,omitempty"`
 	// ledger entries are kept this long; built-in 720h.
 	Ledger *v1.Duration `json:"ledger,omitempty"`
 }
@@ -31,6 +36,14 @@ func RetentionRules() *RetentionRulesApplyConfiguration {
 // If called multiple times, the Checkpoints field is set to the value of the last call.
 func (b *RetentionRulesApplyConfiguration) WithCheckpoints(value int32) *RetentionRulesApplyConfiguration {
 	b.Checkpoints = &value
+	return b
+}
+
+// WithUnpromotedBytes sets the UnpromotedBytes field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UnpromotedBytes field is set to the value of the last call.
+func (b *RetentionRulesApplyConfiguration) WithUnpromotedBytes(value resource.Quantity) *RetentionRulesApplyConfiguration {
+	b.UnpromotedBytes = &value
 	return b
 }
 

@@ -1,0 +1,191 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// maxTreeObject bounds a tree object in bytes: a directory of a million names fits.
+const maxTreeObject = 64 << 20
+
+// Reach is a set of objects, with everything beneath their trees. It is for one goroutine.
+type Reach struct {
+	repository *Repository
+	seen       map[objects.ID]struct{}
+}
+
+// NewReach is an empty set of objects of the repository.
+func (r *Repository) NewReach() *Reach {
+	return &Reach{repository: r, seen: make(map[objects.ID]struct{})}
+}
+
+// Has tells whether the object is in the set.
+func (x *Reach) Has(id objects.ID) bool {
+	_, found := x.seen[id]
+	return found
+}
+
+// Add adds one object, and nothing beneath it.
+func (x *Reach) Add(id objects.ID) { x.seen[id] = struct{}{} }
+
+// Remove removes one object.
+func (x *Reach) Remove(id objects.ID) { delete(x.seen, id) }
+
+// AddTree adds a tree with everything in it, and gives what is new.
+func (x *Reach) AddTree(ctx context.Context, id objects.ID) ([]objects.ID, error) {
+	var fresh []objects.ID
+	err := x.walk(ctx, id, &fresh)
+	if err != nil {
+		return nil, fmt.Errorf("objects of tree %s: %w", id, err)
+	}
+	return fresh, nil
+}
+
+func (x *Reach) walk(ctx context.Context, id objects.ID, fresh *[]objects.ID) error {
+	if x.Has(id) || id == objects.EmptyTree {
+		return nil
+	}
+	_, content, err := x.repository.objects.Read(ctx, id, maxTreeObject)
+	if err != nil {
+		return err
+	}
+	entries, err := objects.ParseTree(content)
+	if err != nil {
+		return err
+	}
+	x.Add(id)
+	*fresh = append(*fresh, id)
+	for i := range entries {
+		switch e := &entries[i]; {
+		case e.Mode == objects.ModeTree:
+			if err := x.walk(ctx, e.ID, fresh); err != nil {
+				return err
+			}
+		case e.Mode != objects.ModeGitlink && !x.Has(e.ID):
+			x.Add(e.ID)
+			*fresh = append(*fresh, e.ID)
+		}
+	}
+	return nil
+}
+
+// OnDisk is how many bytes the objects take in the repository, together.
+func (r *Repository) OnDisk(ctx context.Context, ids []objects.ID) (int64, error) {
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	var in strings.Builder
+	for _, id := range ids {
+		in.WriteString(id.String() + "\n")
+	}
+	var out bytes.Buffer
+	_, err := r.runner.run(ctx, call{args: []string{"cat-file", "--batch-check=%(objectsize:disk)"}, stdin: strings.NewReader(in.String()), stdout: &out})
+	if err != nil {
+		return 0, fmt.Errorf("size of objects: %w", err)
+	}
+	var sum int64
+	for line := range strings.Lines(out.String()) {
+		n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("size of objects: %q: %w", line, ErrNoObject)
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// Retain drops every object that is not in the set, from the packs that are not kept. Nobody else may write to the
+// repository meanwhile, nor believe an object stored that is not in the set. Each pack is replaced after its replacement
+// is durable; what is needed of room is one pack at most. A crash leaves some objects that could have gone.
+func (r *Repository) Retain(ctx context.Context, keep *Reach) error {
+	packs, err := r.packs()
+	if err != nil {
+		return err
+	}
+	for _, p := range packs { // the smallest first: they give room to the others
+		if err := r.retain(ctx, p, keep); err != nil {
+			return fmt.Errorf("drop objects of the trusted repository: %w", err)
+		}
+	}
+	// The reader holds files open that have no name any more.
+	return errors.Join(objects.SyncDir(r.packDir()), r.objects.Close())
+}
+
+func (r *Repository) retain(ctx context.Context, p pack, keep *Reach) error {
+	all, err := r.packed(ctx, p)
+	if err != nil {
+		return err
+	}
+	var kept strings.Builder
+	n := 0
+	for _, id := range all {
+		if keep.Has(id) {
+			kept.WriteString(id.String() + "\n")
+			n++
+		}
+	}
+	if n == len(all) {
+		return nil
+	}
+	if n > 0 {
+		made, err := r.packObjects(ctx, kept.String())
+		if err != nil || made == p.path {
+			return err
+		}
+	}
+	// The index first, by which git finds a pack.
+	return errors.Join(os.Remove(p.path+indexSuffix), os.Remove(p.path+packSuffix))
+}
+
+// packed lists the objects of a pack.
+func (r *Repository) packed(ctx context.Context, p pack) ([]objects.ID, error) {
+	index, err := os.Open(p.path + indexSuffix)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = index.Close() }()
+	var out bytes.Buffer
+	if _, err := r.runner.run(ctx, call{args: []string{"show-index"}, stdin: index, stdout: &out}); err != nil {
+		return nil, err
+	}
+	var ids []objects.ID
+	for line := range strings.Lines(out.String()) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 {
+			return nil, fmt.Errorf("%w: index of %s: %q", ErrCorrupt, filepath.Base(p.path), line)
+		}
+		id, err := objects.ParseID(fields[1])
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// packObjects makes a durable pack of objects, one id a line, and gives its path without suffix.
+func (r *Repository) packObjects(ctx context.Context, ids string) (string, error) {
+	out, err := r.runner.run(ctx, call{
+		args:     []string{"pack-objects", "--delta-base-offset", "--quiet", filepath.Join(r.packDir(), "pack")},
+		settings: thrifty(), stdin: strings.NewReader(ids), idle: true,
+	})
+	if err != nil {
+		return "", err
+	}
+	made := filepath.Join(r.packDir(), "pack-"+strings.TrimSpace(string(out)))
+	if _, err := os.Stat(made + indexSuffix); err != nil {
+		return "", fmt.Errorf("the new pack: %w", err)
+	}
+	return made, objects.SyncDir(r.packDir())
+}
