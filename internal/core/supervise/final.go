@@ -28,6 +28,9 @@ func (s State) verdict() (contract.FinalReport, bool) {
 			fmt.Sprintf("commit %s is branch %s", short(d.Head), d.Branch))
 	case d.Refusal != nil:
 		return report(contract.OutcomeBlocked, d.Refusal.Reason, d.Refusal.Message)
+	case d.Fault != nil && d.Failures >= maxDeliveries:
+		return report(contract.OutcomeBlocked, contract.ReasonPushFailed,
+			fmt.Sprintf("the delivery was tried %d times and failed, the last time with %s: %s", d.Failures, d.Fault.Reason, d.Fault.Message))
 	case !d.Reviewed:
 		return contract.FinalReport{}, false
 	case d.Objection != "":
