@@ -45,13 +45,13 @@ func newBodies() (*bodies, error) {
 
 // of gives the encoded orders of a sight.
 func (b *bodies) of(ctx context.Context, now sight) ([]byte, error) {
-	b.mu.Lock()
-	known, ok := b.memory.Get(now.tag)
-	b.mu.Unlock()
-	if ok {
+	if known, ok := b.known(now.tag); ok {
 		return known, nil
 	}
 	answer := b.flights.DoChan(now.tag, func() (any, error) {
+		if known, ok := b.known(now.tag); ok {
+			return known, nil // since this poll looked, another one has ended the same
+		}
 		b.slots <- struct{}{} // encoding ends by itself
 		defer func() { <-b.slots }()
 		body, err := b.encode(now)
@@ -67,6 +67,12 @@ func (b *bodies) of(ctx context.Context, now sight) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+func (b *bodies) known(tag string) ([]byte, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.memory.Get(tag)
 }
 
 func (b *bodies) keep(tag string, body []byte) {
