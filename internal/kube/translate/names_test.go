@@ -8,6 +8,7 @@ import (
 	"go/parser"
 	"go/token"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,6 +70,18 @@ func TestCoreSpeaksTheAPIsNames(t *testing.T) {
 	} {
 		if core != api {
 			t.Errorf("the core says %q, the API %q", core, api)
+		}
+	}
+}
+
+// TestReasonsAreCamelCase: reasons are words of the API like any other.
+func TestReasonsAreCamelCase(t *testing.T) {
+	camelCase := regexp.MustCompile(`^([A-Z][a-z0-9]*)+$`)
+	for _, prefix := range []string{"Reason", "Condition"} {
+		for name, value := range constants(t, "../../../api/v1alpha1/conditions.go", prefix) {
+			if !camelCase.MatchString(value) {
+				t.Errorf("%s is %q, which is not in CamelCase", name, value)
+			}
 		}
 	}
 }
