@@ -94,7 +94,7 @@ func (a *attempt) journal() journal.State { return a.book.State() }
 // openBook reads the journal and notes that this attempt has taken over, once.
 func (a *attempt) openBook(run string) error {
 	if a.book == nil {
-		b, err := openBook(a.Paths.journal(), a.Now)
+		b, err := openBook(a.Paths.journal(), a.FoldAbove, a.Now)
 		if err != nil {
 			return err
 		}

@@ -136,7 +136,7 @@ func TestAWatchdogThatCrashesGoesOn(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %d", point.step, n+1), func(t *testing.T) {
 				t.Parallel()
 				w := newWorld(t, crashScript, keen, shadow)
-				w.tidy = true
+				w.tidy, w.fold = true, true
 				p := w.start(1, pullAt(point.step, n+1))
 				if err := p.wait(); !errors.Is(err, errPulled) {
 					t.Fatalf("the watchdog ended with %v", err)

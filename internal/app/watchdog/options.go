@@ -52,7 +52,9 @@ type Options struct {
 	Linger time.Duration
 	// MaxPacks of the trusted repository: beyond it, packs are put together. PruneAbove so many bytes that checkpoints have
 	// added, a new attempt drops what no ref reaches.
-	MaxPacks   int
+	MaxPacks int
+	// FoldAbove so many bytes the records of the journal are put into a segment.
+	FoldAbove  int64
 	PruneAbove int64
 	// Now is the clock.
 	Now func() time.Time
@@ -100,7 +102,7 @@ func (p Paths) runner() string     { return filepath.Join(p.Run, filepath.Base(c
 
 // parse reads the flags of a subcommand.
 func parse(name string, args []string, output io.Writer) (Options, error) {
-	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, PruneAbove: pruneAbove, Now: time.Now,
+	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove, Now: time.Now,
 		Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.MCPPort))}
 	flags := flag.NewFlagSet("watchdog "+name, flag.ContinueOnError)
 	flags.SetOutput(output)

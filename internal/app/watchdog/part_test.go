@@ -64,7 +64,7 @@ func TestAPromotedPartIsValid(t *testing.T) {
 
 // partWorld is a trusted volume with a base and something promoted since.
 func partWorld(t *rapid.T, repo *git.Repository, path string) (*workshop, occasion) {
-	b, err := openBook(path, time.Now)
+	b, err := openBook(path, 1<<30, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) error {
 
 // resume reads what earlier processes have left, completes what they could not, and starts to watch.
 func (r *run) resume(ctx context.Context) error {
-	book, err := openBook(r.Paths.journal(), r.Now)
+	book, err := openBook(r.Paths.journal(), r.FoldAbove, r.Now)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
@@ -111,7 +110,7 @@ func verifyVolume(ctx context.Context, o verifyOptions) (verification, error) {
 }
 
 func readJournal(p Paths) ([]byte, error) {
-	data, err := os.ReadFile(p.journal())
+	data, err := wholeJournal(p.journal())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("no journal in %s: the Feature was never prepared, or this is not its trusted volume", p.Trusted)
 	}

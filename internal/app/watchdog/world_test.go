@@ -81,7 +81,9 @@ var runnerBinary = sync.OnceValues(func() (string, error) {
 // world is everything around one Feature: a Git server, an intake, and the volumes that outlive its pods.
 type world struct {
 	// tidy keeps the trusted repository as small as it can be, at every occasion.
-	tidy   bool
+	tidy bool
+	// fold puts the journal's records into segments at every occasion.
+	fold   bool
 	t      *testing.T
 	dir    string
 	intake *fakeintake.Intake
@@ -218,12 +220,15 @@ func (w *world) trusted(args ...string) string {
 }
 
 func (w *world) options(attempt int64, probe func(string) error) watchdog.Options {
-	maxPacks, pruneAbove := 1000, int64(1<<30)
+	maxPacks, pruneAbove, foldAbove := 1000, int64(1<<30), int64(1<<30)
+	if w.fold {
+		foldAbove = 0
+	}
 	if w.tidy {
 		maxPacks, pruneAbove = 1, 0
 	}
 	return watchdog.Options{
-		MaxPacks: maxPacks, PruneAbove: pruneAbove,
+		MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
 		Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),

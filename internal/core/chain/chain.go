@@ -121,6 +121,9 @@ type walk struct {
 func (w *walk) walk(records []journal.Record) error {
 	for i, r := range records {
 		line := fmt.Sprintf("journal line %d", i+1)
+		if i == 0 && r.Snapshot != nil {
+			return broken(line, "the segments of the journal before it are missing")
+		}
 		next, err := w.state.Apply(r)
 		if err != nil {
 			return broken(line, err.Error())

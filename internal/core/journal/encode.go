@@ -42,7 +42,7 @@ func Encode(r Record, previous string) (line []byte, sum string, err error) {
 	return append(body, "\"}\n"...), sum, nil
 }
 
-// Decode reads a journal. A last line without its newline was torn by a crash before it was durable, so nothing has
+// Decode reads a journal, or one that begins with a snapshot. A last line without its newline was torn by a crash before it was durable, so nothing has
 // happened because of it: it is left out. whole is the length of the lines that count. With an error the records before
 // the line that it names are returned too.
 func Decode(data []byte) (records []Record, whole int, err error) {
@@ -52,7 +52,7 @@ func Decode(data []byte) (records []Record, whole int, err error) {
 		if end < 0 {
 			return records, whole, nil
 		}
-		r, reason := decodeLine(data[whole:whole+end], previous)
+		r, reason := decodeLine(data[whole:whole+end], previous, line == 1)
 		if reason != "" {
 			return records, whole, &CorruptError{Line: line, Reason: reason}
 		}
@@ -61,7 +61,7 @@ func Decode(data []byte) (records []Record, whole int, err error) {
 	}
 }
 
-func decodeLine(line []byte, previous string) (Record, string) {
+func decodeLine(line []byte, previous string, first bool) (Record, string) {
 	var r Record
 	if len(line) <= lineEnd || !bytes.HasPrefix(line[len(line)-lineEnd:], []byte(sumMark)) || !bytes.HasSuffix(line, []byte(`"}`)) {
 		return r, "it does not end with its sum: it was cut short or overwritten"
@@ -77,7 +77,7 @@ func decodeLine(line []byte, previous string) (Record, string) {
 	if r.Version < 1 || r.Version > Version {
 		return r, fmt.Sprintf("version %d, and only versions 1 to %d are known", r.Version, Version)
 	}
-	if r.Previous != previous {
+	if r.Previous != previous && (!first || r.Snapshot == nil) {
 		return r, "it does not follow the line before it: a line was cut, inserted or moved"
 	}
 	if n := r.kinds(); n != 1 {
@@ -98,6 +98,7 @@ func (r Record) kinds() int {
 		r.Attempt != nil, r.Orders != nil, r.Base != nil, r.TaskBegun != nil, r.TaskStarted != nil, r.TaskEnded != nil,
 		r.TaskCompleted != nil, r.Asked != nil, r.Operation != nil,
 		r.Intent != nil, r.Withheld != nil, r.Done != nil, r.Told != nil, r.Request != nil, r.Breaker != nil, r.Squashed != nil, r.Dropped != nil, r.Delivered != nil, r.Final != nil,
+		r.Snapshot != nil,
 	} {
 		if set {
 			n++

@@ -64,6 +64,8 @@ type Record struct {
 	Delivered *Delivered `json:"delivered,omitempty"`
 	// Final: the attempt ended with this report.
 	Final *contract.FinalReport `json:"final,omitempty"`
+	// Snapshot: the records before it are in segments of their own.
+	Snapshot *Snapshot `json:"snapshot,omitempty"`
 }
 
 // Attempt that took over the volume; epochs only rise.

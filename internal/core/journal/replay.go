@@ -116,7 +116,7 @@ func (s State) Apply(r Record) (State, error) {
 	if s.Tasks == nil {
 		s.Tasks, s.Requests = map[string]Task{}, map[string]contract.RequestReport{}
 	}
-	if r.Attempt == nil && s.Epoch == 0 {
+	if r.Attempt == nil && r.Snapshot == nil && s.Epoch == 0 {
 		return s, fmt.Errorf("a record before the first attempt")
 	}
 	err := s.apply(r)
@@ -125,6 +125,8 @@ func (s State) Apply(r Record) (State, error) {
 
 func (s *State) apply(r Record) error {
 	switch {
+	case r.Snapshot != nil:
+		return s.snapshot(*r.Snapshot)
 	case r.Attempt != nil:
 		return s.attempt(*r.Attempt)
 	case r.Orders != nil:

@@ -1,0 +1,68 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Snapshot is what the records before it add up to, so that they need not be read to go on. It names the last of them like
+// any other record: put back before it they are one chain, in which it is checked.
+type Snapshot struct {
+	// Segments is how many files hold the records before it.
+	Segments int `json:"segments"`
+	// State after them.
+	State State `json:"state"`
+}
+
+// Segments is how many segments come before a journal, which its first line says; 0 for one that is whole, or empty.
+func Segments(data []byte) int {
+	end := bytes.IndexByte(data, '\n')
+	if end < 0 {
+		return 0
+	}
+	var r Record
+	if json.Unmarshal(data[:end], &r) != nil || r.Snapshot == nil {
+		return 0 // what is wrong with it, Decode says
+	}
+	return r.Snapshot.Segments
+}
+
+var errSnapshot = errors.New("the snapshot is not what the records before it add up to")
+
+// snapshot begins a journal whose earlier records are elsewhere, or confirms what they add up to.
+func (s *State) snapshot(n Snapshot) error {
+	if n.Segments < 1 || n.State.Epoch < 1 {
+		return fmt.Errorf("a snapshot of %d segments and attempt %d", n.Segments, n.State.Epoch)
+	}
+	if s.Epoch == 0 {
+		*s = n.State
+		return nil
+	}
+	have, err := canonical(*s)
+	if err != nil {
+		return err
+	}
+	want, err := canonical(n.State)
+	if err == nil && !bytes.Equal(have, want) {
+		err = errSnapshot
+	}
+	return err
+}
+
+// canonical is a state in the form that it has after it was read from a journal.
+func canonical(s State) ([]byte, error) {
+	once, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode state: %w", err)
+	}
+	var read State
+	if err := json.Unmarshal(once, &read); err != nil {
+		return nil, fmt.Errorf("decode state: %w", err)
+	}
+	return json.Marshal(read)
+}
