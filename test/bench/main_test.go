@@ -61,6 +61,7 @@ func TestBudgets(t *testing.T) {
 		measure func(t *testing.T, s scale, b *board)
 	}{
 		{"capture", capture},
+		{"prepare", preparing},
 		{"judge", judging},
 		{"content", contents},
 		{"events", events},

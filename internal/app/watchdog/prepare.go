@@ -90,6 +90,7 @@ func (w *workshop) prepare(ctx context.Context, orders contract.Orders) error {
 		w.keepRemains,   // what the last attempt left there
 		w.makeRoom,      // on a full volume
 		w.layOut,        // the promoted tree or what was rolled back to, and the agent's own repository
+		w.remember,      // what was laid out, for the watchdog
 		w.copyRunner,
 	} {
 		if err := step(ctx, orders); err != nil {
@@ -330,6 +331,15 @@ func (w *workshop) layOut(ctx context.Context, orders contract.Orders) error {
 		AuthorName: orders.Delivery.AuthorName, AuthorEmail: orders.Delivery.AuthorEmail})
 	if err != nil {
 		return fmt.Errorf("make the agent's repository: %w", err)
+	}
+	return nil
+}
+
+// remember leaves the signatures of what was laid out to the watchdog, so that its first checkpoint reads only what has
+// changed since. Without them it reads everything.
+func (w *workshop) remember(ctx context.Context, _ contract.Orders) error {
+	if err := w.engine.Remember(); err != nil {
+		w.Log.WarnContext(ctx, "The first checkpoint will read everything", "error", err.Error())
 	}
 	return nil
 }

@@ -114,9 +114,14 @@ func (r *run) resume(ctx context.Context) error {
 	if err := r.verify(ctx, *s.Orders); err != nil {
 		return err
 	}
+	recalled, err := r.engine.Recall(ctx)
+	if err != nil {
+		return err
+	}
 	if err := r.engine.Watch(ctx); err != nil {
 		return fmt.Errorf("watch workspace: %w", err)
 	}
+	r.Log.InfoContext(ctx, "Watching the workspace", "knownFromPrepare", recalled)
 	r.checkWatcher()
 	r.latest = *s.Orders
 	r.state = restored(r.journal(), false, r.Now())
