@@ -103,6 +103,18 @@ type ChangeRules struct {
 	// secrets: keys and tokens in content; built-in Deny.
 	// +optional
 	Secrets Permission `json:"secrets,omitempty"`
+	// confusables: new names that look like another one, or mix scripts; built-in Warn.
+	// +optional
+	Confusables Permission `json:"confusables,omitempty"`
+	// unportableNames: new names that other systems cannot hold or misread; built-in Warn.
+	// +optional
+	UnportableNames Permission `json:"unportableNames,omitempty"`
+	// hiddenCharacters: invisible and bidirectional characters in source code and in what steers agents; built-in Warn.
+	// +optional
+	HiddenCharacters Permission `json:"hiddenCharacters,omitempty"`
+	// strayLinks: symbolic links to a place outside of the plan's allowed areas; built-in Warn.
+	// +optional
+	StrayLinks Permission `json:"strayLinks,omitempty"`
 }
 
 // Check is a user rule in CEL.

@@ -32,6 +32,8 @@ type facts struct {
 	lines LineCounts
 	// binary: the new content has NUL bytes.
 	binary bool
+	// hidden characters that the new content has, where it is read as code and has more of them than the old one.
+	hidden hidden
 	// secrets that the new content has and the old one has not.
 	secrets []secrets.Finding
 	// work that the search for them took.
@@ -211,6 +213,12 @@ func (v *view) inspect(c Change, old, now []byte, spent int64) facts {
 	switch {
 	case c.New.regular() && (c.New.ID != c.Old.ID || !c.Old.regular()):
 		f.binary = bytes.IndexByte(now, 0) >= 0
+		if !f.binary && readAsCode(c.Path) {
+			f.hidden = findHidden(now, v.stopped)
+			if f.hidden.count > 0 && f.hidden.count <= findHidden(old, v.stopped).count {
+				f.hidden = hidden{}
+			}
+		}
 		v.search(&f, c.Path, old, now, spent)
 	case c.New.Mode == ModeSymlink && !bytes.Equal(old, now):
 		v.search(&f, c.Path, old, now, spent)

@@ -69,6 +69,10 @@ func (m *merger) changes(c *Changes) {
 	c.Executables = decide(m, permission("changes.executables", func(r *Rules) Permission { return r.Executables }))
 	c.Binaries = decide(m, permission("changes.binaries", func(r *Rules) Permission { return r.Binaries }))
 	c.Secrets = decide(m, permission("changes.secrets", func(r *Rules) Permission { return r.Secrets }))
+	c.Confusables = decide(m, permission("changes.confusables", func(r *Rules) Permission { return r.Confusables }))
+	c.UnportableNames = decide(m, permission("changes.unportableNames", func(r *Rules) Permission { return r.UnportableNames }))
+	c.HiddenCharacters = decide(m, permission("changes.hiddenCharacters", func(r *Rules) Permission { return r.HiddenCharacters }))
+	c.StrayLinks = decide(m, permission("changes.strayLinks", func(r *Rules) Permission { return r.StrayLinks }))
 }
 
 // merger holds the sources in the order in which they are asked.

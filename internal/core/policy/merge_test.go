@@ -32,6 +32,7 @@ func TestBuiltin(t *testing.T) {
 		Changes: Changes{
 			MaxFileSize: 52428800, MaxWorkspaceSize: 1073741824, MaxWorkspaceFiles: 200000, Symlinks: Warn, SpecialFiles: Deny,
 			Hardlinks: Warn, Executables: Warn, Binaries: Warn, Secrets: Deny,
+			Confusables: Warn, UnportableNames: Warn, HiddenCharacters: Warn, StrayLinks: Warn,
 		},
 		MaxCheckpointFailures: 3,
 		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},
@@ -258,6 +259,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		"changes.maxWorkspaceFiles": "built-in", "changes.symlinks": "built-in", "changes.specialFiles": "built-in",
 		"changes.hardlinks": "built-in", "changes.executables": "built-in", "changes.binaries": "built-in",
 		"changes.secrets": "built-in", "changes.maxLines": "built-in",
+		"changes.confusables": "built-in", "changes.unportableNames": "built-in", "changes.hiddenCharacters": "built-in", "changes.strayLinks": "built-in",
 		"concurrency.locks": "built-in", "concurrency.overlap": "built-in", "breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
 		"delivery.history": "built-in", "retention.unpromotedBytes": "built-in",
 		"egress.git": "the repository's host",
@@ -271,7 +273,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 // manager that made them; it may change only together with the policy's values or fields.
 func TestHash(t *testing.T) {
 	plain := Merge(Sources{})
-	const want = "409830f0754f3515924ac925a5a60aebda30ac14269ffd780dc762af40e312a0"
+	const want = "e6b1b260f4c33a01de17bb8bdc44c6c6d7de3e647fc75566e93757d148ed9e84"
 	if plain.Hash != want {
 		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
 	}

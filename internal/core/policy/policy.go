@@ -226,4 +226,12 @@ type Changes struct {
 	Binaries Permission `json:"binaries"`
 	// Secrets: keys and tokens in content.
 	Secrets Permission `json:"secrets"`
+	// Confusables: new names that look like another one, or mix scripts.
+	Confusables Permission `json:"confusables"`
+	// UnportableNames: new names that other systems cannot hold or misread.
+	UnportableNames Permission `json:"unportableNames"`
+	// HiddenCharacters: invisible and bidirectional characters in source code and in what steers agents.
+	HiddenCharacters Permission `json:"hiddenCharacters"`
+	// StrayLinks: symbolic links to a place outside of the plan's allowed areas.
+	StrayLinks Permission `json:"strayLinks"`
 }

@@ -55,6 +55,10 @@ type Rules struct {
 	Executables           Permission
 	Binaries              Permission
 	Secrets               Permission
+	Confusables           Permission
+	UnportableNames       Permission
+	HiddenCharacters      Permission
+	StrayLinks            Permission
 	Contracts             []Contract
 	Checks                []Check
 	MaxCheckpointFailures *int

@@ -134,6 +134,10 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.Symlinks, out.SpecialFiles = policy.Permission(c.Symlinks), policy.Permission(c.SpecialFiles)
 		out.Hardlinks, out.Executables = policy.Permission(c.Hardlinks), policy.Permission(c.Executables)
 		out.Binaries, out.Secrets = policy.Permission(c.Binaries), policy.Permission(c.Secrets)
+		out.Confusables = policy.Permission(c.Confusables)
+		out.UnportableNames = policy.Permission(c.UnportableNames)
+		out.HiddenCharacters = policy.Permission(c.HiddenCharacters)
+		out.StrayLinks = policy.Permission(c.StrayLinks)
 	}
 	for _, c := range r.Contracts {
 		out.Contracts = append(out.Contracts, policy.Contract{Name: c.Name, Paths: c.Paths})

@@ -430,7 +430,11 @@ func TestRulesReachTheCore(t *testing.T) {
 		Changes: &v1alpha1.ChangeRules{
 			MaxLines: ptr.To[int64](10), Hardlinks: v1alpha1.PermissionDeny, Executables: v1alpha1.PermissionDeny,
 			Binaries: v1alpha1.PermissionDeny, Secrets: v1alpha1.PermissionWarn,
-			MaxFiles: ptr.To[int64](5), MaxFileSize: &size, MaxWorkspaceSize: &size, MaxWorkspaceFiles: ptr.To[int64](6),
+			Confusables:      v1alpha1.PermissionDeny,
+			UnportableNames:  v1alpha1.PermissionDeny,
+			HiddenCharacters: v1alpha1.PermissionDeny,
+			StrayLinks:       v1alpha1.PermissionDeny,
+			MaxFiles:         ptr.To[int64](5), MaxFileSize: &size, MaxWorkspaceSize: &size, MaxWorkspaceFiles: ptr.To[int64](6),
 			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
 		},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},

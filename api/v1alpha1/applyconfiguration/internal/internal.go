@@ -183,10 +183,16 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: binaries
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
+    - name: confusables
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
     - name: executables
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
     - name: hardlinks
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
+    - name: hiddenCharacters
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
     - name: maxFileSize
@@ -210,7 +216,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: specialFiles
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
+    - name: strayLinks
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
     - name: symlinks
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
+    - name: unportableNames
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Permission
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Check

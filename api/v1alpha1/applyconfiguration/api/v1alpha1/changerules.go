@@ -37,6 +37,14 @@ type ChangeRulesApplyConfiguration struct {
 	Binaries *apiv1alpha1.Permission `json:"binaries,omitempty"`
 	// secrets: keys and tokens in content; built-in Deny.
 	Secrets *apiv1alpha1.Permission `json:"secrets,omitempty"`
+	// confusables: new names that look like another one, or mix scripts; built-in Warn.
+	Confusables *apiv1alpha1.Permission `json:"confusables,omitempty"`
+	// unportableNames: new names that other systems cannot hold or misread; built-in Warn.
+	UnportableNames *apiv1alpha1.Permission `json:"unportableNames,omitempty"`
+	// hiddenCharacters: invisible and bidirectional characters in source code and in what steers agents; built-in Warn.
+	HiddenCharacters *apiv1alpha1.Permission `json:"hiddenCharacters,omitempty"`
+	// strayLinks: symbolic links to a place outside of the plan's allowed areas; built-in Warn.
+	StrayLinks *apiv1alpha1.Permission `json:"strayLinks,omitempty"`
 }
 
 // ChangeRulesApplyConfiguration constructs a declarative configuration of the ChangeRules type for use with
@@ -130,5 +138,37 @@ func (b *ChangeRulesApplyConfiguration) WithBinaries(value apiv1alpha1.Permissio
 // If called multiple times, the Secrets field is set to the value of the last call.
 func (b *ChangeRulesApplyConfiguration) WithSecrets(value apiv1alpha1.Permission) *ChangeRulesApplyConfiguration {
 	b.Secrets = &value
+	return b
+}
+
+// WithConfusables sets the Confusables field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Confusables field is set to the value of the last call.
+func (b *ChangeRulesApplyConfiguration) WithConfusables(value apiv1alpha1.Permission) *ChangeRulesApplyConfiguration {
+	b.Confusables = &value
+	return b
+}
+
+// WithUnportableNames sets the UnportableNames field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the UnportableNames field is set to the value of the last call.
+func (b *ChangeRulesApplyConfiguration) WithUnportableNames(value apiv1alpha1.Permission) *ChangeRulesApplyConfiguration {
+	b.UnportableNames = &value
+	return b
+}
+
+// WithHiddenCharacters sets the HiddenCharacters field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HiddenCharacters field is set to the value of the last call.
+func (b *ChangeRulesApplyConfiguration) WithHiddenCharacters(value apiv1alpha1.Permission) *ChangeRulesApplyConfiguration {
+	b.HiddenCharacters = &value
+	return b
+}
+
+// WithStrayLinks sets the StrayLinks field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StrayLinks field is set to the value of the last call.
+func (b *ChangeRulesApplyConfiguration) WithStrayLinks(value apiv1alpha1.Permission) *ChangeRulesApplyConfiguration {
+	b.StrayLinks = &value
 	return b
 }
