@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
@@ -109,7 +110,10 @@ func serve(ctx context.Context, dir, base string, in io.Reader, out io.Writer) e
 func answer(ctx context.Context, e *workspace.Engine, line string, out io.Writer) error {
 	s := sight{Changed: e.Changed()}
 	if line == "capture" {
-		snapshot, err := e.Capture(ctx, workspace.Still{})
+		limits := policy.Merge(policy.Sources{}).Changes
+		snapshot, err := e.Capture(ctx, workspace.Still{Limits: workspace.Limits{
+			MaxFileSize: limits.MaxFileSize, MaxBytes: limits.MaxWorkspaceSize, MaxFiles: limits.MaxWorkspaceFiles,
+		}})
 		if err != nil {
 			return err
 		}

@@ -56,6 +56,10 @@ const (
 // beside it now and then.
 const WatchdogMemory = 64 << 20
 
+// WatchdogMemoryLimit is what a watchdog's container may take, in bytes: a workspace of 400,000 new files, and git that packs
+// a large history beside it. The bench memory-peak shows what the capture takes of it.
+const WatchdogMemoryLimit = 1 << 30
+
 // Names in the system and project namespaces.
 const (
 	IntakeService  = "tidewaiter-intake"

@@ -45,6 +45,8 @@ func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev
 		WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
 			corev1.ResourceCPU:    resource.MustParse("10m"),
 			corev1.ResourceMemory: *resource.NewQuantity(contract.WatchdogMemory, resource.BinarySI),
+		}).WithLimits(corev1.ResourceList{
+			corev1.ResourceMemory: *resource.NewQuantity(contract.WatchdogMemoryLimit, resource.BinarySI),
 		})).
 		WithSecurityContext(locked())
 }
