@@ -69,7 +69,8 @@ func TestPatchesThatNoFileSystemHolds(t *testing.T) {
 	}
 }
 
-// fillWorkspace takes the space of a small workspace and leaves so many bytes; the file that does so is ignored by the base.
+// fillWorkspace takes the space of a small workspace and leaves so many bytes. What takes it has no name, so that nothing
+// that clears a workspace finds it.
 func (w *world) fillWorkspace(leave int64) (release func()) {
 	w.t.Helper()
 	path := filepath.Join(w.paths.Workspace, "filler.log")
@@ -77,6 +78,7 @@ func (w *world) fillWorkspace(leave int64) (release func()) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	w.t.Cleanup(func() { _ = f.Close() })
 	for block := make([]byte, 4096); ; {
 		if _, err := f.Write(block); err != nil {
 			break
@@ -86,11 +88,11 @@ func (w *world) fillWorkspace(leave int64) (release func()) {
 	if err == nil {
 		err = f.Truncate(max(size-leave, 0))
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err = errors.Join(err, os.Remove(path)); err != nil {
 		w.t.Fatal(err)
 	}
 	return func() {
-		if err := os.Remove(path); err != nil {
+		if err := f.Close(); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -164,8 +166,14 @@ func patchAFullWorkspace(t *testing.T, step string) {
 func TestARestoreThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", seldom, shadow)
+	// Large in the workspace and small in a pack, so that no clearing of the workspace gives enough room.
+	w.write("seed/web/large.html", strings.Repeat("0123456789abcdef", 64<<10))
+	seed := filepath.Join(w.dir, "seed")
+	w.git("-C", seed, "add", "-A")
+	w.git("-C", seed, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "Grow")
+	w.git("-C", seed, "push", "-q", w.origin, "main")
 	w.intake.Order(func(o *contract.Orders) {
-		o.Agent.Command[2] = `echo evil > web/legacy/evil.html; rm web/index.html; ` + w.signalled("written") + w.waitFor("end")
+		o.Agent.Command[2] = `echo evil > web/legacy/evil.html; rm web/index.html web/large.html; ` + w.signalled("written") + w.waitFor("end")
 	})
 	w.smallWorkspace(2 << 20)
 	p := w.start(1, nil)
@@ -183,5 +191,7 @@ func TestARestoreThatFailsIsTriedAgain(t *testing.T) {
 		t.Errorf("the workspace has %q and %q", index, evil)
 	}
 	w.signal("end")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonNothingChanged)
+	// What went back of the workspace is judged like anything else: without the file that breaks a rule it is valid.
+	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.wantBlob("evil\n", false)
 }
