@@ -319,6 +319,13 @@ func (w *workshop) layOut(ctx context.Context, orders contract.Orders) error {
 		return err
 	}
 	done, err := w.engine.Restore(ctx, tree)
+	if errors.Is(err, git.ErrFull) {
+		var cleared int
+		if cleared, err = w.engine.ClearIgnored(ctx); err == nil {
+			w.tellCleared(ctx, cleared)
+			done, err = w.engine.Restore(ctx, tree)
+		}
+	}
 	if err != nil {
 		return fmt.Errorf("lay out workspace: %w", err)
 	}

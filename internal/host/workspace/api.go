@@ -124,7 +124,7 @@ type Restored struct {
 	// Written and Deleted paths, counted.
 	Written int
 	Deleted int
-	// Cleared counts ignored names that were removed as well, because the volume was full or held more files than are
+	// Cleared counts names that were removed although they may be ignored, because the volume held more files than are
 	// looked at.
 	Cleared int
 }

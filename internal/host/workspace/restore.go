@@ -16,7 +16,7 @@ import (
 
 // Restore makes the workspace equal to a tree (or a commit's), byte for byte: all of it, or only the named files and
 // directories. Every file that is there and could be the tree's is hashed, whatever its signature says. Ignored files and
-// the root's .git stay, unless the volume is full or holds more than is looked at; nested repositories and special files go.
+// the root's .git stay, unless the volume holds more than is looked at; nested repositories and special files go.
 // The agent must be frozen or absent. ErrNotRestored names what differs in the end.
 func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string) (Restored, error) {
 	e.mu.Lock()
@@ -34,16 +34,7 @@ func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string
 	changed, _ := e.watcher.take()
 	a.distrust(changed)
 	r := &restorer{attempt: a, target: tree, paths: paths}
-	err = r.makeEqual()
-	for room := range roomMakers {
-		if !errors.Is(objects.WrapFull(err), objects.ErrFull) {
-			break
-		}
-		if err = r.makeRoom(room); err == nil {
-			err = r.makeEqual()
-		}
-	}
-	if err != nil {
+	if err := r.makeEqual(); err != nil {
 		return Restored{}, fmt.Errorf("restore workspace: %w", objects.WrapFull(err))
 	}
 	restored := Restored{Written: r.written, Deleted: r.deleted, Cleared: r.cleared}

@@ -14,22 +14,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
-// roomMakers is how often a restore may make room on a full volume: of ignored files first, then of the agent's own
-// repository.
-const roomMakers = 2
-
-// makeRoom removes what is not captured.
-func (r *restorer) makeRoom(again int) error {
-	a := r.attempt
-	if again > 0 {
-		r.cleared++
-		return remove(a.engine.root, gitDir)
-	}
-	n, err := a.clearIgnored()
-	r.cleared += n
-	return err
-}
-
 // ClearIgnored removes what the base's rules ignore and the agent's own repository, and tests the volume again. It is for a
 // volume that was found full, before the workspace is laid out. It gives how many names were removed.
 func (e *Engine) ClearIgnored(ctx context.Context) (int, error) {
