@@ -28,7 +28,7 @@ func TestStatusHasOneOwnerForEachField(t *testing.T) {
 		var fields struct {
 			Status map[string]any `json:"f:status"`
 		}
-		r.must(json.Unmarshal(entry.FieldsV1.Raw, &fields), "read what %s owns", entry.Manager)
+		r.must(json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields), "read what %s owns", entry.Manager)
 		for name := range maps.Keys(fields.Status) {
 			owned[name] = append(owned[name], entry.Manager)
 		}

@@ -64,8 +64,7 @@ func TestBlindRunnerEnds(t *testing.T) {
 	refusals := 0
 	for {
 		_, err := p.watchdog.Freeze(t.Context(), contract.RunnerFreeze{Timeout: time.Minute, Limit: time.Minute})
-		var refused *link.RefusedError
-		if !errors.As(err, &refused) {
+		if _, ok := errors.AsType[*link.RefusedError](err); !ok {
 			break
 		}
 		if refusals++; refusals > 2*maxFailedSweeps {

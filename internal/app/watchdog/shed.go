@@ -102,6 +102,24 @@ type inventory struct {
 	bytes int64
 }
 
+// neededTrees are the last state of the workspace, what attempts start from, and the checkpoints that a Checkpoint object
+// or a request names.
+func (w *workshop) neededTrees(s journal.State, l ledger, o contract.Orders) []string {
+	needed := []string{s.Workspace.Tree, s.Start}
+	if w.engine != nil {
+		if _, now, err := w.engine.Trees(); err == nil {
+			needed = append(needed, now.ID.String())
+		}
+	}
+	named := l.named(o)
+	for _, c := range slices.Backward(l.checkpoints) {
+		if !s.Dropped[c.sequence] && (named[c.sequence] || c.sequence == s.Chain.Sequence) {
+			needed = append(needed, c.tree)
+		}
+	}
+	return needed
+}
+
 // hold is what a checkpoint holds that nothing kept and no newer checkpoint does.
 type hold struct {
 	tree string
@@ -127,18 +145,7 @@ func (w *workshop) takeInventory(ctx context.Context, o contract.Orders) (*inven
 			return nil, err
 		}
 	}
-	needed := []string{s.Workspace.Tree, s.Start}
-	if w.engine != nil {
-		if _, now, err := w.engine.Trees(); err == nil {
-			needed = append(needed, now.ID.String())
-		}
-	}
-	named := l.named(o)
-	for _, c := range slices.Backward(l.checkpoints) {
-		if !s.Dropped[c.sequence] && (named[c.sequence] || c.sequence == s.Chain.Sequence) {
-			needed = append(needed, c.tree)
-		}
-	}
+	needed := w.neededTrees(s, l, o)
 	stays := map[string]bool{s.Base.Tree: true, s.Promoted.Tree: true}
 	for _, tree := range slices.Concat(l.promoted, needed) {
 		stays[tree] = true
@@ -152,10 +159,7 @@ func (w *workshop) takeInventory(ctx context.Context, o contract.Orders) (*inven
 		kept.Bytes += h.bytes
 	}
 	for _, c := range slices.Backward(l.checkpoints) {
-		if s.Dropped[c.sequence] {
-			continue
-		}
-		if stays[c.tree] {
+		if s.Dropped[c.sequence] || stays[c.tree] {
 			continue
 		}
 		h, err := i.measure(ctx, w.repo, c.tree)

@@ -21,12 +21,12 @@ type Snapshot struct {
 
 // Segments is how many segments come before a journal, which its first line says; 0 for one that is whole, or empty.
 func Segments(data []byte) int {
-	end := bytes.IndexByte(data, '\n')
-	if end < 0 {
+	first, _, whole := bytes.Cut(data, []byte{'\n'})
+	if !whole {
 		return 0
 	}
 	var r Record
-	if json.Unmarshal(data[:end], &r) != nil || r.Snapshot == nil {
+	if json.Unmarshal(first, &r) != nil || r.Snapshot == nil {
 		return 0 // what is wrong with it, Decode says
 	}
 	return r.Snapshot.Segments

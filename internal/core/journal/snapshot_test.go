@@ -74,8 +74,8 @@ func TestStateIsWrittenWhole(t *testing.T) {
 		reflect.TypeFor[journal.State](), reflect.TypeFor[journal.Task](), reflect.TypeFor[journal.Checkpoint](),
 		reflect.TypeFor[journal.Workspace](), reflect.TypeFor[journal.Promoted](),
 	} {
-		for i := range kind.NumField() {
-			if f := kind.Field(i); !f.IsExported() || f.Tag.Get("json") == "-" {
+		for f := range kind.Fields() {
+			if !f.IsExported() || f.Tag.Get("json") == "-" {
 				t.Errorf("%s.%s is not written", kind, f.Name)
 			}
 		}

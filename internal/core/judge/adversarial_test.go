@@ -18,8 +18,8 @@ import (
 
 // calledOff is a context that ends after so many questions.
 type calledOff struct {
-	context.Context //nolint:containedctx // the test's own
-	left            int
+	context.Context
+	left int
 }
 
 func (c *calledOff) Err() error {

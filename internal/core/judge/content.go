@@ -81,6 +81,16 @@ type pair struct {
 	old, now []byte
 }
 
+// take keeps one side.
+func (p *pair) take(s side, content []byte) {
+	p.missing--
+	if s.now {
+		p.now = content
+		return
+	}
+	p.old = content
+}
+
 // look reads what changed and finds out the facts. What is remembered is not read again.
 func (v *view) look() {
 	v.facts = make([]facts, len(v.changes))
@@ -98,17 +108,13 @@ func (v *view) look() {
 			continue
 		}
 		p := pair{old: target(c.Old), now: target(c.New)}
-		if c.read() {
-			if c.New.regular() && c.New.Size > maxContent {
-				v.facts[i].fault = tooLarge(c.New.Size)
-				continue
-			}
-			for _, s := range []side{{i, false}, {i, true}} {
-				if e := s.of(c); e.regular() && e.Size <= maxContent {
-					ids, sides = append(ids, e.ID), append(sides, s)
-					p.missing++
-				}
-			}
+		if c.read() && c.New.regular() && c.New.Size > maxContent {
+			v.facts[i].fault = tooLarge(c.New.Size)
+			continue
+		}
+		for _, s := range c.sides(i) {
+			ids, sides = append(ids, s.of(c).ID), append(sides, s)
+			p.missing++
 		}
 		if p.missing == 0 {
 			v.facts[i] = v.inspect(c, p.old, p.now, v.work)
@@ -136,6 +142,20 @@ func (s side) of(c Change) Entry {
 	return c.Old
 }
 
+// sides of change i that have to be read, and can be.
+func (c Change) sides(i int) []side {
+	if !c.read() {
+		return nil
+	}
+	var sides []side
+	for _, s := range []side{{i, false}, {i, true}} {
+		if e := s.of(c); e.regular() && e.Size <= maxContent {
+			sides = append(sides, s)
+		}
+	}
+	return sides
+}
+
 // read asks for contents. A change of which one side cannot be had, or is never brought, stays at fault.
 func (v *view) read(ids []string, sides []side, pairs []pair) {
 	for _, s := range sides {
@@ -153,12 +173,8 @@ func (v *view) read(ids []string, sides []side, pairs []pair) {
 		case !ok:
 			*p = pair{}
 		default:
-			if s.now {
-				p.now = content
-			} else {
-				p.old = content
-			}
-			if p.missing--; p.missing == 0 {
+			p.take(s, content)
+			if p.missing == 0 {
 				// The work of what stands before this change, whether it was remembered or not: a memory changes nothing.
 				for ; summed < s.change; summed++ {
 					if v.changes[summed].read() {

@@ -116,8 +116,7 @@ func targetFault(e Entry) string {
 
 // linkFault says why a link at path must not lead to target, or "". Messages name the target as shown.
 func linkFault(path, target, shown string) string {
-	switch {
-	case target[0] == '/' || target[0] == '\\' || len(target) > 1 && target[1] == ':':
+	if target[0] == '/' || target[0] == '\\' || len(target) > 1 && target[1] == ':' {
 		return fmt.Sprintf("it is a symbolic link to the absolute path %s", shown)
 	}
 	depth := strings.Count(path, "/")

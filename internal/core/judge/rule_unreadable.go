@@ -28,6 +28,7 @@ func unreadable() Rule {
 				case FoundTooDeep:
 					found = append(found, breach{path: f.Path, severity: policy.Error,
 						message: "it is too deep or its path is too long to be looked at", suggestion: "remove it"})
+				default: // of other rules
 				}
 			}
 			return found

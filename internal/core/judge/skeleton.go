@@ -11,8 +11,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// lookalike are letters that look like letters of ASCII, from Unicode's confusables.txt (TR39): those of alphabets that
-// people write names in. What NFKC maps to ASCII (fullwidth and mathematical letters, ligatures) is not in it.
+// lookalike are letters that look like letters of ASCII, chosen by eye from the alphabets that people write names in. The
+// idea of a skeleton is that of Unicode TR39; its table (confusables.txt) is larger and also maps letters of ASCII to each
+// other. What NFKC maps to ASCII (fullwidth and mathematical letters, ligatures) is not in it.
 var lookalike = lookalikeOf(
 	// Cyrillic.
 	"аa", "вb", "сc", "ԁd", "еe", "һh", "іi", "јj", "кk", "ӏl", "мm", "оo", "рp", "ԛq", "гr", "ѕs", "тt", "ѵv", "ԝw", "хx", "уy", "үy",

@@ -68,8 +68,8 @@ func TestFindStops(t *testing.T) {
 
 // countdown is a context that ends after so many questions.
 type countdown struct {
-	context.Context //nolint:containedctx // the test's own
-	left            int
+	context.Context
+	left int
 }
 
 func (c *countdown) Err() error {

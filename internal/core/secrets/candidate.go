@@ -102,6 +102,7 @@ func longest(re *syntax.Regexp) (n int, ok bool) {
 			n = max(n, one)
 		}
 		return n, true
+	default: // the parts one after the other
 	}
 	for _, sub := range re.Sub {
 		one, ok := longest(sub)
@@ -157,6 +158,7 @@ func beginnings(re *syntax.Regexp) (words []string, whole bool) {
 			words, _ = beginnings(re.Sub[0])
 			return words, false
 		}
+	default: // anything
 	}
 	return []string{""}, false
 }

@@ -16,7 +16,7 @@ func TestADeliveryIsNotTriedForEver(t *testing.T) {
 	now := epoch
 	s := supervise.State{Seal: true, Tasks: []supervise.Task{{Name: "form", Phase: supervise.Done}}}
 	s.Delivery = supervise.Delivery{Push: true, Branch: "b", Head: "c1", Changed: true, Reviewed: true}
-	for tries := 0; tries < 1000; tries++ {
+	for range 1000 {
 		a := supervise.Next(s, now)
 		switch a.Kind {
 		case supervise.Wait:

@@ -4,6 +4,7 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"unsafe"
@@ -156,7 +157,7 @@ func confine() error {
 	// Without SPEC_ALLOW older kernels slow the whole program down, to keep it from guessing secrets that it does not have.
 	// gVisor knows no such flag.
 	err = seccomp(unix.SECCOMP_FILTER_FLAG_SPEC_ALLOW, &filter)
-	if err == unix.EINVAL {
+	if errors.Is(err, unix.EINVAL) {
 		err = seccomp(0, &filter)
 	}
 	if err != nil {

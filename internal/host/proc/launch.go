@@ -53,13 +53,13 @@ func Launch() {
 	verdict := os.NewFile(verdictFD, "verdict")
 	if err := confineSelf(); err != nil {
 		fmt.Fprint(verdict, verdictConfine, err)
-		os.Exit(launcherFailed)
+		os.Exit(launcherFailed) //nolint:forbidigo // this process is to become another program and has nothing to return to
 	}
 	err := unix.Exec(os.Args[1], os.Args[2:], os.Environ())
 	var errno unix.Errno
 	errors.As(err, &errno)
 	fmt.Fprint(verdict, verdictExec, int(errno))
-	os.Exit(launcherFailed)
+	os.Exit(launcherFailed) //nolint:forbidigo // the same
 }
 
 // confineSelf also closes this process to what runs under its uid until it executes the command: a process that traced it

@@ -91,8 +91,7 @@ func TestFullWorkspaceIsClearedOfIgnoredFiles(t *testing.T) {
 	if n, err := b.engine.ClearIgnored(t.Context()); err != nil || n == 0 {
 		t.Fatalf("%d names removed: %v", n, err)
 	}
-	r, err := b.engine.Restore(t.Context(), b.base)
-	if err != nil {
+	if _, err := b.engine.Restore(t.Context(), b.base); err != nil {
 		t.Fatal(err)
 	}
 	if s := b.capture(); len(s.Changes) != 0 || len(s.Found) != 0 {
@@ -105,7 +104,7 @@ func TestFullWorkspaceIsClearedOfIgnoredFiles(t *testing.T) {
 	if err := os.Remove(filepath.Join(b.root, "large")); err != nil {
 		t.Fatal(err)
 	}
-	if r, err = b.engine.Restore(t.Context(), b.base); err != nil || r.Cleared != 0 {
+	if r, err := b.engine.Restore(t.Context(), b.base); err != nil || r.Cleared != 0 {
 		t.Errorf("with room: %v, %d ignored names removed", err, r.Cleared)
 	}
 }

@@ -190,10 +190,7 @@ func TestScanThatEndsAfterTheFreeze(t *testing.T) {
 }
 
 // flooding is an agent that makes many files when it is thawed.
-type flooding struct {
-	freezer
-	b *bench
-}
+type flooding struct{ b *bench }
 
 func (f *flooding) Freeze(ctx context.Context) (workspace.Frozen, error) {
 	return workspace.Frozen{Settled: true}, nil

@@ -128,8 +128,8 @@ func (e *Engine) Recall(ctx context.Context) (bool, error) {
 func (e *Engine) recall(ctx context.Context, content []byte) (bool, error) {
 	head, body, _ := bytes.Cut(content, []byte{'\n'})
 	var was memoir
-	if json.Unmarshal(head, &was) != nil || was.Sum != fmt.Sprintf("%x", sha256.Sum256(body)) {
-		return false, nil
+	if err := json.Unmarshal(head, &was); err != nil || was.Sum != fmt.Sprintf("%x", sha256.Sum256(body)) {
+		return false, nil //nolint:nilerr // what cannot be read is not remembered: everything is hashed
 	}
 	now, err := e.memoir()
 	if err != nil {

@@ -96,7 +96,7 @@ func (r *restorer) sweepDir(d dir, prefix string, target *objects.Tree, keepIgno
 		}
 		sig, _, err := statName(d, &name[0])
 		if err != nil {
-			return nil // it is gone
+			return nil //nolint:nilerr // it is gone
 		}
 		batch = append(batch, git.Candidate{Path: prefix + string(name), Dir: sig.isDir()})
 		if len(batch) < sweepBatch {

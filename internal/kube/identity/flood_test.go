@@ -32,7 +32,10 @@ func forged(change func(claims map[string]any)) string {
 		"kubernetes.io": map[string]any{"pod": map[string]any{"name": "x", "uid": "uid"}},
 	}
 	change(claims)
-	payload, _ := json.Marshal(claims)
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		panic(err) // claims of a test
+	}
 	return "eyJhbGciOiJSUzI1NiJ9." + base64.RawURLEncoding.EncodeToString(payload) + ".Zm9yZ2Vk"
 }
 
