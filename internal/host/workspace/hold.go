@@ -257,11 +257,12 @@ func (a *attempt) relook(silent map[string]reading, changed []string) error {
 		return err
 	}
 	s := a.scanner()
-	if err := a.relookFolders(s, a.closer); err != nil {
+	err := a.relookFolders(s, a.closer)
+	if err != nil && !errors.Is(err, errTooMany) {
 		return err
 	}
 	a.scanProblem = s.problem
-	if most := a.limits.MaxFiles; most > 0 && int64(len(wanted)+len(s.dirty)) > most {
+	if most := a.limits.MaxFiles; err != nil || most > 0 && int64(len(wanted)+len(s.dirty)) > most {
 		s.dirty = nil
 		return errors.Join(a.take(s), errBudget)
 	}

@@ -203,3 +203,37 @@ func (f *flooding) Thaw(context.Context) error {
 	put(f.b.t, f.b.root, "src/main.go", "changed after the thaw\n")
 	return nil
 }
+
+// TestNewDirectoryWithTooMuch: an event leads to more than may be looked at, before any scan has counted it.
+func TestNewDirectoryWithTooMuch(t *testing.T) {
+	b := newBench(t, shop())
+	few, err := workspace.Open(t.Context(), workspace.Options{Root: b.root, Repository: b.repo, Scratch: t.TempDir(), MaxEntries: 60})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer few.Close()
+	if err := errors.Join(few.Reset(t.Context(), b.base, b.base), few.Watch(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := few.Capture(t.Context(), workspace.Still{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		put(t, b.root, fmt.Sprintf("../new/d%d/%d", i%5, i), "x")
+	}
+	if err := os.Rename(filepath.Join(filepath.Dir(b.root), "new"), filepath.Join(b.root, "new")); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []workspace.Freezer{nil, stops()} {
+		s, err := few.Capture(t.Context(), workspace.Still{Freezer: f})
+		if err != nil || !s.Settled || !s.Incomplete || !s.Workspace.Uncounted {
+			t.Errorf("%v, settled %v (%s), incomplete %v, workspace %+v", err, s.Settled, s.Reason, s.Incomplete, s.Workspace)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(b.root, "new")); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := few.Capture(t.Context(), workspace.Still{}); err != nil || !s.Settled || s.Incomplete || len(s.Changes) != 0 {
+		t.Errorf("gone again: %v, incomplete %v, changes %v", err, s.Incomplete, s.Changes)
+	}
+}
