@@ -60,7 +60,7 @@ func TestAStartWakesNoOthers(t *testing.T) {
 			return ""
 		}, patience).Should(gomega.Equal(v1alpha1.ReasonPreparing))
 		job := &batchv1.Job{}
-		g.Expect(c.Get(ctx, client.ObjectKey{Namespace: project, Name: name + "-1"}, job)).To(gomega.Succeed())
+		g.Expect(c.Get(ctx, client.ObjectKey{Namespace: project, Name: "twf-" + name + "-1"}, job)).To(gomega.Succeed())
 		pod := makePod(g, t, job)
 		g.Eventually(func(g gomega.Gomega) string {
 			g.Expect(c.Get(ctx, client.ObjectKeyFromObject(&f), &f)).To(gomega.Succeed())

@@ -151,13 +151,13 @@ func TestEventsWakeControllers(t *testing.T) {
 		g.Expect(c.Get(ctx, client.ObjectKey{Namespace: project, Name: contract.CAConfigMap}, &bundle)).To(gomega.Succeed())
 		return bundle.Data[contract.CAKey]
 	}, patience).Should(gomega.Equal("second"))
-	network := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: runs}}
+	network := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "twf-" + runs}}
 	g.Expect(c.Delete(ctx, network)).To(gomega.Succeed())
 	g.Eventually(func() error { return c.Get(ctx, client.ObjectKeyFromObject(network), network) }, patience).Should(gomega.Succeed())
 
 	// The pod is pinned; when the Job ends for good, the Feature that waits starts.
 	job := &batchv1.Job{}
-	g.Expect(c.Get(ctx, client.ObjectKey{Namespace: project, Name: runs + "-1"}, job)).To(gomega.Succeed())
+	g.Expect(c.Get(ctx, client.ObjectKey{Namespace: project, Name: "twf-" + runs + "-1"}, job)).To(gomega.Succeed())
 	pod := makePod(g, t, job)
 	g.Eventually(func(g gomega.Gomega) string {
 		var f v1alpha1.Feature

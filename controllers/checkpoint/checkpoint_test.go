@@ -53,11 +53,11 @@ func newRig(t *testing.T, ephemeral bool) *rig {
 		},
 	}
 	r.must(env.Client.Create(t.Context(), r.feature), "create the Feature")
-	r.feature.Status = v1alpha1.FeatureStatus{Attempt: 1, Job: &v1alpha1.JobStatus{Name: "login-1", Run: v1alpha1.RunKindAgent}}
+	r.feature.Status = v1alpha1.FeatureStatus{Attempt: 1, Job: &v1alpha1.JobStatus{Name: "twf-login-1", Run: v1alpha1.RunKindAgent}}
 	r.must(env.Client.Status().Update(t.Context(), r.feature), "set the Feature's status")
 	if !ephemeral {
 		r.must(env.Client.Create(t.Context(), &corev1.PersistentVolumeClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "login-trusted"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "twf-login-trusted"},
 			Spec: corev1.PersistentVolumeClaimSpec{
 				AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 				Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
@@ -127,7 +127,7 @@ func TestRestorableAsLongAsTheVolumeExists(t *testing.T) {
 	if after := r.get(name).ResourceVersion; after != before {
 		t.Error("a reconcile without news writes")
 	}
-	r.must(env.Client.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "login-trusted"}}), "delete the claim")
+	r.must(env.Client.Delete(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "twf-login-trusted"}}), "delete the claim")
 	r.reconcile(name)
 	r.wantRestorable(name, metav1.ConditionFalse, v1alpha1.ReasonVolumeGone)
 }

@@ -41,7 +41,7 @@ func TestAnOverlapIsTold(t *testing.T) {
 		t.Errorf("the message is %q, want %q", m, want)
 	}
 	r.wantCondition("third", v1alpha1.ConditionAreasDisjoint, metav1.ConditionTrue, v1alpha1.ReasonNoOverlap)
-	r.wantJobs("first-1", "second-1", "third-1")
+	r.wantJobs("twf-first-1", "twf-second-1", "twf-third-1")
 }
 
 func TestAnOverlapIsWaitedFor(t *testing.T) {
@@ -64,21 +64,21 @@ func TestAnOverlapIsWaitedFor(t *testing.T) {
 		f.Spec.Priority = 1
 	})
 	r.settle(names...)
-	r.wantJobs("first-1", "third-1")
+	r.wantJobs("twf-first-1", "twf-third-1")
 	// What goes on by itself does not wait for those who wait for it.
 	r.final("first", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "")
 	r.settle(names...)
-	r.wantJobs("first-1", "third-1")
+	r.wantJobs("twf-first-1", "twf-third-1")
 	r.pass(10 * time.Second)
 	r.settle(names...)
-	r.wantJobs("first-2", "third-1")
+	r.wantJobs("twf-first-2", "twf-third-1")
 	r.final("first", contract.OutcomeDelivered, contract.ReasonDelivered, "")
 	r.settle(append(names, "second")...)
-	r.wantJobs("first-2", "third-1", "urgent-1")
+	r.wantJobs("twf-first-2", "twf-third-1", "twf-urgent-1")
 	r.want("second", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForArea)
 	r.final("urgent", contract.OutcomeDelivered, contract.ReasonDelivered, "")
 	r.settle(names...)
-	r.wantJobs("first-2", "second-1", "third-1", "urgent-1")
+	r.wantJobs("twf-first-2", "twf-second-1", "twf-third-1", "twf-urgent-1")
 }
 
 func TestAnOverlapCanBeAllowed(t *testing.T) {
@@ -88,5 +88,5 @@ func TestAnOverlapCanBeAllowed(t *testing.T) {
 	r.feature("second", nil)
 	r.settle("first", "second")
 	r.wantCondition("second", v1alpha1.ConditionAreasDisjoint, metav1.ConditionUnknown, v1alpha1.ReasonNotCompared)
-	r.wantJobs("first-1", "second-1")
+	r.wantJobs("twf-first-1", "twf-second-1")
 }

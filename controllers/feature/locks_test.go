@@ -68,7 +68,7 @@ func TestTwoFeaturesContendForALock(t *testing.T) {
 	if len(f.Status.Locks) > 0 || r.results["second"].RequeueAfter == 0 {
 		t.Errorf("who waits holds %v and looks again after %s", f.Status.Locks, r.results["second"].RequeueAfter)
 	}
-	r.wantJobs("first-1")
+	r.wantJobs("twf-first-1")
 	if m := r.wantCondition("second", v1alpha1.ConditionLocksHeld, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLock); m != "The lock of contract openapi is held by Feature first." {
 		t.Errorf("the message is %q", m)
 	}
@@ -213,7 +213,7 @@ func TestAnExpiredLeaseIsReclaimed(t *testing.T) {
 	}
 	r.pass(61 * time.Second)
 	r.settle("first", "second")
-	r.wantJobs("second-1")
+	r.wantJobs("twf-second-1")
 	r.change("first", func(s *v1alpha1.FeatureSpec) {
 		s.Requests = []v1alpha1.Request{{ID: "again", Retry: &v1alpha1.RetryRequest{}}}
 	})
@@ -222,7 +222,7 @@ func TestAnExpiredLeaseIsReclaimed(t *testing.T) {
 	r.final("second", contract.OutcomeDelivered, contract.ReasonDelivered, "")
 	r.settle("second", "first")
 	r.want("first", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
-	r.wantJobs("first-2", "second-1")
+	r.wantJobs("twf-first-2", "twf-second-1")
 }
 
 func TestALockThatIsNotFreeCanBlock(t *testing.T) {

@@ -47,7 +47,7 @@ func TestCapacityIsKeptByPriorityAndAge(t *testing.T) {
 	r.want("first", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
 	r.want("second", v1alpha1.PhasePending, v1alpha1.ReasonAtCapacity)
 	r.want("urgent", v1alpha1.PhasePending, v1alpha1.ReasonAtCapacity)
-	r.wantJobs("first-1")
+	r.wantJobs("twf-first-1")
 
 	r.deliver("first")
 	r.settle(all...)
@@ -97,7 +97,7 @@ func TestTwoFeaturesDoNotDisturbEachOther(t *testing.T) {
 	if f := r.want("right", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing); f.Status.Attempt != 2 {
 		t.Errorf("right has attempt %d", f.Status.Attempt)
 	}
-	r.wantJobs("left-1", "right-2")
+	r.wantJobs("twf-left-1", "twf-right-2")
 }
 
 func TestPolicyOfTheProject(t *testing.T) {
@@ -131,7 +131,7 @@ func TestModes(t *testing.T) {
 		f.Spec.Execution = &v1alpha1.Execution{Mode: v1alpha1.ModeInteractive}
 	})
 	r.settle("login")
-	r.wantMode("login-1", v1alpha1.ModeDeterministic)
+	r.wantMode("twf-login-1", v1alpha1.ModeDeterministic)
 
 	r.reportRunning("login")
 	p.Spec.Overrides = nil
@@ -146,7 +146,7 @@ func TestModes(t *testing.T) {
 	if f.Status.Attempt != 2 || f.Status.Failures != 0 || f.Status.Lost != 0 {
 		t.Errorf("attempt %d, failures %d, lost %d", f.Status.Attempt, f.Status.Failures, f.Status.Lost)
 	}
-	r.wantMode("login-2", v1alpha1.ModeInteractive)
+	r.wantMode("twf-login-2", v1alpha1.ModeInteractive)
 }
 
 // wantMode checks what the agent of a Job may write.
@@ -188,7 +188,7 @@ func TestFieldsThatAreNotActedOnAreNamed(t *testing.T) {
 func TestForeignObjectsAreLeftAlone(t *testing.T) {
 	r := newRig(t)
 	foreign := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "login-trusted", Namespace: r.project},
+		ObjectMeta: metav1.ObjectMeta{Name: "twf-login-trusted", Namespace: r.project},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteMany},
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
@@ -274,7 +274,7 @@ func TestNetworkPolicyIsMended(t *testing.T) {
 	r := newRig(t)
 	r.feature("login", nil)
 	r.settle("login")
-	key := client.ObjectKey{Namespace: r.project, Name: "login"}
+	key := client.ObjectKey{Namespace: r.project, Name: "twf-login"}
 	var policy networkingv1.NetworkPolicy
 	r.must(r.user.Get(r.Context(), key, &policy), "read the NetworkPolicy")
 	want := policy.Spec.DeepCopy()
@@ -363,7 +363,7 @@ func TestSecondPodOfAJobIsEnded(t *testing.T) {
 	r.settle("login")
 	first := r.pods()[0]
 	second := first.DeepCopy()
-	second.ObjectMeta = metav1.ObjectMeta{Namespace: r.project, Name: "login-1-extra", Labels: first.Labels, OwnerReferences: first.OwnerReferences}
+	second.ObjectMeta = metav1.ObjectMeta{Namespace: r.project, Name: "twf-login-1-extra", Labels: first.Labels, OwnerReferences: first.OwnerReferences}
 	second.Status = corev1.PodStatus{}
 	r.must(jobController.Create(r.Context(), second), "create a second pod")
 	r.must(r.reconcile("login"), "reconcile")
@@ -391,7 +391,7 @@ func TestARollbackWithoutAnAgent(t *testing.T) {
 	})
 	r.settle("login")
 	f := r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
-	r.wantJobs("login-2")
+	r.wantJobs("twf-login-2")
 	if j := f.Status.Job; j.Run != v1alpha1.RunKindSeal || !j.Errand {
 		t.Errorf("the rollback is done by %+v", j)
 	}

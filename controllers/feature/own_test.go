@@ -55,7 +55,7 @@ func (c *intruder) Create(ctx context.Context, o client.Object, opts ...client.C
 func TestClaimMadeMeanwhileIsNotTaken(t *testing.T) {
 	r := newRig(t)
 	foreign := &corev1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Name: "login-trusted", Namespace: r.project},
+		ObjectMeta: metav1.ObjectMeta{Name: "twf-login-trusted", Namespace: r.project},
 		Spec: corev1.PersistentVolumeClaimSpec{
 			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
 			Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("5Gi")}},

@@ -21,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 )
 
@@ -74,7 +75,7 @@ func (r *Reconciler) keepUp(ctx context.Context, s *scope) error {
 		return nil
 	}
 	var cached networkingv1.NetworkPolicy
-	key := client.ObjectKey{Namespace: s.feature.Namespace, Name: s.feature.Name}
+	key := client.ObjectKey{Namespace: s.feature.Namespace, Name: naming.NetworkPolicy(s.feature.Name)}
 	if err := r.Client.Get(ctx, key, &cached); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("read NetworkPolicy %s: %w", key.Name, err)
 	}

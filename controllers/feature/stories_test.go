@@ -17,6 +17,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 )
 
 func TestDelivered(t *testing.T) {
@@ -25,10 +27,10 @@ func TestDelivered(t *testing.T) {
 	r.settle("login")
 
 	f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
-	if f.Status.Attempt != 1 || f.Status.Job.Name != "login-1" || f.Status.Job.PodUID != string(r.pods()[0].UID) {
+	if f.Status.Attempt != 1 || f.Status.Job.Name != "twf-login-1" || f.Status.Job.PodUID != string(r.pods()[0].UID) {
 		t.Errorf("attempt %d, job %+v", f.Status.Attempt, f.Status.Job)
 	}
-	r.wantJobs("login-1")
+	r.wantJobs("twf-login-1")
 	r.wantChildren("login")
 
 	r.reportRunning("login")
@@ -52,7 +54,7 @@ func (r *rig) wantChildren(name string) {
 	r.Helper()
 	f := r.get(name)
 	for object, child := range map[client.Object]string{
-		&networkingv1.NetworkPolicy{}: name, &corev1.PersistentVolumeClaim{}: name + "-trusted",
+		&networkingv1.NetworkPolicy{}: naming.NetworkPolicy(name), &corev1.PersistentVolumeClaim{}: desired.TrustedClaim(name),
 	} {
 		r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: child}, object), "read %T %s", object, child)
 		if !metav1.IsControlledBy(object, f) {
@@ -118,7 +120,7 @@ func TestLostPodIsFollowedByAnotherAttempt(t *testing.T) {
 	if f.Status.Attempt != 2 || f.Status.Failures != 0 || f.Status.Lost != 1 {
 		t.Errorf("attempt %d, failures %d, lost %d", f.Status.Attempt, f.Status.Failures, f.Status.Lost)
 	}
-	r.wantJobs("login-2")
+	r.wantJobs("twf-login-2")
 	if f.Status.Job.PodUID == string(pod.UID) {
 		t.Error("the lost pod may still report")
 	}
@@ -179,7 +181,7 @@ func TestDeadlineEndsTheRun(t *testing.T) {
 	r.pass(61 * time.Minute)
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)
-	r.wantJobs("login-1")
+	r.wantJobs("twf-login-1")
 	r.pass(61 * time.Second) // The watchdog does not answer: the minute for an orderly end is over.
 	r.settle("login")
 	f := r.want("login", v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)
@@ -198,7 +200,7 @@ func TestDeletionWaitsForThePod(t *testing.T) {
 	r.clock.SetTime(r.get("login").DeletionTimestamp.Time)
 	r.settle("login")
 	r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonDeleting)
-	r.wantJobs("login-1")
+	r.wantJobs("twf-login-1")
 	r.pass(time.Minute)
 	r.settle("login")
 	r.wantGone("login")

@@ -14,8 +14,11 @@ import (
 )
 
 const (
-	// MaxFeature bounds the name of a Feature in characters; the API enforces it. With "-workspace" or an attempt of up
-	// to ten digits it is within MaxName.
+	// Prefix begins the names of all Jobs, pods, volume claims and network policies of Features. Admission policies know
+	// them by it, because a request to open a shell in a pod names the pod and does not show its labels. Nobody but
+	// Tidewaiter may use it for objects of these kinds (config/admission).
+	Prefix = "twf-"
+	// MaxFeature bounds the name of a Feature in characters; the API enforces it.
 	MaxFeature = 52
 	// MaxName bounds derived names: the length of a DNS label, which names of Jobs (their pods carry it as a label) and
 	// label values must keep to.
@@ -25,7 +28,7 @@ const (
 )
 
 // Job is the name of the Job of an attempt, with or without an agent.
-func Job(feature string, attempt int64) string { return numbered(feature, attempt) }
+func Job(feature string, attempt int64) string { return numbered(Prefix+feature, attempt) }
 
 // Checkpoint is the name of a Feature's checkpoint with this sequence number.
 func Checkpoint(feature string, sequence int64) string { return numbered(feature, sequence) }
@@ -38,10 +41,10 @@ func Sequence(feature, checkpoint string) (int64, bool) {
 }
 
 // Volume is the name of the claim of one of a Feature's volumes.
-func Volume(feature, volume string) string { return fit(feature + "-" + volume) }
+func Volume(feature, volume string) string { return fit(Prefix + feature + "-" + volume) }
 
 // NetworkPolicy is the name of the NetworkPolicy of a Feature's pods.
-func NetworkPolicy(feature string) string { return fit(feature) }
+func NetworkPolicy(feature string) string { return fit(Prefix + feature) }
 
 // Branch is the branch that a Feature delivers to unless it says otherwise.
 func Branch(feature string) string { return "tidewaiter/" + feature }
@@ -50,8 +53,7 @@ func numbered(feature string, n int64) string {
 	return fit(feature + "-" + strconv.FormatInt(n, 10))
 }
 
-// fit returns a name as it is where it is short enough, and otherwise its beginning with a digest of all of it. With
-// names that the API lets through this does not happen; it is here so that nothing depends on that.
+// fit returns a name as it is where it is short enough, and otherwise its beginning with a digest of all of it.
 func fit(name string) string {
 	if len(name) <= MaxName {
 		return name

@@ -14,16 +14,16 @@ import (
 
 func TestNames(t *testing.T) {
 	tests := map[string]struct{ got, want string }{
-		"a Job":             {Job("add-login", 3), "add-login-3"},
+		"a Job":             {Job("add-login", 3), "twf-add-login-3"},
 		"a Checkpoint":      {Checkpoint("add-login", 12), "add-login-12"},
-		"a trusted volume":  {Volume("add-login", "trusted"), "add-login-trusted"},
-		"a workspace":       {Volume("add-login", "workspace"), "add-login-workspace"},
-		"a home":            {Volume("add-login", "home"), "add-login-home"},
-		"a network policy":  {NetworkPolicy("add-login"), "add-login"},
+		"a trusted volume":  {Volume("add-login", "trusted"), "twf-add-login-trusted"},
+		"a workspace":       {Volume("add-login", "workspace"), "twf-add-login-workspace"},
+		"a home":            {Volume("add-login", "home"), "twf-add-login-home"},
+		"a network policy":  {NetworkPolicy("add-login"), "twf-add-login"},
 		"a branch":          {Branch("add-login"), "tidewaiter/add-login"},
-		"one that is cut":   {Job(strings.Repeat("x", MaxFeature), math.MaxInt64), strings.Repeat("x", MaxFeature) + "-6288b4c8b7"},
-		"cut at a hyphen":   {Job(strings.Repeat("x", 51)+"-y", math.MaxInt64), strings.Repeat("x", 51) + "-c96ae17e0d"},
-		"as long as it may": {Job(strings.Repeat("x", MaxFeature), 9_999_999_999), strings.Repeat("x", MaxFeature) + "-9999999999"},
+		"one that is cut":   {Job(strings.Repeat("x", MaxFeature), math.MaxInt64), "twf-" + strings.Repeat("x", 48) + "-c14d1e1f8d"},
+		"cut at a hyphen":   {Job(strings.Repeat("x", 47)+"-yyyy", math.MaxInt64), "twf-" + strings.Repeat("x", 47) + "-38dc2dacf0"},
+		"as long as it may": {Job(strings.Repeat("x", MaxFeature), 999_999), "twf-" + strings.Repeat("x", MaxFeature) + "-999999"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,6 +56,9 @@ func TestNamesAreDNSLabels(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		for kind, names := range children(t, feature(t, "feature"), "n") {
 			for _, name := range names {
+				if kind != "Checkpoint" && !strings.HasPrefix(name, Prefix) {
+					t.Errorf("admission does not know %s %q", kind, name)
+				}
 				if len(name) > MaxName || !dnsLabel.MatchString(name) {
 					t.Errorf("%s %q is not a DNS label", kind, name)
 				}

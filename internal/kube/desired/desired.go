@@ -31,7 +31,7 @@ type Options struct {
 	Intake, Gateway netip.Addr
 }
 
-// Names of a Feature's volumes; its claims are called <feature>-<volume>.
+// Names of a Feature's volumes; its claims are called twf-<feature>-<volume>.
 const (
 	volumeTrusted   = "trusted"
 	volumeWorkspace = "workspace"

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 )
 
 // Labels of the pods that serve intake and gateway (config/manager, config/gateway).
@@ -26,7 +27,7 @@ const (
 
 // NetworkPolicy lets a Feature's pods talk to intake and gateway and to nothing else, and nobody talk to them.
 func NetworkPolicy(f *v1alpha1.Feature, systemNamespace string) *networkingv1ac.NetworkPolicyApplyConfiguration {
-	return networkingv1ac.NetworkPolicy(f.Name, f.Namespace).
+	return networkingv1ac.NetworkPolicy(naming.NetworkPolicy(f.Name), f.Namespace).
 		WithLabels(map[string]string{v1alpha1.LabelFeature: f.Name}).
 		WithOwnerReferences(owner(f)).
 		WithSpec(networkingv1ac.NetworkPolicySpec().
