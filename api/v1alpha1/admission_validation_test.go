@@ -178,6 +178,10 @@ func TestRecordsAreTheManagers(t *testing.T) {
 		err := owner.Status().Patch(t.Context(), u.DeepCopy(), client.RawPatch(types.MergePatchType, status))
 		wantDenied(t, err, "tidewaiter-records", "/status "+wantMessage)
 		wantAllowed(t, manager.Status().Patch(t.Context(), u.DeepCopy(), client.RawPatch(types.MergePatchType, status)))
+		if base == checkpoint {
+			wantDenied(t, patch(t, owner, u, "metadata: {labels: {tidewaiter.dev/verdict: Invalid}}"), "tidewaiter-records", "checkpoints "+wantMessage)
+			continue
+		}
 		if err := patch(t, owner, u, change); err != nil {
 			t.Errorf("%s: a status beside the spec is ignored, not refused: %v", u.GetKind(), err)
 		}

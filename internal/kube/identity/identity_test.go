@@ -33,6 +33,8 @@ type counted struct {
 	mu      sync.Mutex
 	reviews int
 	down    error
+	// alter changes what a review says; nil leaves it as it is.
+	alter func(*authenticationv1.TokenReviewStatus)
 }
 
 func (c *counted) review(ctx context.Context, w client.WithWatch, o client.Object, opts ...client.CreateOption) error {
@@ -43,7 +45,11 @@ func (c *counted) review(ctx context.Context, w client.WithWatch, o client.Objec
 	if down != nil {
 		return down
 	}
-	return w.Create(ctx, o, opts...)
+	err := w.Create(ctx, o, opts...)
+	if review, ok := o.(*authenticationv1.TokenReview); ok && c.alter != nil {
+		c.alter(&review.Status)
+	}
+	return err
 }
 
 func (c *counted) fail(err error) {
@@ -95,7 +101,7 @@ func TestOthersAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A pod that claims to be of the Feature's Job, made past admission: the claim is as good as any that can be written.
-	forged := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "forged", Labels: run.Pod.Labels, OwnerReferences: run.Pod.OwnerReferences}, Spec: attempt.PodSpec()}
+	forged := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "twf-login-1-forged", Labels: run.Pod.Labels, OwnerReferences: run.Pod.OwnerReferences}, Spec: attempt.PodSpec()}
 	if err := env.As(t, "system:serviceaccount:kube-system:job-controller", "system:masters").Create(t.Context(), forged); err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +139,7 @@ func TestOthersAreRefused(t *testing.T) {
 		"pod of an earlier attempt":           {superseded.Token, identity.ErrForbidden},
 		"pod whose Feature is gone":           {orphan.Token, identity.ErrForbidden},
 		"pod whose Job is gone":               {jobless.Token, identity.ErrForbidden},
+		"pod that is on no node":              {attempt.Token(t, env, homeless(t, superseded), contract.TokenAudience), identity.ErrForbidden},
 		"pod that is not pinned yet":          {unpinned.Token, identity.ErrTooEarly},
 		"several audiences, ours among them":  {attempt.Token(t, env, run.Pod, "other", contract.TokenAudience), nil},
 		"the same token as a person might do": {run.Token, nil},
@@ -159,6 +166,44 @@ func TestOthersAreRefused(t *testing.T) {
 	})
 }
 
+// TestWhatATokenSaysMustFitItsPod: the pod's own token names its node, its service account, and is one that the API server
+// made for a request.
+func TestWhatATokenSaysMustFitItsPod(t *testing.T) {
+	run := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	const (
+		nodeName   = "authentication.kubernetes.io/node-name"
+		credential = "authentication.kubernetes.io/credential-id"
+		podUID     = "authentication.kubernetes.io/pod-uid"
+	)
+	set := func(claim string, values ...string) func(*authenticationv1.TokenReviewStatus) {
+		return func(s *authenticationv1.TokenReviewStatus) { s.User.Extra[claim] = values }
+	}
+	tests := map[string]struct {
+		alter func(*authenticationv1.TokenReviewStatus)
+		want  error
+	}{
+		"as it is":          {nil, nil},
+		"another node":      {set(nodeName, "node-2"), identity.ErrForbidden},
+		"two nodes":         {set(nodeName, "node-1", "node-2"), identity.ErrForbidden},
+		"no node":           {set(nodeName), identity.ErrForbidden},
+		"no credential id":  {set(credential), identity.ErrForbidden},
+		"another pod's uid": {set(podUID, "0b5f8f5e-0000-4000-8000-000000000000"), identity.ErrForbidden},
+		"another account":   {func(s *authenticationv1.TokenReviewStatus) { s.User.Username += "-2" }, identity.ErrForbidden},
+		"an account of no name": {func(s *authenticationv1.TokenReviewStatus) {
+			s.User.Username = "system:serviceaccount:" + run.Pod.Namespace + ":"
+		}, identity.ErrForbidden},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			a, _, server := newAuthenticator(t)
+			server.alter = test.alter
+			if _, err := a.Authenticate(t.Context(), run.Token); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
 // stolenSignature is the last part of another good token.
 func stolenSignature(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
@@ -174,10 +219,28 @@ func unbound(t *testing.T, project string) string {
 		t.Fatal(err)
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{contract.TokenAudience}, ExpirationSeconds: ptr.To[int64](600)}}
-	if err := env.Client.SubResource("token").Create(t.Context(), account, request); err != nil {
+	if err := kubelet(t).SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatal(err)
 	}
 	return request.Status.Token
+}
+
+// kubelet asks for tokens of our audience: admission lets nobody else.
+func kubelet(t *testing.T) client.Client {
+	t.Helper()
+	return env.As(t, "system:node:node-1", "system:nodes", "system:masters")
+}
+
+// homeless is a pod of the attempt's Job that has no node yet.
+func homeless(t *testing.T, a *attempt.Attempt) *corev1.Pod {
+	t.Helper()
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: a.Pod.Namespace, Name: a.Pod.Name + "-homeless", Labels: a.Pod.Labels, OwnerReferences: a.Pod.OwnerReferences,
+	}, Spec: attempt.PodSpec()}
+	if err := env.As(t, "system:serviceaccount:kube-system:job-controller", "system:masters").Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
 }
 
 // TestStolenTokens: a token outlives neither its pod nor its attempt by more than 30 seconds.

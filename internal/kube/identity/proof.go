@@ -24,15 +24,21 @@ import (
 
 // Extra of a token that is bound to a pod (k8s.io/apiserver/pkg/authentication/serviceaccount).
 const (
-	extraPodName = "authentication.kubernetes.io/pod-name"
-	extraPodUID  = "authentication.kubernetes.io/pod-uid"
+	extraPodName  = "authentication.kubernetes.io/pod-name"
+	extraPodUID   = "authentication.kubernetes.io/pod-uid"
+	extraNodeName = "authentication.kubernetes.io/node-name"
+	// extraCredential is the id that the API server gave to the token: only tokens that it signed for a TokenRequest have one.
+	extraCredential = "authentication.kubernetes.io/credential-id"
 )
 
 // proof is what a token and the objects behind it say at one time: which pod it is bound to, and whose that pod claims
 // to be. The claim holds when the Feature names the pod.
 type proof struct {
-	pod        types.NamespacedName
-	podUID     types.UID
+	pod    types.NamespacedName
+	podUID types.UID
+	// account and node that the token names.
+	account    string
+	node       string
 	job        string
 	attempt    int64
 	feature    types.NamespacedName
@@ -63,20 +69,33 @@ func (a *Authenticator) review(ctx context.Context, token string) (proof, error)
 		return proof{}, fmt.Errorf("token for audience %q: %w", contract.TokenAudience, ErrUnauthenticated)
 	}
 	user := review.Status.User
-	namespace, ok := serviceAccountNamespace(user.Username)
-	name, uid := user.Extra[extraPodName], user.Extra[extraPodUID]
-	if !ok || len(name) != 1 || len(uid) != 1 {
+	account, ok := serviceAccount(user.Username)
+	name, uid, node := one(user.Extra[extraPodName]), one(user.Extra[extraPodUID]), one(user.Extra[extraNodeName])
+	if !ok || name == "" || uid == "" {
 		return proof{}, fmt.Errorf("the token of %q is not bound to a pod: %w", user.Username, ErrForbidden)
 	}
-	return proof{pod: types.NamespacedName{Namespace: namespace, Name: name[0]}, podUID: types.UID(uid[0])}, nil
+	if node == "" || one(user.Extra[extraCredential]) == "" {
+		return proof{}, fmt.Errorf("the token of %q was not made for a pod that runs on a node: %w", user.Username, ErrForbidden)
+	}
+	return proof{
+		pod: types.NamespacedName{Namespace: account.Namespace, Name: name}, podUID: types.UID(uid), account: account.Name, node: node,
+	}, nil
 }
 
-func serviceAccountNamespace(username string) (string, bool) {
-	parts := strings.Split(username, ":")
-	if len(parts) != 4 || parts[0] != "system" || parts[1] != "serviceaccount" || parts[2] == "" {
-		return "", false
+// one is the only value of a claim; empty where there is none, or more than one.
+func one(values authenticationv1.ExtraValue) string {
+	if len(values) != 1 {
+		return ""
 	}
-	return parts[2], true
+	return values[0]
+}
+
+func serviceAccount(username string) (types.NamespacedName, bool) {
+	parts := strings.Split(username, ":")
+	if len(parts) != 4 || parts[0] != "system" || parts[1] != "serviceaccount" || parts[2] == "" || parts[3] == "" {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: parts[2], Name: parts[3]}, true
 }
 
 // livePod checks that the pod still runs and gives the Job that controls it.
@@ -89,6 +108,9 @@ func (a *Authenticator) livePod(ctx context.Context, p *proof) (metav1.OwnerRefe
 	}
 	if pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return metav1.OwnerReference{}, fmt.Errorf("pod %s has ended: %w", p.pod, ErrForbidden)
+	}
+	if pod.Spec.NodeName != p.node || pod.Spec.ServiceAccountName != p.account {
+		return metav1.OwnerReference{}, fmt.Errorf("the token names node %q and service account %q, and pod %s has others: %w", p.node, p.account, p.pod, ErrForbidden)
 	}
 	attempt, err := strconv.ParseInt(pod.Labels[v1alpha1.LabelAttempt], 10, 64)
 	owner := metav1.GetControllerOf(pod)

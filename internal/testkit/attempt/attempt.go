@@ -7,7 +7,6 @@ package attempt
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"testing"
 
@@ -21,6 +20,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -28,6 +28,8 @@ import (
 const (
 	manager       = "system:serviceaccount:" + kubetest.SystemNamespace + ":tidewaiter-manager"
 	jobController = "system:serviceaccount:kube-system:job-controller"
+	// node that the pods are on: its kubelet asks for their tokens.
+	node = "node-1"
 )
 
 // Attempt is one run of a Feature.
@@ -75,7 +77,7 @@ func Launch(t testing.TB, env *kubetest.Env, f *v1alpha1.Feature) *Attempt {
 		v1alpha1.LabelFeature: f.Name, v1alpha1.LabelAttempt: strconv.FormatInt(number, 10), v1alpha1.LabelRun: v1alpha1.RunAgent,
 	}
 	a.Job = &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: fmt.Sprintf("%s-%d", f.Name, number), Labels: labels, OwnerReferences: []metav1.OwnerReference{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.Namespace, Name: naming.Job(f.Name, number), Labels: labels, OwnerReferences: []metav1.OwnerReference{{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Feature", Name: f.Name, UID: f.UID, Controller: ptr.To(true),
 		}}},
 		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: PodSpec()}},
@@ -89,6 +91,7 @@ func Launch(t testing.TB, env *kubetest.Env, f *v1alpha1.Feature) *Attempt {
 		}}},
 		Spec: PodSpec(),
 	}
+	a.Pod.Spec.NodeName = node // the scheduler says so
 	if err := env.As(t, jobController, "system:masters").Create(t.Context(), a.Pod); err != nil {
 		t.Fatalf("make a pod: %v", err)
 	}
@@ -126,7 +129,7 @@ func (a *Attempt) Delete(ctx context.Context) error {
 	return a.env.Client.Delete(ctx, a.Pod, client.GracePeriodSeconds(0))
 }
 
-// Token asks for a token that is bound to a pod.
+// Token asks for a token that is bound to a pod, as the kubelet of its node.
 func Token(t testing.TB, env *kubetest.Env, pod *corev1.Pod, audiences ...string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: "default"}}
@@ -137,7 +140,8 @@ func Token(t testing.TB, env *kubetest.Env, pod *corev1.Pod, audiences ...string
 		Audiences: audiences, ExpirationSeconds: ptr.To[int64](contract.TokenTTLSeconds),
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 	}}
-	if err := env.Client.SubResource("token").Create(t.Context(), account, request); err != nil {
+	kubelet := env.As(t, "system:node:"+node, "system:nodes", "system:masters") // there is no node authorizer here
+	if err := kubelet.SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatalf("ask for a token: %v", err)
 	}
 	return request.Status.Token
@@ -146,7 +150,7 @@ func Token(t testing.TB, env *kubetest.Env, pod *corev1.Pod, audiences ...string
 // PodSpec is a pod that Pod Security "restricted" lets in.
 func PodSpec() corev1.PodSpec {
 	return corev1.PodSpec{
-		ServiceAccountName: "default", RestartPolicy: corev1.RestartPolicyNever,
+		ServiceAccountName: "default", AutomountServiceAccountToken: ptr.To(false), RestartPolicy: corev1.RestartPolicyNever,
 		SecurityContext: &corev1.PodSecurityContext{
 			RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](1000), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
