@@ -57,10 +57,16 @@ func existing(t *testing.T, namespace, base, change string) *unstructured.Unstru
 // reader makes a ClusterRole that lets its holder read one object of a resource, and nothing else.
 func reader(t *testing.T, resource, name string) string {
 	t.Helper()
+	return granted(t, resource, name, "get")
+}
+
+// granted makes a ClusterRole that grants one verb on one object of a resource.
+func granted(t *testing.T, resource, name, verb string) string {
+	t.Helper()
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "reader-"},
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: []string{"get"}},
+			{APIGroups: []string{""}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: []string{verb}},
 		},
 	}
 	if err := env.Client.Create(t.Context(), role); err != nil {
@@ -82,10 +88,14 @@ func TestReferencesNeedTheRightToRead(t *testing.T) {
 		foreign = "spec: {repository: {credentialsSecretRef: {name: bank-git}}}"
 		prompt  = "spec: {prompt: null, promptFrom: {configMapKeyRef: {name: prompts, key: k}}}"
 	)
-	message := `names the Secret "shop-git", which you may not read yourself: ask for the right to get it in namespace ` + project
+	message := `names the Secret "shop-git", which you may neither read nor use: ask for the verb "use" (or "get") on it in namespace ` + project
 	wantDenied(t, create(t, editor, project, object(t, feature, secret)), policy, message)
 	wantDenied(t, create(t, shop, project, object(t, feature, foreign)), policy, `names the Secret "bank-git"`)
 	wantAllowed(t, create(t, shop, project, object(t, feature, secret), client.DryRunAll))
+	user := env.Person(t, project, "user", "tidewaiter-editor", granted(t, "secrets", "shop-git", "use"))
+	wantAllowed(t, create(t, user, project, object(t, feature, secret), client.DryRunAll))
+	wantDenied(t, create(t, user, project, object(t, feature, foreign)), policy, `names the Secret "bank-git"`)
+	wantDenied(t, create(t, env.Person(t, project, "lister", "tidewaiter-editor", granted(t, "secrets", "shop-git", "list")), project, object(t, feature, secret)), policy, message)
 	wantAllowed(t, create(t, editor, project, object(t, feature, ""), client.DryRunAll))
 
 	wantDenied(t, create(t, editor, project, object(t, feature, prompt)), policy, `names the ConfigMap "prompts", which you may not read yourself`)

@@ -131,7 +131,7 @@ func testRows() []row {
 	const why = "testkit is what tests share; no program imports it: "
 	return []row{
 		{pkg: "internal/arch", why: "reads sources and imports nothing of them"},
-		{pkg: "internal/testkit/attempt", why: why + "a Feature that runs, as far as an API server can tell", allow: with(apiClient, []string{"internal/core/contract", "internal/testkit/kubetest"})},
+		{pkg: "internal/testkit/attempt", why: why + "a Feature that runs, as far as an API server can tell", allow: with(apiClient, []string{"internal/core/contract", "internal/core/naming", "internal/testkit/kubetest"})},
 		{pkg: "internal/testkit/container", why: why + "a container's worth of processes", allow: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts", allow: core},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
@@ -146,6 +146,9 @@ func testRows() []row {
 			pkg: "test/bench", why: "measures engine, judge and freezer as a watchdog and a runner use them",
 			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sys/unix"}),
 		},
+		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
+			"internal/core/contract", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
+		})},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract", "internal/core/locks"})},
 		{pkg: "test/gitserver", why: "the testbed's program around testkit", allow: []string{"internal/testkit/gitserver"}},

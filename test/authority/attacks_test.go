@@ -1,0 +1,194 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package authority
+
+import (
+	"fmt"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+)
+
+// attack is something that a role allows and that would have an effect on a verdict, a delivery, a record or the orders
+// of a watchdog, were it not for an admission policy. do is a dry run where the API server has one.
+type attack struct {
+	name string
+	// policy that must refuse it.
+	policy string
+	// resource and verbs that it tries; empty for what no role of the table grants.
+	resource, verbs string
+	do              func(t *testing.T, w *world) error
+}
+
+func attacks() []attack {
+	return append(append(append(reach(), pods()...), objects()...), work()...)
+}
+
+// reach is what gets into a pod, or speaks for it.
+func reach() []attack {
+	list := []attack{{
+		name: "ask for a token that speaks for the pod", policy: "tidewaiter-tokens", resource: "serviceaccounts/token", verbs: "create",
+		do: func(t *testing.T, w *world) error {
+			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "default"}}
+			return w.editor.SubResource("token").Create(t.Context(), account, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+				Audiences: []string{"https://kubernetes.default.svc", contract.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
+				BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: w.run.Pod.Name, UID: w.run.Pod.UID},
+			}})
+		},
+	}}
+	for subresource, container := range map[string]string{"exec": "watchdog", "attach": "watchdog", "portforward": "", "proxy": ""} {
+		verbs := map[string]string{"GET": "get", "POST": "create"}
+		if subresource == "proxy" {
+			verbs["PUT"], verbs["PATCH"], verbs["DELETE"] = "update", "patch", "delete"
+		}
+		for method, verb := range verbs {
+			list = append(list, attack{
+				name: verb + " " + subresource + " of the watchdog", policy: "tidewaiter-connect", resource: "pods/" + subresource, verbs: verb,
+				do: func(t *testing.T, w *world) error {
+					request := w.raw.Verb(method).Resource("pods").Namespace(w.project).Name(w.run.Pod.Name).SubResource(subresource)
+					if container != "" {
+						request = request.Param("container", container).Param("stdout", "true").Param("command", "true")
+					}
+					return request.Do(t.Context()).Error()
+				},
+			})
+		}
+	}
+	return list
+}
+
+// pods are attacks by pods and Jobs.
+func pods() []attack {
+	return []attack{
+		{"make a pod that is taken for the Feature's", "tidewaiter-pods", "pods", "create", func(t *testing.T, w *world) error {
+			return w.editor.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: w.project, Name: "mine", Labels: w.run.Pod.Labels, OwnerReferences: w.run.Pod.OwnerReferences,
+			}, Spec: attempt.PodSpec()}, client.DryRunAll)
+		}},
+		{"mount the trusted volume", "tidewaiter-pods", "pods", "create", func(t *testing.T, w *world) error {
+			spec := attempt.PodSpec()
+			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: w.claim.Name},
+			}}}
+			return w.editor.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: spec}, client.DryRunAll)
+		}},
+		{"run another image beside the token", "tidewaiter-pods", "pods", "patch update", func(t *testing.T, w *world) error {
+			return patch(t, w.editor, w.run.Pod, `{"spec":{"containers":[{"name":"agent","image":"mine"}]}}`)
+		}},
+		{"take the pod out of its network policy", "tidewaiter-pods", "pods", "patch update", func(t *testing.T, w *world) error {
+			return patch(t, w.editor, w.run.Pod, `{"metadata":{"labels":{"tidewaiter.dev/feature":null}}}`)
+		}},
+		{"report that the pod has ended", "tidewaiter-pods", "", "", func(t *testing.T, w *world) error {
+			return w.owner.Status().Patch(t.Context(), w.run.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`)), client.DryRunAll)
+		}},
+		{"make a Job that is taken for the Feature's", "tidewaiter-jobs", "batch/jobs", "create", func(t *testing.T, w *world) error {
+			return w.editor.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: batchv1.JobSpec{
+				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.run.Pod.Labels}, Spec: attempt.PodSpec()},
+			}}, client.DryRunAll)
+		}},
+		{"run two agents on one workspace", "tidewaiter-jobs", "batch/jobs", "patch update", func(t *testing.T, w *world) error {
+			return patch(t, w.editor, w.run.Job, `{"spec":{"parallelism":2}}`)
+		}},
+		{"run a pod on the host as the manager", "tidewaiter-manager-jobs", "", "", func(t *testing.T, w *world) error {
+			spec := attempt.PodSpec()
+			spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
+			return w.manager.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "mine"}, Spec: batchv1.JobSpec{
+				Template: corev1.PodTemplateSpec{Spec: spec},
+			}}, client.DryRunAll)
+		}},
+	}
+}
+
+// objects are attacks by volumes, networks and what the watchdog trusts.
+func objects() []attack {
+	return []attack{
+		{"make the next Feature's volume beforehand", "tidewaiter-children", "persistentvolumeclaims", "create", func(t *testing.T, w *world) error {
+			return w.editor.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "twf-next-trusted"}, Spec: w.claim.Spec}, client.DryRunAll)
+		}},
+		{"copy the trusted volume", "tidewaiter-children", "persistentvolumeclaims", "create", func(t *testing.T, w *world) error {
+			spec := w.claim.Spec.DeepCopy()
+			spec.DataSource, spec.DataSourceRef = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: w.claim.Name}, nil
+			return w.editor.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "copy"}, Spec: *spec}, client.DryRunAll)
+		}},
+		{"hand the trusted volume to another owner", "tidewaiter-children", "persistentvolumeclaims", "patch update", func(t *testing.T, w *world) error {
+			return patch(t, w.editor, w.claim, `{"metadata":{"ownerReferences":null}}`)
+		}},
+		{"delete the trusted volume", "tidewaiter-children", "persistentvolumeclaims", "delete deletecollection", func(t *testing.T, w *world) error {
+			if err := w.editor.Delete(t.Context(), w.claim.DeepCopy(), client.DryRunAll); err != nil {
+				return err
+			}
+			return w.editor.DeleteAllOf(t.Context(), &corev1.PersistentVolumeClaim{}, client.InNamespace(w.project), client.DryRunAll)
+		}},
+		{"make a network policy that is taken for the Feature's", "tidewaiter-children", "networking.k8s.io/networkpolicies", "create", func(t *testing.T, w *world) error {
+			return w.editor.Create(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine", Labels: w.network.Labels}, Spec: w.network.Spec}, client.DryRunAll)
+		}},
+		{"open the network of the agent", "tidewaiter-children", "networking.k8s.io/networkpolicies", "patch update", func(t *testing.T, w *world) error {
+			return patch(t, w.editor, w.network, `{"spec":{"egress":[{}]}}`)
+		}},
+		{"delete the isolation of the agent", "tidewaiter-children", "networking.k8s.io/networkpolicies", "delete deletecollection", func(t *testing.T, w *world) error {
+			if err := w.editor.Delete(t.Context(), w.network.DeepCopy(), client.DryRunAll); err != nil {
+				return err
+			}
+			return w.editor.DeleteAllOf(t.Context(), &networkingv1.NetworkPolicy{}, client.InNamespace(w.project), client.DryRunAll)
+		}},
+		{"let the watchdog trust another intake", "tidewaiter-ca-bundle", "configmaps", "create update patch", func(t *testing.T, w *world) error {
+			return patch(t, w.editor, w.bundle, `{"data":{"ca.crt":"mine"}}`)
+		}},
+		{"write a record", "tidewaiter-records", "", "", func(t *testing.T, w *world) error {
+			forged := &v1alpha1.Checkpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "login-2"}, Spec: checkpoint(w.run.Feature)}
+			return w.owner.Create(t.Context(), forged, client.DryRunAll)
+		}},
+		{"change a verdict's label", "tidewaiter-records", "", "", func(t *testing.T, w *world) error {
+			return patch(t, w.owner, w.record, `{"metadata":{"labels":{"tidewaiter.dev/verdict":"Invalid"}}}`)
+		}},
+		{"report a delivery", "tidewaiter-records", "", "", func(t *testing.T, w *world) error {
+			return w.owner.Status().Patch(t.Context(), w.run.Feature.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Delivered"}}`)), client.DryRunAll)
+		}},
+	}
+}
+
+// work is what can be written into Features and Templates.
+func work() []attack {
+	return []attack{
+		{"use a Secret that one may neither read nor use", "tidewaiter-feature-references", "tidewaiter.dev/features", "create", func(t *testing.T, w *world) error {
+			f := feature(w, "mine")
+			f.Spec.Repository.CredentialsSecretRef = &v1alpha1.SecretRef{Name: "bank-git"}
+			return w.developer.Create(t.Context(), f, client.DryRunAll)
+		}},
+		{"approve without the verb", "tidewaiter-approval", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
+			return patch(t, w.editor, w.run.Feature, fmt.Sprintf(`{"spec":{"delivery":{"approvedCommit":%q}}}`, commit))
+		}},
+		{"let a Template read for one", "tidewaiter-template-references", "tidewaiter.dev/templates", "create update patch", func(t *testing.T, w *world) error {
+			return w.author.Create(t.Context(), &v1alpha1.Template{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.TemplateSpec{
+				Direction: "Input", ConfigMapKeyRef: &v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "k"},
+			}}, client.DryRunAll)
+		}},
+	}
+}
+
+func patch(t *testing.T, who client.Client, object client.Object, body string) error {
+	t.Helper()
+	copied, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		t.Fatalf("%T is no object", object)
+	}
+	kind := types.StrategicMergePatchType
+	if _, ours := object.(*v1alpha1.Feature); ours {
+		kind = types.MergePatchType
+	} else if _, ours := object.(*v1alpha1.Checkpoint); ours {
+		kind = types.MergePatchType
+	}
+	return who.Patch(t.Context(), copied, client.RawPatch(kind, []byte(body)), client.DryRunAll)
+}
