@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -198,30 +199,41 @@ func TestTokenSpeaksForItsOwnPodOnly(t *testing.T) {
 	}
 }
 
-// tokenOf mints a token as the kubelet does for a pod: for Tidewaiter's audience, bound to the pod.
+// tokenOf asks for a token as the kubelet of a pod's node does, which alone may: for Tidewaiter's audience, bound to the pod.
 func (p *place) tokenOf(pod string) string {
 	p.Helper()
-	o, err := cluster.Clientset.CoreV1().Pods(p.project).Get(p.ctx, pod, metav1.GetOptions{})
-	p.must(err, "read the pod")
+	var o *corev1.Pod
+	p.must(world.Until(p.ctx, "the pod to be on a node", func(ctx context.Context) (bool, error) {
+		var err error
+		o, err = cluster.Clientset.CoreV1().Pods(p.project).Get(ctx, pod, metav1.GetOptions{})
+		return err == nil && o.Spec.NodeName != "", err
+	}), "read the pod")
 	sa := o.Spec.ServiceAccountName
 	if sa == "" {
 		sa = "default"
 	}
-	review, err := cluster.Clientset.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, sa, &authenticationv1.TokenRequest{
+	as := rest.CopyConfig(cluster.Config)
+	as.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + o.Spec.NodeName, Groups: []string{"system:nodes"}}
+	kubelet, err := kubernetes.NewForConfig(as)
+	p.must(err, "make a client")
+	review, err := kubelet.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, sa, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{
 			Audiences: []string{contract.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
 			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: o.Name, UID: o.UID},
 		},
 	}, metav1.CreateOptions{})
-	p.must(err, "mint a token")
+	p.must(err, "ask for a token")
 	return review.Status.Token
 }
 
-// bystander is a pod of the project that belongs to no Feature.
+// bystander is a pod of the project that belongs to no Feature, and mounts a token for Tidewaiter's audience all the same.
 func (p *place) bystander() string {
 	p.Helper()
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bystander", Namespace: p.project}, Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](1000), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		Volumes: []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: contract.TokenAudience, Path: "token"}}},
+		}}}},
 		Containers: []corev1.Container{{Name: "sleep", Image: cluster.Image, Command: []string{"sleep", "600"}, SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		}}},
