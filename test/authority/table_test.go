@@ -122,12 +122,12 @@ func harmless() []row {
 func known() map[grant]string {
 	list := map[grant]string{}
 	for _, r := range harmless() {
-		for _, verb := range strings.Fields(r.verbs) {
+		for verb := range strings.FieldsSeq(r.verbs) {
 			list[grant{verb, r.resource}] = r.why
 		}
 	}
 	for _, a := range attacks() {
-		for _, verb := range strings.Fields(a.verbs) {
+		for verb := range strings.FieldsSeq(a.verbs) {
 			list[grant{verb, a.resource}] = "tried: " + a.name
 		}
 	}
