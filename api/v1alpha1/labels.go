@@ -9,12 +9,20 @@ const (
 	LabelFeature = "tidewaiter.dev/feature"
 	// LabelAttempt is the attempt (a decimal number) that a Job or pod runs.
 	LabelAttempt = "tidewaiter.dev/attempt"
-	// LabelRun says what a Job or pod does for its Feature: RunAgent or RunSeal.
+	// LabelRun says what a Job or pod does for its Feature: RunAgent, RunSeal or RunView.
 	LabelRun = "tidewaiter.dev/run"
 	// RunAgent marks the Job of an attempt with an agent.
 	RunAgent = "agent"
 	// RunSeal marks a Job that works on the trusted volume without any agent.
 	RunSeal = "seal"
+	// RunView marks a Job that answers one inquiry about a Feature whose pods are gone. It is no attempt, and changes nothing.
+	RunView = "view"
+	// LabelInquiry marks the Lease that is open while an inquiry about a Feature is; the value is the Feature's uid.
+	LabelInquiry = "tidewaiter.dev/inquiry"
+	// AnnotationFeature is the Feature, as namespace/name, that an object of the system namespace is about.
+	AnnotationFeature = "tidewaiter.dev/feature"
+	// AnnotationInquiry is what is asked, as JSON.
+	AnnotationInquiry = "tidewaiter.dev/inquiry"
 	// LabelMode is the execution mode that the pod of an agent run is made for: its mounts depend on it.
 	LabelMode = "tidewaiter.dev/mode"
 	// LabelVerdict is a Checkpoint's verdict, so that `kubectl get checkpoints -l` can select by it.

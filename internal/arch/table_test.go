@@ -96,6 +96,7 @@ func kubeRows() []row {
 		{pkg: "internal/kube/pki", why: why + "the CA and the certificates of intake and gateway", allow: with(core, apiClient)},
 		{pkg: "internal/kube/tally", why: why + "what reports make of a run; values alone", pure: true, allow: with(core, apiTypes)},
 		{pkg: "internal/kube/translate", why: why + "API to core and back; values alone", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions"})},
+		{pkg: "internal/kube/view", why: why + "the aggregated API, for people; kube-apiserver vouches for them", allow: with(core, apiClient, []string{"internal/kube/intake", "k8s.io/apiserver/pkg/"}), tests: []string{"k8s.io/apiserver/pkg/"}},
 	}
 }
 

@@ -26,10 +26,12 @@ type Options struct {
 	UserNamespaces bool
 	// LeaderElect lets one of several replicas reconcile.
 	LeaderElect bool
-	// IntakeAddress, HealthAddress and MetricsAddress are listened on; "0" turns metrics off.
+	// IntakeAddress, HealthAddress, MetricsAddress and ViewAddress are listened on; "0" turns metrics and the aggregated API
+	// off.
 	IntakeAddress  string
 	HealthAddress  string
 	MetricsAddress string
+	ViewAddress    string
 	// LogFormat is json or text; LogLevel is 0 or, for more, 1.
 	LogFormat string
 	LogLevel  int
@@ -45,6 +47,7 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.IntakeAddress, "intake-bind-address", ":8443", "where watchdogs are served, over TLS")
 	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to whoever may get /metrics of the cluster; 0 is nowhere")
+	flags.StringVar(&o.ViewAddress, "view-bind-address", "0", "where kube-apiserver finds the aggregated API view.tidewaiter.dev, over TLS; 0 is nowhere")
 	flags.StringVar(&o.LogFormat, "log-format", "json", "json or text")
 	flags.IntVar(&o.LogLevel, "log-level", 0, "1 logs more than 0")
 }

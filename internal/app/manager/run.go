@@ -159,6 +159,9 @@ func setUp(ctx context.Context, mgr ctrl.Manager, o Options, log logr.Logger) er
 	if err != nil {
 		return err
 	}
+	if err := serveView(mgr, live, keeper, server, o.ViewAddress, log.WithName("view")); err != nil {
+		return err
+	}
 	if err := serveMetrics(mgr, keeper, o.MetricsAddress); err != nil {
 		return err
 	}
@@ -196,6 +199,7 @@ func newIntake(ctx context.Context, mgr ctrl.Manager, keeper *pki.Keeper, o Opti
 		Recorder: flow.Recorder{Inner: mgr.GetEventRecorder("tidewaiter-intake")}, Clock: clock.RealClock{},
 		SystemNamespace: o.Namespace, Replica: o.Replica, Address: o.IntakeAddress, TLS: keeper.Intake().TLS(), Logger: log,
 		Observe: reports.Observe,
+		Errands: errands{options: o, endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up intake: %w", err)

@@ -51,12 +51,14 @@ func begin(ctx context.Context, o Options) (*attempt, error) {
 		return nil, errors.Join(err, v.Close())
 	}
 	a := &attempt{Options: o, volume: v, spool: s, orders: newInbox()}
-	client := report.NewClient(report.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token})
+	asked := newInquiries(o.Paths, o.Log)
+	client := report.NewClient(report.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token, Inquire: asked.take})
 	// What ends the work must not end the reports about it: the line has a life of its own.
 	talk, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	a.hangUp = hangUp
 	a.talking.Go(func() { client.Deliver(talk, s, o.Log) })
 	a.talking.Go(func() { client.Follow(talk, o.Log, a.received) })
+	a.talking.Go(func() { asked.serve(talk, client) })
 	return a, nil
 }
 

@@ -15,12 +15,13 @@ import (
 	"syscall"
 )
 
-const usage = `usage: watchdog prepare|run|seal --namespace NAMESPACE --feature NAME --attempt N
+const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --feature NAME --attempt N
                 --intake URL --intake-name NAME --gateway URL [--gateway-name NAME]
 
   prepare  clone the base, lay out the workspace and the runner, then exit
   run      supervise the agent: checkpoints, tasks, delivery
   seal     deliver what earlier attempts have promoted, without an agent
+  answer   answer the inquiry in the environment (TIDEWAITER_INQUIRY) from the trusted volume, then exit
 
        watchdog verify [--trusted DIR] [--commit COMMIT] [--history] [--json]
        watchdog diff [--trusted DIR] [--cumulative] [--patch] [CHECKPOINT]
@@ -55,7 +56,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && readers[args[0]] != nil {
 		return read(args, readers[args[0]], stdout, stderr)
 	}
-	commands := map[string]func(context.Context, Options) error{"prepare": Prepare, "run": Run, "seal": Seal}
+	commands := map[string]func(context.Context, Options) error{"prepare": Prepare, "run": Run, "seal": Seal, "answer": Answer}
 	if len(args) == 0 || commands[args[0]] == nil {
 		_, _ = io.WriteString(stderr, usage)
 		return 2

@@ -32,17 +32,24 @@ func runDiff(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	if flags.NArg() > 1 {
 		return fmt.Errorf("%w: unexpected argument %q", errUsage, flags.Arg(1))
 	}
-	paths := Paths{Trusted: *trusted}
-	i, before, err := findCheckpoint(paths, flags.Arg(0), *cumulative)
+	to, err := sequenceOf(flags.Arg(0))
 	if err != nil {
 		return err
 	}
-	repo, err := git.Open(ctx, paths.repository(), git.Options{})
+	return writeDiff(ctx, Paths{Trusted: *trusted}, contract.Inquiry{To: to, Base: *cumulative, Patch: *patch}, stdout, stderr)
+}
+
+// writeDiff writes what a checkpoint changed to out, and what is compared with what to notes first.
+func writeDiff(ctx context.Context, p Paths, q contract.Inquiry, out, notes io.Writer) error {
+	i, before, err := findCheckpoint(p, q)
+	if err != nil {
+		return err
+	}
+	repo, err := git.Open(ctx, p.repository(), git.Options{})
 	if err != nil {
 		return err
 	}
 	defer func() { _ = repo.Close() }()
-	_, _ = fmt.Fprintf(stderr, "checkpoint %d: %s, %s; compared with %s\n", i.Sequence, i.Report.Verdict, i.Report.Action, before.what)
 	from, err := objects.ParseID(before.commit)
 	if err != nil {
 		return err
@@ -53,15 +60,24 @@ func runDiff(ctx context.Context, args []string, stdout, stderr io.Writer) error
 	}
 	for _, id := range []objects.ID{from, to} {
 		if gone, err := isDropped(ctx, repo, id); err != nil || gone {
-			return errors.Join(err, fmt.Errorf("commit %s has no content any more: what was never promoted took more than the policy's retention.unpromotedBytes", id))
+			if err != nil {
+				return err
+			}
+			return fmt.Errorf("commit %s: %w", id, errDropped)
 		}
 	}
-	if *patch {
-		return repo.Patch(ctx, from, to, true, stdout)
+	if _, err := fmt.Fprintf(notes, "checkpoint %d: %s, %s; compared with %s\n", i.Sequence, i.Report.Verdict, i.Report.Action, before.what); err != nil {
+		return err
 	}
-	shown := newPlainWriter(stdout)
+	if q.Patch {
+		return repo.Patch(ctx, from, to, true, out)
+	}
+	shown := newPlainWriter(out)
 	return errors.Join(repo.Patch(ctx, from, to, false, shown), shown.Flush())
 }
+
+// errDropped: retention has let the content of a checkpoint go.
+var errDropped = errors.New("it has no content any more: what was never promoted took more than the policy's retention.unpromotedBytes")
 
 // isDropped tells whether the tree of a commit is not there.
 func isDropped(ctx context.Context, repo *git.Repository, commit objects.ID) (bool, error) {
@@ -79,8 +95,11 @@ func isDropped(ctx context.Context, repo *git.Repository, commit objects.ID) (bo
 // against is what a checkpoint is compared with.
 type against struct{ commit, what string }
 
-// findCheckpoint finds a checkpoint in the journal by its number or name, the newest for an empty one.
-func findCheckpoint(p Paths, name string, cumulative bool) (journal.Intent, against, error) {
+// errNoCheckpoint: the record has no checkpoint of that number.
+var errNoCheckpoint = errors.New("no such checkpoint")
+
+// findCheckpoint finds the checkpoint that is asked for in the journal, and what to compare it with.
+func findCheckpoint(p Paths, q contract.Inquiry) (journal.Intent, against, error) {
 	data, err := readJournal(p)
 	if err != nil {
 		return journal.Intent{}, against{}, err
@@ -89,11 +108,7 @@ func findCheckpoint(p Paths, name string, cumulative bool) (journal.Intent, agai
 	if err != nil {
 		return journal.Intent{}, against{}, fmt.Errorf("%w: %w", errCorrupt, err)
 	}
-	wanted, err := sequenceOf(name)
-	if err != nil {
-		return journal.Intent{}, against{}, err
-	}
-	var base, before against
+	var base, first, before against
 	var found *journal.Intent
 	var have []string
 	for _, r := range records {
@@ -102,20 +117,29 @@ func findCheckpoint(p Paths, name string, cumulative bool) (journal.Intent, agai
 			base = against{commit: r.Base.Commit, what: "the base " + r.Base.Commit}
 		case r.Intent != nil:
 			have = append(have, strconv.FormatInt(r.Intent.Sequence, 10))
-			if wanted != 0 && r.Intent.Sequence != wanted {
+			if r.Intent.Sequence == q.From {
+				first = against{commit: r.Intent.Commit, what: fmt.Sprintf("checkpoint %d", q.From)}
+			}
+			if q.To != 0 && r.Intent.Sequence != q.To {
 				continue
 			}
 			found, before = r.Intent, base
-			if r.Intent.OldChain != "" && !cumulative {
+			if r.Intent.OldChain != "" && !q.Base {
 				before = against{commit: r.Intent.OldChain, what: fmt.Sprintf("checkpoint %d", r.Intent.Report.Previous)}
 			}
 		}
 	}
+	missing := q.To
+	if found != nil && q.From != 0 && first.commit == "" {
+		found, missing = nil, q.From
+	}
 	switch {
 	case len(have) == 0:
-		return journal.Intent{}, before, errors.New("no checkpoint was taken yet")
+		return journal.Intent{}, before, fmt.Errorf("%w: none was taken yet", errNoCheckpoint)
 	case found == nil:
-		return journal.Intent{}, before, fmt.Errorf("there is no checkpoint %d; there are %s", wanted, clip(strings.Join(have, ", "), maxReason))
+		return journal.Intent{}, before, fmt.Errorf("%w: there is no checkpoint %d; there are %s", errNoCheckpoint, missing, clip(strings.Join(have, ", "), maxReason))
+	case q.From != 0:
+		before = first
 	}
 	return *found, before, nil
 }
@@ -141,14 +165,18 @@ func runLog(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := parseAlone(flags, args); err != nil {
 		return err
 	}
-	paths := Paths{Trusted: *trusted}
-	data, err := readJournal(paths) // says whether this is a trusted volume at all
+	return writeLog(Paths{Trusted: *trusted}, *files, stdout)
+}
+
+// writeLog writes the journal, or the file events of every checkpoint.
+func writeLog(p Paths, files bool, out io.Writer) error {
+	data, err := readJournal(p) // says whether this is a trusted volume at all
 	if err != nil {
 		return err
 	}
-	shown := newPlainWriter(stdout)
-	if *files {
-		err = eventlog.Copy(shown, paths.changes())
+	shown := newPlainWriter(out)
+	if files {
+		err = eventlog.Copy(shown, p.changes())
 	} else {
 		_, err = shown.Write(data)
 	}

@@ -30,6 +30,9 @@ const (
 // errBrokenRecord: the record of the Feature is not whole; what is broken has been printed.
 var errBrokenRecord = errors.New("the record is not whole")
 
+// errNoJournal: there is nothing to read.
+var errNoJournal = errors.New("no journal")
+
 // verifyOptions of `watchdog verify`.
 type verifyOptions struct {
 	trusted string
@@ -61,17 +64,24 @@ func runVerify(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	if o.json {
-		encoder := json.NewEncoder(stdout)
-		encoder.SetIndent("", "  ")
-		err = encoder.Encode(v)
-	} else {
-		_, err = io.WriteString(stdout, v.String())
+	if err := v.write(stdout, o.json); err != nil {
+		return err
 	}
-	if err == nil && !v.Whole {
-		err = errBrokenRecord
+	if !v.Whole {
+		return errBrokenRecord
 	}
-	return err
+	return nil
+}
+
+// write it as text, or as JSON.
+func (v verification) write(out io.Writer, asJSON bool) error {
+	if !asJSON {
+		_, err := io.WriteString(out, v.String())
+		return err
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
 }
 
 // parseAlone parses flags that no argument may follow.
@@ -112,7 +122,7 @@ func verifyVolume(ctx context.Context, o verifyOptions) (verification, error) {
 func readJournal(p Paths) ([]byte, error) {
 	data, err := wholeJournal(p.journal())
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no journal in %s: the Feature was never prepared, or this is not its trusted volume", p.Trusted)
+		return nil, fmt.Errorf("%w in %s: the Feature was never prepared, or this is not its trusted volume", errNoJournal, p.Trusted)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)

@@ -62,7 +62,9 @@ const WatchdogMemoryLimit = 1 << 30
 
 // Names in the system and project namespaces.
 const (
-	IntakeService  = "tidewaiter-intake"
+	IntakeService = "tidewaiter-intake"
+	// ViewService is what kube-apiserver reaches the aggregated API at. Managers serve it with intake's certificate.
+	ViewService    = "tidewaiter-view"
 	GatewayService = "tidewaiter-gateway"
 	// CAConfigMap holds the CA bundle in every project, under CAKey.
 	CAConfigMap = "tidewaiter-ca"

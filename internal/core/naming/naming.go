@@ -43,6 +43,9 @@ func Sequence(feature, checkpoint string) (int64, bool) {
 // Volume is the name of the claim of one of a Feature's volumes.
 func Volume(feature, volume string) string { return fit(Prefix + feature + "-" + volume) }
 
+// Inquiry is the name of the Job that answers one inquiry about a Feature whose pods are gone.
+func Inquiry(feature, id string) string { return Volume(feature, "view-"+id) }
+
 // NetworkPolicy is the name of the NetworkPolicy of a Feature's pods.
 func NetworkPolicy(feature string) string { return fit(Prefix + feature) }
 

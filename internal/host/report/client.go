@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -44,6 +45,8 @@ type Options struct {
 	CAPath string
 	// TokenPath is the pod's projected token. It is read for every request, because the kubelet renews it.
 	TokenPath string
+	// Inquire is called with each inquiry that comes beside the orders, once. It must not block. Nil takes none.
+	Inquire func(contract.Inquiry)
 }
 
 // Client of intake. Its methods may be called from any goroutine.
@@ -55,6 +58,10 @@ type Client struct {
 	http   *http.Client
 	// seen is how new the newest orders were.
 	seen revision.Revision
+	// answers is the same without connections that are kept: another connection may reach another replica.
+	answers *http.Client
+	// asked is the last inquiry that was heard.
+	asked string
 }
 
 // NewClient makes a client; it does not connect.
@@ -125,7 +132,7 @@ func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (c
 	defer cancel()
 	url := c.options.URL + contract.OrdersPath + "?" + contract.VersionQuery + "=" + strconv.Itoa(contract.OrdersVersion)
 	if etag != "" {
-		url += "&" + contract.WaitQuery + "=" + strconv.Itoa(int(wait.Seconds()))
+		url += "&" + contract.WaitQuery + "=" + strconv.Itoa(int(wait.Seconds())) + "&" + contract.AskedQuery + "=" + neturl.QueryEscape(c.heard())
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -141,6 +148,7 @@ func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (c
 	if err != nil {
 		return contract.Orders{}, "", false, fmt.Errorf("get orders: %w", err)
 	}
+	c.hear(answer.inquiry)
 	if answer.code == http.StatusNotModified {
 		c.newest(answer.revision)
 		return contract.Orders{}, etag, false, nil
@@ -219,17 +227,16 @@ type answer struct {
 	etag           string
 	revision       revision.Revision
 	nextCheckpoint int64
+	inquiry        string
 	body           []byte
 }
 
 // do adds the token, and takes 200 and 304 for an answer.
 func (c *Client) do(request *http.Request, limit int64) (answer, error) {
-	token, err := os.ReadFile(c.options.TokenPath)
-	if err != nil {
-		return answer{}, fmt.Errorf("read the pod's token: %w", err)
+	if err := c.sign(request); err != nil {
+		return answer{}, err
 	}
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
-	client, err := c.client()
+	client, _, err := c.clients()
 	if err != nil {
 		return answer{}, err
 	}
@@ -248,44 +255,61 @@ func (c *Client) do(request *http.Request, limit int64) (answer, error) {
 	if code := response.StatusCode; code != http.StatusOK && code != http.StatusNotModified {
 		return answer{}, newStatusError(code, body)
 	}
-	a := answer{code: response.StatusCode, etag: response.Header.Get("ETag"), body: body}
+	a := answer{code: response.StatusCode, etag: response.Header.Get("ETag"), inquiry: response.Header.Get(contract.InquiryHeader), body: body}
 	// What cannot be read is as good as missing: earlier versions of intake send neither.
 	a.revision, _ = revision.Parse(response.Header.Get(contract.RevisionHeader))
 	a.nextCheckpoint, _ = strconv.ParseInt(response.Header.Get(contract.NextCheckpointHeader), 10, 64)
 	return a, nil
 }
 
-// client is made anew when the CA bundle has changed: the CA is rotated while pods run.
-func (c *Client) client() (*http.Client, error) {
+// sign adds the pod's token.
+func (c *Client) sign(request *http.Request) error {
+	token, err := os.ReadFile(c.options.TokenPath)
+	if err != nil {
+		return fmt.Errorf("read the pod's token: %w", err)
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+	return nil
+}
+
+// clients are made anew when the CA bundle has changed: the CA is rotated while pods run. The second one makes a new
+// connection for every request.
+func (c *Client) clients() (kept, fresh *http.Client, err error) {
 	bundle, err := os.ReadFile(c.options.CAPath)
 	if err != nil {
-		return nil, fmt.Errorf("read CA bundle: %w", err)
+		return nil, nil, fmt.Errorf("read CA bundle: %w", err)
 	}
 	sum := sha256.Sum256(bundle)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.http != nil && sum == c.bundle {
-		return c.http, nil
+		return c.http, c.answers, nil
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(bundle) {
-		return nil, errors.New("the CA bundle " + c.options.CAPath + " holds no certificate")
+		return nil, nil, errors.New("the CA bundle " + c.options.CAPath + " holds no certificate")
 	}
 	if c.http != nil {
 		c.http.CloseIdleConnections()
 	}
 	c.bundle = sum
-	c.http = &http.Client{
+	c.http, c.answers = c.over(pool, false), c.over(pool, true)
+	return c.http, c.answers, nil
+}
+
+func (c *Client) over(pool *x509.CertPool, fresh bool) *http.Client {
+	return &http.Client{
 		Transport: &http.Transport{
-			TLSClientConfig:     &tls.Config{RootCAs: pool, ServerName: c.options.ServerName, MinVersion: tls.VersionTLS13},
-			TLSHandshakeTimeout: 10 * time.Second,
-			IdleConnTimeout:     90 * time.Second,
-			MaxIdleConns:        2,
+			TLSClientConfig:       &tls.Config{RootCAs: pool, ServerName: c.options.ServerName, MinVersion: tls.VersionTLS13},
+			TLSHandshakeTimeout:   10 * time.Second,
+			IdleConnTimeout:       90 * time.Second,
+			MaxIdleConns:          2,
+			DisableKeepAlives:     fresh,
+			ExpectContinueTimeout: expectTimeout,
 		},
 		// Intake never redirects; whoever does is not intake, and must not see the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return c.http, nil
 }
 
 // firstLine is the start of an error page, fit for a log.

@@ -23,7 +23,7 @@ const (
 )
 
 // commands are the watchdog's subcommands by container.
-var commands = map[string]string{"prepare": "prepare", "watchdog": "run", "seal": "seal"}
+var commands = map[string]string{"prepare": "prepare", "watchdog": "run", "seal": "seal", "answer": "answer"}
 
 // watchdog is a container of ours. Its arguments only say whose pod this is and whom to ask: everything else comes as
 // authenticated orders.

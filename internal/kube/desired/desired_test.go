@@ -93,6 +93,7 @@ func TestGolden(t *testing.T) {
 		"claims-everything":       anys(Claims(everything())),
 		"claims-least":            anys(Claims(least())),
 		"claims-ephemeral":        anys(Claims(ephemeral())),
+		"job-inquiry":             {InquiryJob(everything(), "0123456789abcdef", `{"id":"0123456789abcdef","kind":"diff"}`, options)},
 		"network-policy":          {NetworkPolicy(least(), "tidewaiter-system")},
 		"ca-bundle":               {CABundle("shop", []byte("-----BEGIN CERTIFICATE-----\n"))},
 	}

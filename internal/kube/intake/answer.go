@@ -73,6 +73,8 @@ func verdict(err error) (int, contract.ReportAck) {
 		return http.StatusForbidden, contract.ReportAck{}
 	case errors.Is(err, identity.ErrTooEarly), errors.Is(err, errAhead):
 		return http.StatusTooEarly, contract.ReportAck{}
+	case errors.Is(err, errElsewhere):
+		return http.StatusMisdirectedRequest, contract.ReportAck{}
 	case errors.Is(err, errTooMany), errors.Is(err, identity.ErrBusy):
 		return http.StatusTooManyRequests, contract.ReportAck{}
 	default:

@@ -5,6 +5,7 @@ package intake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 )
 
 const (
@@ -99,10 +102,14 @@ func (l *Lease) release(ctx context.Context) error {
 	return nil
 }
 
-// sweep removes what replicas left behind that had no time to release their Lease.
+// sweep removes what replicas left behind that had no time to release their Lease, or those of inquiries.
 func (l *Lease) sweep(ctx context.Context) error {
+	return errors.Join(l.sweepMarked(ctx, LabelReplica), l.sweepMarked(ctx, v1alpha1.LabelInquiry))
+}
+
+func (l *Lease) sweepMarked(ctx context.Context, label string) error {
 	leases := &coordinationv1.LeaseList{}
-	if err := l.Live.List(ctx, leases, client.InNamespace(l.Namespace), client.HasLabels{LabelReplica}); err != nil {
+	if err := l.Live.List(ctx, leases, client.InNamespace(l.Namespace), client.HasLabels{label}); err != nil {
 		return fmt.Errorf("list leases: %w", err)
 	}
 	for i := range leases.Items {

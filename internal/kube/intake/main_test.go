@@ -186,7 +186,7 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 	r.server, err = New(Options{
 		Observe: r.observe,
 		Client:  cached, Live: live, Authenticator: authenticator, Recorder: r.recorder, Clock: clock, SystemNamespace: kubetest.SystemNamespace,
-		Replica: name, TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}, Logger: logger(),
+		Errands: errands{}, Replica: name, TLS: &tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}, Logger: logger(),
 	})
 	if err != nil {
 		t.Fatal(err)

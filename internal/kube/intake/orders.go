@@ -37,12 +37,17 @@ type question struct {
 	wait time.Duration
 	// version of orders that it reads.
 	version int
+	// hears says that it can be told of inquiries, asked is the last that it was told of, and uid that of the Feature.
+	hears bool
+	asked string
+	uid   types.UID
 }
 
 func ask(r *http.Request, caller identity.Caller) (question, error) {
 	q := question{
 		feature: client.ObjectKeyFromObject(caller.Feature), attempt: caller.Attempt,
 		known: r.Header.Get("If-None-Match"), version: contract.OrdersVersion1,
+		hears: r.URL.Query().Has(contract.AskedQuery), asked: r.URL.Query().Get(contract.AskedQuery), uid: caller.Feature.UID,
 	}
 	var err error
 	if q.seen, err = revision.Parse(r.Header.Get(contract.RevisionHeader)); err != nil {
@@ -90,7 +95,7 @@ func (s *Server) getOrders(w http.ResponseWriter, r *http.Request, caller identi
 	defer leave()
 
 	now, err := s.first(r.Context(), q, caller.Feature)
-	if err == nil && now.tag == q.known && q.wait > 0 {
+	if err == nil && now.tag == q.known && q.wait > 0 && s.inquiry(r.Context(), q) == "" {
 		now, err = s.waitForOrders(r.Context(), q, now, changed)
 	}
 	if err != nil {
@@ -103,6 +108,9 @@ func (s *Server) getOrders(w http.ResponseWriter, r *http.Request, caller identi
 // tell sends orders, or says that they are the known ones.
 func (s *Server) tell(w http.ResponseWriter, r *http.Request, q question, now sight) {
 	header := w.Header()
+	if inquiry := s.inquiry(r.Context(), q); inquiry != "" {
+		header.Set(contract.InquiryHeader, inquiry)
+	}
 	header.Set("ETag", now.tag)
 	header.Set(contract.RevisionHeader, now.revision.Max(q.seen).String())
 	header.Set(contract.NextCheckpointHeader, strconv.FormatInt(translate.NextCheckpoint(now.feature), 10))
@@ -154,7 +162,8 @@ func (s *Server) see(ctx context.Context, q question, f *v1alpha1.Feature) (sigh
 	return now, err
 }
 
-// waitForOrders gives the orders once they differ from the known ones, or the known ones when they did not in time.
+// waitForOrders gives the orders once they differ from the known ones, or the known ones when they did not in time, or
+// something is asked of the caller.
 func (s *Server) waitForOrders(ctx context.Context, q question, now sight, changed <-chan struct{}) (sight, error) {
 	timer := s.options.Clock.NewTimer(q.wait)
 	defer timer.Stop()
@@ -167,6 +176,9 @@ func (s *Server) waitForOrders(ctx context.Context, q question, now sight, chang
 			return sight{}, errDraining
 		case <-ctx.Done():
 			return sight{}, context.Cause(ctx)
+		}
+		if s.inquiry(ctx, q) != "" {
+			return now, nil
 		}
 		f := &v1alpha1.Feature{}
 		if err := s.options.Client.Get(ctx, q.feature, f); err != nil {

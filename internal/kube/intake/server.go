@@ -13,11 +13,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -49,6 +49,8 @@ var (
 // Authenticator tells who holds a token; *identity.Authenticator is one.
 type Authenticator interface {
 	Authenticate(ctx context.Context, token string) (identity.Caller, error)
+	// Bound gives the pod that a token is bound to, whichever that is.
+	Bound(ctx context.Context, token string) (types.NamespacedName, types.UID, error)
 }
 
 // Options of a Server. All are required.
@@ -70,6 +72,8 @@ type Options struct {
 	Logger  logr.Logger
 	// Observe counts the reports of Features in a namespace, each once, after they were stored.
 	Observe func(namespace string, stored []contract.Report, now time.Time)
+	// Errands answer inquiries about Features that have no pod.
+	Errands Errands
 }
 
 // Server is intake. Make it with New.
@@ -82,10 +86,11 @@ type Server struct {
 	polls    *polls
 	bodies   *bodies
 	// policies is what the cache of policies says of itself; nil until Watch.
-	policies interface{ LastStoreSyncResourceVersion() string }
-	writes   chan struct{}
-	draining chan struct{}
-	serving  atomic.Bool
+	policies  interface{ LastStoreSyncResourceVersion() string }
+	inquiries inquiries
+	writes    chan struct{}
+	draining  chan struct{}
+	serving   atomic.Bool
 }
 
 // New makes a Server.
@@ -173,15 +178,17 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+contract.OrdersPath, s.authenticated(s.getOrders))
 	// Callers: the same.
 	mux.HandleFunc("POST "+contract.ReportsPath, s.authenticated(s.postReports))
+	// Callers: the pod that the inquiry was put to, by its token.
+	mux.HandleFunc("POST "+contract.AnswersPath+"{id}", s.postAnswer)
 	return mux
 }
 
 // authenticated lets only those through whose token names a Feature, and tells the handler which.
 func (s *Server) authenticated(handle func(http.ResponseWriter, *http.Request, identity.Caller)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		scheme, token, ok := strings.Cut(r.Header.Get("Authorization"), " ")
-		if !ok || !strings.EqualFold(scheme, "Bearer") {
-			s.fail(w, r, fmt.Errorf("no bearer token: %w", identity.ErrUnauthenticated))
+		token, err := bearer(r)
+		if err != nil {
+			s.fail(w, r, err)
 			return
 		}
 		caller, err := s.options.Authenticator.Authenticate(identity.From(r.Context(), r.RemoteAddr), token)

@@ -49,7 +49,7 @@ func (s *Server) Watch(ctx context.Context, informers cache.Informers) error {
 			return fmt.Errorf("watch %T: %w", watch.object, err)
 		}
 	}
-	return nil
+	return s.watchInquiries(ctx, informers)
 }
 
 // policiesAsOf is the version up to which the cache knows the policies; empty where it does not say.

@@ -138,6 +138,10 @@ func TestPods(t *testing.T) {
 	if got, want := Pods([]corev1.Pod{ended})[0].Fate, "Evicted: The node was low on memory.; container watchdog ended with exit code 137 (OOMKilled)"; got != want {
 		t.Errorf("fate is %q, want %q", got, want)
 	}
+	viewing := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "viewing", Labels: map[string]string{v1alpha1.LabelRun: v1alpha1.RunView}, OwnerReferences: ended.OwnerReferences}}
+	if got := Pods([]corev1.Pod{viewing}); len(got) != 0 {
+		t.Errorf("a pod that answers an inquiry is taken for an attempt's: %+v", got)
+	}
 	if got := Pods([]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "stray"}}}); len(got) != 0 {
 		t.Errorf("a pod of no Job is somebody's attempt: %+v", got)
 	}

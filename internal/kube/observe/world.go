@@ -56,13 +56,13 @@ func JobEnded(j *batchv1.Job) bool {
 }
 
 // Pods are the pods that a Job controls, by name. A pod without a Job is nobody's attempt: it cannot report, and
-// admission forbids it.
+// admission forbids it. Pods that only answer an inquiry are left out: they write nothing, and end by themselves.
 func Pods(pods []corev1.Pod) []lifecycle.Pod {
 	var seen []lifecycle.Pod
 	for i := range pods {
 		p := &pods[i]
 		owner := metav1.GetControllerOf(p)
-		if owner == nil || owner.Kind != "Job" {
+		if owner == nil || owner.Kind != "Job" || p.Labels[v1alpha1.LabelRun] == v1alpha1.RunView {
 			continue
 		}
 		pod := lifecycle.Pod{

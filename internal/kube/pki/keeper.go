@@ -128,7 +128,9 @@ func (k *Keeper) Sync(ctx context.Context) error {
 		return fmt.Errorf("certificate authority: %w", err)
 	}
 	k.publish(state.bundle())
-	intake, err := k.leaf(ctx, state, IntakeSecret, contract.IntakeService)
+	// The same process serves the aggregated API, which an installation may leave out: there is a name for its Service,
+	// whether that exists or not.
+	intake, err := k.leaf(ctx, state, IntakeSecret, contract.IntakeService, contract.ViewService+"."+k.options.Namespace+".svc")
 	if err != nil {
 		return fmt.Errorf("certificate of intake: %w", err)
 	}
@@ -172,12 +174,13 @@ func (k *Keeper) authority(ctx context.Context) (authorityState, error) {
 	return state, err
 }
 
-// leaf reads the serving certificate of a Service, renews it when that is due, and gives it as it is stored.
-func (k *Keeper) leaf(ctx context.Context, state authorityState, secret, service string) (*keyPair, error) {
+// leaf reads the serving certificate of a Service, which has other names too, renews it when that is due, and gives it as it is stored.
+func (k *Keeper) leaf(ctx context.Context, state authorityState, secret, service string, also ...string) (*keyPair, error) {
 	wanted, err := k.names(ctx, service)
 	if err != nil {
 		return nil, err
 	}
+	wanted.dns = append(wanted.dns, also...)
 	var pair *keyPair
 	err = k.renew(ctx, secret, corev1.SecretTypeTLS, func(data map[string][]byte) (map[string][]byte, error) {
 		// What cannot be read is replaced: a serving certificate can always be made again.

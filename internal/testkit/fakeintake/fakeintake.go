@@ -34,17 +34,20 @@ type Intake struct {
 	CAPath    string
 	TokenPath string
 
-	mu       sync.Mutex
-	orders   contract.Orders
-	version  int
-	changed  chan struct{}
-	refusal  int
-	reports  []contract.Report
-	mark     contract.ReportAck
-	repeated []string
-	polls    int
-	poison   int64
-	revision string
+	mu        sync.Mutex
+	orders    contract.Orders
+	version   int
+	changed   chan struct{}
+	refusal   int
+	reports   []contract.Report
+	mark      contract.ReportAck
+	repeated  []string
+	polls     int
+	poison    int64
+	revision  string
+	inquiry   string
+	answers   map[string]string
+	elsewhere int
 }
 
 // Start serves until the test ends.
@@ -54,6 +57,7 @@ func Start(t testing.TB, orders contract.Orders) *Intake {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+contract.OrdersPath, i.getOrders)
 	mux.HandleFunc("POST "+contract.ReportsPath, i.postReports)
+	mux.HandleFunc("POST "+contract.AnswersPath+"{id}", i.postAnswer)
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -180,6 +184,11 @@ func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
 	i.mu.Unlock()
 	if known := r.Header.Get("If-None-Match"); known != "" && known == etag {
 		seconds, _ := strconv.Atoi(r.URL.Query().Get(contract.WaitQuery))
+		if i.asks(w, r) {
+			w.Header().Set("ETag", etag)
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
 		select {
 		case <-changed:
 		case <-r.Context().Done():
@@ -192,11 +201,16 @@ func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
 	if !i.admit(w, r) {
 		return
 	}
+	i.asks(w, r)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	w.Header().Set("ETag", i.etag())
 	if i.revision != "" {
 		w.Header().Set(contract.RevisionHeader, i.revision)
+	}
+	if r.Header.Get("If-None-Match") == i.etag() {
+		w.WriteHeader(http.StatusNotModified)
+		return
 	}
 	i.reply(w, i.orders)
 }

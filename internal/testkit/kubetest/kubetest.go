@@ -41,6 +41,8 @@ type Env struct {
 	Scheme *runtime.Scheme
 
 	server *envtest.Environment
+	// files of the front proxy.
+	files string
 }
 
 // Run is for TestMain: it starts an API server, hands it to use, runs the package's tests and returns the exit code.
@@ -53,7 +55,7 @@ func Run(m *testing.M, use func(*Env)) int {
 	}
 	use(env)
 	code := m.Run()
-	if err := env.server.Stop(); err != nil {
+	if err := errors.Join(env.server.Stop(), os.RemoveAll(env.files)); err != nil {
 		fmt.Fprintln(os.Stderr, "kubetest: stop the API server:", err)
 		return 1
 	}
@@ -74,13 +76,17 @@ func start() (*Env, error) {
 		Scheme:                   scheme,
 		ControlPlaneStartTimeout: startTimeout,
 	}
+	files, err := aggregate(server)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(files))
+	}
 	cfg, err := server.Start()
 	if err != nil {
 		return nil, fmt.Errorf("start the API server from %s: %w", assets, err)
 	}
 	// A test asks often: client-side throttling would only make it slow.
 	cfg.QPS, cfg.Burst = -1, 0
-	env := &Env{Config: cfg, Scheme: scheme, server: server}
+	env := &Env{Config: cfg, Scheme: scheme, server: server, files: files}
 	if env.Client, err = client.New(cfg, client.Options{Scheme: scheme}); err == nil {
 		ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 		defer cancel()
@@ -122,7 +128,7 @@ func (e *Env) install(ctx context.Context) error {
 		return fmt.Errorf("install the CRDs: %w", err)
 	}
 	for _, object := range objects {
-		if object.GetKind() == "CustomResourceDefinition" {
+		if object.GetKind() == "CustomResourceDefinition" || object.GetKind() == apiService {
 			continue
 		}
 		if err := e.apply(ctx, object); err != nil {

@@ -1,0 +1,222 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/kube/view"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
+)
+
+// raw is `kubectl get --raw` of somebody.
+func raw(t *testing.T, config *rest.Config, path string) (string, error) {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := clients.RESTClient().Get().RequestURI(path).Stream(t.Context())
+	if err != nil {
+		return "", err
+	}
+	defer stream.Close()
+	body, err := io.ReadAll(stream)
+	return string(body), err
+}
+
+// TestAggregatedAPI goes through a real kube-apiserver: who may see what, what discovery says, and what becomes of
+// discovery when the last replica ends.
+func TestAggregatedAPI(t *testing.T) {
+	p := &process{name: "manager-view", intake: program.FreeAddress(t), health: program.FreeAddress(t), metrics: "0"}
+	address := program.FreeAddress(t)
+	p.Program = program.Start(t,
+		[]string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-manager"), "POD_NAMESPACE=" + kubetest.SystemNamespace, "POD_NAME=" + p.name},
+		"--image=tidewaiter:test", "--intake-bind-address="+p.intake, "--health-probe-bind-address="+p.health, "--metrics-bind-address=0", "--view-bind-address="+address)
+	until(t, "the manager is ready", p.ready)
+	env.Register(t, address)
+	const version = "/apis/" + view.Group + "/" + view.Version
+	until(t, "the API is registered", func() bool {
+		_, err := raw(t, env.Config, version)
+		return err == nil
+	})
+
+	project := env.Project(t)
+	f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "add-login"}, Spec: v1alpha1.FeatureSpec{
+		Prompt: "Add a login page.", Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"}, Suspend: true,
+		Agent: v1alpha1.Agent{Runtime: "command", Image: "agent", Command: []string{"true"}},
+	}}
+	if err := env.Client.Create(t.Context(), f); err != nil {
+		t.Fatal(err)
+	}
+	path := version + "/namespaces/" + project + "/features/" + f.Name + "/diff"
+	env.Person(t, project, "viewer", "tidewaiter-viewer")
+	viewer, stranger := env.ConfigAs("viewer@"+project), env.ConfigAs("stranger@"+project)
+	until(t, "a Feature that has not started has nothing to show", func() bool {
+		_, err := raw(t, viewer, path)
+		return apierrors.IsNotFound(err) && strings.Contains(err.Error(), "has not started")
+	})
+	if _, err := raw(t, viewer, strings.Replace(path, f.Name, "other", 1)); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), `features.tidewaiter.dev "other" not found`) {
+		t.Errorf("a Feature that is not there: %v", err)
+	}
+	if _, err := raw(t, stranger, path); !apierrors.IsForbidden(err) {
+		t.Errorf("a stranger is told: %v", err)
+	}
+	if _, err := raw(t, viewer, strings.Replace(path, project, "default", 1)); !apierrors.IsForbidden(err) {
+		t.Errorf("a viewer of another project is told: %v", err)
+	}
+	if _, err := raw(t, viewer, path+"?to=x"); !apierrors.IsBadRequest(err) {
+		t.Errorf("a bad parameter: %v", err)
+	}
+	wantNoWrites(t, viewer, path)
+	wantOnlyTheFrontProxy(t, address, path)
+	wantDiscovery(t)
+
+	p.End(t)
+	if strings.Contains(p.Log(), "forbidden") {
+		t.Errorf("the manager lacks a right, see its log")
+	}
+	wantIncompleteDiscovery(t)
+}
+
+// wantNoWrites: whoever may see may do nothing else.
+func wantNoWrites(t *testing.T, who *rest.Config, path string) {
+	t.Helper()
+	clients, err := kubernetes.NewForConfig(who)
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin, err := kubernetes.NewForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, verb := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		if err := clients.RESTClient().Verb(verb).RequestURI(path).Body([]byte("{}")).Do(t.Context()).Error(); !apierrors.IsForbidden(err) {
+			t.Errorf("%s by a viewer: %v", verb, err)
+		}
+		if err := admin.RESTClient().Verb(verb).RequestURI(path).Body([]byte("{}")).Do(t.Context()).Error(); !apierrors.IsMethodNotSupported(err) {
+			t.Errorf("%s by the admin: %v", verb, err)
+		}
+	}
+}
+
+// wantOnlyTheFrontProxy: whoever reaches the port without the front-proxy certificate is nobody, whatever the headers say.
+func wantOnlyTheFrontProxy(t *testing.T, address, path string) {
+	t.Helper()
+	bundle := &corev1.ConfigMap{}
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: contract.CAConfigMap}, bundle); err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM([]byte(bundle.Data[contract.CAKey]))
+	admin, err := tls.X509KeyPair(env.Config.CertData, env.Config.KeyData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "the admin's certificate": {admin}} {
+		direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
+			RootCAs: pool, ServerName: contract.ViewService + "." + kubetest.SystemNamespace + ".svc", Certificates: certificates, MinVersion: tls.VersionTLS12,
+		}}}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Remote-User", "admin")
+		request.Header.Set("X-Remote-Group", "system:masters")
+		response, err := direct.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		var status metav1.Status
+		if err != nil || response.StatusCode != http.StatusUnauthorized || json.Unmarshal(text, &status) != nil || status.Code != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s %v", name, response.StatusCode, text, err)
+		}
+	}
+}
+
+// wantDiscovery: kubectl finds the group in each form of discovery, and nothing in it that could be listed or deleted.
+func wantDiscovery(t *testing.T) {
+	t.Helper()
+	clients, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lists []*metav1.APIResourceList
+	until(t, "discovery has the group", func() bool {
+		_, lists, err = clients.ServerGroupsAndResources()
+		return err == nil && slices.ContainsFunc(lists, func(l *metav1.APIResourceList) bool { return l.GroupVersion == view.Group+"/"+view.Version })
+	})
+	for _, list := range lists {
+		for _, r := range list.APIResources {
+			if list.GroupVersion == view.Group+"/"+view.Version && (!strings.Contains(r.Name, "/") || !slices.Equal(r.Verbs, metav1.Verbs{"get"})) {
+				t.Errorf("discovery offers %s with %v", r.Name, r.Verbs)
+			}
+		}
+	}
+	// This is what the deletion of a namespace asks.
+	lists, err = clients.ServerPreferredNamespacedResources()
+	if err != nil {
+		t.Errorf("preferred resources: %v", err)
+	}
+	for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: []string{"delete"}}, lists) {
+		if strings.HasPrefix(list.GroupVersion, view.Group) {
+			t.Errorf("the deletion of a namespace looks through %+v", list)
+		}
+	}
+}
+
+// wantIncompleteDiscovery shows what the loss of every replica does: all other groups are found, but not without an error
+// for ours, because of which the deletion of a namespace does not end. Without the APIService it is gone.
+func wantIncompleteDiscovery(t *testing.T) {
+	t.Helper()
+	clients, err := discovery.NewDiscoveryClientForConfig(env.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until(t, "discovery is incomplete", func() bool {
+		lists, err := clients.ServerPreferredNamespacedResources()
+		failed, ok := discovery.GroupDiscoveryFailedErrorGroups(err)
+		if !ok || len(lists) == 0 {
+			return false
+		}
+		for group := range failed {
+			if group.Group != view.Group {
+				t.Errorf("group %s fails as well", group)
+			}
+		}
+		return true
+	})
+	registration := &unstructured.Unstructured{}
+	registration.SetAPIVersion("apiregistration.k8s.io/v1")
+	registration.SetKind("APIService")
+	registration.SetName(view.APIService)
+	if err := env.Client.Delete(t.Context(), registration); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "discovery is complete without the APIService", func() bool {
+		_, err := clients.ServerPreferredNamespacedResources()
+		return err == nil
+	})
+}

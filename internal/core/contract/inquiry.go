@@ -1,0 +1,73 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import "time"
+
+// Inquiries are what people ask of a Feature's record. They reach a watchdog beside its orders, and are neither journaled
+// nor repeated: the one who asks waits for the answer, or asks again.
+const (
+	// InquiryHeader of an answer to a poll for orders carries an Inquiry as JSON, whatever the status of the answer is.
+	InquiryHeader = "Tidewaiter-Inquiry"
+	// AskedQuery is the query parameter of a poll that names the last Inquiry that the watchdog was told of: it is not told
+	// again.
+	AskedQuery = "asked"
+	// AnswersPath, followed by the id of an Inquiry, takes POST of the answer as a stream: an AnswerHead as a line of JSON,
+	// and then what was asked for. Only the replica that waits for the answer takes it; any other says 421 before it reads
+	// the body, and the request goes out again on a new connection.
+	AnswersPath = "/v1/answers/"
+	// AnswerErrorTrailer says why an answer ends before it is complete.
+	AnswerErrorTrailer = "Tidewaiter-Answer-Error"
+	// EnvInquiry holds the Inquiry, as JSON, in a pod that answers it and ends.
+	EnvInquiry = "TIDEWAITER_INQUIRY"
+	// MaxInquiryHeader bounds an Inquiry in bytes of JSON.
+	MaxInquiryHeader = 1 << 10
+)
+
+const (
+	// MaxAnswerBytes bounds an answer. What is cut is said.
+	MaxAnswerBytes = 32 << 20
+	// MaxAnswerMessage bounds the message of an answer that is none.
+	MaxAnswerMessage = 4 << 10
+	// InquiryTime bounds an inquiry from the request to the end of the answer: kube-apiserver ends proxied requests after
+	// 60 seconds (--request-timeout), and we want to be the ones who say why.
+	InquiryTime = 50 * time.Second
+)
+
+// AnswerHead begins an answer. Code is the HTTP status that the answer has for the one who asked; where it is not 200,
+// Message says why and nothing follows.
+type AnswerHead struct {
+	Code    int    `json:"code"`
+	Message string `json:"message,omitempty"`
+}
+
+// Kinds of inquiries.
+const (
+	// InquiryDiff asks what a checkpoint changed.
+	InquiryDiff = "diff"
+	// InquiryLog asks for the journal, or for the file events of every checkpoint.
+	InquiryLog = "log"
+	// InquiryVerify asks whether the record is whole.
+	InquiryVerify = "verify"
+)
+
+// Inquiry is one question about the record of a Feature.
+type Inquiry struct {
+	ID   string `json:"id"`
+	Kind string `json:"kind"`
+	// To is the checkpoint that a diff is of; 0 is the newest. From is the one that it is compared with; 0 is the one before
+	// To.
+	To   int64 `json:"to,omitempty"`
+	From int64 `json:"from,omitempty"`
+	// Base compares with the base instead.
+	Base bool `json:"base,omitempty"`
+	// Patch asks for what `git apply` takes instead of what a terminal can show.
+	Patch bool `json:"patch,omitempty"`
+	// Files asks for the file events instead of the journal.
+	Files bool `json:"files,omitempty"`
+	// Commit that the chain must hold, as a Checkpoint object names it.
+	Commit string `json:"commit,omitempty"`
+	// JSON asks for a verification as JSON.
+	JSON bool `json:"json,omitempty"`
+}

@@ -1,0 +1,78 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fakeintake
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Inquire puts an inquiry beside the orders, until the next one.
+func (i *Intake) Inquire(q contract.Inquiry) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	text, _ := json.Marshal(q)
+	i.inquiry = string(text)
+	close(i.changed)
+	i.changed = make(chan struct{})
+}
+
+// Elsewhere lets so many answers come to a replica that does not wait for them.
+func (i *Intake) Elsewhere(times int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.elsewhere = times
+}
+
+// Answer to an inquiry: its body, and after a line "!" what its trailer says. False before it is complete.
+func (i *Intake) Answer(id string) (string, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	text, ok := i.answers[id]
+	return text, ok
+}
+
+// asks adds the inquiry to an answer unless the caller has been told of it.
+func (i *Intake) asks(w http.ResponseWriter, r *http.Request) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var q contract.Inquiry
+	if json.Unmarshal([]byte(i.inquiry), &q) != nil || q.ID == r.URL.Query().Get(contract.AskedQuery) {
+		return false
+	}
+	w.Header().Set(contract.InquiryHeader, i.inquiry)
+	return true
+}
+
+func (i *Intake) postAnswer(w http.ResponseWriter, r *http.Request) {
+	if !i.admit(w, r) {
+		return
+	}
+	i.mu.Lock()
+	i.elsewhere--
+	elsewhere := i.elsewhere >= 0
+	i.mu.Unlock()
+	if elsewhere {
+		http.Error(w, "nobody waits for it here", http.StatusMisdirectedRequest)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	text := string(body)
+	if reason := r.Trailer.Get(contract.AnswerErrorTrailer); reason != "" {
+		text += "\n!" + reason
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.answers == nil {
+		i.answers = map[string]string{}
+	}
+	i.answers[r.PathValue("id")] = text
+	w.WriteHeader(http.StatusNoContent)
+}
