@@ -113,6 +113,7 @@ func errandPod(t *testing.T, f *v1alpha1.Feature, change func(*corev1.Pod)) (id,
 		}}},
 		Spec: attempt.PodSpec(),
 	}
+	pod.Spec.NodeName = attempt.Node // the scheduler says so
 	change(pod)
 	if err := env.As(t, kubetest.JobController, "system:masters").Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
@@ -166,7 +167,7 @@ func TestAskAfterTheEnd(t *testing.T) {
 	a, b := newReplica(t, "ask-a", clock), newReplica(t, "ask-b", clock)
 	f := finished(t, "add-login")
 	result := a.ask(t, f)
-	_, stranger := errandPod(t, f, func(p *corev1.Pod) { p.Labels = nil })
+	_, stranger := errandPod(t, f, func(p *corev1.Pod) { p.GenerateName, p.Labels = "stranger-", nil })
 	_, foreign := errandPod(t, f, func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" })
 	id, token := errandPod(t, f, func(*corev1.Pod) {})
 	if got := <-b.ask(t, f); !errors.Is(got.err, ErrBusy) {
@@ -251,7 +252,7 @@ func TestAskAfterACrash(t *testing.T) {
 		return !strings.Contains(inquiryOf(t, f).Annotations[v1alpha1.AnnotationInquiry], "of-the-dead")
 	})
 	id, token = errandPod(t, f, func(*corev1.Pod) {})
-	go r.say(t, token, id, "{\"code\":404,\"message\":\"no such checkpoint\"}\n")
+	go func() { r.say(t, token, id, "{\"code\":404,\"message\":\"no such checkpoint\"}\n") }()
 	got := <-result
 	if got.err != nil || got.answer.Head.Code != http.StatusNotFound || got.answer.Head.Message != "no such checkpoint" {
 		t.Fatalf("%v %+v", got.err, got.answer)

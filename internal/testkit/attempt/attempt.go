@@ -28,9 +28,10 @@ import (
 const (
 	manager       = "system:serviceaccount:" + kubetest.SystemNamespace + ":tidewaiter-manager"
 	jobController = "system:serviceaccount:kube-system:job-controller"
-	// node that the pods are on: its kubelet asks for their tokens.
-	node = "node-1"
 )
+
+// Node that the pods are on: its kubelet asks for their tokens.
+const Node = "node-1"
 
 // Attempt is one run of a Feature.
 type Attempt struct {
@@ -91,7 +92,7 @@ func Launch(t testing.TB, env *kubetest.Env, f *v1alpha1.Feature) *Attempt {
 		}}},
 		Spec: PodSpec(),
 	}
-	a.Pod.Spec.NodeName = node // the scheduler says so
+	a.Pod.Spec.NodeName = Node // the scheduler says so
 	if err := env.As(t, jobController, "system:masters").Create(t.Context(), a.Pod); err != nil {
 		t.Fatalf("make a pod: %v", err)
 	}
@@ -140,7 +141,7 @@ func Token(t testing.TB, env *kubetest.Env, pod *corev1.Pod, audiences ...string
 		Audiences: audiences, ExpirationSeconds: ptr.To[int64](contract.TokenTTLSeconds),
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 	}}
-	kubelet := env.As(t, "system:node:"+node, "system:nodes", "system:masters") // there is no node authorizer here
+	kubelet := env.As(t, "system:node:"+Node, "system:nodes", "system:masters") // there is no node authorizer here
 	if err := kubelet.SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatalf("ask for a token: %v", err)
 	}
