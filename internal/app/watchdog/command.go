@@ -21,7 +21,7 @@ const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --f
   prepare  clone the base, lay out the workspace and the runner, then exit
   run      supervise the agent: checkpoints, tasks, delivery
   seal     deliver what earlier attempts have promoted, without an agent
-  answer   answer the inquiry in the environment (TIDEWAITER_INQUIRY) from the trusted volume, then exit
+  answer   reply to the inquiry in the environment (TIDEWAITER_INQUIRY) from the trusted volume, then exit
 
        watchdog verify [--trusted DIR] [--commit COMMIT] [--history] [--json]
        watchdog diff [--trusted DIR] [--cumulative] [--patch] [CHECKPOINT]

@@ -100,8 +100,10 @@ func aggregated() apidiscoveryv2.APIGroupDiscoveryList {
 	}
 }
 
-// send writes a document. A caller that hung up asks again.
+// send writes a document.
 func send(w http.ResponseWriter, contentType string, document any) {
 	w.Header().Set("Content-Type", contentType)
-	_ = json.NewEncoder(w).Encode(document)
+	if err := json.NewEncoder(w).Encode(document); err != nil {
+		return // a caller that hung up asks again
+	}
 }

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -170,7 +169,7 @@ func (s *Server) checkpointDiff(w http.ResponseWriter, r *http.Request) {
 	}
 	key := feature(r)
 	checkpoint := &v1alpha1.Checkpoint{}
-	if err := s.options.Live.Get(r.Context(), client.ObjectKey(key), checkpoint); err != nil {
+	if err := s.options.Live.Get(r.Context(), key, checkpoint); err != nil {
 		fail(w, notFound(err, "checkpoints", key.Name))
 		return
 	}

@@ -15,7 +15,10 @@ import (
 func (i *Intake) Inquire(q contract.Inquiry) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	text, _ := json.Marshal(q)
+	text, err := json.Marshal(q)
+	if err != nil {
+		panic(err) // strings and numbers can always be encoded
+	}
 	i.inquiry = string(text)
 	close(i.changed)
 	i.changed = make(chan struct{})
