@@ -49,7 +49,7 @@ func forPeople(role rbacv1.ClusterRole) bool {
 		}
 	}
 	ours := strings.HasPrefix(role.Name, "tidewaiter-")
-	return ours && role.Name != "tidewaiter-manager" && role.Name != "tidewaiter-gateway"
+	return ours && !slices.Contains([]string{"tidewaiter-manager", "tidewaiter-gateway", "tidewaiter-view-registration"}, role.Name)
 }
 
 func expand(t *testing.T, role string, rule rbacv1.PolicyRule) []grant {

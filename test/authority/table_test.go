@@ -17,12 +17,14 @@ type row struct{ resource, verbs, why string }
 
 // Reasons that many rows share.
 const (
-	onlyReads    = "it reads, and what Tidewaiter writes for people holds no credential"
-	makesPods    = "its pods are made by a controller, for which the rules on pods hold like for a person (tried: pods, batch/jobs)"
-	notOurs      = "Tidewaiter neither makes nor reads these"
-	extensions   = "the group extensions has not been served since Kubernetes 1.22; apps and networking.k8s.io are tried"
-	stopsThePod  = "it ends a pod or Job before its time: the watchdog takes a last checkpoint, or the next attempt starts from the last one; as spec.suspend"
-	theirProject = "it takes away what they made themselves, or what the manager makes again"
+	onlyReads = "it reads, and what Tidewaiter writes for people holds no credential"
+	makesPods = "its pods are made by a controller, for which the rules on pods hold like for a person (tried: pods, batch/jobs)"
+	notOurs   = "Tidewaiter neither makes nor reads these"
+	// The Job that answers after the end of a pod has the volume read-only.
+	asksForTheRecord = "it reads the record; whoever answers cannot write it, and every answer is bounded"
+	extensions       = "the group extensions has not been served since Kubernetes 1.22; apps and networking.k8s.io are tried"
+	stopsThePod      = "it ends a pod or Job before its time: the watchdog takes a last checkpoint, or the next attempt starts from the last one; as spec.suspend"
+	theirProject     = "it takes away what they made themselves, or what the manager makes again"
 )
 
 // harmless has every grant that is not tried, with the reason.
@@ -115,6 +117,10 @@ func harmless() []row {
 		{"tidewaiter.dev/supervisorpolicies", writes, "role admin alone: they decide what a project is held to, within what global policies leave open"},
 		{"tidewaiter.dev/templates", reads, onlyReads},
 		{"tidewaiter.dev/templates", "delete deletecollection", "role admin alone: " + theirProject},
+		{"view.tidewaiter.dev/checkpoints/diff", "get", asksForTheRecord},
+		{"view.tidewaiter.dev/features/diff", "get", asksForTheRecord},
+		{"view.tidewaiter.dev/features/log", "get", asksForTheRecord},
+		{"view.tidewaiter.dev/features/verify", "get", asksForTheRecord},
 	}
 }
 
