@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -33,14 +34,23 @@ func (p *place) history(branch string) string {
 	p.Helper()
 	mirror, err := gitServer.Mirror(p.ctx, p.repository)
 	p.must(err, "fetch from the server")
-	var all strings.Builder
+	var all, ids strings.Builder
+	seen := map[string]bool{}
 	for commit := range strings.FieldsSeq(p.git(mirror, "rev-list", "main.."+branch)) {
 		for path := range strings.Lines(p.git(mirror, "ls-tree", "-r", commit)) {
 			all.WriteString(path)
-			id := strings.Fields(path)[2]
-			all.WriteString(p.git(mirror, "cat-file", "-p", id))
+			if id := strings.Fields(path)[2]; !seen[id] {
+				seen[id] = true
+				ids.WriteString(id + "\n")
+			}
 		}
 	}
+	// One process for all of them: some branches have tens of thousands.
+	contents := exec.CommandContext(p.ctx, "git", "cat-file", "--batch", "--buffer")
+	contents.Dir, contents.Stdin = mirror, strings.NewReader(ids.String())
+	out, err := contents.Output()
+	p.must(err, "read the contents of branch %s", branch)
+	all.Write(out)
 	return all.String()
 }
 
