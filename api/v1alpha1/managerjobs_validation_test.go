@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
-// TestTheManagerMakesJobsOfFeaturesOnly: whoever holds the manager's token gets no pod with more rights than an agent has.
+// TestTheManagerMakesJobsOfFeaturesOnly: the holder of the manager's token gets no pod with more rights than an agent has.
 // That the Jobs which it does make are let through is shown by the tests of controllers/feature, which act as the manager.
 func TestTheManagerMakesJobsOfFeaturesOnly(t *testing.T) {
 	project := env.Project(t)

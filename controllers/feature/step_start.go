@@ -145,7 +145,7 @@ func ownedByFormer(o client.Object, f *v1alpha1.Feature) bool {
 	return owner != nil && owner.Kind == "Feature" && owner.Name == f.Name && owner.UID != f.UID
 }
 
-// refusal tells what a person can mend (quota, admission) from what is to be tried again.
+// refusal tells what a person can fix (quota, admission) from what is to be tried again.
 func refusal(kind, name string, err error) error {
 	status := apierrors.APIStatus(nil)
 	if (apierrors.IsForbidden(err) || apierrors.IsInvalid(err)) && errors.As(err, &status) {
