@@ -235,6 +235,18 @@ type EgressHost struct {
 	AllowPrivate bool `json:"allowPrivate,omitempty"`
 }
 
+// IsolationHandling says what becomes of an agent whose network is opened by network policies that are not Tidewaiter's.
+// +kubebuilder:validation:Enum=Enforce;Warn
+type IsolationHandling string
+
+// Ways to handle it.
+const (
+	// IsolationEnforce starts no agent, and ends one that runs in order.
+	IsolationEnforce IsolationHandling = "Enforce"
+	// IsolationWarn tells of it.
+	IsolationWarn IsolationHandling = "Warn"
+)
+
 // CapacityRules bound how much runs at once.
 type CapacityRules struct {
 	// maxRunning Features of a project; unlimited when no policy says.

@@ -127,6 +127,10 @@ type Rules struct {
 	// egress lists hosts that may be reached through the gateway.
 	// +optional
 	Egress *EgressRules `json:"egress,omitempty"`
+	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
+	// gateway: Enforce (built in) starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
+	// +optional
+	Isolation IsolationHandling `json:"isolation,omitempty"`
 	// concurrency says what becomes of Features that would work at the same time on the same thing.
 	// +optional
 	Concurrency *ConcurrencyRules `json:"concurrency,omitempty"`

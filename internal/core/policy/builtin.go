@@ -88,5 +88,6 @@ func builtin() Rules {
 		KeepCheckpoints:       new(builtinKeepCheckpoints),
 		UnpromotedBytes:       new(int64(builtinUnpromotedBytes)),
 		History:               HistorySquash,
+		Isolation:             IsolationEnforce,
 	}
 }

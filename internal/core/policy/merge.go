@@ -37,6 +37,7 @@ func Merge(s Sources) Effective {
 	e.MaxRunning = decide(m, least("capacity.maxRunning", func(r *Rules) *int { return r.MaxRunning }))
 	e.KeepCheckpoints = decide(m, most("retention.checkpoints", func(r *Rules) *int { return r.KeepCheckpoints }))
 	e.UnpromotedBytes = decide(m, most("retention.unpromotedBytes", func(r *Rules) *int64 { return r.UnpromotedBytes }))
+	e.Isolation = decide(m, word("isolation", func(r *Rules) Isolation { return r.Isolation }, IsolationWarn, IsolationEnforce))
 	e.History = decide(m, word("delivery.history", func(r *Rules) History { return r.History }, HistorySquash, HistoryHold))
 	e.AgentHosts = decide(m, hosts("egress.agent", func(r *Rules) []Host { return r.AgentHosts }))
 	e.GitHosts = decide(m, hosts("egress.git", func(r *Rules) []Host { return r.GitHosts }))

@@ -107,6 +107,7 @@ func drawRules(t *rapid.T) Rules {
 		KeepCheckpoints:       maybe(t, "keepCheckpoints", small),
 		UnpromotedBytes:       maybe(t, "unpromotedBytes", rapid.Int64Range(1, 3)),
 		History:               words(t, "history", HistorySquash, HistoryHold),
+		Isolation:             words(t, "isolation", IsolationWarn, IsolationEnforce),
 	}
 }
 
@@ -146,7 +147,7 @@ func asRules(e Effective) Rules {
 		StrayLinks:            e.Changes.StrayLinks,
 		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
 		Locks: e.Concurrency.Locks, Overlap: e.Concurrency.Overlap, MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
-		History: e.History, UnpromotedBytes: &e.UnpromotedBytes,
+		History: e.History, Isolation: e.Isolation, UnpromotedBytes: &e.UnpromotedBytes,
 	}
 }
 
@@ -243,6 +244,7 @@ func valuesOf(t *rapid.T, e Effective) map[string]string {
 		"capacity.maxRunning":               show(e.MaxRunning),
 		"retention.checkpoints":             show(e.KeepCheckpoints),
 		"delivery.history":                  string(e.History),
+		"isolation":                         string(e.Isolation),
 		"retention.unpromotedBytes":         show(e.UnpromotedBytes),
 		"egress.git":                        show(e.GitHosts),
 		"egress.agent":                      show(e.AgentHosts),

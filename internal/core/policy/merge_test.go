@@ -38,6 +38,7 @@ func TestBuiltin(t *testing.T) {
 		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},
 		KeepCheckpoints:       10,
 		History:               HistorySquash,
+		Isolation:             IsolationEnforce,
 		UnpromotedBytes:       2147483648,
 		GitHosts:              []Host{{Name: "git.example.com", Port: 443}},
 	}
@@ -103,8 +104,8 @@ func TestPriorityAndTies(t *testing.T) {
 		},
 		"of a tie the stricter is taken": {
 			[]Source{
-				source("s/a", 1, Rules{MaxFileSize: new(int64(10)), Symlinks: Allow, History: HistorySquash, PathSeverity: Warning, KeepCheckpoints: new(5)}),
-				source("s/b", 1, Rules{MaxFileSize: new(int64(20)), Symlinks: Deny, History: HistoryHold, PathSeverity: Critical, KeepCheckpoints: new(6)}),
+				source("s/a", 1, Rules{MaxFileSize: new(int64(10)), Symlinks: Allow, History: HistorySquash, Isolation: IsolationEnforce, PathSeverity: Warning, KeepCheckpoints: new(5)}),
+				source("s/b", 1, Rules{MaxFileSize: new(int64(20)), Symlinks: Deny, History: HistoryHold, Isolation: IsolationWarn, PathSeverity: Critical, KeepCheckpoints: new(6)}),
 			},
 			func(e *Effective) {
 				e.Changes.MaxFileSize, e.Changes.Symlinks, e.Paths.Severity, e.KeepCheckpoints, e.History = 10, Deny, Critical, 6, HistoryHold
@@ -113,6 +114,7 @@ func TestPriorityAndTies(t *testing.T) {
 				"changes.maxFileSize: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"changes.symlinks: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"delivery.history: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
+				"isolation: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"paths.severity: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"retention.checkpoints: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 			},
@@ -261,7 +263,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		"changes.secrets": "built-in", "changes.maxLines": "built-in",
 		"changes.confusables": "built-in", "changes.unportableNames": "built-in", "changes.hiddenCharacters": "built-in", "changes.strayLinks": "built-in",
 		"concurrency.locks": "built-in", "concurrency.overlap": "built-in", "breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
-		"delivery.history": "built-in", "retention.unpromotedBytes": "built-in",
+		"delivery.history": "built-in", "isolation": "built-in", "retention.unpromotedBytes": "built-in",
 		"egress.git": "the repository's host",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -273,7 +275,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 // manager that made them; it may change only together with the policy's values or fields.
 func TestHash(t *testing.T) {
 	plain := Merge(Sources{})
-	const want = "e6b1b260f4c33a01de17bb8bdc44c6c6d7de3e647fc75566e93757d148ed9e84"
+	const want = "16c25025a557def66dd88e2eb4e818545bf9448f233f7f1bcca9f8da0c5c7e26"
 	if plain.Hash != want {
 		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
 	}

@@ -92,6 +92,8 @@ type Effective struct {
 	Concurrency Concurrency `json:"concurrency"`
 	// MaxRunning Features of a project; 0 is no limit.
 	MaxRunning int `json:"maxRunning,omitempty"`
+	// Isolation says whether an agent may work while other network policies open its network.
+	Isolation Isolation `json:"isolation"`
 	// History says what becomes of a delivery with a commit that breaks a rule of the policy in effect at that time.
 	History History `json:"history"`
 	// UnpromotedBytes is how much content the trusted repository keeps that was never promoted.
@@ -179,6 +181,16 @@ type Contention string
 const (
 	Wait Contention = "Wait"
 	Fail Contention = "Fail"
+)
+
+// Isolation says what becomes of an agent whose network is opened by network policies that are not Tidewaiter's.
+type Isolation string
+
+// Isolations: IsolationWarn tells of it, IsolationEnforce starts no agent and ends one that runs. Audit does not change
+// that: nothing that is only reported afterwards takes back what was sent.
+const (
+	IsolationWarn    Isolation = "Warn"
+	IsolationEnforce Isolation = "Enforce"
 )
 
 // History says what becomes of a delivery whose head is valid and whose history is not.

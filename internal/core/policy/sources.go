@@ -70,6 +70,7 @@ type Rules struct {
 	KeepCheckpoints       *int
 	UnpromotedBytes       *int64
 	History               History
+	Isolation             Isolation
 }
 
 // ExecutionRules are the values of Execution that a source sets.

@@ -47,6 +47,7 @@ func (r *Rules) Validate() error {
 		positive("capacity.maxRunning", r.MaxRunning),
 		positive("retention.checkpoints", r.KeepCheckpoints),
 		positive("retention.unpromotedBytes", r.UnpromotedBytes),
+		oneOf("isolation", r.Isolation, IsolationWarn, IsolationEnforce),
 		oneOf("delivery.history", r.History, HistorySquash, HistoryHold),
 		validHosts("egress.git", r.GitHosts),
 		validHosts("egress.agent", r.AgentHosts),

@@ -115,7 +115,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	if r == nil {
 		return policy.Rules{}, nil
 	}
-	out := policy.Rules{Execution: executionRules(r.Execution)}
+	out := policy.Rules{Execution: executionRules(r.Execution), Isolation: policy.Isolation(r.Isolation)}
 	var errs []error
 	if p := r.Paths; p != nil {
 		out.Protected, out.PathSeverity = p.Protected, policy.Severity(p.Severity)

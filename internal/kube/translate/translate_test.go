@@ -443,6 +443,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
 		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size},
 		Delivery:    &v1alpha1.DeliveryRules{History: v1alpha1.HistoryHold},
+		Isolation:   v1alpha1.IsolationWarn,
 	}
 	got, err := rules("spec.defaults", r)
 	if err != nil {

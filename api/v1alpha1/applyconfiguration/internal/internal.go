@@ -841,6 +841,8 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 10m
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.IsolationHandling
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.JobStatus
   map:
     fields:
@@ -1324,6 +1326,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: execution
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Execution
+    - name: isolation
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.IsolationHandling
     - name: ledger
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LedgerRules

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
 // RulesApplyConfiguration represents a declarative configuration of the Rules type for use
 // with apply.
 //
@@ -36,6 +40,9 @@ type RulesApplyConfiguration struct {
 	Breaker *BreakerRulesApplyConfiguration `json:"breaker,omitempty"`
 	// egress lists hosts that may be reached through the gateway.
 	Egress *EgressRulesApplyConfiguration `json:"egress,omitempty"`
+	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
+	// gateway: Enforce (built in) starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
+	Isolation *apiv1alpha1.IsolationHandling `json:"isolation,omitempty"`
 	// concurrency says what becomes of Features that would work at the same time on the same thing.
 	Concurrency *ConcurrencyRulesApplyConfiguration `json:"concurrency,omitempty"`
 	// capacity bounds how many Features run at once in a project.
@@ -175,6 +182,14 @@ func (b *RulesApplyConfiguration) WithBreaker(value *BreakerRulesApplyConfigurat
 // If called multiple times, the Egress field is set to the value of the last call.
 func (b *RulesApplyConfiguration) WithEgress(value *EgressRulesApplyConfiguration) *RulesApplyConfiguration {
 	b.Egress = value
+	return b
+}
+
+// WithIsolation sets the Isolation field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Isolation field is set to the value of the last call.
+func (b *RulesApplyConfiguration) WithIsolation(value apiv1alpha1.IsolationHandling) *RulesApplyConfiguration {
+	b.Isolation = &value
 	return b
 }
 
