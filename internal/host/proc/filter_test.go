@@ -46,6 +46,7 @@ func systemCalls() []systemCall {
 	_ = unix.Getrlimit(unix.RLIMIT_CORE, limit)
 	attr.Size = unix.SizeofSchedAttr
 	bytes, words := unsafe.Sizeof(*mask), new([64]uint64)
+	info := &[32]int32{2: -1} // struct siginfo with SI_QUEUE
 	tty := func(command uintptr) [6]uintptr { return [6]uintptr{0, command, pointer(words)} }
 	return []systemCall{
 		{"a limit of PID 1", true, unix.SYS_PRLIMIT64, [6]uintptr{1, unix.RLIMIT_CORE, pointer(limit), 0}},
@@ -79,6 +80,17 @@ func systemCalls() []systemCall {
 		{"io_uring", true, unix.SYS_IO_URING_SETUP, [6]uintptr{1, pointer(words)}},
 		{"io_uring, enter", true, unix.SYS_IO_URING_ENTER, [6]uintptr{}},
 		{"io_uring, register", true, unix.SYS_IO_URING_REGISTER, [6]uintptr{}},
+		{"a signal to PID 1", true, unix.SYS_KILL, [6]uintptr{1, 0}},
+		{"a signal to all but PID 1", false, unix.SYS_KILL, [6]uintptr{lowWord | 0xffffffff, 0}},
+		{"a signal to itself", false, unix.SYS_KILL, [6]uintptr{uintptr(os.Getpid()), 0}},
+		{"a signal to its own group", false, unix.SYS_KILL, [6]uintptr{0, 0}},
+		{"a signal to the first thread of PID 1", true, unix.SYS_TKILL, [6]uintptr{1, 0}},
+		{"a signal to the first thread of PID 1, tgkill", true, unix.SYS_TGKILL, [6]uintptr{1, 1, 0}},
+		{"a signal to its own thread", false, unix.SYS_TGKILL, [6]uintptr{uintptr(os.Getpid()), uintptr(os.Getpid()), 0}},
+		{"a signal with a value to PID 1", true, unix.SYS_RT_SIGQUEUEINFO, [6]uintptr{1, 0, pointer(info)}},
+		{"a signal with a value to a thread of PID 1", true, unix.SYS_RT_TGSIGQUEUEINFO, [6]uintptr{1, 1, 0, pointer(info)}},
+		{"a handle of PID 1", true, unix.SYS_PIDFD_OPEN, [6]uintptr{1, 0}},
+		{"a handle of itself", false, unix.SYS_PIDFD_OPEN, [6]uintptr{uintptr(os.Getpid()), 0}},
 		{"EXT4_IOC_MOVE_EXT", true, unix.SYS_IOCTL, tty(0xc028660f)},
 		{"EXT4_IOC_MOVE_EXT with more bits", true, unix.SYS_IOCTL, tty(0xc028660f | lowWord)},
 		{"EXT4_IOC_MOVE_EXT with the sign", true, unix.SYS_IOCTL, tty(0xffffffffc028660f)},
