@@ -122,6 +122,9 @@ func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader) err
 	return r.lookAtProject(ctx, s, from)
 }
 
+// maxEvents of a Job are looked at. Its controller writes one for each different message; others may write more.
+const maxEvents = 100
+
 // lookAtEvents asks a Job without a pod why it has none: only its events say.
 func (r *Reconciler) lookAtEvents(ctx context.Context, s *scope) error {
 	for i := range s.observed.Jobs {
@@ -131,7 +134,7 @@ func (r *Reconciler) lookAtEvents(ctx context.Context, s *scope) error {
 		}
 		var list corev1.EventList
 		err := r.Live.List(ctx, &list, client.InNamespace(s.feature.Namespace),
-			client.MatchingFields{"involvedObject.uid": j.UID, "reason": "FailedCreate"})
+			client.MatchingFields{"involvedObject.uid": j.UID, "reason": "FailedCreate"}, client.Limit(maxEvents))
 		if err != nil {
 			return fmt.Errorf("list events of Job %s: %w", j.Name, err)
 		}
