@@ -90,7 +90,7 @@ func TestAStartWakesNoOthers(t *testing.T) {
 	others, report := idle, func(string, float64) {}
 	if os.Getenv("TIDEWAITER_BENCH") != "" {
 		others, report = idleBench, func(when string, cost float64) {
-			fmt.Printf("ratio start-reconciles/%s %v - %v <=%d ok\n", when, cost, cost, startBudget)
+			fmt.Fprintf(os.Stdout, "ratio start-reconciles/%s %v - %v <=%d ok\n", when, cost, cost, startBudget)
 		}
 	}
 	// least cost of three starts: a slow machine adds looks (a cache that lags, an attempt that is looked at again).

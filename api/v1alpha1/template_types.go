@@ -89,12 +89,12 @@ type TemplateSpec struct {
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	JSONSchema *apiextensionsv1.JSON `json:"jsonSchema,omitempty"`
-	// autoCorrect says which violations may be mended instead of retried.
+	// autoCorrect says which violations may be fixed instead of retried.
 	// +optional
 	AutoCorrect *AutoCorrect `json:"autoCorrect,omitempty"`
 }
 
-// AutoCorrect says what may be mended in an answer.
+// AutoCorrect says what may be fixed in an answer.
 type AutoCorrect struct {
 	// trimSpace removes white space around the answer.
 	// +optional

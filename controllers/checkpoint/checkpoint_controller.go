@@ -104,7 +104,7 @@ func (r *Reconciler) removeSurplus(ctx context.Context, s *scope) error {
 	}
 	effective, err := identity.Effective(ctx, r.Client, s.feature, r.SystemNamespace)
 	if err != nil {
-		return nil //nolint:nilerr // The Feature's condition Accepted tells; a policy that is mended wakes nobody here, the next Checkpoint does.
+		return nil //nolint:nilerr // The Feature's condition Accepted tells; a policy that is fixed wakes nobody here, the next Checkpoint does.
 	}
 	var list v1alpha1.CheckpointList
 	err = r.Client.List(ctx, &list, client.InNamespace(s.checkpoint.Namespace), client.MatchingLabels{v1alpha1.LabelFeature: s.feature.Name})

@@ -68,7 +68,7 @@ func (r *Reconciler) remove(ctx context.Context, o client.Object, which lifecycl
 	return nil
 }
 
-// keepUp mends what a running attempt rests on: without the network policy an agent could talk to anybody, and without
+// keepUp fixes what a running attempt rests on: without the network policy an agent could talk to anybody, and without
 // the CA bundle the watchdog to nobody.
 func (r *Reconciler) keepUp(ctx context.Context, s *scope) error {
 	if !s.decision.KeepUp {

@@ -15,8 +15,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/test/world"
 )
 
-// mending does good and evil, waits until it is told, writes down what it finds then, and mends what is left to mend.
-const mending = `
+// fixing does good and evil, waits until it is told, writes down what it finds then, and fixes what is left to fix.
+const fixing = `
 echo good > web/good.html; mkdir docs; echo evil > docs/evil.md; rm README.md
 until [[ ${line:-} == *checkpoint_violation* ]]; do read -r line; done; echo "$line" > "$HOME/told"
 ls docs README.md web/good.html > "$HOME/found" 2>&1 || true
@@ -33,8 +33,8 @@ func (p *place) critical() {
 	p.must(cluster.Patch(p.ctx, policy, client.MergeFrom(before)), "make violations critical")
 }
 
-// TestStrategies takes one look at a workspace with good and evil in it under each strategy. The agent is told, mends what
-// is left to mend, and is delivered: nothing evil is ever in the branch's history.
+// TestStrategies takes one look at a workspace with good and evil in it under each strategy. The agent is told, fixes what
+// is left to fix, and is delivered: nothing evil is ever in the branch's history.
 func TestStrategies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change   func(*v1alpha1.Execution)
@@ -82,7 +82,7 @@ func TestStrategies(t *testing.T) {
 			if tc.critical {
 				p.critical()
 			}
-			p.feature("worker", mending, func(s *v1alpha1.FeatureSpec) {
+			p.feature("worker", fixing, func(s *v1alpha1.FeatureSpec) {
 				seldomCheckpoints(s)
 				tc.change(s.Execution)
 			})
@@ -119,7 +119,7 @@ func TestStrategies(t *testing.T) {
 	}
 }
 
-// The agent breaks a rule, is told by a line on its standard input, mends what it names, and is delivered.
+// The agent breaks a rule, is told by a line on its standard input, fixes what it names, and is delivered.
 func TestViolationThenCorrected(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 3*time.Minute)
@@ -129,11 +129,11 @@ read -r line
 case "$line" in *'"type":"checkpoint_violation"'*) ;; *) exit 9;; esac
 file=$(echo "$line" | sed 's/.*"violations":\[{"file":"\([^"]*\)".*/\1/')
 [ "$file" = .github/workflows/ci.yml ]
-rm "$file"; echo mended > web/page.html`, allow("web/**"))
+rm "$file"; echo fixed > web/page.html`, allow("web/**"))
 	f := p.phase("learner", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
-	p.wantDelivered(f, map[string]string{"web/page.html": "mended\n"})
+	p.wantDelivered(f, map[string]string{"web/page.html": "fixed\n"})
 	if strings.Contains(p.history(f.Status.Branch), "smuggled") {
-		t.Error("what was mended is reachable from the pushed branch")
+		t.Error("what was fixed is reachable from the pushed branch")
 	}
 	held := 0
 	for _, c := range p.checkpoints("learner") {
@@ -146,7 +146,7 @@ rm "$file"; echo mended > web/page.html`, allow("web/**"))
 	}
 }
 
-// Where checkpoints are far apart, the agent is warned of what it has just written. What it mends in time was never a
+// Where checkpoints are far apart, the agent is warned of what it has just written. What it fixes in time was never a
 // violation; what it leaves is one at the next checkpoint, of which it is told as well.
 func TestWarnedThenCorrected(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,7 @@ wherever a path stands.
 	}
 	for _, rule := range rules {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", rule.ID, rule.Doc)
-		fmt.Fprintf(&b, "* Reason: `%s`\n* Severity: %s\n* To mend it: %s\n", rule.Reason, rule.Severity, rule.Suggestion)
+		fmt.Fprintf(&b, "* Reason: `%s`\n* Severity: %s\n* To fix it: %s\n", rule.Reason, rule.Severity, rule.Suggestion)
 		fmt.Fprintf(&b, "* Rejected, for example: %s\n", sampleNames(rule.Reject))
 		fmt.Fprintf(&b, "* Accepted, for example: %s\n", sampleNames(rule.Accept))
 	}

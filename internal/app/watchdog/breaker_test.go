@@ -11,7 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 )
 
-// Checkpoints that cannot be recorded open the breaker: the agent stands still until a person has mended the cause and
+// Checkpoints that cannot be recorded open the breaker: the agent stands still until a person has fixed the cause and
 // resets it. Then the checkpoint that was already in the journal is completed first.
 func TestBreaker(t *testing.T) {
 	t.Parallel()

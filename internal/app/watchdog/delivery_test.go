@@ -110,27 +110,27 @@ func TestPreparationFaults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil func(*world)
 		want  string
-		mend  func(*world)
+		fix   func(*world)
 	}{
 		"no Secret": {
 			spoil: func(w *world) { w.remove("git-secret/password") },
 			want:  contract.ReasonCredentialsMissing,
-			mend:  func(w *world) { w.write("git-secret/password", secretPassword) },
+			fix:   func(w *world) { w.write("git-secret/password", secretPassword) },
 		},
 		"wrong password": {
 			spoil: func(w *world) { w.write("git-secret/password", "guess") },
 			want:  contract.ReasonAuthenticationFailed,
-			mend:  func(w *world) { w.write("git-secret/password", secretPassword) },
+			fix:   func(w *world) { w.write("git-secret/password", secretPassword) },
 		},
 		"no such repository": {
 			spoil: func(w *world) { w.move("repos/shop.git", "repos/away") },
 			want:  contract.ReasonRepositoryNotFound,
-			mend:  func(w *world) { w.move("repos/away", "repos/shop.git") },
+			fix:   func(w *world) { w.move("repos/away", "repos/shop.git") },
 		},
 		"no such revision": {
 			spoil: func(w *world) { w.intake.Order(func(o *contract.Orders) { o.Repository.Revision = "mian" }) },
 			want:  contract.ReasonRevisionNotFound,
-			mend:  func(w *world) { w.intake.Order(func(o *contract.Orders) { o.Repository.Revision = "main" }) },
+			fix:   func(w *world) { w.intake.Order(func(o *contract.Orders) { o.Repository.Revision = "main" }) },
 		},
 		"nobody there": {
 			spoil: func(w *world) {
@@ -141,7 +141,7 @@ func TestPreparationFaults(t *testing.T) {
 		"a journal of nonsense": {
 			spoil: func(w *world) { w.write("trusted/journal.jsonl", "{\n") },
 			want:  contract.ReasonVolumeCorrupt,
-			mend:  func(w *world) { w.remove("trusted/journal.jsonl") },
+			fix:   func(w *world) { w.remove("trusted/journal.jsonl") },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestPreparationFaults(t *testing.T) {
 			if got := w.intake.Status().Fault; got.Reason != tc.want || got.Message == "" || strings.Contains(got.Message, secretPassword) {
 				t.Errorf("fault %+v, want %s", got, tc.want)
 			}
-			if tc.mend == nil {
+			if tc.fix == nil {
 				w.intake.Order(func(o *contract.Orders) { o.Stop, o.StopReason = true, contract.ReasonDeleted })
 				if err := <-ended; err == nil {
 					t.Error("prepare succeeded: the agent would start")
@@ -162,7 +162,7 @@ func TestPreparationFaults(t *testing.T) {
 				wantFinal(t, *w.intake.Final(1), contract.OutcomeStopped, contract.ReasonDeleted)
 				return
 			}
-			tc.mend(w)
+			tc.fix(w)
 			if err := <-ended; err != nil {
 				t.Errorf("prepare: %v", err)
 			}

@@ -186,7 +186,7 @@ func (w *workshop) destination(ctx context.Context, o occasion, b rollback, j ju
 		}
 	case contract.RollbackSmart:
 		if paths = violatingPaths(j.judgement); len(paths) == 0 && j.judgement.Verdict == judge.Invalid {
-			return nil, refuse("no single path can be taken back to mend what is wrong: %s", objection(j.judgement))
+			return nil, refuse("no single path can be taken back to fix what is wrong: %s", objection(j.judgement))
 		}
 	default:
 		return nil, refuse("unknown kind of rollback %q", b.Kind)

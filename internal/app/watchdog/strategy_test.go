@@ -166,7 +166,7 @@ func TestSeverities(t *testing.T) {
 	}
 }
 
-// A write that breaks a rule by its path alone is told before any checkpoint, once, and decides nothing: mended in time it
+// A write that breaks a rule by its path alone is told before any checkpoint, once, and decides nothing: fixed in time it
 // was never a violation. Ignored files, what is allowed and what was written as it was are nobody's business.
 func TestTheAgentIsWarnedBeforeACheckpoint(t *testing.T) {
 	t.Parallel()

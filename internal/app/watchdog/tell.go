@@ -58,7 +58,7 @@ type violationToTell struct {
 	Suggestion string `json:"suggestion"`
 }
 
-// tell lets the agent know what it has broken and how to mend it; once, until something else is wrong. What is not worth
+// tell lets the agent know what it has broken and how to fix it; once, until something else is wrong. What is not worth
 // telling is logged.
 func (r *run) tell(ctx context.Context, o occasion, t taken) {
 	if t.intent == nil {

@@ -112,7 +112,7 @@ func TestInvalidWorkIsHeld(t *testing.T) {
 	w := newWorld(t, `echo good > web/good.html; echo evil > web/legacy/evil.html; ln -s /etc/passwd web/passwd; mkdir web/nested; git init -q web/nested`, seldom)
 	f := w.start(1, nil).finish()
 	wantFinal(t, f, contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
-	if !strings.Contains(f.Message, "web/") || !strings.Contains(f.Message, "mend") {
+	if !strings.Contains(f.Message, "web/") || !strings.Contains(f.Message, "fix") {
 		t.Errorf("message %q names no path or says nothing of what to do", f.Message)
 	}
 	if w.branch() != "" {
@@ -152,7 +152,7 @@ func TestShadowGoesBack(t *testing.T) {
 	}
 }
 
-// The agent reads what it is told on its standard input, mends it, and its work is delivered without what was wrong.
+// The agent reads what it is told on its standard input, fixes it, and its work is delivered without what was wrong.
 func TestTheAgentMendsWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo evil > web/legacy/evil.html; read line; echo "$line" > "$HOME/told"; rm web/legacy/evil.html; echo good > web/good.html`, keen)

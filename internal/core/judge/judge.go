@@ -87,7 +87,7 @@ func Summary(j Judgement) string {
 		fmt.Fprintf(&b, "Rule %s is broken by %s: %s.", worst.Rule, Escape(worst.Path), worst.Message)
 	}
 	if worst.Suggestion != "" {
-		fmt.Fprintf(&b, " To mend it: %s.", worst.Suggestion)
+		fmt.Fprintf(&b, " To fix it: %s.", worst.Suggestion)
 	}
 	switch more := len(j.Violations) - 1; more {
 	case 0:

@@ -265,7 +265,7 @@ func TestSummary(t *testing.T) {
 		"nothing": {Judgement{Verdict: Valid}, "No rule is broken."},
 		"one path": {
 			Judgement{Violations: []Violation{{Rule: "names", Path: "a\x1b", Message: "it is bad", Suggestion: "rename it"}}},
-			`Rule names is broken by "a\x1b": it is bad. To mend it: rename it.`,
+			`Rule names is broken by "a\x1b": it is bad. To fix it: rename it.`,
 		},
 		"the whole tree, and another": {
 			Judgement{Violations: []Violation{{Rule: "workspace-size", Message: "it is large"}, {}}},

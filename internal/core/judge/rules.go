@@ -15,7 +15,7 @@ type Rule struct {
 	Doc string
 	// Severity says where the severity of a violation comes from.
 	Severity string
-	// Suggestion says how to mend a violation, where the violation itself does not say it better.
+	// Suggestion says how to fix a violation, where the violation itself does not say it better.
 	Suggestion string
 	// check finds what breaks the rule.
 	check func(*view) []breach

@@ -143,7 +143,7 @@ type Violation struct {
 	Severity policy.Severity `json:"severity"`
 	// Message says what is wrong; hostile names in it are escaped.
 	Message string `json:"message"`
-	// Suggestion says how to mend it.
+	// Suggestion says how to fix it.
 	Suggestion string `json:"suggestion,omitempty"`
 }
 

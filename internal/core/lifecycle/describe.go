@@ -253,6 +253,6 @@ func (c *course) stalled() Condition {
 	case c.at.stalled:
 		return Condition{ConditionStalled, True, c.at.reason, c.at.message}
 	default:
-		return Condition{ConditionStalled, False, ReasonSettled, "Nothing waits for a person to mend it."}
+		return Condition{ConditionStalled, False, ReasonSettled, "No problem waits for a person to fix it."}
 	}
 }

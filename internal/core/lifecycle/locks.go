@@ -16,7 +16,7 @@ import (
 // nobody renews it any more.
 const lockRecheck = 30 * time.Second
 
-// The locks of a Feature follow one order, so that a crash between any two of its steps is mended by the next look: a
+// The locks of a Feature follow one order, so that a crash between any two of its steps is fixed by the next look: a
 // lock is taken, then an attempt starts and the status names it; the status stops naming it, then it is freed. A lock
 // that the status names and that is not held was therefore taken away.
 

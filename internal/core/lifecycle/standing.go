@@ -128,9 +128,9 @@ func (c *course) blockedStanding(f *Final) standing {
 	case contract.ReasonPushConflict:
 		message += fmt.Sprintf(" Nothing was overwritten and the work is kept. Remove or rename branch %s on the server, then push again with %s.", c.m.Branch, c.retryHint())
 	case contract.ReasonPushFailed:
-		message += fmt.Sprintf(" The work is kept. Mend the cause, then push again with %s.", c.retryHint())
+		message += fmt.Sprintf(" The work is kept. Fix the cause, then push again with %s.", c.retryHint())
 	default:
-		message += fmt.Sprintf(" The work is kept. Mend the cause, then start the agent again with %s.", c.retryHint())
+		message += fmt.Sprintf(" The work is kept. Fix the cause, then start the agent again with %s.", c.retryHint())
 	}
 	return standing{phase: Blocked, reason: reason, message: strings.TrimSpace(message), stalled: true}
 }

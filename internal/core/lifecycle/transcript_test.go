@@ -183,7 +183,7 @@ func tell(r *Run, args []string, now time.Time) {
 			if a == "degraded" {
 				r.Problems = []string{"watcher: changes are found by scanning only", "disk: it is full"}
 			}
-		case "mended":
+		case "fixed":
 			r.Fault = nil
 		case "asks":
 			r.Question, r.QuestionID = "Which colour?", "q1"

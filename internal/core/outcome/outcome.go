@@ -54,7 +54,7 @@ func Waitf(reason string, after time.Duration, format string, args ...any) error
 	return &Ending{Kind: Wait, Reason: reason, After: after, err: fmt.Errorf(format, args...)}
 }
 
-// Stallf is something that only the user can mend.
+// Stallf is something that only the user can fix.
 func Stallf(reason, format string, args ...any) error {
 	return &Ending{Kind: Stall, Reason: reason, err: fmt.Errorf(format, args...)}
 }

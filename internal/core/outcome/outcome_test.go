@@ -22,9 +22,9 @@ func TestOfSeesThroughWrapping(t *testing.T) {
 		"a plain error is tried again":    {err: errCause, wantKind: Retry, wantReason: "InternalError"},
 		"a retry":                         {err: Retryf("Broken", "x: %w", errCause), wantKind: Retry, wantReason: "Broken"},
 		"a wait":                          {err: Waitf("Later", time.Minute, "x: %w", errCause), wantKind: Wait, wantReason: "Later", wantAfter: time.Minute},
-		"a stall":                         {err: Stallf("Mend", "x: %w", errCause), wantKind: Stall, wantReason: "Mend"},
+		"a stall":                         {err: Stallf("Fix", "x: %w", errCause), wantKind: Stall, wantReason: "Fix"},
 		"quiet":                           {err: Quietf(time.Second, "x: %w", errCause), wantKind: Quiet, wantAfter: time.Second},
-		"a stall in a wrapped error":      {err: fmt.Errorf("step: %w", fmt.Errorf("again: %w", Stallf("Mend", "x: %w", errCause))), wantKind: Stall, wantReason: "Mend"},
+		"a stall in a wrapped error":      {err: fmt.Errorf("step: %w", fmt.Errorf("again: %w", Stallf("Fix", "x: %w", errCause))), wantKind: Stall, wantReason: "Fix"},
 		"an ending among joined errors":   {err: errors.Join(errors.New("other"), Waitf("Later", 0, "x: %w", errCause)), wantKind: Wait, wantReason: "Later"},
 		"the outermost of several counts": {err: Waitf("Outer", 0, "y: %w", Stallf("Inner", "x: %w", errCause)), wantKind: Wait, wantReason: "Outer"},
 	}

@@ -88,7 +88,7 @@ func checkLines(c *claim, before, after []byte) error {
 			}
 		}
 		if a.line+1 != begin(h.NewPosition, h.NewLines) {
-			return c.refuse(fmt.Sprintf("hunk %d says that it begins at line %d of the new file, and it is line %d: mend the numbers after '+' in its header",
+			return c.refuse(fmt.Sprintf("hunk %d says that it begins at line %d of the new file, and it is line %d: fix the numbers after '+' in its header",
 				i+1, h.NewPosition, newPosition(a.line, h.NewLines)))
 		}
 		for _, line := range h.Lines {

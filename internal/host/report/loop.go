@@ -127,7 +127,7 @@ func (r *retrier) pause(ctx context.Context, err error) {
 
 const tooEarly = "too-early"
 
-// kindOf tells errors apart that need different hands to mend them.
+// kindOf tells errors apart that need different hands to fix them.
 func kindOf(err error) string {
 	var status *StatusError
 	switch {

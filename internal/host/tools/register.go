@@ -67,7 +67,7 @@ func register(s *mcp.Server, o Options) {
 	mcp.AddTool(s, &mcp.Tool{Name: "repo_search", Annotations: readOnly,
 		Description: "Search the text files of the workspace for a literal text or an RE2 expression, page by page."}, r.search)
 	mcp.AddTool(s, &mcp.Tool{Name: "repo_apply_patch", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
-		Description: "Change files. The patch is judged first; if it breaks a rule nothing is changed and the answer says which rule, which path and how to mend it."},
+		Description: "Change files. The patch is judged first; if it breaks a rule nothing is changed and the answer says which rule, which path and how to fix it."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in patchInput) (*mcp.CallToolResult, PatchResult, error) {
 			if !idFormat.MatchString(in.OperationID) {
 				return nil, PatchResult{}, badID("operation_id")

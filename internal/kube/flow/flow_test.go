@@ -54,8 +54,8 @@ func TestFinish(t *testing.T) {
 		"a step failed":                          {err: errBoom, wantTold: true, wantErr: true},
 		"a step waits":                           {err: outcome.Waitf("Later", time.Second, "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Second},
 		"a step waits longer than the decision":  {err: outcome.Waitf("Later", time.Hour, "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
-		"a step stalled: nobody looks again":     {err: outcome.Stallf("Mend", "x"), wantTold: true},
-		"a step stalled: the decision says when": {err: outcome.Stallf("Mend", "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
+		"a step stalled: nobody looks again":     {err: outcome.Stallf("Fix", "x"), wantTold: true},
+		"a step stalled: the decision says when": {err: outcome.Stallf("Fix", "x"), recheck: time.Minute, wantTold: true, wantAfter: time.Minute},
 		"a retry":                                {err: outcome.Retryf("Broken", "x"), wantTold: true, wantErr: true},
 		"a failed step and a failed write":       {err: outcome.Waitf("Later", time.Second, "x"), writeErr: errBoom, wantErr: true},
 	}

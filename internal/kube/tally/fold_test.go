@@ -69,7 +69,7 @@ func TestFold(t *testing.T) {
 			want: v1alpha1.RunStatus{
 				Epoch: 1, Sequence: 3, CheckpointSequence: 3, Checkpoints: v1alpha1.CheckpointCounts{Total: 3, Valid: 1, Invalid: 1}, LastValidCheckpoint: "f-1",
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-3", Verdict: "Invalid", Action: "Held", Reason: "InForbiddenArea",
-					Message: `Rule forbidden-areas is broken by "web/legacy/a b": may not change. To mend it: undo it. There are 2 more violations.`},
+					Message: `Rule forbidden-areas is broken by "web/legacy/a b": may not change. To fix it: undo it. There are 2 more violations.`},
 			},
 		},
 		"an unsettled checkpoint is neither valid nor invalid": {

@@ -27,7 +27,7 @@ type TemplateSpecApplyConfiguration struct {
 	RequiredSections []string `json:"requiredSections,omitempty"`
 	// jsonSchema that a final answer must match.
 	JSONSchema *v1.JSON `json:"jsonSchema,omitempty"`
-	// autoCorrect says which violations may be mended instead of retried.
+	// autoCorrect says which violations may be fixed instead of retried.
 	AutoCorrect *AutoCorrectApplyConfiguration `json:"autoCorrect,omitempty"`
 }
 
