@@ -90,7 +90,7 @@ e2e() {
   TIDEWAITER_TESTBED=$(cat bin/testbed.ref)
   TIDEWAITER_KUBECTL="$PWD/hack/cluster/run.sh kubectl"
   export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL
-  run "end-to-end tests on a real cluster" -count 1 -timeout 40m ./test/e2e
+  run "end-to-end tests on a real cluster" -count 1 -timeout 60m ./test/e2e
 }
 
 case $what in
