@@ -16,10 +16,14 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
+	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 // CacheByObject bounds what the manager keeps in memory to what belongs to Features: no other pod, Job, volume or
-// ConfigMap of the cluster. Whoever reads one of these kinds from the cache sees only those.
+// ConfigMap of the cluster, and of other network policies only what they open. Whoever reads one of these kinds from the
+// cache sees only that.
 func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, error) {
 	labelled, err := labels.NewRequirement(v1alpha1.LabelFeature, selection.Exists, nil)
 	if err != nil {
@@ -30,11 +34,27 @@ func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, er
 		&batchv1.Job{}:                  {Label: ours},
 		&corev1.Pod{}:                   {Label: ours, Transform: withoutSpec},
 		&corev1.PersistentVolumeClaim{}: {Label: ours},
-		&networkingv1.NetworkPolicy{}:   {Label: ours},
+		// Of others only what they open: network policies add up.
+		&networkingv1.NetworkPolicy{}: {Transform: openingsOnly(desired.Isolation(systemNamespace))},
 		// The manager may list ConfigMaps of this name alone: what a project keeps in others is read one by one, where it is named.
 		&corev1.ConfigMap{}:     {Field: fields.OneTermEqualSelector("metadata.name", contract.CAConfigMap)},
 		&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{systemNamespace: {}}},
 	}, nil
+}
+
+// openingsOnly keeps of a network policy that is not Tidewaiter's which pods it opens to more than base does.
+func openingsOnly(base *isolation.Policy) func(any) (any, error) {
+	return func(o any) (any, error) {
+		policy, ok := o.(*networkingv1.NetworkPolicy)
+		if !ok {
+			return o, nil
+		}
+		if policy.Labels[v1alpha1.LabelFeature] != "" {
+			policy.ManagedFields = nil
+			return policy, nil
+		}
+		return translate.ReducedNetworkPolicy(policy, base), nil
+	}
 }
 
 // withoutSpec keeps of a pod what controllers look at: whose it is, where, and how it fares.

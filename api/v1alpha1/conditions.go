@@ -13,6 +13,8 @@ const (
 	ConditionAgentRunning = "AgentRunning"
 	// ConditionSupervised: the watchdog's long poll is open.
 	ConditionSupervised = "Supervised"
+	// ConditionIsolated: no NetworkPolicy but the Feature's own lets the agent's pod talk to more than intake and gateway.
+	ConditionIsolated = "Isolated"
 	// ConditionLocksHeld: the locks of the plan's contracts are held.
 	ConditionLocksHeld = "LocksHeld"
 	// ConditionAreasDisjoint: no other Feature that worked on the repository when the attempt started may change the same paths.
@@ -134,6 +136,10 @@ const (
 	ReasonSupervisionDegraded = "SupervisionDegraded"
 	// ReasonHeartbeatMissing: no word from the watchdog for 30 seconds; it goes on supervising by itself.
 	ReasonHeartbeatMissing = "HeartbeatMissing"
+	// ReasonIsolated: no other NetworkPolicy opens the network of the agent's pod.
+	ReasonIsolated = "Isolated"
+	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce no agent runs.
+	ReasonNetworkOpened = "NetworkOpened"
 	// ReasonCheckpointValid: the newest checkpoint is valid.
 	ReasonCheckpointValid = "CheckpointValid"
 	// ReasonCheckpointInvalid: the newest checkpoint breaks a rule; the message names rule, path and what to do.

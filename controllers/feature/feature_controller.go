@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 )
@@ -80,6 +81,10 @@ type Reconciler struct {
 	starting sync.Mutex
 	// begun has the newest attempt (int64) that this process started, by the Feature's uid.
 	begun sync.Map
+	// baseIs what every network policy of a Feature allows; listing is held while network policies are read page by page.
+	baseOnce sync.Once
+	baseIs   *isolation.Policy
+	listing  sync.Mutex
 	// replicas whose Leases are gone, and since when this process reconciles.
 	replicas replicas
 	began    sync.Once

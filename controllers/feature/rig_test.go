@@ -16,6 +16,7 @@ import (
 	"github.com/go-logr/logr/testr"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -71,6 +72,8 @@ type rig struct {
 	manager client.Client
 	// writes is what the controller writes through; a test may put something in between.
 	writes client.Client
+	// lags is true while the cache shows no network policies of others.
+	lags bool
 	// locks stands for the process: what it remembers of Leases outlives a reconcile.
 	locks    *locks.Keeper
 	recorder *events.FakeRecorder
@@ -105,13 +108,37 @@ func (r *rig) reconciler() *Reconciler {
 	r.locks.Client = r.writes
 	c := &Reconciler{
 		Locks:  r.locks,
-		Client: r.writes, Live: r.manager, Recorder: r.recorder, Clock: clock.PassiveClock(r.clock), CABundle: r, Endpoints: r,
+		Client: indexed{r.writes, r.lags}, Live: r.manager, Recorder: r.recorder, Clock: clock.PassiveClock(r.clock), CABundle: r, Endpoints: r,
 		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true,
 	}
 	if !r.justStarted {
 		c.began.Do(func() {}) // it has looked at everything long ago
 	}
 	return c
+}
+
+// indexed stands for the manager's cache: it knows which network policies open anything, which the API server does not.
+type indexed struct {
+	client.Client
+	lags bool
+}
+
+func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
+	networks, ok := list.(*networkingv1.NetworkPolicyList)
+	if !ok {
+		return c.Client.List(ctx, list, opts...)
+	}
+	var options client.ListOptions
+	options.ApplyOptions(opts)
+	if c.lags {
+		return nil
+	}
+	if err := c.Client.List(ctx, networks, client.InNamespace(options.Namespace)); err != nil {
+		return err
+	}
+	controller := &Reconciler{SystemNamespace: kubetest.SystemNamespace}
+	networks.Items = slices.DeleteFunc(networks.Items, func(p networkingv1.NetworkPolicy) bool { return len(controller.opens(&p)) == 0 })
+	return nil
 }
 
 // reconcile calls the controller once.

@@ -31,7 +31,7 @@ const (
 
 // observe finds out how things stand, from the cache.
 func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	if err := r.look(ctx, s, r.Client); err != nil {
+	if err := r.look(ctx, s, r.Client, r.cachedNetworks); err != nil {
 		return err
 	}
 	return r.remember(ctx, s, r.Client)
@@ -55,7 +55,7 @@ func (r *Reconciler) lookCloser(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) decideLive(ctx context.Context, s *scope) error {
 	cached := s.feature
-	if err := r.look(ctx, s, r.Live); err != nil {
+	if err := r.look(ctx, s, r.Live, r.liveNetworks); err != nil {
 		return err
 	}
 	var live v1alpha1.Feature
@@ -88,8 +88,8 @@ func (r *Reconciler) remember(ctx context.Context, s *scope, from client.Reader)
 	return r.lookAtReplica(ctx, s)
 }
 
-// look finds out about everything but the Feature's own status.
-func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader) error {
+// look finds out about everything but the Feature's own status. networks are the network policies as from shows them.
+func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader, networks networks) error {
 	f := s.feature
 	inProject, ofFeature := client.InNamespace(f.Namespace), client.MatchingLabels{v1alpha1.LabelFeature: f.Name}
 	var pods corev1.PodList
@@ -116,6 +116,9 @@ func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader) err
 		o.Volumes = observe.Volumes(claims.Items, f.Status.Job.StartedAt.Time, s.now)
 	}
 	s.observed = o
+	if err := r.lookAtNetworks(ctx, s, pods.Items, networks); err != nil {
+		return err
+	}
 	if err := r.lookAtEvents(ctx, s); err != nil {
 		return err
 	}

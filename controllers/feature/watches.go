@@ -60,6 +60,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Feature{}, indexLocks, awaitedLocks); err != nil {
 		return fmt.Errorf("index Features by locks: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &networkingv1.NetworkPolicy{}, indexOpens, r.opens); err != nil {
+		return fmt.Errorf("index NetworkPolicies by what they open: %w", err)
+	}
 	bundles := make(chan event.GenericEvent, 1)
 	r.CABundle.OnChange(func() {
 		select {
@@ -76,6 +79,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel), builder.WithPredicates(podChanged())).
 		Watches(&batchv1.Job{}, r.jobsOver()).
 		Watches(&v1alpha1.Feature{}, r.areasLeft()).
+		Watches(&networkingv1.NetworkPolicy{}, r.networksChanged()).
 		Watches(&coordinationv1.Lease{}, r.locksChanged()).
 		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(r.underPolicy), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.trustingConfigMap), builder.WithPredicates(changedByOthers())).

@@ -36,6 +36,7 @@ func coreRows() []row {
 		{pkg: "internal/core/clip", why: why + "cuts texts to what is stored of them", pure: true},
 		{pkg: "internal/core/contract", why: why + "files, paths and JSON that processes exchange, no logic", allow: []string{"internal/core/judge", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/egress", why: why + "which hosts a policy lets through", allow: []string{"internal/core/policy"}, pure: true},
+		{pkg: "internal/core/isolation", why: why + "which network policies open the network of pods", pure: true},
 		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; host writes them", allow: core, pure: true},
 		{
 			pkg: "internal/core/judge", why: why + "rules over changes; doublestar (no dependencies) matches names, x/text composes them",
@@ -148,7 +149,7 @@ func testRows() []row {
 			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
-			"internal/core/contract", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
+			"controllers", "internal/core/contract", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract", "internal/core/locks"})},

@@ -54,6 +54,7 @@ func (c *course) describe() {
 		c.workspaceReady(),
 		c.agentRunning(),
 		c.supervised(),
+		c.isolated(),
 		c.locksHeld(),
 		c.areasDisjoint(),
 		c.checkpointsValid(),

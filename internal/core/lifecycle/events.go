@@ -24,7 +24,7 @@ func changes(before, after Memory, fate string) []Event {
 		message := fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after))
 		tell(true, ReasonPodLost, strings.TrimSpace(message+" "+bounded(fate)))
 	}
-	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionLocksHeld, ConditionAreasDisjoint, ConditionCheckpointsValid, ConditionSucceeded} {
+	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionCheckpointsValid, ConditionSucceeded} {
 		was, is := before.Condition(name), after.Condition(name)
 		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) {
 			continue
@@ -37,7 +37,7 @@ func changes(before, after Memory, fate string) []Event {
 // worthTelling leaves out what says nothing new: that something is not known or over, and what was told when it happened.
 func worthTelling(before, after Memory, c Condition) bool {
 	switch c.Reason {
-	case ReasonNotYetReported, ReasonNotRunning, ReasonNoLocks, ReasonNoOverlap, ReasonNotCompared:
+	case ReasonNotYetReported, ReasonNotRunning, ReasonIsolated, ReasonNoLocks, ReasonNoOverlap, ReasonNotCompared:
 		return false
 	case ReasonPreparing:
 		return c.Type == ConditionSucceeded

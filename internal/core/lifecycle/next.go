@@ -118,6 +118,12 @@ func (c *course) attend() {
 		c.stop(c.deadlineStanding())
 	case c.lockLost():
 		c.stop(c.lockLostStanding())
+	case job.Run == RunAgent && c.exposed():
+		// Whatever its orders are, an agent that may talk to anybody does not go on. The facts are looked at again first: a
+		// cache that lags shall end nobody's work.
+		if c.live() {
+			c.stop(c.exposedStanding())
+		}
 	case c.o.Spec.Suspend:
 		c.stop(standing{phase: Running, reason: ReasonSuspending, message: "The watchdog takes a last checkpoint, then the pod ends."})
 	default:

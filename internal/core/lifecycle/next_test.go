@@ -154,7 +154,7 @@ func TestNextActs(t *testing.T) {
 func TestConditionsAreAllThereFromTheStart(t *testing.T) {
 	d := Next(Observed{Spec: Spec{Name: "login", Suspend: true}}, noon)
 	for _, name := range []string{
-		ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionLocksHeld, ConditionAreasDisjoint, ConditionCheckpointsValid,
+		ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionCheckpointsValid,
 		ConditionWithinBudget, ConditionReadyToMerge, ConditionDelivered, ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure,
 		ConditionCascadeFailure, ConditionPaceEscalated, ConditionSucceeded, ConditionReconciling, ConditionStalled,
 	} {

@@ -3,7 +3,11 @@
 
 package lifecycle
 
-import "time"
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
+)
 
 // Observed is everything that a decision depends on, except the time.
 type Observed struct {
@@ -28,6 +32,8 @@ type Observed struct {
 	Capacity Capacity
 	// Locks of the plan's contracts.
 	Locks Locks
+	// Isolation of the agent's pod from the network.
+	Isolation Isolation
 	// Areas of other Features, compared with those of this one; nil while they were not looked at.
 	Areas *Areas
 	// Jobs of the Feature, of any attempt.
@@ -134,6 +140,16 @@ type Locks struct {
 	Fail bool
 	// Unguarded are wanted contracts for which no policy names paths.
 	Unguarded []string
+}
+
+// Isolation is what was found about network policies that are not Tidewaiter's.
+type Isolation struct {
+	// Enforce says that no agent may work while one of them opens its network.
+	Enforce bool
+	// Openings of the agent's pod, or of that of the next attempt, by name.
+	Openings []isolation.Opening
+	// TooMany is how many network policies are looked at, where there are more; 0 otherwise.
+	TooMany int
 }
 
 // Areas is what a comparison with the areas of other Features on the repository came to.

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 )
 
@@ -126,9 +127,16 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 		"others overlap": func(t *rapid.T) {
 			s.areas = Areas{Wait: rapid.Bool().Draw(t, "wait"), Overlap: &Overlap{Who: "Feature other"}}
 		},
-		"nobody overlaps":     func(*rapid.T) { s.areas = Areas{} },
-		"the project is full": func(t *rapid.T) { s.capacity = Capacity{Limit: 1, Running: rapid.IntRange(0, 1).Draw(t, "running")} },
+		"nobody overlaps":        func(*rapid.T) { s.areas = Areas{} },
+		"a network policy opens": func(t *rapid.T) { s.open(rapid.Bool().Draw(t, "enforce")) },
+		"the network is closed":  func(*rapid.T) { s.isolation = Isolation{Enforce: true} },
+		"the project is full":    func(t *rapid.T) { s.capacity = Capacity{Limit: 1, Running: rapid.IntRange(0, 1).Draw(t, "running")} },
 	}
+}
+
+// open lets a network policy of others select the agent's pod.
+func (s *sim) open(enforce bool) {
+	s.isolation = Isolation{Enforce: enforce, Openings: []isolation.Opening{{Policy: "allow-dns", Directions: []isolation.Direction{isolation.Egress}}}}
 }
 
 func (s *sim) request(kind RequestKind) {
@@ -165,7 +173,7 @@ func checkIdempotent(t *rapid.T, s *sim) {
 // calmDown lets everybody be well-behaved from now on: the Feature is delivered.
 func calmDown(t *rapid.T, s *sim) {
 	s.spec.Suspend, s.spec.Deadline, s.spec.ApprovedCommit, s.capacity = false, 0, head, Capacity{}
-	s.areas = Areas{}
+	s.areas, s.isolation = Areas{}, Isolation{Enforce: true}
 	s.spec.Generation++
 	for range 30 {
 		s.settle()

@@ -30,6 +30,8 @@ type sim struct {
 	obstacle *Refusal
 	capacity Capacity
 	volumes  *Problem
+	// isolation is what is found about network policies.
+	isolation Isolation
 	// areas is what a comparison with others comes to.
 	areas Areas
 	// wanted are the contracts of the plan, leases the locks of them, which other Features may share.
@@ -65,7 +67,7 @@ func (s *sim) look(live bool) snapshot {
 	o := Observed{
 		Live: live, Spec: s.spec, Memory: s.memory.clone(), Refusal: s.refusal, Obstacle: s.obstacle, Capacity: s.capacity,
 		Jobs: slices.Clone(s.jobs), Pods: slices.Clone(s.pods), Volumes: s.volumes,
-		Policy: PolicyRef{Hash: "h1", Enforcement: "Enforce"}, Locks: s.lookAtLocks(),
+		Policy: PolicyRef{Hash: "h1", Enforcement: "Enforce"}, Locks: s.lookAtLocks(), Isolation: s.isolation,
 	}
 	o.Spec.Requests = slices.Clone(s.spec.Requests)
 	if s.run != nil {
@@ -227,7 +229,7 @@ func (s *sim) checkMemory(m Memory) {
 		s.fail("failures went from %d to %d", s.memory.Failures, m.Failures)
 	case m.ActiveSeconds < s.memory.ActiveSeconds:
 		s.fail("running time went from %d to %d", s.memory.ActiveSeconds, m.ActiveSeconds)
-	case len(m.Conditions) != 18:
+	case len(m.Conditions) != 19:
 		s.fail("%d conditions", len(m.Conditions))
 	}
 	s.checkAttempt(m)
@@ -294,6 +296,9 @@ func (s *sim) remove(d *Decision) bool {
 func (s *sim) makeJob(start Start) Job {
 	if missing := s.missing(); len(missing) > 0 {
 		s.fail("attempt %d starts without the locks %v", start.Attempt, missing)
+	}
+	if s.isolation.Enforce && s.isolation.open() && start.Run == RunAgent {
+		s.fail("attempt %d starts with an open network", start.Attempt)
 	}
 	if len(s.jobs) > 0 || s.working() > 0 {
 		s.fail("attempt %d starts beside Jobs %v and pods %v", start.Attempt, s.jobs, s.pods)

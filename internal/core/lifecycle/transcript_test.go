@@ -108,6 +108,12 @@ func (s *sim) state() string {
 	if c := m.Condition(ConditionAreasDisjoint); c.Status == False {
 		text += fmt.Sprintf("\n=>   %s %s: %s", c.Type, c.Reason, c.Message)
 	}
+	if c := m.Condition(ConditionIsolated); c.Status == False {
+		text += fmt.Sprintf("\n=>   %s %s", c.Type, c.Reason)
+		if !strings.Contains(text, c.Message) {
+			text += ": " + c.Message
+		}
+	}
 	for _, name := range []string{ConditionAccepted, ConditionStalled, ConditionReconciling, ConditionSupervised} {
 		c := m.Condition(name)
 		usual := map[string]Status{ConditionAccepted: True, ConditionStalled: False, ConditionReconciling: False, ConditionSupervised: c.Status}
@@ -247,6 +253,10 @@ func change(s *sim, what string, args []string) error {
 		s.areas = Areas{Wait: true, Overlap: &Overlap{Who: "Feature " + args[0], Theirs: "web/login/**"}}
 	case "area-in-line":
 		s.areas = Areas{Wait: true, Overlap: &Overlap{Who: "Feature " + args[0], Theirs: "web/login/**", Before: true, More: true}}
+	case "network-opens":
+		s.open(rest != "warn")
+	case "network-closes":
+		s.isolation = Isolation{Enforce: true}
 	case "disjoint":
 		s.areas = Areas{Ignore: rest == "ignored"}
 	case "lease":

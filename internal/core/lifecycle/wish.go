@@ -17,11 +17,15 @@ import (
 func (c *course) goOn() {
 	run, why := c.wishWithLocks()
 	c.at = why
-	errand := (run == "" || c.o.Spec.Suspend) && c.errandWaits()
+	exposed := run == RunAgent && c.exposed()
+	errand := (run == "" || c.o.Spec.Suspend || exposed && c.m.Attempt > 0) && c.errandWaits()
 	c.keepLocks = !c.o.Spec.Suspend && (run != "" || why.phase == ReadyToMerge)
 	switch {
 	case errand:
 		run = RunSeal
+		if exposed {
+			c.at = c.exposedStanding()
+		}
 	case run == "":
 		c.rest()
 		return
@@ -46,6 +50,9 @@ func (c *course) goOn() {
 		c.at = refusedStanding(c.o.Obstacle)
 		c.at.reconciling = false
 		c.wake(c.now.Add(obstacleRecheck))
+	case exposed:
+		c.at = c.exposedStanding()
+		c.wake(c.now.Add(networkRecheck))
 	case run == RunAgent && c.full():
 		c.at = standing{phase: Pending, reason: ReasonAtCapacity, message: fmt.Sprintf(
 			"The policy lets %d agents of this project run at once: this Feature waits for one to end (higher priority first, then older).", c.o.Capacity.Limit)}
@@ -54,7 +61,10 @@ func (c *course) goOn() {
 	default:
 		c.begin(run)
 	}
-	c.keepLocks = c.keepLocks && c.at.reason != ReasonWaitingForLock && c.at.reason != ReasonWaitingForArea
+	switch c.at.reason {
+	case ReasonWaitingForLock, ReasonWaitingForArea, contract.ReasonNetworkOpened:
+		c.keepLocks = false
+	}
 }
 
 // Rechecks are for changes that no event tells of.

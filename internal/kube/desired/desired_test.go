@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"math"
 	"net/netip"
 	"os"
@@ -18,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/pod-security-admission/api"
@@ -27,9 +29,11 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -226,5 +230,37 @@ func TestNamesFitTheirKinds(t *testing.T) {
 	}
 	if got := len(TrustedClaim(name)); got > 63 {
 		t.Errorf("a claim's name has %d bytes", got)
+	}
+}
+
+// TestIsolationIsWhatTheNetworkPolicyAllows: other network policies are compared with what is really applied.
+func TestIsolationIsWhatTheNetworkPolicyAllows(t *testing.T) {
+	raw, err := json.Marshal(NetworkPolicy(least(), "tidewaiter-system"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var applied networkingv1.NetworkPolicy
+	if err := json.Unmarshal(raw, &applied); err != nil {
+		t.Fatal(err)
+	}
+	got := translate.NetworkPolicy(&applied)
+	got.Name, got.Pods = "", isolation.Selector{}
+	if diff := cmp.Diff(*Isolation("tidewaiter-system"), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestPodLabelsAreThoseOfTheJob: which network policies select a pod is decided before the Job controller has made it.
+func TestPodLabelsAreThoseOfTheJob(t *testing.T) {
+	start := lifecycle.Start{Attempt: 3, Run: lifecycle.RunAgent, Mode: "Interactive"}
+	want := maps.Clone(Job(least(), start, options).Spec.Template.Labels)
+	for _, name := range []string{"batch.kubernetes.io/job-name", "job-name"} {
+		want[name] = naming.Job(least().Name, 3)
+	}
+	for _, name := range []string{"batch.kubernetes.io/controller-uid", "controller-uid"} {
+		want[name] = "u-1"
+	}
+	if diff := cmp.Diff(want, PodLabels(least(), start, "u-1")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

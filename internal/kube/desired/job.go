@@ -4,6 +4,7 @@
 package desired
 
 import (
+	"cmp"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -29,14 +30,7 @@ const (
 // Job is the Job of one attempt: one pod, never replaced, never retried by the Job controller. Whether another attempt
 // follows is decided from what was reported, not from exit codes.
 func Job(f *v1alpha1.Feature, start lifecycle.Start, o Options) *batchv1ac.JobApplyConfiguration {
-	labels := map[string]string{
-		v1alpha1.LabelFeature: f.Name,
-		v1alpha1.LabelAttempt: strconv.FormatInt(start.Attempt, 10),
-		v1alpha1.LabelRun:     string(start.Run),
-	}
-	if start.Mode != "" {
-		labels[v1alpha1.LabelMode] = start.Mode
-	}
+	labels := jobLabels(f, start)
 	return batchv1ac.Job(naming.Job(f.Name, start.Attempt), f.Namespace).
 		WithLabels(labels).
 		WithOwnerReferences(owner(f)).
@@ -45,6 +39,34 @@ func Job(f *v1alpha1.Feature, start lifecycle.Start, o Options) *batchv1ac.JobAp
 			WithBackoffLimit(0).
 			WithPodReplacementPolicy(batchv1.Failed).
 			WithTemplate(corev1ac.PodTemplateSpec().WithLabels(labels).WithSpec(pod(f, start, o))))
+}
+
+func jobLabels(f *v1alpha1.Feature, start lifecycle.Start) map[string]string {
+	labels := map[string]string{
+		v1alpha1.LabelFeature: f.Name,
+		v1alpha1.LabelAttempt: strconv.FormatInt(start.Attempt, 10),
+		v1alpha1.LabelRun:     string(start.Run),
+	}
+	if start.Mode != "" {
+		labels[v1alpha1.LabelMode] = start.Mode
+	}
+	return labels
+}
+
+// Labels that the Job controller gave to pods before Kubernetes 1.27, and still does.
+const (
+	formerJobNameLabel       = "job-name"
+	formerControllerUIDLabel = "controller-uid"
+)
+
+// PodLabels are the labels of the pod of an attempt, with those that the Job controller adds. jobUID is empty for a Job
+// that is not made yet: the labels then have a value that no selector can name, since nobody knows a uid beforehand.
+func PodLabels(f *v1alpha1.Feature, start lifecycle.Start, jobUID string) map[string]string {
+	uid, name := cmp.Or(jobUID, "(not made yet)"), naming.Job(f.Name, start.Attempt)
+	labels := jobLabels(f, start)
+	labels[batchv1.ControllerUidLabel], labels[formerControllerUIDLabel] = uid, uid
+	labels[batchv1.JobNameLabel], labels[formerJobNameLabel] = name, name
+	return labels
 }
 
 func pod(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.PodSpecApplyConfiguration {

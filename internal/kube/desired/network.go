@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 )
 
@@ -37,6 +38,23 @@ func NetworkPolicy(f *v1alpha1.Feature, systemNamespace string) *networkingv1ac.
 				egress(systemNamespace, componentManager, contract.IntakePort),
 				egress(systemNamespace, componentGateway, contract.GatewayPort),
 			))
+}
+
+// Isolation is what every such policy allows, as plain values.
+func Isolation(systemNamespace string) *isolation.Policy {
+	rule := func(component string, port int32) isolation.Rule {
+		return isolation.Rule{
+			Peers: []isolation.Peer{{
+				Namespaces: &isolation.Selector{Labels: map[string]string{labelNamespaceName: systemNamespace}},
+				Pods:       &isolation.Selector{Labels: map[string]string{labelName: productName, labelComponent: component}},
+			}},
+			Ports: []isolation.Port{{Protocol: string(corev1.ProtocolTCP), First: port, Last: port}},
+		}
+	}
+	return &isolation.Policy{
+		Directions: []isolation.Direction{isolation.Ingress, isolation.Egress},
+		Egress:     []isolation.Rule{rule(componentManager, contract.IntakePort), rule(componentGateway, contract.GatewayPort)},
+	}
 }
 
 func egress(namespace, component string, port int32) *networkingv1ac.NetworkPolicyEgressRuleApplyConfiguration {

@@ -15,7 +15,7 @@ import (
 
 // podProblem is what keeps a pod's containers from running, nearest to the cause first; nil when nothing does.
 func podProblem(p *corev1.Pod) *lifecycle.Problem {
-	if podEnded(p) {
+	if PodEnded(p) {
 		return nil
 	}
 	if problem := schedulingProblem(p); problem != nil {
@@ -91,7 +91,7 @@ func detail(message string) string {
 
 // fate says why a pod ended: the kubelet's reason (Evicted, for example), and each container that did not end well.
 func fate(p *corev1.Pod) string {
-	if !podEnded(p) {
+	if !PodEnded(p) {
 		return ""
 	}
 	var parts []string

@@ -67,7 +67,7 @@ func Pods(pods []corev1.Pod) []lifecycle.Pod {
 		}
 		pod := lifecycle.Pod{
 			Name: p.Name, UID: string(p.UID), JobUID: string(owner.UID), Node: p.Spec.NodeName, Finalizers: p.Finalizers,
-			Started: podStarted(p), Ended: podEnded(p), Problem: podProblem(p), Fate: fate(p),
+			Started: podStarted(p), Ended: PodEnded(p), Problem: podProblem(p), Fate: fate(p),
 		}
 		if p.DeletionTimestamp != nil {
 			// The API server adds the grace period to the time at which the deletion was asked for.
@@ -79,9 +79,9 @@ func Pods(pods []corev1.Pod) []lifecycle.Pod {
 	return seen
 }
 
-// podEnded is true in the phases that a pod never leaves. A pod of a node that does not answer is not among them: its
+// PodEnded is true in the phases that a pod never leaves. A pod of a node that does not answer is not among them: its
 // containers may run.
-func podEnded(p *corev1.Pod) bool {
+func PodEnded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 

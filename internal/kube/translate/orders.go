@@ -143,14 +143,14 @@ func capital(where string) string {
 	return where
 }
 
-// stop says whether no attempt will follow by itself: the Feature is being deleted, its running time is over, or it lost
-// a lock.
+// stop says whether the attempt shall end, and why: the Feature is being deleted, its running time is over, it lost a
+// lock, or another network policy opens its network.
 func stop(f *v1alpha1.Feature) (bool, string) {
 	if f.DeletionTimestamp != nil {
 		return true, contract.ReasonDeleted
 	}
 	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
-	if c != nil && (c.Reason == v1alpha1.ReasonDeadlineExceeded || c.Reason == v1alpha1.ReasonLockLost) {
+	if c != nil && (c.Reason == v1alpha1.ReasonDeadlineExceeded || c.Reason == v1alpha1.ReasonLockLost || c.Reason == v1alpha1.ReasonNetworkOpened) {
 		return true, c.Reason
 	}
 	return false, ""

@@ -314,10 +314,11 @@ func TestOrdersToStop(t *testing.T) {
 		change func(*v1alpha1.Feature)
 		want   string
 	}{
-		"deleted":         {want: contract.ReasonDeleted, change: func(f *v1alpha1.Feature) { f.DeletionTimestamp = &metav1.Time{Time: now} }},
-		"deadline":        {want: contract.ReasonDeadlineExceeded, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonDeadlineExceeded) }},
-		"a lock was lost": {want: contract.ReasonLockLost, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonLockLost) }},
-		"blocked":         {change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonCheckpointInvalid) }},
+		"deleted":             {want: contract.ReasonDeleted, change: func(f *v1alpha1.Feature) { f.DeletionTimestamp = &metav1.Time{Time: now} }},
+		"deadline":            {want: contract.ReasonDeadlineExceeded, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonDeadlineExceeded) }},
+		"the network is open": {want: contract.ReasonNetworkOpened, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonNetworkOpened) }},
+		"a lock was lost":     {want: contract.ReasonLockLost, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonLockLost) }},
+		"blocked":             {change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonCheckpointInvalid) }},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,197 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+)
+
+const (
+	// indexOpens finds the network policies of a project that open anything to more than Tidewaiter's own do.
+	indexOpens = ".tidewaiter.opens"
+	opensYes   = "yes"
+	// maxNetworks is how many network policies of others are looked at in a project. Projects have a handful.
+	maxNetworks = 1000
+	// networkPage is how many are read from the API server at a time: an object may have 1.5 MB, and somebody may have
+	// made them as large as that.
+	networkPage = 20
+	// networkPause gathers the changes of network policies of a project: somebody who changes one again and again wakes each
+	// Feature of the project once in this time.
+	networkPause = time.Second
+)
+
+// networks lists the network policies of the Feature's project that may open its network, and whether these are all.
+type networks func(ctx context.Context, s *scope) (list []isolation.Policy, all bool, err error)
+
+// lookAtNetworks finds out which network policies open the network of the agent's pod: of the current attempt, or of the
+// next one before there is any. Pods without an agent run Tidewaiter's own programs and are not looked at.
+func (r *Reconciler) lookAtNetworks(ctx context.Context, s *scope, pods []corev1.Pod, from networks) error {
+	list, all, err := from(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.observed.Isolation = lifecycle.Isolation{
+		Enforce:  s.effective.Isolation != policy.IsolationWarn,
+		Openings: isolation.Find(list, r.base(), r.agentPods(s, pods)...),
+	}
+	if !all {
+		s.observed.Isolation.TooMany = maxNetworks
+	}
+	return nil
+}
+
+// agentPods are the labels of the pod with the agent as it is or will be made, and of those that are there: something
+// else may have added labels to them.
+func (r *Reconciler) agentPods(s *scope, pods []corev1.Pod) []map[string]string {
+	f := s.feature
+	start, uid := lifecycle.Start{Attempt: f.Status.Attempt + 1, Run: lifecycle.RunAgent, Mode: s.observed.Spec.Mode}, ""
+	if s.active() && f.Status.Job.Run == v1alpha1.RunAgent {
+		start.Attempt, start.Mode = f.Status.Attempt, string(f.Status.Job.Mode)
+		for _, j := range s.observed.Jobs {
+			if j.Attempt == start.Attempt {
+				uid = j.UID
+			}
+		}
+	}
+	all := []map[string]string{desired.PodLabels(f, start, uid)}
+	for i := range pods {
+		if pods[i].Labels[v1alpha1.LabelRun] == v1alpha1.RunAgent && !observe.PodEnded(&pods[i]) {
+			all = append(all, pods[i].Labels)
+		}
+	}
+	return all
+}
+
+// cachedNetworks are those that open anything, as the cache shows them.
+func (r *Reconciler) cachedNetworks(ctx context.Context, s *scope) ([]isolation.Policy, bool, error) {
+	cached, err := r.cachedOpenings(ctx, s)
+	return r.ofOthers(s, cached), len(cached) <= maxNetworks, err
+}
+
+func (r *Reconciler) cachedOpenings(ctx context.Context, s *scope) ([]networkingv1.NetworkPolicy, error) {
+	var cached networkingv1.NetworkPolicyList
+	// They are only looked at.
+	err := r.Client.List(ctx, &cached, client.InNamespace(s.feature.Namespace), client.MatchingFields{indexOpens: opensYes}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list NetworkPolicies of the project: %w", err)
+	}
+	return cached.Items, nil
+}
+
+// liveNetworks reads them from the API server before an agent starts, and before one is ended because of them. Those with
+// Tidewaiter's label are taken from the cache: nobody else may make one, and each Feature has one.
+func (r *Reconciler) liveNetworks(ctx context.Context, s *scope) ([]isolation.Policy, bool, error) {
+	cached, err := r.cachedOpenings(ctx, s)
+	if err != nil || s.active() && len(cached) == 0 {
+		return nil, true, err
+	}
+	labelled := func(p networkingv1.NetworkPolicy) bool { return p.Labels[v1alpha1.LabelFeature] != "" }
+	found := r.ofOthers(s, slices.DeleteFunc(slices.Clone(cached), func(p networkingv1.NetworkPolicy) bool { return !labelled(p) }))
+	unlabelled, err := labels.NewRequirement(v1alpha1.LabelFeature, selection.DoesNotExist, nil)
+	if err != nil {
+		return nil, false, err
+	}
+	options := client.ListOptions{Namespace: s.feature.Namespace, LabelSelector: labels.NewSelector().Add(*unlabelled), Limit: networkPage}
+	r.listing.Lock() // One page in memory at a time.
+	defer r.listing.Unlock()
+	for read := 0; read < maxNetworks; {
+		var page networkingv1.NetworkPolicyList
+		if err := r.Live.List(ctx, &page, &options); err != nil {
+			return nil, false, fmt.Errorf("read NetworkPolicies of the project: %w", err)
+		}
+		for i := range page.Items {
+			page.Items[i] = *translate.ReducedNetworkPolicy(&page.Items[i], r.base())
+		}
+		found = append(found, r.ofOthers(s, page.Items)...)
+		read += len(page.Items)
+		if page.Continue == "" {
+			return found, true, nil
+		}
+		options.Continue = page.Continue
+	}
+	return found, false, nil
+}
+
+// ofOthers leaves out the Feature's own network policy: where somebody changed it, it is put right.
+func (r *Reconciler) ofOthers(s *scope, list []networkingv1.NetworkPolicy) []isolation.Policy {
+	var out []isolation.Policy
+	for i := range list {
+		if list[i].Name != naming.NetworkPolicy(s.feature.Name) {
+			out = append(out, translate.NetworkPolicy(&list[i]))
+		}
+	}
+	return out
+}
+
+// base is what the network policies of Features allow.
+func (r *Reconciler) base() *isolation.Policy {
+	r.baseOnce.Do(func() { r.baseIs = desired.Isolation(r.SystemNamespace) })
+	return r.baseIs
+}
+
+// opens says of a network policy whether it opens anything.
+func (r *Reconciler) opens(o client.Object) []string {
+	p, ok := o.(*networkingv1.NetworkPolicy)
+	if !ok {
+		return nil
+	}
+	if read := translate.NetworkPolicy(p); len(read.Opens(r.base())) == 0 {
+		return nil
+	}
+	return []string{opensYes}
+}
+
+// networksChanged wakes the Features of a project when a network policy begins or ceases to open something, or to select
+// something else. Others wake nobody.
+func (r *Reconciler) networksChanged() handler.EventHandler {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	wake := func(ctx context.Context, o client.Object, q queue) {
+		for _, request := range r.in(ctx, o.GetNamespace(), stateOpen) {
+			q.AddAfter(request, networkPause)
+		}
+	}
+	opens := func(o client.Object) bool { return len(r.opens(o)) > 0 }
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if opens(e.Object) {
+				wake(ctx, e.Object, q)
+			}
+		},
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			was, okOld := e.ObjectOld.(*networkingv1.NetworkPolicy)
+			is, okNew := e.ObjectNew.(*networkingv1.NetworkPolicy)
+			if okOld && okNew && (opens(was) || opens(is)) && !equality.Semantic.DeepEqual(was.Spec, is.Spec) {
+				wake(ctx, is, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
+			if opens(e.Object) {
+				wake(ctx, e.Object, q)
+			}
+		},
+	}
+}
