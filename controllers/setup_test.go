@@ -220,3 +220,44 @@ func TestFreedLocksWakeControllers(t *testing.T) {
 		g.Eventually(reason(name), soon).Should(gomega.Equal(v1alpha1.ReasonPreparing))
 	}
 }
+
+// TestALabelOfANamespaceWakesControllers: a global policy that selects projects by it applies from then on, and counts
+// their Features.
+func TestALabelOfANamespaceWakesControllers(t *testing.T) {
+	g := gomega.NewWithT(t)
+	startManager(t, &system{bundle: "first"})
+	project, c, ctx := env.Project(t), env.Client, t.Context()
+	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: "regulated"}, Spec: v1alpha1.SupervisorPolicySpec{
+		NamespaceSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"example.com/regulated": "true"}},
+	}}
+	g.Expect(c.Create(ctx, policy)).To(gomega.Succeed())
+	t.Cleanup(func() { _ = c.Delete(context.WithoutCancel(ctx), policy) })
+	f := &v1alpha1.Feature{
+		ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "login"},
+		Spec: v1alpha1.FeatureSpec{
+			Prompt: "Do it.", Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"}, Suspend: true,
+			Agent: v1alpha1.Agent{Runtime: "command", Image: "example.com/agent:1", Command: []string{"work"}},
+		},
+	}
+	g.Expect(c.Create(ctx, f)).To(gomega.Succeed())
+	sources := func(g gomega.Gomega) []string {
+		g.Expect(c.Get(ctx, client.ObjectKeyFromObject(f), f)).To(gomega.Succeed())
+		g.Expect(f.Status.Policy).NotTo(gomega.BeNil())
+		return f.Status.Policy.Sources
+	}
+	g.Eventually(sources, patience).Should(gomega.BeEmpty())
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project}}
+	for _, want := range []struct {
+		label    string
+		sources  []string
+		features int32
+	}{{"true", []string{kubetest.SystemNamespace + "/regulated"}, 1}, {"false", nil, 0}} {
+		body := []byte(`{"metadata":{"labels":{"example.com/regulated":"` + want.label + `"}}}`)
+		g.Expect(c.Patch(ctx, namespace, client.RawPatch("application/merge-patch+json", body))).To(gomega.Succeed())
+		g.Eventually(sources, patience).Should(gomega.Equal(want.sources))
+		g.Eventually(func(g gomega.Gomega) int32 {
+			g.Expect(c.Get(ctx, client.ObjectKeyFromObject(policy), policy)).To(gomega.Succeed())
+			return policy.Status.Features
+		}, patience).Should(gomega.Equal(want.features))
+	}
+}

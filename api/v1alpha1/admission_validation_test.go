@@ -197,3 +197,37 @@ func TestRecordsAreTheManagers(t *testing.T) {
 		}
 	}
 }
+
+// TestLabelsForPoliciesAreTheirWriters: an editor who could set or remove them would choose what judges a Feature, and
+// people of a project would leave global policies.
+func TestLabelsForPoliciesAreTheirWriters(t *testing.T) {
+	project := env.Project(t)
+	editor := env.Person(t, project, "editor", "tidewaiter-editor")
+	admin := env.Person(t, project, "admin", "tidewaiter-admin")
+	const (
+		name   = "tidewaiter-policy-labels"
+		web    = "metadata: {labels: {policy.tidewaiter.dev/team: web}}"
+		mobile = "metadata: {labels: {policy.tidewaiter.dev/team: mobile}}"
+		empty  = `metadata: {labels: {policy.tidewaiter.dev/tier: ""}}`
+		none   = "metadata: {labels: {policy.tidewaiter.dev/team: null}}"
+		global = "metadata: {labels: {policy.tidewaiter.dev/global.tier: gold}}"
+		left   = "metadata: {labels: {policy.tidewaiter.dev/global.tier: null}}"
+	)
+	message := "metadata.labels: policy.tidewaiter.dev/team decides which policies apply to the Feature, so it is set by people who may write SupervisorPolicies in namespace " + project
+	wantDenied(t, create(t, editor, project, object(t, feature, web)), name, message)
+	wantAllowed(t, create(t, editor, project, object(t, feature, "metadata: {labels: {team: web}}"), client.DryRunAll))
+	wantAllowed(t, create(t, admin, project, object(t, feature, web)))
+	made := object(t, feature, web)
+	made.SetNamespace(project)
+	wantDenied(t, patch(t, editor, made, mobile), name, message)
+	wantDenied(t, patch(t, editor, made, none), name, message)
+	wantDenied(t, patch(t, editor, made, empty), name, "policy.tidewaiter.dev/tier decides")
+	wantAllowed(t, patch(t, editor, made, "metadata: {labels: {team: web}}\nspec: {priority: 3}"))
+	wantAllowed(t, patch(t, admin, made, mobile))
+	wantAllowed(t, patch(t, admin, made, none))
+
+	wantDenied(t, patch(t, admin, made, global), name, "policy.tidewaiter.dev/global.tier decides which global policies apply")
+	wantAllowed(t, patch(t, env.Client, made, global))
+	wantDenied(t, patch(t, admin, made, left), name, "people who may write SupervisorPolicies in namespace "+kubetest.SystemNamespace)
+	wantDenied(t, patch(t, editor, made, left), name, "policy.tidewaiter.dev/global.tier decides which global policies apply")
+}

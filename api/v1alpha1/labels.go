@@ -25,6 +25,12 @@ const (
 	AnnotationInquiry = "tidewaiter.dev/inquiry"
 	// LabelMode is the execution mode that the pod of an agent run is made for: its mounts depend on it.
 	LabelMode = "tidewaiter.dev/mode"
+	// PolicyLabelPrefix begins the labels of Features that policies may select by. Admission lets only people who may write
+	// the SupervisorPolicies of a project set them.
+	PolicyLabelPrefix = "policy.tidewaiter.dev/"
+	// GlobalPolicyLabelPrefix begins those that global policies may select by. Admission lets only people who may write
+	// global policies set them.
+	GlobalPolicyLabelPrefix = PolicyLabelPrefix + "global."
 	// LabelVerdict is a Checkpoint's verdict, so that `kubectl get checkpoints -l` can select by it.
 	LabelVerdict = "tidewaiter.dev/verdict"
 	// LabelTemplate marks a ConfigMap in the system namespace as a cluster-wide template: global-input or global-output.

@@ -10,11 +10,16 @@ import (
 
 func ruleCases() map[string]ruleCase {
 	all := map[string]ruleCase{}
-	for _, cases := range []map[string]ruleCase{featureCases, changeCases, deliveryCases, templateCases} {
+	for _, cases := range []map[string]ruleCase{featureCases, changeCases, deliveryCases, templateCases, keyCases} {
 		maps.Copy(all, cases)
 	}
 	for name, c := range executionCases {
 		all["feature, "+name] = under(c, feature, "spec.execution")
+	}
+	for _, field := range []string{"selector", "namespaceSelector"} {
+		for name, c := range selectorCases {
+			all[field+", "+name] = under(c, policy, "spec."+field)
+		}
 	}
 	for _, part := range []string{"defaults", "overrides"} {
 		for name, c := range executionCases {
@@ -316,5 +321,39 @@ var templateCases = map[string]ruleCase{
 		accept:  "spec: {direction: Output, text: null, jsonSchema: {type: object}}",
 		reject:  "spec: {direction: Output, text: null, autoCorrect: {trimSpace: true}}",
 		message: "an Output template needs text, configMapKeyRef, requiredSections or jsonSchema",
+	},
+}
+
+// byOtherLabels is what a policy is told that selects Features by labels which their editors may set.
+const byOtherLabels = " must begin with policy.tidewaiter.dev/: editors of a project may set all other labels on their Features. Use such a label, and let a person who may write SupervisorPolicies set it on the Features"
+
+var keyCases = map[string]ruleCase{
+	"a selector by labels of editors": {
+		base: policy, field: "spec.selector",
+		accept:  "spec: {selector: {matchLabels: {policy.tidewaiter.dev/team: web}}}",
+		reject:  "spec: {selector: {matchLabels: {team: web}}}",
+		message: "keys in matchLabels" + byOtherLabels,
+	},
+	"a selector by labels of editors in an expression": {
+		base: policy, field: "spec.selector",
+		accept:  "spec: {selector: {matchExpressions: [{key: policy.tidewaiter.dev/team, operator: Exists}]}}",
+		reject:  "spec: {selector: {matchExpressions: [{key: team, operator: DoesNotExist}]}}",
+		message: "keys in matchExpressions" + byOtherLabels,
+	},
+}
+
+// selectorCases hold for every selector of a policy.
+var selectorCases = map[string]ruleCase{
+	"values of an operator that has none": {
+		field:   "matchExpressions[0]",
+		accept:  "{matchExpressions: [{key: policy.tidewaiter.dev/team, operator: NotIn, values: [web]}]}",
+		reject:  "{matchExpressions: [{key: policy.tidewaiter.dev/team, operator: Exists, values: [web]}]}",
+		message: "operators In and NotIn need values, operators Exists and DoesNotExist have none",
+	},
+	"a key that is no label's": {
+		field:   "matchLabels",
+		accept:  "{matchLabels: {policy.tidewaiter.dev/" + strings.Repeat("k", 63) + ": web}}",
+		reject:  "{matchLabels: {policy.tidewaiter.dev/" + strings.Repeat("k", 318) + ": web}}",
+		message: "a key has at most 317 characters: a prefix of 253, a slash and a name of 63",
 	},
 }

@@ -54,9 +54,14 @@ const (
 
 // SupervisorPolicySpec is the rules.
 type SupervisorPolicySpec struct {
-	// selector narrows the policy to Features with these labels; all Features of its scope when absent.
+	// namespaceSelector narrows a global policy to the projects whose namespaces have these labels; all projects when absent. Only a policy in the system namespace may have one.
 	// +optional
-	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	NamespaceSelector *LabelSelector `json:"namespaceSelector,omitempty"`
+	// selector narrows the policy to Features with these labels; all Features of its scope when absent. Its keys begin with policy.tidewaiter.dev/, because only people who may write SupervisorPolicies of the project may set such labels on a Feature. The keys of a global policy begin with policy.tidewaiter.dev/global., which only people who may write global policies may set.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchLabels) || self.matchLabels.all(k, k.startsWith('policy.tidewaiter.dev/'))",message="keys in matchLabels must begin with policy.tidewaiter.dev/: editors of a project may set all other labels on their Features. Use such a label, and let a person who may write SupervisorPolicies set it on the Features"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.key.startsWith('policy.tidewaiter.dev/'))",message="keys in matchExpressions must begin with policy.tidewaiter.dev/: editors of a project may set all other labels on their Features. Use such a label, and let a person who may write SupervisorPolicies set it on the Features"
+	Selector *LabelSelector `json:"selector,omitempty"`
 	// priority among policies of the same scope: higher wins. A tie between values that differ is reported, not tossed.
 	// +optional
 	// +kubebuilder:validation:Minimum=-1000000

@@ -4,6 +4,7 @@
 package feature
 
 import (
+	"maps"
 	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -78,6 +79,13 @@ func podChanged() predicate.Predicate {
 // changedByOthers lets objects through that somebody changed or removed.
 func changedByOthers() predicate.Predicate {
 	return madeByUs(func(was, is client.Object) bool { return was.GetResourceVersion() != is.GetResourceVersion() })
+}
+
+// labelsChanged lets an object through when its labels have changed. That it is there, or gone, is no news.
+func labelsChanged() predicate.Predicate {
+	p := madeByUs(func(was, is client.Object) bool { return !maps.Equal(was.GetLabels(), is.GetLabels()) })
+	p.DeleteFunc = func(event.DeleteEvent) bool { return false }
+	return p
 }
 
 // changed lets updates through that differ, and every other event.

@@ -82,6 +82,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&networkingv1.NetworkPolicy{}, r.networksChanged()).
 		Watches(&coordinationv1.Lease{}, r.locksChanged()).
 		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(r.underPolicy), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.underNamespace), builder.WithPredicates(labelsChanged())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.trustingConfigMap), builder.WithPredicates(changedByOthers())).
 		WatchesRawSource(source.Channel(bundles, handler.EnqueueRequestsFromMapFunc(r.trustingAny))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
@@ -207,6 +208,11 @@ func (r *Reconciler) underPolicy(ctx context.Context, o client.Object) []reconci
 		return r.in(ctx, "", stateOpen)
 	}
 	return r.in(ctx, o.GetNamespace(), stateOpen)
+}
+
+// underNamespace are the Features that policies may select anew by the labels of their namespace.
+func (r *Reconciler) underNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+	return r.in(ctx, o.GetName(), stateOpen)
 }
 
 // trustingConfigMap are the Features whose pods mount a bundle that somebody changed.

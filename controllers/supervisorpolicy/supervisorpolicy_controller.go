@@ -21,6 +21,7 @@ import (
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -78,9 +79,19 @@ func (r *Reconciler) count(ctx context.Context, s *scope) error {
 	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Features: %w", err)
 	}
+	places := map[string]translate.Place{}
 	for i := range list.Items {
+		f := &list.Items[i]
+		at, known := places[f.Namespace]
+		if !known {
+			var err error
+			if at, _, err = identity.Place(ctx, r.Client, f.Namespace, r.SystemNamespace, *s.policy); err != nil {
+				return fmt.Errorf("count Features: %w", err)
+			}
+			places[f.Namespace] = at
+		}
 		// A selector that cannot be read selects nothing that could be counted; check has said so.
-		if applies, err := translate.Selects(s.policy, &list.Items[i], r.SystemNamespace); err == nil && applies {
+		if applies, err := translate.Selects(s.policy, f, at); err == nil && applies {
 			s.features++
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -29,7 +30,7 @@ func TestMain(m *testing.M) {
 func feature(t *testing.T, project, name, team string) {
 	t.Helper()
 	f := &v1alpha1.Feature{
-		ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: name, Labels: map[string]string{"team": team}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: name, Labels: map[string]string{"policy.tidewaiter.dev/global.team": team}},
 		Spec: v1alpha1.FeatureSpec{
 			Prompt: "Do it.", Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"},
 			Agent: v1alpha1.Agent{Runtime: "command", Image: "i", Command: []string{"c"}},
@@ -45,7 +46,8 @@ func TestStatus(t *testing.T) {
 	feature(t, project, "a", "web")
 	feature(t, project, "b", "mobile")
 	feature(t, other, "c", "web")
-	web := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}
+	web := &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"policy.tidewaiter.dev/global.team": "web"}}
+	inOther := &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{corev1.LabelMetadataName: v1alpha1.LabelValue(other)}}
 	tests := map[string]struct {
 		namespace    string
 		spec         v1alpha1.SupervisorPolicySpec
@@ -57,6 +59,11 @@ func TestStatus(t *testing.T) {
 		"of-the-project": {namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2},
 		"for-some":       {namespace: project, spec: v1alpha1.SupervisorPolicySpec{Selector: web}, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 1},
 		"global":         {namespace: kubetest.SystemNamespace, spec: v1alpha1.SupervisorPolicySpec{Selector: web}, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2},
+		"for-a-project":  {namespace: kubetest.SystemNamespace, spec: v1alpha1.SupervisorPolicySpec{NamespaceSelector: inOther}, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 1},
+		"not-of-the-system": {
+			namespace: project, spec: v1alpha1.SupervisorPolicySpec{NamespaceSelector: inOther}, wantStatus: metav1.ConditionFalse, wantReason: v1alpha1.ReasonInvalid,
+			wantInTheMsg: "spec.namespaceSelector: a policy of a project applies to that project alone",
+		},
 		"broken-pattern": {
 			namespace: project, wantStatus: metav1.ConditionFalse, wantReason: v1alpha1.ReasonInvalid, wantInTheMsg: "spec.overrides.paths.protected", wantFeatures: 2,
 			spec: v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"a/[/b"}}}},

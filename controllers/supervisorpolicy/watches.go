@@ -7,6 +7,7 @@ import (
 	"context"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -20,12 +21,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 )
 
-// SetupWithManager registers the controller and what wakes it: Features that come, go or change their labels.
+// SetupWithManager registers the controller and what wakes it: Features that come, go or change their labels, and
+// namespaces whose labels change.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("supervisorpolicy").
 		For(&v1alpha1.SupervisorPolicy{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.Feature{}, r.countLater(), builder.WithPredicates(predicate.LabelChangedPredicate{})).
+		WatchesMetadata(&corev1.Namespace{}, r.countNamespaceLater(), builder.WithPredicates(predicate.LabelChangedPredicate{})).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
 }
 
@@ -49,6 +52,25 @@ func (r *Reconciler) countLater() handler.EventHandler {
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			later(ctx, e.Object, queue)
+		},
+	}
+}
+
+// countNamespaceLater wakes the policies that select projects by the labels of their namespaces. Only changes of labels
+// count: without Features a namespace has nothing to count, and these wake policies themselves.
+func (r *Reconciler) countNamespaceLater() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, _ event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			var list v1alpha1.SupervisorPolicyList
+			if err := r.Client.List(ctx, &list, client.InNamespace(r.SystemNamespace)); err != nil {
+				log.FromContext(ctx).Error(err, "Cannot list SupervisorPolicies", "namespace", r.SystemNamespace)
+				return
+			}
+			for i := range list.Items {
+				if list.Items[i].Spec.NamespaceSelector != nil {
+					queue.AddAfter(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])}, countPause)
+				}
+			}
 		},
 	}
 }

@@ -5,6 +5,7 @@ package authority
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -33,7 +34,7 @@ type attack struct {
 }
 
 func attacks() []attack {
-	return append(append(append(reach(), pods()...), objects()...), work()...)
+	return slices.Concat(reach(), pods(), objects(), work(), labels())
 }
 
 // reach is what gets into a pod, or speaks for it.
@@ -176,6 +177,35 @@ func work() []attack {
 			}}, client.DryRunAll)
 		}},
 	}
+}
+
+// labels are attacks by the labels that policies select Features by.
+func labels() []attack {
+	list := []attack{{
+		"choose the policies of a new Feature", "tidewaiter-policy-labels", "tidewaiter.dev/features", "create", func(t *testing.T, w *world) error {
+			f := feature(w, "mine")
+			f.Labels = map[string]string{teamLabel: "sandbox"}
+			return w.editor.Create(t.Context(), f, client.DryRunAll)
+		},
+	}}
+	for _, who := range []string{"edit", "admin", "every right in the project"} {
+		for what, value := range map[string]string{"choose another policy": `"sandbox"`, "leave a policy": "null"} {
+			list = append(list, attack{
+				what + " with " + who, "tidewaiter-policy-labels", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
+					person := map[string]client.Client{"edit": w.editor, "admin": w.admin}[who]
+					if person == nil {
+						person = w.owner
+					}
+					label := tierLabel // policies of the project are written by admins, global ones are not
+					if who == "edit" {
+						label = teamLabel
+					}
+					return patch(t, person, w.run.Feature, fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, label, value))
+				},
+			})
+		}
+	}
+	return list
 }
 
 func patch(t *testing.T, who client.Client, object client.Object, body string) error {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +47,20 @@ func TestEveryGrantIsKnown(t *testing.T) {
 	for g := range list {
 		if granted[g] == nil {
 			t.Errorf("the table knows %q, which no role grants: remove it", g)
+		}
+	}
+}
+
+// TestNoRoleChangesNamespaces: global policies select projects by the labels of their namespaces.
+func TestNoRoleChangesNamespaces(t *testing.T) {
+	w := newWorld(t)
+	read := &corev1.Namespace{}
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Name: w.project}, read); err != nil {
+		t.Fatal(err)
+	}
+	for name, who := range map[string]client.Client{"edit": w.editor, "developer": w.developer, "admin": w.admin} {
+		if err := patch(t, who, read, `{"metadata":{"labels":{"example.com/regulated":null}}}`); !apierrors.IsForbidden(err) {
+			t.Errorf("%s may change the namespace: %v", name, err)
 		}
 	}
 }

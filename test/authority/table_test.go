@@ -73,7 +73,7 @@ func harmless() []row {
 		{"extensions/replicasets/status", reads, extensions},
 		{"extensions/replicationcontrollers/scale", all, extensions},
 		{"limitranges", reads, onlyReads},
-		{"namespaces", reads, onlyReads},
+		{"namespaces", reads, "it reads; changing one would change the labels that global policies select projects by, and no role may"},
 		{"namespaces/status", reads, onlyReads},
 		{"networking.k8s.io/ingresses", all, "it leads to Services; nothing may connect to a Feature's pod (its network policy), and its watchdog listens on localhost alone"},
 		{"networking.k8s.io/ingresses/status", reads, onlyReads},

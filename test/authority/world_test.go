@@ -39,11 +39,19 @@ type world struct {
 	developer client.Client
 	// author may write policies and templates, and read nothing else.
 	author client.Client
+	// admin has Kubernetes' own admin, and with it the right to write policies of the project.
+	admin client.Client
 	// owner has every right in the project, as some clusters give to those who ask for a namespace.
 	owner client.Client
 	// manager stands for whoever has stolen the manager's token.
 	manager client.Client
 }
+
+// Labels by which the policies of the project, and global ones, select the Feature.
+const (
+	teamLabel = v1alpha1.PolicyLabelPrefix + "team"
+	tierLabel = v1alpha1.GlobalPolicyLabelPrefix + "tier"
+)
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
@@ -53,6 +61,7 @@ func newWorld(t *testing.T) *world {
 		editor:    env.Person(t, project, "editor", "system:aggregate-to-edit", "system:aggregate-to-view", "tidewaiter-editor"),
 		developer: env.Person(t, project, "developer", "system:aggregate-to-view", "tidewaiter-editor"),
 		author:    env.Person(t, project, "author", "tidewaiter-admin"),
+		admin:     env.Person(t, project, "admin", "system:aggregate-to-admin", "system:aggregate-to-edit", "system:aggregate-to-view", "tidewaiter-admin"),
 		owner:     env.Person(t, project, "owner", everything(t)),
 	}
 	clientset, err := kubernetes.NewForConfig(env.ConfigAs("editor@" + project))
@@ -60,7 +69,12 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.raw = clientset.CoreV1().RESTClient()
-	w.run = attempt.Start(t, env, attempt.Feature(t, env, project, "login"))
+	login := attempt.Feature(t, env, project, "login")
+	login.Labels = map[string]string{teamLabel: "web", tierLabel: "gold"}
+	if err := env.Client.Update(t.Context(), login); err != nil {
+		t.Fatal(err)
+	}
+	w.run = attempt.Start(t, env, login)
 	w.children(t)
 	return w
 }

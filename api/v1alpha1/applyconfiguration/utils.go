@@ -97,6 +97,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.GateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobStatus"):
 		return &apiv1alpha1.JobStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LabelRequirement"):
+		return &apiv1alpha1.LabelRequirementApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LabelSelector"):
+		return &apiv1alpha1.LabelSelectorApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LedgerRules"):
 		return &apiv1alpha1.LedgerRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LineCounts"):

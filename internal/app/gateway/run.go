@@ -111,7 +111,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, o Options, logs slog.Handler) 
 		return fmt.Errorf("set up authentication: %w", err)
 	}
 	// Caches are filled before anything is served, not at the first question.
-	for _, kind := range []client.Object{&v1alpha1.Feature{}, &v1alpha1.SupervisorPolicy{}} {
+	for _, kind := range []client.Object{&v1alpha1.Feature{}, &v1alpha1.SupervisorPolicy{}, identity.Namespace()} {
 		if _, err := mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watch %T: %w", kind, err)
 		}

@@ -8,7 +8,7 @@ package revision
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"strings"
 )
 
@@ -24,11 +24,18 @@ type Revision struct {
 	Policies string
 	// Prompt is the resource version of the ConfigMap that holds the prompt.
 	Prompt string
+	// Namespace is the resource version of the Feature's namespace, where a policy selects by its labels.
+	Namespace string
 }
 
-// String is the form in which a revision is sent.
+// String is the form in which a revision is sent: three numbers, and a fourth where the namespace counts, so that
+// programs that know of three alone can read the others.
 func (r Revision) String() string {
-	return number(r.Feature) + "/" + number(r.Policies) + "/" + number(r.Prompt)
+	text := number(r.Feature) + "/" + number(r.Policies) + "/" + number(r.Prompt)
+	if namespace := number(r.Namespace); namespace != "" {
+		text += "/" + namespace
+	}
+	return text
 }
 
 // Parse reads what String wrote. The empty text is the zero Revision.
@@ -37,26 +44,34 @@ func Parse(text string) (Revision, error) {
 		return Revision{}, nil
 	}
 	parts := strings.Split(text, "/")
-	if len(text) > 3*maxPart+2 || len(parts) != 3 {
-		return Revision{}, fmt.Errorf("a revision has three numbers separated by slashes")
+	if len(text) > 4*maxPart+3 || len(parts) < 3 || len(parts) > 4 {
+		return Revision{}, errForm
 	}
 	for _, p := range parts {
 		if p != number(p) {
-			return Revision{}, fmt.Errorf("a revision has three numbers separated by slashes")
+			return Revision{}, errForm
 		}
 	}
-	return Revision{Feature: parts[0], Policies: parts[1], Prompt: parts[2]}, nil
+	r := Revision{Feature: parts[0], Policies: parts[1], Prompt: parts[2]}
+	if len(parts) == 4 {
+		r.Namespace = parts[3]
+	}
+	return r, nil
 }
+
+var errForm = errors.New("a revision has three or four numbers separated by slashes")
 
 // Behind reports whether any source is known to be older than in other.
 func (r Revision) Behind(other Revision) bool {
-	return older(r.Feature, other.Feature) || older(r.Policies, other.Policies) || older(r.Prompt, other.Prompt)
+	return older(r.Feature, other.Feature) || older(r.Policies, other.Policies) || older(r.Prompt, other.Prompt) ||
+		older(r.Namespace, other.Namespace)
 }
 
 // Max has the newest of each source.
 func (r Revision) Max(other Revision) Revision {
 	return Revision{
 		Feature: newest(r.Feature, other.Feature), Policies: newest(r.Policies, other.Policies), Prompt: newest(r.Prompt, other.Prompt),
+		Namespace: newest(r.Namespace, other.Namespace),
 	}
 }
 

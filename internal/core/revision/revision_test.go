@@ -12,7 +12,7 @@ import (
 )
 
 func TestBehind(t *testing.T) {
-	known := Revision{Feature: "100", Policies: "90", Prompt: ""}
+	known := Revision{Feature: "100", Policies: "90", Prompt: "", Namespace: "80"}
 	for name, tc := range map[string]struct {
 		is   Revision
 		want bool
@@ -24,6 +24,8 @@ func TestBehind(t *testing.T) {
 		"a prompt that is new":         {Revision{Feature: "100", Policies: "90", Prompt: "1"}, false},
 		"what cannot be compared":      {Revision{Feature: "x", Policies: "90"}, false},
 		"nothing is known of policies": {Revision{Feature: "100"}, false},
+		"an older namespace":           {Revision{Feature: "100", Policies: "90", Namespace: "79"}, true},
+		"a namespace that is newer":    {Revision{Feature: "100", Policies: "90", Namespace: "81"}, false},
 	} {
 		if got := tc.is.Behind(known); got != tc.want {
 			t.Errorf("%s: behind is %t", name, got)
@@ -32,7 +34,7 @@ func TestBehind(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	for _, text := range []string{"1", "1/2", "1/2/3/4", "a/2/3", "01/2/3", "-1/2/3", strings.Repeat("1", 41) + "//", "1/ 2/3"} {
+	for _, text := range []string{"1", "1/2", "1/2/3/4/5", "1/2/3/x", "a/2/3", "01/2/3", "-1/2/3", strings.Repeat("1", 41) + "//", "1/ 2/3"} {
 		if r, err := Parse(text); err == nil {
 			t.Errorf("%q is read as %+v", text, r)
 		}
@@ -43,8 +45,8 @@ func TestParse(t *testing.T) {
 func TestOrder(t *testing.T) {
 	part := rapid.StringMatching(`([1-9][0-9]{0,25})?`)
 	rapid.Check(t, func(t *rapid.T) {
-		a := Revision{part.Draw(t, "a"), part.Draw(t, "b"), part.Draw(t, "c")}
-		b := Revision{part.Draw(t, "d"), part.Draw(t, "e"), part.Draw(t, "f")}
+		a := Revision{part.Draw(t, "a"), part.Draw(t, "b"), part.Draw(t, "c"), part.Draw(t, "d")}
+		b := Revision{part.Draw(t, "e"), part.Draw(t, "f"), part.Draw(t, "g"), part.Draw(t, "h")}
 		if again, err := Parse(a.String()); err != nil || again != a {
 			t.Fatalf("%+v is read as %+v (%v)", a, again, err)
 		}

@@ -6,13 +6,18 @@ package identity
 import (
 	"context"
 	"fmt"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
+
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get;list;watch
 
 // Effective is the policy that a Feature is held to now: the one merge of the policies of its project and of the
 // system's namespace, so that intake and gateway cannot hold it to different ones.
@@ -21,9 +26,17 @@ func Effective(ctx context.Context, reader client.Reader, f *v1alpha1.Feature, s
 	return effective, err
 }
 
-// EffectiveAt is Effective with the resource version up to which the API server vouches for the policies; it is empty for
-// a reader that does not know it, such as a cache.
-func EffectiveAt(ctx context.Context, reader client.Reader, f *v1alpha1.Feature, systemNamespace string) (effective policy.Effective, version string, err error) {
+// AsOf says how new the sources of a policy are, by resource versions.
+type AsOf struct {
+	// Policies is the version up to which the API server vouches for the SupervisorPolicies; it is empty for a reader
+	// that does not know it, such as a cache.
+	Policies string
+	// Namespace is the version of the Feature's namespace; empty where no policy selects by its labels.
+	Namespace string
+}
+
+// EffectiveAt is Effective with how new its sources are.
+func EffectiveAt(ctx context.Context, reader client.Reader, f *v1alpha1.Feature, systemNamespace string) (effective policy.Effective, asOf AsOf, err error) {
 	var policies []v1alpha1.SupervisorPolicy
 	namespaces := []string{f.Namespace}
 	if f.Namespace != systemNamespace {
@@ -32,16 +45,43 @@ func EffectiveAt(ctx context.Context, reader client.Reader, f *v1alpha1.Feature,
 	for _, namespace := range namespaces {
 		list := &v1alpha1.SupervisorPolicyList{}
 		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return policy.Effective{}, "", fmt.Errorf("list policies of %s: %w", namespace, err)
+			return policy.Effective{}, AsOf{}, fmt.Errorf("list policies of %s: %w", namespace, err)
 		}
-		if version == "" {
-			version = list.ResourceVersion // the oldest of the lists vouches for all
+		if asOf.Policies == "" {
+			asOf.Policies = list.ResourceVersion // the oldest of the lists vouches for all
 		}
 		policies = append(policies, list.Items...)
 	}
-	effective, err = translate.Effective(f, policies, systemNamespace)
+	at, version, err := Place(ctx, reader, f.Namespace, systemNamespace, policies...)
 	if err != nil {
-		return policy.Effective{}, "", fmt.Errorf("merge policies: %w", err)
+		return policy.Effective{}, AsOf{}, err
 	}
-	return effective, version, nil
+	asOf.Namespace = version
+	effective, err = translate.Effective(f, policies, at)
+	if err != nil {
+		return policy.Effective{}, AsOf{}, fmt.Errorf("merge policies: %w", err)
+	}
+	return effective, asOf, nil
+}
+
+// Place is what policies may select the Features of a namespace by. The namespace is read, and its version given, where
+// one of the policies selects by its labels.
+func Place(ctx context.Context, reader client.Reader, namespace, systemNamespace string, policies ...v1alpha1.SupervisorPolicy) (at translate.Place, version string, err error) {
+	at.SystemNamespace = systemNamespace
+	if !slices.ContainsFunc(policies, func(p v1alpha1.SupervisorPolicy) bool { return p.Spec.NamespaceSelector != nil }) {
+		return at, "", nil
+	}
+	read := Namespace()
+	if err := reader.Get(ctx, client.ObjectKey{Name: namespace}, read); err != nil {
+		return at, "", fmt.Errorf("read namespace %s: %w", namespace, err)
+	}
+	at.Labels = read.Labels
+	return at, read.ResourceVersion, nil
+}
+
+// Namespace is an empty object to read or watch the labels of a namespace with, and nothing else of it.
+func Namespace() *metav1.PartialObjectMetadata {
+	o := &metav1.PartialObjectMetadata{}
+	o.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return o
 }

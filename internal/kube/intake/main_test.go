@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -70,8 +71,10 @@ type replica struct {
 
 // lateCache is what a cache shows that is behind.
 type lateCache struct {
-	feature  *v1alpha1.Feature
-	policies *v1alpha1.SupervisorPolicyList
+	feature   *v1alpha1.Feature
+	namespace *metav1.PartialObjectMetadata
+	// policies by namespace.
+	policies map[client.InNamespace]*v1alpha1.SupervisorPolicyList
 	// version up to which the cache knows the policies.
 	version string
 }
@@ -82,12 +85,19 @@ func (l *lateCache) LastStoreSyncResourceVersion() string { return l.version }
 // stopWatching leaves the replica's caches as they are now.
 func (r *replica) stopWatching(t *testing.T, f *v1alpha1.Feature) {
 	t.Helper()
-	late := &lateCache{feature: read(t, f), policies: &v1alpha1.SupervisorPolicyList{}}
-	if err := env.Client.List(t.Context(), late.policies, client.InNamespace(f.Namespace)); err != nil {
+	late := &lateCache{feature: read(t, f), namespace: identity.Namespace(), policies: map[client.InNamespace]*v1alpha1.SupervisorPolicyList{}}
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Name: f.Namespace}, late.namespace); err != nil {
 		t.Fatal(err)
 	}
-	late.version = late.policies.ResourceVersion
-	late.policies.ResourceVersion = "" // as caches answer
+	for _, namespace := range []client.InNamespace{client.InNamespace(f.Namespace), kubetest.SystemNamespace} {
+		list := &v1alpha1.SupervisorPolicyList{}
+		if err := env.Client.List(t.Context(), list, namespace); err != nil {
+			t.Fatal(err)
+		}
+		late.version = list.ResourceVersion
+		list.ResourceVersion = "" // as caches answer
+		late.policies[namespace] = list
+	}
 	r.server.policies = late
 	r.late.Store(late)
 }
@@ -155,13 +165,19 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 				r.late.Load().feature.DeepCopyInto(f)
 				return nil
 			}
+			if n, ok := o.(*metav1.PartialObjectMetadata); ok && r.late.Load() != nil {
+				r.late.Load().namespace.DeepCopyInto(n)
+				return nil
+			}
 			return c.Get(ctx, key, o, options...)
 		},
 		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 			late := r.late.Load()
 			if p, ok := list.(*v1alpha1.SupervisorPolicyList); ok && late != nil {
-				if slices.Contains(options, client.ListOption(client.InNamespace(late.feature.Namespace))) {
-					late.policies.DeepCopyInto(p)
+				for namespace, known := range late.policies {
+					if slices.Contains(options, client.ListOption(namespace)) {
+						known.DeepCopyInto(p)
+					}
 				}
 				return nil
 			}

@@ -4,6 +4,7 @@
 package intake
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -14,12 +15,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
@@ -37,14 +42,19 @@ func TestOrdersDoNotGoBack(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
+		"a label of the namespace": func(t *testing.T, f *v1alpha1.Feature) { label(t, f.Namespace, "example.com/regulated", "true") },
 	} {
 		t.Run(name, func(t *testing.T) {
+			regulated(t)
 			clock := clocktesting.NewFakeClock(time.Now())
 			prompt, late := newReplica(t, "a", clock), newReplica(t, "b", clock)
 			login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 			first := prompt.newest(t, login.Token, "", "")
 			first.orders(t)
 			late.stopWatching(t, login.Feature)
+			if name == "a label of the namespace" {
+				late.late.Load().version = "99999999999" // each kind has a cache of its own: that of policies is not behind
+			}
 			act(t, login.Feature)
 			var second answer
 			until(t, "the change is told", func() bool {
@@ -70,7 +80,7 @@ func TestOrdersDoNotGoBack(t *testing.T) {
 func TestARevisionIsRead(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	for _, seen := range []string{"x", "1/2", "1/2/3/4", strings.Repeat("1", 200)} {
+	for _, seen := range []string{"x", "1/2", "1/2/3/4/5", strings.Repeat("1", 200)} {
 		if got := r.newest(t, login.Token, "", seen); got.code != http.StatusBadRequest {
 			t.Errorf("revision %q is answered %d", seen, got.code)
 		}
@@ -177,5 +187,29 @@ func TestPollsShareAnEncoding(t *testing.T) {
 	}
 	if b.size > maxBodies || b.memory.Len() != maxBodies/contract.MaxOrdersBytes {
 		t.Errorf("%d bytes of %d bodies are remembered", b.size, b.memory.Len())
+	}
+}
+
+// regulated makes a global policy for the projects whose namespaces have the label example.com/regulated.
+func regulated(t *testing.T) {
+	t.Helper()
+	p := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, GenerateName: "regulated-"}, Spec: v1alpha1.SupervisorPolicySpec{
+		NamespaceSelector: &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"example.com/regulated": "true"}},
+		Overrides:         &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"regulated/**"}}},
+	}}
+	if err := env.Client.Create(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), p) })
+}
+
+// label a namespace.
+func label(t *testing.T, namespace, key, value string) {
+	t.Helper()
+	o := identity.Namespace()
+	o.Name = namespace
+	body := `{"metadata":{"labels":{"` + key + `":"` + value + `"}}}`
+	if err := env.Client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
+		t.Fatal(err)
 	}
 }

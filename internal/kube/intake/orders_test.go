@@ -59,9 +59,10 @@ func TestAPollWaits(t *testing.T) {
 	attempt.Start(t, env, attempt.Feature(t, env, project, "other"))
 	policy := func(namespace, name string) *v1alpha1.SupervisorPolicy {
 		return &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-" + project}, Spec: v1alpha1.SupervisorPolicySpec{
-			Selector: &metav1.LabelSelector{}, Defaults: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{name + "/**"}}},
+			Selector: &v1alpha1.LabelSelector{}, Defaults: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{name + "/**"}}},
 		}}
 	}
+	regulated(t)
 	first := r.get(t, login.Token, "")
 	etag := first.header.Get("ETag")
 
@@ -88,6 +89,7 @@ func TestAPollWaits(t *testing.T) {
 		"a change of the spec": func() {
 			change(t, login.Feature, func(f *v1alpha1.Feature) { f.Spec.Prompt = "Add another page." })
 		},
+		"a label of the namespace": func() { label(t, project, "example.com/regulated", "true") },
 		"a policy of the project": func() {
 			if err := env.Client.Create(t.Context(), policy(project, "project")); err != nil {
 				t.Fatal(err)

@@ -57,8 +57,8 @@ func (s *Server) look(ctx context.Context, q question, f *v1alpha1.Feature, from
 	if err != nil {
 		return sight{}, err
 	}
-	if asOf == "" {
-		asOf = from.asOf
+	if asOf.Policies == "" {
+		asOf.Policies = from.asOf
 	}
 	prompt, err := s.prompts.of(ctx, f, from.fresh)
 	if err != nil {
@@ -70,7 +70,7 @@ func (s *Server) look(ctx context.Context, q question, f *v1alpha1.Feature, from
 	}
 	now := sight{
 		feature: f, version: q.version, orders: translate.Orders(f, effective, prompt.text, held),
-		revision: revision.Revision{Feature: f.ResourceVersion, Policies: asOf, Prompt: prompt.version},
+		revision: revision.Revision{Feature: f.ResourceVersion, Policies: asOf.Policies, Prompt: prompt.version, Namespace: asOf.Namespace},
 	}
 	now.tag, err = tagOf(now, prompt)
 	return now, err

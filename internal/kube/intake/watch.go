@@ -6,6 +6,7 @@ package intake
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 )
 
 // Watch lets changes of what orders are made of wake the polls that wait for them.
@@ -49,7 +51,29 @@ func (s *Server) Watch(ctx context.Context, informers cache.Informers) error {
 			return fmt.Errorf("watch %T: %w", watch.object, err)
 		}
 	}
+	if err := s.watchNamespaces(ctx, informers); err != nil {
+		return err
+	}
 	return s.watchInquiries(ctx, informers)
+}
+
+// watchNamespaces wakes the polls of a project when the labels of its namespace change: policies may select by them.
+func (s *Server) watchNamespaces(ctx context.Context, informers cache.Informers) error {
+	informer, err := informers.GetInformer(ctx, identity.Namespace(), cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("watch namespaces: %w", err)
+	}
+	handler := toolscache.ResourceEventHandlerFuncs{UpdateFunc: func(old, object any) {
+		was, okOld := old.(client.Object)
+		is, okNew := object.(client.Object)
+		if okOld && okNew && !maps.Equal(was.GetLabels(), is.GetLabels()) {
+			s.hub.project(is.GetName())
+		}
+	}}
+	if _, err := informer.AddEventHandler(handler); err != nil {
+		return fmt.Errorf("watch namespaces: %w", err)
+	}
+	return nil
 }
 
 // policiesAsOf is the version up to which the cache knows the policies; empty where it does not say.

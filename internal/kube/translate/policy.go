@@ -14,7 +14,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/checks"
@@ -31,8 +30,8 @@ var ErrUnusablePolicy = errors.New("policy cannot be used")
 
 // Effective is the policy that a Feature is held to. policies are those of the Feature's namespace and of the system
 // namespace, in any order; it fails when one that applies cannot be used: an unreadable rule guards nothing.
-func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, systemNamespace string) (policy.Effective, error) {
-	sources, err := Policies(f, policies, systemNamespace)
+func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Place) (policy.Effective, error) {
+	sources, err := Policies(f, policies, at)
 	if err != nil {
 		return policy.Effective{}, err
 	}
@@ -44,18 +43,18 @@ func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, system
 }
 
 // Policies are the sources that apply to a Feature, sorted by name.
-func Policies(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, systemNamespace string) ([]policy.Source, error) {
+func Policies(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Place) ([]policy.Source, error) {
 	var sources []policy.Source
 	var broken []error
 	for i := range policies {
 		p := &policies[i]
-		applies, err := Selects(p, f, systemNamespace)
+		applies, err := Selects(p, f, at)
 		if err == nil && !applies {
 			continue
 		}
 		var source policy.Source
 		if err == nil {
-			source, err = Policy(p, systemNamespace)
+			source, err = Policy(p, at.SystemNamespace)
 		}
 		if err != nil {
 			broken = append(broken, fmt.Errorf("SupervisorPolicy %s/%s: %w: %w", p.Namespace, p.Name, ErrUnusablePolicy, err))
@@ -66,30 +65,6 @@ func Policies(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, systemN
 	slices.SortFunc(broken, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	slices.SortFunc(sources, func(a, b policy.Source) int { return strings.Compare(a.Name, b.Name) })
 	return sources, errors.Join(broken...)
-}
-
-// Selects reports whether a policy applies to a Feature: by its scope, and by its selector. It fails on a selector that
-// cannot be read, but only within the policy's scope.
-func Selects(p *v1alpha1.SupervisorPolicy, f *v1alpha1.Feature, systemNamespace string) (bool, error) {
-	if p.Namespace != systemNamespace && p.Namespace != f.Namespace || p.DeletionTimestamp != nil {
-		return false, nil
-	}
-	selector, err := policySelector(p)
-	if err != nil {
-		return false, err
-	}
-	return selector.Matches(labels.Set(f.Labels)), nil
-}
-
-func policySelector(p *v1alpha1.SupervisorPolicy) (labels.Selector, error) {
-	if p.Spec.Selector == nil {
-		return labels.Everything(), nil
-	}
-	s, err := metav1.LabelSelectorAsSelector(p.Spec.Selector)
-	if err != nil {
-		return nil, fmt.Errorf("spec.selector: %w", err)
-	}
-	return s, nil
 }
 
 // Policy is a SupervisorPolicy as a source of a merge. The error names every field that cannot be used.
@@ -103,7 +78,7 @@ func Policy(p *v1alpha1.SupervisorPolicy, systemNamespace string) (policy.Source
 	if p.Namespace == systemNamespace {
 		s.Scope = policy.Global
 	}
-	_, selectorErr := policySelector(p)
+	_, _, selectorErr := selectors(p, systemNamespace)
 	var defaultsErr, overridesErr error
 	s.Defaults, defaultsErr = rules("spec.defaults", p.Spec.Defaults)
 	s.Overrides, overridesErr = rules("spec.overrides", p.Spec.Overrides)

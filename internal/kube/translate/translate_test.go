@@ -111,7 +111,7 @@ func TestRunIsWhole(t *testing.T) {
 // full is a Feature with everything that orders are made of.
 func full() *v1alpha1.Feature {
 	return &v1alpha1.Feature{
-		ObjectMeta: metav1.ObjectMeta{Name: "login", Namespace: "shop", UID: "uid-1", Generation: 7, Labels: map[string]string{"team": "web"}},
+		ObjectMeta: metav1.ObjectMeta{Name: "login", Namespace: "shop", UID: "uid-1", Generation: 7, Labels: map[string]string{"policy.tidewaiter.dev/team": "web"}},
 		Spec: v1alpha1.FeatureSpec{
 			Prompt: "Add a login page.",
 			Repository: v1alpha1.Repository{
@@ -359,16 +359,16 @@ func TestEffectiveUsesWhatApplies(t *testing.T) {
 	policies := []v1alpha1.SupervisorPolicy{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "tidewaiter-system", Name: "global"}, Spec: v1alpha1.SupervisorPolicySpec{Defaults: keep(3)}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: v1alpha1.SupervisorPolicySpec{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "web"}}, Defaults: keep(5),
+			Selector: &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"policy.tidewaiter.dev/team": "web"}}, Defaults: keep(5),
 		}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "mobile"}, Spec: v1alpha1.SupervisorPolicySpec{
-			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "mobile"}}, Overrides: keep(7),
+			Selector: &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{"policy.tidewaiter.dev/team": "mobile"}}, Overrides: keep(7),
 		}},
 		{ObjectMeta: metav1.ObjectMeta{Namespace: "bank", Name: "broken"}, Spec: v1alpha1.SupervisorPolicySpec{
 			Overrides: &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"[/"}}},
 		}},
 	}
-	e, err := Effective(full(), policies, "tidewaiter-system")
+	e, err := Effective(full(), policies, Place{SystemNamespace: "tidewaiter-system"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +387,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 	p := &v1alpha1.SupervisorPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken"},
 		Spec: v1alpha1.SupervisorPolicySpec{
-			Selector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "team", Operator: "Near"}}},
+			Selector: &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{{Key: "policy.tidewaiter.dev/team", Operator: "Near"}}},
 			Defaults: &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("0"))}},
 			Overrides: &v1alpha1.Rules{
 				Paths: &v1alpha1.PathRules{
@@ -408,7 +408,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 		}
 	}
 	f := full()
-	if _, err := Effective(f, []v1alpha1.SupervisorPolicy{*p}, "tidewaiter-system"); !errors.Is(err, ErrUnusablePolicy) {
+	if _, err := Effective(f, []v1alpha1.SupervisorPolicy{*p}, Place{SystemNamespace: "tidewaiter-system"}); !errors.Is(err, ErrUnusablePolicy) {
 		t.Errorf("a policy whose selector cannot be read is passed over: %v", err)
 	}
 }

@@ -879,6 +879,39 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: waitingSince
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelOperator
+  scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelRequirement
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: operator
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelOperator
+    - name: values
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelValue
+          elementRelationship: atomic
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelSelector
+  map:
+    fields:
+    - name: matchExpressions
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelRequirement
+          elementRelationship: atomic
+    - name: matchLabels
+      type:
+        map:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelValue
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelValue
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LedgerRules
   map:
     fields:
@@ -1640,6 +1673,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Enforcement
       default: Enforce
+    - name: namespaceSelector
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelSelector
     - name: overrides
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Rules
@@ -1648,7 +1684,7 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
     - name: selector
       type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelSelector
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SupervisorPolicyStatus
   map:
     fields:
@@ -1866,38 +1902,6 @@ var schemaYAML = typed.YAMLObject(`types:
         elementType:
           namedType: __untyped_deduced_
         elementRelationship: separable
-- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
-  map:
-    fields:
-    - name: matchExpressions
-      type:
-        list:
-          elementType:
-            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
-          elementRelationship: atomic
-    - name: matchLabels
-      type:
-        map:
-          elementType:
-            scalar: string
-    elementRelationship: atomic
-- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorOperator
-  scalar: string
-- name: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorRequirement
-  map:
-    fields:
-    - name: key
-      type:
-        scalar: string
-    - name: operator
-      type:
-        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelectorOperator
-    - name: values
-      type:
-        list:
-          elementType:
-            scalar: string
-          elementRelationship: atomic
 - name: io.k8s.apimachinery.pkg.apis.meta.v1.ManagedFieldsEntry
   map:
     fields:

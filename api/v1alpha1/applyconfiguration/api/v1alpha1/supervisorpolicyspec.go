@@ -7,7 +7,6 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	v1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // SupervisorPolicySpecApplyConfiguration represents a declarative configuration of the SupervisorPolicySpec type for use
@@ -15,8 +14,10 @@ import (
 //
 // SupervisorPolicySpec is the rules.
 type SupervisorPolicySpecApplyConfiguration struct {
-	// selector narrows the policy to Features with these labels; all Features of its scope when absent.
-	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
+	// namespaceSelector narrows a global policy to the projects whose namespaces have these labels; all projects when absent. Only a policy in the system namespace may have one.
+	NamespaceSelector *LabelSelectorApplyConfiguration `json:"namespaceSelector,omitempty"`
+	// selector narrows the policy to Features with these labels; all Features of its scope when absent. Its keys begin with policy.tidewaiter.dev/, because only people who may write SupervisorPolicies of the project may set such labels on a Feature. The keys of a global policy begin with policy.tidewaiter.dev/global., which only people who may write global policies may set.
+	Selector *LabelSelectorApplyConfiguration `json:"selector,omitempty"`
 	// priority among policies of the same scope: higher wins. A tie between values that differ is reported, not tossed.
 	Priority *int32 `json:"priority,omitempty"`
 	// enforcement: Enforce acts on violations, Audit only reports them. Where several policies apply, Enforce wins.
@@ -33,10 +34,18 @@ func SupervisorPolicySpec() *SupervisorPolicySpecApplyConfiguration {
 	return &SupervisorPolicySpecApplyConfiguration{}
 }
 
+// WithNamespaceSelector sets the NamespaceSelector field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NamespaceSelector field is set to the value of the last call.
+func (b *SupervisorPolicySpecApplyConfiguration) WithNamespaceSelector(value *LabelSelectorApplyConfiguration) *SupervisorPolicySpecApplyConfiguration {
+	b.NamespaceSelector = value
+	return b
+}
+
 // WithSelector sets the Selector field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Selector field is set to the value of the last call.
-func (b *SupervisorPolicySpecApplyConfiguration) WithSelector(value *v1.LabelSelectorApplyConfiguration) *SupervisorPolicySpecApplyConfiguration {
+func (b *SupervisorPolicySpecApplyConfiguration) WithSelector(value *LabelSelectorApplyConfiguration) *SupervisorPolicySpecApplyConfiguration {
 	b.Selector = value
 	return b
 }
