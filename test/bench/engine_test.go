@@ -100,14 +100,14 @@ func serve(ctx context.Context, dir, base string, in io.Reader, out io.Writer) e
 			if !open {
 				return nil
 			}
-			if err := answer(ctx, e, line, out); err != nil {
+			if err := answer(ctx, repo, e, line, out); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func answer(ctx context.Context, e *workspace.Engine, line string, out io.Writer) error {
+func answer(ctx context.Context, repo *git.Repository, e *workspace.Engine, line string, out io.Writer) error {
 	s := sight{Changed: e.Changed()}
 	if line == "capture" {
 		limits := policy.Merge(policy.Sources{}).Changes
@@ -118,6 +118,7 @@ func answer(ctx context.Context, e *workspace.Engine, line string, out io.Writer
 			return err
 		}
 		s.Settled, s.Reason = snapshot.Settled, snapshot.Reason
+		repo.Store().Recent().Clear()
 		watchdog.ReturnMemory()
 	}
 	s.Lost = e.Lost()

@@ -88,7 +88,7 @@ func (w *workshop) judgeTree(ctx context.Context, tree objects.ID, o occasion, b
 		return judge.Judgement{}, fmt.Errorf("compare base and %s: %w", tree, err)
 	}
 	in := w.evidence(ctx, tree, changes, o)
-	in.Found, in.Workspace = beside.list, beside.workspace
+	in.Found, in.Workspace, in.Memory = beside.list, beside.workspace, w.memory.Beside()
 	return judge.Judge(ctx, in)
 }
 

@@ -33,7 +33,7 @@ func (r *run) judgeHistory(ctx context.Context, o contract.Orders) (string, erro
 	if err != nil {
 		return "", err
 	}
-	var memory judge.Memory // neighbours have most of their changes in common
+	memory := r.memory.Beside() // neighbours have most of their changes in common
 	spent := 0
 	tree := objects.ID{}
 	for id, first := head, true; id != base; first = false {
@@ -45,7 +45,7 @@ func (r *run) judgeHistory(ctx context.Context, o contract.Orders) (string, erro
 			return "", fmt.Errorf("%w: commit %s of the delivery has %d parents", errCorrupt, id, len(c.Parents))
 		}
 		if !first && c.Tree != tree {
-			j, paths, err := r.judgeCommit(ctx, o, c.Tree, &memory)
+			j, paths, err := r.judgeCommit(ctx, o, c.Tree, memory)
 			if err != nil {
 				return "", err
 			}

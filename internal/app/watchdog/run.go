@@ -291,7 +291,11 @@ func (r *run) wake() <-chan struct{} {
 
 // tidy keeps this process and the trusted repository small, beside everything else.
 func (r *run) tidy(ctx context.Context) {
-	if r.repo == nil || !r.tidying.CompareAndSwap(false, true) {
+	if r.repo == nil {
+		return
+	}
+	r.repo.Store().Recent().Clear()
+	if !r.tidying.CompareAndSwap(false, true) {
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)

@@ -67,6 +67,23 @@ type Memory struct {
 // Last gives how many changes of the last judgement were known from the one before, and how many had to be looked at.
 func (m *Memory) Last() (known, fresh int64) { return m.known, m.fresh }
 
+// Beside gives an empty memory for another set of changes. It shares with this one what takes long to make and does not
+// depend on changes: the scanner and the compiled checks. Neither may be used while the other is.
+func (m *Memory) Beside() *Memory {
+	if m.checks == nil {
+		m.checks = make(map[string]compiled)
+	}
+	return &Memory{scanner: m.secrets(), checks: m.checks}
+}
+
+// secrets is the scanner, made when it is needed first.
+func (m *Memory) secrets() *secrets.Scanner {
+	if m.scanner == nil {
+		m.scanner = secrets.New()
+	}
+	return m.scanner
+}
+
 // begin counts anew. There may be no memory.
 func (m *Memory) begin() {
 	if m != nil {
@@ -264,15 +281,12 @@ const (
 	tooMuchWork = "the search for secrets in all changed files together takes too much work, and this file is not searched to its end"
 )
 
-// scanner for secrets, made when it is needed first.
+// scanner for secrets.
 func (v *view) scanner() *secrets.Scanner {
 	if v.Memory == nil {
 		v.Memory = &Memory{}
 	}
-	if v.Memory.scanner == nil {
-		v.Memory.scanner = secrets.New()
-	}
-	return v.Memory.scanner
+	return v.Memory.secrets()
 }
 
 // gitBinary says what git diff takes for binary: a NUL within the first 8000 bytes (xdiff-interface.c).

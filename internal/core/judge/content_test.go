@@ -57,6 +57,41 @@ func TestMemory(t *testing.T) {
 	}
 }
 
+// TestMemoryBeside: a memory beside another one changes no judgement, knows nothing and makes nothing forgotten; the scanner
+// and the compiled checks are the same.
+func TestMemoryBeside(t *testing.T) {
+	compiled := 0
+	in := sound(Input{
+		Changes: []Change{addFile("a"), addFile("b")},
+		Policy:  policy.Effective{Checks: []policy.Check{{Name: "none", CEL: "false"}}},
+	})
+	compile := in.Compile
+	in.Compile = func(expression string) (Program, error) {
+		compiled++
+		return compile(expression)
+	}
+	want := judgeAll(in)
+	var memory Memory
+	in.Memory = &memory
+	judgeAll(in)
+	other := memory.Beside()
+	beside := in
+	beside.Memory, beside.Changes = other, in.Changes[:1]
+	judgeAll(beside)
+	if known, read := other.Last(); known != 0 || read != 1 {
+		t.Errorf("beside: %d known and %d looked at, want none and 1", known, read)
+	}
+	if diff := cmp.Diff(want, judgeAll(in)); diff != "" {
+		t.Errorf("(-without +with):\n%s", diff)
+	}
+	if known, read := memory.Last(); known != 2 || read != 0 {
+		t.Errorf("%d known and %d looked at, want 2 and none", known, read)
+	}
+	if other.scanner != memory.scanner || compiled != 2 {
+		t.Errorf("compiled %d times, want once without a memory and once with", compiled)
+	}
+}
+
 // TestCheckViolations: a violation bears the check's name, message and severity, and a path.
 func TestCheckViolations(t *testing.T) {
 	j := judgeAll(sound(Input{

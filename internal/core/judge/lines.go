@@ -5,6 +5,7 @@ package judge
 
 import (
 	"bytes"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
 )
@@ -28,9 +29,8 @@ func countLines(old, now []byte) LineCounts {
 	if len(old) == 0 || len(now) == 0 || len(old)+len(now) > maxCompared || all.Added+all.Removed > maxLines {
 		return all
 	}
-	ids := make(map[string]int32)
-	a, b := number(old, ids), number(now, ids)
-	inA, inB := make([]bool, len(ids)), make([]bool, len(ids))
+	a, b, n := numberBoth(old, now, all.Added+all.Removed)
+	inA, inB := make([]bool, n), make([]bool, n)
 	for _, id := range a {
 		inA[id] = true
 	}
@@ -68,18 +68,58 @@ func lineCount(text []byte) int64 {
 	return n
 }
 
-// number gives each line of a text a number: equal lines, equal numbers.
-func number(text []byte, ids map[string]int32) []int32 {
-	list := make([]int32, 0, lineCount(text))
-	for len(text) > 0 {
-		end := bytes.IndexByte(text, '\n') + 1
+// fewLines are compared with each other rather than by a table.
+const fewLines = 16
+
+// numberBoth gives each line of both texts a number: equal lines, equal numbers. It says how many different ones there are.
+func numberBoth(old, now []byte, lines int64) (a, b []int32, n int) {
+	if lines <= fewLines {
+		var different [fewLines][]byte
+		list := make([]int32, 0, fewLines)
+		for _, text := range [...][]byte{old, now} {
+			for len(text) > 0 {
+				end := lineEnd(text)
+				id := 0
+				for id < n && !bytes.Equal(different[id], text[:end]) {
+					id++
+				}
+				if id == n {
+					different[n] = text[:end]
+					n++
+				}
+				list = append(list, int32(id)) //nolint:gosec // fewer than fewLines
+				text = text[end:]
+			}
+		}
+		first := lineCount(old)
+		return list[:first:first], list[first:], n
+	}
+	ids := make(map[string]int32)
+	a, b = number(old, ids), number(now, ids)
+	return a, b, len(ids)
+}
+
+// lineEnd is where the first line of a text ends.
+func lineEnd(text []byte) int {
+	if end := bytes.IndexByte(text, '\n'); end >= 0 {
+		return end + 1
+	}
+	return len(text)
+}
+
+// number gives each line of a text the number that it has in ids, or the next one.
+func number(content []byte, ids map[string]int32) []int32 {
+	list := make([]int32, 0, lineCount(content))
+	// One copy for all lines instead of one for each.
+	for text := string(content); len(text) > 0; {
+		end := strings.IndexByte(text, '\n') + 1
 		if end == 0 {
 			end = len(text)
 		}
-		id, ok := ids[string(text[:end])]
+		id, ok := ids[text[:end]]
 		if !ok {
 			id = int32(len(ids)) //nolint:gosec // a text of at most maxContent bytes has fewer lines
-			ids[string(text[:end])] = id
+			ids[text[:end]] = id
 		}
 		list = append(list, id)
 		text = text[end:]

@@ -81,7 +81,7 @@ func userChecks() Rule {
 func violatedChecks(v *view) []breach {
 	var found []breach
 	var spent uint64
-	variables := make([]map[string]any, len(v.changes))
+	variables := make(map[string]any) // of one change after the other
 	for _, check := range v.Policy.Checks {
 		report := func(path, message string, severity policy.Severity) {
 			found = append(found, breach{rule: check.Name, path: path, severity: severity, message: message})
@@ -99,14 +99,12 @@ func violatedChecks(v *view) []breach {
 			if v.stopped() {
 				return nil
 			}
-			if variables[i] == nil {
-				variables[i] = v.variables(i)
-			}
 			if spent > maxChecksCost {
 				report(c.Path, "the check was not evaluated: the checks of the policy cost too much on this many files", worse)
 				continue
 			}
-			violated, cost, err := ready.program(variables[i])
+			v.describe(i, variables)
+			violated, cost, err := ready.program(variables)
 			spent += cost
 			switch {
 			case err != nil:
@@ -119,17 +117,16 @@ func violatedChecks(v *view) []breach {
 	return found
 }
 
-// variables of a change, as checks see it.
-func (v *view) variables(i int) map[string]any {
-	c, f := v.changes[i], v.facts[i]
+// describe sets the variables to those of a change, as checks see it.
+func (v *view) describe(i int, variables map[string]any) {
+	c, f := &v.changes[i], &v.facts[i]
 	mode := ""
 	if !c.deleted() {
 		mode = strconv.FormatUint(uint64(c.New.Mode), 8)
 	}
-	return map[string]any{
-		"file.path": c.Path, "file.mode": mode, "file.size": c.New.Size, "file.kind": string(c.Kind), "file.role": v.Role,
-		"file.linesAdded": f.lines.Added, "file.linesRemoved": f.lines.Removed,
-	}
+	variables["file.path"], variables["file.mode"], variables["file.size"] = c.Path, mode, c.New.Size
+	variables["file.kind"], variables["file.role"] = string(c.Kind), v.Role
+	variables["file.linesAdded"], variables["file.linesRemoved"] = f.lines.Added, f.lines.Removed
 }
 
 // compiledCheck is the check's program, compiled once for all judgements that share a memory.

@@ -37,6 +37,26 @@ type candidate struct {
 	longest int
 	// size of its program, in instructions.
 	size int64
+	// part of the path of every file that a rule without an expression is about, in lower case.
+	part string
+}
+
+// newPathRule is a rule that looks at paths alone.
+func newPathRule(r *rule) *candidate { return &candidate{rule: r, part: partOf(mustParse(r.path))} }
+
+// partOf is text that is in everything that an expression matches, in lower case; it may be empty. Letters that are equal
+// to others outside of ASCII are left out: K (Kelvin) and ſ (long s).
+func partOf(re *syntax.Regexp) string {
+	if re.Op != syntax.OpConcat {
+		return ""
+	}
+	part := ""
+	for _, sub := range re.Sub {
+		if text := strings.ToLower(string(sub.Rune)); sub.Op == syntax.OpLiteral && !strings.ContainsAny(text, "ks") && len(text) > len(part) {
+			part = text
+		}
+	}
+	return part
 }
 
 func newCandidate(r *rule) *candidate {

@@ -74,8 +74,10 @@ type located struct {
 func (s *Scanner) newSearch(ctx context.Context, budget int64, path string, old, text []byte) *search {
 	f := &search{
 		Scanner: s, surroundings: newSurroundings(text), ctx: ctx, path: path, old: old, budget: budget, options: newOptions(),
-		ended: make([]int, len(s.rules)), open: make([]span, len(s.rules)), inPaths: map[string]bool{}, inOld: map[string]bool{},
+		ended: s.ended, open: s.open,
 	}
+	clear(f.ended)
+	clear(f.open)
 	f.head = CommonPrefix(old, text)
 	f.tail = CommonSuffix(old[f.head:], text[f.head:])
 	return f
@@ -171,9 +173,13 @@ func (f *search) widen(i, from, to int) {
 
 // close searches what was noted for a rule.
 func (f *search) close(i int) {
-	c, part := f.rule(i), f.open[i]
+	part := f.open[i]
 	f.open[i] = span{}
-	if part.to == 0 || !f.goesOn() || !f.charge(c.work(part.to-part.from)) {
+	if part.to == 0 || !f.goesOn() {
+		return
+	}
+	c := f.rule(i)
+	if !f.charge(c.work(part.to - part.from)) {
 		return
 	}
 	for _, m := range f.regex(c.expression).FindAllSubmatchIndex(f.text[part.from:part.to], maxRaw) {
@@ -232,6 +238,9 @@ func (f *search) was(s found) bool {
 	is, known := f.inOld[secret]
 	if !known && f.charge(int64(len(f.old)/textsPerWork)) {
 		is = bytes.Contains(f.old, f.text[s.from:s.to])
+		if f.inOld == nil {
+			f.inOld = make(map[string]bool)
+		}
 		f.inOld[secret] = is
 	}
 	return is
@@ -253,6 +262,9 @@ func (f *search) inPath(expression string) bool {
 	is, known := f.inPaths[expression]
 	if !known {
 		is = f.regex(expression).MatchString(f.path)
+		if f.inPaths == nil {
+			f.inPaths = make(map[string]bool)
+		}
 		f.inPaths[expression] = is
 	}
 	return is

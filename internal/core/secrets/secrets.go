@@ -68,6 +68,9 @@ type Scanner struct {
 	// pathRules look at the name of a file alone.
 	pathRules []*candidate
 	compiled  map[string]*regexp.Regexp
+	// ended and open are room for a search, see there.
+	ended []int
+	open  []span
 }
 
 // New makes a scanner.
@@ -76,7 +79,7 @@ func New() *Scanner {
 	byWord := make(map[string][]int)
 	for i := range table {
 		if table[i].regex == "" {
-			s.pathRules = append(s.pathRules, &candidate{rule: &table[i]})
+			s.pathRules = append(s.pathRules, newPathRule(&table[i]))
 			continue
 		}
 		for _, word := range table[i].keywords {
@@ -87,6 +90,7 @@ func New() *Scanner {
 		}
 		s.rules, s.known = append(s.rules, &table[i]), append(s.known, nil)
 	}
+	s.ended, s.open = make([]int, len(s.rules)), make([]span, len(s.rules))
 	s.words = newWords(byWord)
 	return s
 }
@@ -104,8 +108,9 @@ func (s *Scanner) rule(i int) *candidate {
 // budget, of which it returns what was used. A text that needs more is ErrTooHard; a context that ends is the error of it.
 func (s *Scanner) Find(ctx context.Context, budget int64, path string, old, now []byte) (findings []Finding, work int64, err error) {
 	f := s.newSearch(ctx, budget, path, old, now)
+	lower := strings.ToLower(path)
 	for _, c := range s.pathRules {
-		if f.inPath(c.path) && !f.allowed(c.rule, nil, nil, nil) {
+		if strings.Contains(lower, c.part) && f.inPath(c.path) && !f.allowed(c.rule, nil, nil, nil) {
 			f.list = append(f.list, located{c.id, 0})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -274,4 +275,29 @@ func FuzzFind(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestSearchCompilesWhatItNeeds: a text without keywords needs no expression, and a path that no rule is about neither.
+func TestSearchCompilesWhatItNeeds(t *testing.T) {
+	s := New()
+	if found, _, err := s.Find(t.Context(), Budget, "src/main.go", nil, []byte("package main\n")); err != nil || len(found) > 0 {
+		t.Fatalf("%v, %v", found, err)
+	}
+	if len(s.compiled) > 0 || slices.ContainsFunc(s.known, func(c *candidate) bool { return c != nil }) {
+		t.Errorf("%d expressions are compiled", len(s.compiled))
+	}
+}
+
+// TestPathRulesHaveAPart: what is asked first about a path is in every path that the expression matches.
+func TestPathRulesHaveAPart(t *testing.T) {
+	for _, c := range New().pathRules {
+		if c.part == "" {
+			t.Errorf("%s: every path is compared with the expression", c.id)
+		}
+		for _, path := range []string{"a.p12", "dir/Cert.PFX", "x.P12", "dir/.p12", "a.txt", "p12"} {
+			if regexp.MustCompile(c.path).MatchString(path) && !strings.Contains(strings.ToLower(path), c.part) {
+				t.Errorf("%s: %q matches and does not have %q", c.id, path, c.part)
+			}
+		}
+	}
 }

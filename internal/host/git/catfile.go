@@ -25,6 +25,8 @@ import (
 // called concurrently; they take turns.
 type Objects struct {
 	runner runner
+	// recent blobs are not read from git; may be nil.
+	recent *objects.Recent
 
 	mu      sync.Mutex
 	process *catFile
@@ -63,7 +65,7 @@ func (o *Objects) Read(ctx context.Context, id objects.ID, limit int64) (objects
 		}
 		if size > limit {
 			// Reading on would cost what the bound is to prevent; a new process costs a few milliseconds.
-			return errors.Join(fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrTooLarge, id, size, limit), errBroken)
+			return errors.Join(tooLarge(id, size, limit), errBroken)
 		}
 		content = make([]byte, size)
 		return p.body(content)
@@ -81,23 +83,10 @@ const answerPipe = 1 << 20
 // ReadAll reads objects, asking for many at once, and calls visit for each in order: with its content, or with ErrNoObject
 // or ErrTooLarge for one that is not there or has more than limit bytes. Any other failure ends it.
 func (o *Objects) ReadAll(ctx context.Context, ids []objects.ID, limit int64, visit func(i int, content []byte, err error)) error {
-	for first := 0; first < len(ids); first += readWindow {
-		window := ids[first:min(first+readWindow, len(ids))]
-		visited := 0
-		err := o.ask(ctx, requestFor("contents", window...), func(p *catFile) error {
-			for i, id := range window {
-				content, err := p.content(id, limit)
-				if errors.Is(err, errBroken) {
-					return err
-				}
-				if i >= visited { // a window may be asked for again
-					visited++
-					visit(first+i, content, err)
-				}
-			}
-			return nil
-		})
-		if err != nil {
+	for first := 0; first < len(ids); {
+		w := o.window(ids[first:], limit)
+		err := w.read(ctx, func(i int, content []byte, err error) { visit(first+i, content, err) })
+		if first += w.visited; err != nil && !errors.Is(err, errForged) {
 			return err
 		}
 	}
@@ -124,6 +113,10 @@ func (o *Objects) Close() error {
 	defer o.mu.Unlock()
 	o.end()
 	return nil
+}
+
+func tooLarge(id objects.ID, size, limit int64) error {
+	return fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrTooLarge, id, size, limit)
 }
 
 // errBroken marks answers after which the process cannot be used any more.
@@ -205,7 +198,7 @@ func (o *Objects) start() error {
 		stop()
 		return fmt.Errorf("start object reader: %w", err)
 	}
-	p.in, p.out = in, bufio.NewReaderSize(out, 64<<10)
+	p.in, p.out = in, bufio.NewReaderSize(out, 128<<10)
 	o.process = p
 	return nil
 }
@@ -264,7 +257,7 @@ func (p *catFile) content(id objects.ID, limit int64) ([]byte, error) {
 		if _, err := io.CopyN(io.Discard, p.out, size); err != nil {
 			return nil, errors.Join(fmt.Errorf("pass over object %s: %w", id, err), errBroken)
 		}
-		return nil, errors.Join(fmt.Errorf("%w: %s has %d bytes, at most %d are read", ErrTooLarge, id, size, limit), p.body(nil))
+		return nil, errors.Join(tooLarge(id, size, limit), p.body(nil))
 	}
 	content := make([]byte, size)
 	return content, p.body(content)

@@ -71,11 +71,12 @@ func prepare(dir string, options Options) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
+	store := objects.NewStore(filepath.Join(dir, "objects"))
 	return &Repository{
 		dir:     dir,
 		runner:  runner,
-		store:   objects.NewStore(filepath.Join(dir, "objects")),
-		objects: &Objects{runner: runner},
+		store:   store,
+		objects: &Objects{runner: runner, recent: store.Recent()},
 	}, nil
 }
 

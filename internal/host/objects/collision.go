@@ -35,13 +35,16 @@ type collisionHash interface {
 
 func newCollisionHash() collisionHash { return sha1cd.New().(collisionHash) }
 
-// check recognises an object that is one half of a collision.
-func (p *Pack) check(o object) error {
+// check recognises an object that is one half of a collision. It gives the ID that the content has.
+func (p *Pack) check(o object) (id ID, err error) {
 	p.guard.Reset()
 	p.guard.Write(header(o.kind, int64(len(o.content))))
 	p.guard.Write(o.content)
-	if _, collides := p.guard.CollisionResistantSum(nil); collides {
-		return &CollisionError{Kind: o.kind, ID: o.id}
+	if _, collides := p.guard.CollisionResistantSum(id[:0]); collides {
+		return ID{}, &CollisionError{Kind: o.kind, ID: o.id}
 	}
-	return nil
+	if id != o.id {
+		return ID{}, fmt.Errorf("%w: a %s was to be stored as %s and is %s", ErrWrite, o.kind, o.id, id)
+	}
+	return id, nil
 }

@@ -193,7 +193,8 @@ func (p *Pack) flush() error {
 		return err
 	}
 	for _, o := range p.pending {
-		if err := p.check(o); err != nil {
+		id, err := p.check(o)
+		if err != nil {
 			return err
 		}
 		entry, err := out.writeBytes(o.kind, o.content)
@@ -202,6 +203,9 @@ func (p *Pack) flush() error {
 		}
 		entry.id = o.id
 		p.entries = append(p.entries, entry)
+		if o.kind == KindBlob {
+			p.store.recent.keep(id, o.content)
+		}
 	}
 	clear(p.pending)
 	p.pending, p.bytes = p.pending[:0], 0

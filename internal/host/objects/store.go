@@ -19,12 +19,17 @@ type Store struct {
 	dir string
 	// sync makes a file or directory durable. Tests look at what is there at that moment.
 	sync func(*os.File) error
+	// recent blobs of packs.
+	recent Recent
 }
 
 // NewStore writes to an objects directory, which must exist.
 func NewStore(dir string) *Store {
 	return &Store{dir: dir, sync: (*os.File).Sync}
 }
+
+// Recent are the blobs that were written last, in packs.
+func (s *Store) Recent() *Recent { return &s.recent }
 
 // Write stores one object in a file of its own; for commits, which come one at a time.
 func (s *Store) Write(kind Kind, content []byte) (ID, error) {

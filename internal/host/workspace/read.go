@@ -4,6 +4,7 @@
 package workspace
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"errors"
 	"fmt"
@@ -177,7 +178,7 @@ func (r reader) fetchLink(to *reading) error {
 	if n > maxTarget {
 		return errTooLarge
 	}
-	to.data = target[:n:n]
+	to.data = bytes.Clone(target[:n]) // of its own size: it is kept for a while
 	c.entry = objects.Entry{Mode: objects.ModeSymlink, Size: int64(n), ID: objects.Hash(objects.KindBlob, to.data)}
 	return nil
 }
