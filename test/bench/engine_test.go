@@ -55,7 +55,8 @@ func engineMain() bool {
 	return true
 }
 
-// serve follows the workspace and answers each line of in with a sight: "look", or "capture" first.
+// serve follows the workspace and answers each line of in with a sight: "look", or "capture" first, or "judge" what was
+// captured.
 func serve(ctx context.Context, dir, base string, in io.Reader, out io.Writer) error {
 	repo, err := git.Open(ctx, filepath.Join(dir, "repo.git"), git.Options{})
 	if err != nil {
@@ -109,7 +110,7 @@ func serve(ctx context.Context, dir, base string, in io.Reader, out io.Writer) e
 
 func answer(ctx context.Context, repo *git.Repository, e *workspace.Engine, line string, out io.Writer) error {
 	s := sight{Changed: e.Changed()}
-	if line == "capture" {
+	if line != "look" {
 		limits := policy.Merge(policy.Sources{}).Changes
 		snapshot, err := e.Capture(ctx, workspace.Still{Limits: workspace.Limits{
 			MaxFileSize: limits.MaxFileSize, MaxBytes: limits.MaxWorkspaceSize, MaxFiles: limits.MaxWorkspaceFiles,
@@ -118,6 +119,11 @@ func answer(ctx context.Context, repo *git.Repository, e *workspace.Engine, line
 			return err
 		}
 		s.Settled, s.Reason = snapshot.Settled, snapshot.Reason
+		if line == "judge" {
+			if err := judgeSnapshot(ctx, repo, e, snapshot); err != nil {
+				return err
+			}
+		}
 		repo.Store().Recent().Clear()
 		watchdog.ReturnMemory()
 	}
@@ -172,10 +178,15 @@ func (e *process) ask(what string) sight {
 
 func (e *process) look() sight { return e.ask("look") }
 
-func (e *process) capture() sight {
-	s := e.ask("capture")
+func (e *process) capture() sight { return e.snapshot("capture") }
+
+// judge captures, and judges what was captured.
+func (e *process) judge() sight { return e.snapshot("judge") }
+
+func (e *process) snapshot(what string) sight {
+	s := e.ask(what)
 	if !s.Settled {
-		e.p.t.Fatalf("capture: %s", s.Reason)
+		e.p.t.Fatalf("%s: %s", what, s.Reason)
 	}
 	return s
 }
@@ -184,13 +195,34 @@ func (e *process) capture() sight {
 func (e *process) resident(field string) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", e.pid))
 	e.p.do(err)
-	for line := range strings.Lines(string(text)) {
-		if value, found := strings.CutPrefix(line, field+":"); found {
-			kib, err := strconv.ParseFloat(strings.Fields(value)[0], 64)
-			e.p.do(err)
-			return kib / 1024
+	kib, err := strconv.ParseFloat(statusField(string(text), field), 64)
+	e.p.do(err)
+	return kib / 1024
+}
+
+// peak of the engine and of git beside it, in MiB: at most what they had at once.
+func (e *process) peak() float64 {
+	statuses, err := filepath.Glob("/proc/[0-9]*/status")
+	e.p.do(err)
+	sum := e.resident("VmHWM")
+	for _, path := range statuses {
+		text, err := os.ReadFile(path)
+		if err != nil || statusField(string(text), "PPid") != strconv.Itoa(e.pid) {
+			continue
+		}
+		if kib, err := strconv.ParseFloat(statusField(string(text), "VmHWM"), 64); err == nil {
+			sum += kib / 1024
 		}
 	}
-	e.p.t.Fatalf("no %s in the status of process %d", field, e.pid)
-	return 0
+	return sum
+}
+
+// statusField is the first word of a field of a process's status; empty where there is none.
+func statusField(status, field string) string {
+	for line := range strings.Lines(status) {
+		if value, found := strings.CutPrefix(line, field+":"); found {
+			return strings.Fields(value)[0]
+		}
+	}
+	return ""
 }

@@ -28,7 +28,6 @@ func judging(t *testing.T, s scale, b *board) {
 		p := newPlace(t, 2*files, filesInDir)
 		p.round++
 		p.spread(files, p.write)
-		p.repo.Store().Recent().Clear() // of the base
 		// By the engine, whose objects are in packs: loose ones, as git add leaves them, are another measurement.
 		e := p.open(p.base)
 		now, err := e.Capture(t.Context(), workspace.Still{})

@@ -4,12 +4,20 @@
 package bench
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/checks"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
 
 // memory is what an engine process occupies after captures, and what it occupied at most.
@@ -37,13 +45,21 @@ func memory(t *testing.T, s scale, b *board) {
 		b.figure("memory-peak/"+size.name, e.resident("VmHWM"), "MiB", bound{})
 	}
 	flood(t, s, b)
+	rewrite(t, s, b)
 }
 
-// flood is what an engine process occupies at most when an agent makes very many files at once, against what its container
-// may take. More files than the built-in policy allows are counted and not read.
+// most is what an engine process and git beside it occupy at most, with what their container may take beside it: the half of
+// it is for git that packs a large history.
+func most(b *board, name string, peak float64) {
+	const limit = contract.WatchdogMemoryLimit >> 20
+	b.add("memory-peak/"+name, number(peak)+"MiB", number(limit)+"MiB", peak, atMost(limit/2))
+}
+
+// flood is what an engine process occupies at most when an agent makes very many files at once, and they are judged. More
+// files than the built-in policy allows are counted and not read.
 func flood(t *testing.T, s scale, b *board) {
 	for _, files := range []int{100_000, 400_000} {
-		name := short(files)
+		name := "new-files=" + short(files)
 		if !s.full {
 			files /= 1000
 		}
@@ -56,7 +72,57 @@ func flood(t *testing.T, s scale, b *board) {
 			}
 			p.do(os.WriteFile(path, fmt.Appendf(nil, "new %d\n", i), 0o644))
 		}
-		e.capture()
-		b.figure("memory-peak/new-files="+name, e.resident("VmHWM"), "MiB", atMost(contract.WatchdogMemoryLimit>>20/2))
+		e.judge()
+		most(b, name, e.peak())
 	}
+}
+
+// rewrite is what an engine process occupies at most when one file becomes as large as the built-in policy allows, and when
+// all of its lines become others.
+func rewrite(t *testing.T, s scale, b *board) {
+	size := policy.Merge(policy.Sources{}).Changes.MaxFileSize
+	name := fmt.Sprintf("file=%dMiB-of-lines", size>>20)
+	if !s.full {
+		size >>= 10
+	}
+	p := newPlace(t, 1000, filesInDir)
+	e := p.process()
+	for round, kind := range []string{"from-small", "from-as-large"} {
+		var text []byte
+		for i := 0; int64(len(text)) < size-100; i++ {
+			text = fmt.Appendf(text, "line %d of round %d\n", i, round)
+		}
+		if round == 1 {
+			// The base has it, too: what is judged is the change from the one to the other.
+			p.base = p.commit(p.base)
+			e = p.process()
+		}
+		p.do(os.WriteFile(p.path(0), text, 0o644))
+		e.judge()
+		most(b, name+"/"+kind, e.peak())
+	}
+}
+
+// judgeSnapshot judges what was captured as a watchdog does.
+func judgeSnapshot(ctx context.Context, repo *git.Repository, e *workspace.Engine, s workspace.Snapshot) error {
+	base, now, err := e.Trees()
+	if err != nil {
+		return err
+	}
+	var failed error
+	j, err := judge.Judge(ctx, judge.Input{
+		Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Policy: policy.Merge(policy.Sources{}), Memory: &judge.Memory{},
+		Names: lookup(now), BaseNames: lookup(base), Compile: checks.Compile,
+		Contents: func(hexIDs []string, limit int64, visit func(int, []byte, bool)) {
+			ids := make([]objects.ID, len(hexIDs))
+			for i, hexID := range hexIDs {
+				ids[i], _ = objects.ParseID(hexID)
+			}
+			failed = repo.Objects().ReadAll(ctx, ids, limit, func(i int, content []byte, err error) { visit(i, content, err == nil) })
+		},
+	})
+	if err == nil && j.Verdict == "" {
+		err = errors.New("there is no verdict")
+	}
+	return errors.Join(err, failed)
 }

@@ -85,14 +85,21 @@ func (p *place) write(i int) {
 func (p *place) importBase() {
 	_, err := p.repo.Store().Write(objects.KindTree, nil)
 	p.do(err)
-	e := p.open(objects.EmptyTree)
+	p.base = p.commit(objects.EmptyTree)
+	p.git("read-tree", p.base.String())
+}
+
+// commit what the workspace holds, captured over a base, and forget what was in memory of it.
+func (p *place) commit(over objects.ID) objects.ID {
+	e := p.open(over)
 	s, err := e.Capture(p.t.Context(), workspace.Still{})
 	p.do(err)
 	p.do(e.Close())
 	person := objects.Person{Name: "a", Email: "a@example.com", When: s.At}
-	p.base, err = p.repo.WriteCommit(objects.Commit{Tree: s.Tree, Author: person, Committer: person, Message: "Base\n"})
+	id, err := p.repo.WriteCommit(objects.Commit{Tree: s.Tree, Author: person, Committer: person, Message: "Base\n"})
 	p.do(err)
-	p.git("read-tree", p.base.String())
+	p.repo.Store().Recent().Clear()
+	return id
 }
 
 // open makes an engine that starts from a base.
