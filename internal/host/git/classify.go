@@ -49,6 +49,9 @@ func symptoms() []symptom {
 		{ErrUnreachable, "the egress proxy could not reach the host; check the host name and that it is up", []string{
 			"from proxy after CONNECT", "CONNECT tunnel failed", "Proxy CONNECT aborted", "Could not resolve proxy",
 		}},
+		{ErrUnreachable, "the server redirects to another address, and credentials are not sent there; let spec.repository.url be that address (many servers want .git at its end)", []string{
+			"returned error: 301", "returned error: 302", "returned error: 303", "returned error: 307", "returned error: 308",
+		}},
 		{ErrAuthFailed, "check user name and password (or token) in the repository's Secret, and that they may do this", []string{
 			"could not read Username", "could not read Password", "Authentication failed", "error: 401", "error: 403", "HTTP 401", "HTTP 403",
 			"Invalid username or password",
