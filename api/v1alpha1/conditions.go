@@ -105,6 +105,8 @@ const (
 	ReasonAwaitingInput = "AwaitingInput"
 	// ReasonCredentialsMissing: the repository's Secret, or a key of it, does not exist.
 	ReasonCredentialsMissing = "CredentialsMissing"
+	// ReasonHostNotListed: the repository's Secret lists the hosts that it may be sent to, and the repository's is not among them; the message has both.
+	ReasonHostNotListed = "HostNotListed"
 	// ReasonAuthenticationFailed: the Git server refuses the credentials.
 	ReasonAuthenticationFailed = "AuthenticationFailed"
 	// ReasonRepositoryNotFound: the Git server has no such repository.

@@ -194,7 +194,7 @@ type Repository struct {
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9._/+@-]+$') && !self.startsWith('-') && !self.contains('..')",message="revision must be a branch, tag or commit name"
 	Revision string `json:"revision,omitempty"`
-	// credentialsSecretRef names a Secret of type kubernetes.io/basic-auth (username, password), optionally with ca.crt for a server with its own CA. Only prepare and the watchdog can read it; the agent never can.
+	// credentialsSecretRef names a Secret of type kubernetes.io/basic-auth (username, password), optionally with ca.crt for a server with its own CA and with hosts, a list of the only hosts that it is sent to. Only prepare and the watchdog can read it; the agent never can.
 	// +optional
 	CredentialsSecretRef *SecretRef `json:"credentialsSecretRef,omitempty"`
 }

@@ -22,12 +22,21 @@ type credentialsError struct{ message string }
 // Error says what is missing and where.
 func (e *credentialsError) Error() string { return e.message }
 
+// hostError: the Secret that the Feature names may not be sent to the repository's host.
+type hostError struct{ message string }
+
+// Error says which host was asked for, and which are listed where.
+func (e *hostError) Error() string { return e.message }
+
 // faultOf says in the words of the contract what an error keeps from going on; other is the reason of an error that is
 // none of those that have a name.
 func faultOf(err error, other string) contract.Fault {
 	reason := other
 	var credentials *credentialsError
+	var host *hostError
 	switch {
+	case errors.As(err, &host):
+		reason = contract.ReasonHostNotListed
 	case errors.As(err, &credentials):
 		reason = contract.ReasonCredentialsMissing
 	case errors.Is(err, git.ErrAuthFailed):

@@ -4,9 +4,7 @@
 package watchdog
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,20 +17,21 @@ import (
 const proxyUser = "tidewaiter"
 
 // remote is the Feature's repository as it is reached now: Secret and token are read each time, because both change
-// while pods run.
+// while pods run. It fails where the Secret may not be sent to the repository's host, before anything is sent.
 func (a *attempt) remote(r contract.Repository) (git.Remote, error) {
 	remote := git.Remote{URL: r.URL}
-	var err error
-	if remote.Username, err = a.secret(contract.GitUsernameFile); err != nil {
+	secret, err := readSecret(a.Paths.GitSecret)
+	if err != nil {
 		return remote, err
 	}
-	if remote.Password, err = a.secret(contract.GitPasswordFile); err != nil {
-		return remote, err
-	}
-	if r.HasCredentials && remote.Password == "" {
+	if r.HasCredentials && secret.password == "" {
 		return remote, &credentialsError{message: fmt.Sprintf("Secret %q does not exist or has no key %q; create it, and the "+
 			"Feature goes on", r.SecretName, contract.GitPasswordFile)}
 	}
+	if err := secret.maySend(r); err != nil {
+		return remote, err
+	}
+	remote.Username, remote.Password = secret.username, secret.password
 	ca := filepath.Join(a.Paths.GitSecret, contract.GitCAFile)
 	if _, err := os.Stat(ca); err == nil {
 		remote.CAFile = ca
@@ -46,13 +45,4 @@ func (a *attempt) remote(r contract.Repository) (git.Remote, error) {
 	}
 	remote.Proxy = &git.Proxy{URL: a.Gateway, User: proxyUser, Password: strings.TrimSpace(string(token)), CAFile: a.Paths.CA}
 	return remote, nil
-}
-
-// secret reads one key of the Git Secret; empty where there is none.
-func (a *attempt) secret(key string) (string, error) {
-	data, err := os.ReadFile(filepath.Join(a.Paths.GitSecret, key))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read Git Secret: %w", err)
-	}
-	return strings.TrimRight(string(data), "\r\n"), nil
 }

@@ -9,12 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,8 +90,11 @@ type world struct {
 	dir    string
 	intake *fakeintake.Intake
 	origin string // bare repository on the server
-	paths  watchdog.Paths
-	tools  string // address of the agent's tools
+	url    string // of the same
+	// requests that the Git server was asked.
+	requests atomic.Int64
+	paths    watchdog.Paths
+	tools    string // address of the agent's tools
 }
 
 const secretPassword = "the-password-of-shop"
@@ -175,10 +180,14 @@ func (w *world) serveGit() string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	server := httptest.NewTLSServer(handler)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.requests.Add(1)
+		handler.ServeHTTP(rw, r)
+	}))
 	w.t.Cleanup(server.Close)
 	w.write("git-secret/ca.crt", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
-	return server.URL + "/shop.git"
+	w.url = server.URL + "/shop.git"
+	return w.url
 }
 
 // git runs git for the test, and gives what it prints.

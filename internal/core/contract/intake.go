@@ -270,6 +270,7 @@ const HistorySquashed = "its history is delivered as one commit on the base: "
 // Reasons of faults and final reports. They become reasons of conditions.
 const (
 	ReasonCredentialsMissing    = "CredentialsMissing"
+	ReasonHostNotListed         = "HostNotListed"
 	ReasonNetworkOpened         = "NetworkOpened"
 	ReasonAuthenticationFailed  = "AuthenticationFailed"
 	ReasonRepositoryNotFound    = "RepositoryNotFound"

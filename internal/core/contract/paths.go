@@ -34,6 +34,8 @@ const (
 const (
 	GitUsernameFile = "username"
 	GitPasswordFile = "password"
+	// GitHostsFile lists the only hosts that the Secret may be sent to; where it is not there, the repository's is one.
+	GitHostsFile = "hosts"
 	// GitCAFile is the CA of a Git server that no public CA vouches for.
 	GitCAFile = "ca.crt"
 )

@@ -14,7 +14,7 @@ type RepositoryApplyConfiguration struct {
 	URL *string `json:"url,omitempty"`
 	// revision that the work starts from: a branch, tag or commit. The commit found at the start is kept for the Feature's whole life.
 	Revision *string `json:"revision,omitempty"`
-	// credentialsSecretRef names a Secret of type kubernetes.io/basic-auth (username, password), optionally with ca.crt for a server with its own CA. Only prepare and the watchdog can read it; the agent never can.
+	// credentialsSecretRef names a Secret of type kubernetes.io/basic-auth (username, password), optionally with ca.crt for a server with its own CA and with hosts, a list of the only hosts that it is sent to. Only prepare and the watchdog can read it; the agent never can.
 	CredentialsSecretRef *SecretRefApplyConfiguration `json:"credentialsSecretRef,omitempty"`
 }
 
