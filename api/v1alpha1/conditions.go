@@ -73,6 +73,10 @@ const (
 	ReasonModeFallback = "ModeFallback"
 	// ReasonModeSwitched: the next task runs in another execution mode: another attempt, with other mounts, is about to start.
 	ReasonModeSwitched = "ModeSwitched"
+	// ReasonRoleNotAllowed: the policies that apply do not allow the role of spec.agent (agents.allowedRoles).
+	ReasonRoleNotAllowed = "RoleNotAllowed"
+	// ReasonVolumesRequired: a policy requires an approval, and ephemeral volumes do not keep the work until then.
+	ReasonVolumesRequired = "VolumesRequired"
 	// ReasonModeNotAvailable: the runtime cannot run in the execution mode that is asked for, nor in a stricter one.
 	ReasonModeNotAvailable = "ModeNotAvailable"
 	// ReasonNotYetReported: nothing is known yet.

@@ -21,7 +21,7 @@ type Delivery struct {
 	// pullRequest asks for a pull request of the delivered branch.
 	// +optional
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
-	// approval Required holds the delivery until approvedCommit names the head.
+	// approval Required holds the delivery until approvedCommit names the head. A SupervisorPolicy can require it as well (delivery.approval), whatever the Feature says.
 	// +optional
 	// +kubebuilder:default=None
 	Approval Approval `json:"approval,omitempty"`

@@ -237,6 +237,12 @@ var changeCases = map[string]ruleCase{
 		reject:  "spec: {agent: {runtime: codex}}",
 		message: "agent.runtime is fixed at creation",
 	},
+	"another role": {
+		base: feature, from: "spec: {agent: {role: implementor}}", field: "spec",
+		accept:  "spec: {agent: {role: implementor, image: agent:v2}}",
+		reject:  "spec: {agent: {role: null}}",
+		message: "agent.role is fixed at creation, because rules for paths and checks depend on it: create a new Feature for another role",
+	},
 	"another branch": {
 		base: feature, from: "spec: {suspend: true}", field: "spec",
 		accept:  "spec: {delivery: {push: false}}",

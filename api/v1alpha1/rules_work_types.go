@@ -256,8 +256,23 @@ type CapacityRules struct {
 	MaxRunning *int32 `json:"maxRunning,omitempty"`
 }
 
+// AgentRules bound what Features may choose for their agents.
+type AgentRules struct {
+	// allowedRoles are the roles that spec.agent.role of a Feature may name; a Feature without a role is refused then. A role must be in the list of every policy that applies and has one. Every role, and none, is allowed where no policy has a list.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	AllowedRoles []string `json:"allowedRoles,omitempty"`
+}
+
 // DeliveryRules say what is asked of a delivery.
 type DeliveryRules struct {
+	// approval Required holds every delivery until a person with the verb "approve" has named its commit. It is required where any policy that applies, or the Feature, says so; None takes nothing back. Built-in None.
+	// +optional
+	Approval Approval `json:"approval,omitempty"`
 	// history says what becomes of a delivery whose last commit keeps every rule of the policy in effect now, and an earlier
 	// one does not: Squash delivers one commit on the base, Hold delivers nothing until a person has decided. Built-in Squash.
 	// +optional

@@ -132,6 +132,9 @@ type Rules struct {
 	// egress lists hosts that may be reached through the gateway.
 	// +optional
 	Egress *EgressRules `json:"egress,omitempty"`
+	// agents bounds what Features may choose for their agents.
+	// +optional
+	Agents *AgentRules `json:"agents,omitempty"`
 	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
 	// gateway: Enforce (built in) starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
 	// +optional

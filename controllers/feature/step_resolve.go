@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
@@ -55,7 +57,29 @@ func (r *Reconciler) resolveAgent(_ context.Context, s *scope) error {
 	if choice := translate.Mode(s.feature, s.effective); choice.Mode == "" {
 		s.refuse(v1alpha1.ReasonModeNotAvailable, true, "%s", choice.Notice)
 	}
+	s.checkBounds()
 	return nil
+}
+
+// checkBounds refuses what the Feature has chosen and its policy does not allow. What has been delivered is not refused
+// afterwards.
+func (s *scope) checkBounds() {
+	f, e := s.feature, s.effective
+	if f.Status.Phase == v1alpha1.PhaseDelivered {
+		return
+	}
+	if role := f.Spec.Agent.Role; e.AllowedRoles != nil && !slices.Contains(e.AllowedRoles, role) {
+		allowed := "no role at all, because the lists have none in common"
+		if len(e.AllowedRoles) > 0 {
+			allowed = strings.Join(e.AllowedRoles, ", ")
+		}
+		s.refuse(v1alpha1.ReasonRoleNotAllowed, true, "spec.agent.role is %q, and the policy (agents.allowedRoles in %s) allows %s. "+
+			"Create the Feature again with a role that is allowed, or ask for a change of the policy.", role, e.Origins["agents.allowedRoles"], allowed)
+	}
+	if translate.Ephemeral(f) && e.Approval == policy.ApprovalRequired {
+		s.refuse(v1alpha1.ReasonVolumesRequired, true, "The policy requires an approval (delivery.approval in %s), and with spec.workspace.ephemeral the work "+
+			"would be gone before a person can look at it. Create the Feature again without spec.workspace.ephemeral.", e.Origins["delivery.approval"])
+	}
 }
 
 // resolvePrompt looks for a prompt that is kept in a ConfigMap. ConfigMaps are not watched: the manager needs no right

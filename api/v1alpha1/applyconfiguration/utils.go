@@ -21,6 +21,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=tidewaiter.dev, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("Agent"):
 		return &apiv1alpha1.AgentApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AgentRules"):
+		return &apiv1alpha1.AgentRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Anomaly"):
 		return &apiv1alpha1.AnomalyApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AnomalyRules"):

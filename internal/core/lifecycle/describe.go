@@ -110,6 +110,9 @@ func (c *course) accepted() Condition {
 		reason = ReasonPolicyConflict
 		parts = append([]string{"Policies of equal scope and priority disagree: " + strings.Join(values, "; ") + "."}, parts...)
 	}
+	if s := c.o.Spec; s.ApprovalBy != "" {
+		parts = append(parts, "A person has to approve the delivery"+requiredBy(s)+".")
+	}
 	if parts == nil {
 		parts = []string{"Everything that the spec names exists."}
 	}

@@ -64,6 +64,8 @@ type Spec struct {
 	Branch string
 	// RequireApproval holds the delivery until ApprovedCommit is the head.
 	RequireApproval bool
+	// ApprovalBy is the policy that requires the approval; empty where the Feature alone does.
+	ApprovalBy string
 	// ApprovedCommit is the commit that may be delivered.
 	ApprovedCommit string
 	// Ephemeral volumes live and die with the pod.

@@ -31,6 +31,7 @@ const (
 	ReasonAccepted            = "Accepted"
 	ReasonPartlyActedOn       = "PartlyActedOn"
 	ReasonRuntimeNotAvailable = "RuntimeNotAvailable"
+	ReasonVolumesRequired     = "VolumesRequired"
 	ReasonModeNotAvailable    = "ModeNotAvailable"
 	ReasonModeFallback        = "ModeFallback"
 	ReasonPromptNotFound      = "PromptNotFound"

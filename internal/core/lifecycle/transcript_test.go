@@ -223,6 +223,8 @@ func change(s *sim, what string, args []string) error {
 		s.spec.Requests = append(s.spec.Requests, Request{ID: args[0], Kind: RequestRollback, Refusal: strings.Join(args[1:], " ")})
 	case "require-approval":
 		s.spec.RequireApproval = true
+	case "policy-requires-approval":
+		s.spec.RequireApproval, s.spec.ApprovalBy = true, rest
 	case "approve":
 		s.spec.ApprovedCommit = strings.Repeat(rest, 40)
 	case "deadline":

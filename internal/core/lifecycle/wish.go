@@ -198,15 +198,26 @@ func (c *course) wishApproved(f *Final) (RunKind, standing) {
 	head := cmp.Or(f.Head, c.m.Head)
 	spec := c.o.Spec
 	switch {
+	case spec.Ephemeral:
+		return "", standing{phase: Blocked, reason: ReasonVolumesRequired, stalled: true, message: fmt.Sprintf(
+			"Commit %s was ready and needed an approval%s. With spec.workspace.ephemeral it was gone with its pod: create the Feature again without that field.", head, requiredBy(spec))}
 	case !spec.RequireApproval || spec.ApprovedCommit == head && head != "":
 		return RunSeal, standing{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("Commit %s is approved and will be pushed to branch %s.", head, spec.Branch)}
 	case spec.ApprovedCommit == "":
 		return "", standing{phase: ReadyToMerge, reason: contract.ReasonApprovalRequired, message: fmt.Sprintf(
-			"Commit %s waits for approval: set spec.delivery.approvedCommit to it and it is pushed to branch %s.", head, spec.Branch) + squashed(f)}
+			"Commit %s waits for approval%s: set spec.delivery.approvedCommit to it and it is pushed to branch %s.", head, requiredBy(spec), spec.Branch) + squashed(f)}
 	default:
 		return "", standing{phase: ReadyToMerge, reason: contract.ReasonApprovalMismatch, message: fmt.Sprintf(
 			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head) + squashed(f)}
 	}
+}
+
+// requiredBy names the policy that requires an approval; nothing where the Feature does so by itself.
+func requiredBy(s Spec) string {
+	if s.ApprovalBy == "" {
+		return ""
+	}
+	return ", which the policy requires (delivery.approval in " + s.ApprovalBy + ")"
 }
 
 // squashed says why the commit to approve is not the one that was reported before.

@@ -84,6 +84,7 @@ func builtin() Rules {
 		MaxCheckpointFailures: new(builtinMaxCheckpointFailures),
 		Locks:                 Wait,
 		Overlap:               OverlapWarn,
+		Approval:              ApprovalNone,
 		MaxRunning:            new(0),
 		KeepCheckpoints:       new(builtinKeepCheckpoints),
 		UnpromotedBytes:       new(int64(builtinUnpromotedBytes)),

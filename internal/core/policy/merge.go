@@ -13,7 +13,8 @@ import (
 // Merge makes the one policy that a Feature is held to. Each value comes from the first of these that sets it: overrides
 // of global policies, overrides of project policies, the Feature, defaults of project policies, defaults of global
 // policies, the built-in rules. Protected paths, path rules and the paths of a contract are united; checks are decided
-// name by name. Among policies of one scope the higher priority wins; where equal ones disagree the stricter value is
+// name by name. What bounds Features is bounded by every source together: a role must be allowed by all that list roles, and
+// an approval that any source requires is required. Among policies of one scope the higher priority wins; where equal ones disagree the stricter value is
 // taken and the disagreement is named in Conflicts.
 //
 // Merge is pure, and the order of the policies does not matter.
@@ -34,6 +35,8 @@ func Merge(s Sources) Effective {
 	e.MaxCheckpointFailures = decide(m, least("breaker.maxCheckpointFailures", func(r *Rules) *int { return r.MaxCheckpointFailures }))
 	e.Concurrency.Locks = decide(m, word("concurrency.locks", func(r *Rules) Contention { return r.Locks }, Wait, Fail))
 	e.Concurrency.Overlap = decide(m, word("concurrency.overlap", func(r *Rules) Overlap { return r.Overlap }, OverlapAllow, OverlapWarn, OverlapWait))
+	e.AllowedRoles = together(m, roles("agents.allowedRoles", func(r *Rules) []string { return r.AllowedRoles }))
+	e.Approval = together(m, word("delivery.approval", func(r *Rules) Approval { return r.Approval }, ApprovalNone, ApprovalRequired))
 	e.MaxRunning = decide(m, least("capacity.maxRunning", func(r *Rules) *int { return r.MaxRunning }))
 	e.KeepCheckpoints = decide(m, most("retention.checkpoints", func(r *Rules) *int { return r.KeepCheckpoints }))
 	e.UnpromotedBytes = decide(m, most("retention.unpromotedBytes", func(r *Rules) *int64 { return r.UnpromotedBytes }))
@@ -172,6 +175,41 @@ func decide[T any](m *merger, v value[T]) T {
 	}
 	var none T
 	return none
+}
+
+// together takes the strictest of what all levels say: no source takes back what another one asks for. Its origins are the
+// sources that say just that; all of them where only several together are as strict.
+func together[T any](m *merger, v value[T]) T {
+	var result T
+	var set []member
+	for _, l := range m.levels {
+		for _, x := range l {
+			got, ok := v.of(x.rules)
+			switch {
+			case !ok:
+				continue
+			case len(set) == 0:
+				result = got
+			default:
+				result = v.stricter(result, got)
+			}
+			set = append(set, x)
+		}
+	}
+	var all, decisive []string
+	for _, x := range set {
+		all = append(all, x.origin)
+		if got, _ := v.of(x.rules); v.equal(got, result) {
+			decisive = append(decisive, x.origin)
+		}
+	}
+	if len(decisive) == 0 {
+		decisive = all
+	}
+	if len(decisive) > 0 {
+		m.origins[v.name] = strings.Join(decisive, ", ")
+	}
+	return result
 }
 
 // settle takes the value of the highest priority, and the strictest where several have that. Members are in order of

@@ -6,6 +6,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,12 +104,23 @@ func drawRules(t *rapid.T) Rules {
 		AgentHosts:            drawHosts(t, "agentHosts"),
 		Locks:                 words(t, "locks", Wait, Fail),
 		Overlap:               words(t, "overlap", OverlapAllow, OverlapWarn, OverlapWait),
+		AllowedRoles:          drawRoles(t),
+		Approval:              words(t, "approval", ApprovalNone, ApprovalRequired),
 		MaxRunning:            maybe(t, "maxRunning", small),
 		KeepCheckpoints:       maybe(t, "keepCheckpoints", small),
 		UnpromotedBytes:       maybe(t, "unpromotedBytes", rapid.Int64Range(1, 3)),
 		History:               words(t, "history", HistorySquash, HistoryHold),
 		Isolation:             words(t, "isolation", IsolationWarn, IsolationEnforce),
 	}
+}
+
+// drawRoles draws a list of roles, or none.
+func drawRoles(t *rapid.T) []string {
+	list := rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"implementor", "dba", "writer"}), 0, 2, rapid.ID).Draw(t, "roles")
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 func drawSources(t *rapid.T) Sources {
@@ -147,7 +159,7 @@ func asRules(e Effective) Rules {
 		StrayLinks:            e.Changes.StrayLinks,
 		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
 		Locks: e.Concurrency.Locks, Overlap: e.Concurrency.Overlap, MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
-		History: e.History, Isolation: e.Isolation, UnpromotedBytes: &e.UnpromotedBytes,
+		AllowedRoles: e.AllowedRoles, Approval: e.Approval, History: e.History, Isolation: e.Isolation, UnpromotedBytes: &e.UnpromotedBytes,
 	}
 }
 
@@ -261,6 +273,39 @@ func TestGuardsNeverShrink(t *testing.T) {
 		for _, guard := range slices.Concat(before, BuiltinProtected()) {
 			if !slices.Contains(after, guard) {
 				t.Errorf("%s no longer holds", guard)
+			}
+		}
+	})
+}
+
+// TestBoundsAreNeverLifted: an approval that any source requires is required, and a role is allowed only where every
+// source that lists roles has it. Where the policy bounds anything, it says who does.
+func TestBoundsAreNeverLifted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := drawSources(t)
+		want := ApprovalNone
+		var lists [][]string
+		for _, p := range s.Policies {
+			for _, r := range []Rules{p.Defaults, p.Overrides} {
+				if r.Approval == ApprovalRequired {
+					want = ApprovalRequired
+				}
+				if r.AllowedRoles != nil {
+					lists = append(lists, r.AllowedRoles)
+				}
+			}
+		}
+		e := Merge(s)
+		if e.Approval != want || e.Origins["delivery.approval"] == "" || want == ApprovalRequired && strings.Contains(e.Origins["delivery.approval"], "built-in") {
+			t.Errorf("approval %s by %q, want %s", e.Approval, e.Origins["delivery.approval"], want)
+		}
+		if (e.AllowedRoles != nil) != (len(lists) > 0) || (e.Origins["agents.allowedRoles"] != "") != (len(lists) > 0) {
+			t.Errorf("roles %v by %q, where %d lists are", e.AllowedRoles, e.Origins["agents.allowedRoles"], len(lists))
+		}
+		for _, role := range []string{"implementor", "dba", "writer"} {
+			allowed := !slices.ContainsFunc(lists, func(list []string) bool { return !slices.Contains(list, role) })
+			if len(lists) > 0 && slices.Contains(e.AllowedRoles, role) != allowed {
+				t.Errorf("role %s: allowed by all lists: %t, by the policy: %v", role, allowed, e.AllowedRoles)
 			}
 		}
 	})

@@ -35,6 +35,7 @@ func TestBuiltin(t *testing.T) {
 			Confusables: Warn, UnportableNames: Warn, HiddenCharacters: Warn, StrayLinks: Warn,
 		},
 		MaxCheckpointFailures: 3,
+		Approval:              ApprovalNone,
 		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},
 		KeepCheckpoints:       10,
 		History:               HistorySquash,
@@ -248,6 +249,34 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// TestBoundsNameTheirPolicies: where one policy says all of it, it alone is named; where several do together, all are.
+func TestBoundsNameTheirPolicies(t *testing.T) {
+	policy := func(name string, scope Scope, defaults, overrides Rules) Source {
+		return Source{Name: name, Scope: scope, Defaults: defaults, Overrides: overrides}
+	}
+	list := func(roles ...string) Rules { return Rules{AllowedRoles: roles} }
+	for name, tc := range map[string]struct {
+		policies []Source
+		roles    []string
+		by       string
+	}{
+		"none":     {},
+		"one":      {[]Source{policy("s/a", Global, list("b", "a"), Rules{})}, []string{"a", "b"}, "defaults of s/a"},
+		"narrower": {[]Source{policy("s/a", Global, Rules{}, list("a", "b")), policy("p/b", Project, list("b"), Rules{})}, []string{"b"}, "defaults of p/b"},
+		"together": {[]Source{policy("s/a", Global, Rules{}, list("a", "b")), policy("p/b", Project, list("b", "c"), Rules{})}, []string{"b"}, "overrides of s/a, defaults of p/b"},
+		"nothing":  {[]Source{policy("s/a", Global, Rules{}, list("a")), policy("p/b", Project, list("b"), Rules{})}, []string{}, "overrides of s/a, defaults of p/b"},
+	} {
+		e := Merge(Sources{Policies: tc.policies})
+		if diff := cmp.Diff(tc.roles, e.AllowedRoles); diff != "" || e.Origins["agents.allowedRoles"] != tc.by {
+			t.Errorf("%s: by %q, want %q (-want +got):\n%s", name, e.Origins["agents.allowedRoles"], tc.by, diff)
+		}
+	}
+	e := Merge(Sources{Policies: []Source{policy("s/a", Global, Rules{Approval: ApprovalRequired}, Rules{}), policy("p/b", Project, Rules{}, Rules{Approval: ApprovalNone})}})
+	if e.Approval != ApprovalRequired || e.Origins["delivery.approval"] != "defaults of s/a" || len(e.Conflicts) > 0 {
+		t.Errorf("approval %s by %q, conflicts %v", e.Approval, e.Origins["delivery.approval"], e.Conflicts)
+	}
+}
+
 // TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists of hosts
 // that nobody sets have none.
 func TestEveryValueHasAnOrigin(t *testing.T) {
@@ -263,7 +292,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		"changes.secrets": "built-in", "changes.maxLines": "built-in",
 		"changes.confusables": "built-in", "changes.unportableNames": "built-in", "changes.hiddenCharacters": "built-in", "changes.strayLinks": "built-in",
 		"concurrency.locks": "built-in", "concurrency.overlap": "built-in", "breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
-		"delivery.history": "built-in", "isolation": "built-in", "retention.unpromotedBytes": "built-in",
+		"delivery.approval": "built-in", "delivery.history": "built-in", "isolation": "built-in", "retention.unpromotedBytes": "built-in",
 		"egress.git": "the repository's host",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -275,7 +304,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 // manager that made them; it may change only together with the policy's values or fields.
 func TestHash(t *testing.T) {
 	plain := Merge(Sources{})
-	const want = "16c25025a557def66dd88e2eb4e818545bf9448f233f7f1bcca9f8da0c5c7e26"
+	const want = "35c1591823fd5aada4c5839a34c78903e72adcfb14405527f8349dc135bd0776"
 	if plain.Hash != want {
 		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
 	}

@@ -88,6 +88,10 @@ type Effective struct {
 	GitHosts []Host `json:"gitHosts,omitempty"`
 	// AgentHosts that the agent may reach.
 	AgentHosts []Host `json:"agentHosts,omitempty"`
+	// AllowedRoles of agents, sorted; nil allows every role, and agents without one. An empty list allows nothing.
+	AllowedRoles []string `json:"allowedRoles,omitzero"`
+	// Approval that the policies ask for, whatever the Feature says.
+	Approval Approval `json:"approval"`
 	// Concurrency of Features on one repository.
 	Concurrency Concurrency `json:"concurrency"`
 	// MaxRunning Features of a project; 0 is no limit.
@@ -163,6 +167,15 @@ type Concurrency struct {
 	// Overlap is about a Feature that may change the same paths as another one at work.
 	Overlap Overlap `json:"overlap"`
 }
+
+// Approval says whether a person must approve a delivery.
+type Approval string
+
+// Approvals, in the API's own names.
+const (
+	ApprovalNone     Approval = "None"
+	ApprovalRequired Approval = "Required"
+)
 
 // Overlap says what becomes of work that may change the same paths as other work.
 type Overlap string

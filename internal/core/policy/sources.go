@@ -66,6 +66,8 @@ type Rules struct {
 	AgentHosts            []Host
 	Locks                 Contention
 	Overlap               Overlap
+	AllowedRoles          []string
+	Approval              Approval
 	MaxRunning            *int
 	KeepCheckpoints       *int
 	UnpromotedBytes       *int64

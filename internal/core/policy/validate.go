@@ -44,6 +44,7 @@ func (r *Rules) Validate() error {
 		positive("breaker.maxCheckpointFailures", r.MaxCheckpointFailures),
 		oneOf("concurrency.locks", r.Locks, Wait, Fail),
 		oneOf("concurrency.overlap", r.Overlap, OverlapAllow, OverlapWarn, OverlapWait),
+		oneOf("delivery.approval", r.Approval, ApprovalNone, ApprovalRequired),
 		positive("capacity.maxRunning", r.MaxRunning),
 		positive("retention.checkpoints", r.KeepCheckpoints),
 		positive("retention.unpromotedBytes", r.UnpromotedBytes),

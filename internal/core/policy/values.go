@@ -78,6 +78,21 @@ func hosts(name string, get func(*Rules) []Host) value[[]Host] {
 	}
 }
 
+// roles is a list of names. The strictest of several is what all of them have.
+func roles(name string, get func(*Rules) []string) value[[]string] {
+	return value[[]string]{
+		name: name,
+		of: func(r *Rules) ([]string, bool) {
+			list := get(r)
+			return append([]string{}, set(list)...), list != nil
+		},
+		stricter: func(a, b []string) []string {
+			return slices.DeleteFunc(slices.Clone(a), func(role string) bool { return !slices.Contains(b, role) })
+		},
+		equal: slices.Equal[[]string],
+	}
+}
+
 // defaultPort of hosts without one: that of TLS.
 const defaultPort = 443
 

@@ -46,7 +46,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Plan:       Plan(f),
 		Locks:      locks,
 		Policy:     effective,
-		Delivery:   delivery(f, prompt),
+		Delivery:   delivery(f, effective, prompt),
 		Suspend:    f.Spec.Suspend,
 		Requests:   openRequests(f),
 		Mode:       policy.ModeInteractive,
@@ -210,15 +210,14 @@ func Branch(f *v1alpha1.Feature) string {
 	return defaultBranch + f.Name
 }
 
-func delivery(f *v1alpha1.Feature, prompt string) contract.Delivery {
+func delivery(f *v1alpha1.Feature, effective policy.Effective, prompt string) contract.Delivery {
 	d := contract.Delivery{
 		Branch: Branch(f), Push: true,
 		AuthorName: defaultAuthor, AuthorEmail: defaultAuthorEmail,
-		Subject: subject(prompt, f.Name),
+		Subject: subject(prompt, f.Name), RequireApproval: RequiresApproval(f, effective),
 	}
 	if spec := f.Spec.Delivery; spec != nil {
 		d.Push = ptr.Deref(spec.Push, true)
-		d.RequireApproval = spec.Approval == v1alpha1.ApprovalRequired
 		d.ApprovedCommit = spec.ApprovedCommit
 		if spec.Author != nil {
 			d.AuthorName, d.AuthorEmail = spec.Author.Name, spec.Author.Email

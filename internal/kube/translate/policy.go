@@ -133,6 +133,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 	}
+	if a := r.Agents; a != nil {
+		out.AllowedRoles = a.AllowedRoles
+	}
 	if c := r.Concurrency; c != nil {
 		out.Locks, out.Overlap = policy.Contention(c.Locks), policy.Overlap(c.Overlap)
 	}
@@ -140,7 +143,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.MaxRunning = integer(c.MaxRunning)
 	}
 	if d := r.Delivery; d != nil {
-		out.History = policy.History(d.History)
+		out.History, out.Approval = policy.History(d.History), policy.Approval(d.Approval)
 	}
 	if k := r.Retention; k != nil {
 		var err error

@@ -40,8 +40,11 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	if f.Spec.TTLAfterFinished != nil {
 		s.TTLAfterFinished = &f.Spec.TTLAfterFinished.Duration
 	}
+	s.RequireApproval = RequiresApproval(f, effective)
+	if effective.Approval == policy.ApprovalRequired {
+		s.ApprovalBy = effective.Origins["delivery.approval"]
+	}
 	if d := f.Spec.Delivery; d != nil {
-		s.RequireApproval = d.Approval == v1alpha1.ApprovalRequired
 		s.ApprovedCommit = d.ApprovedCommit
 	}
 	for _, r := range f.Spec.Requests {
@@ -52,6 +55,12 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		s.Requests = append(s.Requests, q)
 	}
 	return s
+}
+
+// RequiresApproval reports whether a person must approve the delivery: because the Feature says so, or a policy.
+func RequiresApproval(f *v1alpha1.Feature, effective policy.Effective) bool {
+	d := f.Spec.Delivery
+	return effective.Approval == policy.ApprovalRequired || d != nil && d.Approval == v1alpha1.ApprovalRequired
 }
 
 // Mode that a Feature's agent runs in under a policy; without one where nothing can run it.

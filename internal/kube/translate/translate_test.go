@@ -441,9 +441,10 @@ func TestRulesReachTheCore(t *testing.T) {
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}},
 		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait},
+		Agents:      &v1alpha1.AgentRules{AllowedRoles: []string{"dba"}},
 		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
 		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size},
-		Delivery:    &v1alpha1.DeliveryRules{History: v1alpha1.HistoryHold},
+		Delivery:    &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold},
 		Isolation:   v1alpha1.IsolationWarn,
 	}
 	got, err := rules("spec.defaults", r)

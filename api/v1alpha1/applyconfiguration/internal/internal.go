@@ -70,6 +70,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: runtimeClassName
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.AgentRules
+  map:
+    fields:
+    - name: allowedRoles
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Anomaly
   map:
     fields:
@@ -493,6 +502,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryRules
   map:
     fields:
+    - name: approval
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Approval
     - name: history
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryHistory
@@ -1316,6 +1328,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Rules
   map:
     fields:
+    - name: agents
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.AgentRules
     - name: anomalies
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.AnomalyRules

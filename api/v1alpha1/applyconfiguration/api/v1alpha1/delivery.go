@@ -22,7 +22,7 @@ type DeliveryApplyConfiguration struct {
 	Author *CommitAuthorApplyConfiguration `json:"author,omitempty"`
 	// pullRequest asks for a pull request of the delivered branch.
 	PullRequest *PullRequestApplyConfiguration `json:"pullRequest,omitempty"`
-	// approval Required holds the delivery until approvedCommit names the head.
+	// approval Required holds the delivery until approvedCommit names the head. A SupervisorPolicy can require it as well (delivery.approval), whatever the Feature says.
 	Approval *apiv1alpha1.Approval `json:"approval,omitempty"`
 	// approvedCommit is the exact commit that may be delivered (status.head). Setting it needs the verb "approve" on features.
 	ApprovedCommit *string `json:"approvedCommit,omitempty"`

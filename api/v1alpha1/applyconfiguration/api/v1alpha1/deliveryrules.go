@@ -14,6 +14,8 @@ import (
 //
 // DeliveryRules say what is asked of a delivery.
 type DeliveryRulesApplyConfiguration struct {
+	// approval Required holds every delivery until a person with the verb "approve" has named its commit. It is required where any policy that applies, or the Feature, says so; None takes nothing back. Built-in None.
+	Approval *apiv1alpha1.Approval `json:"approval,omitempty"`
 	// history says what becomes of a delivery whose last commit keeps every rule of the policy in effect now, and an earlier
 	// one does not: Squash delivers one commit on the base, Hold delivers nothing until a person has decided. Built-in Squash.
 	History *apiv1alpha1.DeliveryHistory `json:"history,omitempty"`
@@ -23,6 +25,14 @@ type DeliveryRulesApplyConfiguration struct {
 // apply.
 func DeliveryRules() *DeliveryRulesApplyConfiguration {
 	return &DeliveryRulesApplyConfiguration{}
+}
+
+// WithApproval sets the Approval field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Approval field is set to the value of the last call.
+func (b *DeliveryRulesApplyConfiguration) WithApproval(value apiv1alpha1.Approval) *DeliveryRulesApplyConfiguration {
+	b.Approval = &value
+	return b
 }
 
 // WithHistory sets the History field in the declarative configuration to the given value

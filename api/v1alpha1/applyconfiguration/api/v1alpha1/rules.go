@@ -40,6 +40,8 @@ type RulesApplyConfiguration struct {
 	Breaker *BreakerRulesApplyConfiguration `json:"breaker,omitempty"`
 	// egress lists hosts that may be reached through the gateway.
 	Egress *EgressRulesApplyConfiguration `json:"egress,omitempty"`
+	// agents bounds what Features may choose for their agents.
+	Agents *AgentRulesApplyConfiguration `json:"agents,omitempty"`
 	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
 	// gateway: Enforce (built in) starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
 	Isolation *apiv1alpha1.IsolationHandling `json:"isolation,omitempty"`
@@ -182,6 +184,14 @@ func (b *RulesApplyConfiguration) WithBreaker(value *BreakerRulesApplyConfigurat
 // If called multiple times, the Egress field is set to the value of the last call.
 func (b *RulesApplyConfiguration) WithEgress(value *EgressRulesApplyConfiguration) *RulesApplyConfiguration {
 	b.Egress = value
+	return b
+}
+
+// WithAgents sets the Agents field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Agents field is set to the value of the last call.
+func (b *RulesApplyConfiguration) WithAgents(value *AgentRulesApplyConfiguration) *RulesApplyConfiguration {
+	b.Agents = value
 	return b
 }
 
