@@ -49,7 +49,7 @@ func openingsOnly(base *isolation.Policy) func(any) (any, error) {
 		if !ok {
 			return o, nil
 		}
-		if policy.Labels[v1alpha1.LabelFeature] != "" {
+		if _, labelled := policy.Labels[v1alpha1.LabelFeature]; labelled {
 			policy.ManagedFields = nil
 			return policy, nil
 		}

@@ -109,8 +109,10 @@ func (r *Reconciler) liveNetworks(ctx context.Context, s *scope) ([]isolation.Po
 	if err != nil || s.active() && len(cached) == 0 {
 		return nil, true, err
 	}
-	labelled := func(p networkingv1.NetworkPolicy) bool { return p.Labels[v1alpha1.LabelFeature] != "" }
-	found := r.ofOthers(s, slices.DeleteFunc(slices.Clone(cached), func(p networkingv1.NetworkPolicy) bool { return !labelled(p) }))
+	found := r.ofOthers(s, slices.DeleteFunc(slices.Clone(cached), func(p networkingv1.NetworkPolicy) bool {
+		_, labelled := p.Labels[v1alpha1.LabelFeature]
+		return !labelled
+	}))
 	unlabelled, err := labels.NewRequirement(v1alpha1.LabelFeature, selection.DoesNotExist, nil)
 	if err != nil {
 		return nil, false, err

@@ -1,0 +1,57 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package controllers
+
+import (
+	"testing"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+// TestCachedNetworkPolicies: those of Features stay whole, whatever the value of their label, since they are compared with
+// what they should be; of others it is kept what they open.
+func TestCachedNetworkPolicies(t *testing.T) {
+	byObject, err := CacheByObject(kubetest.SystemNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for o, options := range byObject {
+		if _, ok := o.(*networkingv1.NetworkPolicy); !ok {
+			continue
+		}
+		keep := func(labels map[string]string, egress ...networkingv1.NetworkPolicyEgressRule) *networkingv1.NetworkPolicy {
+			kept, err := options.Transform(&networkingv1.NetworkPolicy{
+				ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: labels, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+				Spec: networkingv1.NetworkPolicySpec{
+					PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}},
+					PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress}, Egress: egress,
+				},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			policy, ok := kept.(*networkingv1.NetworkPolicy)
+			if !ok || len(policy.ManagedFields) > 0 {
+				t.Fatalf("kept: %+v", kept)
+			}
+			return policy
+		}
+		udp := networkingv1.NetworkPolicyEgressRule{Ports: make([]networkingv1.NetworkPolicyPort, 3)}
+		for _, value := range []string{"login", ""} {
+			if p := keep(map[string]string{v1alpha1.LabelFeature: value}, udp); len(p.Labels) != 1 || len(p.Spec.Egress) != 1 || len(p.Spec.Egress[0].Ports) != 3 {
+				t.Errorf("of ours: %+v", p)
+			}
+		}
+		if p := keep(map[string]string{"team": "web"}, udp, udp); len(p.Labels) > 0 || len(p.Spec.Egress) != 1 || len(p.Spec.Egress[0].Ports) > 0 || p.Spec.PodSelector.MatchLabels["app"] != "web" {
+			t.Errorf("of one that opens: %+v", p)
+		}
+		if p := keep(nil); len(p.Spec.Egress)+len(p.Spec.PodSelector.MatchLabels) > 0 {
+			t.Errorf("of one that denies: %+v", p)
+		}
+	}
+}
