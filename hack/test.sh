@@ -6,6 +6,8 @@ export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 what=${1:-all}
 module=$(go list -m)
 kubetest=$module/internal/testkit/kubetest
+# For one package. The longest takes four minutes on two cores with nothing beside it; Go's own limit is ten.
+limit=40m
 
 packages() { # packages with|without: those whose tests need a real API server, or not
   go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
@@ -27,7 +29,7 @@ run() { # run NAME GO-TEST-ARGUMENTS…
 }
 
 unit() {
-  run "unit, property, golden and architecture tests" $(packages without)
+  run "unit, property, golden and architecture tests" -timeout "$limit" $(packages without)
   run "tests of the local cluster's driver" -C hack/cluster ./...
   run "alert rules, with Prometheus' own parser and engine" -C hack/tools/prometheus ./...
   # Vet would type-check all of Kubernetes here.
@@ -37,7 +39,7 @@ unit() {
 envtest() {
   KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
   export KUBEBUILDER_ASSETS
-  run "tests against a real API server" -p 1 $(packages with)
+  run "tests against a real API server" -timeout "$limit" -p 1 $(packages with)
 }
 
 long() {

@@ -9,7 +9,10 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -21,37 +24,46 @@ type event struct {
 type result struct{ passed, failed, skipped int }
 
 type summary struct {
+	out    io.Writer
 	total  result
 	byPkg  map[string]*result
 	output map[string][]string
 }
 
 func main() {
-	s := &summary{byPkg: map[string]*result{}, output: map[string][]string{}}
-	lines := bufio.NewScanner(os.Stdin)
+	failed, err := summarize(os.Stdin, os.Stdout)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "testsummary: read events:", err)
+	}
+	if failed || err != nil {
+		os.Exit(1)
+	}
+}
+
+// summarize says whether anything failed or was skipped.
+func summarize(in io.Reader, out io.Writer) (failed bool, err error) {
+	s := &summary{out: out, byPkg: map[string]*result{}, output: map[string][]string{}}
+	lines := bufio.NewScanner(in)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
 			// What is not an event (a tool's message) is shown as it is.
-			fmt.Println(lines.Text())
+			fmt.Fprintln(out, lines.Text())
 			continue
 		}
 		s.add(e)
 	}
 	if err := lines.Err(); err != nil {
-		fmt.Fprintln(os.Stderr, "testsummary: read events:", err)
-		os.Exit(1)
+		return true, err
 	}
-	fmt.Printf("%d passed, %d failed, %d skipped\n", s.total.passed, s.total.failed, s.total.skipped)
-	if s.total.failed+s.total.skipped > 0 {
-		os.Exit(1)
-	}
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", s.total.passed, s.total.failed, s.total.skipped)
+	return s.total.failed+s.total.skipped > 0, nil
 }
 
 func (s *summary) add(e event) {
 	if e.Action == "build-output" {
-		fmt.Print(e.Output)
+		fmt.Fprint(s.out, e.Output)
 		return
 	}
 	id := e.Package + " " + e.Test
@@ -69,7 +81,7 @@ func (s *summary) add(e event) {
 		return
 	}
 	if e.Test == "" {
-		s.endPackage(e, id, pkg)
+		s.endPackage(e, pkg)
 		return
 	}
 	switch e.Action {
@@ -79,26 +91,44 @@ func (s *summary) add(e event) {
 	case "fail":
 		pkg.failed++
 		s.total.failed++
-		fmt.Printf("--- FAIL %s %s (%.1fs)\n%s", e.Package, e.Test, e.Elapsed, strings.Join(s.output[id], ""))
+		fmt.Fprintf(s.out, "--- FAIL %s %s (%.1fs)\n%s", e.Package, e.Test, e.Elapsed, strings.Join(s.output[id], ""))
 	case "skip":
 		pkg.skipped++
 		s.total.skipped++
-		fmt.Printf("--- SKIP %s %s\n%s", e.Package, e.Test, strings.Join(s.output[id], ""))
+		fmt.Fprintf(s.out, "--- SKIP %s %s\n%s", e.Package, e.Test, strings.Join(s.output[id], ""))
 	}
 	delete(s.output, id)
 }
 
-func (s *summary) endPackage(e event, id string, pkg *result) {
+func (s *summary) endPackage(e event, pkg *result) {
 	if e.Action == "fail" {
 		if pkg.failed == 0 {
-			// It did not build, or died outside of any test.
+			// It did not build, died outside of any test, or ran into its time limit.
 			s.total.failed++
-			fmt.Print(strings.Join(s.output[id], ""))
 		}
-		fmt.Printf("FAIL %s (%d failed, %.1fs)\n", e.Package, pkg.failed, e.Elapsed)
+		s.showUnfinished(e.Package)
+		fmt.Fprintf(s.out, "FAIL %s (%d failed, %.1fs)\n", e.Package, pkg.failed, e.Elapsed)
 		return
 	}
 	if pkg.passed > 0 {
-		fmt.Printf("ok   %-70s %4d tests %6.1fs\n", e.Package, pkg.passed, e.Elapsed)
+		fmt.Fprintf(s.out, "ok   %-70s %4d tests %6.1fs\n", e.Package, pkg.passed, e.Elapsed)
+	}
+}
+
+// maxLines of a test that did not end are shown: the stacks of all goroutines follow.
+const maxLines = 200
+
+// showUnfinished prints what the package itself wrote, and its tests that did not end.
+func (s *summary) showUnfinished(pkg string) {
+	for _, id := range slices.Sorted(maps.Keys(s.output)) {
+		if !strings.HasPrefix(id, pkg+" ") {
+			continue
+		}
+		lines := s.output[id]
+		if _, test, _ := strings.Cut(id, " "); test != "" {
+			fmt.Fprintf(s.out, "--- UNFINISHED %s\n", id)
+		}
+		fmt.Fprint(s.out, strings.Join(lines[:min(len(lines), maxLines)], ""))
+		delete(s.output, id)
 	}
 }
