@@ -23,6 +23,7 @@ func pages() []page {
 	return []page{
 		{"conditions.md", conditionsPage},
 		{"metrics.md", metricsPage},
+		{"policy.md", policyPage},
 		{"rules.md", rulesPage},
 		{"runtimes.md", runtimesPage},
 	}

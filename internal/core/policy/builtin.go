@@ -53,42 +53,11 @@ func BuiltinProtected() []string {
 
 // builtin are the built-in rules. Hosts are not among them: the agent may reach none, and Git that of the repository.
 func builtin() Rules {
-	return Rules{
-		Execution: ExecutionRules{
-			Mode:              ModeInteractive,
-			Strategy:          StrategyDirect,
-			Promotion:         PromotionAtomic,
-			RevertOnViolation: RevertNone,
-			Interval:          new(builtinInterval),
-			MinInterval:       new(builtinMinInterval),
-			MaxChanges:        new(builtinMaxChanges),
-			PauseTimeout:      new(builtinPauseTimeout),
-		},
-		Protected:             BuiltinProtected(),
-		PathSeverity:          Error,
-		MaxFiles:              new(int64(0)),
-		MaxLines:              new(int64(0)),
-		MaxFileSize:           new(int64(builtinMaxFileSize)),
-		MaxWorkspaceSize:      new(int64(builtinMaxWorkspaceSize)),
-		MaxWorkspaceFiles:     new(int64(builtinMaxWorkspaceFiles)),
-		Symlinks:              Warn,
-		SpecialFiles:          Deny,
-		Hardlinks:             Warn,
-		Executables:           Warn,
-		Binaries:              Warn,
-		Secrets:               Deny,
-		Confusables:           Warn,
-		UnportableNames:       Warn,
-		HiddenCharacters:      Warn,
-		StrayLinks:            Warn,
-		MaxCheckpointFailures: new(builtinMaxCheckpointFailures),
-		Locks:                 Wait,
-		Overlap:               OverlapWarn,
-		Approval:              ApprovalNone,
-		MaxRunning:            new(0),
-		KeepCheckpoints:       new(builtinKeepCheckpoints),
-		UnpromotedBytes:       new(int64(builtinUnpromotedBytes)),
-		History:               HistorySquash,
-		Isolation:             IsolationEnforce,
+	var r Rules
+	for _, row := range Rows() {
+		if row.preset != nil {
+			row.preset(&r)
+		}
 	}
+	return r
 }

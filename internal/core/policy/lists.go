@@ -9,6 +9,48 @@ import (
 	"strings"
 )
 
+// united says how lists are merged to which every source can only add.
+const united = "all of them, with those of every other source"
+
+func protectedRow() Row {
+	return Row{
+		Path: "paths.protected", Purpose: "Paths that must not change, also where nothing exists yet.", Allowed: "patterns as in .gitignore",
+		Builtin: "`" + strings.Join(BuiltinProtected(), "`, `") + "`", Merging: united,
+		preset: func(r *Rules) { r.Protected = BuiltinProtected() },
+		merge:  func(m *merger, e *Effective) { e.Paths.Protected = m.protected() },
+		rules:  func(r *Rules) any { return &r.Protected }, effective: func(e *Effective) any { return &e.Paths.Protected },
+	}
+}
+
+func pathRulesRow() Row {
+	const path = "paths.rules"
+	return Row{
+		Path: path, Purpose: "Which roles may write where.", Allowed: "patterns, roles, and Write or ReadOnly", Builtin: "none", Merging: united,
+		check: func(r *Rules) error { return validPathRules(path, r.PathRules) },
+		merge: func(m *merger, e *Effective) { e.Paths.Rules = m.pathRules() },
+		rules: func(r *Rules) any { return &r.PathRules }, effective: func(e *Effective) any { return &e.Paths.Rules },
+	}
+}
+
+func contractsRow() Row {
+	return Row{
+		Path: "contracts", Purpose: "Groups of paths that need a lock to be changed.", Allowed: "names with patterns", Builtin: "none", Merging: united + ", by name",
+		merge: func(m *merger, e *Effective) { e.Contracts = m.contracts() },
+		rules: func(r *Rules) any { return &r.Contracts }, effective: func(e *Effective) any { return &e.Contracts },
+	}
+}
+
+func checksRow() Row {
+	const path = "checks"
+	return Row{
+		Path: path, Purpose: "Rules of users over each changed file.", Allowed: "names with a CEL expression, a message and a severity", Builtin: "none",
+		Merging: "both, where checks of one name differ",
+		check:   func(r *Rules) error { return checkSeverities(path, r.Checks) },
+		merge:   func(m *merger, e *Effective) { e.Checks = m.checks() },
+		rules:   func(r *Rules) any { return &r.Checks }, effective: func(e *Effective) any { return &e.Checks },
+	}
+}
+
 // protected unites the protected paths of all sources.
 func (m *merger) protected() []string {
 	return unite(m, "paths.protected", func(r *Rules) []string { return r.Protected }, strings.Compare)

@@ -25,58 +25,12 @@ func Merge(s Sources) Effective {
 		Enforcement: enforcement(m.policies),
 		Origins:     m.origins,
 	}
-	m.execution(&e.Execution)
-	m.changes(&e.Changes)
-	e.Paths.Protected = m.protected()
-	e.Paths.Rules = m.pathRules()
-	e.Paths.Severity = decide(m, severityValue("paths.severity", func(r *Rules) Severity { return r.PathSeverity }))
-	e.Contracts = m.contracts()
-	e.Checks = m.checks()
-	e.MaxCheckpointFailures = decide(m, least("breaker.maxCheckpointFailures", func(r *Rules) *int { return r.MaxCheckpointFailures }))
-	e.Concurrency.Locks = decide(m, word("concurrency.locks", func(r *Rules) Contention { return r.Locks }, Wait, Fail))
-	e.Concurrency.Overlap = decide(m, word("concurrency.overlap", func(r *Rules) Overlap { return r.Overlap }, OverlapAllow, OverlapWarn, OverlapWait))
-	e.AllowedRoles = together(m, roles("agents.allowedRoles", func(r *Rules) []string { return r.AllowedRoles }))
-	e.Approval = together(m, word("delivery.approval", func(r *Rules) Approval { return r.Approval }, ApprovalNone, ApprovalRequired))
-	e.MaxRunning = decide(m, least("capacity.maxRunning", func(r *Rules) *int { return r.MaxRunning }))
-	e.KeepCheckpoints = decide(m, most("retention.checkpoints", func(r *Rules) *int { return r.KeepCheckpoints }))
-	e.UnpromotedBytes = decide(m, most("retention.unpromotedBytes", func(r *Rules) *int64 { return r.UnpromotedBytes }))
-	e.Isolation = decide(m, word("isolation", func(r *Rules) Isolation { return r.Isolation }, IsolationWarn, IsolationEnforce))
-	e.History = decide(m, word("delivery.history", func(r *Rules) History { return r.History }, HistorySquash, HistoryHold))
-	e.AgentHosts = decide(m, hosts("egress.agent", func(r *Rules) []Host { return r.AgentHosts }))
-	e.GitHosts = decide(m, hosts("egress.git", func(r *Rules) []Host { return r.GitHosts }))
+	for _, row := range Rows() {
+		row.merge(m, &e)
+	}
 	e.Conflicts = slices.Sorted(slices.Values(m.conflicts))
 	e.Hash = e.hash()
 	return e
-}
-
-func (m *merger) execution(e *Execution) {
-	e.Mode = decide(m, word("execution.mode", func(r *Rules) string { return r.Execution.Mode }, ModeInteractive, ModeDeterministic))
-	e.Strategy = decide(m, word("execution.strategy", func(r *Rules) string { return r.Execution.Strategy }, StrategyDirect, StrategyShadow))
-	e.Promotion = decide(m, word("execution.promotion", func(r *Rules) string { return r.Execution.Promotion }, PromotionIncremental, PromotionAtomic))
-	e.RevertOnViolation = decide(m, word("execution.revertOnViolation", func(r *Rules) string { return r.Execution.RevertOnViolation },
-		RevertNone, RevertViolatingPaths, RevertFull))
-	e.Interval = decide(m, least("execution.checkpoint.interval", func(r *Rules) *duration { return r.Execution.Interval }))
-	e.MinInterval = decide(m, least("execution.checkpoint.minInterval", func(r *Rules) *duration { return r.Execution.MinInterval }))
-	e.MaxChanges = decide(m, least("execution.checkpoint.maxChanges", func(r *Rules) *int { return r.Execution.MaxChanges }))
-	e.PauseTimeout = decide(m, least("execution.checkpoint.pauseTimeout", func(r *Rules) *duration { return r.Execution.PauseTimeout }))
-}
-
-func (m *merger) changes(c *Changes) {
-	c.MaxFiles = decide(m, least("changes.maxFiles", func(r *Rules) *int64 { return r.MaxFiles }))
-	c.MaxLines = decide(m, least("changes.maxLines", func(r *Rules) *int64 { return r.MaxLines }))
-	c.MaxFileSize = decide(m, least("changes.maxFileSize", func(r *Rules) *int64 { return r.MaxFileSize }))
-	c.MaxWorkspaceSize = decide(m, least("changes.maxWorkspaceSize", func(r *Rules) *int64 { return r.MaxWorkspaceSize }))
-	c.MaxWorkspaceFiles = decide(m, least("changes.maxWorkspaceFiles", func(r *Rules) *int64 { return r.MaxWorkspaceFiles }))
-	c.Symlinks = decide(m, permission("changes.symlinks", func(r *Rules) Permission { return r.Symlinks }))
-	c.SpecialFiles = decide(m, permission("changes.specialFiles", func(r *Rules) Permission { return r.SpecialFiles }))
-	c.Hardlinks = decide(m, permission("changes.hardlinks", func(r *Rules) Permission { return r.Hardlinks }))
-	c.Executables = decide(m, permission("changes.executables", func(r *Rules) Permission { return r.Executables }))
-	c.Binaries = decide(m, permission("changes.binaries", func(r *Rules) Permission { return r.Binaries }))
-	c.Secrets = decide(m, permission("changes.secrets", func(r *Rules) Permission { return r.Secrets }))
-	c.Confusables = decide(m, permission("changes.confusables", func(r *Rules) Permission { return r.Confusables }))
-	c.UnportableNames = decide(m, permission("changes.unportableNames", func(r *Rules) Permission { return r.UnportableNames }))
-	c.HiddenCharacters = decide(m, permission("changes.hiddenCharacters", func(r *Rules) Permission { return r.HiddenCharacters }))
-	c.StrayLinks = decide(m, permission("changes.strayLinks", func(r *Rules) Permission { return r.StrayLinks }))
 }
 
 // merger holds the sources in the order in which they are asked.

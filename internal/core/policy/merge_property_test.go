@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -65,53 +66,38 @@ func drawChecks(t *rapid.T) []Check {
 	return all
 }
 
+// drawRules sets each value of the table to something that it may be, or leaves it out.
 func drawRules(t *rapid.T) Rules {
-	seconds := rapid.Map(rapid.IntRange(1, 3), func(n int) time.Duration { return time.Duration(n) * time.Second })
-	small, sizes := rapid.IntRange(1, 3), rapid.Int64Range(1, 3)
-	return Rules{
-		Execution: ExecutionRules{
-			Mode:              words(t, "mode", ModeInteractive, ModeDeterministic),
-			Strategy:          words(t, "strategy", StrategyDirect, StrategyShadow),
-			Promotion:         words(t, "promotion", PromotionAtomic, PromotionIncremental),
-			RevertOnViolation: words(t, "revert", RevertNone, RevertViolatingPaths, RevertFull),
-			Interval:          maybe(t, "interval", seconds),
-			MinInterval:       maybe(t, "minInterval", seconds),
-			MaxChanges:        maybe(t, "maxChanges", small),
-			PauseTimeout:      maybe(t, "pauseTimeout", seconds),
-		},
-		Protected:             rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y/**", "CODEOWNERS"}), 0, 2).Draw(t, "protected"),
-		PathRules:             drawPathRules(t),
-		PathSeverity:          words(t, "severity", Info, Warning, Error, Critical),
-		MaxFiles:              maybe(t, "maxFiles", sizes),
-		MaxLines:              maybe(t, "maxLines", sizes),
-		MaxFileSize:           maybe(t, "maxFileSize", sizes),
-		MaxWorkspaceSize:      maybe(t, "maxWorkspaceSize", sizes),
-		MaxWorkspaceFiles:     maybe(t, "maxWorkspaceFiles", sizes),
-		Symlinks:              words(t, "symlinks", Allow, Warn, Deny),
-		SpecialFiles:          words(t, "specialFiles", Allow, Warn, Deny),
-		Hardlinks:             words(t, "hardlinks", Allow, Warn, Deny),
-		Executables:           words(t, "executables", Allow, Warn, Deny),
-		Binaries:              words(t, "binaries", Allow, Warn, Deny),
-		Secrets:               words(t, "secrets", Allow, Warn, Deny),
-		Confusables:           words(t, "confusables", Allow, Warn, Deny),
-		UnportableNames:       words(t, "unportableNames", Allow, Warn, Deny),
-		HiddenCharacters:      words(t, "hiddenCharacters", Allow, Warn, Deny),
-		StrayLinks:            words(t, "strayLinks", Allow, Warn, Deny),
-		Contracts:             drawContracts(t),
-		Checks:                drawChecks(t),
-		MaxCheckpointFailures: maybe(t, "maxCheckpointFailures", small),
-		GitHosts:              drawHosts(t, "gitHosts"),
-		AgentHosts:            drawHosts(t, "agentHosts"),
-		Locks:                 words(t, "locks", Wait, Fail),
-		Overlap:               words(t, "overlap", OverlapAllow, OverlapWarn, OverlapWait),
-		AllowedRoles:          drawRoles(t),
-		Approval:              words(t, "approval", ApprovalNone, ApprovalRequired),
-		MaxRunning:            maybe(t, "maxRunning", small),
-		KeepCheckpoints:       maybe(t, "keepCheckpoints", small),
-		UnpromotedBytes:       maybe(t, "unpromotedBytes", rapid.Int64Range(1, 3)),
-		History:               words(t, "history", HistorySquash, HistoryHold),
-		Isolation:             words(t, "isolation", IsolationWarn, IsolationEnforce),
+	var r Rules
+	small := rapid.Int64Range(1, 3)
+	for _, row := range Rows() {
+		switch p := row.rules(&r).(type) {
+		case *[]string:
+			if row.addsUp {
+				*p = drawRoles(t)
+				continue
+			}
+			*p = rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y/**", "CODEOWNERS"}), 0, 2).Draw(t, row.Path)
+		case *[]PathRule:
+			*p = drawPathRules(t)
+		case *[]Contract:
+			*p = drawContracts(t)
+		case *[]Check:
+			*p = drawChecks(t)
+		case *[]Host:
+			*p = drawHosts(t, row.Path)
+		case **int:
+			*p = maybe(t, row.Path, rapid.IntRange(1, 3))
+		case **int64:
+			*p = maybe(t, row.Path, small)
+		case **time.Duration:
+			*p = maybe(t, row.Path, rapid.Map(small, func(n int64) time.Duration { return time.Duration(n) * time.Second }))
+		default:
+			word := reflect.ValueOf(p).Elem() // fails for anything but a word
+			word.SetString(words(t, row.Path, strings.Split(row.Allowed, ", ")...))
+		}
 	}
+	return r
 }
 
 // drawRoles draws a list of roles, or none.
@@ -138,29 +124,17 @@ func drawSources(t *rapid.T) Sources {
 	return s
 }
 
-// asRules are rules that set every value as it is in effect.
+// asRules sets every value to what it is in an effective policy.
 func asRules(e Effective) Rules {
-	return Rules{
-		Execution: ExecutionRules{
-			Mode: e.Execution.Mode, Strategy: e.Execution.Strategy, Promotion: e.Execution.Promotion,
-			RevertOnViolation: e.Execution.RevertOnViolation, Interval: &e.Execution.Interval,
-			MinInterval: &e.Execution.MinInterval, MaxChanges: &e.Execution.MaxChanges, PauseTimeout: &e.Execution.PauseTimeout,
-		},
-		Protected: e.Paths.Protected, PathRules: e.Paths.Rules, PathSeverity: e.Paths.Severity,
-		Contracts: e.Contracts, Checks: e.Checks,
-		MaxFiles: &e.Changes.MaxFiles, MaxLines: &e.Changes.MaxLines, MaxFileSize: &e.Changes.MaxFileSize,
-		MaxWorkspaceSize: &e.Changes.MaxWorkspaceSize, MaxWorkspaceFiles: &e.Changes.MaxWorkspaceFiles,
-		Symlinks: e.Changes.Symlinks, SpecialFiles: e.Changes.SpecialFiles,
-		Hardlinks: e.Changes.Hardlinks, Executables: e.Changes.Executables,
-		Binaries: e.Changes.Binaries, Secrets: e.Changes.Secrets,
-		Confusables:           e.Changes.Confusables,
-		UnportableNames:       e.Changes.UnportableNames,
-		HiddenCharacters:      e.Changes.HiddenCharacters,
-		StrayLinks:            e.Changes.StrayLinks,
-		MaxCheckpointFailures: &e.MaxCheckpointFailures, GitHosts: e.GitHosts, AgentHosts: e.AgentHosts,
-		Locks: e.Concurrency.Locks, Overlap: e.Concurrency.Overlap, MaxRunning: &e.MaxRunning, KeepCheckpoints: &e.KeepCheckpoints,
-		AllowedRoles: e.AllowedRoles, Approval: e.Approval, History: e.History, Isolation: e.Isolation, UnpromotedBytes: &e.UnpromotedBytes,
+	var r Rules
+	for _, row := range Rows() {
+		to, from := reflect.ValueOf(row.rules(&r)).Elem(), reflect.ValueOf(row.effective(&e))
+		if to.Kind() != reflect.Pointer {
+			from = from.Elem()
+		}
+		to.Set(from)
 	}
+	return r
 }
 
 // TestMergeDoesNotDependOnOrder also covers that merging again says the same.
@@ -206,7 +180,7 @@ func TestOverridesAlwaysWin(t *testing.T) {
 		with := Merge(s)
 		alone := Merge(Sources{Policies: []Source{{Name: "system/z", Scope: Global, Overrides: rules}}})
 		const origin = "overrides of system/z"
-		got, want := valuesOf(t, with), valuesOf(t, alone)
+		got, want := valuesOf(with), valuesOf(alone)
 		for name := range alone.Origins {
 			if _, decided := want[name]; !decided || alone.Origins[name] != origin {
 				continue // lists that are united are not won
@@ -218,49 +192,24 @@ func TestOverridesAlwaysWin(t *testing.T) {
 	})
 }
 
-// valuesOf are the values of a policy by the names that Origins has.
-func valuesOf(t *rapid.T, e Effective) map[string]string {
-	t.Helper()
-	show := func(v any) string { return fmt.Sprintf("%v", v) }
-	checks := func(name string) string {
-		return show(slices.DeleteFunc(slices.Clone(e.Checks), func(c Check) bool { return c.Name != name }))
+// valuesOf an effective policy, by path; checks by name, and without what all sources add to.
+func valuesOf(e Effective) map[string]string {
+	values := map[string]string{}
+	for _, row := range Rows() {
+		if row.addsUp {
+			continue
+		}
+		switch p := row.effective(&e).(type) {
+		case *[]string, *[]PathRule, *[]Contract:
+		case *[]Check:
+			for _, c := range *p {
+				values[row.Path+"."+c.Name] += fmt.Sprint(c)
+			}
+		default:
+			values[row.Path] = fmt.Sprint(reflect.ValueOf(p).Elem().Interface())
+		}
 	}
-	return map[string]string{
-		"execution.mode": e.Execution.Mode, "execution.strategy": e.Execution.Strategy,
-		"execution.promotion": e.Execution.Promotion, "execution.revertOnViolation": e.Execution.RevertOnViolation,
-		"execution.checkpoint.interval":     show(e.Execution.Interval),
-		"execution.checkpoint.minInterval":  show(e.Execution.MinInterval),
-		"execution.checkpoint.maxChanges":   show(e.Execution.MaxChanges),
-		"execution.checkpoint.pauseTimeout": show(e.Execution.PauseTimeout),
-		"paths.severity":                    string(e.Paths.Severity),
-		"changes.maxFiles":                  show(e.Changes.MaxFiles),
-		"changes.maxLines":                  show(e.Changes.MaxLines),
-		"changes.maxFileSize":               show(e.Changes.MaxFileSize),
-		"changes.maxWorkspaceSize":          show(e.Changes.MaxWorkspaceSize),
-		"changes.maxWorkspaceFiles":         show(e.Changes.MaxWorkspaceFiles),
-		"changes.symlinks":                  string(e.Changes.Symlinks),
-		"changes.specialFiles":              string(e.Changes.SpecialFiles),
-		"changes.hardlinks":                 string(e.Changes.Hardlinks),
-		"changes.executables":               string(e.Changes.Executables),
-		"changes.binaries":                  string(e.Changes.Binaries),
-		"changes.secrets":                   string(e.Changes.Secrets),
-		"changes.confusables":               string(e.Changes.Confusables),
-		"changes.unportableNames":           string(e.Changes.UnportableNames),
-		"changes.hiddenCharacters":          string(e.Changes.HiddenCharacters),
-		"changes.strayLinks":                string(e.Changes.StrayLinks),
-		"checks.a":                          checks("a"),
-		"checks.b":                          checks("b"),
-		"breaker.maxCheckpointFailures":     show(e.MaxCheckpointFailures),
-		"concurrency.locks":                 string(e.Concurrency.Locks),
-		"concurrency.overlap":               string(e.Concurrency.Overlap),
-		"capacity.maxRunning":               show(e.MaxRunning),
-		"retention.checkpoints":             show(e.KeepCheckpoints),
-		"delivery.history":                  string(e.History),
-		"isolation":                         string(e.Isolation),
-		"retention.unpromotedBytes":         show(e.UnpromotedBytes),
-		"egress.git":                        show(e.GitHosts),
-		"egress.agent":                      show(e.AgentHosts),
-	}
+	return values
 }
 
 // TestGuardsNeverShrink: one more policy guards at least what was guarded, and all sources' guards are there.

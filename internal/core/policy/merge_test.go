@@ -333,10 +333,10 @@ func TestValidate(t *testing.T) {
 	good := builtin()
 	good.MaxFiles, good.MaxLines, good.MaxRunning = nil, nil, nil // 0 stands for no limit there, which a policy says by leaving them out
 	good.GitHosts = []Host{{Name: "git.example.com"}}
-	if err := good.Validate(); err != nil {
+	if err := good.Validate("spec.defaults"); err != nil {
 		t.Errorf("the built-in rules: %v", err)
 	}
-	if err := (&Rules{}).Validate(); err != nil {
+	if err := (&Rules{}).Validate("spec.defaults"); err != nil {
 		t.Errorf("no rules: %v", err)
 	}
 	bad := Rules{
@@ -347,16 +347,16 @@ func TestValidate(t *testing.T) {
 		PathRules:   []PathRule{{Paths: []string{"a"}, Access: ReadOnly}, {Access: "Own"}},
 		Checks:      []Check{{Name: "c", Severity: "Grave"}},
 	}
-	want := `execution.mode: "Fast" is not one of [Interactive Deterministic]
-execution.checkpoint.interval: 0s must be more than 0
-execution.checkpoint.minInterval: -1s must not be negative
-paths.rules[1].access: "Own" is not one of [Write ReadOnly]
-paths.rules[1].paths: at least one is needed
-changes.maxFileSize: -1 must be more than 0
-changes.symlinks: "Perhaps" is not one of [Allow Warn Deny]
-checks.c.severity: "Grave" is not one of [Info Warning Error Critical]
-egress.git: host "h" with port 70000: a name and a port from 1 to 65535 are needed`
-	if err := bad.Validate(); err == nil || err.Error() != want {
+	want := `spec.overrides.execution.mode: "Fast" is not one of [Interactive Deterministic]
+spec.overrides.execution.checkpoint.interval: 0s must be more than 0
+spec.overrides.execution.checkpoint.minInterval: -1s must be 0 or more
+spec.overrides.paths.rules[1].access: "Own" is not one of [Write ReadOnly]
+spec.overrides.paths.rules[1].paths: at least one is needed
+spec.overrides.checks.c.severity: "Grave" is not one of [Info Warning Error Critical]
+spec.overrides.changes.maxFileSize: -1 must be more than 0
+spec.overrides.changes.symlinks: "Perhaps" is not one of [Allow Warn Deny]
+spec.overrides.egress.git: host "h" with port 70000: a name and a port from 1 to 65535 are needed`
+	if err := bad.Validate("spec.overrides"); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }

@@ -5,51 +5,51 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// duration shortens the lines that name every value.
 type duration = time.Duration
 
-// pointed is a value that is set where its pointer is.
-func pointed[T cmp.Ordered](name string, get func(*Rules) *T, stricter func(a, b T) T) value[T] {
-	return value[T]{
-		name: name,
-		of: func(r *Rules) (T, bool) {
-			if p := get(r); p != nil {
-				return *p, true
-			}
-			var none T
-			return none, false
-		},
-		stricter: stricter,
-		equal:    func(a, b T) bool { return a == b },
-	}
+// rowOf makes a row of a value that is merged by decide.
+func rowOf[T any](row Row, v value[T], rules func(*Rules) any, effective func(*Effective) *T) Row {
+	row.rules, row.effective = rules, func(e *Effective) any { return effective(e) }
+	row.merge = func(m *merger, e *Effective) { *effective(e) = decide(m, v) }
+	row.together = func(m *merger, e *Effective) { *effective(e) = together(m, v) }
+	return row
 }
 
-// least is a number of which the smaller is the stricter.
-func least[T cmp.Ordered](name string, get func(*Rules) *T) value[T] {
-	return pointed(name, get, func(a, b T) T { return min(a, b) })
+// bound makes a row of a value that no source takes back from another one: the strictest of all levels counts.
+func bound(row Row) Row {
+	row.addsUp, row.merge = true, row.together
+	row.Merging = "does not matter: the strictest of all sources counts, whatever their scope and priority"
+	return row
 }
 
-// most is a number of which the larger is the stricter.
-func most[T cmp.Ordered](name string, get func(*Rules) *T) value[T] {
-	return pointed(name, get, func(a, b T) T { return max(a, b) })
-}
-
-// word is one of several words, the mildest first. A word that is not known is the strictest.
-func word[T ~string](name string, get func(*Rules) T, mildestFirst ...T) value[T] {
+// choice is one of some words. Words that are not known count as stricter than all others, so that a policy written for a
+// newer version is not taken lightly.
+func choice[T ~string](path, purpose string, rules func(*Rules) *T, effective func(*Effective) *T, builtin T, mildestFirst ...T) Row {
 	rank := func(w T) int {
 		if i := slices.Index(mildestFirst, w); i >= 0 {
 			return i
 		}
 		return len(mildestFirst)
 	}
-	return value[T]{
-		name: name,
-		of:   func(r *Rules) (T, bool) { w := get(r); return w, w != "" },
+	words := make([]string, len(mildestFirst))
+	for i, w := range mildestFirst {
+		words[i] = string(w)
+	}
+	allowed := strings.Join(words, ", ")
+	return rowOf(Row{
+		Path: path, Purpose: purpose, Allowed: allowed, Builtin: string(builtin), Merging: "the last of these words",
+		preset: func(r *Rules) { *rules(r) = builtin },
+		check:  func(r *Rules) error { return oneOf(path, *rules(r), mildestFirst...) },
+	}, value[T]{
+		name: path,
+		of:   func(r *Rules) (T, bool) { w := *rules(r); return w, w != "" },
 		stricter: func(a, b T) T {
 			if cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(string(a), string(b))) < 0 {
 				return b
@@ -57,80 +57,104 @@ func word[T ~string](name string, get func(*Rules) T, mildestFirst ...T) value[T
 			return a
 		},
 		equal: func(a, b T) bool { return a == b },
+	}, func(r *Rules) any { return rules(r) }, effective)
+}
+
+func permission(path, purpose string, rules func(*Rules) *Permission, effective func(*Effective) *Permission, builtin Permission) Row {
+	return choice(path, purpose, rules, effective, builtin, Allow, Warn, Deny)
+}
+
+// stricter says which of two numbers is the stricter one.
+type stricter string
+
+const (
+	smaller stricter = "the smaller one"
+	larger  stricter = "the larger one"
+)
+
+// least says how small a number may be.
+type least string
+
+const (
+	moreThanZero least = "more than 0"
+	notNegative  least = "0 or more"
+)
+
+func number[T cmp.Ordered](row Row, rules func(*Rules) **T, effective func(*Effective) *T, builtin T, which stricter, bound least) Row {
+	var zero T
+	row.Allowed, row.Merging = string(bound), string(which)
+	row.preset = func(r *Rules) { *rules(r) = new(builtin) }
+	row.check = func(r *Rules) error {
+		if got := *rules(r); got != nil && (*got < zero || *got == zero && bound == moreThanZero) {
+			return fmt.Errorf("%s: %v must be %s", row.Path, *got, bound)
+		}
+		return nil
 	}
+	return rowOf(row, value[T]{
+		name: row.Path,
+		of: func(r *Rules) (T, bool) {
+			if p := *rules(r); p != nil {
+				return *p, true
+			}
+			return zero, false
+		},
+		stricter: func(a, b T) T {
+			if which == smaller {
+				return min(a, b)
+			}
+			return max(a, b)
+		},
+		equal: func(a, b T) bool { return a == b },
+	}, func(r *Rules) any { return rules(r) }, effective)
 }
 
-func severityValue(name string, get func(*Rules) Severity) value[Severity] {
-	return word(name, get, Info, Warning, Error, Critical)
+// count is a number of things; 0 as the built-in one is no limit.
+func count[T int | int64](path, purpose string, rules func(*Rules) **T, effective func(*Effective) *T, builtin T, which stricter) Row {
+	shown := strconv.FormatInt(int64(builtin), 10)
+	if builtin == 0 {
+		shown = "no limit"
+	}
+	return number(Row{Path: path, Purpose: purpose, Builtin: shown}, rules, effective, builtin, which, moreThanZero)
 }
 
-func permission(name string, get func(*Rules) Permission) value[Permission] {
-	return word(name, get, Allow, Warn, Deny)
+// size is a number of bytes.
+func size(path, purpose string, rules func(*Rules) **int64, effective func(*Effective) *int64, builtin int64, which stricter) Row {
+	shown := strconv.FormatInt(builtin>>20, 10) + "Mi"
+	if builtin%(1<<30) == 0 {
+		shown = strconv.FormatInt(builtin>>30, 10) + "Gi"
+	}
+	return number(Row{Path: path, Purpose: purpose, Builtin: shown}, rules, effective, builtin, which, moreThanZero)
 }
 
-// hosts is a list of hosts. The strictest of several is what all of them have.
-func hosts(name string, get func(*Rules) []Host) value[[]Host] {
-	return value[[]Host]{
-		name:     name,
-		of:       func(r *Rules) ([]Host, bool) { list := get(r); return normalHosts(list), list != nil },
+// span is a length of time.
+func span(path, purpose string, rules func(*Rules) **duration, effective func(*Effective) *duration, builtin duration, bound least) Row {
+	return number(Row{Path: path, Purpose: purpose, Builtin: builtin.String()}, rules, effective, builtin, smaller, bound)
+}
+
+// hosts are normalized, sorted and without duplicates. A list that is set and empty lets nothing through.
+func hosts(path, purpose, builtin string, rules func(*Rules) *[]Host, effective func(*Effective) *[]Host) Row {
+	return rowOf(Row{
+		Path: path, Purpose: purpose, Allowed: "hosts with ports, each name exact or `*.` before a domain", Builtin: builtin, Merging: "the hosts that all of them have",
+		check: func(r *Rules) error { return validHosts(path, *rules(r)) },
+	}, value[[]Host]{
+		name:     path,
+		of:       func(r *Rules) ([]Host, bool) { list := *rules(r); return normalHosts(list), list != nil },
 		stricter: commonHosts,
 		equal:    slices.Equal[[]Host],
-	}
+	}, func(r *Rules) any { return rules(r) }, effective)
 }
 
-// roles is a list of names. The strictest of several is what all of them have.
-func roles(name string, get func(*Rules) []string) value[[]string] {
-	return value[[]string]{
-		name: name,
+// roles are names, sorted. The strictest of several lists is what all of them have; nil allows every role.
+func roles(path, purpose string, rules func(*Rules) *[]string, effective func(*Effective) *[]string) Row {
+	return rowOf(Row{Path: path, Purpose: purpose, Allowed: "names of roles", Builtin: "every role, and agents without one"}, value[[]string]{
+		name: path,
 		of: func(r *Rules) ([]string, bool) {
-			list := get(r)
+			list := *rules(r)
 			return append([]string{}, set(list)...), list != nil
 		},
 		stricter: func(a, b []string) []string {
 			return slices.DeleteFunc(slices.Clone(a), func(role string) bool { return !slices.Contains(b, role) })
 		},
 		equal: slices.Equal[[]string],
-	}
-}
-
-// defaultPort of hosts without one: that of TLS.
-const defaultPort = 443
-
-// normalHosts sorts a list of hosts, each once. Of a host that is listed twice, private addresses are allowed only if
-// both say so.
-func normalHosts(list []Host) []Host {
-	normal := make([]Host, 0, len(list))
-	for _, h := range list {
-		h.Name = strings.ToLower(h.Name)
-		if h.Port == 0 {
-			h.Port = defaultPort
-		}
-		normal = append(normal, h)
-	}
-	slices.SortFunc(normal, func(a, b Host) int {
-		if c := compareHosts(a, b); c != 0 || a.AllowPrivate == b.AllowPrivate {
-			return c
-		}
-		if a.AllowPrivate {
-			return 1
-		}
-		return -1
-	})
-	return slices.CompactFunc(normal, func(a, b Host) bool { return compareHosts(a, b) == 0 })
-}
-
-// commonHosts are the hosts that two normal lists have both.
-func commonHosts(a, b []Host) []Host {
-	common := []Host{}
-	for _, h := range a {
-		if i, ok := slices.BinarySearchFunc(b, h, compareHosts); ok {
-			h.AllowPrivate = h.AllowPrivate && b[i].AllowPrivate
-			common = append(common, h)
-		}
-	}
-	return common
-}
-
-func compareHosts(a, b Host) int {
-	return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.Port, b.Port))
+	}, func(r *Rules) any { return rules(r) }, effective)
 }

@@ -151,7 +151,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		errs = append(errs, err)
 		out.KeepCheckpoints = integer(k.Checkpoints)
 	}
-	return out, errors.Join(errs...)
+	return out, errors.Join(append(errs, out.Validate(at))...)
 }
 
 func executionRules(e *v1alpha1.Execution) policy.ExecutionRules {

@@ -388,7 +388,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken"},
 		Spec: v1alpha1.SupervisorPolicySpec{
 			Selector: &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{{Key: "policy.tidewaiter.dev/team", Operator: "Near"}}},
-			Defaults: &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("0"))}},
+			Defaults: &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("0")), Symlinks: "Perhaps"}},
 			Overrides: &v1alpha1.Rules{
 				Paths: &v1alpha1.PathRules{
 					Protected: []string{"ok/**", "a/[/b"}, Rules: []v1alpha1.PathRule{{Paths: []string{"a"}}, {Paths: []string{"../b"}}},
@@ -402,7 +402,7 @@ func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 	if err == nil {
 		t.Fatal("taken as it is")
 	}
-	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts[openapi].paths", "spec.overrides.checks[c].cel"} {
+	for _, want := range []string{"spec.selector", "spec.defaults.changes.maxFileSize", "spec.defaults.changes.symlinks: \"Perhaps\" is not one of", "spec.overrides.paths.protected", "spec.overrides.paths.rules[1].paths", "spec.overrides.contracts[openapi].paths", "spec.overrides.checks[c].cel"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s is not named in: %v", want, err)
 		}
@@ -417,7 +417,7 @@ func TestRulesReachTheCore(t *testing.T) {
 	size := resource.MustParse("1Mi")
 	r := &v1alpha1.Rules{
 		Execution: &v1alpha1.Execution{
-			Mode: "m", Strategy: "s", Promotion: "p", RevertOnViolation: "r",
+			Mode: v1alpha1.ModeDeterministic, Strategy: v1alpha1.StrategyShadow, Promotion: v1alpha1.PromotionIncremental, RevertOnViolation: v1alpha1.RevertFull,
 			Checkpoint: &v1alpha1.CheckpointTriggers{
 				Interval: &metav1.Duration{Duration: 1}, MinInterval: &metav1.Duration{Duration: 2}, PauseTimeout: &metav1.Duration{Duration: 3}, MaxChanges: ptr.To[int32](4),
 			},

@@ -1,0 +1,147 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+// Row is one value of a policy. Merging, the built-in values, validation and the reference page loop over all rows, so a new
+// value is a row here, a field of Rules and one of Effective.
+type Row struct {
+	// Path of the value in the defaults and overrides of a SupervisorPolicy.
+	Path string
+	// Purpose says what the value is for.
+	Purpose string
+	// Allowed says what it may be.
+	Allowed string
+	// Builtin is the value where no source sets it.
+	Builtin string
+	// Merging says what is taken where policies of one scope and priority set different values.
+	Merging string
+
+	// preset sets the built-in value; nil where there is none.
+	preset func(*Rules)
+	// check finds what is wrong with the value; unset values are not.
+	check func(*Rules) error
+	// merge sets the value in effect; together does so for values that add up over all sources.
+	merge, together func(*merger, *Effective)
+	addsUp          bool
+	// rules and effective point to the value.
+	rules     func(*Rules) any
+	effective func(*Effective) any
+}
+
+// Rows are all values, in the order of the reference page.
+func Rows() []Row {
+	return append(append(append(executionRows(), pathRows()...), changeRows()...), featureRows()...)
+}
+
+func executionRows() []Row {
+	type r = Rules
+	type e = Effective
+	return []Row{
+		choice("execution.mode", "Whether the agent writes files itself, or sends patches that are judged before they are laid in.",
+			func(x *r) *string { return &x.Execution.Mode }, func(x *e) *string { return &x.Execution.Mode },
+			ModeInteractive, ModeInteractive, ModeDeterministic),
+		choice("execution.strategy", "Whether what is invalid stays in the workspace, or is put back at once.",
+			func(x *r) *string { return &x.Execution.Strategy }, func(x *e) *string { return &x.Execution.Strategy },
+			StrategyDirect, StrategyDirect, StrategyShadow),
+		choice("execution.promotion", "Whether the valid paths of an invalid checkpoint are promoted, or nothing of it.",
+			func(x *r) *string { return &x.Execution.Promotion }, func(x *e) *string { return &x.Execution.Promotion },
+			PromotionAtomic, PromotionIncremental, PromotionAtomic),
+		choice("execution.revertOnViolation", "What is put back in the workspace after an invalid checkpoint.",
+			func(x *r) *string { return &x.Execution.RevertOnViolation }, func(x *e) *string { return &x.Execution.RevertOnViolation },
+			RevertNone, RevertNone, RevertViolatingPaths, RevertFull),
+		span("execution.checkpoint.interval", "Time between checkpoints of a workspace that changed.",
+			func(x *r) **duration { return &x.Execution.Interval }, func(x *e) *duration { return &x.Execution.Interval },
+			builtinInterval, moreThanZero),
+		span("execution.checkpoint.minInterval", "Time between any two checkpoints, except the last one.",
+			func(x *r) **duration { return &x.Execution.MinInterval }, func(x *e) *duration { return &x.Execution.MinInterval },
+			builtinMinInterval, notNegative),
+		count("execution.checkpoint.maxChanges", "How many changed paths call for a checkpoint.",
+			func(x *r) **int { return &x.Execution.MaxChanges }, func(x *e) *int { return &x.Execution.MaxChanges },
+			builtinMaxChanges, smaller),
+		span("execution.checkpoint.pauseTimeout", "How long a freeze of the agent may take.",
+			func(x *r) **duration { return &x.Execution.PauseTimeout }, func(x *e) *duration { return &x.Execution.PauseTimeout },
+			builtinPauseTimeout, moreThanZero),
+	}
+}
+
+func pathRows() []Row {
+	return []Row{
+		protectedRow(),
+		pathRulesRow(),
+		choice("paths.severity", "Severity of a change to a path that must not change.",
+			func(x *Rules) *Severity { return &x.PathSeverity }, func(x *Effective) *Severity { return &x.Paths.Severity },
+			Error, Info, Warning, Error, Critical),
+		contractsRow(),
+		checksRow(),
+	}
+}
+
+func changeRows() []Row {
+	type r = Rules
+	type e = Effective
+	return []Row{
+		count("changes.maxFiles", "How many files may differ from the base.",
+			func(x *r) **int64 { return &x.MaxFiles }, func(x *e) *int64 { return &x.Changes.MaxFiles }, 0, smaller),
+		count("changes.maxLines", "How many lines may be added and removed.",
+			func(x *r) **int64 { return &x.MaxLines }, func(x *e) *int64 { return &x.Changes.MaxLines }, 0, smaller),
+		size("changes.maxFileSize", "Size of a changed file.",
+			func(x *r) **int64 { return &x.MaxFileSize }, func(x *e) *int64 { return &x.Changes.MaxFileSize }, builtinMaxFileSize, smaller),
+		size("changes.maxWorkspaceSize", "Size of all files in the workspace, ignored ones included.",
+			func(x *r) **int64 { return &x.MaxWorkspaceSize }, func(x *e) *int64 { return &x.Changes.MaxWorkspaceSize }, builtinMaxWorkspaceSize, smaller),
+		count("changes.maxWorkspaceFiles", "How many files the workspace may have, ignored ones included.",
+			func(x *r) **int64 { return &x.MaxWorkspaceFiles }, func(x *e) *int64 { return &x.Changes.MaxWorkspaceFiles }, builtinMaxWorkspaceFiles, smaller),
+		permission("changes.symlinks", "Symbolic links that stay inside of the workspace; others are always denied.",
+			func(x *r) *Permission { return &x.Symlinks }, func(x *e) *Permission { return &x.Changes.Symlinks }, Warn),
+		permission("changes.specialFiles", "FIFOs, sockets and devices.",
+			func(x *r) *Permission { return &x.SpecialFiles }, func(x *e) *Permission { return &x.Changes.SpecialFiles }, Deny),
+		permission("changes.hardlinks", "Files with a name outside of what is captured.",
+			func(x *r) *Permission { return &x.Hardlinks }, func(x *e) *Permission { return &x.Changes.Hardlinks }, Warn),
+		permission("changes.executables", "Files that were not executable before.",
+			func(x *r) *Permission { return &x.Executables }, func(x *e) *Permission { return &x.Changes.Executables }, Warn),
+		permission("changes.binaries", "Files with NUL bytes.",
+			func(x *r) *Permission { return &x.Binaries }, func(x *e) *Permission { return &x.Changes.Binaries }, Warn),
+		permission("changes.secrets", "Keys and tokens in content.",
+			func(x *r) *Permission { return &x.Secrets }, func(x *e) *Permission { return &x.Changes.Secrets }, Deny),
+		permission("changes.confusables", "New names that look like another one, or mix scripts.",
+			func(x *r) *Permission { return &x.Confusables }, func(x *e) *Permission { return &x.Changes.Confusables }, Warn),
+		permission("changes.unportableNames", "New names that other systems cannot hold or misread.",
+			func(x *r) *Permission { return &x.UnportableNames }, func(x *e) *Permission { return &x.Changes.UnportableNames }, Warn),
+		permission("changes.hiddenCharacters", "Invisible and bidirectional characters in source code and in what steers agents.",
+			func(x *r) *Permission { return &x.HiddenCharacters }, func(x *e) *Permission { return &x.Changes.HiddenCharacters }, Warn),
+		permission("changes.strayLinks", "Symbolic links to a place outside of the plan's allowed areas.",
+			func(x *r) *Permission { return &x.StrayLinks }, func(x *e) *Permission { return &x.Changes.StrayLinks }, Warn),
+	}
+}
+
+func featureRows() []Row {
+	type r = Rules
+	type e = Effective
+	return []Row{
+		count("breaker.maxCheckpointFailures", "How many failed checkpoints in a row open the breaker.",
+			func(x *r) **int { return &x.MaxCheckpointFailures }, func(x *e) *int { return &x.MaxCheckpointFailures }, builtinMaxCheckpointFailures, smaller),
+		choice("concurrency.locks", "What becomes of a Feature that wants a lock which another one holds.",
+			func(x *r) *Contention { return &x.Locks }, func(x *e) *Contention { return &x.Concurrency.Locks }, Wait, Wait, Fail),
+		choice("concurrency.overlap", "What becomes of a Feature that may change the same paths as another one at work.",
+			func(x *r) *Overlap { return &x.Overlap }, func(x *e) *Overlap { return &x.Concurrency.Overlap },
+			OverlapWarn, OverlapAllow, OverlapWarn, OverlapWait),
+		count("capacity.maxRunning", "How many Features of a project run at once.",
+			func(x *r) **int { return &x.MaxRunning }, func(x *e) *int { return &x.MaxRunning }, 0, smaller),
+		count("retention.checkpoints", "How many Checkpoint objects are kept for each Feature.",
+			func(x *r) **int { return &x.KeepCheckpoints }, func(x *e) *int { return &x.KeepCheckpoints }, builtinKeepCheckpoints, larger),
+		size("retention.unpromotedBytes", "How much content that was never promoted is kept in the trusted repository.",
+			func(x *r) **int64 { return &x.UnpromotedBytes }, func(x *e) *int64 { return &x.UnpromotedBytes }, builtinUnpromotedBytes, larger),
+		choice("isolation", "What becomes of an agent whose network another NetworkPolicy opens.",
+			func(x *r) *Isolation { return &x.Isolation }, func(x *e) *Isolation { return &x.Isolation }, IsolationEnforce, IsolationWarn, IsolationEnforce),
+		bound(choice("delivery.approval", "Whether a person must approve a delivery, whatever the Feature says.",
+			func(x *r) *Approval { return &x.Approval }, func(x *e) *Approval { return &x.Approval }, ApprovalNone, ApprovalNone, ApprovalRequired)),
+		bound(roles("agents.allowedRoles", "Roles that an agent may have.",
+			func(x *r) *[]string { return &x.AllowedRoles }, func(x *e) *[]string { return &x.AllowedRoles })),
+		choice("delivery.history", "What becomes of a delivery with an earlier commit that breaks a rule of the policy in effect now.",
+			func(x *r) *History { return &x.History }, func(x *e) *History { return &x.History }, HistorySquash, HistorySquash, HistoryHold),
+		hosts("egress.agent", "Hosts that the agent may reach.", "none",
+			func(x *r) *[]Host { return &x.AgentHosts }, func(x *e) *[]Host { return &x.AgentHosts }),
+		hosts("egress.git", "Hosts that the watchdog may reach with Git.", "the repository's own, on public addresses",
+			func(x *r) *[]Host { return &x.GitHosts }, func(x *e) *[]Host { return &x.GitHosts }),
+	}
+}
