@@ -21,6 +21,9 @@ import (
 func TestFaultsAreClearConditions(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 5*time.Minute)
+	narrow := gitServer.Secret(p.project, "narrow")
+	narrow.Data["hosts"] = []byte("git.example.com")
+	p.must(cluster.Create(p.ctx, narrow), "make a Secret that lists its hosts")
 	cases := map[string]struct {
 		change      func(*v1alpha1.FeatureSpec)
 		condition   string
@@ -34,6 +37,10 @@ func TestFaultsAreClearConditions(t *testing.T) {
 		"missing-secret": {
 			change:    func(s *v1alpha1.FeatureSpec) { s.Repository.CredentialsSecretRef.Name = "later" },
 			condition: v1alpha1.ConditionWorkspaceReady, wantReason: v1alpha1.ReasonCredentialsMissing, wantMessage: "later",
+		},
+		"secret-of-another-host": {
+			change:    func(s *v1alpha1.FeatureSpec) { s.Repository.CredentialsSecretRef.Name = "narrow" },
+			condition: v1alpha1.ConditionWorkspaceReady, wantReason: v1alpha1.ReasonHostNotListed, wantMessage: "git.example.com",
 		},
 		"missing-revision": {
 			change:    func(s *v1alpha1.FeatureSpec) { s.Repository.Revision = "no-such-branch" },
