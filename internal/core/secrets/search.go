@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 )
 
 // ErrTooHard is returned for a text that takes more work than there is.
@@ -60,6 +61,8 @@ type search struct {
 	// ended says for each rule where its last match did; open is what it has yet to search.
 	ended []int
 	open  []span
+	// opened are the rules that have, or had, something to search.
+	opened []int
 	// inPaths and inOld remember answers.
 	inPaths, inOld map[string]bool
 	list           []located
@@ -74,10 +77,9 @@ type located struct {
 func (s *Scanner) newSearch(ctx context.Context, budget int64, path string, old, text []byte) *search {
 	f := &search{
 		Scanner: s, surroundings: newSurroundings(text), ctx: ctx, path: path, old: old, budget: budget, options: newOptions(),
-		ended: s.ended, open: s.open,
+		ended: s.ended, open: s.open, opened: s.opened[:0],
 	}
 	clear(f.ended)
-	clear(f.open)
 	f.head = CommonPrefix(old, text)
 	f.tail = CommonSuffix(old[f.head:], text[f.head:])
 	return f
@@ -94,7 +96,8 @@ func (f *search) run() {
 		}
 		return f.goesOn()
 	})
-	for i := range f.open {
+	slices.Sort(f.opened)
+	for _, i := range f.opened {
 		f.close(i)
 	}
 }
@@ -168,7 +171,7 @@ func (f *search) widen(i, from, to int) {
 		return
 	}
 	f.close(i)
-	f.open[i] = span{from, to}
+	f.open[i], f.opened = span{from, to}, append(f.opened, i)
 }
 
 // close searches what was noted for a rule.

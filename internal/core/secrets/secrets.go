@@ -68,9 +68,9 @@ type Scanner struct {
 	// pathRules look at the name of a file alone.
 	pathRules []*candidate
 	compiled  map[string]*regexp.Regexp
-	// ended and open are room for a search, see there.
-	ended []int
-	open  []span
+	// ended, open and opened are room for a search, see there. Nothing is open between two searches.
+	ended, opened []int
+	open          []span
 }
 
 // New makes a scanner.
@@ -115,6 +115,7 @@ func (s *Scanner) Find(ctx context.Context, budget int64, path string, old, now 
 		}
 	}
 	f.run()
+	s.opened = f.opened
 	if f.err != nil {
 		return nil, budget - max(f.budget, 0), f.err
 	}

@@ -39,6 +39,8 @@ type catFile struct {
 	out  *bufio.Reader
 	errs *tail
 	stop context.CancelFunc
+	// room for small contents.
+	room []byte
 }
 
 // Stat gives kind and size of an object. ErrNoObject says that it is not there.
@@ -259,8 +261,27 @@ func (p *catFile) content(id objects.ID, limit int64) ([]byte, error) {
 		}
 		return nil, errors.Join(tooLarge(id, size, limit), p.body(nil))
 	}
-	content := make([]byte, size)
+	content := p.take(int(size))
 	return content, p.body(content)
+}
+
+// Small contents are cut from pieces of slab bytes, so that not each of them is an allocation.
+const (
+	slab        = 64 << 10
+	smallObject = 8 << 10
+)
+
+// take gives room for a content.
+func (p *catFile) take(size int) []byte {
+	if size > smallObject {
+		return make([]byte, size)
+	}
+	if size > len(p.room) {
+		p.room = make([]byte, slab)
+	}
+	content := p.room[:size:size]
+	p.room = p.room[size:]
+	return content
 }
 
 // body reads what is left of an object's content and the newline after it.
