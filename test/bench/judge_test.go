@@ -17,8 +17,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
 
-// judging compares a judgement, which reads both sides of every change, with what `git diff-tree -p` takes to show the
-// same changes, and with only reading them; and shows what is left of it once the contents are known.
+// judging compares a judgement, which looks at both sides of every change, with what `git diff-tree -p` takes to show the
+// same changes, and with only reading the side that is not in memory; and shows what is left of it once the contents are known.
 func judging(t *testing.T, s scale, b *board) {
 	sizes := []int{1_000, 10_000}
 	if !s.full {
@@ -43,7 +43,7 @@ func judging(t *testing.T, s scale, b *board) {
 		known := in
 		known.Memory = process.Beside()
 		p.judge(known)
-		ids := bothSides(in.Changes)
+		ids := oldSides(in.Changes)
 		others := p.repo.MoreObjects() // which has nothing in memory
 		var judged, again, stock, read []time.Duration
 		for range s.runs {
@@ -70,7 +70,7 @@ func judging(t *testing.T, s scale, b *board) {
 		b.figure("judge-time/"+name, float64(median(judged).Microseconds())/1000, "ms", limit)
 		b.figure("judge-names-and-modes/"+name, float64(median(again).Microseconds())/1000, "ms", names)
 		b.ratio("judge-vs-diff-tree/"+name, median(judged), median(stock), against)
-		// What a judge takes at the least that reads both sides from git.
+		// What it takes at the least to have git read the side that is not in memory.
 		b.ratio("judge-reading-vs-diff-tree/"+name, median(read), median(stock), bound{})
 	}
 }
@@ -82,11 +82,11 @@ func (p *place) judge(in judge.Input) judge.Judgement {
 	return j
 }
 
-// bothSides of changed files, as the judge asks for them.
-func bothSides(changes []judge.Change) []string {
+// oldSides of changed files, in the order that the judge asks for them.
+func oldSides(changes []judge.Change) []string {
 	var ids []string
 	for _, c := range changes {
-		ids = append(ids, c.Old.ID, c.New.ID)
+		ids = append(ids, c.Old.ID)
 	}
 	return ids
 }
