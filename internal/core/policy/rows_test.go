@@ -46,8 +46,8 @@ func TestEveryFieldHasARow(t *testing.T) {
 // leaves are the fields of a struct and of the structs in it.
 func leaves(v reflect.Value) []reflect.Value {
 	var all []reflect.Value
-	for i := range v.NumField() {
-		if f := v.Field(i); f.Kind() == reflect.Struct {
+	for _, f := range v.Fields() {
+		if f.Kind() == reflect.Struct {
 			all = append(all, leaves(f)...)
 		} else {
 			all = append(all, f)

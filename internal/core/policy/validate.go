@@ -28,8 +28,8 @@ func below(at string, err error) []error {
 		return nil
 	}
 	list := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the errors that were joined, not one among them
-		list = joined.Unwrap()
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		list = slices.Clone(joined.Unwrap())
 	}
 	for i, e := range list {
 		list[i] = fmt.Errorf("%s.%w", at, e)
