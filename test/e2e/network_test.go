@@ -31,7 +31,7 @@ func TestAnOpenNetworkEndsTheAgent(t *testing.T) {
 		t.Errorf("the message is %q", m)
 	}
 	f := p.until("login", "the end of the attempt", func(f *v1alpha1.Feature) bool { return f.Status.Job != nil && f.Status.Job.EndedAt != nil })
-	if f.Status.Run == nil || f.Status.Run.Final == nil || string(f.Status.Run.Final.Outcome) != "Stopped" || f.Status.Lost+f.Status.Failures > 0 {
+	if f.Status.Run == nil || f.Status.Run.Final == nil || f.Status.Run.Final.Outcome != "Stopped" || f.Status.Lost+f.Status.Failures > 0 {
 		t.Errorf("the attempt did not end in order: %+v", f.Status.Run)
 	}
 	p.must(cluster.Delete(p.ctx, opens), "close the network")
