@@ -87,7 +87,7 @@ const (
 	ReasonAtCapacity = "AtCapacity"
 	// ReasonSystemNotReady: intake or gateway has no address yet.
 	ReasonSystemNotReady = "SystemNotReady"
-	// ReasonPreparing: volumes, pod and workspace are being made.
+	// ReasonPreparing: volumes, pod and workspace are being created.
 	ReasonPreparing = "Preparing"
 	// ReasonUnschedulable: no node takes the pod; the message is the scheduler's.
 	ReasonUnschedulable = "Unschedulable"

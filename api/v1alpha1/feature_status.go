@@ -13,7 +13,7 @@ type Phase string
 const (
 	// PhasePending: not started; a condition says what it waits for.
 	PhasePending Phase = "Pending"
-	// PhasePreparing: volumes, pod and workspace are being made.
+	// PhasePreparing: volumes, pod and workspace are being created.
 	PhasePreparing Phase = "Preparing"
 	// PhaseRunning: the agent works.
 	PhaseRunning Phase = "Running"

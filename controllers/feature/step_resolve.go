@@ -124,7 +124,7 @@ func (r *Reconciler) resolveSystem(ctx context.Context, s *scope) error {
 	case err != nil:
 		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: " + err.Error() + "."}
 	case len(r.CABundle.Bundle()) == 0:
-		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: its certificate authority is being made."}
+		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: its certificate authority is being created."}
 	default:
 		s.intake, s.gateway = intake, gateway
 	}

@@ -134,7 +134,7 @@ func (c *course) workspaceReady() Condition {
 	if p := c.problem(); p != nil {
 		return Condition{ConditionWorkspaceReady, False, p.Reason, p.Message}
 	}
-	return Condition{ConditionWorkspaceReady, Unknown, ReasonPreparing, "Volumes, pod and workspace are being made."}
+	return Condition{ConditionWorkspaceReady, Unknown, ReasonPreparing, "Volumes, pod and workspace are being created."}
 }
 
 func (c *course) agentRunning() Condition {
@@ -147,14 +147,14 @@ func (c *course) agentRunning() Condition {
 	case !c.active() || c.m.Job.Run == RunSeal:
 		return Condition{ConditionAgentRunning, False, ReasonNotRunning, "No agent is running."}
 	case r != nil && r.AgentRunning:
-		return Condition{ConditionAgentRunning, True, ReasonRunning, "The agent's process lives."}
+		return Condition{ConditionAgentRunning, True, ReasonRunning, "The agent's process is running."}
 	case c.podProblem() != nil:
 		p := c.podProblem()
 		return Condition{ConditionAgentRunning, False, p.Reason, p.Message}
 	case r != nil && r.WorkspaceReady:
 		return Condition{ConditionAgentRunning, False, ReasonAgentExited, "The agent's process is not running: it ended, or the next task is about to start."}
 	default:
-		return Condition{ConditionAgentRunning, False, ReasonPreparing, "The workspace comes first."}
+		return Condition{ConditionAgentRunning, False, ReasonPreparing, "The agent starts when the workspace is laid out."}
 	}
 }
 
@@ -180,7 +180,7 @@ func (c *course) supervised() Condition {
 		return was
 	}
 	return Condition{ConditionSupervised, Unknown, ReasonHeartbeatMissing, fmt.Sprintf(
-		"No word from the watchdog for %s. It goes on supervising by itself and reports when it is back.", heartbeatLimit)}
+		"The watchdog has not reported for %s. It goes on supervising by itself and reports when it is back.", heartbeatLimit)}
 }
 
 func (c *course) checkpointsValid() Condition {
@@ -212,7 +212,7 @@ func (c *course) readyToMerge() Condition {
 	case ReadyToMerge, Delivered:
 		return Condition{ConditionReadyToMerge, True, c.at.reason, "The work is done and valid."}
 	case Blocked, Failed:
-		return Condition{ConditionReadyToMerge, False, c.at.reason, "The work did not get there: see condition Succeeded."}
+		return Condition{ConditionReadyToMerge, False, c.at.reason, "The work is not ready to merge: see condition Succeeded."}
 	default:
 		return notYet(ConditionReadyToMerge, "The work is not done.")
 	}
@@ -246,7 +246,7 @@ func (c *course) reconciling() Condition {
 	if c.at.reconciling || c.o.Refusal != nil && !c.o.Refusal.ByUser {
 		return Condition{ConditionReconciling, True, c.at.reason, c.at.message}
 	}
-	return Condition{ConditionReconciling, False, ReasonSettled, "The spec is taken in; conditions and phase tell of the work."}
+	return Condition{ConditionReconciling, False, ReasonSettled, "The spec is accepted; see phase and conditions."}
 }
 
 func (c *course) stalled() Condition {
@@ -257,6 +257,6 @@ func (c *course) stalled() Condition {
 	case c.at.stalled:
 		return Condition{ConditionStalled, True, c.at.reason, c.at.message}
 	default:
-		return Condition{ConditionStalled, False, ReasonSettled, "No problem waits for a person to fix it."}
+		return Condition{ConditionStalled, False, ReasonSettled, "No action is required."}
 	}
 }

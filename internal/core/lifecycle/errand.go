@@ -65,5 +65,5 @@ func (c *course) remembered() standing {
 }
 
 func suspendedStanding() standing {
-	return standing{phase: Suspended, reason: contract.ReasonSuspended, message: "Set spec.suspend to false to go on from where the work is."}
+	return standing{phase: Suspended, reason: contract.ReasonSuspended, message: "Set spec.suspend to false to resume the work."}
 }

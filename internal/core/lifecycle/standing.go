@@ -20,7 +20,7 @@ func (c *course) runningStanding() standing {
 	if c.m.Job.Run == RunSeal {
 		return c.sealStanding()
 	}
-	at := standing{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d: volumes, pod and workspace are being made.", c.m.Attempt)}
+	at := standing{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d: volumes, pod and workspace are being created.", c.m.Attempt)}
 	r := c.report()
 	if r != nil && r.WorkspaceReady {
 		at = standing{phase: Running, reason: ReasonRunning, message: c.runningMessage(r)}
