@@ -78,7 +78,7 @@ func kubeRows() []row {
 	const why = "kube knows the API server and never the machine: "
 	return []row{
 		{
-			pkg: "api/...", why: "the API is types alone: whoever imports it gets no client and none of our logic",
+			pkg: "api/...", why: "the API is types alone: a program that imports it gets no client and none of our logic",
 			allow: []string{"api/", "k8s.io/api/", "k8s.io/apimachinery/", "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1", "k8s.io/client-go/applyconfigurations/", "sigs.k8s.io/structured-merge-diff/v6/typed"},
 			tests: with(apiClient, []string{"github.com/evanphx/json-patch/v5", "sigs.k8s.io/yaml"}),
 		},

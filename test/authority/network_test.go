@@ -66,7 +66,7 @@ func startManager(t *testing.T) {
 	})
 }
 
-// TestNoAgentRunsWithAnOpenNetwork: whoever may write network policies can open the network of pods, which admission
+// TestNoAgentRunsWithAnOpenNetwork: a person who may write network policies can open the network of pods, which admission
 // cannot tell from what a project needs. No agent runs with it: none starts, and one that is there is ended.
 func TestNoAgentRunsWithAnOpenNetwork(t *testing.T) {
 	startManager(t)

@@ -21,7 +21,7 @@ const (
 	makesPods = "its pods are made by a controller, for which the rules on pods hold like for a person (tried: pods, batch/jobs)"
 	notOurs   = "Tidewaiter neither makes nor reads these"
 	// The Job that answers after the end of a pod has the volume read-only.
-	asksForTheRecord = "it reads the record; whoever answers cannot write it, and every answer is bounded"
+	asksForTheRecord = "it reads the record; the process that answers cannot write it, and every answer is bounded"
 	extensions       = "the group extensions has not been served since Kubernetes 1.22; apps and networking.k8s.io are tried"
 	stopsThePod      = "it ends a pod or Job before its time: the watchdog takes a last checkpoint, or the next attempt starts from the last one; as spec.suspend"
 	theirProject     = "it takes away what they made themselves, or what the manager makes again"

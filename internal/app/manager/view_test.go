@@ -99,7 +99,7 @@ func TestAggregatedAPI(t *testing.T) {
 	wantIncompleteDiscovery(t)
 }
 
-// wantNoWrites: whoever may see may do nothing else.
+// wantNoWrites: a person who may see the record may do nothing else.
 func wantNoWrites(t *testing.T, who *rest.Config, path string) {
 	t.Helper()
 	clients, err := kubernetes.NewForConfig(who)
@@ -120,7 +120,7 @@ func wantNoWrites(t *testing.T, who *rest.Config, path string) {
 	}
 }
 
-// wantOnlyTheFrontProxy: whoever reaches the port without the front-proxy certificate is nobody, whatever the headers say.
+// wantOnlyTheFrontProxy: a client without the front-proxy certificate is refused, whatever its headers say.
 func wantOnlyTheFrontProxy(t *testing.T, address, path string) {
 	t.Helper()
 	bundle := &corev1.ConfigMap{}

@@ -21,7 +21,7 @@ func (w *world) repositoryHost() string {
 	return u.Host
 }
 
-// TestASecretIsSentToListedHostsAlone: whoever may use a Secret without reading it could otherwise name a repository of their
+// TestASecretIsSentToListedHostsAlone: a person who may use a Secret without reading it could otherwise name a repository of their
 // own, and read it there.
 func TestASecretIsSentToListedHostsAlone(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,8 @@
 
 package policy
 
+import "slices"
+
 // Row is one value of a policy. Merging, the built-in values, validation and the reference page loop over all rows, so a new
 // value is a row here, a field of Rules and one of Effective.
 type Row struct {
@@ -31,7 +33,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return append(append(append(executionRows(), pathRows()...), changeRows()...), featureRows()...)
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows())
 }
 
 func executionRows() []Row {

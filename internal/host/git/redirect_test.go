@@ -48,7 +48,7 @@ func elsewhere(t *testing.T, h hub) (*eavesdropper, *httptest.Server) {
 	return e, server
 }
 
-// TestCredentialsFollowNoRedirect: whoever answers at the repository's address could otherwise send the credentials to any
+// TestCredentialsFollowNoRedirect: the server at the repository's address could otherwise send the credentials to any
 // host: git asks the new address with all the headers of the old one.
 func TestCredentialsFollowNoRedirect(t *testing.T) {
 	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusTemporaryRedirect, http.StatusPermanentRedirect} {

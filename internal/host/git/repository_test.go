@@ -233,24 +233,7 @@ func TestReadAll(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
-	var got []string
-	err := r.Objects().ReadAll(t.Context(), ids, 1000, func(i int, content []byte, err error) {
-		if i != len(got) {
-			t.Errorf("object %d comes as the %dth", i, len(got))
-		}
-		switch {
-		case errors.Is(err, git.ErrNoObject):
-			content = []byte("missing")
-		case errors.Is(err, git.ErrTooLarge):
-			content = []byte("large")
-		case err != nil:
-			t.Error(err)
-		}
-		got = append(got, string(content))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := readAll(t, r.Objects(), ids)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

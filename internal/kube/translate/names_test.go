@@ -52,7 +52,7 @@ func TestCoreSpeaksTheAPIsNames(t *testing.T) {
 	for _, tc := range []struct{ core, prefix string }{
 		{"../../core/lifecycle/reasons.go", "Condition"},
 		{"../../core/lifecycle/reasons.go", "Reason"},
-		{"../../core/contract/intake.go", "Reason"},
+		{"../../core/contract/report.go", "Reason"},
 	} {
 		documented := slices.Collect(maps.Values(constants(t, api, tc.prefix)))
 		for name, value := range constants(t, tc.core, tc.prefix) {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// maxSelector bounds what is kept of the selector of a network policy, in bytes of keys and values. A longer one is taken
-	// to select everything: whoever can write network policies shall not fill the manager's memory with them. Selectors that
+	// to select everything: a person who can write network policies must not be able to fill the manager's memory. Selectors that
 	// people write have some hundred bytes.
 	maxSelector = 4096
 	// lastPort that there is.

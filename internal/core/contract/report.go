@@ -1,0 +1,239 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package contract
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// ReportBatch is what a watchdog reports, oldest first. Reports are kept until they are acknowledged.
+type ReportBatch struct {
+	Version int      `json:"version"`
+	Reports []Report `json:"reports"`
+}
+
+// ReportAck acknowledges every report up to and including Sequence of Epoch.
+type ReportAck struct {
+	Epoch    int64 `json:"epoch"`
+	Sequence int64 `json:"sequence"`
+}
+
+// Report is one thing that happened. (Epoch, Sequence) is unique and increasing; each is applied exactly once.
+// Exactly one of the pointers is set.
+type Report struct {
+	Epoch    int64     `json:"epoch"`
+	Sequence int64     `json:"sequence"`
+	Time     time.Time `json:"time"`
+
+	Status     *StatusReport     `json:"status,omitempty"`
+	Checkpoint *CheckpointReport `json:"checkpoint,omitempty"`
+	Request    *RequestReport    `json:"request,omitempty"`
+	Final      *FinalReport      `json:"final,omitempty"`
+}
+
+// States of a run.
+const (
+	StatePreparing = "Preparing"
+	StateActive    = "Active"
+	StateIdle      = "Idle"
+	StateFrozen    = "Frozen"
+	StateFinishing = "Finishing"
+	StateComplete  = "Complete"
+)
+
+// StatusReport is the whole status of a run (SALUTE); a later one replaces it.
+type StatusReport struct {
+	State          string       `json:"state"`
+	WorkspaceReady bool         `json:"workspaceReady,omitempty"`
+	AgentRunning   bool         `json:"agentRunning,omitempty"`
+	Task           string       `json:"task,omitempty"`
+	Tasks          []TaskStatus `json:"tasks,omitempty"`
+	Base           string       `json:"base,omitempty"`
+	Head           string       `json:"head,omitempty"`
+	Fault          *Fault       `json:"fault,omitempty"`
+	// Problems that the watchdog works around: it then promotes less or is slower, and judges as ever.
+	Problems []string `json:"problems,omitempty"`
+	// Question that the agent waits on.
+	Question *Question `json:"question,omitempty"`
+}
+
+// Question that the agent asks.
+type Question struct {
+	// ID that the agent has given it, at most MaxToolID characters.
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// States of a task.
+const (
+	TaskPending = "Pending"
+	TaskRunning = "Running"
+	TaskDone    = "Done"
+	TaskFailed  = "Failed"
+)
+
+// TaskStatus says how far a task is.
+type TaskStatus struct {
+	Name     string `json:"name"`
+	State    string `json:"state"`
+	ExitCode *int   `json:"exitCode,omitempty"`
+}
+
+// Fault keeps a run from going on; it is tried again until it goes away or the Feature's deadline passes.
+type Fault struct {
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+// HistorySquashed begins the part of a final report's message that says why the delivery is one commit.
+const HistorySquashed = "its history is delivered as one commit on the base: "
+
+// Reasons of faults and final reports. They become reasons of conditions.
+const (
+	ReasonCredentialsMissing    = "CredentialsMissing"
+	ReasonHostNotListed         = "HostNotListed"
+	ReasonNetworkOpened         = "NetworkOpened"
+	ReasonAuthenticationFailed  = "AuthenticationFailed"
+	ReasonRepositoryNotFound    = "RepositoryNotFound"
+	ReasonRevisionNotFound      = "RevisionNotFound"
+	ReasonRepositoryUnreachable = "RepositoryUnreachable"
+	ReasonEgressDenied          = "EgressDenied"
+	ReasonVolumeFull            = "VolumeFull"
+	ReasonVolumeFenced          = "VolumeFenced"
+	ReasonVolumeCorrupt         = "VolumeCorrupt"
+	ReasonCheckpointInvalid     = "CheckpointInvalid"
+	ReasonCheckpointFailed      = "CheckpointFailed"
+	ReasonBreakerOpen           = "BreakerOpen"
+	ReasonAgentFailed           = "AgentFailed"
+	ReasonAgentNotStarted       = "AgentNotStarted"
+	ReasonAgentUnstoppable      = "AgentUnstoppable"
+	ReasonPushConflict          = "PushConflict"
+	ReasonHistoryInvalid        = "HistoryInvalid"
+	ReasonPushFailed            = "PushFailed"
+	ReasonApprovalRequired      = "ApprovalRequired"
+	ReasonApprovalMismatch      = "ApprovalMismatch"
+	ReasonNothingChanged        = "NothingChanged"
+	ReasonDelivered             = "Delivered"
+	ReasonSuspended             = "Suspended"
+	ReasonModeSwitched          = "ModeSwitched"
+	ReasonDeleted               = "Deleted"
+	ReasonDeadlineExceeded      = "DeadlineExceeded"
+	ReasonLockLost              = "LockLost"
+)
+
+// Triggers of checkpoints.
+const (
+	TriggerInterval  = "Interval"
+	TriggerChanges   = "Changes"
+	TriggerTask      = "Task"
+	TriggerRequested = "Requested"
+	TriggerFinal     = "Final"
+	TriggerPatch     = "Patch"
+)
+
+// Actions on checkpoints.
+const (
+	ActionPromoted       = "Promoted"
+	ActionPartlyPromoted = "PartlyPromoted"
+	ActionHeld           = "Held"
+	ActionReverted       = "Reverted"
+	ActionNone           = "None"
+)
+
+// CheckpointReport is the record of one checkpoint.
+type CheckpointReport struct {
+	Sequence        int64             `json:"sequence"`
+	Previous        int64             `json:"previous,omitempty"`
+	Task            string            `json:"task,omitempty"`
+	Trigger         string            `json:"trigger"`
+	CapturedAt      time.Time         `json:"capturedAt"`
+	Commit          string            `json:"commit,omitempty"`
+	Tree            string            `json:"tree,omitempty"`
+	Base            string            `json:"base,omitempty"`
+	DeliveryCommit  string            `json:"deliveryCommit,omitempty"`
+	PolicyHash      string            `json:"policyHash,omitempty"`
+	Audit           bool              `json:"audit,omitempty"`
+	Frozen          bool              `json:"frozen,omitempty"`
+	FrozenFor       time.Duration     `json:"frozenFor,omitempty"`
+	Processes       int               `json:"processes,omitempty"`
+	Pause           *Pause            `json:"pause,omitempty"`
+	Settled         bool              `json:"settled"`
+	UnsettledReason string            `json:"unsettledReason,omitempty"`
+	Added           int64             `json:"added,omitempty"`
+	Modified        int64             `json:"modified,omitempty"`
+	Deleted         int64             `json:"deleted,omitempty"`
+	TypeChanged     int64             `json:"typeChanged,omitempty"`
+	LinesAdded      int64             `json:"linesAdded,omitempty"`
+	LinesDeleted    int64             `json:"linesDeleted,omitempty"`
+	SamplePaths     []string          `json:"samplePaths,omitempty"`
+	Verdict         judge.Verdict     `json:"verdict"`
+	Severity        policy.Severity   `json:"severity,omitempty"`
+	Violations      []judge.Violation `json:"violations,omitempty"`
+	ViolationCount  int64             `json:"violationCount,omitempty"`
+	Action          string            `json:"action"`
+	CaptureTime     time.Duration     `json:"captureTime,omitempty"`
+	SyncTime        time.Duration     `json:"syncTime,omitempty"`
+	JudgeTime       time.Duration     `json:"judgeTime,omitempty"`
+	ActTime         time.Duration     `json:"actTime,omitempty"`
+	Vitals          Vitals            `json:"vitals,omitzero"`
+}
+
+// Vitals are figures of the watchdog when it took a checkpoint. They become metrics and are stored nowhere.
+type Vitals struct {
+	// Memory of the process that is resident, in bytes.
+	Memory int64 `json:"memory,omitempty"`
+	// Trusted and Workspace volumes.
+	Trusted   VolumeUse `json:"trusted,omitzero"`
+	Workspace VolumeUse `json:"workspace,omitzero"`
+	// Changed paths that the watcher had told of when the checkpoint began, and Reports that waited for intake.
+	Changed int `json:"changed,omitempty"`
+	Reports int `json:"reports,omitempty"`
+	// Read are the files that were read for the checkpoint, of all Files in the workspace.
+	Read  int64 `json:"read,omitempty"`
+	Files int64 `json:"files,omitempty"`
+	// JudgedKnown changes were known from the judgement before; JudgedFresh ones had to be looked at.
+	JudgedKnown int64 `json:"judgedKnown,omitempty"`
+	JudgedFresh int64 `json:"judgedFresh,omitempty"`
+	// SlowInARow is how many checkpoints of this Feature, this one included, took more than SlowCheckpoint each.
+	SlowInARow int64 `json:"slowInARow,omitempty"`
+}
+
+// SlowCheckpoint is the most that a checkpoint should take, from the first look at the workspace until it was acted on.
+const SlowCheckpoint = 2 * time.Second
+
+// VolumeUse is how full a volume is, in bytes; both are zero where it could not be measured.
+type VolumeUse struct {
+	Used int64 `json:"used,omitempty"`
+	Size int64 `json:"size,omitempty"`
+}
+
+// RequestReport says what became of a request.
+type RequestReport struct {
+	ID      string `json:"id"`
+	OK      bool   `json:"ok"`
+	Message string `json:"message,omitempty"`
+}
+
+// Outcomes of an attempt.
+const (
+	OutcomeDelivered    = "Delivered"
+	OutcomeReadyToMerge = "ReadyToMerge"
+	OutcomeBlocked      = "Blocked"
+	OutcomeAgentFailed  = "AgentFailed"
+	OutcomeSuspended    = "Suspended"
+	OutcomeStopped      = "Stopped"
+	// OutcomeSwitched: the next task runs in another mode, and so in another pod.
+	OutcomeSwitched = "Switched"
+)
+
+// FinalReport is the last word of an attempt.
+type FinalReport struct {
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	Head    string `json:"head,omitempty"`
+}
