@@ -77,7 +77,7 @@ test-e2e: ## Tests on a real cluster
 	@hack/test.sh e2e
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME (default 10s); `make test` runs FUZZEXECUTIONS (default 2000x) of each
+fuzz: ## Draw CHECKS new samples of every property (default 5000), and run every fuzz target for FUZZTIME (default 10s)
 	@hack/test.sh fuzz
 
 .PHONY: test-long

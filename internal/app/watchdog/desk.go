@@ -41,6 +41,8 @@ type desk struct {
 	mu sync.Mutex
 	// queue of patches, the oldest first.
 	queue []*patchCall
+	// laying: the patch that was taken last has no answer yet.
+	laying bool
 	// open: patches are taken for the task.
 	open   bool
 	task   string
@@ -98,7 +100,7 @@ func (d *desk) current(s supervise.State) string {
 	return ""
 }
 
-// take is the patch that waits longest; nil where its caller has gone.
+// take is the patch that waits longest; nil where its caller has gone. It is answered with finish.
 func (d *desk) take() *patchCall {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -107,7 +109,16 @@ func (d *desk) take() *patchCall {
 	}
 	call := d.queue[0]
 	d.queue = d.queue[1:]
+	d.laying = true
 	return call
+}
+
+// finish answers a patch that was taken.
+func (d *desk) finish(call *patchCall, done patchDone) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.laying = false
+	call.done <- done
 }
 
 func (d *desk) tell() {
@@ -172,7 +183,7 @@ func (d *desk) submit(call *patchCall) (result tools.PatchResult, known bool, er
 	result, known, err = recall(task, call)
 	switch {
 	case known || err != nil:
-	case !d.open:
+	case !d.open, !task.Completed.IsZero():
 		err = errClosed
 	case len(task.Operations)+len(d.queue) >= maxOperations:
 		err = fmt.Errorf("the task has had %d operations, and no more are taken: complete it or exit", maxOperations)
@@ -279,7 +290,7 @@ func (d *desk) Complete(_ context.Context, summary string) error {
 		return errClosed
 	case !d.run.journal().Tasks[d.task].Completed.IsZero():
 		return nil
-	case len(d.queue) > 0:
+	case d.laying, len(d.queue) > 0:
 		return errors.New("a patch is still being judged: wait for its answer first")
 	}
 	err := d.run.book.Note(journal.Record{TaskCompleted: &journal.TaskCompleted{Name: d.task, Summary: summary}})

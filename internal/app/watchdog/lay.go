@@ -54,7 +54,7 @@ func (r *run) layPatch(a supervise.Action, o occasion) work {
 		if err != nil && !fatal(err) {
 			err = errors.Join(errors.New("the patch could not be judged, send it again with the same operation_id"), err)
 		}
-		call.done <- patchDone{result: result, err: err}
+		r.desk.finish(call, patchDone{result: result, err: err})
 		if err != nil {
 			return r.missed(ctx, a, err)
 		}

@@ -208,7 +208,7 @@ func running(s State, now time.Time) Action {
 		return s.kill()
 	case due(len(s.Requests) > 0, 0):
 		return s.checkpoint(contract.TriggerRequested, false)
-	case s.Patches > 0:
+	case s.Patches > 0 && s.TakesPatches():
 		return Action{Kind: Patch, Task: s.Current(), Trigger: contract.TriggerPatch}
 	case due(s.Rules.MaxChanges > 0 && c.Changed >= s.Rules.MaxChanges, 0):
 		return s.checkpoint(contract.TriggerChanges, false)
