@@ -19,12 +19,9 @@ Every checkpoint is judged by these rules, every path, every time. A violation h
 and a suggestion. The verdict is ` + "`Invalid`" + ` when a violation has severity Error or Critical: then nothing of the
 tree is delivered. Under ` + "`enforcement: Audit`" + ` the verdict is the same and only reported.
 
-Of forbidden-areas, protected-paths, allowed-areas and planned-files a path breaks the first that applies; all others hold
-wherever a path stands.
-
-| rule | reason | severity |
-|---|---|---|
 `)
+	fmt.Fprintf(&b, "Of %s\na path breaks the first that applies; all others hold wherever a path stands.\n\n", enumerate(judge.PlacementRules()))
+	b.WriteString("| rule | reason | severity |\n|---|---|---|\n")
 	rules := judge.Rules()
 	for _, rule := range rules {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", rule.ID, rule.ID, rule.Reason, rule.Severity)
@@ -36,6 +33,16 @@ wherever a path stands.
 		fmt.Fprintf(&b, "* Accepted, for example: %s\n", sampleNames(rule.Accept))
 	}
 	return []byte(b.String()), nil
+}
+
+// enumerate lists the ids of rules as prose.
+func enumerate(rules []judge.Rule) string {
+	ids := make([]string, len(rules))
+	for i, rule := range rules {
+		ids[i] = rule.ID
+	}
+	last := len(ids) - 1
+	return strings.Join(ids[:last], ", ") + " and " + ids[last]
 }
 
 // sampleNames lists what samples show.

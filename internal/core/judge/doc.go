@@ -8,19 +8,11 @@
 // unusable pattern, a directory that cannot be listed, an entry that contradicts itself, a content that takes more work
 // than there is) is a violation. Work is counted, so that a judgement depends on its input alone.
 //
-// # Where a path stands
+// # Placement rules
 //
-// Six rules are about where an agent may write. A path breaks at most one of them, in this order of precedence:
-//
-//  1. forbidden-areas: the plan forbids it;
-//  2. protected-paths: the policy protects it;
-//  3. path-rules: the policy does not let the agent's role write it;
-//  4. contracts: it belongs to a contract whose lock is not held;
-//  5. allowed-areas: the plan names areas and the path is in none;
-//  6. planned-files: the plan names files and the path is not among them for what was done to it.
-//
-// So nothing that the plan or a role grants opens a path that an earlier rule closes. All other rules hold wherever a
-// path stands.
+// Some rules are about where an agent may write: see PlacementRules. A path breaks at most one of them, the first in the
+// order of Rules. So nothing that the plan or a role grants opens a path that an earlier rule closes. All other rules hold
+// wherever a path stands.
 //
 // # Patterns
 //

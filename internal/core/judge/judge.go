@@ -17,13 +17,14 @@ import (
 // on the order of its lists. The verdict is Invalid if and only if a violation has severity Error or more. Where the
 // context ends first there is no judgement, only the context's error.
 func Judge(ctx context.Context, in Input) (Judgement, error) {
-	v := newView(ctx, in)
+	rules := Rules()
+	v := newView(ctx, in, rules)
 	j := Judgement{Verdict: Valid, Lines: v.lines()}
-	for _, rule := range Rules() {
+	for _, rule := range rules {
 		if v.stopped() {
 			break
 		}
-		for _, b := range rule.check(v) {
+		for _, b := range rule.breaches(v) {
 			j.Violations = append(j.Violations, rule.violation(b))
 		}
 	}

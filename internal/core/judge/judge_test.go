@@ -88,6 +88,9 @@ func TestRules(t *testing.T) {
 			if rule.Doc == "" || rule.Severity == "" || rule.Suggestion == "" {
 				t.Error("doc, severity and suggestion must be written")
 			}
+			if (rule.check == nil) == (rule.placement == nil) {
+				t.Error("either check or placement must be written")
+			}
 			if len(rule.Reject) == 0 || len(rule.Accept) == 0 {
 				t.Error("there must be at least one sample to reject and one to accept")
 			}
@@ -139,7 +142,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// TestPrecedence: of the six rules about where an agent may write, a path breaks the first that applies.
+// TestPrecedence: of the rules about where an agent may write, a path breaks the first that applies.
 func TestPrecedence(t *testing.T) {
 	plan := Plan{
 		Allowed:   []string{"in/**"},

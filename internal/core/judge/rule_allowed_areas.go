@@ -17,10 +17,17 @@ func allowedAreas() Rule {
 		Doc:        "Where the plan names allowedAreas, only paths that they match may change. Without any, all may.",
 		Severity:   "paths.severity of the policy, built-in Error",
 		Suggestion: "undo the change, or move it into an area that spec.plan.allowedAreas names",
-		check: func(v *view) []breach {
-			return v.at(outside, func(c Change, _ string) string {
+		placement: &placement{
+			prepare: func(v *view) closes {
+				if len(v.Plan.Allowed) == 0 {
+					return closesNothing
+				}
+				allowed := v.compile(v.Plan.Allowed, false)
+				return func(c Change) (string, bool) { return "", allowed.match(c.Path) == "" }
+			},
+			message: func(_ *view, c Change, _ string) string {
 				return fmt.Sprintf("it was %s outside of the allowed areas", c.done())
-			})
+			},
 		},
 		Reject: []Sample{
 			{"a file elsewhere", Input{Plan: Plan{Allowed: []string{"web/**"}}, Changes: []Change{addFile("api/a.go")}}},

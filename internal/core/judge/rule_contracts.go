@@ -23,10 +23,11 @@ func contracts() Rule {
 		Doc:        "The paths of a contract of the policy change only while the Feature holds the contract's lock; of a path that belongs to several, all of them. Names are compared as for forbidden-areas.",
 		Severity:   "paths.severity of the policy, built-in Error",
 		Suggestion: "undo the change, or name the contract in spec.plan.contracts: the Feature then waits for its lock",
-		check: func(v *view) []breach {
-			return v.at(unlocked, func(c Change, contract string) string {
+		placement: &placement{
+			prepare: func(v *view) closes { return closesBy(v.locks().miss) },
+			message: func(_ *view, c Change, contract string) string {
 				return fmt.Sprintf("it was %s although it belongs to the contract %s, whose lock is not held", c.done(), quoteName(contract))
-			})
+			},
 		},
 		Reject: []Sample{
 			{"without a lock", Input{Policy: held, Changes: []Change{modifyFile("api/openapi.yaml")}}},

@@ -13,10 +13,11 @@ func forbiddenAreas() Rule {
 		Doc:        "Nothing that the plan's forbiddenAreas match may change, even inside an allowed area. Case, Unicode composition, invisible characters and what NTFS drops from the end of a name make no difference, and no directory on the way may be replaced.",
 		Severity:   "paths.severity of the policy, built-in Error",
 		Suggestion: "put the path back as it was, or remove the area from spec.plan.forbiddenAreas of a new Feature",
-		check: func(v *view) []breach {
-			return v.at(forbidden, func(c Change, pattern string) string {
+		placement: &placement{
+			prepare: func(v *view) closes { return closesBy(v.compile(v.Plan.Forbidden, true).match) },
+			message: func(_ *view, c Change, pattern string) string {
 				return fmt.Sprintf("it was %s in the forbidden area %s", c.done(), quoteName(pattern))
-			})
+			},
 		},
 		Reject: []Sample{
 			{"a file in it", Input{Plan: Plan{Forbidden: []string{"web/legacy/**"}}, Changes: []Change{addFile("web/legacy/a.js")}}},

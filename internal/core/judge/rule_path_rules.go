@@ -30,10 +30,11 @@ func pathRules() Rule {
 			"ReadOnly wins over Write; the order of rules does not matter. What is closed is compared as for forbidden-areas, what is opened exactly.",
 		Severity:   "paths.severity of the policy, built-in Error",
 		Suggestion: "undo the change; it is for an agent with another spec.agent.role, or for a person",
-		check: func(v *view) []breach {
-			return v.at(readOnlyPath, func(c Change, pattern string) string {
+		placement: &placement{
+			prepare: func(v *view) closes { return closesBy(v.access().deny) },
+			message: func(v *view, c Change, pattern string) string {
 				return fmt.Sprintf("it was %s although %s is read-only for %s", c.done(), quoteName(pattern), v.role())
-			})
+			},
 		},
 		Reject: []Sample{
 			{"what is read-only for the role", Input{Role: "writer", Policy: held(readOnly("src/**", "writer")), Changes: []Change{modifyFile("src/a.go")}}},

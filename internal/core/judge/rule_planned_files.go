@@ -16,10 +16,11 @@ func plannedFiles() Rule {
 		Doc:        "Where the plan names files, only these may be created, modified and deleted, each as planned; a change in type counts as a modification.",
 		Severity:   "paths.severity of the policy, built-in Error",
 		Suggestion: "undo the change, or add the path to spec.plan.files",
-		check: func(v *view) []breach {
-			return v.at(unplanned, func(c Change, _ string) string {
+		placement: &placement{
+			prepare: (*view).unplanned,
+			message: func(_ *view, c Change, _ string) string {
 				return fmt.Sprintf("the plan does not have it among the files to be %s", c.planned())
-			})
+			},
 		},
 		Reject: []Sample{
 			{"a file that is not planned", Input{Plan: files("new.go", "old.go", "dead.go"), Changes: []Change{addFile("other.go")}}},
@@ -35,6 +36,27 @@ func plannedFiles() Rule {
 			{"by pattern", Input{Plan: files("web/**", "*.md", "dead/"), Changes: []Change{addFile("web/a/b"), modifyFile("docs/a.md"), deleteFile("dead/x")}}},
 			{"no files planned", Input{Plan: Plan{Files: &FilePlan{}}, Changes: []Change{addFile("a")}}},
 		},
+	}
+}
+
+// unplanned compiles the files of the plan.
+func (v *view) unplanned() closes {
+	files := v.Plan.Files
+	if files == nil || len(files.Create)+len(files.Modify)+len(files.Delete) == 0 {
+		return closesNothing
+	}
+	create := v.compile(files.Create, false)
+	modify := v.compile(files.Modify, false)
+	remove := v.compile(files.Delete, false)
+	return func(c Change) (string, bool) {
+		planned := modify
+		switch {
+		case c.added():
+			planned = create
+		case c.deleted():
+			planned = remove
+		}
+		return "", planned.match(c.Path) == ""
 	}
 }
 

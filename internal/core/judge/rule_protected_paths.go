@@ -21,10 +21,11 @@ func protectedPaths() Rule {
 		Doc:        "Nothing that the policy protects may change, even inside an allowed area, and also where it does not exist yet. Names are compared as for forbidden-areas.",
 		Severity:   "paths.severity of the policy, built-in Error",
 		Suggestion: "put the path back as it was; a person has to make this change",
-		check: func(v *view) []breach {
-			return v.at(protected, func(c Change, pattern string) string {
+		placement: &placement{
+			prepare: func(v *view) closes { return closesBy(v.compile(v.Policy.Paths.Protected, true).match) },
+			message: func(_ *view, c Change, pattern string) string {
 				return fmt.Sprintf("it was %s although %s is protected", c.done(), quoteName(pattern))
-			})
+			},
 		},
 		Reject: []Sample{
 			{"a workflow", Input{Policy: guard(".github/**"), Changes: []Change{addFile(".github/workflows/ci.yaml")}}},

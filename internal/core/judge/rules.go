@@ -17,8 +17,10 @@ type Rule struct {
 	Severity string
 	// Suggestion says how to fix a violation, where the violation itself does not say it better.
 	Suggestion string
-	// check finds what breaks the rule.
+	// check finds what breaks the rule. A placement rule has none.
 	check func(*view) []breach
+	// placement makes this a placement rule: one about where an agent may write.
+	placement *placement
 	// Reject and Accept are inputs that do and do not break this rule, whatever they do to others.
 	Reject, Accept []Sample
 }
@@ -40,7 +42,8 @@ type breach struct {
 	rule string
 }
 
-// Rules are all rules. Their order is that of the reference page; violations are ordered by severity and path.
+// Rules are all rules. Their order is that of the reference page, and the order of the placement rules among them is their
+// precedence: a path breaks the first of these that closes it. Violations are ordered by severity and path.
 func Rules() []Rule {
 	return []Rule{
 		usablePatterns(),
@@ -72,6 +75,14 @@ func Rules() []Rule {
 		notJudged(),
 		userChecks(),
 	}
+}
+
+// breaches finds what breaks the rule.
+func (r *Rule) breaches(v *view) []breach {
+	if r.placement != nil {
+		return v.placedBy(r)
+	}
+	return r.check(v)
 }
 
 // Reason of the rule with this id; empty where there is none.

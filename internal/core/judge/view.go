@@ -19,7 +19,7 @@ type view struct {
 	changes []Change
 	// malformed says what is wrong with the others.
 	malformed []breach
-	// places says for each of changes where it stands.
+	// places says for each of changes which placement rule closes its path, if one does.
 	places []place
 	// facts are what the content of each of changes was found to be.
 	facts []facts
@@ -33,29 +33,10 @@ type view struct {
 // stopped says whether the judgement is called off. What is found from then on is thrown away.
 func (v *view) stopped() bool { return v.ctx.Err() != nil }
 
-// standing is where a path stands towards plan and policy.
-type standing int
-
-const (
-	free standing = iota
-	forbidden
-	protected
-	readOnlyPath
-	unlocked
-	outside
-	unplanned
-)
-
-// place is a standing, with what decided it: a pattern, or the name of a contract.
-type place struct {
-	standing standing
-	by       string
-}
-
-func newView(ctx context.Context, in Input) *view {
+func newView(ctx context.Context, in Input, rules []Rule) *view {
 	v := &view{Input: in, ctx: ctx}
 	v.sift()
-	v.placeAll()
+	v.placeAll(rules)
 	v.look()
 	return v
 }
@@ -81,54 +62,6 @@ func (v *view) sift() {
 	}
 }
 
-// placeAll finds where every path stands. The order of the tests is the order of precedence.
-func (v *view) placeAll() {
-	files := v.Plan.Files
-	if files == nil {
-		files = &FilePlan{}
-	}
-	forbid := v.compile(v.Plan.Forbidden, true)
-	protect := v.compile(v.Policy.Paths.Protected, true)
-	access := v.access()
-	locks := v.locks()
-	allow := v.compile(v.Plan.Allowed, false)
-	create := v.compile(files.Create, false)
-	modify := v.compile(files.Modify, false)
-	remove := v.compile(files.Delete, false)
-	bounded := len(v.Plan.Allowed) > 0
-	planned := len(files.Create)+len(files.Modify)+len(files.Delete) > 0
-
-	plannedFor := func(c Change) *matcher {
-		switch {
-		case c.added():
-			return create
-		case c.deleted():
-			return remove
-		default:
-			return modify
-		}
-	}
-	v.places = make([]place, len(v.changes))
-	for i, c := range v.changes {
-		if v.stopped() {
-			return
-		}
-		if by := forbid.match(c.Path); by != "" {
-			v.places[i] = place{forbidden, by}
-		} else if by := protect.match(c.Path); by != "" {
-			v.places[i] = place{protected, by}
-		} else if by := access.deny(c.Path); by != "" {
-			v.places[i] = place{readOnlyPath, by}
-		} else if by := locks.miss(c.Path); by != "" {
-			v.places[i] = place{unlocked, by}
-		} else if bounded && allow.match(c.Path) == "" {
-			v.places[i] = place{standing: outside}
-		} else if planned && plannedFor(c).match(c.Path) == "" {
-			v.places[i] = place{standing: unplanned}
-		}
-	}
-}
-
 // compile makes a matcher and notes what cannot be used.
 func (v *view) compile(texts []string, guard bool) *matcher {
 	m, errs := newMatcher(texts, guard)
@@ -136,22 +69,6 @@ func (v *view) compile(texts []string, guard bool) *matcher {
 		v.unusable = append(v.unusable, err.Error())
 	}
 	return m
-}
-
-// at returns a breach for every change with a standing.
-func (v *view) at(s standing, message func(c Change, by string) string) []breach {
-	var found []breach
-	for i, p := range v.places {
-		if p.standing == s {
-			c := v.changes[i]
-			found = append(found, breach{
-				path:     c.Path,
-				severity: v.Policy.Paths.Severity.OrError(),
-				message:  message(c, p.by),
-			})
-		}
-	}
-	return found
 }
 
 // added says whether the path is new. It does not rely on Kind, which fault has compared with the modes.

@@ -4,8 +4,10 @@
 package judge
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -34,4 +36,36 @@ func TestForesee(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPlacementRules: what is written about these rules anywhere else follows from the list, so their samples are enough to
+// see that each of them is foreseen, is judged the same, and never joins another one at a path.
+func TestPlacementRules(t *testing.T) {
+	var placing []string
+	for _, rule := range PlacementRules() {
+		placing = append(placing, rule.ID)
+	}
+	if len(placing) < 2 {
+		t.Fatalf("placement rules are %v: want areas, protected paths and others", placing)
+	}
+	for _, rule := range Rules() {
+		for _, sample := range slices.Concat(rule.Reject, rule.Accept) {
+			in := sound(sample.Input)
+			closed := map[string]string{}
+			var want []Violation
+			for _, v := range judgeAll(in).Violations {
+				if !slices.Contains(placing, v.Rule) {
+					continue
+				}
+				if closed[v.Path] != "" {
+					t.Errorf("%s, %s: %s closes %s, and %s does already", rule.ID, sample.Name, v.Rule, v.Path, closed[v.Path])
+				}
+				closed[v.Path] = v.Rule
+				want = append(want, v)
+			}
+			if diff := cmp.Diff(want, Foresee(in)); diff != "" {
+				t.Errorf("%s, %s: what is foreseen differs from what Judge says (-want +got):\n%s", rule.ID, sample.Name, diff)
+			}
+		}
+	}
 }

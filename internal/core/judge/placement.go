@@ -1,0 +1,99 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"context"
+	"slices"
+)
+
+// placement is what makes a rule one about where an agent may write.
+type placement struct {
+	// prepare compiles what plan and policy say, once for each judgement.
+	prepare func(*view) closes
+	// message says what is wrong with a change to a path that the rule closes; by is what closes told.
+	message func(v *view, c Change, by string) string
+}
+
+// closes says whether a rule closes the path of a change, and by what: a pattern or the name of a contract, empty where
+// there is nothing to name.
+type closes func(Change) (by string, closed bool)
+
+// closesBy is a closes that tells what closes a path, or "".
+func closesBy(find func(path string) string) closes {
+	return func(c Change) (string, bool) {
+		by := find(c.Path)
+		return by, by != ""
+	}
+}
+
+// closesNothing is the closes of a rule that plan and policy do not use.
+func closesNothing(Change) (string, bool) { return "", false }
+
+// place is where a path stands: the id of the placement rule that closes it, empty where none does, and what closed it.
+type place struct {
+	rule, by string
+}
+
+// PlacementRules are the rules about where an agent may write, in order of precedence.
+func PlacementRules() []Rule { return placementRules(Rules()) }
+
+func placementRules(rules []Rule) []Rule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r Rule) bool { return r.placement == nil })
+}
+
+// placeAll finds for every path the first placement rule that closes it.
+func (v *view) placeAll(rules []Rule) {
+	rules = placementRules(rules)
+	prepared := make([]closes, len(rules))
+	for i, rule := range rules {
+		prepared[i] = rule.placement.prepare(v)
+	}
+	v.places = make([]place, len(v.changes))
+	for i, c := range v.changes {
+		if v.stopped() {
+			return
+		}
+		for k, rule := range prepared {
+			if by, closed := rule(c); closed {
+				v.places[i] = place{rules[k].ID, by}
+				break
+			}
+		}
+	}
+}
+
+// placedBy returns a breach for every change to a path that the rule closes.
+func (v *view) placedBy(r *Rule) []breach {
+	var found []breach
+	for i, p := range v.places {
+		if p.rule == r.ID {
+			c := v.changes[i]
+			found = append(found, breach{
+				path:     c.Path,
+				severity: v.Policy.Paths.Severity.OrError(),
+				message:  r.placement.message(v, c, p.by),
+			})
+		}
+	}
+	return found
+}
+
+// Foresee gives the placement rules that changes break: what is wrong with them by their paths alone, whatever is in them.
+// It lets an agent be warned before a checkpoint; it is no verdict, and a change that it has nothing to say about may break
+// any other rule.
+func Foresee(in Input) []Violation {
+	rules := PlacementRules()
+	v := &view{Input: in, ctx: context.Background()}
+	v.sift()
+	v.placeAll(rules)
+	var foreseen []Violation
+	for _, rule := range rules {
+		for _, b := range rule.breaches(v) {
+			foreseen = append(foreseen, rule.violation(b))
+		}
+	}
+	slices.SortFunc(foreseen, compareViolations)
+	return foreseen
+}
