@@ -36,13 +36,13 @@ func TestTwinKey(t *testing.T) {
 		{"K", "\u212a"}, {"a", "a."}, {"a", "a "}, {"a\u200b", "a"}, {"２", "2"}, {"ΣΑΣ", "σας"},
 	}
 	for _, pair := range same {
-		if twinKey(pair[0]) != twinKey(pair[1]) {
+		if collisionKey(pair[0]) != collisionKey(pair[1]) {
 			t.Errorf("%q and %q: want the same key", pair[0], pair[1])
 		}
 	}
 	different := [][2]string{{"a", "b"}, {"e", "é"}, {"a", ".a"}, {"a:b", "a:c"}, {"\xff", "\xfe"}, {".", ".."}, {" ", "  "}}
 	for _, pair := range different {
-		if twinKey(pair[0]) == twinKey(pair[1]) {
+		if collisionKey(pair[0]) == collisionKey(pair[1]) {
 			t.Errorf("%q and %q: want different keys", pair[0], pair[1])
 		}
 	}
@@ -76,7 +76,7 @@ func TestFoldAgainstReference(t *testing.T) {
 	}
 }
 
-// FuzzFold: folding is stable, and a fold of a fold changes nothing, or two names could be twins of a third and not of
+// FuzzFold: folding is stable, and a fold of a fold changes nothing, or two names could collide with a third and not with
 // each other.
 func FuzzFold(f *testing.F) {
 	for _, seed := range []string{"README", "straße", "cafe\u0301", "ﬁ", "\u0345\u1fb3", "İ", "\xc2\x1c\x9a", "Ꭰ", "\xff\u200b", "\u2105", "ͅα"} {

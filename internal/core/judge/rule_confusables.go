@@ -52,21 +52,21 @@ func confusables() Rule {
 // lookalikes finds added paths with a name that looks like another name of the same directory. Names that cannot be
 // listed are a matter of the rule names.
 func (v *view) lookalikes(severity policy.Severity) []breach {
-	twins := map[string]map[string]string{}
+	similar := map[string]map[string]string{}
 	for dir, names := range v.addedNames() {
 		if v.Names == nil {
 			break
 		}
 		all, _ := v.Names(dir)
-		twins[dir] = v.lookalikesIn(dir, names, all)
+		similar[dir] = v.lookalikesIn(dir, names, all)
 	}
 	var found []breach
 	for _, c := range v.changes {
 		for path := c.Path; c.added() && path != ""; {
 			dir, name := split(path)
-			if twin, ok := twins[dir][name]; ok {
+			if other, ok := similar[dir][name]; ok {
 				found = append(found, breach{
-					path: c.Path, severity: severity, message: fmt.Sprintf("the name %s looks like %s beside it", quoteName(name), quoteName(twin)),
+					path: c.Path, severity: severity, message: fmt.Sprintf("the name %s looks like %s beside it", quoteName(name), quoteName(other)),
 				})
 				break
 			}
@@ -95,15 +95,15 @@ func (v *view) lookalikesIn(dir string, wanted map[string]bool, all []string) ma
 			groups[key] = append(group, name)
 		}
 	}
-	twins := map[string]string{}
+	similar := map[string]string{}
 	var base map[string]bool
 	for _, group := range groups {
 		if len(group) > 1 {
 			if base == nil {
 				base = v.baseNames(dir)
 			}
-			pairUp(group, base, wanted, twins)
+			pairUp(group, base, wanted, similar)
 		}
 	}
-	return twins
+	return similar
 }

@@ -69,7 +69,7 @@ func badNames(v *view) []breach {
 			}
 		}
 	}
-	return append(found, v.twins()...)
+	return append(found, v.collisions()...)
 }
 
 // nameFault says why a new name is bad by itself, or "".

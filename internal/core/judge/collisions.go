@@ -11,8 +11,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// twinKey maps names that are one file on some file system to one key.
-func twinKey(name string) string {
+// collisionKey maps names that are one file on some file system to one key.
+func collisionKey(name string) string {
 	key := fold(name)
 	if trimmed := strings.TrimRight(key, ". "); trimmed != "" {
 		return trimmed
@@ -20,14 +20,14 @@ func twinKey(name string) string {
 	return key
 }
 
-// twins finds added paths with a name that some file system takes for another name of the same directory. Every
+// collisions finds added paths with a name that some file system takes for another name of the same directory. Every
 // directory on the way to an added path is listed once.
-func (v *view) twins() []breach {
+func (v *view) collisions() []breach {
 	var found []breach
 	pairs := map[string]map[string]string{}
 	for dir, names := range v.addedNames() {
-		twins, fault := v.twinsIn(dir, names)
-		pairs[dir] = twins
+		collisions, fault := v.collisionsIn(dir, names)
+		pairs[dir] = collisions
 		if fault != "" {
 			found = append(found, breach{
 				path: dir, severity: policy.Error, message: fault,
@@ -41,9 +41,9 @@ func (v *view) twins() []breach {
 		}
 		for path := c.Path; path != ""; {
 			dir, name := split(path)
-			if twin, ok := pairs[dir][name]; ok {
+			if other, ok := pairs[dir][name]; ok {
 				found = append(found, breach{path: c.Path, severity: policy.Error, message: fmt.Sprintf(
-					"the name %s is the same as %s to some file systems", quoteName(name), quoteName(twin))})
+					"the name %s is the same as %s to some file systems", quoteName(name), quoteName(other))})
 				break
 			}
 			path = dir
@@ -74,9 +74,9 @@ func (v *view) addedNames() map[string]map[string]bool {
 	return added
 }
 
-// twinsIn returns a twin for each of the names of a directory that has one, unless the base has both already; or says
-// why it cannot tell.
-func (v *view) twinsIn(dir string, names map[string]bool) (twins map[string]string, fault string) {
+// collisionsIn returns the name that each of the names of a directory collides with, unless the base has both already; or
+// says why it cannot tell.
+func (v *view) collisionsIn(dir string, names map[string]bool) (collisions map[string]string, fault string) {
 	if v.Names == nil {
 		return nil, "the names of the tree were not given, so that new names cannot be compared"
 	}
@@ -86,11 +86,11 @@ func (v *view) twinsIn(dir string, names map[string]bool) (twins map[string]stri
 	}
 	groups := make(map[string][]string, len(names))
 	for name := range names {
-		groups[twinKey(name)] = nil
+		groups[collisionKey(name)] = nil
 	}
 	missing := len(names)
 	for _, name := range all {
-		key := twinKey(name)
+		key := collisionKey(name)
 		if group, ok := groups[key]; ok {
 			groups[key] = append(group, name)
 			if names[name] {
@@ -101,33 +101,33 @@ func (v *view) twinsIn(dir string, names map[string]bool) (twins map[string]stri
 	if missing != 0 {
 		return nil, "the directory does not hold what was added to it, so that new names cannot be compared"
 	}
-	twins = map[string]string{}
+	collisions = map[string]string{}
 	var base map[string]bool
 	for _, group := range groups {
 		if len(group) > 1 {
 			if base == nil {
 				base = v.baseNames(dir)
 			}
-			pairUp(group, base, names, twins)
+			pairUp(group, base, names, collisions)
 		}
 	}
-	return twins, ""
+	return collisions, ""
 }
 
-// pairUp gives each wanted name of a group of equal names its twin: the first other one, of which not both are in base.
-func pairUp(group []string, base, wanted map[string]bool, twins map[string]string) {
+// pairUp gives each wanted name of a group of equal names the first other one, unless both are in base.
+func pairUp(group []string, base, wanted map[string]bool, collisions map[string]string) {
 	slices.Sort(group)
 	fresh := slices.IndexFunc(group, func(name string) bool { return !base[name] })
 	for i, name := range group {
 		switch {
 		case !wanted[name]:
 		case !base[name]:
-			twins[name] = group[0]
+			collisions[name] = group[0]
 			if i == 0 {
-				twins[name] = group[1]
+				collisions[name] = group[1]
 			}
 		case fresh >= 0:
-			twins[name] = group[fresh]
+			collisions[name] = group[fresh]
 		}
 	}
 }
