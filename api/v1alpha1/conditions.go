@@ -3,6 +3,9 @@
 
 package v1alpha1
 
+// This file is the one list of the names of conditions and reasons. What internal/core says of them, and the page
+// docs/reference/conditions.md, is made from it: add a constant with its meaning here and run `make generate`.
+
 // Condition types. Polarity is positive (True is well) except where the comment says "abnormal".
 const (
 	// ConditionAccepted: spec, policy and references are resolved; the message names what is not yet acted on.
@@ -53,7 +56,7 @@ const (
 	ConditionPaceEscalated = "PaceEscalated"
 )
 
-// Reasons of conditions. An Event that tells of a change has the same reason.
+// Reasons that the controllers give. An Event that tells of a change has the reason of the condition.
 const (
 	// ReasonAccepted: everything that the spec names exists and is acted on.
 	ReasonAccepted = "Accepted"
@@ -71,8 +74,6 @@ const (
 	ReasonPolicyConflict = "PolicyConflict"
 	// ReasonModeFallback: the runtime cannot run in the execution mode that is asked for; the message names the one that it runs in.
 	ReasonModeFallback = "ModeFallback"
-	// ReasonModeSwitched: the next task runs in another execution mode: another attempt, with other mounts, is about to start.
-	ReasonModeSwitched = "ModeSwitched"
 	// ReasonRoleNotAllowed: the policies that apply do not allow the role of spec.agent (agents.allowedRoles).
 	ReasonRoleNotAllowed = "RoleNotAllowed"
 	// ReasonVolumesRequired: a policy requires an approval, and ephemeral volumes do not keep the work until then.
@@ -107,26 +108,6 @@ const (
 	ReasonNameCollision = "NameCollision"
 	// ReasonAwaitingInput: the agent asked a question; spec.answers takes the reply.
 	ReasonAwaitingInput = "AwaitingInput"
-	// ReasonCredentialsMissing: the repository's Secret, or a key of it, does not exist.
-	ReasonCredentialsMissing = "CredentialsMissing"
-	// ReasonHostNotListed: the repository's Secret lists the hosts that it may be sent to, and the repository's is not among them; the message has both.
-	ReasonHostNotListed = "HostNotListed"
-	// ReasonAuthenticationFailed: the Git server refuses the credentials.
-	ReasonAuthenticationFailed = "AuthenticationFailed"
-	// ReasonRepositoryNotFound: the Git server has no such repository.
-	ReasonRepositoryNotFound = "RepositoryNotFound"
-	// ReasonRevisionNotFound: the repository has no such branch, tag or commit.
-	ReasonRevisionNotFound = "RevisionNotFound"
-	// ReasonRepositoryUnreachable: the Git server does not answer, or not as a Git server.
-	ReasonRepositoryUnreachable = "RepositoryUnreachable"
-	// ReasonEgressDenied: no policy lets the gateway reach the Git host.
-	ReasonEgressDenied = "EgressDenied"
-	// ReasonVolumeFull: the trusted volume is full.
-	ReasonVolumeFull = "VolumeFull"
-	// ReasonVolumeFenced: a newer attempt owns the volume.
-	ReasonVolumeFenced = "VolumeFenced"
-	// ReasonVolumeCorrupt: the journal or repository on the trusted volume cannot be read.
-	ReasonVolumeCorrupt = "VolumeCorrupt"
 	// ReasonWorkspaceReady: the workspace is laid out.
 	ReasonWorkspaceReady = "WorkspaceReady"
 	// ReasonRunning: the agent works.
@@ -144,52 +125,18 @@ const (
 	ReasonHeartbeatMissing = "HeartbeatMissing"
 	// ReasonIsolated: no other NetworkPolicy opens the network of the agent's pod.
 	ReasonIsolated = "Isolated"
-	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce no agent runs.
-	ReasonNetworkOpened = "NetworkOpened"
 	// ReasonCheckpointValid: the newest checkpoint is valid.
 	ReasonCheckpointValid = "CheckpointValid"
-	// ReasonCheckpointInvalid: the newest checkpoint breaks a rule; the message names rule, path and what to do.
-	ReasonCheckpointInvalid = "CheckpointInvalid"
-	// ReasonCheckpointFailed: a checkpoint could not be captured or judged.
-	ReasonCheckpointFailed = "CheckpointFailed"
-	// ReasonBreakerOpen: several checkpoints in a row could not be captured or judged.
-	ReasonBreakerOpen = "BreakerOpen"
-	// ReasonAgentFailed: the agent exited with an error and no retries are left.
-	ReasonAgentFailed = "AgentFailed"
-	// ReasonAgentNotStarted: the agent's command could not be started.
-	ReasonAgentNotStarted = "AgentNotStarted"
-	// ReasonAgentUnstoppable: the agent's processes could not be stopped, so their container was ended.
-	ReasonAgentUnstoppable = "AgentUnstoppable"
 	// ReasonRetrying: another attempt follows.
 	ReasonRetrying = "Retrying"
 	// ReasonPodLost: the pod ended or went away before its final report; another attempt follows.
 	ReasonPodLost = "PodLost"
-	// ReasonHistoryInvalid: an earlier commit of the delivery breaks a rule of the policy in effect now, and delivery.history is Hold.
-	ReasonHistoryInvalid = "HistoryInvalid"
-	// ReasonPushConflict: the branch on the server holds commits that the delivery does not; nothing is overwritten.
-	ReasonPushConflict = "PushConflict"
-	// ReasonPushFailed: the Git server refused or did not take the branch.
-	ReasonPushFailed = "PushFailed"
-	// ReasonApprovalRequired: the head waits for spec.delivery.approvedCommit.
-	ReasonApprovalRequired = "ApprovalRequired"
-	// ReasonApprovalMismatch: spec.delivery.approvedCommit is not the head.
-	ReasonApprovalMismatch = "ApprovalMismatch"
-	// ReasonNothingChanged: the work left the tree as it was.
-	ReasonNothingChanged = "NothingChanged"
 	// ReasonDelivering: the branch is being pushed.
 	ReasonDelivering = "Delivering"
-	// ReasonDelivered: the branch is where it should be.
-	ReasonDelivered = "Delivered"
-	// ReasonSuspended: spec.suspend ended the pod.
-	ReasonSuspended = "Suspended"
 	// ReasonSuspending: the watchdog takes a last checkpoint.
 	ReasonSuspending = "Suspending"
 	// ReasonDeleting: the Feature is being deleted.
 	ReasonDeleting = "Deleting"
-	// ReasonDeleted: the Feature was deleted while its pod ran; the watchdog took a last checkpoint.
-	ReasonDeleted = "Deleted"
-	// ReasonDeadlineExceeded: the running time is over spec.deadline.
-	ReasonDeadlineExceeded = "DeadlineExceeded"
 	// ReasonNoLocks: the plan names no contracts.
 	ReasonNoLocks = "NoLocks"
 	// ReasonLocksHeld: the locks of the plan's contracts are held.
@@ -200,8 +147,6 @@ const (
 	ReasonWaitingForLock = "WaitingForLock"
 	// ReasonLockNotFree: the same, and the policy says not to wait (concurrency.locks Fail).
 	ReasonLockNotFree = "LockNotFree"
-	// ReasonLockLost: the Feature's lease expired and was reclaimed; its agent was stopped.
-	ReasonLockLost = "LockLost"
 	// ReasonNoOverlap: the areas of no other Feature at work on the repository overlap.
 	ReasonNoOverlap = "NoOverlap"
 	// ReasonAreasOverlap: another Feature at work on the repository may change the same paths; the message names it and the patterns.
@@ -228,4 +173,67 @@ const (
 	ReasonSettled = "Settled"
 	// ReasonInternalError: something of Tidewaiter's own failed; it is tried again.
 	ReasonInternalError = "InternalError"
+)
+
+// Reasons that a watchdog reports with a fault or at the end of a run, and those that it is told to end for. They become
+// reasons of conditions like the others.
+const (
+	// ReasonModeSwitched: the next task runs in another execution mode: another attempt, with other mounts, is about to start.
+	ReasonModeSwitched = "ModeSwitched"
+	// ReasonCredentialsMissing: the repository's Secret, or a key of it, does not exist.
+	ReasonCredentialsMissing = "CredentialsMissing"
+	// ReasonHostNotListed: the repository's Secret lists the hosts that it may be sent to, and the repository's is not among them; the message has both.
+	ReasonHostNotListed = "HostNotListed"
+	// ReasonAuthenticationFailed: the Git server refuses the credentials.
+	ReasonAuthenticationFailed = "AuthenticationFailed"
+	// ReasonRepositoryNotFound: the Git server has no such repository.
+	ReasonRepositoryNotFound = "RepositoryNotFound"
+	// ReasonRevisionNotFound: the repository has no such branch, tag or commit.
+	ReasonRevisionNotFound = "RevisionNotFound"
+	// ReasonRepositoryUnreachable: the Git server does not answer, or not as a Git server.
+	ReasonRepositoryUnreachable = "RepositoryUnreachable"
+	// ReasonEgressDenied: no policy lets the gateway reach the Git host.
+	ReasonEgressDenied = "EgressDenied"
+	// ReasonVolumeFull: the trusted volume is full.
+	ReasonVolumeFull = "VolumeFull"
+	// ReasonVolumeFenced: a newer attempt owns the volume.
+	ReasonVolumeFenced = "VolumeFenced"
+	// ReasonVolumeCorrupt: the journal or repository on the trusted volume cannot be read.
+	ReasonVolumeCorrupt = "VolumeCorrupt"
+	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce no agent runs.
+	ReasonNetworkOpened = "NetworkOpened"
+	// ReasonCheckpointInvalid: the newest checkpoint breaks a rule; the message names rule, path and what to do.
+	ReasonCheckpointInvalid = "CheckpointInvalid"
+	// ReasonCheckpointFailed: a checkpoint could not be captured or judged.
+	ReasonCheckpointFailed = "CheckpointFailed"
+	// ReasonBreakerOpen: several checkpoints in a row could not be captured or judged.
+	ReasonBreakerOpen = "BreakerOpen"
+	// ReasonAgentFailed: the agent exited with an error and no retries are left.
+	ReasonAgentFailed = "AgentFailed"
+	// ReasonAgentNotStarted: the agent's command could not be started.
+	ReasonAgentNotStarted = "AgentNotStarted"
+	// ReasonAgentUnstoppable: the agent's processes could not be stopped, so their container was ended.
+	ReasonAgentUnstoppable = "AgentUnstoppable"
+	// ReasonHistoryInvalid: an earlier commit of the delivery breaks a rule of the policy in effect now, and delivery.history is Hold.
+	ReasonHistoryInvalid = "HistoryInvalid"
+	// ReasonPushConflict: the branch on the server holds commits that the delivery does not; nothing is overwritten.
+	ReasonPushConflict = "PushConflict"
+	// ReasonPushFailed: the Git server refused or did not take the branch.
+	ReasonPushFailed = "PushFailed"
+	// ReasonApprovalRequired: the head waits for spec.delivery.approvedCommit.
+	ReasonApprovalRequired = "ApprovalRequired"
+	// ReasonApprovalMismatch: spec.delivery.approvedCommit is not the head.
+	ReasonApprovalMismatch = "ApprovalMismatch"
+	// ReasonNothingChanged: the work left the tree as it was.
+	ReasonNothingChanged = "NothingChanged"
+	// ReasonDelivered: the branch is where it should be.
+	ReasonDelivered = "Delivered"
+	// ReasonSuspended: spec.suspend ended the pod.
+	ReasonSuspended = "Suspended"
+	// ReasonDeleted: the Feature was deleted while its pod ran; the watchdog took a last checkpoint.
+	ReasonDeleted = "Deleted"
+	// ReasonDeadlineExceeded: the running time is over spec.deadline.
+	ReasonDeadlineExceeded = "DeadlineExceeded"
+	// ReasonLockLost: the Feature's lease expired and was reclaimed; its agent was stopped.
+	ReasonLockLost = "LockLost"
 )

@@ -6,7 +6,12 @@ GOLANGCI_LINT := go tool -modfile=$(CURDIR)/hack/tools/golangci-lint/go.mod gola
 ##@ API
 
 .PHONY: generate
-generate: manifests install-yaml secret-rules reference ## Regenerate everything that is generated (always the same from the same sources)
+generate: reasons manifests install-yaml secret-rules reference ## Regenerate everything that is generated (always the same from the same sources)
+
+# First: what is generated from here on is linked with packages that use these names.
+.PHONY: reasons
+reasons: ## Regenerate the core's names of conditions and reasons from those of the API
+	@go run ./hack/gen/reasons
 
 .PHONY: manifests
 manifests: ## Regenerate CRDs, deep copies, apply configurations and the manager's role

@@ -92,39 +92,6 @@ type Fault struct {
 // HistorySquashed begins the part of a final report's message that says why the delivery is one commit.
 const HistorySquashed = "its history is delivered as one commit on the base: "
 
-// Reasons of faults and final reports. They become reasons of conditions.
-const (
-	ReasonCredentialsMissing    = "CredentialsMissing"
-	ReasonHostNotListed         = "HostNotListed"
-	ReasonNetworkOpened         = "NetworkOpened"
-	ReasonAuthenticationFailed  = "AuthenticationFailed"
-	ReasonRepositoryNotFound    = "RepositoryNotFound"
-	ReasonRevisionNotFound      = "RevisionNotFound"
-	ReasonRepositoryUnreachable = "RepositoryUnreachable"
-	ReasonEgressDenied          = "EgressDenied"
-	ReasonVolumeFull            = "VolumeFull"
-	ReasonVolumeFenced          = "VolumeFenced"
-	ReasonVolumeCorrupt         = "VolumeCorrupt"
-	ReasonCheckpointInvalid     = "CheckpointInvalid"
-	ReasonCheckpointFailed      = "CheckpointFailed"
-	ReasonBreakerOpen           = "BreakerOpen"
-	ReasonAgentFailed           = "AgentFailed"
-	ReasonAgentNotStarted       = "AgentNotStarted"
-	ReasonAgentUnstoppable      = "AgentUnstoppable"
-	ReasonPushConflict          = "PushConflict"
-	ReasonHistoryInvalid        = "HistoryInvalid"
-	ReasonPushFailed            = "PushFailed"
-	ReasonApprovalRequired      = "ApprovalRequired"
-	ReasonApprovalMismatch      = "ApprovalMismatch"
-	ReasonNothingChanged        = "NothingChanged"
-	ReasonDelivered             = "Delivered"
-	ReasonSuspended             = "Suspended"
-	ReasonModeSwitched          = "ModeSwitched"
-	ReasonDeleted               = "Deleted"
-	ReasonDeadlineExceeded      = "DeadlineExceeded"
-	ReasonLockLost              = "LockLost"
-)
-
 // Triggers of checkpoints.
 const (
 	TriggerInterval  = "Interval"

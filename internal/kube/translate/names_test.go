@@ -7,59 +7,61 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// constants of a file whose names have a prefix, by name.
-func constants(t *testing.T, file, prefix string) map[string]string {
-	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]string{}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		spec, ok := n.(*ast.ValueSpec)
-		if !ok || len(spec.Values) != 1 || !strings.HasPrefix(spec.Names[0].Name, prefix) {
-			return true
-		}
-		if literal, ok := spec.Values[0].(*ast.BasicLit); ok {
-			if text, err := strconv.Unquote(literal.Value); err == nil {
-				found[spec.Names[0].Name] = text
-			}
-		}
-		return true
-	})
-	if len(found) == 0 {
-		t.Fatalf("%s has no constants %s*", file, prefix)
-	}
-	return found
+// inGeneratedFiles are the only declarations of names of conditions and reasons outside of api/v1alpha1: hack/gen/reasons
+// makes them from api/v1alpha1/conditions.go, and its tests hold that each name is in one of them.
+var inGeneratedFiles = []string{
+	"internal/core/contract/zz_generated.reasons.go",
+	"internal/core/lifecycle/zz_generated.reasons.go",
 }
 
-// TestCoreSpeaksTheAPIsNames: the core repeats the API's names because it may not import them; here they meet.
+// notInConditions are files with constants that are named like reasons and are none of a condition, and what they are.
+var notInConditions = map[string]string{
+	"internal/core/egress/decide.go": "why the gateway refuses a connection",
+	"internal/host/egress/proxy.go":  "the HTTP header that carries it",
+}
+
+// TestCoreSpeaksTheAPIsNames: the core repeats the API's names because it may not import them. Whatever file of whatever
+// package declares such a name, it must be one that is generated.
 func TestCoreSpeaksTheAPIsNames(t *testing.T) {
-	const api = "../../../api/v1alpha1/conditions.go"
-	for _, tc := range []struct{ core, prefix string }{
-		{"../../core/lifecycle/reasons.go", "Condition"},
-		{"../../core/lifecycle/reasons.go", "Reason"},
-		{"../../core/contract/report.go", "Reason"},
-	} {
-		documented := slices.Collect(maps.Values(constants(t, api, tc.prefix)))
-		for name, value := range constants(t, tc.core, tc.prefix) {
-			// Deleted only ever tells a watchdog why it is to stop.
-			if !slices.Contains(documented, value) && value != contract.ReasonDeleted {
-				t.Errorf("%s of %s is %q, which api/v1alpha1/conditions.go does not document", name, tc.core, value)
+	const root = "../../.."
+	declared := map[string]int{}
+	for _, dir := range []string{"cmd", "controllers", "internal"} {
+		err := filepath.WalkDir(filepath.Join(root, dir), func(path string, _ fs.DirEntry, err error) error {
+			if err != nil || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
 			}
+			file, err := filepath.Rel(root, path)
+			if err != nil {
+				return err
+			}
+			for _, name := range namesIn(t, path) {
+				declared[file]++
+				if !slices.Contains(inGeneratedFiles, file) && notInConditions[file] == "" {
+					t.Errorf("%s declares %s: add it to api/v1alpha1/conditions.go and run `make reasons`", file, name)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, file := range slices.Concat(inGeneratedFiles, slices.Collect(maps.Keys(notInConditions))) {
+		if declared[file] == 0 {
+			t.Errorf("no constants were found in %s: correct the lists of this test", file)
 		}
 	}
 	for core, api := range map[string]string{
@@ -74,14 +76,29 @@ func TestCoreSpeaksTheAPIsNames(t *testing.T) {
 	}
 }
 
-// TestReasonsAreCamelCase: reasons are words of the API like any other.
-func TestReasonsAreCamelCase(t *testing.T) {
-	camelCase := regexp.MustCompile(`^([A-Z][a-z0-9]*)+$`)
-	for _, prefix := range []string{"Reason", "Condition"} {
-		for name, value := range constants(t, "../../../api/v1alpha1/conditions.go", prefix) {
-			if !camelCase.MatchString(value) {
-				t.Errorf("%s is %q, which is not in CamelCase", name, value)
+// namesIn are the package-level constants and variables of a file that are named like a condition type or a reason.
+func namesIn(t *testing.T, path string) []string {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, decl := range file.Decls {
+		block, ok := decl.(*ast.GenDecl)
+		if !ok || block.Tok != token.CONST && block.Tok != token.VAR {
+			continue
+		}
+		for _, spec := range block.Specs {
+			for _, name := range spec.(*ast.ValueSpec).Names {
+				if named.MatchString(name.Name) {
+					found = append(found, name.Name)
+				}
 			}
 		}
 	}
+	return found
 }
+
+// named is how constants of conditions and reasons are named.
+var named = regexp.MustCompile(`^(Condition|Reason)[A-Z]`)

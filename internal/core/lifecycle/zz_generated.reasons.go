@@ -1,9 +1,11 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+// Code generated from api/v1alpha1/conditions.go by hack/gen/reasons. DO NOT EDIT.
+
 package lifecycle
 
-// Condition types, in the API's own names; a test of the mapping keeps the two lists equal.
+// Condition types, in the API's own names.
 const (
 	ConditionAccepted         = "Accepted"
 	ConditionWorkspaceReady   = "WorkspaceReady"
@@ -16,34 +18,47 @@ const (
 	ConditionWithinBudget     = "WithinBudget"
 	ConditionReadyToMerge     = "ReadyToMerge"
 	ConditionDelivered        = "Delivered"
+	ConditionSucceeded        = "Succeeded"
+	ConditionReady            = "Ready"
+	ConditionValid            = "Valid"
+	ConditionStored           = "Stored"
+	ConditionRestorable       = "Restorable"
+	ConditionReconciling      = "Reconciling"
+	ConditionStalled          = "Stalled"
 	ConditionAgentStalled     = "AgentStalled"
 	ConditionAgentLooping     = "AgentLooping"
 	ConditionContextPressure  = "ContextPressure"
 	ConditionCascadeFailure   = "CascadeFailure"
 	ConditionPaceEscalated    = "PaceEscalated"
-	ConditionSucceeded        = "Succeeded"
-	ConditionReconciling      = "Reconciling"
-	ConditionStalled          = "Stalled"
 )
 
-// Reasons that are the controller's own; those of faults and final reports are in core/contract.
+// Reasons that are the controllers' own; those of faults and final reports are in core/contract.
 const (
 	ReasonAccepted            = "Accepted"
 	ReasonPartlyActedOn       = "PartlyActedOn"
 	ReasonRuntimeNotAvailable = "RuntimeNotAvailable"
-	ReasonVolumesRequired     = "VolumesRequired"
-	ReasonModeNotAvailable    = "ModeNotAvailable"
-	ReasonModeFallback        = "ModeFallback"
 	ReasonPromptNotFound      = "PromptNotFound"
+	ReasonOrdersTooLarge      = "OrdersTooLarge"
 	ReasonPolicyInvalid       = "PolicyInvalid"
 	ReasonPolicyConflict      = "PolicyConflict"
+	ReasonModeFallback        = "ModeFallback"
+	ReasonRoleNotAllowed      = "RoleNotAllowed"
+	ReasonVolumesRequired     = "VolumesRequired"
+	ReasonModeNotAvailable    = "ModeNotAvailable"
 	ReasonNotYetReported      = "NotYetReported"
 	ReasonNotActedOn          = "NotActedOn"
 	ReasonAtCapacity          = "AtCapacity"
 	ReasonSystemNotReady      = "SystemNotReady"
 	ReasonPreparing           = "Preparing"
+	ReasonUnschedulable       = "Unschedulable"
+	ReasonVolumePending       = "VolumePending"
+	ReasonImageUnavailable    = "ImageUnavailable"
+	ReasonContainerNotStarted = "ContainerNotStarted"
 	ReasonPodRejected         = "PodRejected"
 	ReasonPodStuckTerminating = "PodStuckTerminating"
+	ReasonObjectRejected      = "ObjectRejected"
+	ReasonNameCollision       = "NameCollision"
+	ReasonAwaitingInput       = "AwaitingInput"
 	ReasonWorkspaceReady      = "WorkspaceReady"
 	ReasonRunning             = "Running"
 	ReasonAgentExited         = "AgentExited"
@@ -58,22 +73,22 @@ const (
 	ReasonDelivering          = "Delivering"
 	ReasonSuspending          = "Suspending"
 	ReasonDeleting            = "Deleting"
-	ReasonAwaitingInput       = "AwaitingInput"
 	ReasonNoLocks             = "NoLocks"
-	ReasonNoOverlap           = "NoOverlap"
-	ReasonAreasOverlap        = "AreasOverlap"
-	ReasonWaitingForArea      = "WaitingForArea"
-	ReasonNotCompared         = "NotCompared"
 	ReasonLocksHeld           = "LocksHeld"
 	ReasonLockReclaimed       = "LockReclaimed"
 	ReasonWaitingForLock      = "WaitingForLock"
 	ReasonLockNotFree         = "LockNotFree"
+	ReasonNoOverlap           = "NoOverlap"
+	ReasonAreasOverlap        = "AreasOverlap"
+	ReasonWaitingForArea      = "WaitingForArea"
+	ReasonNotCompared         = "NotCompared"
+	ReasonNoBudget            = "NoBudget"
+	ReasonNoAnomaly           = "NoAnomaly"
+	ReasonValid               = "Valid"
+	ReasonInvalid             = "Invalid"
+	ReasonConfigMapNotFound   = "ConfigMapNotFound"
+	ReasonStored              = "Stored"
+	ReasonVolumeGone          = "VolumeGone"
 	ReasonSettled             = "Settled"
 	ReasonInternalError       = "InternalError"
-)
-
-// verdicts of checkpoints, in the API's own names.
-const (
-	verdictValid   = "Valid"
-	verdictInvalid = "Invalid"
 )

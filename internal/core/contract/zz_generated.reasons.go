@@ -1,0 +1,39 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Code generated from api/v1alpha1/conditions.go by hack/gen/reasons. DO NOT EDIT.
+
+package contract
+
+// Reasons of faults and final reports. They become reasons of conditions.
+const (
+	ReasonModeSwitched          = "ModeSwitched"
+	ReasonCredentialsMissing    = "CredentialsMissing"
+	ReasonHostNotListed         = "HostNotListed"
+	ReasonAuthenticationFailed  = "AuthenticationFailed"
+	ReasonRepositoryNotFound    = "RepositoryNotFound"
+	ReasonRevisionNotFound      = "RevisionNotFound"
+	ReasonRepositoryUnreachable = "RepositoryUnreachable"
+	ReasonEgressDenied          = "EgressDenied"
+	ReasonVolumeFull            = "VolumeFull"
+	ReasonVolumeFenced          = "VolumeFenced"
+	ReasonVolumeCorrupt         = "VolumeCorrupt"
+	ReasonNetworkOpened         = "NetworkOpened"
+	ReasonCheckpointInvalid     = "CheckpointInvalid"
+	ReasonCheckpointFailed      = "CheckpointFailed"
+	ReasonBreakerOpen           = "BreakerOpen"
+	ReasonAgentFailed           = "AgentFailed"
+	ReasonAgentNotStarted       = "AgentNotStarted"
+	ReasonAgentUnstoppable      = "AgentUnstoppable"
+	ReasonHistoryInvalid        = "HistoryInvalid"
+	ReasonPushConflict          = "PushConflict"
+	ReasonPushFailed            = "PushFailed"
+	ReasonApprovalRequired      = "ApprovalRequired"
+	ReasonApprovalMismatch      = "ApprovalMismatch"
+	ReasonNothingChanged        = "NothingChanged"
+	ReasonDelivered             = "Delivered"
+	ReasonSuspended             = "Suspended"
+	ReasonDeleted               = "Deleted"
+	ReasonDeadlineExceeded      = "DeadlineExceeded"
+	ReasonLockLost              = "LockLost"
+)
