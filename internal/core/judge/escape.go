@@ -26,6 +26,14 @@ const (
 // out at the end is marked by "…".
 func Escape(name string) string { return escapeTo(name, maxEscaped) }
 
+// EscapeOnce is Escape for a text that may be what Escape gave: that stays as it is.
+func EscapeOnce(text string) string {
+	if name, err := strconv.Unquote(text); err == nil && Escape(name) == text {
+		return text
+	}
+	return Escape(text)
+}
+
 // quoteName is Escape for names inside messages.
 func quoteName(name string) string { return escapeTo(name, maxInMessage) }
 

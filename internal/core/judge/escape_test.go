@@ -41,6 +41,26 @@ func TestEscape(t *testing.T) {
 	}
 }
 
+// TestEscapeOnce: what Escape gave is not escaped again, and everything else is escaped.
+func TestEscapeOnce(t *testing.T) {
+	tests := map[string]struct{ in, want string }{
+		"an ordinary name":            {"web/a", "web/a"},
+		"a name to be escaped":        {"web/a\nb", `"web/a\nb"`},
+		"an escaped name":             {`"web/a\nb"`, `"web/a\nb"`},
+		"quoted without need":         {`"web/a"`, `"\"web/a\""`},
+		"quoted in another way":       {`"web/\u0061"`, `"\"web/\\u0061\""`},
+		"a name in single quotes":     {`'a'`, `'a'`},
+		"a quotation that has no end": {`"web/a b`, `"\"web/a b"`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := EscapeOnce(tt.in); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
 func FuzzEscape(f *testing.F) {
 	for _, seed := range []string{"web/index.html", "a\x1b[2J\xff", "\u202e\u200b", strings.Repeat("é\x00", 150), `"\"`, "a…"} {
 		f.Add(seed)
@@ -55,6 +75,9 @@ func FuzzEscape(f *testing.F) {
 		}
 		if got != name && !(strings.HasPrefix(got, `"`) && strings.HasSuffix(got, `"`)) {
 			t.Errorf("%q: changed but not quoted: %s", name, got)
+		}
+		if again := EscapeOnce(got); again != got {
+			t.Errorf("%q: %s is escaped again: %s", name, got, again)
 		}
 		if strings.HasPrefix(name, `"`) && got == name {
 			t.Errorf("%q passes for the quoted form of another name", name)

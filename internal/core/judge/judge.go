@@ -81,21 +81,31 @@ func Summary(j Judgement) string {
 		return "No rule is broken."
 	}
 	worst := j.Violations[0]
-	var b strings.Builder
-	if worst.Path == "" {
-		fmt.Fprintf(&b, "Rule %s: %s.", worst.Rule, worst.Message)
-	} else {
-		fmt.Fprintf(&b, "Rule %s is broken by %s: %s.", worst.Rule, Escape(worst.Path), worst.Message)
+	if worst.Path != "" {
+		worst.Path = Escape(worst.Path)
 	}
-	if worst.Suggestion != "" {
-		fmt.Fprintf(&b, " To fix it: %s.", worst.Suggestion)
-	}
+	text := worst.text()
 	switch more := len(j.Violations) - 1; more {
 	case 0:
 	case 1:
-		b.WriteString(" There is 1 more violation.")
+		text += " There is 1 more violation."
 	default:
-		fmt.Fprintf(&b, " There are %d more violations.", more)
+		text += fmt.Sprintf(" There are %d more violations.", more)
 	}
-	return clipBytes(b.String(), maxSummary)
+	return clipBytes(text, maxSummary)
+}
+
+// SummaryOf is Summary of one violation whose path is escaped already.
+func SummaryOf(v Violation) string { return clipBytes(v.text(), maxSummary) }
+
+// text says what is wrong and what to do. The path is escaped.
+func (v Violation) text() string {
+	text := fmt.Sprintf("Rule %s is broken by %s: %s.", v.Rule, v.Path, v.Message)
+	if v.Path == "" {
+		text = fmt.Sprintf("Rule %s: %s.", v.Rule, v.Message)
+	}
+	if v.Suggestion != "" {
+		text += fmt.Sprintf(" To fix it: %s.", v.Suggestion)
+	}
+	return text
 }

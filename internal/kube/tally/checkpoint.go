@@ -6,7 +6,6 @@ package tally
 import (
 	"encoding/json"
 	"fmt"
-	"strconv"
 	"time"
 	"unicode"
 
@@ -185,8 +184,8 @@ func summaryMessage(c contract.CheckpointReport) string {
 		return ""
 	}
 	worst := c.Violations[0]
-	worst.Path = plain(worst.Path)
-	message := judge.Summary(judge.Judgement{Violations: []judge.Violation{worst}})
+	worst.Path = shown(worst.Path)
+	message := judge.SummaryOf(worst)
 	switch more := c.ViolationCount - 1; {
 	case more == 1:
 		message += " There is 1 more violation."
@@ -208,20 +207,13 @@ func specMessage(spec v1alpha1.CheckpointSpec) string {
 	return summaryMessage(report)
 }
 
-// shown is a path as people see it, whether the watchdog has escaped it or not.
+// shown is a path of a report as people see it. The watchdog has escaped it, since JSON cannot hold every name: it stays as
+// it is. What is not escaped does not come from a watchdog of ours, and is escaped here.
 func shown(path string) string {
 	if path == "" {
 		return ""
 	}
-	return judge.Escape(plain(path))
-}
-
-// plain undoes judge.Escape where it was applied; anything else is left as it is.
-func plain(path string) string {
-	if name, err := strconv.Unquote(path); err == nil && judge.Escape(name) == path {
-		return name
-	}
-	return path
+	return judge.EscapeOnce(path)
 }
 
 // camelCase turns the id of a rule that this version does not know into a reason.
