@@ -5,14 +5,12 @@ package controllers
 
 import (
 	"context"
-	"log/slog"
 	"net/netip"
 	"os"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/onsi/gomega"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -22,10 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/config"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -73,31 +68,10 @@ func startManager(t *testing.T, s *system) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctrl.SetLogger(logr.Discard())
-	// Not the test's own log: the manager's last events may fail to be written after the test has ended.
-	mgr, err := ctrl.NewManager(env.ConfigAs(kubetest.Manager), ctrl.Options{
-		Scheme: env.Scheme, Logger: logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)), Cache: cache.Options{ByObject: byObject},
-		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-		// Each test has a manager of its own.
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = Setup(mgr, Options{
-		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true, CABundle: s, Endpoints: s, Clock: clock.RealClock{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("manager: %v", err)
-		}
+	env.StartManager(t, byObject, func(mgr ctrl.Manager) error {
+		return Setup(mgr, Options{
+			SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true, CABundle: s, Endpoints: s, Clock: clock.RealClock{},
+		})
 	})
 }
 

@@ -114,8 +114,9 @@ func programRows() []row {
 		{pkg: "controllers/supervisorpolicy", why: controller, allow: kube},
 		{pkg: "controllers/template", why: controller, allow: kube},
 
-		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/host/egress", "internal/kube/identity", "internal/kube/pki"})},
+		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process)},
+		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/egress", "internal/kube/identity", "internal/kube/pki"})},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/contract", "internal/host/link", "internal/host/proc", "golang.org/x/sys/unix"}},
 		{
 			pkg: "internal/app/watchdog", why: "supervises beside the agent: everything it needs to decide comes in orders",

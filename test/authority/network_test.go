@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	batchv1 "k8s.io/api/batch/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -17,9 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/controllers"
@@ -42,27 +39,10 @@ func startManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mgr, err := ctrl.NewManager(env.ConfigAs(kubetest.Manager), ctrl.Options{
-		Scheme: env.Scheme, Logger: logr.Discard(), Cache: cache.Options{ByObject: byObject},
-		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = controllers.Setup(mgr, controllers.Options{
-		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", CABundle: system{}, Endpoints: system{}, Clock: clock.RealClock{},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- mgr.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("manager: %v", err)
-		}
+	env.StartManager(t, byObject, func(mgr ctrl.Manager) error {
+		return controllers.Setup(mgr, controllers.Options{
+			SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", CABundle: system{}, Endpoints: system{}, Clock: clock.RealClock{},
+		})
 	})
 }
 

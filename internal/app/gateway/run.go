@@ -15,12 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -30,6 +25,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
@@ -47,64 +43,26 @@ const (
 // Main runs the gateway with command-line arguments until the context ends. Logs go to out.
 func Main(ctx context.Context, args []string, out io.Writer) error {
 	var options Options
-	if err := options.parse(args, out); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return nil
-		}
-		return err
-	}
-	config, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("find the cluster: %w", err)
-	}
-	return Run(ctx, config, options, handler(options, out))
-}
-
-func handler(o Options, out io.Writer) slog.Handler {
-	options := &slog.HandlerOptions{Level: slog.Level(-o.LogLevel)}
-	if o.LogFormat == "text" {
-		return slog.NewTextHandler(out, options)
-	}
-	return slog.NewJSONHandler(out, options)
+	return process.Main("gateway", &options, args, out, func(config *rest.Config) error {
+		return Run(ctx, config, options, options.Logs(out))
+	})
 }
 
 // Run runs the gateway until the context ends.
 func Run(ctx context.Context, config *rest.Config, options Options, logs slog.Handler) error {
-	log := logr.FromSlogHandler(logs)
-	ctrl.SetLogger(log)
-	klog.SetLogger(log)
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = qps, burst
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return fmt.Errorf("make the scheme: %w", err)
-	}
-	// A manager without controllers: it brings caches, probes and an orderly end. Every replica serves.
-	mgr, err := ctrl.NewManager(config, ctrl.Options{
-		Scheme: scheme, Logger: log, GracefulShutdownTimeout: ptr.To(shutdownTimeout),
-		HealthProbeBindAddress: options.HealthAddress, Metrics: metricsserver.Options{BindAddress: options.MetricsAddress},
-		Cache: cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
-		// Nothing may ever start to watch Secrets by reading one.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
+	return process.Run(ctx, config, process.Process{
+		Logger: logr.FromSlogHandler(logs), QPS: qps, Burst: burst,
+		// A manager without controllers: it brings caches, probes and an orderly end. Every replica serves.
+		Manager: ctrl.Options{
+			GracefulShutdownTimeout: ptr.To(shutdownTimeout),
+			HealthProbeBindAddress:  options.HealthAddress, Metrics: metricsserver.Options{BindAddress: options.MetricsAddress},
+		},
+		SetUp: func(mgr ctrl.Manager, live client.Client) error { return setUp(ctx, mgr, live, options, logs) },
 	})
-	if err != nil {
-		return fmt.Errorf("make the manager: %w", err)
-	}
-	if err := setUp(ctx, mgr, options, logs); err != nil {
-		return err
-	}
-	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	return nil
 }
 
-func setUp(ctx context.Context, mgr ctrl.Manager, o Options, logs slog.Handler) error {
+func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options, logs slog.Handler) error {
 	log := logr.FromSlogHandler(logs)
-	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return fmt.Errorf("make a client without cache: %w", err)
-	}
 	certificate := pki.NewFollower(pki.Options{Live: live, Namespace: o.Namespace, Clock: clock.RealClock{}, Logger: log.WithName("pki")}, pki.GatewaySecret)
 	authenticator, err := identity.New(identity.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}})
 	if err != nil {

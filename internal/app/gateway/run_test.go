@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
@@ -53,7 +54,7 @@ func TestFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("POD_NAMESPACE", "")
 			var o Options
-			err := o.parse(test.args, &bytes.Buffer{})
+			err := process.Parse("gateway", &o, test.args, &bytes.Buffer{})
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want something about %q", err, test.want)
 			}

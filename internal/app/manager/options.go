@@ -7,17 +7,16 @@ package manager
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/process"
 )
 
 // Options of the process.
 type Options struct {
-	// Namespace of the system: global policies, leases and the CA are there.
-	Namespace string
+	process.Options
 	// Replica is this replica's name, unique among those that run.
 	Replica string
 	// Image of prepare, watchdog and seal: the product's own.
@@ -26,57 +25,31 @@ type Options struct {
 	UserNamespaces bool
 	// LeaderElect lets one of several replicas reconcile.
 	LeaderElect bool
-	// IntakeAddress, HealthAddress, MetricsAddress and ViewAddress are listened on; "0" turns metrics and the aggregated API
-	// off.
+	// IntakeAddress, MetricsAddress and ViewAddress are listened on; "0" turns metrics and the aggregated API off.
 	IntakeAddress  string
-	HealthAddress  string
 	MetricsAddress string
 	ViewAddress    string
-	// LogFormat is json or text; LogLevel is 0 or, for more, 1.
-	LogFormat string
-	LogLevel  int
 }
 
 // Flags binds the options to flags; defaults come from the environment where Kubernetes gives them (downward API).
 func (o *Options) Flags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Namespace, "namespace", os.Getenv("POD_NAMESPACE"), "namespace of the system (default: environment POD_NAMESPACE)")
+	o.Options.Flags(flags)
 	flags.StringVar(&o.Replica, "replica", os.Getenv("POD_NAME"), "name of this replica (default: environment POD_NAME)")
 	flags.StringVar(&o.Image, "image", "", "image of prepare, watchdog and seal in the pods of Features (required)")
 	flags.BoolVar(&o.UserNamespaces, "user-namespaces", true, "run the pods of Features in user namespaces; turn off on nodes that have none")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile")
 	flags.StringVar(&o.IntakeAddress, "intake-bind-address", ":8443", "where watchdogs are served, over TLS")
-	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "where /healthz and /readyz are served")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to whoever may get /metrics of the cluster; 0 is nowhere")
 	flags.StringVar(&o.ViewAddress, "view-bind-address", "0", "where kube-apiserver finds the aggregated API view.tidewaiter.dev, over TLS; 0 is nowhere")
-	flags.StringVar(&o.LogFormat, "log-format", "json", "json or text")
-	flags.IntVar(&o.LogLevel, "log-level", 0, "1 logs more than 0")
-}
-
-// parse reads command-line arguments; what is to be said about them goes to out.
-func (o *Options) parse(args []string, out io.Writer) error {
-	flags := pflag.NewFlagSet("manager", pflag.ContinueOnError)
-	flags.SetOutput(out)
-	o.Flags(flags)
-	if err := flags.Parse(args); err != nil {
-		return fmt.Errorf("flags: %w", err)
-	}
-	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: everything is said by flags", flags.Arg(0))
-	}
-	return o.Validate()
 }
 
 // Validate names the first flag that cannot be used.
 func (o *Options) Validate() error {
 	switch {
-	case o.Namespace == "":
-		return errors.New("--namespace is missing: give it, or set POD_NAMESPACE by the downward API")
 	case o.Replica == "":
 		return errors.New("--replica is missing: give it, or set POD_NAME by the downward API")
 	case o.Image == "":
 		return errors.New("--image is missing: it is what the pods of Features run")
-	case o.LogFormat != "json" && o.LogFormat != "text":
-		return fmt.Errorf("--log-format is json or text, not %q", o.LogFormat)
 	}
-	return nil
+	return o.Options.Validate()
 }

@@ -8,16 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -27,8 +22,8 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/controllers"
+	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
@@ -65,67 +60,26 @@ const (
 // Main runs the manager with command-line arguments until the context ends. Logs go to out.
 func Main(ctx context.Context, args []string, out io.Writer) error {
 	var options Options
-	if err := options.parse(args, out); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return nil
-		}
-		return err
-	}
-	config, err := ctrl.GetConfig()
-	if err != nil {
-		return fmt.Errorf("find the cluster: %w", err)
-	}
-	return Run(ctx, config, options, logger(options, out))
-}
-
-func logger(o Options, out io.Writer) logr.Logger {
-	handlerOptions := &slog.HandlerOptions{Level: slog.Level(-o.LogLevel)}
-	var handler slog.Handler = slog.NewJSONHandler(out, handlerOptions)
-	if o.LogFormat == "text" {
-		handler = slog.NewTextHandler(out, handlerOptions)
-	}
-	return logr.FromSlogHandler(handler)
+	return process.Main("manager", &options, args, out, func(config *rest.Config) error {
+		return Run(ctx, config, options, logr.FromSlogHandler(options.Logs(out)))
+	})
 }
 
 // Run runs the manager until the context ends.
 func Run(ctx context.Context, config *rest.Config, options Options, log logr.Logger) error {
-	ctrl.SetLogger(log)
-	klog.SetLogger(log)
-	config = rest.CopyConfig(config)
-	config.QPS, config.Burst = qps, burst
-	scheme, err := newScheme()
+	managerOptions, err := managerOptions(options)
 	if err != nil {
 		return err
 	}
-	managerOptions, err := managerOptions(options, scheme, log)
-	if err != nil {
-		return err
-	}
-	mgr, err := ctrl.NewManager(config, managerOptions)
-	if err != nil {
-		return fmt.Errorf("make the manager: %w", err)
-	}
-	if err := setUp(ctx, mgr, options, log); err != nil {
-		return err
-	}
-	if err := mgr.Start(ctx); err != nil {
-		return fmt.Errorf("run: %w", err)
-	}
-	return nil
+	return process.Run(ctx, config, process.Process{
+		Logger: log, QPS: qps, Burst: burst, Manager: managerOptions,
+		SetUp: func(mgr ctrl.Manager, live client.Client) error { return setUp(ctx, mgr, live, options, log) },
+	})
 }
 
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
-		return nil, fmt.Errorf("make the scheme: %w", err)
-	}
-	return scheme, nil
-}
-
-func managerOptions(o Options, scheme *runtime.Scheme, log logr.Logger) (ctrl.Options, error) {
+func managerOptions(o Options) (ctrl.Options, error) {
 	cached, err := cacheOptions(o.Namespace)
 	return ctrl.Options{
-		Scheme: scheme, Logger: log,
 		LeaderElection: o.LeaderElect, LeaderElectionID: leaderElectionID, LeaderElectionNamespace: o.Namespace,
 		// The process ends right after the manager: the lease may be given away at once.
 		LeaderElectionReleaseOnCancel: true,
@@ -133,27 +87,20 @@ func managerOptions(o Options, scheme *runtime.Scheme, log logr.Logger) (ctrl.Op
 		HealthProbeBindAddress:        o.HealthAddress,
 		Metrics:                       metricsserver.Options{BindAddress: "0"}, // serveMetrics does
 		Cache:                         cached,
-		// Nothing may ever start to watch Secrets by reading one.
-		Client: client.Options{Cache: &client.CacheOptions{DisableFor: []client.Object{&corev1.Secret{}}}},
 	}, err
 }
 
-// cacheOptions keep in memory what the controllers look at, and the Services of this system; managed fields are read by
-// nobody.
+// cacheOptions keep in memory what the controllers look at, and the Services of this system.
 func cacheOptions(systemNamespace string) (cache.Options, error) {
 	byObject, err := controllers.CacheByObject(systemNamespace)
 	if err != nil {
 		return cache.Options{}, fmt.Errorf("bound the cache: %w", err)
 	}
 	byObject[&corev1.Service{}] = cache.ByObject{Namespaces: map[string]cache.Config{systemNamespace: {}}}
-	return cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject}, nil
+	return cache.Options{ByObject: byObject}, nil
 }
 
-func setUp(ctx context.Context, mgr ctrl.Manager, o Options, log logr.Logger) error {
-	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
-	if err != nil {
-		return fmt.Errorf("make a client without cache: %w", err)
-	}
+func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options, log logr.Logger) error {
 	keeper := pki.NewKeeper(pki.Options{Live: live, Namespace: o.Namespace, Clock: clock.RealClock{}, Logger: log.WithName("pki")})
 	server, err := newIntake(ctx, mgr, keeper, o, log.WithName("intake"))
 	if err != nil {

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
@@ -47,7 +48,7 @@ func TestFlags(t *testing.T) {
 			t.Setenv("POD_NAMESPACE", "")
 			t.Setenv("POD_NAME", "")
 			var o Options
-			err := o.parse(test.args, &bytes.Buffer{})
+			err := process.Parse("manager", &o, test.args, &bytes.Buffer{})
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("got %v, want something about %q", err, test.want)
 			}
@@ -69,22 +70,22 @@ func TestHelpIsNoError(t *testing.T) {
 	})
 }
 
-// process is a replica of the manager, with the rights that it is installed with and no others.
-type process struct {
+// replica of the manager, with the rights that it is installed with and no others.
+type replica struct {
 	*program.Program
 	name, intake, health, metrics string
 }
 
-func startProcess(t *testing.T, name string) *process {
+func startReplica(t *testing.T, name string) *replica {
 	t.Helper()
-	p := &process{name: name, intake: program.FreeAddress(t), health: program.FreeAddress(t), metrics: program.FreeAddress(t)}
+	p := &replica{name: name, intake: program.FreeAddress(t), health: program.FreeAddress(t), metrics: program.FreeAddress(t)}
 	p.Program = program.Start(t,
 		[]string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-manager"), "POD_NAMESPACE=" + kubetest.SystemNamespace, "POD_NAME=" + name},
 		"--image=tidewaiter:test", "--leader-elect", "--intake-bind-address="+p.intake, "--health-probe-bind-address="+p.health, "--metrics-bind-address="+p.metrics)
 	return p
 }
 
-func (p *process) ready() bool { return program.Passes(p.health, "/readyz") }
+func (p *replica) ready() bool { return program.Passes(p.health, "/readyz") }
 
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
@@ -94,9 +95,9 @@ func until(t *testing.T, what string, done func() bool) {
 // TestTwoReplicas runs two managers with the rights of dist/install.yaml: both get ready and serve, one of them
 // reconciles, and when that one ends the other takes over.
 func TestTwoReplicas(t *testing.T) {
-	a, b := startProcess(t, "manager-a"), startProcess(t, "manager-b")
+	a, b := startReplica(t, "manager-a"), startReplica(t, "manager-b")
 	until(t, "both are ready", func() bool { return a.ready() && b.ready() })
-	leased := func(p *process) bool {
+	leased := func(p *replica) bool {
 		key := client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: p.name}
 		return env.Client.Get(t.Context(), key, &coordinationv1.Lease{}) == nil
 	}
@@ -123,7 +124,7 @@ func TestTwoReplicas(t *testing.T) {
 		err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: contract.CAConfigMap}, own)
 		return err == nil && own.Data[contract.CAKey] == bundle.Data[contract.CAKey]
 	})
-	for _, p := range []*process{a, b} {
+	for _, p := range []*replica{a, b} {
 		wantStatus(t, p, pool, http.StatusUnauthorized)
 		wantMetrics(t, p, pool)
 	}
@@ -141,7 +142,7 @@ func TestTwoReplicas(t *testing.T) {
 	if !other.ready() {
 		t.Error("the other replica is not ready any more")
 	}
-	for _, p := range []*process{a, b} {
+	for _, p := range []*replica{a, b} {
 		if strings.Contains(p.Log(), "forbidden") {
 			t.Errorf("%s lacks a right, see its log", p.name)
 		}
@@ -149,7 +150,7 @@ func TestTwoReplicas(t *testing.T) {
 }
 
 // wantStatus asks a replica for orders without a token, as a pod does that trusts the bundle.
-func wantStatus(t *testing.T, p *process, pool *x509.CertPool, want int) {
+func wantStatus(t *testing.T, p *replica, pool *x509.CertPool, want int) {
 	t.Helper()
 	if code, _ := ask(t, pool, "https://"+p.intake+contract.OrdersPath, ""); code != want {
 		t.Errorf("%s answers %d, want %d", p.name, code, want)
@@ -157,7 +158,7 @@ func wantStatus(t *testing.T, p *process, pool *x509.CertPool, want int) {
 }
 
 // wantMetrics asks a replica for metrics: without a token, as somebody who may not, and as somebody who may.
-func wantMetrics(t *testing.T, p *process, pool *x509.CertPool) {
+func wantMetrics(t *testing.T, p *replica, pool *x509.CertPool) {
 	t.Helper()
 	url := "https://" + p.metrics + "/metrics"
 	if code, body := ask(t, pool, url, ""); code != http.StatusUnauthorized || strings.Contains(body, "tidewaiter") {

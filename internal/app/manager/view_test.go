@@ -48,7 +48,7 @@ func raw(t *testing.T, config *rest.Config, path string) (string, error) {
 // TestAggregatedAPI goes through a real kube-apiserver: who may see what, what discovery says, and what becomes of
 // discovery when the last replica ends.
 func TestAggregatedAPI(t *testing.T) {
-	p := &process{name: "manager-view", intake: program.FreeAddress(t), health: program.FreeAddress(t), metrics: "0"}
+	p := &replica{name: "manager-view", intake: program.FreeAddress(t), health: program.FreeAddress(t), metrics: "0"}
 	address := program.FreeAddress(t)
 	p.Program = program.Start(t,
 		[]string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-manager"), "POD_NAMESPACE=" + kubetest.SystemNamespace, "POD_NAME=" + p.name},
