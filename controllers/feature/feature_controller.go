@@ -77,7 +77,8 @@ type Reconciler struct {
 
 	// fresh knows what was written last.
 	fresh flow.Fresh
-	// starting is held from counting a project's running agents, or comparing areas, until one more is among them.
+	// starting is held from counting a project's running agents, or comparing areas, until one more is among them: it is the
+	// turn of the Feature that holds it.
 	starting sync.Mutex
 	// begun has the newest attempt (int64) that this process started, by the Feature's uid.
 	begun sync.Map
@@ -104,15 +105,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.R
 		r.resolveSystem,  // read: addresses and CA bundle
 		r.observe,        // read: the cache
 		r.decide,         // pure: core/lifecycle
-		r.lookCloser,     // read: the API server, and decide again, where that is asked for
-		r.compareAreas,   // read: the cache, and decide again, before an agent starts
+		r.settle,         // read, and write what starts an attempt: gather what the decision needs, decide again
 		r.removeLeftover, // write: Jobs and pods
 		r.keepUp,         // write: what a running attempt rests on
 		r.renewLocks,     // write: Leases that are held
-		r.takeLocks,      // write: Leases of a new attempt, and decide again
-		r.start,          // write: volumes and Job of a new attempt, and decide again
 		r.freeLocks,      // write: Leases that no status names any more
 		r.letGo,          // write: finalizer, or the Feature itself
+		r.reportUnmet,    // what could not be gathered
 	)
 	return flow.Finish(ctx, err, r.close(s))
 }

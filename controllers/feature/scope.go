@@ -25,7 +25,7 @@ import (
 
 // scope is what one reconcile learns, in the order in which it is learnt.
 type scope struct {
-	// feature as it was read; replaced by a live one in lookCloser.
+	// feature as it was read; replaced by a live one in readLive.
 	feature *v1alpha1.Feature
 	// now is the one time of this reconcile.
 	now time.Time
@@ -35,25 +35,30 @@ type scope struct {
 	refusal *lifecycle.Refusal
 	// prompt of all tasks; set by resolvePrompt, and empty for one in a ConfigMap that is not needed now.
 	prompt string
-	// obstacle is why nothing can be started; set by resolveSystem and start.
+	// obstacle is why nothing can be started; set by resolveSystem.
 	obstacle *lifecycle.Refusal
 	// intake and gateway as the pod will reach them; set by resolveSystem.
 	intake, gateway netip.Addr
-	// locks as they were seen last, and whether they were taken in this reconcile; set by observe, lookCloser and takeLocks.
+	// turn says that it is this Feature's turn to start, until endTurn is called; set by awaitTurn.
+	turn    bool
+	endTurn func()
+	// locks as they were seen last, and whether they were taken in this reconcile; set by observe, readLive and takeLocks.
 	locks      locks.Survey
 	locksTaken bool
 	// areas of others, compared; set by compareAreas.
 	areas *lifecycle.Areas
-	// observed is what the decision rests on; set by observe, lookCloser and start.
+	// observed is what the decision rests on; set by observe and by the gatherers of settle.
 	observed lifecycle.Observed
 	// decision is nil until decide.
 	decision *lifecycle.Decision
+	// unmet is why a need of the decision could not be met; set by settle.
+	unmet error
 	// gone is true when the Feature may not be there any more; set by letGo.
 	gone bool
 }
 
 func newScope(f *v1alpha1.Feature, now time.Time) *scope {
-	return &scope{feature: f, now: now}
+	return &scope{feature: f, now: now, endTurn: func() {}}
 }
 
 // refuse notes why the Feature cannot be accepted; what was found first is nearest to the cause.
@@ -77,7 +82,7 @@ func (s *scope) next() {
 
 // close says how the reconcile ends: with the status that was decided, if it is not there already.
 func (r *Reconciler) close(s *scope) flow.Close {
-	if s.decision == nil || s.decision.LookCloser || s.gone {
+	if s.decision == nil || s.decision.Needs.Outdates() || s.gone {
 		return flow.Close{}
 	}
 	end := flow.Close{Recheck: s.decision.Recheck, Tell: func() { r.tell(s) }}

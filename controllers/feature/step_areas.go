@@ -18,9 +18,6 @@ import (
 // compareAreas compares the Feature's areas with those of others at work on its repository, from the cache: unlike a
 // lock, what it finds is no promise. What this process has just begun is known without the cache.
 func (r *Reconciler) compareAreas(ctx context.Context, s *scope) error {
-	if !s.decision.Compare {
-		return nil
-	}
 	s.areas = &lifecycle.Areas{Ignore: true}
 	if how := s.effective.Concurrency.Overlap; how != policy.OverlapAllow {
 		var features v1alpha1.FeatureList
@@ -32,7 +29,6 @@ func (r *Reconciler) compareAreas(ctx context.Context, s *scope) error {
 		s.areas = &areas
 	}
 	s.observed.Areas = s.areas
-	s.next()
 	return nil
 }
 

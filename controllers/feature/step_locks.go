@@ -64,25 +64,21 @@ func (r *Reconciler) renewLocks(ctx context.Context, s *scope) error {
 	return r.Locks.Renew(ctx, s.locks, s.now)
 }
 
-// takeLocks takes all locks that are wanted or none, and lets it be decided how that goes on.
+// takeLocks takes all locks that are wanted or none.
 func (r *Reconciler) takeLocks(ctx context.Context, s *scope) error {
-	if len(s.decision.Lock) == 0 {
-		return nil
-	}
-	log.FromContext(ctx).Info("Taking locks", "contracts", s.decision.Lock)
+	log.FromContext(ctx).Info("Taking locks", "contracts", s.observed.Locks.Wanted)
 	survey, err := r.Locks.Take(ctx, s.feature, s.now)
 	if err != nil {
 		return err
 	}
 	s.locksTaken = true
 	s.noteLocks(survey)
-	s.next()
 	return nil
 }
 
-// freeLocks frees what no status names any more.
+// freeLocks frees what no status names any more. Those of an attempt that could not be made are kept for the next try.
 func (r *Reconciler) freeLocks(ctx context.Context, s *scope) error {
-	if len(s.decision.Unlock) == 0 {
+	if len(s.decision.Unlock) == 0 || s.unmet != nil {
 		return nil
 	}
 	log.FromContext(ctx).Info("Freeing locks", "contracts", s.decision.Unlock)

@@ -43,17 +43,10 @@ func (r *Reconciler) decide(_ context.Context, s *scope) error {
 	return nil
 }
 
-// lookCloser lets the decision be taken again on live facts, where it is one that cannot be undone. Jobs and pods are
-// read before the Feature: a final report is in the Feature before its pod ends, so that a pod which ended without
-// one in this order never sent one.
-func (r *Reconciler) lookCloser(ctx context.Context, s *scope) error {
-	if !s.decision.LookCloser {
-		return nil
-	}
-	return r.decideLive(ctx, s)
-}
-
-func (r *Reconciler) decideLive(ctx context.Context, s *scope) error {
+// readLive finds out how things stand, from the API server, for decisions that cannot be undone. Jobs and pods are read
+// before the Feature: a final report is in the Feature before its pod ends, so that a pod which ended without one in
+// this order never sent one.
+func (r *Reconciler) readLive(ctx context.Context, s *scope) error {
 	cached := s.feature
 	if err := r.look(ctx, s, r.Live, r.liveNetworks); err != nil {
 		return err
@@ -70,11 +63,7 @@ func (r *Reconciler) decideLive(ctx context.Context, s *scope) error {
 	}
 	s.feature = &live
 	s.observed.Live = true
-	if err := r.remember(ctx, s, r.Live); err != nil {
-		return err
-	}
-	s.next()
-	return nil
+	return r.remember(ctx, s, r.Live)
 }
 
 // remember takes what the Feature's own status says, and compares its locks with the Leases. Those are read after it: a
@@ -101,6 +90,8 @@ func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader, net
 		}
 	}
 	o := lifecycle.Observed{
+		Serial:          s.serial(),
+		Turn:            s.turn,
 		Spec:            translate.Spec(f, s.effective),
 		Refusal:         s.refusal,
 		Obstacle:        s.obstacle,

@@ -21,7 +21,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 )
@@ -33,41 +32,17 @@ const (
 	terminatingPause = 2 * time.Second
 )
 
-// start makes the Job of a new attempt, and before it all that it rests on. The attempt is noted because its Job is
-// seen, not because this got to its end: whoever comes next sees the same.
-func (r *Reconciler) start(ctx context.Context, s *scope) error {
-	if s.decision.Start == nil {
-		return nil
-	}
-	if s.effective.MaxRunning > 0 || s.effective.Concurrency.Overlap == policy.OverlapWait {
-		// Another Feature may be at the same point: one counts, compares and starts at a time.
-		r.starting.Lock()
-		defer r.starting.Unlock()
-		s.areas = nil
-		if err := r.decideLive(ctx, s); err != nil {
-			return err
-		}
-		if err := r.compareAreas(ctx, s); err != nil {
-			return err
-		}
-		if s.decision.Start == nil {
-			return nil
-		}
-	}
-	err := r.makeAttempt(ctx, s, *s.decision.Start)
+// makeAttempt makes the Job of a new attempt, and before it all that it rests on. The attempt is noted because its Job is
+// seen, not because this got to its end: the next reconcile sees the same.
+func (r *Reconciler) makeAttempt(ctx context.Context, s *scope) error {
+	err := r.makeObjects(ctx, s, *s.decision.Start)
 	if err != nil {
 		r.begun.Delete(s.feature.UID)
 	}
-	if e := outcome.Of(err); err != nil && e.Kind != outcome.Retry && e.Kind != outcome.Quiet {
-		s.observed.Obstacle = &lifecycle.Refusal{Reason: e.Reason, Message: e.Error(), ByUser: e.Kind == outcome.Stall}
-	} else if err != nil {
-		return err
-	}
-	s.next()
 	return err
 }
 
-func (r *Reconciler) makeAttempt(ctx context.Context, s *scope, start lifecycle.Start) error {
+func (r *Reconciler) makeObjects(ctx context.Context, s *scope, start lifecycle.Start) error {
 	f := s.feature
 	if err := r.applyCABundle(ctx, f.Namespace); err != nil {
 		return err
@@ -91,7 +66,7 @@ func (r *Reconciler) makeAttempt(ctx context.Context, s *scope, start lifecycle.
 	if err != nil {
 		return err
 	}
-	s.observed.Jobs = append(s.observed.Jobs, observe.Jobs(f, []batchv1.Job{*job})...)
+	s.observed.Jobs, s.observed.JobMade = append(s.observed.Jobs, observe.Jobs(f, []batchv1.Job{*job})...), true
 	return nil
 }
 

@@ -17,7 +17,9 @@ const areaRecheck = 30 * time.Second
 func (c *course) disjoint() bool {
 	a := c.o.Areas
 	if a == nil {
-		c.d.Compare = c.live()
+		if c.turn() && c.live() {
+			c.need(NeedAreas)
+		}
 		return false
 	}
 	if a.Overlap == nil || !a.Wait || c.atWork() {

@@ -9,14 +9,12 @@ import "time"
 type Decision struct {
 	// Memory is what the status shall say.
 	Memory Memory
-	// LookCloser asks for another decision on live facts; nothing else of this one may be done or written.
-	LookCloser bool
-	// Start asks for the Job of a new attempt. The attempt counts once its Job is observed.
+	// Needs is the fact to gather next, after which the decision is taken again; empty when nothing is missing. While it is
+	// NeedTurn or NeedLive, there is nothing to do or to write. While it is another one, what else the decision says may be done
+	// and written, should that fact not be had.
+	Needs Need
+	// Start is the new attempt that NeedJob is about. The attempt counts once its Job is observed.
 	Start *Start
-	// Compare asks for the areas of other Features to be compared, and for another decision on what became of it.
-	Compare bool
-	// Lock asks for all of these contracts' locks or none of them, and for another decision on what became of it.
-	Lock []string
 	// RenewLocks asks for the locks that are held to be renewed where it is time.
 	RenewLocks bool
 	// Unlock names contracts whose locks to free: no status names them any more.
@@ -35,11 +33,6 @@ type Decision struct {
 	Events []Event
 	// Recheck is when to decide again without any event; 0 is never.
 	Recheck time.Duration
-}
-
-// Acts reports whether the decision changes anything but the status.
-func (d Decision) Acts() bool {
-	return d.Start != nil || d.Compare || len(d.Lock)+len(d.Unlock)+len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
 }
 
 // Start asks for the Job of a new attempt.

@@ -11,5 +11,5 @@
 //     workspace.
 //   - What was done is derived by looking, never remembered: an attempt counts from the moment its Job is seen.
 //   - Anything that cannot be undone (a new attempt, a deletion, the end of an attempt, the choice of the one pod that
-//     may report) is decided on live facts only. On cached ones the decision is to look closer.
+//     may report) is decided on live facts only. On cached ones the decision needs live facts first (see Need).
 package lifecycle

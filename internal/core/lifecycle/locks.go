@@ -33,7 +33,7 @@ func (c *course) lock() bool {
 		return true
 	case len(l.Busy) == 0 && !l.Taken:
 		if c.live() {
-			c.d.Lock = slices.Clone(l.Wanted)
+			c.need(NeedLocks)
 		}
 	case c.active(), c.errand:
 		// The plan was given one more contract meanwhile: the work goes on with those that it has. And where a Feature
@@ -70,7 +70,7 @@ func (c *course) settleLocks() {
 			c.wake(l.Renew)
 		}
 	}
-	if len(c.d.Lock) > 0 || c.d.LookCloser {
+	if c.d.Needs == NeedLocks {
 		return
 	}
 	for _, contract := range l.Held {

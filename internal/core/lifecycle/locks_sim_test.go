@@ -86,7 +86,7 @@ func (s *sim) lookAtLocks() Locks {
 func compareText(a, b string) int { return slices.Compare([]byte(a), []byte(b)) }
 
 // takeLocks takes all of these locks, or none.
-func (s *sim) takeLocks(contracts []string) {
+func (s *sim) takeLocks(contracts ...string) {
 	take, _ := locks.Choose(s.survey())
 	for _, w := range take {
 		if slices.Contains(contracts, w.Contract) {

@@ -30,12 +30,14 @@ func Next(o Observed, now time.Time) Decision {
 	c.conclude()
 	c.rollUp()
 	c.decide()
-	if c.d.LookCloser {
-		return Decision{Memory: o.Memory.clone(), LookCloser: true}
+	if !c.d.Needs.Outdates() {
+		c.settleLocks()
 	}
-	c.settleLocks()
-	if c.d.LookCloser {
-		return Decision{Memory: o.Memory.clone(), LookCloser: true}
+	if c.d.Needs.Outdates() {
+		return Decision{Memory: o.Memory.clone(), Needs: c.d.Needs}
+	}
+	if o.JobMade {
+		c.d.DeleteJobs, c.d.DeletePods, c.d.KeepUp = nil, nil, false
 	}
 	c.answerRequests()
 	c.tellStuck()
@@ -215,10 +217,22 @@ func (c *course) wake(at time.Time) {
 	}
 }
 
-// live reports whether the facts are live, and asks for a closer look when they are not.
+// live reports whether the facts are live, and asks for live ones when they are not.
 func (c *course) live() bool {
 	if !c.o.Live {
-		c.d.LookCloser = true
+		c.need(NeedLive)
 	}
 	return c.o.Live
 }
+
+// turn reports whether the Feature may start as far as others that start at the same time are concerned, and asks for
+// its turn when it has to wait for it.
+func (c *course) turn() bool {
+	if c.o.Serial && !c.o.Turn {
+		c.need(NeedTurn)
+		return false
+	}
+	return true
+}
+
+func (c *course) need(n Need) { c.d.Needs = first(c.d.Needs, n) }

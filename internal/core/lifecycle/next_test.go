@@ -35,11 +35,12 @@ func running() Observed {
 
 func TestNextActs(t *testing.T) {
 	type acts struct {
-		LookCloser, KeepUp, Release bool
-		Start                       *Start
-		DeleteJobs, DeletePods      []Object
-		Renew                       bool
-		Unlock                      []string
+		Needs                  Need
+		KeepUp, Release        bool
+		Start                  *Start
+		DeleteJobs, DeletePods []Object
+		Renew                  bool
+		Unlock                 []string
 	}
 	job, pod := Object{"login-1", "job-1"}, Object{"login-1-abc", "pod-1"}
 	tests := map[string]struct {
@@ -49,7 +50,7 @@ func TestNextActs(t *testing.T) {
 		"a running attempt is kept up": {change: func(*Observed) {}, want: acts{KeepUp: true}},
 		"a cache without the pod is not believed": {
 			change: func(o *Observed) { o.Live, o.Pods = false, nil },
-			want:   acts{LookCloser: true},
+			want:   acts{Needs: NeedLive},
 		},
 		"a pod that lingers without its Job keeps the next attempt from starting": {
 			change: func(o *Observed) {
@@ -72,7 +73,7 @@ func TestNextActs(t *testing.T) {
 				o.Memory.Job.EndedAt = noon
 				o.Jobs, o.Pods = nil, nil
 			},
-			want: acts{Start: &Start{Attempt: 2, Run: RunAgent}},
+			want: acts{Needs: NeedJob, Start: &Start{Attempt: 2, Run: RunAgent}},
 		},
 		"a final report of another epoch says nothing": {
 			change: func(o *Observed) { o.Run.Final = &Final{Epoch: 7, Outcome: contract.OutcomeDelivered} },
@@ -135,7 +136,7 @@ func TestNextActs(t *testing.T) {
 		},
 		"a deleted Feature is only let go on live facts": {
 			change: func(o *Observed) { o.Spec.DeletedAt, o.Live, o.Jobs, o.Pods = noon, false, nil, nil },
-			want:   acts{LookCloser: true},
+			want:   acts{Needs: NeedLive},
 		},
 	}
 	for name, tc := range tests {
@@ -143,7 +144,7 @@ func TestNextActs(t *testing.T) {
 			o := running()
 			tc.change(&o)
 			d := Next(o, noon)
-			got := acts{d.LookCloser, d.KeepUp, d.Release, d.Start, d.DeleteJobs, d.DeletePods, d.RenewLocks, d.Unlock}
+			got := acts{d.Needs, d.KeepUp, d.Release, d.Start, d.DeleteJobs, d.DeletePods, d.RenewLocks, d.Unlock}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("acts (-want +got):\n%s", diff)
 			}

@@ -14,6 +14,9 @@ type Observed struct {
 	// Live says that Jobs, pods and then the Feature were read from the API server itself, in this order: a final
 	// report that was acknowledged before the pod ended is then in Run.
 	Live bool
+	// Serial says that the policy makes starts depend on other Features that may start at the same time. Turn says that it
+	// is this Feature's turn.
+	Serial, Turn bool
 	// Spec is what the user wants.
 	Spec Spec
 	// Memory is what the controller wrote into the status last.
@@ -38,6 +41,9 @@ type Observed struct {
 	Areas *Areas
 	// Jobs of the Feature, of any attempt.
 	Jobs []Job
+	// JobMade says that the newest Job was made just now, with all that it depends on. Nothing is done about it in the same
+	// breath: its attempt is noted first.
+	JobMade bool
 	// Pods of these Jobs, and of Jobs that are gone already.
 	Pods []Pod
 	// Volumes names what keeps the volumes from being bound; nil when nothing does.

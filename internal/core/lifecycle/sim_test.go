@@ -67,7 +67,7 @@ func (s *sim) look(live bool) snapshot {
 	o := Observed{
 		Live: live, Spec: s.spec, Memory: s.memory.clone(), Refusal: s.refusal, Obstacle: s.obstacle, Capacity: s.capacity,
 		Jobs: slices.Clone(s.jobs), Pods: slices.Clone(s.pods), Volumes: s.volumes,
-		Policy: PolicyRef{Hash: "h1", Enforcement: "Enforce"}, Locks: s.lookAtLocks(), Isolation: s.isolation,
+		Policy: PolicyRef{Hash: "h1", Enforcement: "Enforce"}, Locks: s.lookAtLocks(), Isolation: s.isolation, Serial: s.capacity.Limit > 0 || s.areas.Wait,
 	}
 	o.Spec.Requests = slices.Clone(s.spec.Requests)
 	if s.run != nil {
@@ -97,77 +97,95 @@ func (s *sim) reconcile(cached snapshot, dies crash) bool {
 		return false
 	}
 	seen := cached
-	d := Next(seen.observed, s.now)
-	if d.LookCloser {
-		if d.Acts() {
-			s.fail("a decision to look closer acts")
-		}
-		live := s.look(true)
-		if live.observed.Memory.Attempt != cached.observed.Memory.Attempt || live.observed.Spec.Generation != cached.observed.Spec.Generation {
-			return false
-		}
-		seen = live
-		d = Next(seen.observed, s.now)
-		if d.LookCloser {
-			s.fail("live facts are not enough")
-		}
-	} else if d.Acts() && !seen.observed.Live {
-		s.fail("acts on a cache: %+v", d)
+	d, wrote, lives := s.gatherAll(&seen, dies)
+	if !lives {
+		return wrote
 	}
-	if dies == beforeActs {
-		return false
-	}
-	wrote := s.act(seen, &d, dies)
+	wrote = s.act(seen, d, dies) || wrote
 	if d.Release || d.DeleteFeature || dies != survives && dies != afterWrite {
 		return wrote
 	}
 	return s.write(seen, d, dies) || wrote
 }
 
-func (s *sim) act(seen snapshot, d *Decision, dies crash) bool {
-	if d.Compare {
+// acts reports whether a decision changes anything but the status, or will.
+func acts(d Decision) bool {
+	return d.Start != nil || d.Needs != "" || len(d.Unlock)+len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
+}
+
+// gatherAll decides until nothing is needed any more, and reports whether the controller is still there then.
+func (s *sim) gatherAll(seen *snapshot, dies crash) (d Decision, wrote, lives bool) {
+	asked := map[Need]bool{}
+	for {
+		d = Next(seen.observed, s.now)
+		alone := d
+		alone.Needs = ""
+		switch {
+		case d.Needs.Outdates() && acts(alone):
+			s.fail("a decision that needs %s acts: %+v", d.Needs, d)
+		case !d.Needs.Outdates() && acts(d) && !seen.observed.Live:
+			s.fail("acts on a cache: %+v", d)
+		case asked[d.Needs]:
+			s.fail("%s is asked for again: %+v", d.Needs, d)
+			return d, wrote, false
+		case d.Needs == "":
+			return d, wrote, dies != beforeActs
+		}
+		asked[d.Needs] = true
+		if d.Needs == NeedTurn {
+			asked[NeedLive] = false
+		}
+		w, ok := s.gather(seen, d, dies)
+		if wrote = wrote || w; !ok {
+			return d, wrote, false
+		}
+	}
+}
+
+// gather gets what a decision needs, unless the controller dies before, or right after.
+func (s *sim) gather(seen *snapshot, d Decision, dies crash) (wrote, lives bool) {
+	switch d.Needs {
+	case NeedTurn:
+		seen.observed.Turn, seen.observed.Live = true, false
+	case NeedLive:
+		live := s.look(true)
+		if live.observed.Memory.Attempt != seen.observed.Memory.Attempt || live.observed.Spec.Generation != seen.observed.Spec.Generation {
+			return false, false
+		}
+		live.observed.Turn = seen.observed.Turn
+		*seen = live
+	case NeedAreas:
 		areas := s.areas
 		seen.observed.Areas = &areas
-		*d = Next(seen.observed, s.now)
-		if d.LookCloser || d.Compare {
-			s.fail("areas are compared again: %+v", d)
+	case NeedLocks:
+		switch dies {
+		case beforeActs:
+			return false, false
+		case inLock:
+			s.takeLocks(s.wanted[:1]...)
+			return true, false
 		}
-	}
-	wrote := s.remove(d)
-	if d.RenewLocks {
-		s.renewLocks()
-	}
-	if len(d.Lock) > 0 {
-		if dies == inLock {
-			s.takeLocks(d.Lock[:1])
-			return true
-		}
-		wrote = true
-		s.takeLocks(d.Lock)
+		s.takeLocks(s.wanted...)
 		seen.observed.Locks = s.lookAtLocks()
 		seen.observed.Locks.Taken = true
-		if dies == afterLock {
-			return wrote
+		return true, dies != afterLock
+	case NeedJob:
+		if slices.Contains([]crash{beforeActs, afterDeletions, beforeStart}, dies) {
+			return false, false
 		}
-		*d = Next(seen.observed, s.now)
-		if d.LookCloser || len(d.Lock) > 0 {
-			s.fail("taken locks are asked for again: %+v", d)
-		}
+		seen.observed.Jobs, seen.observed.JobMade = append(seen.observed.Jobs, s.makeJob(*d.Start)), true
+		return true, dies != beforeWrite
 	}
+	return false, true
+}
+
+func (s *sim) act(seen snapshot, d Decision, dies crash) bool {
+	wrote := s.remove(d)
 	if dies == afterDeletions || dies == beforeStart {
 		return wrote
 	}
-	if d.Start != nil {
-		job := s.makeJob(*d.Start)
-		wrote = true
-		seen.observed.Jobs = append(seen.observed.Jobs, job)
-		if dies == beforeWrite {
-			return wrote
-		}
-		*d = Next(seen.observed, s.now)
-		if d.LookCloser || d.Start != nil {
-			s.fail("the Job of the new attempt is not taken up: %+v", d)
-		}
+	if d.RenewLocks {
+		s.renewLocks()
 	}
 	for _, contract := range d.Unlock {
 		wrote = s.freeLock(contract, seen.observed.Locks) || wrote
@@ -274,7 +292,7 @@ func (s *sim) fail(format string, args ...any) {
 	}
 }
 
-func (s *sim) remove(d *Decision) bool {
+func (s *sim) remove(d Decision) bool {
 	wrote := false
 	for _, o := range d.DeleteJobs {
 		for i := range s.jobs {

@@ -80,7 +80,8 @@ const (
 // begin asks for the Job of the next attempt once no Job and no pod of any earlier one is left.
 func (c *course) begin(run RunKind) {
 	if len(c.o.Jobs)+len(c.o.Pods) == 0 {
-		if c.live() && c.lock() {
+		if c.turn() && c.live() && c.lock() {
+			c.need(NeedJob)
 			c.d.Start = &Start{Attempt: c.m.Attempt + 1, Run: run}
 			if run == RunAgent {
 				c.d.Start.Mode = c.o.Spec.Mode

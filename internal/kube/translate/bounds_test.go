@@ -114,8 +114,8 @@ func TestNoStatusIsRefused(t *testing.T) {
 		was := v1alpha1.FeatureStatus{}
 		for range 3 {
 			d := lifecycle.Next(o, now)
-			if d.LookCloser {
-				t.Fatal("the facts are live, and a closer look is asked for")
+			if d.Needs.Outdates() {
+				t.Fatalf("the facts are live, and %s is needed", d.Needs)
 			}
 			was = Status(d.Memory, was, now)
 			if err := schema.Refusal(was); err != nil {
