@@ -29,25 +29,9 @@ func Bound(run v1alpha1.RunStatus) v1alpha1.RunStatus {
 	if c := next.LastCheckpoint; c != nil {
 		c.Name, c.Reason, c.Message = clip.Runes(c.Name, maxObject), clip.Runes(c.Reason, maxReason), clip.Runes(c.Message, maxMessage)
 	}
-	if r := next.Report; r != nil {
-		r.Task, r.Base, r.Head = clip.Runes(r.Task, maxName), clip.Runes(r.Base, maxHash), clip.Runes(r.Head, maxHash)
-		r.Problems = clip.List(r.Problems, maxProblems)
-		for i := range r.Problems {
-			r.Problems[i] = clip.Runes(r.Problems[i], maxText)
-		}
-	}
-	next.Tasks = clip.List(next.Tasks, maxTasks)
-	for i := range next.Tasks {
-		next.Tasks[i].Name = clip.Runes(next.Tasks[i].Name, maxName)
-	}
-	if f := next.Fault; f != nil {
-		f.Reason = clip.Runes(f.Reason, maxName)
-	}
+	boundStatus(&next)
 	if f := next.Final; f != nil {
 		f.Reason, f.Head = clip.Runes(f.Reason, maxName), clip.Runes(f.Head, maxHash)
-	}
-	if q := next.Question; q != nil {
-		q.ID = clip.Runes(q.ID, maxName)
 	}
 	next.Requests = next.Requests[max(0, len(next.Requests)-maxRequests):]
 	shortenMessages(&next, maxMessage)

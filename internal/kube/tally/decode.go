@@ -24,8 +24,6 @@ const (
 	maxReports = 256
 	// maxRequestID bounds the id of a request in bytes, as the API does.
 	maxRequestID = 63
-	// maxTasks bounds the tasks of a status report: 32 milestones of 64 tasks, as the API has it.
-	maxTasks = 32 * 64
 )
 
 // Refusal is a report, or a batch, that cannot be applied, now or ever.
@@ -103,34 +101,6 @@ func validate(r, before contract.Report) error {
 			hash("final.head", r.Final.Head))
 	}
 	return nil
-}
-
-func validateStatus(s contract.StatusReport) error {
-	if len(s.Tasks) > maxTasks {
-		return fmt.Errorf("status.tasks has %d entries, more than %d", len(s.Tasks), maxTasks)
-	}
-	for i, t := range s.Tasks {
-		field := fmt.Sprintf("status.tasks[%d]", i)
-		if t.Name == "" {
-			return errors.New(field + ".name is missing")
-		}
-		if err := oneOf(field+".state", t.State, contract.TaskPending, contract.TaskRunning, contract.TaskDone, contract.TaskFailed); err != nil {
-			return err
-		}
-		if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
-			return errors.New(field + ".exitCode is no exit code")
-		}
-	}
-	if s.Fault != nil && s.Fault.Reason == "" {
-		return errors.New("status.fault.reason is missing")
-	}
-	if s.Question != nil && (s.Question.ID == "" || s.Question.Text == "") {
-		return errors.New("status.question has no id or no text")
-	}
-	return errors.Join(
-		oneOf("status.state", s.State, contract.StatePreparing, contract.StateActive, contract.StateIdle, contract.StateFrozen,
-			contract.StateFinishing, contract.StateComplete),
-		hash("status.base", s.Base), hash("status.head", s.Head))
 }
 
 func validateCheckpoint(c contract.CheckpointReport) error {

@@ -23,8 +23,6 @@ const (
 	maxRequests = 64
 	// maxMessage bounds messages in characters, as the API does where it bounds them.
 	maxMessage = 1024
-	// maxProblems is how many problems of a watchdog a run has room for.
-	maxProblems = 8
 	// maxName bounds names of tasks, states and reasons in characters.
 	maxName = 128
 )
@@ -131,35 +129,6 @@ func applyLate(run *v1alpha1.RunStatus, feature string, r contract.Report) {
 		add(run, naming.Checkpoint(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
 	case r.Request != nil:
 		applyRequest(run, *r.Request, r.Time)
-	}
-}
-
-func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time) {
-	// A whole new report: what this version does not fill is not kept from an older one.
-	run.Report = &v1alpha1.RunReport{
-		State: Clean(s.State, maxName), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,
-		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportedAt: apiTime(at),
-	}
-	for _, p := range s.Problems[:min(len(s.Problems), maxProblems)] {
-		run.Report.Health = "Degraded"
-		run.Report.Problems = append(run.Report.Problems, Clean(p, maxText))
-	}
-	run.Tasks = nil
-	for _, t := range s.Tasks {
-		status := v1alpha1.TaskStatus{Name: Clean(t.Name, maxName), State: t.State}
-		if t.ExitCode != nil {
-			code := int32(*t.ExitCode)
-			status.ExitCode = &code
-		}
-		run.Tasks = append(run.Tasks, status)
-	}
-	run.Question = nil
-	if s.Question != nil {
-		run.Question = &v1alpha1.Question{ID: Clean(s.Question.ID, maxName), Text: Clean(s.Question.Text, maxMessage)}
-	}
-	run.Fault = nil
-	if s.Fault != nil {
-		run.Fault = &v1alpha1.RunFault{Reason: Clean(s.Fault.Reason, maxName), Message: Clean(s.Fault.Message, maxMessage)}
 	}
 }
 

@@ -1,0 +1,105 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tally
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// This file is all that the manager does with the fields of a status report: what it refuses, what it makes of them, and
+// how it bounds what is stored. A new field is read here.
+
+const (
+	// maxTasks bounds the tasks of a status report: 32 milestones of 64 tasks, as the API has it.
+	maxTasks = 32 * 64
+	// maxProblems is how many problems of a watchdog a run has room for.
+	maxProblems = 8
+)
+
+// validateStatus names the first field that no watchdog of ours would send.
+func validateStatus(s contract.StatusReport) error {
+	if len(s.Tasks) > maxTasks {
+		return fmt.Errorf("status.tasks has %d entries, more than %d", len(s.Tasks), maxTasks)
+	}
+	for i, t := range s.Tasks {
+		field := fmt.Sprintf("status.tasks[%d]", i)
+		if t.Name == "" {
+			return errors.New(field + ".name is missing")
+		}
+		if err := oneOf(field+".state", t.State, contract.TaskPending, contract.TaskRunning, contract.TaskDone, contract.TaskFailed); err != nil {
+			return err
+		}
+		if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
+			return errors.New(field + ".exitCode is no exit code")
+		}
+	}
+	if s.Fault != nil && s.Fault.Reason == "" {
+		return errors.New("status.fault.reason is missing")
+	}
+	if s.Question != nil && (s.Question.ID == "" || s.Question.Text == "") {
+		return errors.New("status.question has no id or no text")
+	}
+	return errors.Join(
+		oneOf("status.state", s.State, contract.StatePreparing, contract.StateActive, contract.StateIdle, contract.StateFrozen,
+			contract.StateFinishing, contract.StateComplete),
+		hash("status.base", s.Base), hash("status.head", s.Head))
+}
+
+// applyStatus replaces what an earlier report said.
+func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time) {
+	// A whole new report: what this version does not fill is not kept from an older one.
+	run.Report = &v1alpha1.RunReport{
+		State: Clean(s.State, maxName), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,
+		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportedAt: apiTime(at),
+	}
+	for _, p := range s.Problems[:min(len(s.Problems), maxProblems)] {
+		run.Report.Health = "Degraded"
+		run.Report.Problems = append(run.Report.Problems, Clean(p, maxText))
+	}
+	run.Tasks = nil
+	for _, t := range s.Tasks {
+		status := v1alpha1.TaskStatus{Name: Clean(t.Name, maxName), State: t.State}
+		if t.ExitCode != nil {
+			code := int32(*t.ExitCode)
+			status.ExitCode = &code
+		}
+		run.Tasks = append(run.Tasks, status)
+	}
+	run.Question = nil
+	if s.Question != nil {
+		run.Question = &v1alpha1.Question{ID: Clean(s.Question.ID, maxName), Text: Clean(s.Question.Text, maxMessage)}
+	}
+	run.Fault = nil
+	if s.Fault != nil {
+		run.Fault = &v1alpha1.RunFault{Reason: Clean(s.Fault.Reason, maxName), Message: Clean(s.Fault.Message, maxMessage)}
+	}
+}
+
+// boundStatus cuts what applyStatus sets to what the API takes.
+func boundStatus(run *v1alpha1.RunStatus) {
+	if r := run.Report; r != nil {
+		r.Task, r.Base, r.Head = clip.Runes(r.Task, maxName), clip.Runes(r.Base, maxHash), clip.Runes(r.Head, maxHash)
+		r.Problems = clip.List(r.Problems, maxProblems)
+		for i := range r.Problems {
+			r.Problems[i] = clip.Runes(r.Problems[i], maxText)
+		}
+	}
+	run.Tasks = clip.List(run.Tasks, maxTasks)
+	for i := range run.Tasks {
+		run.Tasks[i].Name = clip.Runes(run.Tasks[i].Name, maxName)
+	}
+	if f := run.Fault; f != nil {
+		f.Reason = clip.Runes(f.Reason, maxName)
+	}
+	if q := run.Question; q != nil {
+		q.ID = clip.Runes(q.ID, maxName)
+	}
+}
