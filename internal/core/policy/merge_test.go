@@ -5,6 +5,7 @@ package policy
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -92,21 +93,21 @@ func TestPriorityAndTies(t *testing.T) {
 		wantConflicts []string
 	}{
 		"the higher priority wins, strict or not": {
-			[]Source{source("s/a", 1, Rules{MaxFileSize: new(int64(10))}), source("s/b", 2, Rules{MaxFileSize: new(int64(20))})},
+			[]Source{source("s/a", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(10))}}), source("s/b", 2, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(20))}})},
 			func(e *Effective) { e.Changes.MaxFileSize = 20 }, nil,
 		},
 		"a policy that does not set the value does not count": {
-			[]Source{source("s/a", 1, Rules{MaxFileSize: new(int64(10))}), source("s/b", 2, Rules{})},
+			[]Source{source("s/a", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(10))}}), source("s/b", 2, Rules{})},
 			func(e *Effective) { e.Changes.MaxFileSize = 10 }, nil,
 		},
 		"equal values are no tie": {
-			[]Source{source("s/a", 1, Rules{MaxFileSize: new(int64(10))}), source("s/b", 1, Rules{MaxFileSize: new(int64(10))})},
+			[]Source{source("s/a", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(10))}}), source("s/b", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(10))}})},
 			func(e *Effective) { e.Changes.MaxFileSize = 10 }, nil,
 		},
 		"of a tie the stricter is taken": {
 			[]Source{
-				source("s/a", 1, Rules{MaxFileSize: new(int64(10)), Symlinks: Allow, History: HistorySquash, Isolation: IsolationEnforce, PathSeverity: Warning, KeepCheckpoints: new(5)}),
-				source("s/b", 1, Rules{MaxFileSize: new(int64(20)), Symlinks: Deny, History: HistoryHold, Isolation: IsolationWarn, PathSeverity: Critical, KeepCheckpoints: new(6)}),
+				source("s/a", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(10)), Symlinks: Allow}, History: HistorySquash, Isolation: IsolationEnforce, PathSeverity: Warning, KeepCheckpoints: new(5)}),
+				source("s/b", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(20)), Symlinks: Deny}, History: HistoryHold, Isolation: IsolationWarn, PathSeverity: Critical, KeepCheckpoints: new(6)}),
 			},
 			func(e *Effective) {
 				e.Changes.MaxFileSize, e.Changes.Symlinks, e.Paths.Severity, e.KeepCheckpoints, e.History = 10, Deny, Critical, 6, HistoryHold
@@ -122,8 +123,8 @@ func TestPriorityAndTies(t *testing.T) {
 		},
 		"a tie below the highest priority is none": {
 			[]Source{
-				source("s/a", 1, Rules{MaxFileSize: new(int64(10))}), source("s/b", 1, Rules{MaxFileSize: new(int64(20))}),
-				source("s/c", 2, Rules{MaxFileSize: new(int64(30))}),
+				source("s/a", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(10))}}), source("s/b", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(20))}}),
+				source("s/c", 2, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(30))}}),
 			},
 			func(e *Effective) { e.Changes.MaxFileSize = 30 }, nil,
 		},
@@ -277,23 +278,20 @@ func TestBoundsNameTheirPolicies(t *testing.T) {
 	}
 }
 
-// TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists of hosts
-// that nobody sets have none.
+// TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists that are not
+// set have none.
 func TestEveryValueHasAnOrigin(t *testing.T) {
 	got := Merge(Sources{RepositoryHost: Host{Name: "h"}}).Origins
-	want := map[string]string{
-		"execution.mode": "built-in", "execution.strategy": "built-in", "execution.promotion": "built-in",
-		"execution.revertOnViolation": "built-in", "execution.checkpoint.interval": "built-in",
-		"execution.checkpoint.minInterval": "built-in", "execution.checkpoint.maxChanges": "built-in",
-		"execution.checkpoint.pauseTimeout": "built-in", "paths.protected": "built-in", "paths.severity": "built-in",
-		"changes.maxFiles": "built-in", "changes.maxFileSize": "built-in", "changes.maxWorkspaceSize": "built-in",
-		"changes.maxWorkspaceFiles": "built-in", "changes.symlinks": "built-in", "changes.specialFiles": "built-in",
-		"changes.hardlinks": "built-in", "changes.executables": "built-in", "changes.binaries": "built-in",
-		"changes.secrets": "built-in", "changes.maxLines": "built-in",
-		"changes.confusables": "built-in", "changes.unportableNames": "built-in", "changes.hiddenCharacters": "built-in", "changes.strayLinks": "built-in",
-		"concurrency.locks": "built-in", "concurrency.overlap": "built-in", "breaker.maxCheckpointFailures": "built-in", "capacity.maxRunning": "built-in", "retention.checkpoints": "built-in",
-		"delivery.approval": "built-in", "delivery.history": "built-in", "isolation": "built-in", "retention.unpromotedBytes": "built-in",
-		"egress.git": "the repository's host",
+	want := map[string]string{}
+	for _, row := range Rows() {
+		want[row.Path] = "built-in"
+	}
+	want["egress.git"] = "the repository's host"
+	for _, list := range []string{"paths.rules", "contracts", "checks", "egress.agent", "agents.allowedRoles"} {
+		if want[list] == "" {
+			t.Errorf("%s has no row", list)
+		}
+		delete(want, list)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -308,11 +306,11 @@ func TestHash(t *testing.T) {
 	if plain.Hash != want {
 		t.Errorf("hash of the built-in policy is %s, want %s", plain.Hash, want)
 	}
-	same := Merge(Sources{Policies: []Source{{Name: "s/a", Scope: Global, Defaults: Rules{MaxFileSize: new(int64(50 << 20))}}}})
+	same := Merge(Sources{Policies: []Source{{Name: "s/a", Scope: Global, Defaults: Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(50 << 20))}}}}})
 	if same.Hash != plain.Hash {
 		t.Error("the same values from another source have another hash")
 	}
-	other := Merge(Sources{Policies: []Source{{Name: "s/a", Scope: Global, Defaults: Rules{MaxFileSize: new(int64(50<<20 + 1))}}}})
+	other := Merge(Sources{Policies: []Source{{Name: "s/a", Scope: Global, Defaults: Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(50<<20 + 1))}}}}})
 	if other.Hash == plain.Hash {
 		t.Error("other values have the same hash")
 	}
@@ -331,7 +329,11 @@ func TestHash(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	good := builtin()
-	good.MaxFiles, good.MaxLines, good.MaxRunning = nil, nil, nil // 0 stands for no limit there, which a policy says by leaving them out
+	for _, row := range Rows() {
+		if row.Builtin == "no limit" { // 0 stands for it, which a policy says by leaving the value out
+			reflect.ValueOf(row.rules(&good)).Elem().SetZero()
+		}
+	}
 	good.GitHosts = []Host{{Name: "git.example.com"}}
 	if err := good.Validate("spec.defaults"); err != nil {
 		t.Errorf("the built-in rules: %v", err)
@@ -341,8 +343,7 @@ func TestValidate(t *testing.T) {
 	}
 	bad := Rules{
 		Execution:   ExecutionRules{Mode: "Fast", Interval: new(time.Duration(0)), MinInterval: new(-time.Second)},
-		Symlinks:    "Perhaps",
-		MaxFileSize: new(int64(-1)),
+		ChangeRules: ChangeRules{Symlinks: "Perhaps", MaxFileSize: new(int64(-1))},
 		GitHosts:    []Host{{Name: "h", Port: 70000}},
 		PathRules:   []PathRule{{Paths: []string{"a"}, Access: ReadOnly}, {Access: "Own"}},
 		Checks:      []Check{{Name: "c", Severity: "Grave"}},

@@ -226,37 +226,3 @@ type Check struct {
 	// Severity of a violation.
 	Severity Severity `json:"severity"`
 }
-
-// Changes bounds what a change may be made of. Sizes are bytes.
-type Changes struct {
-	// MaxFiles that may differ from the base; 0 is no limit.
-	MaxFiles int64 `json:"maxFiles,omitempty"`
-	// MaxLines that may be added and removed; 0 is no limit.
-	MaxLines int64 `json:"maxLines,omitempty"`
-	// MaxFileSize of a changed file.
-	MaxFileSize int64 `json:"maxFileSize"`
-	// MaxWorkspaceSize of all files in the workspace.
-	MaxWorkspaceSize int64 `json:"maxWorkspaceSize"`
-	// MaxWorkspaceFiles in the workspace.
-	MaxWorkspaceFiles int64 `json:"maxWorkspaceFiles"`
-	// Symlinks that stay inside the workspace; others are always denied.
-	Symlinks Permission `json:"symlinks"`
-	// SpecialFiles: FIFOs, sockets, devices.
-	SpecialFiles Permission `json:"specialFiles"`
-	// Hardlinks: files with a name outside of what is captured.
-	Hardlinks Permission `json:"hardlinks"`
-	// Executables that were not executable before.
-	Executables Permission `json:"executables"`
-	// Binaries: files with NUL bytes.
-	Binaries Permission `json:"binaries"`
-	// Secrets: keys and tokens in content.
-	Secrets Permission `json:"secrets"`
-	// Confusables: new names that look like another one, or mix scripts.
-	Confusables Permission `json:"confusables"`
-	// UnportableNames: new names that other systems cannot hold or misread.
-	UnportableNames Permission `json:"unportableNames"`
-	// HiddenCharacters: invisible and bidirectional characters in source code and in what steers agents.
-	HiddenCharacters Permission `json:"hiddenCharacters"`
-	// StrayLinks: symbolic links to a place outside of the plan's allowed areas.
-	StrayLinks Permission `json:"strayLinks"`
-}

@@ -19,6 +19,10 @@ type Row struct {
 	// Merging says what is taken where policies of one scope and priority set different values.
 	Merging string
 
+	// SetWord and SetNumber set what a source says; nil where the value is no word, or no number of things or bytes.
+	SetWord   func(*Rules, string)
+	SetNumber func(*Rules, int64)
+
 	// preset sets the built-in value; nil where there is none.
 	preset func(*Rules)
 	// check finds what is wrong with the value; unset values are not.
@@ -76,43 +80,6 @@ func pathRows() []Row {
 			Error, Info, Warning, Error, Critical),
 		contractsRow(),
 		checksRow(),
-	}
-}
-
-func changeRows() []Row {
-	type r = Rules
-	type e = Effective
-	return []Row{
-		count("changes.maxFiles", "How many files may differ from the base.",
-			func(x *r) **int64 { return &x.MaxFiles }, func(x *e) *int64 { return &x.Changes.MaxFiles }, 0, smaller),
-		count("changes.maxLines", "How many lines may be added and removed.",
-			func(x *r) **int64 { return &x.MaxLines }, func(x *e) *int64 { return &x.Changes.MaxLines }, 0, smaller),
-		size("changes.maxFileSize", "Size of a changed file.",
-			func(x *r) **int64 { return &x.MaxFileSize }, func(x *e) *int64 { return &x.Changes.MaxFileSize }, builtinMaxFileSize, smaller),
-		size("changes.maxWorkspaceSize", "Size of all files in the workspace, ignored ones included.",
-			func(x *r) **int64 { return &x.MaxWorkspaceSize }, func(x *e) *int64 { return &x.Changes.MaxWorkspaceSize }, builtinMaxWorkspaceSize, smaller),
-		count("changes.maxWorkspaceFiles", "How many files the workspace may have, ignored ones included.",
-			func(x *r) **int64 { return &x.MaxWorkspaceFiles }, func(x *e) *int64 { return &x.Changes.MaxWorkspaceFiles }, builtinMaxWorkspaceFiles, smaller),
-		permission("changes.symlinks", "Symbolic links that stay inside of the workspace; others are always denied.",
-			func(x *r) *Permission { return &x.Symlinks }, func(x *e) *Permission { return &x.Changes.Symlinks }, Warn),
-		permission("changes.specialFiles", "FIFOs, sockets and devices.",
-			func(x *r) *Permission { return &x.SpecialFiles }, func(x *e) *Permission { return &x.Changes.SpecialFiles }, Deny),
-		permission("changes.hardlinks", "Files with a name outside of what is captured.",
-			func(x *r) *Permission { return &x.Hardlinks }, func(x *e) *Permission { return &x.Changes.Hardlinks }, Warn),
-		permission("changes.executables", "Files that were not executable before.",
-			func(x *r) *Permission { return &x.Executables }, func(x *e) *Permission { return &x.Changes.Executables }, Warn),
-		permission("changes.binaries", "Files with NUL bytes.",
-			func(x *r) *Permission { return &x.Binaries }, func(x *e) *Permission { return &x.Changes.Binaries }, Warn),
-		permission("changes.secrets", "Keys and tokens in content.",
-			func(x *r) *Permission { return &x.Secrets }, func(x *e) *Permission { return &x.Changes.Secrets }, Deny),
-		permission("changes.confusables", "New names that look like another one, or mix scripts.",
-			func(x *r) *Permission { return &x.Confusables }, func(x *e) *Permission { return &x.Changes.Confusables }, Warn),
-		permission("changes.unportableNames", "New names that other systems cannot hold or misread.",
-			func(x *r) *Permission { return &x.UnportableNames }, func(x *e) *Permission { return &x.Changes.UnportableNames }, Warn),
-		permission("changes.hiddenCharacters", "Invisible and bidirectional characters in source code and in what steers agents.",
-			func(x *r) *Permission { return &x.HiddenCharacters }, func(x *e) *Permission { return &x.Changes.HiddenCharacters }, Warn),
-		permission("changes.strayLinks", "Symbolic links to a place outside of the plan's allowed areas.",
-			func(x *r) *Permission { return &x.StrayLinks }, func(x *e) *Permission { return &x.Changes.StrayLinks }, Warn),
 	}
 }
 

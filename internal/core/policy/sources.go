@@ -40,25 +40,11 @@ type Source struct {
 
 // Rules are values that a source sets. The zero value of a field means that the source does not set it.
 type Rules struct {
-	Execution             ExecutionRules
-	Protected             []string
-	PathRules             []PathRule
-	PathSeverity          Severity
-	MaxFiles              *int64
-	MaxLines              *int64
-	MaxFileSize           *int64
-	MaxWorkspaceSize      *int64
-	MaxWorkspaceFiles     *int64
-	Symlinks              Permission
-	SpecialFiles          Permission
-	Hardlinks             Permission
-	Executables           Permission
-	Binaries              Permission
-	Secrets               Permission
-	Confusables           Permission
-	UnportableNames       Permission
-	HiddenCharacters      Permission
-	StrayLinks            Permission
+	Execution    ExecutionRules
+	Protected    []string
+	PathRules    []PathRule
+	PathSeverity Severity
+	ChangeRules
 	Contracts             []Contract
 	Checks                []Check
 	MaxCheckpointFailures *int

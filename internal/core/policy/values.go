@@ -45,8 +45,9 @@ func choice[T ~string](path, purpose string, rules func(*Rules) *T, effective fu
 	allowed := strings.Join(words, ", ")
 	return rowOf(Row{
 		Path: path, Purpose: purpose, Allowed: allowed, Builtin: string(builtin), Merging: "the last of these words",
-		preset: func(r *Rules) { *rules(r) = builtin },
-		check:  func(r *Rules) error { return oneOf(path, *rules(r), mildestFirst...) },
+		SetWord: func(r *Rules, word string) { *rules(r) = T(word) },
+		preset:  func(r *Rules) { *rules(r) = builtin },
+		check:   func(r *Rules) error { return oneOf(path, *rules(r), mildestFirst...) },
 	}, value[T]{
 		name: path,
 		of:   func(r *Rules) (T, bool) { w := *rules(r); return w, w != "" },
@@ -114,7 +115,8 @@ func count[T int | int64](path, purpose string, rules func(*Rules) **T, effectiv
 	if builtin == 0 {
 		shown = "no limit"
 	}
-	return number(Row{Path: path, Purpose: purpose, Builtin: shown}, rules, effective, builtin, which, moreThanZero)
+	set := func(r *Rules, n int64) { *rules(r) = new(T(n)) }
+	return number(Row{Path: path, Purpose: purpose, Builtin: shown, SetNumber: set}, rules, effective, builtin, which, moreThanZero)
 }
 
 // size is a number of bytes.
@@ -123,7 +125,8 @@ func size(path, purpose string, rules func(*Rules) **int64, effective func(*Effe
 	if builtin%(1<<30) == 0 {
 		shown = strconv.FormatInt(builtin>>30, 10) + "Gi"
 	}
-	return number(Row{Path: path, Purpose: purpose, Builtin: shown}, rules, effective, builtin, which, moreThanZero)
+	set := func(r *Rules, n int64) { *rules(r) = &n }
+	return number(Row{Path: path, Purpose: purpose, Builtin: shown, SetNumber: set}, rules, effective, builtin, which, moreThanZero)
 }
 
 // span is a length of time.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -90,30 +89,17 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	if r == nil {
 		return policy.Rules{}, nil
 	}
-	out := policy.Rules{Execution: executionRules(r.Execution), Isolation: policy.Isolation(r.Isolation)}
+	out := policy.Rules{Execution: executionRules(r.Execution)}
 	var errs []error
 	if p := r.Paths; p != nil {
-		out.Protected, out.PathSeverity = p.Protected, policy.Severity(p.Severity)
+		out.Protected = p.Protected
 		errs = append(errs, patterns(at+".paths.protected", p.Protected))
 		for i, rule := range p.Rules {
 			out.PathRules = append(out.PathRules, policy.PathRule{Paths: rule.Paths, Roles: rule.Roles, Access: policy.Access(rule.Access)})
 			errs = append(errs, patterns(fmt.Sprintf("%s.paths.rules[%d].paths", at, i), rule.Paths))
 		}
 	}
-	if c := r.Changes; c != nil {
-		var fileErr, workspaceErr error
-		out.MaxFileSize, fileErr = bytes(at+".changes.maxFileSize", c.MaxFileSize)
-		out.MaxWorkspaceSize, workspaceErr = bytes(at+".changes.maxWorkspaceSize", c.MaxWorkspaceSize)
-		errs = append(errs, fileErr, workspaceErr)
-		out.MaxFiles, out.MaxLines, out.MaxWorkspaceFiles = c.MaxFiles, c.MaxLines, c.MaxWorkspaceFiles
-		out.Symlinks, out.SpecialFiles = policy.Permission(c.Symlinks), policy.Permission(c.SpecialFiles)
-		out.Hardlinks, out.Executables = policy.Permission(c.Hardlinks), policy.Permission(c.Executables)
-		out.Binaries, out.Secrets = policy.Permission(c.Binaries), policy.Permission(c.Secrets)
-		out.Confusables = policy.Permission(c.Confusables)
-		out.UnportableNames = policy.Permission(c.UnportableNames)
-		out.HiddenCharacters = policy.Permission(c.HiddenCharacters)
-		out.StrayLinks = policy.Permission(c.StrayLinks)
-	}
+	errs = append(errs, scalars(at, &out, r))
 	for _, c := range r.Contracts {
 		out.Contracts = append(out.Contracts, policy.Contract{Name: c.Name, Paths: c.Paths})
 		errs = append(errs, patterns(fmt.Sprintf("%s.contracts[%s].paths", at, c.Name), c.Paths))
@@ -127,29 +113,11 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 			errs = append(errs, fmt.Errorf("%s.checks[%s].cel: %w", at, c.Name, err))
 		}
 	}
-	if b := r.Breaker; b != nil {
-		out.MaxCheckpointFailures = integer(b.MaxCheckpointFailures)
-	}
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 	}
 	if a := r.Agents; a != nil {
 		out.AllowedRoles = a.AllowedRoles
-	}
-	if c := r.Concurrency; c != nil {
-		out.Locks, out.Overlap = policy.Contention(c.Locks), policy.Overlap(c.Overlap)
-	}
-	if c := r.Capacity; c != nil {
-		out.MaxRunning = integer(c.MaxRunning)
-	}
-	if d := r.Delivery; d != nil {
-		out.History, out.Approval = policy.History(d.History), policy.Approval(d.Approval)
-	}
-	if k := r.Retention; k != nil {
-		var err error
-		out.UnpromotedBytes, err = bytes(at+".retention.unpromotedBytes", k.UnpromotedBytes)
-		errs = append(errs, err)
-		out.KeepCheckpoints = integer(k.Checkpoints)
 	}
 	return out, errors.Join(append(errs, out.Validate(at))...)
 }
@@ -176,17 +144,6 @@ func patterns(at string, list []string) error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func bytes(at string, q *resource.Quantity) (*int64, error) {
-	if q == nil {
-		return nil, nil
-	}
-	n := q.Value()
-	if n <= 0 {
-		return nil, fmt.Errorf("%s: %s is not a size: give a positive one, for example 50Mi", at, q)
-	}
-	return &n, nil
 }
 
 func egressHosts(list []v1alpha1.EgressHost) []policy.Host {

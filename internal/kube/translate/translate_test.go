@@ -37,6 +37,9 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 	case metav1.Time:
 		v.Set(reflect.ValueOf(metav1.NewTime(now.Add(time.Duration(*n) * time.Second))))
 		return
+	case resource.Quantity:
+		v.Set(reflect.ValueOf(*resource.NewQuantity(int64(*n), resource.BinarySI)))
+		return
 	}
 	switch v.Kind() {
 	case reflect.Struct:

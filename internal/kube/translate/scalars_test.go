@@ -1,0 +1,93 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package translate
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// TestEveryValueOfTheAPIIsRead: what core has a row of, it has all of; and no field of core's rules is never set. Sections
+// without any row are those that this version does not act on.
+func TestEveryValueOfTheAPIIsRead(t *testing.T) {
+	api := &v1alpha1.Rules{}
+	n := 0
+	fill(t, reflect.ValueOf(api).Elem(), &n)
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(api)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, sections := []string{"retention.ledger"}, map[string]bool{} // that one is not acted on either
+	for _, row := range policy.Rows() {
+		section, _, _ := strings.Cut(row.Path, ".")
+		rows, sections[section] = append(rows, row.Path), true
+	}
+	for _, path := range leavesOf("", fields) {
+		section, _, _ := strings.Cut(path, ".")
+		if sections[section] && !slices.Contains(rows, path) {
+			t.Errorf("%s of the API's rules has no row in core/policy", path)
+		}
+	}
+	got, _ := rules("spec.defaults", api) // what is filled in cannot all be used, and is read all the same
+	for path, field := range fieldsOf("policy.Rules", reflect.ValueOf(got)) {
+		if field.IsZero() {
+			t.Errorf("%s is set by no field of the API's rules", path)
+		}
+	}
+}
+
+// leavesOf are the paths of what is no object.
+func leavesOf(at string, fields map[string]any) []string {
+	var paths []string
+	for name, value := range fields {
+		if object, ok := value.(map[string]any); ok {
+			paths = append(paths, leavesOf(at+name+".", object)...)
+		} else {
+			paths = append(paths, at+name)
+		}
+	}
+	return paths
+}
+
+// fieldsOf are the fields of a struct and of the structs in it, by path.
+func fieldsOf(at string, v reflect.Value) map[string]reflect.Value {
+	all := map[string]reflect.Value{}
+	for i := range v.NumField() {
+		path := at + "." + v.Type().Field(i).Name
+		if v.Field(i).Kind() != reflect.Struct {
+			all[path] = v.Field(i)
+			continue
+		}
+		for p, f := range fieldsOf(path, v.Field(i)) {
+			all[p] = f
+		}
+	}
+	return all
+}
+
+// TestSizes: a size is read as bytes, and one of nothing is refused at its place.
+func TestSizes(t *testing.T) {
+	got, err := rules("spec.defaults", &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("1.5Mi"))}})
+	if err != nil || got.MaxFileSize == nil || *got.MaxFileSize != 3<<19 {
+		t.Errorf("got %v, %v", got.MaxFileSize, err)
+	}
+	for text, want := range map[string]string{
+		"0":   "spec.defaults.changes.maxFileSize: 0 is not a size: give a positive one, for example 50Mi",
+		"-1k": "spec.defaults.changes.maxFileSize: -1k is not a size: give a positive one, for example 50Mi",
+	} {
+		_, err := rules("spec.defaults", &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse(text))}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
