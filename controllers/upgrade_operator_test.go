@@ -31,7 +31,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -182,10 +182,10 @@ func (o *operator) report(name string, connected bool, all ...contract.Report) {
 	for i := range all {
 		all[i].Epoch, all[i].Sequence, all[i].Time = f.Status.Attempt, run.Sequence+int64(i)+1, o.now
 		if all[i].Checkpoint != nil {
-			o.must(o.manager.Create(o.Context(), tally.Checkpoint(f, all[i]), intake.FieldOwner), "record a checkpoint of Feature %s", name)
+			o.must(o.manager.Create(o.Context(), runstatus.Checkpoint(f, all[i]), intake.FieldOwner), "record a checkpoint of Feature %s", name)
 		}
 	}
-	run = tally.Fold(run, f.Name, f.Status.Attempt, all)
+	run = runstatus.Fold(run, f.Name, f.Status.Attempt, all)
 	run.Connected, run.ConnectionChangedAt = &connected, &metav1.Time{Time: o.now}
 	status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&run)
 	o.must(err, "encode the run of Feature %s", name)

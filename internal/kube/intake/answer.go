@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
 // maxProblem bounds what an answer or a log line says about a failure, in characters.
@@ -43,7 +43,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tidewaiter"`)
 	}
-	respond(w, r, code, problem{Error: tally.Clean(err.Error(), maxProblem), Epoch: report.Epoch, Sequence: report.Sequence})
+	respond(w, r, code, problem{Error: runstatus.Clean(err.Error(), maxProblem), Epoch: report.Epoch, Sequence: report.Sequence})
 }
 
 // respond sends a document. A caller that hung up asks again.
@@ -58,7 +58,7 @@ func respond(w http.ResponseWriter, r *http.Request, code int, document any) {
 // verdict gives the status of an error and the report that it is about, if it is about one.
 func verdict(err error) (int, contract.ReportAck) {
 	var tooLarge *http.MaxBytesError
-	var bad *tally.Refusal
+	var bad *runstatus.Refusal
 	var conflict *errConflict
 	switch {
 	case errors.As(err, &tooLarge):
@@ -91,6 +91,6 @@ func quiet(logger logr.Logger) *log.Logger {
 type lines func(string)
 
 func (l lines) Write(p []byte) (int, error) {
-	l(tally.Clean(strings.TrimSpace(string(p)), maxProblem))
+	l(runstatus.Clean(strings.TrimSpace(string(p)), maxProblem))
 	return len(p), nil
 }

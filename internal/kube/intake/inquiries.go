@@ -18,7 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
 // maxAnswerHead bounds the first line of an answer: JSON may write a character of the message as six bytes.
@@ -95,13 +95,13 @@ func (s *Server) postAnswer(w http.ResponseWriter, r *http.Request) {
 	first := false
 	inquiry.taken.Do(func() { first = true })
 	if !first {
-		s.fail(w, r, &tally.Refusal{Reason: "this inquiry has an answer already"})
+		s.fail(w, r, &runstatus.Refusal{Reason: "this inquiry has an answer already"})
 		return
 	}
 	// The server's own timeouts bound this as long as the inquiry lasts; what is open then ends with it.
 	body := bufio.NewReaderSize(http.MaxBytesReader(w, r.Body, contract.MaxAnswerBytes+2*maxAnswerHead), maxAnswerHead)
 	answer := &Answer{Body: body, done: make(chan struct{}), Reason: func() string {
-		return tally.Clean(r.Trailer.Get(contract.AnswerErrorTrailer), maxProblem)
+		return runstatus.Clean(r.Trailer.Get(contract.AnswerErrorTrailer), maxProblem)
 	}}
 	if answer.Head, err = readHead(body); err != nil {
 		// The one who asked is told as well: nothing else will come.
@@ -132,7 +132,7 @@ func readHead(body *bufio.Reader) (contract.AnswerHead, error) {
 	if head.Code != http.StatusOK && (head.Code < http.StatusBadRequest || head.Code >= 600) {
 		return head, fmt.Errorf("its code is %d", head.Code)
 	}
-	head.Message = tally.Clean(head.Message, maxProblem)
+	head.Message = runstatus.Clean(head.Message, maxProblem)
 	return head, nil
 }
 

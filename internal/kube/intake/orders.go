@@ -19,7 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -51,12 +51,12 @@ func ask(r *http.Request, caller identity.Caller) (question, error) {
 	}
 	var err error
 	if q.seen, err = revision.Parse(r.Header.Get(contract.RevisionHeader)); err != nil {
-		return q, &tally.Refusal{Reason: contract.RevisionHeader + ": " + err.Error()}
+		return q, &runstatus.Refusal{Reason: contract.RevisionHeader + ": " + err.Error()}
 	}
 	if text := r.URL.Query().Get(contract.VersionQuery); text != "" {
 		version, err := strconv.Atoi(text)
 		if err != nil || version < contract.OrdersVersion1 {
-			return q, &tally.Refusal{Reason: contract.VersionQuery + " is not a version of orders"}
+			return q, &runstatus.Refusal{Reason: contract.VersionQuery + " is not a version of orders"}
 		}
 		q.version = min(version, contract.OrdersVersion)
 	}
@@ -71,7 +71,7 @@ func waitSeconds(r *http.Request) (time.Duration, error) {
 	}
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 0 {
-		return 0, &tally.Refusal{Reason: contract.WaitQuery + " is not a number of seconds"}
+		return 0, &runstatus.Refusal{Reason: contract.WaitQuery + " is not a number of seconds"}
 	}
 	return time.Duration(min(seconds, contract.MaxWaitSeconds)) * time.Second, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
@@ -275,7 +275,7 @@ func TestNumbersAreNeverUsedTwice(t *testing.T) {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
 	for n := int64(2); n <= 3; n++ {
-		if err := env.Client.Create(t.Context(), tally.Checkpoint(first.Feature, reports.New(1, n, reports.Taken(n, judge.Invalid)))); err != nil {
+		if err := env.Client.Create(t.Context(), runstatus.Checkpoint(first.Feature, reports.New(1, n, reports.Taken(n, judge.Invalid)))); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
 // reasonCheckpointConflict is the reason of the Event about a report that another Checkpoint contradicts.
@@ -61,8 +61,8 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []c
 			ack = contract.ReportAck{Epoch: last.Epoch, Sequence: last.Sequence}
 		}
 		logUnusual(log, f, run, stored)
-		fresh = tally.Fresh(run, f.Status.Attempt, stored)
-		return tally.Fold(run, f.Name, f.Status.Attempt, stored), nil
+		fresh = runstatus.Fresh(run, f.Status.Attempt, stored)
+		return runstatus.Fold(run, f.Name, f.Status.Attempt, stored), nil
 	})
 	if err != nil {
 		return contract.ReportAck{}, err
@@ -82,17 +82,17 @@ func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run
 		if r.Checkpoint == nil {
 			continue
 		}
-		switch tally.StandingOf(r, run, f.Status.Attempt) {
-		case tally.Known, tally.Ahead:
+		switch runstatus.AgeOf(r, run, f.Status.Attempt) {
+		case runstatus.Known, runstatus.Ahead:
 			continue
-		case tally.Late:
+		case runstatus.Late:
 			// What is counted has had its object, which may have been cleared away since.
 			if r.Checkpoint.Sequence <= run.CheckpointSequence {
 				continue
 			}
-		case tally.Current:
+		case runstatus.Current:
 		}
-		if err := s.create(ctx, tally.Checkpoint(f, r)); err != nil {
+		if err := s.create(ctx, runstatus.Checkpoint(f, r)); err != nil {
 			if conflict, ok := errors.AsType[*errConflict](err); ok {
 				conflict.report = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
 			}
@@ -170,7 +170,7 @@ func (s *Server) adopt(ctx context.Context, f *v1alpha1.Feature) (*v1alpha1.Feat
 			if err != nil {
 				return run, fmt.Errorf("read Checkpoint %s: %w", key, err)
 			}
-			run = tally.Adopt(run, orphan)
+			run = runstatus.Adopt(run, orphan)
 		}
 	})
 	return fresh, err

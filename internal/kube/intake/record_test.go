@@ -21,7 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
@@ -40,7 +40,7 @@ func TestReportsBecomeObjects(t *testing.T) {
 		t.Errorf("acknowledged %+v", ack)
 	}
 	after := read(t, login.Feature)
-	want := tally.Fold(v1alpha1.RunStatus{}, "login", 1, batch)
+	want := runstatus.Fold(v1alpha1.RunStatus{}, "login", 1, batch)
 	if diff := cmp.Diff(want, runOf(after)); diff != "" {
 		t.Errorf("status.run (-want +got)\n%s", diff)
 	}
@@ -53,7 +53,7 @@ func TestReportsBecomeObjects(t *testing.T) {
 		t.Fatalf("%d Checkpoints", len(objects))
 	}
 	for i, object := range objects {
-		want := tally.Checkpoint(login.Feature, batch[i+1])
+		want := runstatus.Checkpoint(login.Feature, batch[i+1])
 		if diff := cmp.Diff(want.Spec, object.Spec); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", object.Name, diff)
 		}
@@ -111,7 +111,7 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 		}
 	})
 	senders.Wait()
-	if diff := cmp.Diff(tally.Fold(v1alpha1.RunStatus{}, "login", 1, spool), run(t, login.Feature)); diff != "" {
+	if diff := cmp.Diff(runstatus.Fold(v1alpha1.RunStatus{}, "login", 1, spool), run(t, login.Feature)); diff != "" {
 		t.Errorf("status.run (-once +got)\n%s", diff)
 	}
 	if got := len(checkpoints(t, login.Feature)); got != 20 {
@@ -140,7 +140,7 @@ func TestADeathBetweenTheWrites(t *testing.T) {
 	if got := r.post(t, login.Token, batch...); got.code != http.StatusOK {
 		t.Errorf("answered %d: %s", got.code, got.body)
 	}
-	if diff := cmp.Diff(tally.Fold(v1alpha1.RunStatus{}, "login", 1, batch), run(t, login.Feature)); diff != "" {
+	if diff := cmp.Diff(runstatus.Fold(v1alpha1.RunStatus{}, "login", 1, batch), run(t, login.Feature)); diff != "" {
 		t.Errorf("status.run (-once +got)\n%s", diff)
 	}
 	if n := len(checkpoints(t, login.Feature)); n != 2 {

@@ -24,7 +24,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
 const (
@@ -215,7 +215,7 @@ func (s *Server) postReports(w http.ResponseWriter, r *http.Request, caller iden
 		s.fail(w, r, err)
 		return
 	}
-	reports, bad := tally.Decode(body)
+	reports, bad := runstatus.Decode(body)
 	if len(reports) == 0 {
 		s.fail(w, r, bad)
 		return

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
 const (
@@ -168,9 +168,9 @@ func (s *sessions) settle(ctx context.Context, key types.NamespacedName) error {
 		case f.Status.Attempt != epoch:
 			return run, nil
 		case broken:
-			return tally.Disconnect(run, epoch, s.replica, s.clock.Now()), nil
+			return runstatus.Disconnect(run, epoch, s.replica, s.clock.Now()), nil
 		default:
-			return tally.Connect(run, epoch, s.replica, s.clock.Now()), nil
+			return runstatus.Connect(run, epoch, s.replica, s.clock.Now()), nil
 		}
 	})
 	if err != nil && !errors.Is(err, identity.ErrForbidden) {

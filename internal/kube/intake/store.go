@@ -17,7 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	"github.com/tidewaiter/tidewaiter/internal/kube/tally"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
 // FieldOwner owns status.run by server-side apply; the feature controller owns the rest of a Feature's status.
@@ -49,7 +49,7 @@ func (s *store) update(ctx context.Context, key types.NamespacedName, change fun
 			return featureError(key, err)
 		}
 		next, err := change(f)
-		next = tally.Bound(next)
+		next = runstatus.Bound(next)
 		if err != nil || equality.Semantic.DeepEqual(next, runOf(f)) {
 			return err
 		}

@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tally keeps count: it says what the reports of watchdogs make of a Feature's run, and which Checkpoints record
-// them. All of it is values; internal/kube/intake reads and writes them.
-package tally
+// Package runstatus says what the reports of watchdogs make of a Feature's run, and which Checkpoints record them. All of it
+// is values; internal/kube/intake reads and writes them.
+package runstatus
 
 import (
 	"slices"
@@ -40,7 +40,7 @@ func Fold(run v1alpha1.RunStatus, feature string, attempt int64, reports []contr
 }
 
 func fold(run v1alpha1.RunStatus, feature string, attempt int64, r contract.Report) v1alpha1.RunStatus {
-	switch StandingOf(r, run, attempt) {
+	switch AgeOf(r, run, attempt) {
 	case Current:
 		run = begin(run, r.Epoch)
 		run.Sequence = r.Sequence
@@ -58,9 +58,9 @@ func Fresh(run v1alpha1.RunStatus, attempt int64, reports []contract.Report) []c
 	next := *run.DeepCopy()
 	var fresh []contract.Report
 	for _, r := range reports {
-		standing := StandingOf(r, next, attempt)
+		age := AgeOf(r, next, attempt)
 		counted := r.Checkpoint != nil && r.Checkpoint.Sequence <= next.CheckpointSequence
-		if !counted && (standing == Current || standing == Late && r.Checkpoint != nil) {
+		if !counted && (age == Current || age == Late && r.Checkpoint != nil) {
 			fresh = append(fresh, r)
 		}
 		next = fold(next, "", attempt, r)
@@ -68,13 +68,13 @@ func Fresh(run v1alpha1.RunStatus, attempt int64, reports []contract.Report) []c
 	return fresh
 }
 
-// Standing says what a report is to a run.
-type Standing int
+// Age says when a report comes: of which attempt it is, and whether it was applied before.
+type Age int
 
-// Standings.
+// Ages.
 const (
 	// Current reports are applied.
-	Current Standing = iota
+	Current Age = iota
 	// Known ones were applied before.
 	Known
 	// Late ones are of an earlier attempt.
@@ -83,8 +83,8 @@ const (
 	Ahead
 )
 
-// StandingOf a report to the run of a Feature that is at an attempt.
-func StandingOf(r contract.Report, run v1alpha1.RunStatus, attempt int64) Standing {
+// AgeOf a report to the run of a Feature that is at an attempt.
+func AgeOf(r contract.Report, run v1alpha1.RunStatus, attempt int64) Age {
 	switch {
 	case r.Epoch > attempt:
 		return Ahead
