@@ -68,7 +68,7 @@ func TestFlags(t *testing.T) {
 // gateway is the process with the rights that it is installed with, as a pod sees it.
 type gateway struct {
 	address, health string
-	keeper          *pki.Keeper
+	rotator         *pki.Rotator
 }
 
 func start(t *testing.T) *gateway {
@@ -76,7 +76,7 @@ func start(t *testing.T) *gateway {
 	g := &gateway{address: program.FreeAddress(t), health: program.FreeAddress(t)}
 	program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace},
 		"--proxy-bind-address="+g.address, "--health-probe-bind-address="+g.health, "--metrics-bind-address=0")
-	g.keeper = pki.NewKeeper(pki.Options{Live: env.Client, Namespace: kubetest.SystemNamespace, Clock: clock.RealClock{}, Logger: testr.New(t)})
+	g.rotator = pki.NewRotator(pki.Options{Live: env.Client, Namespace: kubetest.SystemNamespace, Clock: clock.RealClock{}, Logger: testr.New(t)})
 	return g
 }
 
@@ -86,7 +86,7 @@ func (g *gateway) ready() bool { return program.Passes(g.health, "/readyz") }
 func (g *gateway) connect(t *testing.T, token, target string) string {
 	t.Helper()
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(g.keeper.Bundle())
+	pool.AppendCertsFromPEM(g.rotator.Bundle())
 	conn, err := tls.Dial("tcp", g.address, &tls.Config{RootCAs: pool, ServerName: contract.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13})
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestGateway(t *testing.T) {
 	if g.ready() {
 		t.Error("ready before there is a certificate")
 	}
-	if err := g.keeper.Sync(t.Context()); err != nil {
+	if err := g.rotator.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	until("it is ready", g.ready)

@@ -28,14 +28,14 @@ import (
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 // serveMetrics serves metrics over TLS with intake's certificate, to whoever may get /metrics of the cluster.
-func serveMetrics(mgr ctrl.Manager, keeper *pki.Keeper, address string) error {
+func serveMetrics(mgr ctrl.Manager, rotator *pki.Rotator, address string) error {
 	if err := ctrlmetrics.Registry.Register(metrics.Features{Reader: mgr.GetCache()}); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
 	server, err := metricsserver.NewServer(metricsserver.Options{
 		BindAddress: address, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-			own := keeper.Intake().TLS()
+			own := rotator.Intake().TLS()
 			c.GetCertificate, c.MinVersion = own.GetCertificate, own.MinVersion
 		}},
 	}, mgr.GetConfig(), mgr.GetHTTPClient())
@@ -61,15 +61,15 @@ const (
 // bundle keeps the CA bundle in the system namespace, for whoever scrapes metrics.
 type bundle struct {
 	client    client.Client
-	keeper    *pki.Keeper
+	rotator   *pki.Rotator
 	namespace string
 	log       logr.Logger
 	changed   chan struct{}
 }
 
-func newBundle(c client.Client, keeper *pki.Keeper, namespace string, log logr.Logger) *bundle {
-	b := &bundle{client: c, keeper: keeper, namespace: namespace, log: log, changed: make(chan struct{}, 1)}
-	keeper.OnChange(func() {
+func newBundle(c client.Client, rotator *pki.Rotator, namespace string, log logr.Logger) *bundle {
+	b := &bundle{client: c, rotator: rotator, namespace: namespace, log: log, changed: make(chan struct{}, 1)}
+	rotator.OnChange(func() {
 		select {
 		case b.changed <- struct{}{}:
 		default:
@@ -96,7 +96,7 @@ func (b *bundle) Start(ctx context.Context) error {
 }
 
 func (b *bundle) share(ctx context.Context) error {
-	pem := string(b.keeper.Bundle())
+	pem := string(b.rotator.Bundle())
 	have := &corev1.ConfigMap{}
 	err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: contract.CAConfigMap}, have)
 	if client.IgnoreNotFound(err) != nil {

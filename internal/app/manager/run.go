@@ -101,30 +101,30 @@ func cacheOptions(systemNamespace string) (cache.Options, error) {
 }
 
 func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options, log logr.Logger) error {
-	keeper := pki.NewKeeper(pki.Options{Live: live, Namespace: o.Namespace, Clock: clock.RealClock{}, Logger: log.WithName("pki")})
-	server, err := newIntake(ctx, mgr, keeper, o, log.WithName("intake"))
+	rotator := pki.NewRotator(pki.Options{Live: live, Namespace: o.Namespace, Clock: clock.RealClock{}, Logger: log.WithName("pki")})
+	server, err := newIntake(ctx, mgr, rotator, o, log.WithName("intake"))
 	if err != nil {
 		return err
 	}
-	if err := serveView(mgr, live, keeper, server, o.ViewAddress, log.WithName("view")); err != nil {
+	if err := serveView(mgr, live, rotator, server, o.ViewAddress, log.WithName("view")); err != nil {
 		return err
 	}
-	if err := serveMetrics(mgr, keeper, o.MetricsAddress); err != nil {
+	if err := serveMetrics(mgr, rotator, o.MetricsAddress); err != nil {
 		return err
 	}
 	lease := &intake.Lease{Live: live, Namespace: o.Namespace, Replica: o.Replica, Clock: clock.RealClock{}, Logger: log.WithName("lease")}
 	if err := errors.Join(
-		mgr.Add(keeper), mgr.Add(server), mgr.Add(lease), mgr.Add(newBundle(live, keeper, o.Namespace, log.WithName("bundle"))),
+		mgr.Add(rotator), mgr.Add(server), mgr.Add(lease), mgr.Add(newBundle(live, rotator, o.Namespace, log.WithName("bundle"))),
 		// Unauthenticated: the kubelet's probes.
 		mgr.AddHealthzCheck("ping", healthz.Ping),
-		mgr.AddReadyzCheck("certificate", keeper.Intake().Check),
+		mgr.AddReadyzCheck("certificate", rotator.Intake().Check),
 		// Intake starts when the caches are complete.
 		mgr.AddReadyzCheck("intake", server.Check),
 	); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
 	if err := controllers.Setup(mgr, controllers.Options{
-		SystemNamespace: o.Namespace, Image: o.Image, UserNamespaces: o.UserNamespaces, CABundle: keeper,
+		SystemNamespace: o.Namespace, Image: o.Image, UserNamespaces: o.UserNamespaces, CABundle: rotator,
 		Endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, Clock: clock.RealClock{},
 	}); err != nil {
 		return fmt.Errorf("set up controllers: %w", err)
@@ -132,7 +132,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	return nil
 }
 
-func newIntake(ctx context.Context, mgr ctrl.Manager, keeper *pki.Keeper, o Options, log logr.Logger) (*intake.Server, error) {
+func newIntake(ctx context.Context, mgr ctrl.Manager, rotator *pki.Rotator, o Options, log logr.Logger) (*intake.Server, error) {
 	authenticator, err := identity.New(identity.Options{Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Clock: clock.RealClock{}})
 	if err != nil {
 		return nil, fmt.Errorf("set up authentication: %w", err)
@@ -144,7 +144,7 @@ func newIntake(ctx context.Context, mgr ctrl.Manager, keeper *pki.Keeper, o Opti
 	server, err := intake.New(intake.Options{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Authenticator: authenticator,
 		Recorder: flow.Recorder{Inner: mgr.GetEventRecorder("tidewaiter-intake")}, Clock: clock.RealClock{},
-		SystemNamespace: o.Namespace, Replica: o.Replica, Address: o.IntakeAddress, TLS: keeper.Intake().TLS(), Logger: log,
+		SystemNamespace: o.Namespace, Replica: o.Replica, Address: o.IntakeAddress, TLS: rotator.Intake().TLS(), Logger: log,
 		Observe: reports.Observe,
 		Errands: errands{options: o, endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}},
 	})

@@ -56,9 +56,9 @@ func services(t *testing.T, namespace string) {
 	}
 }
 
-func newKeeper(t *testing.T, namespace string, clock *clocktesting.FakeClock) *Keeper {
+func newRotator(t *testing.T, namespace string, clock *clocktesting.FakeClock) *Rotator {
 	t.Helper()
-	return NewKeeper(Options{Live: env.Client, Namespace: namespace, Clock: clock, Logger: testr.New(t)})
+	return NewRotator(Options{Live: env.Client, Namespace: namespace, Clock: clock, Logger: testr.New(t)})
 }
 
 func syncNow(t *testing.T, s interface{ Sync(context.Context) error }) {
@@ -71,23 +71,23 @@ func syncNow(t *testing.T, s interface{ Sync(context.Context) error }) {
 // TestReplicasAgree: whoever is first makes the CA, and all serve what it vouches for.
 func TestReplicasAgree(t *testing.T) {
 	namespace, clock := system(t), clocktesting.NewFakeClock(time.Now())
-	keepers := make([]*Keeper, 4)
+	rotators := make([]*Rotator, 4)
 	var all sync.WaitGroup
-	for i := range keepers {
-		keepers[i] = newKeeper(t, namespace, clock)
+	for i := range rotators {
+		rotators[i] = newRotator(t, namespace, clock)
 		all.Go(func() {
-			if err := keepers[i].Sync(t.Context()); err != nil {
+			if err := rotators[i].Sync(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	all.Wait()
-	for _, k := range keepers {
+	for _, k := range rotators {
 		syncNow(t, k) // who lost the race for a serving certificate has the winner's by now
-		if string(k.Bundle()) != string(keepers[0].Bundle()) {
+		if string(k.Bundle()) != string(rotators[0].Bundle()) {
 			t.Error("two replicas have two CAs")
 		}
-		if !k.intake.current.Load().Leaf.Equal(keepers[0].intake.current.Load().Leaf) {
+		if !k.intake.current.Load().Leaf.Equal(rotators[0].intake.current.Load().Leaf) {
 			t.Error("two replicas serve two certificates")
 		}
 	}
@@ -97,25 +97,25 @@ func TestReplicasAgree(t *testing.T) {
 // by name and by address, through three years of renewals, without either of them being restarted.
 func TestAClientLivesThroughRenewals(t *testing.T) {
 	namespace, clock := system(t), clocktesting.NewFakeClock(time.Now())
-	keeper, other := newKeeper(t, namespace, clock), newKeeper(t, namespace, clock)
+	rotator, other := newRotator(t, namespace, clock), newRotator(t, namespace, clock)
 	follower := NewFollower(Options{Live: env.Client, Namespace: namespace, Clock: clock, Logger: testr.New(t)}, GatewaySecret)
-	if keeper.Intake().Check(nil) == nil || follower.Check(nil) == nil {
+	if rotator.Intake().Check(nil) == nil || follower.Check(nil) == nil {
 		t.Error("ready without a certificate")
 	}
 	if err := follower.Sync(t.Context()); err == nil {
 		t.Error("a gateway does not mind that there is no certificate")
 	}
 	var changes atomic.Int32
-	keeper.OnChange(func() { changes.Add(1) })
-	syncNow(t, keeper)
+	rotator.OnChange(func() { changes.Add(1) })
+	syncNow(t, rotator)
 	syncNow(t, follower)
-	if err := keeper.Intake().Check(nil); err != nil {
+	if err := rotator.Intake().Check(nil); err != nil {
 		t.Error(err)
 	}
 	servers := map[string]string{
-		contract.IntakeService: serve(t, keeper.Intake().TLS()), contract.GatewayService: serve(t, follower.TLS()),
+		contract.IntakeService: serve(t, rotator.Intake().TLS()), contract.GatewayService: serve(t, follower.TLS()),
 	}
-	bundle := keeper.Bundle()
+	bundle := rotator.Bundle()
 	for month := range 36 {
 		for _, service := range []string{contract.IntakeService, contract.GatewayService} {
 			for _, name := range []string{service + "." + namespace + ".svc", clusterIP(t, namespace, service)} {
@@ -126,12 +126,12 @@ func TestAClientLivesThroughRenewals(t *testing.T) {
 		}
 		// The replicas take turns in looking first; in between the pod's bundle is one look behind.
 		for day := range 30 {
-			bundle = keeper.Bundle()
+			bundle = rotator.Bundle()
 			clock.Step(24 * time.Hour)
 			if day%2 == 0 {
 				syncNow(t, other)
 			}
-			syncNow(t, keeper)
+			syncNow(t, rotator)
 			syncNow(t, follower)
 		}
 	}
@@ -142,14 +142,14 @@ func TestAClientLivesThroughRenewals(t *testing.T) {
 
 func TestANewAddressIsServed(t *testing.T) {
 	namespace, clock := system(t), clocktesting.NewFakeClock(time.Now())
-	keeper := newKeeper(t, namespace, clock)
-	syncNow(t, keeper)
+	rotator := newRotator(t, namespace, clock)
+	syncNow(t, rotator)
 	old := clusterIP(t, namespace, contract.IntakeService)
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.IntakeService}}
 	if err := env.Client.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
-	if err := keeper.Sync(t.Context()); err == nil {
+	if err := rotator.Sync(t.Context()); err == nil {
 		t.Error("nobody minds that intake has no Service")
 	}
 	// Somebody else takes the old address, so that the new Service gets another one.
@@ -162,12 +162,12 @@ func TestANewAddressIsServed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	syncNow(t, keeper)
-	address := serve(t, keeper.Intake().TLS())
-	if err := reach(t, address, clusterIP(t, namespace, contract.IntakeService), keeper.Bundle(), clock.Now()); err != nil {
+	syncNow(t, rotator)
+	address := serve(t, rotator.Intake().TLS())
+	if err := reach(t, address, clusterIP(t, namespace, contract.IntakeService), rotator.Bundle(), clock.Now()); err != nil {
 		t.Error(err)
 	}
-	if err := reach(t, address, old, keeper.Bundle(), clock.Now()); err == nil {
+	if err := reach(t, address, old, rotator.Bundle(), clock.Now()); err == nil {
 		t.Errorf("it still vouches for %s, which is another Service's by now", old)
 	}
 }
@@ -175,11 +175,11 @@ func TestANewAddressIsServed(t *testing.T) {
 // TestItKeepsLooking: what fails is tried again soon, and what is well is looked at again.
 func TestItKeepsLooking(t *testing.T) {
 	namespace, clock := env.Project(t), clocktesting.NewFakeClock(time.Now())
-	keeper := newKeeper(t, namespace, clock)
+	rotator := newRotator(t, namespace, clock)
 	follower := NewFollower(Options{Live: env.Client, Namespace: namespace, Clock: clock, Logger: testr.New(t)}, GatewaySecret)
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
-	for _, work := range []func(context.Context) error{keeper.Start, follower.Start} {
+	for _, work := range []func(context.Context) error{rotator.Start, follower.Start} {
 		working.Go(func() {
 			if err := work(ctx); err != nil {
 				t.Error(err)
@@ -196,7 +196,7 @@ func TestItKeepsLooking(t *testing.T) {
 		}, 30*time.Second, 20*time.Millisecond).Should(gomega.BeTrue())
 	}
 	services(t, namespace) // too late for the first look
-	ready(retryEvery, func() bool { return keeper.Intake().Check(nil) == nil && follower.Check(nil) == nil })
+	ready(retryEvery, func() bool { return rotator.Intake().Check(nil) == nil && follower.Check(nil) == nil })
 	first := follower.current.Load()
 	ready(24*time.Hour, func() bool { return follower.current.Load() != nil && !follower.current.Load().Leaf.Equal(first.Leaf) })
 }
@@ -204,7 +204,7 @@ func TestItKeepsLooking(t *testing.T) {
 // TestABrokenAuthorityIsNotReplaced: every running pod trusts it. Saying so is all that may be done.
 func TestABrokenAuthorityIsNotReplaced(t *testing.T) {
 	namespace, clock := system(t), clocktesting.NewFakeClock(time.Now())
-	syncNow(t, newKeeper(t, namespace, clock))
+	syncNow(t, newRotator(t, namespace, clock))
 	secret := &corev1.Secret{}
 	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: AuthoritySecret}, secret); err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestABrokenAuthorityIsNotReplaced(t *testing.T) {
 	if err := env.Client.Update(t.Context(), secret); err != nil {
 		t.Fatal(err)
 	}
-	if err := newKeeper(t, namespace, clock).Sync(t.Context()); err == nil {
+	if err := newRotator(t, namespace, clock).Sync(t.Context()); err == nil {
 		t.Error("a CA without its key was accepted")
 	}
 	after := &corev1.Secret{}
@@ -227,8 +227,8 @@ func TestABrokenAuthorityIsNotReplaced(t *testing.T) {
 
 // TestAGatewaySeesNoKeyOfTheCA: neither in its Secret, nor by its rights.
 func TestAGatewaySeesNoKeyOfTheCA(t *testing.T) {
-	keeper := newKeeper(t, kubetest.SystemNamespace, clocktesting.NewFakeClock(time.Now()))
-	syncNow(t, keeper)
+	rotator := newRotator(t, kubetest.SystemNamespace, clocktesting.NewFakeClock(time.Now()))
+	syncNow(t, rotator)
 	gateway := env.As(t, "system:serviceaccount:"+kubetest.SystemNamespace+":tidewaiter-gateway")
 	follower := NewFollower(Options{Live: gateway, Namespace: kubetest.SystemNamespace, Clock: clocktesting.NewFakeClock(time.Now()), Logger: testr.New(t)}, GatewaySecret)
 	syncNow(t, follower)

@@ -51,7 +51,7 @@ const (
 // errOvertaken says that another replica wrote meanwhile.
 var errOvertaken = errors.New("another replica wrote first")
 
-// Options of a Keeper; all are required.
+// Options of a Rotator; all are required.
 type Options struct {
 	// Live reads and writes the API server without a cache: Secrets are not watched.
 	Live client.Client
@@ -61,9 +61,9 @@ type Options struct {
 	Logger    logr.Logger
 }
 
-// Keeper keeps the CA and the serving certificates of intake and gateway, together with the other replicas: each looks
+// Rotator renews the CA and the serving certificates of intake and gateway, together with the other replicas: each looks
 // every minute, and who finds something due renews it with the version that it has read.
-type Keeper struct {
+type Rotator struct {
 	options Options
 	intake  Certificate
 
@@ -72,35 +72,35 @@ type Keeper struct {
 	onChange []func()
 }
 
-// NewKeeper makes a Keeper; Start lets it work.
-func NewKeeper(options Options) *Keeper { return &Keeper{options: options} }
+// NewRotator makes a Rotator; Start lets it work until the context ends.
+func NewRotator(options Options) *Rotator { return &Rotator{options: options} }
 
 // Bundle is the PEM of every CA that may vouch for intake and gateway; nil until it is known.
-func (k *Keeper) Bundle() []byte {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.bundle
+func (r *Rotator) Bundle() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.bundle
 }
 
 // OnChange has f called after the bundle has changed. f must not block.
-func (k *Keeper) OnChange(f func()) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.onChange = append(k.onChange, f)
+func (r *Rotator) OnChange(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.onChange = append(r.onChange, f)
 }
 
 // Intake is intake's serving certificate.
-func (k *Keeper) Intake() *Certificate { return &k.intake }
+func (r *Rotator) Intake() *Certificate { return &r.intake }
 
 // NeedLeaderElection is false: each replica serves intake.
-func (k *Keeper) NeedLeaderElection() bool { return false }
+func (r *Rotator) NeedLeaderElection() bool { return false }
 
 // Start looks after the certificates until the context ends.
-func (k *Keeper) Start(ctx context.Context) error {
-	return every(ctx, k.options.Clock, func() time.Duration {
-		if err := k.Sync(ctx); err != nil {
+func (r *Rotator) Start(ctx context.Context) error {
+	return every(ctx, r.options.Clock, func() time.Duration {
+		if err := r.Sync(ctx); err != nil {
 			if ctx.Err() == nil {
-				k.options.Logger.Error(err, "Cannot look after the certificates; trying again")
+				r.options.Logger.Error(err, "Cannot look after the certificates; trying again")
 			}
 			return retryEvery
 		}
@@ -122,31 +122,31 @@ func every(ctx context.Context, c clock.Clock, work func() time.Duration) error 
 }
 
 // Sync makes and renews what is due and takes over what other replicas have renewed.
-func (k *Keeper) Sync(ctx context.Context) error {
-	state, err := k.authority(ctx)
+func (r *Rotator) Sync(ctx context.Context) error {
+	state, err := r.authority(ctx)
 	if err != nil {
 		return fmt.Errorf("certificate authority: %w", err)
 	}
-	k.publish(state.bundle())
+	r.publish(state.bundle())
 	// The same process serves the aggregated API, which an installation may leave out: there is a name for its Service,
 	// whether that exists or not.
-	intake, err := k.leaf(ctx, state, IntakeSecret, contract.IntakeService, contract.ViewService+"."+k.options.Namespace+".svc")
+	intake, err := r.leaf(ctx, state, IntakeSecret, contract.IntakeService, contract.ViewService+"."+r.options.Namespace+".svc")
 	if err != nil {
 		return fmt.Errorf("certificate of intake: %w", err)
 	}
-	k.intake.set(intake)
-	if _, err := k.leaf(ctx, state, GatewaySecret, contract.GatewayService); err != nil {
+	r.intake.set(intake)
+	if _, err := r.leaf(ctx, state, GatewaySecret, contract.GatewayService); err != nil {
 		return fmt.Errorf("certificate of gateway: %w", err)
 	}
 	return nil
 }
 
-func (k *Keeper) publish(bundle []byte) {
-	k.mu.Lock()
-	changed := !bytes.Equal(bundle, k.bundle)
-	k.bundle = bundle
-	listeners := k.onChange
-	k.mu.Unlock()
+func (r *Rotator) publish(bundle []byte) {
+	r.mu.Lock()
+	changed := !bytes.Equal(bundle, r.bundle)
+	r.bundle = bundle
+	listeners := r.onChange
+	r.mu.Unlock()
 	if changed {
 		for _, f := range listeners {
 			f()
@@ -155,19 +155,19 @@ func (k *Keeper) publish(bundle []byte) {
 }
 
 // authority reads the CA, renews it when that is due, and gives it as it is stored.
-func (k *Keeper) authority(ctx context.Context) (authorityState, error) {
+func (r *Rotator) authority(ctx context.Context) (authorityState, error) {
 	var state authorityState
-	err := k.renew(ctx, AuthoritySecret, corev1.SecretTypeOpaque, func(data map[string][]byte) (map[string][]byte, error) {
+	err := r.renew(ctx, AuthoritySecret, corev1.SecretTypeOpaque, func(data map[string][]byte) (map[string][]byte, error) {
 		var err error
 		if state, err = decodeAuthority(data); err != nil {
 			return nil, fmt.Errorf("%w (delete the Secret to start with a new CA)", err)
 		}
-		next, changed, err := advance(state, k.options.Clock.Now())
+		next, changed, err := advance(state, r.options.Clock.Now())
 		if err != nil || !changed {
 			return nil, err
 		}
 		state = next
-		k.options.Logger.Info("Renewing the certificate authority", "signer", state.signer.certificate.Subject.CommonName,
+		r.options.Logger.Info("Renewing the certificate authority", "signer", state.signer.certificate.Subject.CommonName,
 			"announced", state.next != nil, "retired", len(state.retired))
 		return encodeAuthority(state)
 	})
@@ -175,23 +175,23 @@ func (k *Keeper) authority(ctx context.Context) (authorityState, error) {
 }
 
 // leaf reads the serving certificate of a Service, which has other names too, renews it when that is due, and gives it as it is stored.
-func (k *Keeper) leaf(ctx context.Context, state authorityState, secret, service string, also ...string) (*keyPair, error) {
-	wanted, err := k.names(ctx, service)
+func (r *Rotator) leaf(ctx context.Context, state authorityState, secret, service string, also ...string) (*keyPair, error) {
+	wanted, err := r.names(ctx, service)
 	if err != nil {
 		return nil, err
 	}
 	wanted.dns = append(wanted.dns, also...)
 	var pair *keyPair
-	err = k.renew(ctx, secret, corev1.SecretTypeTLS, func(data map[string][]byte) (map[string][]byte, error) {
+	err = r.renew(ctx, secret, corev1.SecretTypeTLS, func(data map[string][]byte) (map[string][]byte, error) {
 		// What cannot be read is replaced: a serving certificate can always be made again.
 		pair, _ = decodePair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey])
-		reason := stale(pair, state, wanted, k.options.Clock.Now())
+		reason := stale(pair, state, wanted, r.options.Clock.Now())
 		if reason == "" {
 			return nil, nil
 		}
-		k.options.Logger.Info("Renewing a serving certificate", "secret", secret, "because", reason)
+		r.options.Logger.Info("Renewing a serving certificate", "secret", secret, "because", reason)
 		var err error
-		if pair, err = newLeaf(state.signer, wanted, k.options.Clock.Now()); err != nil {
+		if pair, err = newLeaf(state.signer, wanted, r.options.Clock.Now()); err != nil {
 			return nil, err
 		}
 		key, err := encodeKey(pair.key)
@@ -206,11 +206,11 @@ func (k *Keeper) leaf(ctx context.Context, state authorityState, secret, service
 }
 
 // names of a Service: the ways to spell it inside the cluster and its addresses, which pods without DNS use.
-func (k *Keeper) names(ctx context.Context, service string) (names, error) {
-	namespace := k.options.Namespace
+func (r *Rotator) names(ctx context.Context, service string) (names, error) {
+	namespace := r.options.Namespace
 	n := names{dns: []string{service + "." + namespace + ".svc", service + "." + namespace + ".svc.cluster.local", service + "." + namespace, service}}
 	s := &corev1.Service{}
-	if err := k.options.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: service}, s); err != nil {
+	if err := r.options.Live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: service}, s); err != nil {
 		return n, fmt.Errorf("read Service %s/%s: %w", namespace, service, err)
 	}
 	for _, text := range s.Spec.ClusterIPs {
@@ -223,9 +223,9 @@ func (k *Keeper) names(ctx context.Context, service string) (names, error) {
 
 // renew gives a Secret's data to change, which returns the data to store instead or nil to leave it, and stores that
 // unless another replica was faster: then it starts again from what the other has stored.
-func (k *Keeper) renew(ctx context.Context, name string, kind corev1.SecretType, change func(map[string][]byte) (map[string][]byte, error)) error {
+func (r *Rotator) renew(ctx context.Context, name string, kind corev1.SecretType, change func(map[string][]byte) (map[string][]byte, error)) error {
 	for range conflictRetries {
-		err := k.renewOnce(ctx, name, kind, change)
+		err := r.renewOnce(ctx, name, kind, change)
 		if !errors.Is(err, errOvertaken) {
 			return err
 		}
@@ -233,9 +233,9 @@ func (k *Keeper) renew(ctx context.Context, name string, kind corev1.SecretType,
 	return fmt.Errorf("secret %s: %w, %d times in a row", name, errOvertaken, conflictRetries)
 }
 
-func (k *Keeper) renewOnce(ctx context.Context, name string, kind corev1.SecretType, change func(map[string][]byte) (map[string][]byte, error)) error {
+func (r *Rotator) renewOnce(ctx context.Context, name string, kind corev1.SecretType, change func(map[string][]byte) (map[string][]byte, error)) error {
 	secret := &corev1.Secret{}
-	err := k.options.Live.Get(ctx, client.ObjectKey{Namespace: k.options.Namespace, Name: name}, secret)
+	err := r.options.Live.Get(ctx, client.ObjectKey{Namespace: r.options.Namespace, Name: name}, secret)
 	missing := apierrors.IsNotFound(err)
 	if err != nil && !missing {
 		return fmt.Errorf("read secret %s: %w", name, err)
@@ -249,14 +249,14 @@ func (k *Keeper) renewOnce(ctx context.Context, name string, kind corev1.SecretT
 	}
 	if missing {
 		secret = &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: k.options.Namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/name": "tidewaiter"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: r.options.Namespace, Name: name, Labels: map[string]string{"app.kubernetes.io/name": "tidewaiter"}},
 			Type:       kind,
 		}
 		secret.Data = data
-		err = k.options.Live.Create(ctx, secret)
+		err = r.options.Live.Create(ctx, secret)
 	} else {
 		secret.Data = data
-		err = k.options.Live.Update(ctx, secret)
+		err = r.options.Live.Update(ctx, secret)
 	}
 	switch {
 	case err == nil:
