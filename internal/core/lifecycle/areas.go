@@ -14,30 +14,20 @@ const areaRecheck = 30 * time.Second
 // disjoint reports whether an agent may start as far as other Features on the repository are concerned. It asks for
 // their areas where they were not looked at, and waits where the policy says so. Work that goes on by itself does not
 // wait: others may wait for it.
-func (c *course) disjoint() bool {
-	a := c.o.Areas
+func (p *plan) disjoint(s situation) bool {
+	a := s.o.Areas
 	if a == nil {
-		if c.turn() && c.live() {
-			c.need(NeedAreas)
+		if p.turn(s) && p.live(s) {
+			p.need(NeedAreas)
 		}
 		return false
 	}
-	if a.Overlap == nil || !a.Wait || c.atWork() {
+	if a.Overlap == nil || !a.Wait || s.atWork() {
 		return true
 	}
-	c.at = standing{phase: Pending, reason: ReasonWaitingForArea, message: a.Overlap.message() + " The policy says to wait (concurrency.overlap)."}
-	c.wake(c.now.Add(areaRecheck))
+	p.at = summary{phase: Pending, reason: ReasonWaitingForArea, message: a.Overlap.message() + " The policy says to wait (concurrency.overlap)."}
+	p.wake(s.now.Add(areaRecheck))
 	return false
-}
-
-// atWork reports whether the Feature counted as at work when its status was written.
-func (c *course) atWork() bool {
-	switch c.o.Memory.Phase {
-	case Preparing, Running, AwaitingInput:
-		return true
-	default:
-		return false
-	}
 }
 
 func (o *Overlap) message() string {
@@ -60,11 +50,11 @@ func pattern(text string) string {
 }
 
 // areasDisjoint keeps what was found when the attempt started.
-func (c *course) areasDisjoint() Condition {
-	a := c.o.Areas
-	was := c.o.Memory.Condition(ConditionAreasDisjoint)
+func areasDisjoint(s situation, at summary) Condition {
+	a := s.o.Areas
+	was := s.o.Memory.Condition(ConditionAreasDisjoint)
 	switch {
-	case a == nil && was.Type != "" && was.Reason != ReasonWaitingForArea, a == nil && c.at.reason == ReasonWaitingForArea:
+	case a == nil && was.Type != "" && was.Reason != ReasonWaitingForArea, a == nil && at.reason == ReasonWaitingForArea:
 		return was
 	case a == nil:
 		return notYet(ConditionAreasDisjoint, "The areas of other Features are looked at before an attempt starts.")
@@ -72,8 +62,8 @@ func (c *course) areasDisjoint() Condition {
 		return Condition{ConditionAreasDisjoint, Unknown, ReasonNotCompared, "The policy lets areas overlap (concurrency.overlap)."}
 	case a.Overlap == nil:
 		return Condition{ConditionAreasDisjoint, True, ReasonNoOverlap, "When the attempt started, no other Feature at work on the repository might change the same paths."}
-	case c.at.reason == ReasonWaitingForArea:
-		return Condition{ConditionAreasDisjoint, False, ReasonWaitingForArea, c.at.message}
+	case at.reason == ReasonWaitingForArea:
+		return Condition{ConditionAreasDisjoint, False, ReasonWaitingForArea, at.message}
 	default:
 		return Condition{ConditionAreasDisjoint, False, ReasonAreasOverlap, "When the attempt started: " + a.Overlap.message()}
 	}

@@ -32,31 +32,31 @@ func backoff(nth int) time.Duration {
 // earliest is when the next attempt may start. The more often the agent failed, or the more attempts were lost in a row,
 // the later: an agent or a pod that can never live does not keep the cluster, the Git server and a model busy. A person
 // who asks for a retry need not wait.
-func (c *course) earliest(run RunKind, errand bool) time.Time {
-	if c.m.Attempt == 0 || c.m.Job == nil {
+func earliest(s situation, next nextRun, run RunKind, errand bool) time.Time {
+	if s.m.Attempt == 0 || s.m.Job == nil {
 		return time.Time{}
 	}
-	pause := c.pause()
-	if f := c.final(); run == RunSeal && c.m.Job.Run == RunSeal && f != nil {
+	after := pause(s, next.granted)
+	if f := s.final(); run == RunSeal && s.m.Job.Run == RunSeal && f != nil {
 		again := sealPause
 		if errand {
 			again = errandPause
 		}
-		pause = max(pause, again)
+		after = max(after, again)
 	}
-	return c.m.Job.EndedAt.Add(pause)
+	return s.m.Job.EndedAt.Add(after)
 }
 
-// pause after the last attempt because of how it ended.
-func (c *course) pause() time.Duration {
-	f := c.final()
+// pause after the last attempt because of how it ended; none where a retry was granted.
+func pause(s situation, granted bool) time.Duration {
+	f := s.final()
 	switch {
-	case len(c.granted) > 0:
+	case granted || len(s.granted) > 0:
 		return 0
 	case f == nil:
-		return backoff(c.m.Lost - 1)
-	case f.Outcome == contract.OutcomeAgentFailed && !c.m.Job.Errand:
-		return backoff(c.m.Failures)
+		return backoff(s.m.Lost - 1)
+	case f.Outcome == contract.OutcomeAgentFailed && !s.m.Job.Errand:
+		return backoff(s.m.Failures)
 	default:
 		return 0
 	}
@@ -64,11 +64,11 @@ func (c *course) pause() time.Duration {
 
 // follows says when another attempt starts, for the end of a sentence, and how a person makes it start at once. The time
 // is that of the clock and not one that is left: the message stays as it is while the pause goes on.
-func (c *course) follows() string {
-	pause := c.pause()
-	if pause == 0 {
+func follows(s situation, granted bool) string {
+	after := pause(s, granted)
+	if after == 0 {
 		return "."
 	}
 	return fmt.Sprintf(" after a pause of %s, at %s. To start it at once, ask with %s.",
-		pause, c.m.Job.EndedAt.Add(pause).UTC().Format(time.RFC3339), c.retryHint())
+		after, s.m.Job.EndedAt.Add(after).UTC().Format(time.RFC3339), s.retryHint())
 }

@@ -5,6 +5,10 @@
 // remembered but what the status says, so that a crash between any two effects, a repeated event or a stale cache
 // leads to the same end.
 //
+// A decision is made in three stages, each a function of the ones before it: a situation (what is observed, and what is
+// remembered with what the facts add to it), a plan (what to do), and conditions (what to say). A plan may lack a fact; the
+// decision then names it (see Need), and is taken again once it is gathered.
+//
 // Three properties carry the design and are tested as such:
 //
 //   - A new Job is only ever asked for when a live read showed no Job and no pod of any attempt: never two agents on one

@@ -19,15 +19,15 @@ const (
 	namedOpenings = 3
 )
 
-// exposed reports whether no agent may work because other network policies open its network.
-func (c *course) exposed() bool { return c.o.Isolation.Enforce && c.o.Isolation.open() }
+// forbids reports whether no agent may work because other network policies open its network.
+func (i Isolation) forbids() bool { return i.Enforce && i.open() }
 
 func (i Isolation) open() bool { return len(i.Openings) > 0 || i.TooMany > 0 }
 
-// exposedStanding is where a Feature stands without an agent, or whose agent is being ended: only a person can change the
+// exposedSummary is where a Feature stands without an agent, or whose agent is being ended: only a person can change the
 // network policies of a project. It goes on by itself once they have.
-func (c *course) exposedStanding() standing {
-	return standing{phase: Blocked, reason: contract.ReasonNetworkOpened, stalled: true, message: c.o.Isolation.message() +
+func exposedSummary(i Isolation) summary {
+	return summary{phase: Blocked, reason: contract.ReasonNetworkOpened, stalled: true, message: i.message() +
 		" The policy says isolation: Enforce, so no agent runs until then; the work is kept and goes on by itself."}
 }
 
@@ -57,13 +57,13 @@ func directions(list []isolation.Direction) string {
 }
 
 // isolated says whether anything but the Feature's own network policy opens the network of its agent.
-func (c *course) isolated() Condition {
-	was := c.o.Memory.Condition(ConditionIsolated)
-	switch i := c.o.Isolation; {
-	case c.at.phase == Delivered && was.Type != "":
+func isolated(s situation, at summary) Condition {
+	was := s.o.Memory.Condition(ConditionIsolated)
+	switch i := s.o.Isolation; {
+	case at.phase == Delivered && was.Type != "":
 		return was // Nothing will run again.
-	case i.open() && i.Enforce:
-		return Condition{ConditionIsolated, False, contract.ReasonNetworkOpened, c.exposedStanding().message}
+	case i.forbids():
+		return Condition{ConditionIsolated, False, contract.ReasonNetworkOpened, exposedSummary(i).message}
 	case i.open():
 		return Condition{ConditionIsolated, False, contract.ReasonNetworkOpened, i.message() + " Agents run all the same: the policy says isolation: Warn."}
 	default:

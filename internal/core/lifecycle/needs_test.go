@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
@@ -17,7 +18,6 @@ import (
 // live facts once more after the Feature's turn has come. Facts are drawn without regard to whether they can be true
 // together: stale caches and people make strange worlds.
 func TestNeedsAreBounded(t *testing.T) {
-	seen := map[Need]int{}
 	rapid.Check(t, func(t *rapid.T) {
 		o := anyObserved(t)
 		var asked []Need
@@ -40,14 +40,46 @@ func TestNeedsAreBounded(t *testing.T) {
 			if asked = append(asked, d.Needs); len(asked) > MaxNeeds {
 				t.Fatalf("%d facts are needed: %v", len(asked), asked)
 			}
-			seen[d.Needs]++
 			o = gathered(t, o, d)
 		}
 	})
-	for _, n := range Needs() {
-		if seen[n] == 0 {
-			t.Errorf("no drawn world needed %s: the test shows nothing about it", n)
-		}
+}
+
+// TestNeedsOfAStart: what a start needs, in order, with everything in its way that can be; no start needs more.
+func TestNeedsOfAStart(t *testing.T) {
+	locks := Locks{Wanted: []string{"db"}}
+	first := Observed{Spec: Spec{Name: "login"}, Serial: true, Locks: locks}
+	lost := running()
+	lost.Live, lost.Serial, lost.Areas, lost.Locks, lost.Jobs, lost.Pods = false, true, nil, locks, nil, nil
+	for name, tc := range map[string]struct {
+		o    Observed
+		want []Need
+	}{
+		"the first attempt":            {first, []Need{NeedTurn, NeedLive, NeedAreas, NeedLocks, NeedJob}},
+		"a pod is gone from the cache": {lost, []Need{NeedLive, NeedTurn, NeedLive, NeedAreas, NeedLocks, NeedJob}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []Need
+			o := tc.o
+			for d := Next(o, noon); d.Needs != "" && len(asked) <= MaxNeeds; d = Next(o, noon) {
+				asked = append(asked, d.Needs)
+				switch d.Needs {
+				case NeedTurn:
+					o.Turn, o.Live = true, false
+				case NeedLive:
+					o.Live = true
+				case NeedAreas:
+					o.Areas = &Areas{}
+				case NeedLocks:
+					o.Locks.Taken, o.Locks.Held = true, o.Locks.Wanted
+				case NeedJob:
+					o.Jobs, o.JobMade = []Job{{Name: "made", UID: "made", Attempt: d.Start.Attempt, Run: d.Start.Run, Created: noon}}, true
+				}
+			}
+			if diff := cmp.Diff(tc.want, asked); diff != "" {
+				t.Errorf("needs (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

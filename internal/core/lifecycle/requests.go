@@ -14,135 +14,137 @@ import (
 // their requests; only results of requests that are gone from the spec are ever dropped, oldest first.
 const keptResults = 256
 
-// isRetry reports whether a request asks for another run of a Feature whose last attempt ended with f.
-func (c *course) isRetry(r Request, f *Final) bool {
+// answered reports whether a request has its result.
+func (s situation) answered(id string) bool { return hasResult(s.m.Requests, id) }
+
+func hasResult(list []RequestResult, id string) bool {
+	return slices.ContainsFunc(list, func(r RequestResult) bool { return r.ID == id })
+}
+
+// openRetries are the requests for another run that have no result.
+func (s situation) openRetries() []string {
+	f := s.final()
 	breaker := f != nil && f.Reason == contract.ReasonBreakerOpen
-	return r.Kind == RequestRetry || r.Kind == RequestResetBreaker && breaker
-}
-
-func (c *course) answered(id string) bool {
-	return slices.ContainsFunc(c.m.Requests, func(r RequestResult) bool { return r.ID == id })
-}
-
-func (c *course) answer(id string, state RequestState, message string) {
-	c.m.Requests = append(c.m.Requests, RequestResult{ID: id, State: state, Message: message, At: c.now})
-}
-
-func (c *course) grant(id string) {
-	if c.granted == nil {
-		c.granted = map[string]bool{}
-	}
-	c.granted[id] = true
-}
-
-// grantRetries takes every open retry for granted: the next attempt is what they ask for. It reports whether there is one.
-func (c *course) grantRetries() bool {
-	asked := false
-	f := c.final()
-	for _, r := range c.o.Spec.Requests {
-		if c.isRetry(r, f) && !c.answered(r.ID) {
-			c.grant(r.ID)
-			asked = true
+	var ids []string
+	for _, r := range s.o.Spec.Requests {
+		if (r.Kind == RequestRetry || r.Kind == RequestResetBreaker && breaker) && !s.answered(r.ID) {
+			ids = append(ids, r.ID)
 		}
 	}
-	return asked
+	return ids
 }
 
-// refuseRetries answers every open retry with a message instead of a run.
-func (c *course) refuseRetries(message string) {
-	f := c.final()
-	for _, r := range c.o.Spec.Requests {
-		if c.isRetry(r, f) && !c.answered(r.ID) {
-			c.answer(r.ID, RequestFailed, message)
-		}
+// answers are results of requests.
+func (s situation) answers(ids []string, state RequestState, message string) []RequestResult {
+	var list []RequestResult
+	for _, id := range ids {
+		list = append(list, RequestResult{ID: id, State: state, Message: message, At: s.now})
 	}
+	return list
 }
 
-// answerRequests says what became of each request that is not on its way.
-func (c *course) answerRequests() {
-	for _, r := range c.o.Spec.Requests {
-		if c.answered(r.ID) || c.granted[r.ID] {
-			continue
-		}
-		if done, ok := c.reported(r.ID); ok {
-			c.m.Requests = append(c.m.Requests, done)
-			continue
-		}
-		if r.Refusal != "" {
-			c.answer(r.ID, RequestFailed, r.Refusal)
-			continue
-		}
-		switch r.Kind {
-		case RequestApprovePlan:
-			c.answer(r.ID, RequestNotActedOn, fmt.Sprintf("This version does not act on %s requests.", r.Kind))
-		case RequestRetry:
-			if c.active() && c.m.Job.Errand {
-				continue // its turn comes after the errand
-			}
-			c.answer(r.ID, RequestFailed, c.notRetried())
-		case RequestCheckpoint, RequestResetBreaker, RequestRollback:
-			c.answerIfNobodyWill(r)
-		}
+// refused answers every open retry with a message instead of a run; no message leaves them open.
+func (s situation) refused(message string) []RequestResult {
+	if message == "" {
+		return nil
 	}
-	c.dropOldResults()
-}
-
-// notRetried says why a request to retry is refused.
-func (c *course) notRetried() string {
-	if c.active() && c.at.reason == contract.ReasonBreakerOpen {
-		return "The agent is frozen, not ended: go on with a request resetBreaker, or set spec.suspend to end it."
-	}
-	return fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed, or waits for its next attempt, can be retried.", c.at.phase)
-}
-
-// answerIfNobodyWill answers a request to the watchdog when no watchdog will come to take it.
-func (c *course) answerIfNobodyWill(r Request) {
-	switch {
-	case c.deleting(), c.active():
-	case c.at.phase == Delivered && r.Kind == RequestRollback:
-		c.answer(r.ID, RequestFailed, fmt.Sprintf(
-			"The Feature is Delivered: what is on branch %s is taken back in Git, with a commit that reverts it.", c.m.Branch))
-	case c.at.phase == Delivered:
-		c.answer(r.ID, RequestFailed, "The Feature is Delivered: no agent is running.")
-	case c.at.phase != Blocked && c.at.phase != Failed && c.at.phase != ReadyToMerge:
-	case isErrand(r.Kind) && c.o.Spec.Ephemeral:
-		c.answer(r.ID, RequestFailed, fmt.Sprintf(
-			"The Feature is %s and spec.workspace.ephemeral is true: its volumes went with its pod, and every checkpoint with them.", c.at.phase))
-	case !isErrand(r.Kind):
-		c.answer(r.ID, RequestFailed, fmt.Sprintf("The Feature is %s: no agent is running.", c.at.phase))
-	}
+	return s.answers(s.openRetries(), RequestFailed, message)
 }
 
 // reported is the watchdog's own result of a request.
-func (c *course) reported(id string) (RequestResult, bool) {
-	if c.o.Run == nil {
+func (s situation) reported(id string) (RequestResult, bool) {
+	if s.o.Run == nil {
 		return RequestResult{}, false
 	}
-	i := slices.IndexFunc(c.o.Run.Requests, func(r RequestResult) bool { return r.ID == id })
+	i := slices.IndexFunc(s.o.Run.Requests, func(r RequestResult) bool { return r.ID == id })
 	if i < 0 {
 		return RequestResult{}, false
 	}
-	return c.o.Run.Requests[i], true
+	return s.o.Run.Requests[i], true
 }
 
-func (c *course) dropOldResults() {
-	surplus := len(c.m.Requests) - keptResults
-	c.m.Requests = slices.DeleteFunc(c.m.Requests, func(r RequestResult) bool {
-		inSpec := slices.ContainsFunc(c.o.Spec.Requests, func(q Request) bool { return q.ID == r.ID })
+// freeID is an id for a retry request that the Feature has not used: people can copy it from the message.
+func (s situation) freeID() string {
+	for n := 1; ; n++ {
+		id := fmt.Sprintf("retry-%d", n)
+		if !s.answered(id) && !slices.ContainsFunc(s.o.Spec.Requests, func(r Request) bool { return r.ID == id }) {
+			return id
+		}
+	}
+}
+
+// answerRequests says what became of each request that is not on its way: all results that are kept.
+func answerRequests(s situation, p plan) []RequestResult {
+	results := slices.Concat(s.m.Requests, s.refused(p.refusal))
+	granted := s.granted
+	if p.granted {
+		granted = slices.Concat(granted, s.openRetries())
+	}
+	for _, r := range s.o.Spec.Requests {
+		if hasResult(results, r.ID) || slices.Contains(granted, r.ID) {
+			continue
+		}
+		if done, ok := s.reported(r.ID); ok {
+			results = append(results, done)
+			continue
+		}
+		if message, state := answerTo(s, p.at, r); message != "" {
+			results = append(results, RequestResult{ID: r.ID, State: state, Message: message, At: s.now})
+		}
+	}
+	return withoutOldest(results, s.o.Spec.Requests)
+}
+
+// answerTo is the answer to a request of which nothing was reported; empty while it is on its way.
+func answerTo(s situation, at summary, r Request) (message string, state RequestState) {
+	switch {
+	case r.Refusal != "":
+		return r.Refusal, RequestFailed
+	case r.Kind == RequestApprovePlan:
+		return fmt.Sprintf("This version does not act on %s requests.", r.Kind), RequestNotActedOn
+	case r.Kind != RequestRetry:
+		return unlessTaken(s, at, r), RequestFailed
+	case s.active() && s.m.Job.Errand:
+		return "", "" // Its turn comes after the errand.
+	default:
+		return notRetried(s, at), RequestFailed
+	}
+}
+
+// notRetried says why a request to retry is refused.
+func notRetried(s situation, at summary) string {
+	if s.active() && at.reason == contract.ReasonBreakerOpen {
+		return "The agent is frozen, not ended: go on with a request resetBreaker, or set spec.suspend to end it."
+	}
+	return fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed, or waits for its next attempt, can be retried.", at.phase)
+}
+
+// unlessTaken refuses a request to the watchdog when no watchdog will come to take it; empty while one will.
+func unlessTaken(s situation, at summary, r Request) string {
+	switch {
+	case s.deleting(), s.active():
+	case at.phase == Delivered && r.Kind == RequestRollback:
+		return fmt.Sprintf("The Feature is Delivered: what is on branch %s is taken back in Git, with a commit that reverts it.", s.m.Branch)
+	case at.phase == Delivered:
+		return "The Feature is Delivered: no agent is running."
+	case at.phase != Blocked && at.phase != Failed && at.phase != ReadyToMerge:
+	case isErrand(r.Kind) && s.o.Spec.Ephemeral:
+		return fmt.Sprintf("The Feature is %s and spec.workspace.ephemeral is true: its volumes went with its pod, and every checkpoint with them.", at.phase)
+	case !isErrand(r.Kind):
+		return fmt.Sprintf("The Feature is %s: no agent is running.", at.phase)
+	}
+	return ""
+}
+
+// withoutOldest drops the oldest results of requests that are gone from the spec, where there are too many.
+func withoutOldest(results []RequestResult, spec []Request) []RequestResult {
+	surplus := len(results) - keptResults
+	return slices.DeleteFunc(results, func(r RequestResult) bool {
+		inSpec := slices.ContainsFunc(spec, func(q Request) bool { return q.ID == r.ID })
 		if surplus <= 0 || inSpec {
 			return false
 		}
 		surplus--
 		return true
 	})
-}
-
-// freeID is an id for a retry request that the Feature has not used: people can copy it from the message.
-func (c *course) freeID() string {
-	for n := 1; ; n++ {
-		id := fmt.Sprintf("retry-%d", n)
-		if !c.answered(id) && !slices.ContainsFunc(c.o.Spec.Requests, func(r Request) bool { return r.ID == id }) {
-			return id
-		}
-	}
 }

@@ -15,36 +15,43 @@ import (
 // answers removes a pod within seconds; a minute leaves room for one that restarts.
 const stuckGrace = time.Minute
 
-// tellStuck says why nothing goes on where a pod should be gone and is not, mostly because its node does not answer: no
-// new attempt may start beside a pod that may still write to the volumes, so that only a person can help.
-func (c *course) tellStuck() {
-	for i := range c.o.Pods {
-		p := &c.o.Pods[i]
+// stuckPod is a pod that should be gone and is not, mostly because its node does not answer; nil where there is none. due
+// are the times at which pods that have time left are said to be stuck.
+func stuckPod(s situation) (stuck *Pod, due []time.Time) {
+	for i := range s.o.Pods {
+		p := &s.o.Pods[i]
 		if p.DueBy.IsZero() {
 			continue
 		}
-		if at := p.DueBy.Add(stuckGrace); c.now.Before(at) {
-			c.wake(at)
-		} else if c.stuck == nil {
-			c.stuck = p
+		if at := p.DueBy.Add(stuckGrace); s.now.Before(at) {
+			due = append(due, at)
+		} else if stuck == nil {
+			stuck = p
 		}
 	}
-	if c.stuck == nil || !c.waitsForPods() {
-		return
+	return stuck, due
+}
+
+// shown is where a Feature stands for people. It says why nothing goes on where a pod does not go: no new attempt may
+// start beside a pod that may still write to the volumes, so that only a person can help.
+func shown(s situation, at summary) summary {
+	if stuck, _ := stuckPod(s); stuck != nil && at.waitsForPods() {
+		at.reason, at.message, at.stalled = ReasonPodStuckTerminating, stuckMessage(*stuck), true
 	}
-	c.at.reason, c.at.message, c.at.stalled = ReasonPodStuckTerminating, stuckMessage(*c.stuck), true
+	at.message = bounded(at.message)
+	return at
 }
 
 // waitsForPods reports whether a pod that does not go keeps the Feature from going on. Where it rests anyway (delivered,
 // failed, blocked, suspended, waiting for approval), its own reason is the one that people need.
-func (c *course) waitsForPods() bool {
-	switch c.at.phase {
+func (at summary) waitsForPods() bool {
+	switch at.phase {
 	case Pending, Preparing, Running, AwaitingInput:
 		return true
 	case ReadyToMerge:
-		return c.at.reason != contract.ReasonApprovalRequired && c.at.reason != contract.ReasonApprovalMismatch
+		return at.reason != contract.ReasonApprovalRequired && at.reason != contract.ReasonApprovalMismatch
 	default:
-		return c.at.reason == ReasonDeleting
+		return at.reason == ReasonDeleting
 	}
 }
 

@@ -12,71 +12,38 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 )
 
-// rollUp copies what the watchdog reports into the Feature's own status. Nothing that is known is ever forgotten: a new
-// attempt reports from nothing.
-func (c *course) rollUp() {
-	c.m.ObservedGeneration = c.o.Spec.Generation
-	c.m.Branch = c.o.Spec.Branch
-	if c.o.Policy.Hash != "" {
-		c.m.Policy = c.o.Policy
-	}
-	r := c.o.Run
-	if r == nil {
-		return
-	}
-	if r.Head != "" {
-		c.m.Head = r.Head
-	}
-	if f := c.final(); f != nil && f.Head != "" {
-		c.m.Head = f.Head
-	}
-	if r.Checkpoint != nil && r.Counts.Total >= c.m.Checkpoints.Total {
-		c.m.LastCheckpoint = r.Checkpoint.Name
-		c.m.Checkpoints = r.Counts
-	}
-	if r.LastValidCheckpoint != "" {
-		c.m.LastValidCheckpoint = r.LastValidCheckpoint
-	}
-}
-
-// describe derives everything that people and tools read from where the Feature stands.
-func (c *course) describe() {
-	c.at.message = bounded(c.at.message)
-	c.m.Phase = c.at.phase
-	switch {
-	case c.at.phase != Delivered && c.at.phase != Failed:
-		c.m.FinishedAt = time.Time{}
-	case c.m.FinishedAt.IsZero():
-		c.m.FinishedAt = c.now
-	}
-	c.m.Conditions = []Condition{
-		c.accepted(),
-		c.workspaceReady(),
-		c.agentRunning(),
-		c.supervised(),
-		c.isolated(),
-		c.locksHeld(),
-		c.areasDisjoint(),
-		c.checkpointsValid(),
+// conditions says what a situation and a plan for it mean: everything that people and tools read of a Feature.
+func conditions(s situation, p plan) []Condition {
+	at := shown(s, p.at)
+	list := []Condition{
+		accepted(s.o),
+		workspaceReady(s),
+		agentRunning(s),
+		supervised(s),
+		isolated(s, at),
+		locksHeld(s, p, at),
+		areasDisjoint(s, at),
+		checkpointsValid(s.o),
 		notActedOn(ConditionWithinBudget, "This version does not count what models cost."),
-		c.readyToMerge(),
-		c.deliveredCondition(),
+		readyToMerge(at),
+		delivered(at),
 		notActedOn(ConditionAgentStalled, notWatched),
 		notActedOn(ConditionAgentLooping, notWatched),
 		notActedOn(ConditionContextPressure, notWatched),
 		notActedOn(ConditionCascadeFailure, notWatched),
 		notActedOn(ConditionPaceEscalated, notWatched),
-		c.succeeded(),
-		c.reconciling(),
-		c.stalled(),
+		succeeded(at),
+		reconciling(s.o, at),
+		stalled(s.o, at),
 	}
-	for i := range c.m.Conditions {
-		k := &c.m.Conditions[i]
-		k.Message = bounded(k.Message)
-		if !reasonFormat.MatchString(k.Reason) {
-			k.Reason = ReasonInternalError
+	for i := range list {
+		c := &list[i]
+		c.Message = bounded(c.Message)
+		if !reasonFormat.MatchString(c.Reason) {
+			c.Reason = ReasonInternalError
 		}
 	}
+	return list
 }
 
 // reasonFormat is what the API server takes as a reason (metav1.Condition). Reasons of faults and final reports come
@@ -93,24 +60,24 @@ func notYet(name, message string) Condition {
 	return Condition{Type: name, Status: Unknown, Reason: ReasonNotYetReported, Message: message}
 }
 
-func (c *course) accepted() Condition {
-	if r := c.o.Refusal; r != nil {
+func accepted(o Observed) Condition {
+	if r := o.Refusal; r != nil {
 		return Condition{ConditionAccepted, False, r.Reason, r.Message}
 	}
 	reason, parts := ReasonAccepted, []string(nil)
-	if fields := c.o.Spec.NotActedOn; len(fields) > 0 {
+	if fields := o.Spec.NotActedOn; len(fields) > 0 {
 		reason = ReasonPartlyActedOn
 		parts = append(parts, "This version does not act on: "+strings.Join(fields, ", ")+".")
 	}
-	if notice := c.o.Spec.ModeNotice; notice != "" {
+	if notice := o.Spec.ModeNotice; notice != "" {
 		reason = ReasonModeFallback
 		parts = append([]string{notice}, parts...)
 	}
-	if values := c.o.PolicyConflicts; len(values) > 0 {
+	if values := o.PolicyConflicts; len(values) > 0 {
 		reason = ReasonPolicyConflict
 		parts = append([]string{"Policies of equal scope and priority disagree: " + strings.Join(values, "; ") + "."}, parts...)
 	}
-	if s := c.o.Spec; s.ApprovalBy != "" {
+	if s := o.Spec; s.ApprovalBy != "" {
 		parts = append(parts, "A person has to approve the delivery"+requiredBy(s)+".")
 	}
 	if parts == nil {
@@ -120,36 +87,37 @@ func (c *course) accepted() Condition {
 }
 
 // workspaceReady keeps what the last attempt said: volumes outlive their pods.
-func (c *course) workspaceReady() Condition {
-	if !c.active() || c.m.Job.Run == RunSeal {
-		if was := c.o.Memory.Condition(ConditionWorkspaceReady); was.Status == True {
+func workspaceReady(s situation) Condition {
+	if !s.active() || s.m.Job.Run == RunSeal {
+		if was := s.o.Memory.Condition(ConditionWorkspaceReady); was.Status == True {
 			return was
 		}
 		return notYet(ConditionWorkspaceReady, "No workspace is laid out.")
 	}
-	r := c.report()
+	r := s.report()
 	if r != nil && r.WorkspaceReady {
 		return Condition{ConditionWorkspaceReady, True, ReasonWorkspaceReady, "The workspace is laid out."}
 	}
-	if p := c.problem(); p != nil {
+	if p := s.problem(); p != nil {
 		return Condition{ConditionWorkspaceReady, False, p.Reason, p.Message}
 	}
 	return Condition{ConditionWorkspaceReady, Unknown, ReasonPreparing, "Volumes, pod and workspace are being created."}
 }
 
-func (c *course) agentRunning() Condition {
-	r := c.report()
+func agentRunning(s situation) Condition {
+	r := s.report()
+	stuck, _ := stuckPod(s)
 	switch {
-	case c.stuck != nil:
-		return Condition{ConditionAgentRunning, Unknown, ReasonPodStuckTerminating, stuckMessage(*c.stuck)}
-	case c.m.Attempt == 0:
+	case stuck != nil:
+		return Condition{ConditionAgentRunning, Unknown, ReasonPodStuckTerminating, stuckMessage(*stuck)}
+	case s.m.Attempt == 0:
 		return notYet(ConditionAgentRunning, "No attempt has started.")
-	case !c.active() || c.m.Job.Run == RunSeal:
+	case !s.active() || s.m.Job.Run == RunSeal:
 		return Condition{ConditionAgentRunning, False, ReasonNotRunning, "No agent is running."}
 	case r != nil && r.AgentRunning:
 		return Condition{ConditionAgentRunning, True, ReasonRunning, "The agent's process is running."}
-	case c.podProblem() != nil:
-		p := c.podProblem()
+	case s.podProblem() != nil:
+		p := s.podProblem()
 		return Condition{ConditionAgentRunning, False, p.Reason, p.Message}
 	case r != nil && r.WorkspaceReady:
 		return Condition{ConditionAgentRunning, False, ReasonAgentExited, "The agent's process is not running: it ended, or the next task is about to start."}
@@ -159,12 +127,12 @@ func (c *course) agentRunning() Condition {
 }
 
 // supervised says whether the watchdog's long poll is open. A short gap is not told: the watchdog supervises by itself.
-func (c *course) supervised() Condition {
-	r := c.report()
+func supervised(s situation) Condition {
+	r := s.report()
 	switch {
-	case c.m.Attempt == 0:
+	case s.m.Attempt == 0:
 		return notYet(ConditionSupervised, "No attempt has started.")
-	case !c.active():
+	case !s.active():
 		return Condition{ConditionSupervised, False, ReasonNotRunning, "There is nothing to supervise."}
 	case r == nil || r.ConnectionChangedAt.IsZero():
 		return notYet(ConditionSupervised, "The watchdog has not connected yet.")
@@ -174,24 +142,32 @@ func (c *course) supervised() Condition {
 	case r.Connected:
 		return Condition{ConditionSupervised, True, ReasonConnected, "The watchdog is connected."}
 	}
-	missing := r.ConnectionChangedAt.Add(heartbeatLimit)
-	if was := c.o.Memory.Condition(ConditionSupervised); c.now.Before(missing) && was.Type != "" {
-		c.wake(missing)
-		return was
+	if _, ok := heartbeatDue(s); ok {
+		return s.o.Memory.Condition(ConditionSupervised)
 	}
 	return Condition{ConditionSupervised, Unknown, ReasonHeartbeatMissing, fmt.Sprintf(
 		"The watchdog has not reported for %s. It goes on supervising by itself and reports when it is back.", heartbeatLimit)}
 }
 
-func (c *course) checkpointsValid() Condition {
-	was := c.o.Memory.Condition(ConditionCheckpointsValid)
-	if c.o.Run == nil || c.o.Run.Checkpoint == nil {
+// heartbeatDue is when a broken connection is said to be missing, while that is to come.
+func heartbeatDue(s situation) (time.Time, bool) {
+	r := s.report()
+	if !s.active() || r == nil || r.ConnectionChangedAt.IsZero() || r.Connected || s.o.Memory.Condition(ConditionSupervised).Type == "" {
+		return time.Time{}, false
+	}
+	missing := r.ConnectionChangedAt.Add(heartbeatLimit)
+	return missing, s.now.Before(missing)
+}
+
+func checkpointsValid(o Observed) Condition {
+	was := o.Memory.Condition(ConditionCheckpointsValid)
+	if o.Run == nil || o.Run.Checkpoint == nil {
 		if was.Type != "" {
 			return was
 		}
 		return notYet(ConditionCheckpointsValid, "There is no checkpoint yet.")
 	}
-	k := c.o.Run.Checkpoint
+	k := o.Run.Checkpoint
 	switch {
 	case k.Reason == contract.ReasonCheckpointFailed:
 		return Condition{ConditionCheckpointsValid, False, contract.ReasonCheckpointFailed, strings.TrimSpace("Checkpoint " + k.Name + " failed. " + k.Message)}
@@ -207,31 +183,31 @@ func (c *course) checkpointsValid() Condition {
 	}
 }
 
-func (c *course) readyToMerge() Condition {
-	switch c.at.phase {
+func readyToMerge(at summary) Condition {
+	switch at.phase {
 	case ReadyToMerge, Delivered:
-		return Condition{ConditionReadyToMerge, True, c.at.reason, "The work is done and valid."}
+		return Condition{ConditionReadyToMerge, True, at.reason, "The work is done and valid."}
 	case Blocked, Failed:
-		return Condition{ConditionReadyToMerge, False, c.at.reason, "The work is not ready to merge: see condition Succeeded."}
+		return Condition{ConditionReadyToMerge, False, at.reason, "The work is not ready to merge: see condition Succeeded."}
 	default:
 		return notYet(ConditionReadyToMerge, "The work is not done.")
 	}
 }
 
-func (c *course) deliveredCondition() Condition {
-	switch c.at.phase {
+func delivered(at summary) Condition {
+	switch at.phase {
 	case Delivered:
-		return Condition{ConditionDelivered, True, c.at.reason, c.at.message}
+		return Condition{ConditionDelivered, True, at.reason, at.message}
 	case ReadyToMerge, Blocked, Failed:
-		return Condition{ConditionDelivered, False, c.at.reason, "See condition Succeeded."}
+		return Condition{ConditionDelivered, False, at.reason, "See condition Succeeded."}
 	default:
 		return notYet(ConditionDelivered, "The work is not done.")
 	}
 }
 
-func (c *course) succeeded() Condition {
+func succeeded(at summary) Condition {
 	var status Status
-	switch c.at.phase {
+	switch at.phase {
 	case Delivered:
 		status = True
 	case Blocked, Failed:
@@ -239,23 +215,23 @@ func (c *course) succeeded() Condition {
 	default:
 		status = Unknown
 	}
-	return Condition{ConditionSucceeded, status, c.at.reason, c.at.message}
+	return Condition{ConditionSucceeded, status, at.reason, at.message}
 }
 
-func (c *course) reconciling() Condition {
-	if c.at.reconciling || c.o.Refusal != nil && !c.o.Refusal.ByUser {
-		return Condition{ConditionReconciling, True, c.at.reason, c.at.message}
+func reconciling(o Observed, at summary) Condition {
+	if at.reconciling || o.Refusal != nil && !o.Refusal.ByUser {
+		return Condition{ConditionReconciling, True, at.reason, at.message}
 	}
 	return Condition{ConditionReconciling, False, ReasonSettled, "The spec is accepted; see phase and conditions."}
 }
 
-func (c *course) stalled() Condition {
-	r := c.o.Refusal
+func stalled(o Observed, at summary) Condition {
+	r := o.Refusal
 	switch {
-	case r != nil && r.ByUser && !c.at.stalled:
+	case r != nil && r.ByUser && !at.stalled:
 		return Condition{ConditionStalled, True, r.Reason, r.Message}
-	case c.at.stalled:
-		return Condition{ConditionStalled, True, c.at.reason, c.at.message}
+	case at.stalled:
+		return Condition{ConditionStalled, True, at.reason, at.message}
 	default:
 		return Condition{ConditionStalled, False, ReasonSettled, "No action is required."}
 	}

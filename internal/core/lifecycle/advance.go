@@ -1,0 +1,111 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+)
+
+// Rechecks are for changes that no event tells of.
+const (
+	// refusalRecheck covers prompts in ConfigMaps, which are not watched.
+	refusalRecheck = 15 * time.Second
+	// obstacleRecheck covers services that get an address, quotas that are raised, and objects that get out of the way.
+	obstacleRecheck = 5 * time.Second
+	// capacityRecheck covers an event that was missed; normally the end of another Feature wakes this one.
+	capacityRecheck = time.Minute
+)
+
+// advance is for a Feature without a current attempt: it finds out which run it wants next, and starts it when nothing is
+// in the way and nothing is left of the last one.
+func (p *plan) advance(s situation) {
+	next := wantedUnderLocks(s)
+	p.lost, p.granted, p.refusal = next.lost, next.granted, next.refusal
+	if next.unsure {
+		p.live(s)
+	}
+	exposed := next.run == RunAgent && s.o.Isolation.forbids()
+	errand := (next.run == "" || s.o.Spec.Suspend || exposed && s.m.Attempt > 0) && errandWaits(s)
+	p.keepLocks = !s.o.Spec.Suspend && (next.run != "" || next.at.phase == ReadyToMerge)
+	switch {
+	case next.run == "" && !errand:
+		p.rest(s, next.at)
+		return
+	case s.o.Refusal != nil:
+		p.at = refusedSummary(s.o.Refusal)
+		p.keepLocks = false
+		p.wake(s.now.Add(refusalRecheck))
+	case s.o.Spec.Suspend && !errand:
+		p.rest(s, suspendedSummary())
+	case errand:
+		at := next.at
+		switch {
+		case s.o.Spec.Suspend:
+			at = suspendedSummary()
+		case exposed:
+			at = exposedSummary(s.o.Isolation)
+		}
+		p.runErrand(s, next, at)
+	default:
+		p.startWanted(s, next, exposed)
+	}
+}
+
+// startWanted starts the run that is wanted, unless something is in the way.
+func (p *plan) startWanted(s situation, next nextRun, exposed bool) {
+	p.at = next.at
+	after := earliest(s, next, next.run, false)
+	switch {
+	case s.now.Before(after):
+		p.wake(after)
+	case s.o.Obstacle != nil:
+		at := refusedSummary(s.o.Obstacle)
+		at.reconciling = false
+		p.at = at
+		p.wake(s.now.Add(obstacleRecheck))
+	case exposed:
+		p.at = exposedSummary(s.o.Isolation)
+		p.wake(s.now.Add(networkRecheck))
+	case next.run == RunAgent && s.o.Capacity.full():
+		p.at = summary{phase: Pending, reason: ReasonAtCapacity, message: fmt.Sprintf(
+			"The policy lets %d agents of this project run at once: this Feature waits for one to end (higher priority first, then older).", s.o.Capacity.Limit)}
+		p.wake(s.now.Add(capacityRecheck))
+	case next.run == RunAgent && !p.disjoint(s):
+	default:
+		p.begin(s, next, next.run, false)
+	}
+}
+
+// begin asks for the Job of the next attempt once no Job and no pod of any earlier one is left.
+func (p *plan) begin(s situation, next nextRun, run RunKind, errand bool) {
+	switch {
+	case len(s.o.Jobs)+len(s.o.Pods) > 0 && s.m.Job != nil:
+		p.endAfter(s, s.m.Job.EndedAt)
+	case len(s.o.Jobs)+len(s.o.Pods) > 0:
+		p.remove(s, s.o.Jobs, s.o.Pods)
+	case p.turn(s) && p.live(s) && p.lock(s, next, errand):
+		p.need(NeedJob)
+		p.start = &Start{Attempt: s.m.Attempt + 1, Run: run}
+		if run == RunAgent {
+			p.start.Mode = s.o.Spec.Mode
+		}
+	}
+}
+
+// runErrand starts an errand once where the Feature stands is written: it is what the run leaves as it is.
+func (p *plan) runErrand(s situation, next nextRun, at summary) {
+	p.at, p.errand = at, true
+	after := earliest(s, next, RunSeal, true)
+	switch was := s.remembered(); {
+	case s.now.Before(after):
+		p.wake(after)
+	case s.o.Obstacle != nil:
+		p.wake(s.now.Add(obstacleRecheck))
+	case was.phase != at.phase || was.reason != at.reason:
+		p.wake(s.now)
+	default:
+		p.begin(s, next, RunSeal, true)
+	}
+}

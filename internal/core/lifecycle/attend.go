@@ -1,0 +1,114 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import "time"
+
+// attend looks after an attempt that has not ended.
+func (p *plan) attend(s situation) {
+	job := *s.m.Job
+	agent := job.Run == RunAgent
+	if job.Errand {
+		p.at = s.remembered()
+		p.keepUp = true
+		p.wake(s.now.Add(attendRecheck))
+		return
+	}
+	if s.m.Phase == Failed || agent && s.deadlineOver() {
+		p.stop(s, deadlineSummary(s))
+		return
+	}
+	lost, known := lockLost(s)
+	switch p.lost = lost; {
+	case !known:
+		p.live(s)
+	case lost:
+		p.stop(s, lockLostSummary(s))
+	case agent && s.o.Isolation.forbids():
+		// Whatever its orders are, an agent that may talk to anybody does not go on. The facts are looked at again first: a
+		// cache that lags shall end no agent's work.
+		if p.live(s) {
+			p.stop(s, exposedSummary(s.o.Isolation))
+		}
+	case s.o.Spec.Suspend:
+		p.stop(s, summary{phase: Running, reason: ReasonSuspending, message: "The watchdog takes a last checkpoint, then the pod ends."})
+	default:
+		p.carryOn(s, runningSummary(s))
+	}
+}
+
+// carryOn lets an attempt work.
+func (p *plan) carryOn(s situation, at summary) {
+	p.at, p.order, p.keepUp = at, orderWork, true
+	p.waits = at.phase == AwaitingInput || at.phase == Blocked // for a person
+	p.lock(s, nextRun{}, false)
+	job := s.m.Job.metered(p.waits, s.now)
+	if job.Run == RunAgent && s.o.Spec.Deadline > 0 && job.WaitingSince.IsZero() {
+		p.wake(s.now.Add(s.o.Spec.Deadline - s.activeTime() - job.worked(s.now)))
+	}
+	// No event tells that a pod is refused, that a volume stays away, or that a replica died with its connections.
+	p.wake(s.now.Add(attendRecheck))
+}
+
+// stop waits for the orderly end that the orders ask for, and deletes the Job when it does not come.
+func (p *plan) stop(s situation, at summary) {
+	p.at, p.order = at, orderStop
+	asked := s.m.Job.StopRequestedAt
+	if asked.IsZero() {
+		asked = s.now
+	}
+	p.endAfter(s, asked)
+}
+
+// endAfter deletes every Job and pod, but gives one that works its grace from a time on.
+func (p *plan) endAfter(s situation, since time.Time) {
+	if limit := since.Add(stopGrace); s.o.someoneWorks() && s.now.Before(limit) {
+		p.wake(limit)
+		return
+	}
+	p.remove(s, s.o.Jobs, s.o.Pods)
+}
+
+// rest is for a Feature that wants nothing more and stands where it stands: what is left of its last attempt ends by
+// itself, or is ended.
+func (p *plan) rest(s situation, at summary) {
+	p.at = at
+	switch {
+	case s.active():
+		p.stop(s, at)
+	case s.o.someoneWorks() && s.m.Job != nil:
+		p.endAfter(s, s.m.Job.EndedAt)
+	}
+	p.expire(s, at)
+}
+
+// expire asks for the Feature's own deletion when its time to live is over.
+func (p *plan) expire(s situation, at summary) {
+	ttl, finished := s.o.Spec.TTLAfterFinished, s.o.Memory.FinishedAt
+	if ttl == nil || finished.IsZero() || at.phase != Delivered && at.phase != Failed {
+		return
+	}
+	if over := finished.Add(*ttl); s.now.Before(over) {
+		p.wake(over)
+		return
+	}
+	p.deleteFeature = p.live(s)
+}
+
+// endForGood ends everything and lets the Feature go when no pod is left.
+func (p *plan) endForGood(s situation) {
+	phase := s.m.Phase
+	if phase == "" {
+		phase = Pending
+	}
+	p.at = summary{phase: phase, reason: ReasonDeleting, message: "The Feature is being deleted: its pods end first.", reconciling: true}
+	if s.active() {
+		p.order = orderStop
+	}
+	if !s.o.anyLeft() {
+		p.release = p.live(s)
+		return
+	}
+	p.endAfter(s, s.o.Spec.DeletedAt)
+}

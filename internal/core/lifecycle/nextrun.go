@@ -1,0 +1,185 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// nextRun is the run that a Feature without a current attempt wants, were nothing in the way.
+type nextRun struct {
+	// run is empty for none.
+	run RunKind
+	// at is where the Feature stands with it.
+	at summary
+	// granted says that it rests on requests to retry. refusal answers them otherwise; empty where they stay open.
+	granted bool
+	refusal string
+	// lost says that a lock was taken away from the last attempt; unsure that only live facts can tell.
+	lost, unsure bool
+}
+
+// wantedRun says which run should come next.
+func wantedRun(s situation) nextRun {
+	if s.m.Attempt == 0 || s.m.Job == nil {
+		return nextRun{run: RunAgent, at: summary{phase: Pending, reason: ReasonPreparing, message: "The first attempt is about to start."}}
+	}
+	f := s.final()
+	switch {
+	case f == nil && s.m.Job.Errand:
+		return nextRun{run: RunSeal, at: s.remembered()}
+	case f != nil && f.Outcome == contract.OutcomeReadyToMerge:
+		return afterReady(s, f)
+	case s.m.Phase == Failed:
+		return afterFailure(s)
+	case f == nil:
+		return afterLoss(s)
+	}
+	switch f.Outcome {
+	case contract.OutcomeAgentFailed:
+		return afterAgentFailed(s, f)
+	case contract.OutcomeSwitched:
+		return agentUnlessOver(s, nextRun{at: summary{phase: Preparing, reason: contract.ReasonModeSwitched, message: fmt.Sprintf(
+			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})
+	case contract.OutcomeSuspended, contract.OutcomeStopped:
+		return agentUnlessOver(s, nextRun{at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
+			"Attempt %d is about to start: the work goes on.", s.m.Attempt+1)}})
+	default:
+		// Blocked, and anything that a newer watchdog may say: a person decides.
+		return afterBlocked(s, f)
+	}
+}
+
+// wantedUnderLocks is wantedRun for a Feature that lost a lock, or could not have one: a person decides how that goes on.
+func wantedUnderLocks(s situation) nextRun {
+	n := wantedRun(s)
+	if n.at.phase == Failed {
+		return n
+	}
+	lost, known := lockLost(s)
+	n.lost, n.unsure = lost, !known
+	switch {
+	case lost:
+		n.at = lockLostSummary(s)
+	case locksWere(s, ReasonLockNotFree):
+		n.at = lockNotFreeSummary(s, n.granted)
+	default:
+		return n
+	}
+	n.run = cmp.Or(n.run, RunAgent)
+	return ifAsked(s, n)
+}
+
+// raiseFirst answers a retry for which there is no running time left.
+const raiseFirst = "The running time is over spec.deadline: raise it first, then ask again with a new id."
+
+// agentUnlessOver wants an agent, if there is running time left.
+func agentUnlessOver(s situation, n nextRun) nextRun {
+	if s.deadlineOver() {
+		return nextRun{at: deadlineSummary(s), refusal: raiseFirst}
+	}
+	n.run = RunAgent
+	return n
+}
+
+// ifAsked wants a run if a person asked for it, and otherwise leaves the Feature where it stands.
+func ifAsked(s situation, n nextRun) nextRun {
+	n.granted = n.refusal == "" && len(s.openRetries()) > 0
+	switch {
+	case !n.granted:
+		n.run = ""
+	case n.run == RunSeal:
+		n.at = summary{phase: ReadyToMerge, reason: ReasonDelivering, message: "The branch is about to be pushed again, as requested."}
+	default:
+		n.at = summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d is about to start, as requested.", s.m.Attempt+1)}
+	}
+	return n
+}
+
+func afterLoss(s situation) nextRun {
+	seal := s.m.Job.Run == RunSeal
+	n := nextRun{granted: (seal || !s.deadlineOver()) && len(s.openRetries()) > 0}
+	n.at = summary{phase: Preparing, reason: ReasonPodLost, message: fmt.Sprintf(
+		"Attempt %d ended without a final report; attempt %d follows from the last valid checkpoint%s", s.m.Attempt, s.m.Attempt+1, follows(s, n.granted))}
+	if seal {
+		n.run, n.at.phase = RunSeal, ReadyToMerge
+		return n
+	}
+	return agentUnlessOver(s, n)
+}
+
+func afterAgentFailed(s situation, f *Final) nextRun {
+	if s.m.Failures > s.o.Spec.Retries {
+		return ifAsked(s, nextRun{run: RunAgent, at: agentFailedSummary(s, f)})
+	}
+	n := nextRun{granted: !s.deadlineOver() && len(s.openRetries()) > 0}
+	n.at = summary{phase: Preparing, reason: ReasonRetrying, message: fmt.Sprintf(
+		"Attempt %d: %s Retry %d of %d follows%s", s.m.Attempt, sentence(f.Message), s.m.Failures, s.o.Spec.Retries, follows(s, n.granted))}
+	return agentUnlessOver(s, n)
+}
+
+// afterFailure keeps a Feature that failed where it is until a person asks for more: neither a raised deadline nor
+// more retries start anything by themselves.
+func afterFailure(s situation) nextRun {
+	at := deadlineSummary(s)
+	wasDeadline := s.o.Memory.Condition(ConditionSucceeded).Reason == contract.ReasonDeadlineExceeded
+	if f := s.final(); f != nil && f.Outcome == contract.OutcomeAgentFailed && !wasDeadline {
+		at = agentFailedSummary(s, f)
+	}
+	if s.deadlineOver() {
+		return nextRun{at: at, refusal: raiseFirst}
+	}
+	return ifAsked(s, nextRun{run: RunAgent, at: at})
+}
+
+func afterBlocked(s situation, f *Final) nextRun {
+	run := RunAgent
+	if (f.Reason == contract.ReasonPushConflict || f.Reason == contract.ReasonPushFailed || f.Reason == contract.ReasonHistoryInvalid) && !s.o.Spec.Ephemeral {
+		run = RunSeal
+	}
+	if run == RunAgent && s.deadlineOver() {
+		return nextRun{at: blockedSummary(s, f), refusal: raiseFirst}
+	}
+	return ifAsked(s, nextRun{run: run, at: blockedSummary(s, f)})
+}
+
+// afterReady delivers what is ready once it is approved.
+func afterReady(s situation, f *Final) nextRun {
+	head := cmp.Or(f.Head, s.m.Head)
+	spec := s.o.Spec
+	switch {
+	case spec.Ephemeral:
+		return nextRun{at: summary{phase: Blocked, reason: ReasonVolumesRequired, stalled: true, message: fmt.Sprintf(
+			"Commit %s was ready and needed an approval%s. With spec.workspace.ephemeral it was gone with its pod: create the Feature again without that field.", head, requiredBy(spec))}}
+	case !spec.RequireApproval || spec.ApprovedCommit == head && head != "":
+		return nextRun{run: RunSeal, at: summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf(
+			"Commit %s is approved and will be pushed to branch %s.", head, spec.Branch)}}
+	case spec.ApprovedCommit == "":
+		return nextRun{at: summary{phase: ReadyToMerge, reason: contract.ReasonApprovalRequired, message: fmt.Sprintf(
+			"Commit %s waits for approval%s: set spec.delivery.approvedCommit to it and it is pushed to branch %s.", head, requiredBy(spec), spec.Branch) + squashed(f)}}
+	default:
+		return nextRun{at: summary{phase: ReadyToMerge, reason: contract.ReasonApprovalMismatch, message: fmt.Sprintf(
+			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head) + squashed(f)}}
+	}
+}
+
+// requiredBy names the policy that requires an approval; nothing where the Feature does so by itself.
+func requiredBy(s Spec) string {
+	if s.ApprovalBy == "" {
+		return ""
+	}
+	return ", which the policy requires (delivery.approval in " + s.ApprovalBy + ")"
+}
+
+// squashed says why the commit to approve is not the one that was reported before.
+func squashed(f *Final) string {
+	if _, why, found := strings.Cut(f.Message, contract.HistorySquashed); found {
+		return " Its history is one commit on the base: " + sentence(why)
+	}
+	return ""
+}

@@ -1,0 +1,165 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// longEnough an attempt must have lived for its loss not to count as one in a row.
+const longEnough = 10 * time.Minute
+
+// situate adds to what is remembered what the facts say: a new attempt, the pod that speaks for it, its end, and what
+// was reported. Each of these is a function of the situation that the one before it found.
+func situate(o Observed, now time.Time) situation {
+	return rollUp(conclude(pin(adopt(situation{o: o, now: now, m: o.Memory.clone()}))))
+}
+
+// adopt makes the newest Job that is seen the current attempt. It is the only way in which attempts advance: the process
+// that made the Job may have died before it noted it.
+func adopt(s situation) situation {
+	newest := -1
+	for i, j := range s.o.Jobs {
+		if j.Attempt > s.m.Attempt && (newest < 0 || j.Attempt > s.o.Jobs[newest].Attempt) {
+			newest = i
+		}
+	}
+	if newest < 0 {
+		return s
+	}
+	if s.active() {
+		// The newer Job was only made because this attempt had ended.
+		s = fold(s)
+	}
+	job := s.o.Jobs[newest]
+	errand, granted, answers := madeFor(s, job)
+	s.granted = granted
+	m := s.m.clone()
+	m.Requests = append(m.Requests, answers...)
+	m.Attempt = job.Attempt
+	m.Job = &JobMemory{Name: job.Name, Run: job.Run, Mode: job.Mode, Errand: errand, StartedAt: job.Created}
+	if m.StartedAt.IsZero() {
+		m.StartedAt = job.Created
+	}
+	if m.Phase == Failed && !errand {
+		m.Phase, m.FinishedAt = Preparing, time.Time{}
+	}
+	s.m = m
+	return s
+}
+
+// madeFor reports whether a Job that is seen for the first time was made for an errand, which requests to retry were
+// granted, and which are answered because it was made: all from the facts on which it was made.
+func madeFor(s situation, job Job) (errand bool, granted []string, answers []RequestResult) {
+	if job.Run == RunSeal && s.m.Job != nil {
+		if s.m.Job.Errand && s.final() == nil {
+			return true, nil, nil // The one before was lost.
+		}
+		next := wantedRun(s)
+		if next.granted {
+			granted = s.openRetries()
+		}
+		if next.run != RunSeal {
+			return true, granted, s.refused(next.refusal)
+		}
+	}
+	return false, granted, s.answers(s.openRetries(), RequestDone, fmt.Sprintf("Attempt %d was started.", job.Attempt))
+}
+
+// pin chooses the one pod that may speak for the attempt.
+func pin(s situation) situation {
+	job := s.job()
+	if !s.active() || job == nil {
+		return s
+	}
+	var mine, others []Pod
+	for _, p := range s.o.Pods {
+		if p.JobUID != job.UID {
+			continue
+		}
+		mine = append(mine, p)
+		if p.UID != s.m.Job.PodUID {
+			others = append(others, p)
+		}
+	}
+	switch {
+	case len(mine) == 0 || len(mine) == 1 && len(others) == 0:
+	case !s.o.Live:
+		s.strangers = mine
+	case s.m.Job.PodUID == "" && len(mine) == 1:
+		s.m = s.m.clone()
+		s.m.Job.PodName, s.m.Job.PodUID = mine[0].Name, mine[0].UID
+	default:
+		// A Job of ours has one pod. With two it cannot be known which one the volumes belong to.
+		s.strangers = others
+	}
+	return s
+}
+
+// conclude notes the end of the attempt, once: by its final report, or because a live read shows that its pod is gone.
+func conclude(s situation) situation {
+	if s.active() && (s.final() != nil || s.gone() && s.o.Live) {
+		return fold(s)
+	}
+	return s
+}
+
+// fold counts the attempt's time and outcome.
+func fold(s situation) situation {
+	m := s.m.clone()
+	*m.Job = m.Job.metered(false, s.now)
+	m.Job.EndedAt = s.now
+	if m.Job.Run == RunAgent {
+		m.ActiveSeconds += int64(m.Job.worked(s.now) / time.Second)
+	}
+	f := s.final()
+	if p := s.pod(); f == nil && p != nil {
+		s.fate = p.Fate
+	}
+	switch {
+	case f == nil && !m.Job.StopRequestedAt.IsZero():
+		// It was asked to end, and has; only its last word is missing.
+	case f == nil && s.now.Sub(m.Job.StartedAt) >= longEnough:
+		m.Lost = 1
+	case f == nil:
+		m.Lost++
+	default:
+		m.Lost = 0
+		if f.Outcome == contract.OutcomeAgentFailed && !m.Job.Errand {
+			m.Failures++
+		}
+	}
+	s.m = m
+	return s
+}
+
+// rollUp copies what the watchdog reports into the Feature's own status. Nothing that is known is ever forgotten: a new
+// attempt reports from nothing.
+func rollUp(s situation) situation {
+	s.m.ObservedGeneration, s.m.Branch = s.o.Spec.Generation, s.o.Spec.Branch
+	if s.o.Policy.Hash != "" {
+		s.m.Policy = s.o.Policy
+	}
+	r := s.o.Run
+	if r == nil {
+		return s
+	}
+	if r.Head != "" {
+		s.m.Head = r.Head
+	}
+	if f := s.final(); f != nil && f.Head != "" {
+		s.m.Head = f.Head
+	}
+	if r.Checkpoint != nil && r.Counts.Total >= s.m.Checkpoints.Total {
+		s.m.LastCheckpoint = r.Checkpoint.Name
+		s.m.Checkpoints = r.Counts
+	}
+	if r.LastValidCheckpoint != "" {
+		s.m.LastValidCheckpoint = r.LastValidCheckpoint
+	}
+	return s
+}

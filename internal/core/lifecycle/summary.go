@@ -1,0 +1,164 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// maxMessage bounds a message of a condition, in bytes; the API allows 32768, people read less.
+const maxMessage = 2000
+
+// summary is where a Feature stands, in one phase, reason and message.
+type summary struct {
+	phase   Phase
+	reason  string
+	message string
+	// stalled is true when only a person can help.
+	stalled bool
+	// reconciling is true while the controller still works on the spec itself. A Feature that is accepted is
+	// reconciled: the rest is its work, which takes hours and which no GitOps sync shall wait for.
+	reconciling bool
+}
+
+// runningSummary is where a Feature stands whose attempt goes on.
+func runningSummary(s situation) summary {
+	if s.m.Job.Run == RunSeal {
+		return sealSummary(s)
+	}
+	at := summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d: volumes, pod and workspace are being created.", s.m.Attempt)}
+	r := s.report()
+	if r != nil && r.WorkspaceReady {
+		at = summary{phase: Running, reason: ReasonRunning, message: runningMessage(s, r)}
+	}
+	if p := s.problem(); p != nil {
+		at.reason, at.message = p.Reason, p.Message
+		switch {
+		case s.podProblem() != nil:
+			at.phase = Preparing
+		case p.Reason == contract.ReasonBreakerOpen:
+			at.phase, at.stalled = Blocked, true
+			at.message = sentence(p.Message) + breakerHint(s)
+		}
+	} else if r != nil && r.Question != "" {
+		at = summary{phase: AwaitingInput, reason: ReasonAwaitingInput, message: fmt.Sprintf(
+			"The agent asks: %s Answer with spec.answers: [{question: %s, text: …}].", sentence(r.Question), r.QuestionID)}
+	}
+	return at
+}
+
+func runningMessage(s situation, r *Run) string {
+	if r.Task == "" {
+		return fmt.Sprintf("Attempt %d: the agent works.", s.m.Attempt)
+	}
+	return fmt.Sprintf("Attempt %d: the agent works on task %s.", s.m.Attempt, r.Task)
+}
+
+func sealSummary(s situation) summary {
+	at := summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("Branch %s is being pushed.", s.m.Branch)}
+	if p := s.problem(); p != nil {
+		at.reason, at.message = p.Reason, p.Message
+	}
+	return at
+}
+
+func refusedSummary(r *Refusal) summary {
+	phase := Pending
+	if r.ByUser {
+		phase = Blocked
+	}
+	return summary{phase: phase, reason: r.Reason, message: r.Message, stalled: r.ByUser, reconciling: !r.ByUser}
+}
+
+func deliveredSummary(s situation) summary {
+	f := s.final()
+	if f == nil {
+		was := s.o.Memory.Condition(ConditionSucceeded)
+		return summary{phase: Delivered, reason: cmp.Or(was.Reason, contract.ReasonDelivered), message: was.Message}
+	}
+	message := f.Message
+	if message == "" {
+		message = fmt.Sprintf("Branch %s is at commit %s.", s.m.Branch, cmp.Or(f.Head, s.m.Head))
+	}
+	return summary{phase: Delivered, reason: cmp.Or(f.Reason, contract.ReasonDelivered), message: message}
+}
+
+func deadlineSummary(s situation) summary {
+	return summary{phase: Failed, reason: contract.ReasonDeadlineExceeded, stalled: true, message: fmt.Sprintf(
+		"The running time is over spec.deadline (%s). The work is kept: raise the deadline and start the agent again with %s.", s.o.Spec.Deadline, s.retryHint())}
+}
+
+func agentFailedSummary(s situation, f *Final) summary {
+	return summary{phase: Failed, reason: cmp.Or(f.Reason, contract.ReasonAgentFailed), stalled: true, message: fmt.Sprintf(
+		"%s It failed %s and spec.retries is %d. The work is kept: start the agent again with %s.",
+		sentence(f.Message), times(s.m.Failures), s.o.Spec.Retries, s.retryHint())}
+}
+
+// blockedSummary says what is wrong and each way on.
+func blockedSummary(s situation, f *Final) summary {
+	reason := cmp.Or(f.Reason, ReasonInternalError)
+	message := sentence(f.Message)
+	switch reason {
+	case contract.ReasonCheckpointInvalid:
+		message += invalidHint(s)
+	case contract.ReasonBreakerOpen:
+		message += breakerHint(s)
+	case contract.ReasonHistoryInvalid:
+		message += fmt.Sprintf(" Nothing was pushed and the work is kept. Let delivery.history of the SupervisorPolicy be Squash to deliver one commit, or change the rule; then deliver with %s.", s.retryHint())
+	case contract.ReasonPushConflict:
+		message += fmt.Sprintf(" Nothing was overwritten and the work is kept. Remove or rename branch %s on the server, then push again with %s.", s.m.Branch, s.retryHint())
+	case contract.ReasonPushFailed:
+		message += fmt.Sprintf(" The work is kept. Fix the cause, then push again with %s.", s.retryHint())
+	default:
+		message += fmt.Sprintf(" The work is kept. Fix the cause, then start the agent again with %s.", s.retryHint())
+	}
+	return summary{phase: Blocked, reason: reason, message: strings.TrimSpace(message), stalled: true}
+}
+
+func breakerHint(s situation) string {
+	return fmt.Sprintf(" Remove what keeps checkpoints from being taken, then go on with spec.requests: [{id: %s, resetBreaker: {}}].", s.freeID())
+}
+
+func invalidHint(s situation) string {
+	var b strings.Builder
+	if s.m.LastCheckpoint != "" {
+		fmt.Fprintf(&b, " Nothing of checkpoint %s that breaks a rule is delivered; all of it is kept.", s.m.LastCheckpoint)
+	}
+	b.WriteString(" If the change is wanted, widen spec.plan.allowedAreas or the SupervisorPolicy that forbids it.")
+	from := "the base revision"
+	if s.m.LastValidCheckpoint != "" {
+		from = "checkpoint " + s.m.LastValidCheckpoint
+	}
+	fmt.Fprintf(&b, " Then, or to let the agent try again from %s, ask with %s.", from, s.retryHint())
+	return b.String()
+}
+
+// retryHint is a request to retry that people can copy.
+func (s situation) retryHint() string {
+	return fmt.Sprintf("spec.requests: [{id: %s, retry: {}}]", s.freeID())
+}
+
+// sentence ends a text that comes from elsewhere like a sentence, so that another one can follow.
+func sentence(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsAny(text[len(text)-1:], ".?!") {
+		return text
+	}
+	return text + "."
+}
+
+func times(n int) string {
+	if n == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times", n)
+}
+
+// bounded cuts a message to what a condition takes.
+func bounded(message string) string { return clip.Bytes(message, maxMessage) }
