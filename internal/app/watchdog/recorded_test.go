@@ -107,7 +107,9 @@ var recorded = map[string]func(t *testing.T) *world{
 		w.write("trusted/repo.git/refs/tidewaiter/chain.lock", "")
 		w.eventually("the breaker is open", func() bool { s := w.intake.Status(); return s != nil && s.State == contract.StateFrozen })
 		w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
-		w.intake.Order(func(o *contract.Orders) { o.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestResetBreaker}} })
+		w.intake.Order(func(o *contract.Orders) {
+			o.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestResetBreaker}}
+		})
 		w.write("home/go", "")
 		wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
 		return w
