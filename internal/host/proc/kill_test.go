@@ -34,6 +34,8 @@ func TestKill(t *testing.T) {
 		freeze bool
 		grace  time.Duration
 		want   Exit
+		// or is another end that is right: on a busy machine a short grace is over before the shell has had its turn.
+		or Exit
 		// wantFile is what the script has written at the end.
 		wantFile string
 	}{
@@ -44,7 +46,7 @@ func TestKill(t *testing.T) {
 		"no grace":                      {script: "trap 'echo bye >>up' TERM; touch up; while :; do sleep 0.01; done", want: Exit{137, "SIGKILL"}},
 		"no grace, frozen":              {script: "touch up; while :; do :; done", freeze: true, want: Exit{137, "SIGKILL"}},
 		"grandchildren, own session":    {script: "setsid sh -c '(setsid sleep 1000 &) ; sleep 1000' & touch up; sleep 1000", grace: never, want: Exit{143, "SIGTERM"}},
-		"grandchildren, ignore SIGTERM": {script: "(trap '' TERM; (sleep 1000 & sleep 1000) & sleep 1000) & touch up; sleep 1000", grace: 20 * time.Millisecond, want: Exit{143, "SIGTERM"}},
+		"grandchildren, ignore SIGTERM": {script: "(trap '' TERM; (sleep 1000 & sleep 1000) & sleep 1000) & touch up; sleep 1000", grace: 20 * time.Millisecond, want: Exit{143, "SIGTERM"}, or: Exit{137, "SIGKILL"}},
 		"stopped by itself":             {script: "touch up; kill -STOP $$", grace: never, want: Exit{143, "SIGTERM"}},
 	} {
 		t.Run(strings.ReplaceAll(name, ",", ""), func(t *testing.T) {
@@ -57,7 +59,7 @@ func TestKill(t *testing.T) {
 					mustFreeze(t, c)
 				}
 				mustKill(t, c, test.grace)
-				if got := await(t, p); got != test.want {
+				if got := await(t, p); got != test.want && (test.or == Exit{} || got != test.or) {
 					t.Errorf("exit = %+v, want %+v", got, test.want)
 				}
 				if text, _ := os.ReadFile(filepath.Join(dir, "up")); string(text) != test.wantFile {
