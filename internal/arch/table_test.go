@@ -25,7 +25,7 @@ func with(lists ...[]string) []string { return slices.Concat(lists...) }
 // rows is the architecture. Arrows point down: programs, controllers, adapters (kube for the API server, host for disk,
 // processes and sockets; neither knows the other), core.
 func rows() []row {
-	return slices.Concat(coreRows(), hostRows(), kubeRows(), programRows(), testRows())
+	return slices.Concat(coreRows(), hostRows(), kubeRows(), programRows(), watchdogRows(), testRows())
 }
 
 func coreRows() []row {
@@ -46,11 +46,12 @@ func coreRows() []row {
 		{pkg: "internal/core/lifecycle", why: why + "what to do next about a Feature", allow: core, pure: true},
 		{pkg: "internal/core/locks", why: why + "who may have a lock", pure: true},
 		{pkg: "internal/core/naming", why: why + "names of what belongs to a Feature", pure: true},
+		{pkg: "internal/core/notice", why: why + "the lines that an agent is sent", allow: core, pure: true},
 		{pkg: "internal/core/outcome", why: why + "how a reconcile step ended", pure: true},
 		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
 		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
 		{pkg: "internal/core/revision", why: why + "which of two orders is newer; watchdog and intake compare in the same way", pure: true},
-		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/policy"}, pure: true},
+		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/notice", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/secrets", why: why + "what looks like a secret", pure: true},
 		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
 	}
@@ -68,6 +69,7 @@ func hostRows() []row {
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
 		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: core},
+		{pkg: "internal/host/trusted", why: why + "the volume that an agent never sees: its owner, its journal, its refs", allow: with(core, []string{"internal/host/git", "internal/host/objects"})},
 		{pkg: "internal/host/vitals", why: why + "what a process and its volumes use", tests: unix},
 		{pkg: "internal/host/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/host/git", "internal/host/objects", "github.com/modelcontextprotocol/go-sdk/mcp"})},
 		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/objects", "internal/host/git"})},
@@ -118,15 +120,42 @@ func programRows() []row {
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
 		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/egress", "internal/kube/identity", "internal/kube/pki"})},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/contract", "internal/host/link", "internal/host/proc", "golang.org/x/sys/unix"}},
-		{
-			pkg: "internal/app/watchdog", why: "supervises beside the agent: everything it needs to decide comes in orders",
-			allow: with(core, []string{"internal/host/", "golang.org/x/sys/unix"}), tests: []string{"github.com/modelcontextprotocol/go-sdk/mcp"},
-		},
-
 		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},
 		{pkg: "cmd/manager", why: program, allow: []string{"internal/app/manager"}},
 		{pkg: "cmd/runner", why: program, allow: []string{"internal/app/runner"}},
 		{pkg: "cmd/watchdog", why: program, allow: []string{"internal/app/watchdog"}},
+	}
+}
+
+// watchdogRows are the services of the watchdog. Only the loop knows of all of them, and of the runner; each of the others is
+// tested with a directory and a repository.
+func watchdogRows() []row {
+	const (
+		why = "a service of the watchdog knows what is below it and nothing of the loop: "
+		dog = "internal/app/watchdog/"
+		git = "internal/host/git"
+		obj = "internal/host/objects"
+		vol = "internal/host/trusted"
+	)
+	return []row{
+		{
+			pkg: "internal/app/watchdog", why: "the loop beside the agent: everything it needs to decide comes in orders, and what is done is done by services",
+			allow: with(core, []string{dog, "internal/host/"}), tests: []string{"golang.org/x/sys/unix", "github.com/modelcontextprotocol/go-sdk/mcp"},
+		},
+		{pkg: dog + "checkpoint", why: why + "capture, judge, act, record; rollbacks and patches", allow: with(core, []string{
+			dog + "faults", dog + "health", dog + "judging", dog + "steps", git, obj, vol,
+			"internal/host/eventlog", "internal/host/tools", "internal/host/vitals", "internal/host/workspace",
+		})},
+		{pkg: dog + "deliver", why: why + "review, squash, push", allow: with(core, []string{dog + "checkpoint", dog + "faults", dog + "judging", dog + "remote", dog + "steps", git, obj, vol})},
+		{pkg: dog + "faults", why: why + "errors in the words of the contract", allow: with(core, []string{dog + "remote", git, obj, vol, "internal/host/spool"})},
+		{pkg: dog + "health", why: why + "what is worked around now", allow: []string{"internal/core/clip", "internal/host/vitals"}},
+		{pkg: dog + "inspect", why: why + "reads a trusted volume for people, and writes nothing", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/eventlog"})},
+		{pkg: dog + "judging", why: why + "gives the judge trees and contents", allow: with(core, []string{git, obj, "internal/host/workspace"})},
+		{pkg: dog + "remote", why: why + "the Feature's repository with its Secret; the only one that reads credentials", allow: with(core, []string{git})},
+		{pkg: dog + "reporter", why: why + "what is reported, and never twice", allow: with(core, []string{dog + "health", dog + "steps"}), tests: []string{vol}},
+		{pkg: dog + "retain", why: why + "keeps the trusted repository small", allow: with(core, []string{dog + "checkpoint", dog + "steps", git, obj, vol})},
+		{pkg: dog + "steps", why: why + "where a crash may come", allow: []string{vol}},
+		{pkg: dog + "toolbackend", why: why + "calls of an agent's tools as events for the loop", allow: with(core, []string{dog + "checkpoint", obj, "internal/host/tools"}), tests: []string{vol}},
 	}
 }
 

@@ -5,14 +5,20 @@ package watchdog
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/inspect"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/report"
 )
 
 const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --feature NAME --attempt N
@@ -32,9 +38,6 @@ const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --f
   log      show the journal, or the file events of every checkpoint, as lines of JSON
 `
 
-// errUsage: the command line is not understood.
-var errUsage = errors.New("usage")
-
 // memoryLimit makes the garbage collector work harder before the process grows: a watchdog stands beside every agent.
 const memoryLimit = 40 << 20
 
@@ -51,7 +54,7 @@ func LimitMemory() {
 // Main runs the subcommand that args begin with and returns the exit code.
 func Main(args []string, stdout, stderr io.Writer) int {
 	readers := map[string]func(context.Context, []string, io.Writer, io.Writer) error{
-		"verify": runVerify, "diff": runDiff, "log": runLog,
+		"verify": inspect.Verify, "diff": inspect.Diff, "log": inspect.Log,
 	}
 	if len(args) > 0 && readers[args[0]] != nil {
 		return read(args, readers[args[0]], stdout, stderr)
@@ -91,12 +94,22 @@ func read(args []string, command func(context.Context, []string, io.Writer, io.W
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
-	case errors.Is(err, errBrokenRecord): // said in full already
+	case errors.Is(err, inspect.ErrBroken): // said in full already
 		return 1
 	}
 	_, _ = fmt.Fprintf(stderr, "watchdog %s: %v\n", args[0], err)
-	if errors.Is(err, errUsage) {
+	if errors.Is(err, inspect.ErrUsage) {
 		return 2
 	}
 	return 1
+}
+
+// Answer answers the one inquiry that the environment holds, and ends: what the pod of a Feature without an attempt does.
+func Answer(ctx context.Context, o Options) error {
+	var q contract.Inquiry
+	if err := json.Unmarshal([]byte(os.Getenv(contract.EnvInquiry)), &q); err != nil {
+		return fmt.Errorf("read %s: %w", contract.EnvInquiry, err)
+	}
+	client := report.NewClient(report.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token})
+	return inspect.Send(ctx, client, o.Paths.trusted(), q)
 }

@@ -6,10 +6,10 @@ package watchdog
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
@@ -23,15 +23,6 @@ const (
 	// maxForeseen bounds the changed paths that one look is taken at, maxWarned the violations that are remembered.
 	maxForeseen, maxWarned = 500, 1000
 )
-
-// warningNotice is the line on an agent's standard input that warns of what the next checkpoint will object to.
-type warningNotice struct {
-	Type        string            `json:"type"`
-	Severity    string            `json:"severity"`
-	Timestamp   time.Time         `json:"timestamp"`
-	Violations  []violationToTell `json:"violations"`
-	ActionTaken string            `json:"action_taken"`
-}
 
 // warnings is what the agent was warned of.
 type warnings struct {
@@ -51,41 +42,37 @@ func (w *warnings) changed(now time.Time) {
 
 // forewarn warns the agent when a watched write breaks a rule by its path alone, so that it need not wait for a checkpoint
 // to learn so. It decides nothing: the checkpoint does.
-func (r *run) forewarn(ctx context.Context) {
-	now := r.Now()
-	r.warnings.due, r.warnings.last = nil, now
-	if !r.worthWarning(now) {
+func (l *loop) forewarn(ctx context.Context) {
+	now := l.now()
+	l.warnings.due, l.warnings.last = nil, now
+	if l.services.workspace.Engine() == nil || !worthWarning(l.state, now) {
 		return
 	}
-	written, err := r.engine.Written(ctx, maxForeseen)
+	written, err := l.services.workspace.Engine().Written(ctx, maxForeseen)
 	if err != nil {
-		r.Log.WarnContext(ctx, "The agent is not warned", "error", err.Error())
+		l.attempt.options.Log.WarnContext(ctx, "The agent is not warned", "error", err.Error())
 		return
 	}
-	task := r.state.Current()
-	if task != r.warnings.task {
-		r.warnings.of, r.warnings.task = nil, task
+	task := l.state.Current()
+	if task != l.warnings.task {
+		l.warnings.of, l.warnings.task = nil, task
 	}
-	o := r.occasion(supervise.Action{Task: task})
-	news := slices.DeleteFunc(judge.Foresee(judge.Input{Changes: written, Plan: o.plan, Policy: o.policy,
-		Role: o.orders.Agent.Role, Locks: o.orders.Locks}), r.warnings.known)
+	t := l.occasion(supervise.Action{Task: task}).Terms
+	news := slices.DeleteFunc(judge.Foresee(judge.Input{Changes: written, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks}), l.warnings.known)
 	if len(news) == 0 {
 		return
 	}
-	r.warnings.remember(news)
-	n := warningNotice{Type: "violation_warning", Severity: strings.ToLower(string(news[0].Severity)), Timestamp: now.UTC(), ActionTaken: "none"}
-	for _, v := range news[:min(len(news), maxToldViolations)] {
-		n.Violations = append(n.Violations, toTell(v))
-	}
-	r.working.Go(func() { r.input(ctx, r.journal().Sequence, n) })
+	l.warnings.remember(news)
+	n := notice.Ahead(news, now)
+	l.working.Go(func() { l.acts.teller.send(ctx, l.attempt.journal.State().Sequence, n) })
 }
 
 // worthWarning: an agent works, nothing else is under way, and no checkpoint is about to tell it.
-func (r *run) worthWarning(now time.Time) bool {
-	c, rules := r.state.Checkpoints, r.state.Rules
-	soon := c.Last.Add(rules.Interval).Before(now.Add(warnAhead)) || rules.MaxChanges > 0 && c.Changed >= rules.MaxChanges || len(r.state.Requests) > 0
-	return r.engine != nil && r.state.Agent.Running && !r.state.Agent.Frozen && r.state.Doing == supervise.Wait &&
-		r.state.End == supervise.GoOn && !soon
+func worthWarning(s supervise.State, now time.Time) bool {
+	c, rules := s.Checkpoints, s.Rules
+	soon := c.Last.Add(rules.Interval).Before(now.Add(warnAhead)) || rules.MaxChanges > 0 && c.Changed >= rules.MaxChanges || len(s.Requests) > 0
+	return s.Agent.Running && !s.Agent.Frozen && s.Doing == supervise.Wait &&
+		s.End == supervise.GoOn && !soon
 }
 
 // known: what was told needs no second telling, and Info is for the log.

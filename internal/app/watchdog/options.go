@@ -18,7 +18,10 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
 const (
@@ -56,12 +59,24 @@ type Options struct {
 	// FoldAbove so many bytes the records of the journal are put into a segment.
 	FoldAbove  int64
 	PruneAbove int64
+	// Runtimes that agents run in: those of this version, but in tests.
+	Runtimes []runtimes.Record
 	// Now is the clock.
 	Now func() time.Time
 	// Log takes what happens.
 	Log *slog.Logger
 	// Probe is asked after each step that a crash may follow; an error ends the process there and then. Nil never does.
-	Probe func(step string) error
+	Probe steps.Probe
+}
+
+// adapter of a runtime; nil where this version has none.
+func (o Options) adapter(runtime string) runtimes.Adapter {
+	for _, r := range o.Runtimes {
+		if r.Name == runtime {
+			return r.Adapter
+		}
+	}
+	return nil
 }
 
 // Paths of the pod; DefaultPaths but in tests.
@@ -89,20 +104,14 @@ func DefaultPaths() Paths {
 	return p
 }
 
-func (p Paths) repository() string { return filepath.Join(p.Trusted, "repo.git") }
-func (p Paths) scratch() string    { return filepath.Join(p.Trusted, "scratch") }
-func (p Paths) spool() string      { return filepath.Join(p.Trusted, "spool") }
-func (p Paths) journal() string    { return filepath.Join(p.Trusted, "journal.jsonl") }
-func (p Paths) changes() string    { return filepath.Join(p.Trusted, "logs", "file-changes.jsonl") }
-func (p Paths) lock() string       { return filepath.Join(p.Trusted, "lock") }
-func (p Paths) epoch() string      { return filepath.Join(p.Trusted, "epoch") }
-func (p Paths) session() string    { return filepath.Join(p.Trusted, "session") }
-func (p Paths) socket() string     { return filepath.Join(p.Run, filepath.Base(contract.SocketPath)) }
-func (p Paths) runner() string     { return filepath.Join(p.Run, filepath.Base(contract.RunnerPath)) }
+func (p Paths) trusted() trusted.Dir { return trusted.Dir(p.Trusted) }
+func (p Paths) socket() string       { return filepath.Join(p.Run, filepath.Base(contract.SocketPath)) }
+func (p Paths) runner() string       { return filepath.Join(p.Run, filepath.Base(contract.RunnerPath)) }
 
 // parse reads the flags of a subcommand.
 func parse(name string, args []string, output io.Writer) (Options, error) {
-	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove, Now: time.Now,
+	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, FoldAbove: trusted.FoldAbove, PruneAbove: pruneAbove,
+		Runtimes: runtimes.All(), Now: time.Now,
 		Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.MCPPort))}
 	flags := flag.NewFlagSet("watchdog "+name, flag.ContinueOnError)
 	flags.SetOutput(output)

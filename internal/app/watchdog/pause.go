@@ -4,11 +4,12 @@
 package watchdog
 
 import (
-	"encoding/json"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
@@ -20,36 +21,26 @@ const (
 	askAtTheEnd = 2 * time.Second
 )
 
-// pauseRequest and pauseOver are the lines on an agent's standard input around a freeze.
-type pauseRequest struct {
-	Type         string `json:"type"`
-	CheckpointID string `json:"checkpoint_id"`
-	Reason       string `json:"reason"`
-	TimeoutMS    int64  `json:"timeout_ms"`
-}
-
-type pauseOver struct {
-	Type         string `json:"type"`
-	CheckpointID string `json:"checkpoint_id"`
-}
-
-// ask is how the agent is asked to pause before the checkpoint that comes next; nil where its runtime knows of no such
-// thing.
-func (r *run) ask(o occasion) *contract.RunnerAsk {
-	record, known := runtimes.Find(o.orders.Agent.Runtime)
-	if !known || record.Pause != runtimes.PauseMessage {
+// askToPause is how an agent is asked to pause before the checkpoint that comes after one with a number; nil where its
+// runtime knows of no such thing.
+func askToPause(adapter runtimes.Adapter, last int64, o checkpoint.Occasion) *contract.RunnerAsk {
+	if adapter == nil {
 		return nil
 	}
 	within := askWithin
-	if o.hold {
+	if o.Hold {
 		within = askAtTheEnd
 	}
-	within = min(within, o.policy.Execution.PauseTimeout)
-	id := naming.Checkpoint(o.orders.Feature.Name, max(r.journal().Sequence+1, o.orders.NextCheckpoint))
-	line, err1 := json.Marshal(pauseRequest{Type: "pause_request", CheckpointID: id, Reason: "checkpoint_validation", TimeoutMS: within.Milliseconds()})
-	resume, err2 := json.Marshal(pauseOver{Type: "resume", CheckpointID: id})
+	within = min(within, o.Terms.Policy.Execution.PauseTimeout)
+	id := naming.Checkpoint(o.Orders.Feature.Name, max(last+1, o.Orders.NextCheckpoint))
+	ask, resume := adapter.Pause(id, within)
+	if ask == nil {
+		return nil
+	}
+	line, err1 := notice.Line(ask)
+	after, err2 := notice.Line(resume)
 	if err1 != nil || err2 != nil {
 		return nil // strings and a number: it cannot happen
 	}
-	return &contract.RunnerAsk{Line: string(line), Resume: string(resume), ID: id, Timeout: within}
+	return &contract.RunnerAsk{Line: line, Resume: after, ID: id, Timeout: within}
 }

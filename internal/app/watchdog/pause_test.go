@@ -43,19 +43,3 @@ func TestTheAgentIsAskedToPause(t *testing.T) {
 		t.Errorf("delivered %q", got)
 	}
 }
-
-// A runtime that knows of no pauses is not asked, whatever its agent says.
-func TestOnlySomeRuntimesAreAsked(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "", seldom, shadow, func(o *contract.Orders) { o.Agent.Runtime = "codex" })
-	w.intake.Order(func(o *contract.Orders) {
-		o.Agent.Command[2] = `echo '{"type":"capabilities","pause_resume":true}' >&$TIDEWAITER_REPLY_FD
-			echo evil > web/legacy/evil.html; ` + w.signalled("written") + `read -r line; echo "$line" > "$HOME/told"; echo good > web/good.html`
-	})
-	p := w.start(1, nil)
-	w.waitSignal("written")
-	if first := w.checkpointNow("look"); !first.Frozen || first.Pause != nil {
-		t.Errorf("frozen %v, pause %+v", first.Frozen, first.Pause)
-	}
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
-}

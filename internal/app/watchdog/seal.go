@@ -6,6 +6,8 @@ package watchdog
 import (
 	"context"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 )
@@ -22,49 +24,53 @@ func Seal(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	r := newRun(a)
-	defer r.close()
-	r.latest = orders
+	var s *services
+	defer func() {
+		if s != nil {
+			s.close()
+		}
+	}()
 	for tries := 0; ; tries++ {
-		err := r.openSealed(ctx, orders)
-		if err == nil {
+		if s, err = openSealed(ctx, a, s, orders); err == nil {
 			break
 		}
-		if fatal(err) || ctx.Err() != nil {
+		if steps.Fatal(err) || ctx.Err() != nil {
 			return err
 		}
-		fault := faultOf(err, contract.ReasonVolumeCorrupt)
+		fault := faults.Of(err, contract.ReasonVolumeCorrupt)
 		a.say(ctx, contract.StatusReport{State: contract.StatePreparing, Fault: &fault})
-		r.rest(ctx, min(lastTry, firstTry<<min(tries, 10)))
-		orders = *a.orders.get()
-		r.latest = orders
-		if orders.Stop || orders.Suspend {
-			return r.giveUp(ctx, orders)
+		a.rest(ctx, min(lastTry, firstTry<<min(tries, 10)))
+		if orders = *a.orders.get(); orders.Stop || orders.Suspend {
+			return a.giveUp(ctx, orders)
 		}
 	}
-	r.state = restored(r.journal(), true, o.Now())
-	return r.loop(ctx)
+	return newLoop(s, nil, orders).run(ctx)
 }
 
-// openSealed reads what earlier attempts have left.
-func (r *run) openSealed(ctx context.Context, orders contract.Orders) error {
-	if err := r.takeOver(orders); err != nil {
-		return err
+// openSealed reads what earlier attempts have left, and goes on with the services that a try before has opened. Where no
+// attempt came so far that there is anything to deliver, they have no repository.
+func openSealed(ctx context.Context, a *attempt, s *services, orders contract.Orders) (*services, error) {
+	if err := a.takeOver(orders); err != nil {
+		return s, err
 	}
-	if r.journal().Base == nil {
-		return nil // no attempt came so far that there is anything to deliver
-	}
-	if r.repo == nil {
-		repo, err := git.Open(ctx, r.Paths.repository(), git.Options{})
-		if err != nil {
-			return err
+	state := a.journal.State()
+	if s == nil {
+		var repo *git.Repository
+		if state.Base != nil {
+			var err error
+			if repo, err = git.Open(ctx, a.options.Paths.trusted().Repository(), git.Options{}); err != nil {
+				return nil, err
+			}
 		}
-		r.repo = repo
+		s = newServices(a, repo, true)
 	}
-	if i := r.journal().Pending; i != nil && i.Restore != "" {
-		if err := r.needWorkspace(ctx, orders); err != nil {
-			return err
+	if state.Base == nil {
+		return s, nil
+	}
+	if i := state.Pending; i != nil && i.Restore != "" {
+		if err := s.workspace.Need(ctx, state); err != nil {
+			return s, err
 		}
 	}
-	return r.verify(ctx, orders)
+	return s, s.complete(ctx)
 }

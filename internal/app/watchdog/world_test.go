@@ -26,6 +26,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/gitserver"
@@ -85,12 +86,14 @@ type world struct {
 	// tidy keeps the trusted repository as small as it can be, at every occasion.
 	tidy bool
 	// fold puts the journal's records into segments at every occasion.
-	fold   bool
-	t      *testing.T
-	dir    string
-	intake *fakeintake.Intake
-	origin string // bare repository on the server
-	url    string // of the same
+	fold bool
+	// runtimes that this world knows beside those of the version.
+	runtimes []runtimes.Record
+	t        *testing.T
+	dir      string
+	intake   *fakeintake.Intake
+	origin   string // bare repository on the server
+	url      string // of the same
 	// requests that the Git server was asked.
 	requests atomic.Int64
 	paths    watchdog.Paths
@@ -237,7 +240,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 		maxPacks, pruneAbove = 1, 0
 	}
 	return watchdog.Options{
-		MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
+		Runtimes: append(runtimes.All(), w.runtimes...), MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
 		Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),

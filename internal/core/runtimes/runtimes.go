@@ -42,6 +42,8 @@ type Record struct {
 	Channel Channel
 	// Pause of it.
 	Pause Pause
+	// Adapter drives it; nil where it is not available.
+	Adapter Adapter
 	// Doc says for people what it is.
 	Doc string
 }
@@ -50,7 +52,7 @@ type Record struct {
 func All() []Record {
 	return []Record{
 		{
-			Name: "command", Available: true, Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseMessage,
+			Name: "command", Available: true, Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseMessage, Adapter: command{},
 			Doc: "Any image with a command. In Deterministic mode the command is an MCP client: it finds the tools at `TIDEWAITER_MCP_URL`.",
 		},
 		{Name: "claude-code", Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseSignal, Doc: "Claude Code without a terminal (stream-json)."},

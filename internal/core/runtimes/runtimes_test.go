@@ -60,6 +60,9 @@ func TestRecords(t *testing.T) {
 		if !r.Interactive && !r.Deterministic || r.Doc == "" || r.Channel == "" || r.Pause == "" {
 			t.Errorf("runtime %q can do nothing, or does not say what", r.Name)
 		}
+		if r.Available != (r.Adapter != nil) {
+			t.Errorf("runtime %q: available %v, and whether it has an adapter: %v", r.Name, r.Available, r.Adapter != nil)
+		}
 		if !strings.Contains(string(page), "| `"+r.Name+"` |") || !strings.Contains(string(page), r.Doc) {
 			t.Errorf("the page lacks %s: run `make reference`", r.Name)
 		}

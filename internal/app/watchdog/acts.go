@@ -1,0 +1,233 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/tools"
+)
+
+const (
+	// startWithin bounds the runner's answer to a start, and what its other answers take beyond the time they are given.
+	startWithin = 30 * time.Second
+	// farewell bounds what is reported before a pod that was asked to end is left.
+	farewell = 10 * time.Second
+	// killWithin bounds the runner's answer to a kill beyond the grace that it gives: it waits 30 s by itself.
+	killWithin = 45 * time.Second
+	// resistedPause is the pause after processes could not be stopped.
+	resistedPause = time.Second
+	// endWithin bounds the end of an agent's container whose processes could not be stopped, before it is reported.
+	endWithin = 10 * time.Second
+	// retryLink is the pause after the runner was out of reach.
+	retryLink = 200 * time.Millisecond
+	// maxResistance bounds the reason for which processes could not be stopped, in bytes.
+	maxResistance = 512
+	// breakerLimit is how long a freeze of the breaker lasts before it is renewed.
+	breakerLimit = time.Hour
+)
+
+// acts are carried out one at a time, each in a goroutine of its own. They change nothing of the loop's state: what came of
+// an act is told by its event.
+type acts struct {
+	attempt  *attempt
+	services *services
+	agent    *link.Runner // nil without an agent
+	teller   *teller
+	toolsURL string        // empty where the agent has no tools
+	ending   chan struct{} // closed when the pod is asked to end
+}
+
+func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
+
+// start pins the policy for the task, and starts the agent.
+func (x *acts) start(ctx context.Context, o contract.Orders, task string) (supervise.Event, error) {
+	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan}}
+	if err := x.note(begun, "task begun"); err != nil {
+		return nil, err
+	}
+	how, err := x.launch(o, task)
+	if err != nil {
+		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %v", task, err)}, nil
+	}
+	within, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	id, started, err := x.agent.Start(within, how)
+	if refused, is := errors.AsType[*link.RefusedError](err); is {
+		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %s", task, refused.Reason)}, nil
+	}
+	if err != nil {
+		return x.unreachable(ctx, err)
+	}
+	x.log().InfoContext(ctx, "Agent started", "task", task, "pid", started.PID, "policy", o.Policy.Hash)
+	return supervise.Started{Rules: supervise.RulesOf(o.Policy)},
+		x.note(journal.Record{TaskStarted: &journal.TaskStarted{Name: task, Start: id}}, "task started")
+}
+
+// note journals a record, after which a crash may follow.
+func (x *acts) note(r journal.Record, step string) error {
+	if err := x.attempt.journal.Note(r); err != nil {
+		return err
+	}
+	return x.attempt.options.Probe.After(step)
+}
+
+// launch is how the agent is started for a task.
+func (x *acts) launch(o contract.Orders, task string) (contract.RunnerStart, error) {
+	adapter := x.attempt.options.adapter(o.Agent.Runtime)
+	if adapter == nil {
+		return contract.RunnerStart{}, fmt.Errorf("this version cannot start the runtime %q: choose another spec.agent.runtime", o.Agent.Runtime)
+	}
+	var t contract.Task
+	for _, have := range o.Tasks {
+		if have.Name == task {
+			t = have
+		}
+	}
+	env := o.Agent.Env
+	if x.toolsURL != "" {
+		env = append(slices.Clip(env), contract.EnvMCP+"="+x.toolsURL)
+	}
+	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Home: x.attempt.options.Paths.Home, Env: append(slices.Clip(env),
+		contract.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
+		contract.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
+		contract.EnvTask+"="+t.Name,
+		contract.EnvPrompt+"="+cmp.Or(t.Prompt, o.Prompt),
+		contract.EnvInstructions+"="+t.Instructions)})
+	return contract.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace}, nil
+}
+
+// checkpoint takes one, and tells the agent while it runs.
+func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.Occasion, running bool, s streak) (supervise.Event, error) {
+	t, err := x.services.checkpoint.Take(ctx, o)
+	if err != nil {
+		e, err := x.missed(ctx, a, err)
+		if m, is := e.(supervise.Missed); is && running {
+			x.teller.failure(ctx, s, m.Fault, x.attempt.options.Now())
+		}
+		return e, err
+	}
+	if running {
+		x.teller.violations(ctx, o.Orders.Feature.Name, t)
+	}
+	if running && !t.Snapshot.Settled {
+		fault := contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: supervise.Unsettled(t.Snapshot.Reason)}
+		x.teller.failure(ctx, s, fault, x.attempt.options.Now())
+	}
+	if err := x.services.retain.Shed(ctx, o.Orders); err != nil {
+		return nil, err
+	}
+	j := x.attempt.journal.State()
+	e := supervise.Taken{Action: a, Settled: t.Snapshot.Settled, Unsettled: t.Snapshot.Reason, Standing: t.Judgement.Verdict,
+		Head: j.Promoted.Commit, Changed: j.Promoted.Tree != j.Base.Tree, Objection: checkpoint.Objection(t.Judgement)}
+	e.Completes = t.Intent != nil && t.Intent.Completes != ""
+	return e, nil
+}
+
+// missed says what a checkpoint failed of. Those who asked for it are told.
+func (x *acts) missed(ctx context.Context, a supervise.Action, err error) (supervise.Event, error) {
+	if steps.Fatal(err) {
+		return nil, err
+	}
+	fault := faults.Of(err, contract.ReasonCheckpointFailed)
+	x.log().ErrorContext(ctx, "Checkpoint failed", "trigger", a.Trigger, "reason", fault.Reason, "error", err.Error())
+	requests := a.Requests
+	if x.attempt.journal.State().Pending != nil { // completed before the next checkpoint, and answered then
+		requests = nil
+	}
+	for _, id := range requests {
+		if err := x.attempt.reports.Answer(contract.RequestReport{ID: id, Message: "the checkpoint failed: " + fault.Message}); err != nil {
+			x.log().WarnContext(ctx, "The failure is not reported", "request", id, "error", err.Error())
+		}
+	}
+	return supervise.Missed{Action: a, Fault: fault}, nil
+}
+
+// rollback takes the workspace back as a person asked, and tells the agent while it runs.
+func (x *acts) rollback(ctx context.Context, a supervise.Action, o checkpoint.Occasion, running bool) (supervise.Event, error) {
+	n, refused, err := x.services.checkpoint.RollBack(ctx, o, a.Request)
+	if n != nil && running && !steps.Fatal(err) {
+		x.teller.forget() // what is wrong now is told again
+		x.teller.send(ctx, x.attempt.journal.State().Sequence, *n)
+	}
+	e := supervise.RolledBack{ID: a.Request.ID}
+	switch {
+	case refused:
+		return e, err
+	case err != nil:
+		return x.missed(ctx, a, err)
+	}
+	j := x.attempt.journal.State()
+	e.Went, e.Head, e.Changed = true, j.Promoted.Commit, j.Promoted.Tree != j.Base.Tree
+	return e, nil
+}
+
+// patch judges a patch, and lays it into the workspace if it is valid. The failure is for the agent.
+func (x *acts) patch(ctx context.Context, a supervise.Action, o checkpoint.Occasion, p checkpoint.Patch) (result tools.PatchResult, e supervise.Event, failure, err error) {
+	result, err = x.services.checkpoint.Patch(ctx, o, p)
+	failure = err
+	if err != nil {
+		if !steps.Fatal(err) {
+			err = errors.Join(errors.New("the patch could not be judged, send it again with the same operation_id"), err)
+			failure = err
+		}
+		e, err = x.missed(ctx, a, err)
+		return result, e, failure, err
+	}
+	x.log().InfoContext(ctx, "Patch", "operation", result.OperationID, "status", result.Status, "checkpoint", result.Checkpoint,
+		"violations", len(result.Violations))
+	j := x.attempt.journal.State()
+	return result, supervise.Laid{Head: j.Promoted.Commit, Changed: j.Promoted.Tree != j.Base.Tree}, nil, nil
+}
+
+// review judges what is to be delivered under the policy in effect now.
+func (x *acts) review(ctx context.Context, o contract.Orders) (supervise.Event, error) {
+	e, err := x.services.delivery.Review(ctx, o)
+	switch {
+	case steps.Fatal(err):
+		return nil, err
+	case ctx.Err() != nil:
+		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
+	case err != nil:
+		return supervise.Undelivered{Fault: faults.Of(err, contract.ReasonCheckpointFailed)}, nil
+	}
+	return e, nil
+}
+
+// push delivers the head; never by force. It may have been done before.
+func (x *acts) push(ctx context.Context, o contract.Orders) (supervise.Event, error) {
+	head, err := x.services.delivery.Push(ctx, o)
+	switch {
+	case err == nil: // called off too late, perhaps: what is done is told
+		x.log().InfoContext(ctx, "Pushed", "branch", o.Delivery.Branch, "commit", head)
+		return supervise.Pushed{Commit: head}, nil
+	case steps.Fatal(err):
+		return nil, err
+	case ctx.Err() != nil:
+		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
+	case errors.Is(err, git.ErrConflict):
+		x.log().WarnContext(ctx, "The branch is taken", "branch", o.Delivery.Branch, "error", err.Error())
+		return supervise.Refused{Fault: contract.Fault{Reason: contract.ReasonPushConflict,
+			Message: clip.Bytes(err.Error()+"; the work is kept as commit "+head, faults.MaxMessage)}}, nil
+	}
+	x.log().WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())
+	return supervise.Undelivered{Fault: faults.Of(err, contract.ReasonPushFailed)}, nil
+}

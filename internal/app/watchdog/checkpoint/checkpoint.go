@@ -1,0 +1,141 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checkpoint takes checkpoints: it captures the workspace, has the capture judged, journals what is about to happen,
+// and does it. Rollbacks and patches are checkpoints that somebody asked for. Everything is done by one goroutine at a time.
+package checkpoint
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+)
+
+// Reports is told what came of checkpoints and requests.
+type Reports interface {
+	Checkpoint(contract.CheckpointReport) error
+	Answer(contract.RequestReport) error
+}
+
+// Freezer holds the agent still, and says how that went.
+type Freezer interface {
+	workspace.Freezer
+	// Last says what became of the last freeze.
+	Last() Freeze
+}
+
+// Freeze is what became of a freeze.
+type Freeze struct {
+	// Held: a freeze was asked for, and no thaw since.
+	Held bool
+	// Still: it stopped every process.
+	Still bool
+	// Flaw is why it was none: a process ran meanwhile, or it ended by its limit.
+	Flaw error
+	// Pause is what came of asking the agent to pause before it; nil where that was not asked.
+	Pause *contract.Pause
+}
+
+// Options of a Service.
+type Options struct {
+	// Feature is the name of the Feature, after which checkpoints are named.
+	Feature string
+	// Dir is the trusted volume, Journal its journal, and Guard fails when another attempt owns it.
+	Dir        trusted.Dir
+	Journal    *trusted.Journal
+	Guard      func() error
+	Repository *git.Repository
+	Workspace  *Workspace
+	Judge      *judging.Judge
+	Reports    Reports
+	// Sealed: there is no agent beside this service.
+	Sealed bool
+	// Waiting counts reports that intake has not had yet.
+	Waiting func() int
+	Health  *health.Health
+	Now     func() time.Time
+	Log     *slog.Logger
+	Probe   steps.Probe
+}
+
+// Service takes checkpoints.
+type Service struct {
+	Options
+	recorder *recorder
+}
+
+// New service. Whatever a crash has interrupted is completed with Recover before anything else.
+func New(o Options) *Service {
+	return &Service{Options: o, recorder: &recorder{Options: o, events: fileEvents{path: o.Dir.FileChanges()}}}
+}
+
+// Close closes the log of file events.
+func (s *Service) Close() error { return s.recorder.events.close() }
+
+// Occasion is what a checkpoint is taken for.
+type Occasion struct {
+	Trigger string
+	// Task that was worked on, and how its process ended when the checkpoint closes it.
+	Task     string
+	Closes   bool
+	Ending   supervise.Ending
+	Requests []string
+	// Terms that it is held to.
+	Terms  judging.Terms
+	Orders contract.Orders
+	// Freezer of the agent; nil when nothing of it runs.
+	Freezer Freezer
+	// AtOnce: freeze before anything is read. Hold: so, and stay frozen.
+	AtOnce, Hold bool
+	// Doubt is why the workspace is not to be trusted although it is quiet; it makes the checkpoint unsettled.
+	Doubt string
+}
+
+// TermsOf orders.
+func TermsOf(o contract.Orders) judging.Terms {
+	return judging.Terms{Policy: o.Policy, Plan: o.Plan, Role: o.Agent.Role, Locks: o.Locks}
+}
+
+// Pin holds a checkpoint to the policy and plan that a task was begun with.
+func (o *Occasion) Pin(t journal.Task) {
+	if t.Begun {
+		o.Terms.Policy, o.Terms.Plan = t.Policy, t.Plan
+	}
+}
+
+// freeze is what became of the last freeze; nothing where there is no agent.
+func (o Occasion) freeze() Freeze {
+	if o.Freezer == nil {
+		return Freeze{}
+	}
+	return o.Freezer.Last()
+}
+
+// Frozen: the agent was frozen for this and has not been thawed.
+func (o Occasion) Frozen() bool { return o.freeze().Held }
+
+// Taken is what came of a checkpoint.
+type Taken struct {
+	Snapshot  workspace.Snapshot
+	Judgement judge.Judgement
+	// Intent that was acted on; nil when there was nothing new to record.
+	Intent *journal.Intent
+}
+
+// Objection says what a judgement objects to; empty for nothing.
+func Objection(j judge.Judgement) string {
+	if len(j.Violations) == 0 {
+		return ""
+	}
+	return judge.Summary(j)
+}

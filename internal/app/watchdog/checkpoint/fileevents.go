@@ -1,0 +1,137 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/host/eventlog"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// maxFileChanges bounds the events of one checkpoint; how many more there were is told in one line.
+const maxFileChanges = 20_000
+
+// fileChange is one line of the log of file events: what happened to a path between two checkpoints. It is derived from
+// their trees and not from what a watcher saw, so that it is true and complete; what came and went in between is not in it.
+type fileChange struct {
+	Timestamp time.Time `json:"timestamp"`
+	// EventType is add, change, unlink, or omitted for a line that stands for more events than are kept.
+	EventType string `json:"event_type"`
+	// FilePath as it is where it is text, quoted as in Go where it is not.
+	FilePath     string `json:"file_path"`
+	FileSize     int64  `json:"file_size"`
+	CheckpointID string `json:"checkpoint_id"`
+	Omitted      int    `json:"omitted,omitempty"`
+}
+
+// fileEvents is the log of them. It is a log for people: where it cannot be written the checkpoint goes on, and the chain
+// still holds everything that is in it.
+type fileEvents struct {
+	path string
+	log  *eventlog.Log // nil until there is one to write
+}
+
+// logChanges writes the file events of a checkpoint, and tells where it cannot.
+func (r *recorder) logChanges(ctx context.Context, i journal.Intent) {
+	err := r.writeChanges(ctx, i)
+	r.Health.Tell(health.FileEvents, "")
+	if err != nil {
+		r.Health.Tell(health.FileEvents, "those of the last checkpoint are not logged: "+err.Error())
+		r.Log.WarnContext(ctx, "File events are not logged", "checkpoint", i.Sequence, "error", err.Error())
+	}
+}
+
+func (r *recorder) writeChanges(ctx context.Context, i journal.Intent) error {
+	if i.Commit == i.OldChain {
+		return nil
+	}
+	before := i.OldChain
+	if before == "" {
+		before = r.Journal.State().Base.Commit
+	}
+	from, err := objects.ParseID(before)
+	if err != nil {
+		return err
+	}
+	to, err := objects.ParseID(i.Commit)
+	if err != nil {
+		return err
+	}
+	touched, err := r.Repository.Touched(ctx, from, to)
+	if err != nil {
+		return err
+	}
+	return r.events.append(naming.Checkpoint(r.Feature, i.Sequence), touched, i.Report.CapturedAt)
+}
+
+// append the events of a checkpoint, once.
+func (f *fileEvents) append(id string, touched []git.Touched, at time.Time) (err error) {
+	if f.log == nil {
+		if f.log, err = eventlog.Open(eventlog.Options{Path: f.path, KeyOf: checkpointOf}); err != nil {
+			return err
+		}
+	}
+	if err = f.log.Append(id, fileChanges(touched, at, id)...); err != nil {
+		err = errors.Join(err, f.close())
+	}
+	return err
+}
+
+func (f *fileEvents) close() error {
+	if f.log == nil {
+		return nil
+	}
+	log := f.log
+	f.log = nil
+	return log.Close()
+}
+
+func fileChanges(touched []git.Touched, at time.Time, id string) []any {
+	kept := min(len(touched), maxFileChanges)
+	events := make([]any, 0, kept+1)
+	for _, t := range touched[:kept] {
+		events = append(events, fileChange{Timestamp: at, EventType: eventType(t.Kind), FilePath: wholePath(t.Path), FileSize: t.Size, CheckpointID: id})
+	}
+	if more := len(touched) - kept; more > 0 {
+		events = append(events, fileChange{Timestamp: at, EventType: "omitted", CheckpointID: id, Omitted: more})
+	}
+	return events
+}
+
+func eventType(k judge.Kind) string {
+	switch k {
+	case judge.Added:
+		return "add"
+	case judge.Deleted:
+		return "unlink"
+	case judge.Modified, judge.TypeChanged:
+	}
+	return "change"
+}
+
+// wholePath is a path of any length as text.
+func wholePath(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return strconv.QuoteToASCII(path)
+}
+
+// checkpointOf is the key of a line.
+func checkpointOf(line []byte) (string, bool) {
+	var c fileChange
+	err := json.Unmarshal(line, &c)
+	return c.CheckpointID, err == nil && c.CheckpointID != ""
+}

@@ -1,0 +1,94 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package checkpoint
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+)
+
+// Workspace is opened when it is needed: a run without an agent can mostly do without.
+type Workspace struct {
+	options workspace.Options
+	health  *health.Health
+	engine  *workspace.Engine
+}
+
+// NewWorkspace is not opened yet.
+func NewWorkspace(o workspace.Options, h *health.Health) *Workspace {
+	return &Workspace{options: o, health: h}
+}
+
+// Engine of the workspace; nil before it is opened.
+func (w *Workspace) Engine() *workspace.Engine { return w.engine }
+
+// Root of the workspace.
+func (w *Workspace) Root() string { return w.options.Root }
+
+// Open the workspace. What the last checkpoint left is what is believed; the engine finds out what is true.
+func (w *Workspace) Open(ctx context.Context, s journal.State) error {
+	if w.engine == nil {
+		engine, err := workspace.Open(ctx, w.options)
+		if err != nil {
+			return fmt.Errorf("open workspace: %w", err)
+		}
+		w.engine = engine
+	}
+	base, err := objects.ParseID(s.Base.Commit)
+	if err != nil {
+		return err
+	}
+	current, err := objects.ParseID(s.Workspace.Tree)
+	if err != nil {
+		return err
+	}
+	return w.engine.Reset(ctx, base, current)
+}
+
+// Need opens it where it is not open.
+func (w *Workspace) Need(ctx context.Context, s journal.State) error {
+	if w.engine != nil {
+		return nil
+	}
+	return w.Open(ctx, s)
+}
+
+// Restore makes the workspace another tree, or only the paths of it.
+func (w *Workspace) Restore(ctx context.Context, tree objects.ID, paths ...string) (workspace.Restored, error) {
+	done, err := w.engine.Restore(ctx, tree, paths...)
+	if err == nil {
+		w.tellCleared(ctx, done.Cleared)
+	}
+	return done, err
+}
+
+// MakeRoom clears a workspace of what no checkpoint holds: files that Git ignores, and the agent's own repository.
+func (w *Workspace) MakeRoom(ctx context.Context) error {
+	cleared, err := w.engine.ClearIgnored(ctx)
+	w.tellCleared(ctx, cleared)
+	return err
+}
+
+// tellCleared says what was removed from a workspace that was too full to be laid out.
+func (w *Workspace) tellCleared(ctx context.Context, names int) {
+	if names == 0 {
+		return
+	}
+	w.options.Logger.WarnContext(ctx, "The workspace was full: what Git ignores was removed", "names", names)
+	w.health.Tell(health.Workspace, fmt.Sprintf(
+		"it was full, so %d files and directories that Git ignores were removed from it; set a larger spec.workspace.size if this happens again", names))
+}
+
+// Close gives it back.
+func (w *Workspace) Close() error {
+	if w.engine == nil {
+		return nil
+	}
+	return w.engine.Close()
+}

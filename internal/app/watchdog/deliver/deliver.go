@@ -1,0 +1,111 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deliver brings what was promoted to the branch: judged again under the policy of now, with its history or as one
+// commit, and never by force.
+package deliver
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+)
+
+// Options of a Service.
+type Options struct {
+	Journal *trusted.Journal
+	// Guard fails when another attempt owns the trusted volume.
+	Guard      func() error
+	Repository *git.Repository
+	// Access to the Feature's repository.
+	Access remote.Access
+	Judge  *judging.Judge
+	Log    *slog.Logger
+	Probe  steps.Probe
+}
+
+// Service delivers.
+type Service struct{ Options }
+
+// New service.
+func New(o Options) *Service { return &Service{Options: o} }
+
+// Review judges what is to be delivered under the policy in effect now: base…head, and base…each commit of its history. Where
+// the policy says so it makes the delivery one commit.
+func (s *Service) Review(ctx context.Context, o contract.Orders) (supervise.Reviewed, error) {
+	e := supervise.Reviewed{PolicyHash: o.Policy.Hash}
+	if err := s.Replace(ctx); err != nil { // a review before this one may have come so far
+		return e, err
+	}
+	j, err := s.judgeHead(ctx, o)
+	if err != nil {
+		return e, err
+	}
+	s.Log.InfoContext(ctx, "Reviewed before delivery", "verdict", j.Verdict, "policy", o.Policy.Hash, "violations", len(j.Violations))
+	switch {
+	case o.Policy.Enforcement == policy.Audit: // everything is judged, nothing is held
+		return e, nil
+	case j.Verdict != judge.Valid:
+		e.Objection = judge.Summary(j)
+		return e, nil
+	}
+	why, err := s.judgeHistory(ctx, o)
+	switch {
+	case err != nil || why == "":
+		return e, err
+	case o.Policy.History == policy.HistoryHold:
+		e.Reason, e.Objection = contract.ReasonHistoryInvalid, clip.Bytes(why+" (delivery.history is Hold)", faults.MaxMessage)
+		return e, nil
+	}
+	e.Squashed = why
+	e.Head, err = s.squash(ctx, o, why)
+	return e, err
+}
+
+func (s *Service) judgeHead(ctx context.Context, o contract.Orders) (judge.Judgement, error) {
+	head, err := objects.ParseID(s.Journal.State().Promoted.Tree)
+	if err != nil {
+		return judge.Judgement{}, err
+	}
+	return s.Judge.Tree(ctx, head, checkpoint.TermsOf(o), judging.Surroundings{})
+}
+
+// Push delivers the head and gives its commit; never by force. It may have been done before.
+func (s *Service) Push(ctx context.Context, o contract.Orders) (string, error) {
+	head := s.Journal.State().Promoted.Commit
+	if err := s.Guard(); err != nil {
+		return head, err
+	}
+	commit, err := objects.ParseID(head)
+	if err != nil {
+		return head, err
+	}
+	remote, err := s.Access.Remote(o.Repository)
+	if err != nil {
+		return head, err
+	}
+	if err := s.Repository.Push(ctx, remote, commit, o.Delivery.Branch); err != nil {
+		return head, err
+	}
+	if err := s.Probe.After("pushed"); err != nil {
+		return head, err
+	}
+	if err := s.Journal.Note(journal.Record{Delivered: &journal.Delivered{Commit: head, Branch: o.Delivery.Branch}}); err != nil {
+		return head, err
+	}
+	return head, s.Probe.After("delivery journaled")
+}

@@ -1,0 +1,83 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+)
+
+// finish says the last word, waits until it has been heard, and lets the pod end.
+func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event, error) {
+	ctx, cancel := x.untilGone(ctx)
+	defer cancel()
+	if err := x.attempt.reports.Conclude(ctx, a.Final); err != nil {
+		return nil, err
+	}
+	ended := false
+	if a.EndFirst {
+		short, stop := context.WithTimeout(ctx, endWithin)
+		ended = x.release(short, contract.RunnerBlindCode)
+		stop()
+	}
+	if err := x.attempt.spool.Drained(ctx); err != nil {
+		return nil, err
+	}
+	if !ended {
+		x.release(ctx, 0)
+	}
+	return supervise.Finished{Final: &a.Final}, nil
+}
+
+// untilGone is a context that ends a little after the pod is asked to end.
+func (x *acts) untilGone(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-x.ending:
+			steps.Pause(ctx, farewell)
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// leave ends without a last word: the next attempt goes on. What can be reported in time is.
+func (x *acts) leave(ctx context.Context) (supervise.Event, error) {
+	short, cancel := context.WithTimeout(ctx, farewell)
+	defer cancel()
+	if err := x.attempt.spool.Drained(short); err != nil {
+		x.log().WarnContext(ctx, "Left with reports that wait for the next attempt", "reports", x.attempt.spool.Pending())
+	}
+	// Where the runner is out of reach its container is gone, or ends by itself.
+	short, stop := context.WithTimeout(ctx, 5*retryLink)
+	defer stop()
+	x.release(short, codeTerminated)
+	return supervise.Finished{}, nil
+}
+
+// codeTerminated is how a process ends that was asked to by SIGTERM.
+const codeTerminated = 128 + 15
+
+// release tells the runner to end its container, and says whether it did. A runner that has not come yet is waited for,
+// because its container would stay for ever.
+func (x *acts) release(ctx context.Context, code int) bool {
+	if x.agent == nil {
+		return true
+	}
+	for ctx.Err() == nil {
+		err := x.agent.Exit(ctx, code)
+		if err == nil || errors.Is(err, link.ErrLost) {
+			return true
+		}
+		steps.Pause(ctx, retryLink)
+	}
+	return false
+}

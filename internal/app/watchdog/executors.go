@@ -1,0 +1,93 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/tools"
+)
+
+// act is one that was decided, ready to be carried out beside the loop: it took with it what it needs of the state.
+type act func(context.Context) (supervise.Event, error)
+
+// executors prepare acts in the loop's goroutine, where its state may be read.
+var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
+	supervise.Start: func(l *loop, a supervise.Action) act {
+		o, task := l.latest, l.state.Tasks[a.Task].Name
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.start(ctx, o, task) }
+	},
+	supervise.Checkpoint: func(l *loop, a supervise.Action) act {
+		o, running, streak := l.occasion(a), l.state.Agent.Running, streakOf(l.state)
+		return func(ctx context.Context) (supervise.Event, error) {
+			return l.acts.checkpoint(ctx, a, o, running, streak)
+		}
+	},
+	supervise.Rollback: func(l *loop, a supervise.Action) act {
+		o, running := l.occasion(a), l.state.Agent.Running
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.rollback(ctx, a, o, running) }
+	},
+	supervise.Patch:  (*loop).patch,
+	supervise.Kill:   func(l *loop, _ supervise.Action) act { return l.acts.kill },
+	supervise.Freeze: func(l *loop, _ supervise.Action) act { return l.acts.freeze },
+	supervise.Thaw:   func(l *loop, _ supervise.Action) act { return l.acts.thaw },
+	supervise.Answer: func(l *loop, a supervise.Action) act {
+		return func(context.Context) (supervise.Event, error) {
+			return supervise.Answered{Answer: a.Answer}, l.attempt.reports.Answer(a.Answer)
+		}
+	},
+	supervise.Review: func(l *loop, _ supervise.Action) act {
+		o := l.latest
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.review(ctx, o) }
+	},
+	supervise.Push: func(l *loop, _ supervise.Action) act {
+		o := l.latest
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.push(ctx, o) }
+	},
+	supervise.Finish: func(l *loop, a supervise.Action) act {
+		return func(ctx context.Context) (supervise.Event, error) { return l.acts.finish(ctx, a) }
+	},
+	supervise.Leave: func(l *loop, _ supervise.Action) act { return l.acts.leave },
+}
+
+// act prepares an act.
+func (l *loop) act(a supervise.Action) act {
+	if prepare, known := executors[a.Kind]; known {
+		return prepare(l, a)
+	}
+	return func(context.Context) (supervise.Event, error) { return nil, fmt.Errorf("no such act: %q", a.Kind) }
+}
+
+// occasion of a checkpoint, as things stand.
+func (l *loop) occasion(a supervise.Action) checkpoint.Occasion {
+	o := checkpoint.Occasion{Trigger: a.Trigger, Closes: a.Closes, Hold: a.Hold, Requests: a.Requests, Orders: l.latest, Terms: checkpoint.TermsOf(l.latest)}
+	if a.Task >= 0 {
+		task := l.state.Tasks[a.Task]
+		o.Task, o.Ending = task.Name, l.state.Ending(a.Task)
+		o.Pin(l.attempt.journal.State().Tasks[task.Name])
+	}
+	if l.state.Agent.Connected && l.state.Agent.Leftovers {
+		ask := askToPause(l.attempt.options.adapter(l.latest.Agent.Runtime), l.attempt.journal.State().Sequence, o)
+		o.Freezer = &freezer{agent: l.agent, timeout: o.Terms.Policy.Execution.PauseTimeout, now: l.attempt.options.Now, ask: ask}
+	}
+	return o
+}
+
+// patch takes the one that waits longest. Its caller is answered when the result is there, by the loop.
+func (l *loop) patch(a supervise.Action) act {
+	o, call := l.occasion(a), l.queue.Take()
+	var result tools.PatchResult
+	var failure error
+	l.after = func() { l.queue.Finish(result, failure) }
+	return func(ctx context.Context) (event supervise.Event, err error) {
+		if call == nil {
+			return supervise.Aborted{}, nil
+		}
+		result, event, failure, err = l.acts.patch(ctx, a, o, call.Patch)
+		return event, err
+	}
+}

@@ -1,0 +1,57 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package faults says in the words of the contract what an error keeps from going on.
+package faults
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/spool"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+)
+
+// MaxMessage bounds the message of a fault, in bytes: it becomes the message of a condition.
+const MaxMessage = 1024
+
+// Of is the fault that an error is; other is the reason of an error that is
+// none of those that have a name.
+func Of(err error, other string) contract.Fault {
+	reason := other
+	var credentials *remote.CredentialsError
+	var host *remote.HostError
+	switch {
+	case errors.As(err, &host):
+		reason = contract.ReasonHostNotListed
+	case errors.As(err, &credentials):
+		reason = contract.ReasonCredentialsMissing
+	case errors.Is(err, git.ErrAuthFailed):
+		reason = contract.ReasonAuthenticationFailed
+	case errors.Is(err, git.ErrNotFound):
+		reason = contract.ReasonRepositoryNotFound
+	case errors.Is(err, git.ErrRevisionNotFound):
+		reason = contract.ReasonRevisionNotFound
+	case errors.Is(err, git.ErrUnreachable), errors.Is(err, git.ErrObjectFormat):
+		reason = contract.ReasonRepositoryUnreachable
+	case errors.Is(err, git.ErrEgressDenied):
+		reason = contract.ReasonEgressDenied
+	case errors.Is(err, git.ErrRejected):
+		reason = contract.ReasonPushFailed
+	case errors.Is(objects.WrapFull(err), git.ErrFull):
+		reason = contract.ReasonVolumeFull
+	case errors.Is(err, git.ErrCorrupt), errors.Is(err, trusted.ErrCorrupt), errors.Is(err, spool.ErrCorrupt):
+		reason = contract.ReasonVolumeCorrupt
+	case errors.Is(err, trusted.ErrFenced):
+		reason = contract.ReasonVolumeFenced
+	}
+	return contract.Fault{Reason: reason, Message: clip.Bytes(OneLine(err), MaxMessage)}
+}
+
+// OneLine is the text of an error without line breaks.
+func OneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }

@@ -1,0 +1,66 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+)
+
+// freezeLimit is after how long a frozen agent goes on by itself, should the watchdog hang.
+const freezeLimit = 3 * time.Minute
+
+// freezer holds the agent still for the workspace engine.
+type freezer struct {
+	agent   *link.Runner
+	timeout time.Duration
+	// ask comes before a freeze; nil where the runtime knows of no such thing.
+	ask   *contract.RunnerAsk
+	now   func() time.Time
+	since time.Time
+	last  checkpoint.Freeze
+}
+
+var _ checkpoint.Freezer = (*freezer)(nil)
+
+// Freeze implements workspace.Freezer.
+func (f *freezer) Freeze(ctx context.Context) (workspace.Frozen, error) {
+	f.since, f.last.Held, f.last.Flaw = f.now(), true, nil
+	wait := f.timeout + startWithin
+	if f.ask != nil {
+		wait += f.ask.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	a, err := f.agent.Freeze(ctx, contract.RunnerFreeze{Timeout: f.timeout, Limit: freezeLimit, Ask: f.ask})
+	f.last.Pause, f.last.Still = a.Pause, err == nil && a.Settled
+	return workspace.Frozen{Processes: a.Processes, Settled: a.Settled, Reason: a.Reason}, err
+}
+
+// Thaw implements workspace.Freezer. It fails when the freeze was none: a process ran meanwhile, or it ended by its limit.
+func (f *freezer) Thaw(ctx context.Context) error {
+	lasted := f.now().Sub(f.since)
+	ctx, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	t, err := f.agent.Thaw(ctx)
+	f.last.Held = false
+	switch {
+	case err != nil:
+		f.last.Flaw = err
+	case t.Newcomers > 0:
+		f.last.Flaw = fmt.Errorf("%d processes ran while the agent was frozen", t.Newcomers)
+	case lasted >= freezeLimit:
+		f.last.Flaw = fmt.Errorf("the freeze ended by its limit of %s", freezeLimit)
+	}
+	return f.last.Flaw
+}
+
+// Last implements checkpoint.Freezer.
+func (f *freezer) Last() checkpoint.Freeze { return f.last }

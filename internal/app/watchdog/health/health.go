@@ -1,0 +1,98 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package health is what a watchdog works around: a component, and what is wrong with it now. None of it ever leads to less
+// judging: what cannot be captured or judged is not promoted.
+package health
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/host/vitals"
+)
+
+// Component of the watchdog that something may be wrong with.
+type Component string
+
+// Components.
+const (
+	Watcher    Component = "watcher"
+	Workspace  Component = "workspace"
+	Capture    Component = "capture"
+	Judge      Component = "judge"
+	Disk       Component = "disk"
+	FileEvents Component = "file events"
+)
+
+const (
+	// measureEvery is the least time between two looks at the volumes.
+	measureEvery = 10 * time.Second
+	// maxProblem bounds a problem, in bytes: it becomes part of a condition's message.
+	maxProblem = 256
+)
+
+// fullness of a volume that is told, in percent. They are steps, so that a volume that fills is told thrice and not always.
+var fullness = [...]int64{95, 90, 80}
+
+// Health is what the watchdog works around. Its methods may be called from any goroutine; its zero value has no problems.
+type Health struct {
+	mu       sync.Mutex
+	problems map[Component]string
+	measured time.Time
+}
+
+// Tell notes what is wrong with a component; empty for nothing.
+func (h *Health) Tell(c Component, problem string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.problems == nil {
+		h.problems = map[Component]string{}
+	}
+	h.problems[c] = problem
+	if problem == "" {
+		delete(h.problems, c)
+	}
+}
+
+// List gives what is wrong, in a stable order.
+func (h *Health) List() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []string
+	for _, c := range slices.SortedFunc(maps.Keys(h.problems), cmp.Compare[Component]) {
+		list = append(list, clip.Bytes(string(c)+": "+h.problems[c], maxProblem))
+	}
+	return list
+}
+
+// Measure looks at the volume that is mounted at a path, now and then.
+func (h *Health) Measure(path string, now time.Time) {
+	h.mu.Lock()
+	due := now.Sub(h.measured) >= measureEvery
+	if due {
+		h.measured = now
+	}
+	h.mu.Unlock()
+	if due {
+		h.Tell(Disk, fullProblem(path))
+	}
+}
+
+func fullProblem(path string) string {
+	used, size, err := vitals.Volume(path)
+	if err != nil {
+		return err.Error()
+	}
+	for _, percent := range fullness {
+		if used*100 > size*percent {
+			return fmt.Sprintf("the trusted volume is more than %d %% full; when it is full no checkpoint can be taken and nothing is promoted", percent)
+		}
+	}
+	return ""
+}

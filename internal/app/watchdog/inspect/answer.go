@@ -1,0 +1,75 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+)
+
+// errCut: the answer is longer than answers may be.
+var errCut = fmt.Errorf("cut after %d MiB: ask for less, such as one checkpoint", contract.MaxAnswerBytes>>20)
+
+// Answer writes what an inquiry asks for.
+func Answer(ctx context.Context, d trusted.Dir, q contract.Inquiry, out io.Writer) error {
+	out = &limited{out: out, left: contract.MaxAnswerBytes}
+	switch q.Kind {
+	case contract.InquiryDiff:
+		return writeDiff(ctx, d, q, out, out)
+	case contract.InquiryLog:
+		return writeLog(d, q.Files, out)
+	case contract.InquiryVerify:
+		if _, err := trusted.ReadJournal(d); err != nil {
+			return err
+		}
+		v, err := verifyVolume(ctx, verifyOptions{dir: d, commit: q.Commit})
+		if err != nil {
+			return err
+		}
+		return v.write(out, q.JSON)
+	default:
+		return fmt.Errorf("%w: this watchdog knows no inquiry %q", ErrUsage, q.Kind)
+	}
+}
+
+// Code is the HTTP status that an error has for the one who asked.
+func Code(err error) int {
+	switch {
+	case errors.Is(err, ErrUsage):
+		return http.StatusBadRequest
+	case errors.Is(err, errNoCheckpoint), errors.Is(err, trusted.ErrNoJournal):
+		return http.StatusNotFound
+	case errors.Is(err, errDropped):
+		return http.StatusGone
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// limited passes so many bytes on, and then fails.
+type limited struct {
+	out  io.Writer
+	left int
+}
+
+// Write implements io.Writer.
+func (l *limited) Write(p []byte) (int, error) {
+	if len(p) <= l.left {
+		n, err := l.out.Write(p)
+		l.left -= n
+		return n, err
+	}
+	n, err := l.out.Write(p[:l.left])
+	l.left -= n
+	if err == nil {
+		err = errCut
+	}
+	return n, err
+}

@@ -1,0 +1,66 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inspect
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"runtime/debug"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+)
+
+// Client is where answers go: write writes one, and code is the HTTP status that an error of it has.
+type Client interface {
+	Answer(ctx context.Context, id string, write func(io.Writer) error, code func(error) int) error
+}
+
+// Inquiries answers one inquiry at a time, beside everything else; one that comes meanwhile takes its place in the queue,
+// which holds one.
+type Inquiries struct {
+	dir  trusted.Dir
+	log  *slog.Logger
+	next chan contract.Inquiry
+}
+
+// NewInquiries about a trusted volume.
+func NewInquiries(d trusted.Dir, log *slog.Logger) *Inquiries {
+	return &Inquiries{dir: d, log: log, next: make(chan contract.Inquiry, 1)}
+}
+
+// Take never blocks. Who asked the one that is dropped has given up: there is one inquiry of a Feature at a time.
+func (i *Inquiries) Take(q contract.Inquiry) {
+	select {
+	case <-i.next:
+	default:
+	}
+	select {
+	case i.next <- q:
+	default:
+	}
+}
+
+// Serve answers until the context ends.
+func (i *Inquiries) Serve(ctx context.Context, to Client) {
+	for {
+		select {
+		case q := <-i.next:
+			if err := Send(ctx, to, i.dir, q); err != nil && ctx.Err() == nil {
+				i.log.WarnContext(ctx, "An inquiry is not answered", "kind", q.Kind, "error", err.Error())
+			}
+			debug.FreeOSMemory() // what an answer took the next checkpoint need not wait for
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Send answers one inquiry.
+func Send(ctx context.Context, to Client, d trusted.Dir, q contract.Inquiry) error {
+	ctx, cancel := context.WithTimeout(ctx, contract.InquiryTime)
+	defer cancel()
+	return to.Answer(ctx, q.ID, func(out io.Writer) error { return Answer(ctx, d, q, out) }, Code)
+}

@@ -1,0 +1,116 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package judging gives core/judge what it judges: trees and contents of the trusted repository, and the terms that a task
+// was begun with.
+package judging
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/checks"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+)
+
+// Terms are what something is judged by.
+type Terms struct {
+	Policy policy.Effective
+	Plan   judge.Plan
+	// Role of the agent, and the contracts whose lock its Feature holds.
+	Role  string
+	Locks []string
+}
+
+// Judge judges what differs from the base. It judges one thing at a time.
+type Judge struct {
+	repo *git.Repository
+	base func() (objects.ID, error)
+	log  *slog.Logger
+	// memory of what was judged before in the workspace.
+	memory judge.Memory
+}
+
+// New judge of changes since the tree of the base.
+func New(repo *git.Repository, base func() (objects.ID, error), log *slog.Logger) *Judge {
+	return &Judge{repo: repo, base: base, log: log}
+}
+
+// Snapshot judges what was captured. A judgement that is called off is an error, and no verdict.
+func (j *Judge) Snapshot(ctx context.Context, s workspace.Snapshot, t Terms) (judge.Judgement, error) {
+	return j.judge(ctx, s.Tree, s.Changes, t, Surroundings{Found: s.Found, Workspace: s.Workspace}, &j.memory)
+}
+
+// Surroundings are what is judged beside a tree.
+type Surroundings struct {
+	Found     []judge.Found
+	Workspace judge.Workspace
+}
+
+// Tree judges a tree that is not, or not yet, that of the workspace.
+func (j *Judge) Tree(ctx context.Context, tree objects.ID, t Terms, beside Surroundings) (judge.Judgement, error) {
+	base, err := j.base()
+	if err != nil {
+		return judge.Judgement{}, err
+	}
+	changes, err := j.repo.Diff(ctx, base, tree)
+	if err != nil {
+		return judge.Judgement{}, fmt.Errorf("compare base and %s: %w", tree, err)
+	}
+	return j.judge(ctx, tree, changes, t, beside, j.memory.Beside())
+}
+
+// Neighbours judges trees that have most of their changes in common, at the cost of what differs: it gives the judgement
+// of each, and how many paths it changes.
+func (j *Judge) Neighbours(t Terms) func(context.Context, objects.ID) (judge.Judgement, int, error) {
+	memory := j.memory.Beside()
+	return func(ctx context.Context, tree objects.ID) (judge.Judgement, int, error) {
+		base, err := j.base()
+		if err != nil {
+			return judge.Judgement{}, 0, err
+		}
+		changes, err := j.repo.Between(ctx, base, tree)
+		if err != nil {
+			return judge.Judgement{}, 0, err
+		}
+		verdict, err := j.judge(ctx, tree, changes, t, Surroundings{}, memory)
+		return verdict, len(changes), err
+	}
+}
+
+// Known is how many changes of the last snapshot had been judged before, and how many had not.
+func (j *Judge) Known() (known, fresh int64) { return j.memory.Last() }
+
+func (j *Judge) judge(ctx context.Context, tree objects.ID, changes []judge.Change, t Terms, beside Surroundings, memory *judge.Memory) (judge.Judgement, error) {
+	base, err := j.base()
+	if err != nil {
+		return judge.Judgement{}, err
+	}
+	return judge.Judge(ctx, judge.Input{
+		Changes: changes, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks,
+		Names: names(ctx, j.repo, tree), BaseNames: names(ctx, j.repo, base), Contents: j.contents(ctx), Compile: checks.Compile,
+		Found: beside.Found, Workspace: beside.Workspace, Memory: memory,
+	})
+}
+
+// contents reads blobs of the trusted repository for a judgement. What cannot be read is not judged, and so refused.
+func (j *Judge) contents(ctx context.Context) judge.Contents {
+	return func(hexIDs []string, limit int64, visit func(int, []byte, bool)) {
+		ids := make([]objects.ID, len(hexIDs))
+		for i, hexID := range hexIDs {
+			// An id that cannot be parsed becomes the zero id, which no object has.
+			ids[i], _ = objects.ParseID(hexID)
+		}
+		err := j.repo.Objects().ReadAll(ctx, ids, limit, func(i int, content []byte, err error) {
+			visit(i, content, err == nil)
+		})
+		if err != nil {
+			j.log.ErrorContext(ctx, "Contents cannot be read to be judged", "error", err.Error())
+		}
+	}
+}

@@ -1,0 +1,322 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/toolbackend"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// leaveWithin bounds the end of a pod that is asked to go: the last checkpoint and its report. The kubelet kills after
+// 60 seconds, the runner gives up after 45.
+const leaveWithin = 40 * time.Second
+
+// quiet is the least time between two looks at what has changed: an agent that writes all the time must not keep the
+// watchdog busy with counting.
+const quiet = 100 * time.Millisecond
+
+// repeated is how many checkpoints in a row have to fail, or stay unsettled, before that is told: one alone is what a busy
+// workspace does now and then, and the next one makes up for it.
+const repeated = 2
+
+// loop supervises: it asks supervise.Next what to do, has it done, and tells the state machine what came of it. All of its
+// fields belong to the goroutine of run. Acts are carried out beside it, one at a time, and get what they need of the state
+// as values.
+type loop struct {
+	attempt  *attempt
+	services *services
+	acts     *acts
+	agent    *link.Runner // nil without an agent
+	state    supervise.State
+	latest   contract.Orders
+	warnings warnings
+
+	backend *toolbackend.Backend
+	queue   *toolbackend.Queue
+
+	// done has the result of the act under way, which cancel calls off; after is done first once it is there.
+	done    chan result
+	cancel  context.CancelFunc
+	after   func()
+	working sync.WaitGroup
+
+	quiet      <-chan time.Time
+	terminated <-chan struct{}
+	deadline   <-chan time.Time
+	ending     chan struct{} // closed when the pod is asked to end
+}
+
+// result of an act: what it means to the state machine, or why the process must end.
+type result struct {
+	event supervise.Event
+	err   error
+}
+
+// newLoop goes on where the journal says; the agent is nil where there is none.
+func newLoop(s *services, agent *link.Runner, latest contract.Orders) *loop {
+	a := s.attempt
+	l := &loop{attempt: a, services: s, agent: agent, latest: latest, done: make(chan result, 1), ending: make(chan struct{})}
+	l.acts = &acts{attempt: a, services: s, agent: agent, ending: l.ending,
+		teller: &teller{agent: agent, journal: a.journal, log: a.options.Log}}
+	l.backend, l.queue = toolbackend.New(a.journal, func() (*objects.Tree, error) {
+		_, now, err := s.workspace.Engine().Trees()
+		return now, err
+	})
+	l.state = restored(a.journal.State(), agent == nil, a.options.Now())
+	return l
+}
+
+// restored is where the state machine goes on, according to the journal.
+func restored(j journal.State, seal bool, now time.Time) supervise.State {
+	s := supervise.State{Seal: seal, Rules: supervise.RulesOf(j.Orders.Policy), Earlier: j.Final}
+	s.Checkpoints.Last, s.Checkpoints.Unseen = now, !seal
+	if j.Breaker.Open {
+		s.Checkpoints.Breaker, s.Checkpoints.Failures, s.Checkpoints.Failure = true, j.Breaker.Failures, j.Breaker.Fault
+	}
+	s.Delivery.Head, s.Delivery.Pushed = j.Promoted.Commit, j.Pushed
+	if j.Squashed != nil {
+		s.Delivery.Squashed = j.Squashed.Reason
+	}
+	s.Delivery.Changed = j.Base != nil && j.Promoted.Tree != j.Base.Tree
+	for _, t := range j.Orders.Tasks {
+		task := supervise.Task{Name: t.Name, Phase: supervise.Pending}
+		switch have := j.Tasks[t.Name]; {
+		case have.Done:
+			task.Phase = supervise.Done
+		case have.Ended:
+			task.Phase, task.ExitCode = supervise.Exited, have.ExitCode
+		case have.Begun:
+			task.Phase, s.Rules = supervise.Running, supervise.RulesOf(have.Policy)
+		}
+		s.Tasks = append(s.Tasks, task)
+	}
+	return s
+}
+
+// run until the attempt is over, or an error ends the process.
+func (l *loop) run(ctx context.Context) error {
+	beside, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		stop()
+		l.backend.Close()
+		l.working.Wait()
+		l.services.retain.Wait()
+	}()
+	l.terminated = ctx.Done()
+	l.checkWatcher()
+	l.apply(beside, l.ordered(*l.attempt.journal.State().Orders))
+	if j := l.attempt.journal.State(); j.Finished {
+		l.start(beside, supervise.Action{Kind: supervise.Finish, Final: *j.Final})
+	}
+	for !l.state.Over() {
+		switch a := supervise.Next(l.state, l.now()); a.Kind {
+		case supervise.Wait:
+			if l.state.Doing != supervise.Finish { // the last status has been said
+				l.checkWatcher()
+				l.say(beside, l.state)
+			}
+			if err := l.wait(beside, a.Until); err != nil {
+				return err
+			}
+		case supervise.Cancel:
+			l.state = l.state.Begin(a)
+			l.cancel()
+		default:
+			l.start(beside, a)
+		}
+	}
+	return nil
+}
+
+func (l *loop) now() time.Time { return l.attempt.options.Now() }
+
+// say reports how things stand.
+func (l *loop) say(ctx context.Context, s supervise.State) {
+	base := ""
+	if b := l.attempt.journal.State().Base; b != nil {
+		base = b.Commit
+	}
+	l.attempt.say(ctx, s.Status(base))
+}
+
+// start has an act carried out beside the loop, so that orders and signals are heard meanwhile.
+func (l *loop) start(ctx context.Context, a supervise.Action) {
+	l.state = l.state.Begin(a)
+	l.look()
+	if a.Kind == supervise.Finish {
+		last := l.state
+		last.Final = &a.Final
+		l.say(ctx, last)
+	}
+	act := l.act(a)
+	ctx, l.cancel = context.WithCancel(ctx)
+	l.working.Go(func() {
+		event, err := act(ctx)
+		l.done <- result{event: event, err: err}
+	})
+}
+
+// wait takes one thing that happens, or lets the time come that was asked for.
+func (l *loop) wait(ctx context.Context, until time.Time) error {
+	var timer <-chan time.Time
+	if !until.IsZero() {
+		timer = time.After(until.Sub(l.now()))
+	}
+	select {
+	case <-timer:
+	case done := <-l.done:
+		return l.finished(ctx, done)
+	case <-l.attempt.orders.changed:
+		return l.hear(ctx)
+	case e, open := <-l.events():
+		if open {
+			l.heard(ctx, e)
+		}
+	case c := <-l.backend.Calls():
+		l.queue.Handle(c)
+		l.look()
+	case <-l.wake():
+		l.quiet = time.After(quiet)
+		l.notice(ctx)
+		l.warnings.changed(l.now())
+	case <-l.quiet:
+		l.quiet = nil
+	case <-l.warnings.due:
+		l.forewarn(ctx)
+	case <-l.terminated:
+		l.terminate()
+		l.attempt.options.Log.InfoContext(ctx, "Asked to end")
+		l.apply(ctx, supervise.Terminated{})
+	case <-l.deadline:
+		return errors.New("the pod has to end, and what was under way took too long")
+	}
+	return nil
+}
+
+// finished takes the result of the act that was under way.
+func (l *loop) finished(ctx context.Context, r result) error {
+	l.cancel()
+	if l.after != nil {
+		l.after()
+		l.after = nil
+	}
+	if r.err != nil {
+		return r.err
+	}
+	l.apply(ctx, r.event)
+	l.notice(ctx)
+	if l.services.repository != nil {
+		l.services.retain.Tidy(ctx)
+	}
+	return nil
+}
+
+// terminate starts the clock of a pod that has to end.
+func (l *loop) terminate() {
+	if l.deadline == nil {
+		l.terminated, l.deadline = nil, time.After(leaveWithin)
+		close(l.ending)
+	}
+}
+
+// events of the runner; none without an agent.
+func (l *loop) events() <-chan link.Event {
+	if l.agent == nil {
+		return nil
+	}
+	return l.agent.Events()
+}
+
+// wake delivers when the workspace changes, but not all the time.
+func (l *loop) wake() <-chan struct{} {
+	if l.services.workspace.Engine() == nil || l.quiet != nil {
+		return nil
+	}
+	return l.services.workspace.Engine().Wake()
+}
+
+// notice counts what has changed in the workspace.
+func (l *loop) notice(ctx context.Context) {
+	if engine := l.services.workspace.Engine(); engine != nil {
+		l.apply(ctx, supervise.Changed{Paths: engine.Changed()})
+	}
+}
+
+// hear takes new orders.
+func (l *loop) hear(ctx context.Context) error {
+	o := *l.attempt.orders.get()
+	if err := l.attempt.noteOrders(o); err != nil {
+		if steps.Fatal(err) {
+			return err
+		}
+		l.attempt.options.Log.WarnContext(ctx, "Orders are followed, but not journaled", "error", err.Error())
+	}
+	l.latest = o
+	l.apply(ctx, l.ordered(o))
+	return nil
+}
+
+func (l *loop) ordered(o contract.Orders) supervise.Ordered {
+	return supervise.Ordered{Orders: o, Answered: func(id string) bool {
+		_, answered := l.attempt.journal.State().Requests[id]
+		return answered
+	}}
+}
+
+// look tells the state machine what the agent has asked for through its tools, and the tools how things stand.
+func (l *loop) look() {
+	l.state = l.state.Apply(l.queue.See(l.state, l.latest), l.now())
+}
+
+// apply tells the state machine what happened, and keeps the journal's breaker as it is there.
+func (l *loop) apply(ctx context.Context, e supervise.Event) {
+	l.state = l.state.Apply(e, l.now())
+	l.look()
+	l.checkCaptures()
+	c := l.state.Checkpoints
+	if c.Breaker == l.attempt.journal.State().Breaker.Open {
+		return
+	}
+	b, log := &journal.Breaker{Open: c.Breaker}, l.attempt.options.Log
+	if c.Breaker {
+		b.Failures, b.Fault = c.Failures, c.Failure
+		log.ErrorContext(ctx, "Breaker opens", "failures", c.Failures, "reason", c.Failure.Reason, "message", c.Failure.Message)
+	}
+	if err := l.attempt.journal.Note(journal.Record{Breaker: b}); err != nil {
+		log.WarnContext(ctx, "The breaker is not journaled", "error", err.Error())
+	}
+}
+
+// checkCaptures tells when checkpoints fail again and again.
+func (l *loop) checkCaptures() {
+	problem := ""
+	if c := l.state.Checkpoints; c.Failures >= repeated {
+		problem = "checkpoints fail repeatedly, and nothing is promoted until one succeeds: " + c.Failure.Message
+	}
+	l.attempt.health.Tell(health.Capture, problem)
+}
+
+// checkWatcher tells when changes are found by scanning alone.
+func (l *loop) checkWatcher() {
+	engine := l.services.workspace.Engine()
+	if engine == nil || l.state.Seal {
+		return
+	}
+	problem := ""
+	if ok, reason := engine.Watching(); !ok {
+		problem = "changes are found by scanning only: " + reason
+	}
+	l.attempt.health.Tell(health.Watcher, problem)
+}

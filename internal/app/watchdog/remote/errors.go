@@ -1,0 +1,16 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+// CredentialsError: the Secret that the Feature names, or a key of it, is not there.
+type CredentialsError struct{ message string }
+
+// Error says what is missing and where.
+func (e *CredentialsError) Error() string { return e.message }
+
+// HostError: the Secret that the Feature names may not be sent to the repository's host.
+type HostError struct{ message string }
+
+// Error says which host was asked for, and which are listed where.
+func (e *HostError) Error() string { return e.message }

@@ -1,0 +1,59 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remote is the Feature's repository as it is reached: its Secret, its CA and the gateway's proxy.
+package remote
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+)
+
+// proxyUser is the user that the gateway expects beside the pod's token.
+const proxyUser = "tidewaiter"
+
+// Access is what a repository is reached with.
+type Access struct {
+	// GitSecret is where the Secret of the repository is mounted.
+	GitSecret string
+	// Gateway as a URL: Git goes through its proxy with the pod's token, read from the path Token, and the CA at the path CA.
+	// Without a URL Git goes straight to the server.
+	Gateway   string
+	Token, CA string
+}
+
+// Remote is the Feature's repository as it is reached now: Secret and token are read each time, because both change while
+// pods run. It fails with a CredentialsError or a HostError before anything is sent.
+func (a Access) Remote(r contract.Repository) (git.Remote, error) {
+	remote := git.Remote{URL: r.URL}
+	secret, err := readSecret(a.GitSecret)
+	if err != nil {
+		return remote, err
+	}
+	if r.HasCredentials && secret.password == "" {
+		return remote, &CredentialsError{message: fmt.Sprintf("Secret %q does not exist or has no key %q; create it, and the "+
+			"Feature goes on", r.SecretName, contract.GitPasswordFile)}
+	}
+	if err := secret.maySend(r); err != nil {
+		return remote, err
+	}
+	remote.Username, remote.Password = secret.username, secret.password
+	ca := filepath.Join(a.GitSecret, contract.GitCAFile)
+	if _, err := os.Stat(ca); err == nil {
+		remote.CAFile = ca
+	}
+	if a.Gateway == "" {
+		return remote, nil
+	}
+	token, err := os.ReadFile(a.Token)
+	if err != nil {
+		return remote, fmt.Errorf("read the pod's token: %w", err)
+	}
+	remote.Proxy = &git.Proxy{URL: a.Gateway, User: proxyUser, Password: strings.TrimSpace(string(token)), CAFile: a.CA}
+	return remote, nil
+}

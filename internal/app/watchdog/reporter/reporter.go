@@ -1,0 +1,113 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package reporter says what happens: to the spool, from where intake gets it, and to the journal where it must not be said
+// twice.
+package reporter
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+)
+
+// Spool keeps reports until intake has them.
+type Spool interface {
+	Append(contract.Report) (contract.Report, error)
+}
+
+// Journal is where answers and last words are remembered.
+type Journal interface {
+	Note(journal.Record) error
+	State() journal.State
+}
+
+// Options of a Reporter.
+type Options struct {
+	Spool Spool
+	// Health is what goes with each status.
+	Health *health.Health
+	Now    func() time.Time
+	Log    *slog.Logger
+	Probe  steps.Probe
+}
+
+// Reporter reports for one attempt.
+type Reporter struct {
+	Options
+	journal Journal
+	said    []byte // status that was spooled last
+}
+
+// New reporter. Until it is Opened it has only statuses to report.
+func New(o Options) *Reporter { return &Reporter{Options: o} }
+
+// Opened gives it the journal.
+func (r *Reporter) Opened(j Journal) { r.journal = j }
+
+// Checkpoint reports a checkpoint.
+func (r *Reporter) Checkpoint(c contract.CheckpointReport) error {
+	return r.report(contract.Report{Checkpoint: &c})
+}
+
+// Answer reports and remembers the result of a request, once.
+func (r *Reporter) Answer(a contract.RequestReport) error {
+	if _, known := r.journal.State().Requests[a.ID]; known {
+		return nil
+	}
+	if err := r.report(contract.Report{Request: &a}); err != nil {
+		return err
+	}
+	return r.journal.Note(journal.Record{Request: &a})
+}
+
+// Status reports a status with the problems of now, unless it is the one that was reported last. It is for one goroutine.
+func (r *Reporter) Status(ctx context.Context, s contract.StatusReport) {
+	s.Problems = r.Health.List()
+	text, err := json.Marshal(s)
+	if err == nil && string(text) == string(r.said) {
+		return
+	}
+	if err := r.report(contract.Report{Status: &s}); err != nil {
+		r.Log.WarnContext(ctx, "Status is not reported", "error", err.Error())
+		return
+	}
+	r.said = text
+	attributes := []any{"state", s.State, "task", s.Task, "agentRunning", s.AgentRunning}
+	if len(s.Problems) > 0 {
+		attributes = append(attributes, "problems", s.Problems)
+	}
+	if s.Fault != nil {
+		attributes = append(attributes, slog.Group("fault", "reason", s.Fault.Reason, "message", s.Fault.Message))
+	}
+	r.Log.InfoContext(ctx, "Status", attributes...)
+}
+
+// Conclude journals and reports the last word of the attempt. It may be repeated after a crash.
+func (r *Reporter) Conclude(ctx context.Context, f contract.FinalReport) error {
+	if !r.journal.State().Finished {
+		if err := r.journal.Note(journal.Record{Final: &f}); err != nil {
+			return err
+		}
+	}
+	if err := r.Probe.After("final journaled"); err != nil {
+		return err
+	}
+	r.Log.InfoContext(ctx, "Attempt ends", "outcome", f.Outcome, "reason", f.Reason, "message", f.Message, "head", f.Head)
+	if err := r.report(contract.Report{Final: &f}); err != nil {
+		return err
+	}
+	return r.Probe.After("final spooled")
+}
+
+func (r *Reporter) report(report contract.Report) error {
+	report.Time = r.Now().UTC()
+	_, err := r.Spool.Append(report)
+	return err
+}

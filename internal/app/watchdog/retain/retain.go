@@ -1,0 +1,123 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package retain keeps the trusted repository small: packs are put together, what nothing reaches is dropped, and what was
+// never promoted has a budget.
+package retain
+
+import (
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+)
+
+// Options of a Service.
+type Options struct {
+	Journal    *trusted.Journal
+	Repository *git.Repository
+	// Workspace that checkpoints are taken of; it need not be open.
+	Workspace *checkpoint.Workspace
+	// MaxPacks of the repository: beyond it, packs are put together. PruneAbove so many bytes that checkpoints have added, Prune
+	// drops what no ref reaches.
+	MaxPacks   int
+	PruneAbove int64
+	Log        *slog.Logger
+	Probe      steps.Probe
+}
+
+// Service keeps one repository small.
+type Service struct {
+	Options
+	// shedAbove so many bytes that checkpoints have added, the budget of unpromoted content is looked at again.
+	shedAbove int64
+
+	working  sync.WaitGroup
+	tidying  atomic.Bool
+	stopTidy atomic.Pointer[context.CancelFunc] // of the tidying under way or over
+}
+
+// New service.
+func New(o Options) *Service { return &Service{Options: o} }
+
+// Wait for the tidying under way; its context ends it.
+func (s *Service) Wait() { s.working.Wait() }
+
+// Tidy gives back the memory that a checkpoint took, and puts packs together in the background.
+func (s *Service) Tidy(ctx context.Context) {
+	s.Repository.Store().Recent().Clear()
+	if !s.tidying.CompareAndSwap(false, true) {
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	s.stopTidy.Store(&stop)
+	s.working.Go(func() {
+		defer s.tidying.Store(false)
+		defer stop()
+		debug.FreeOSMemory()
+		done, err := s.Repository.Tidy(ctx, s.MaxPacks)
+		switch {
+		case err != nil && ctx.Err() == nil:
+			s.Log.WarnContext(ctx, "The trusted repository is not tidied", "error", err.Error())
+		case done:
+			s.Log.InfoContext(ctx, "Packs of the trusted repository were put together")
+		}
+	})
+}
+
+// Prune drops what no ref reaches, once that could be much. A failure is no reason not to work.
+func (s *Service) Prune(ctx context.Context) error {
+	added, err := s.Repository.Added()
+	wanted := err == nil && added >= s.PruneAbove && s.Workspace.Engine() == nil
+	if wanted {
+		wanted, err = s.anchored(ctx)
+	}
+	if wanted {
+		s.Log.InfoContext(ctx, "Pruning the trusted repository", "bytes", added)
+		err = s.dropUnreached(ctx)
+	}
+	if err != nil && ctx.Err() == nil {
+		s.Log.WarnContext(ctx, "The trusted repository is not pruned", "error", err.Error())
+	}
+	return context.Cause(ctx)
+}
+
+// dropUnreached drops what nothing needs. Git cannot repack a chain of which some content was dropped.
+func (s *Service) dropUnreached(ctx context.Context) error {
+	if len(s.Journal.State().Dropped) == 0 {
+		return s.Repository.Prune(ctx)
+	}
+	i, err := s.takeInventory(ctx, contract.Orders{})
+	if err != nil {
+		return err
+	}
+	return s.Repository.Retain(ctx, i.reach)
+}
+
+// anchored tells whether refs reach the trees that the journal speaks of. A tree that was put together for a restore is
+// in no commit before the next checkpoint.
+func (s *Service) anchored(ctx context.Context) (bool, error) {
+	state := s.Journal.State()
+	reached := []string{state.Base.Tree, state.Promoted.Tree}
+	if state.Chain.Commit != "" {
+		commit, err := objects.ParseID(state.Chain.Commit)
+		if err != nil {
+			return false, err
+		}
+		tree, err := s.Repository.TreeOf(ctx, commit)
+		if err != nil {
+			return false, err
+		}
+		reached = append(reached, tree.String())
+	}
+	return slices.Contains(reached, state.Workspace.Tree) && slices.Contains(reached, state.Start), nil
+}

@@ -1,0 +1,92 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/link"
+)
+
+// heard takes what the runner tells.
+func (l *loop) heard(ctx context.Context, e link.Event) {
+	switch {
+	case e.Connected != nil:
+		l.connected(ctx, *e.Connected)
+	case e.Lost != nil:
+		l.attempt.options.Log.WarnContext(ctx, "The runner is out of reach", "error", e.Lost.Error())
+		l.apply(ctx, supervise.Disconnected{})
+	case e.Exited != nil:
+		l.exited(ctx, *e.Exited)
+	case e.Signal != nil:
+		l.attempt.options.Log.InfoContext(ctx, "The agent's container is asked to end", "signal", e.Signal.Name)
+		l.terminate()
+		l.apply(ctx, supervise.Terminated{})
+	case e.Thawed != nil:
+		l.attempt.options.Log.WarnContext(ctx, "A freeze ended by its limit")
+		l.apply(ctx, supervise.Slipped{})
+	}
+}
+
+// connected compares what the runner says with what the journal knows of the current task.
+func (l *loop) connected(ctx context.Context, h contract.RunnerHello) {
+	e := supervise.Connected{Leftovers: h.Running != 0 || h.LastExit != nil, Frozen: h.Frozen}
+	task, known := l.current()
+	switch {
+	case h.Running != 0 && task.Begun && !task.Ended && (task.Start == 0 || task.Start == h.Running):
+		e.Running = true
+		if task.Start == 0 { // the crash came between the start and its record
+			l.note(ctx, journal.Record{TaskStarted: &journal.TaskStarted{Name: known, Start: h.Running}})
+		}
+	case h.LastExit != nil && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
+		e.Exited = h.LastExit
+		l.note(ctx, journal.Record{TaskEnded: &journal.TaskEnded{Name: known, ExitCode: h.LastExit.Code}})
+	}
+	l.attempt.options.Log.InfoContext(ctx, "The runner is there", "running", h.Running, "frozen", h.Frozen)
+	l.apply(ctx, e)
+}
+
+// ours says whether an exit is that of the current task: by the number of its start or, when that was not journaled any
+// more, by being newer than every start that was.
+func ours(s journal.State, task journal.Task, e contract.RunnerExited) bool {
+	if task.Start != 0 {
+		return task.Start == e.Start
+	}
+	for _, t := range s.Tasks {
+		if t.Start >= e.Start {
+			return false
+		}
+	}
+	return true
+}
+
+// current is what the journal knows of the task at hand, and its name.
+func (l *loop) current() (journal.Task, string) {
+	i := l.state.Current()
+	if i < 0 {
+		return journal.Task{}, ""
+	}
+	name := l.state.Tasks[i].Name
+	return l.attempt.journal.State().Tasks[name], name
+}
+
+func (l *loop) exited(ctx context.Context, e contract.RunnerExited) {
+	l.attempt.options.Log.InfoContext(ctx, "Agent exited", "start", e.Start, "code", e.Code, "signal", e.Signal)
+	task, name := l.current()
+	if !task.Begun || task.Ended || task.Start != 0 && task.Start != e.Start {
+		return
+	}
+	l.note(ctx, journal.Record{TaskEnded: &journal.TaskEnded{Name: name, ExitCode: e.Code}})
+	l.apply(ctx, supervise.AgentExited{Code: e.Code})
+}
+
+// note journals what the runner could tell again: failing to is no reason to stop.
+func (l *loop) note(ctx context.Context, record journal.Record) {
+	if err := l.attempt.journal.Note(record); err != nil {
+		l.attempt.options.Log.WarnContext(ctx, "What the runner told is not journaled", "error", err.Error())
+	}
+}

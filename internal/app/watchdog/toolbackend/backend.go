@@ -1,0 +1,191 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package toolbackend is what stands behind the tools of Deterministic mode: calls arrive in any goroutine at the Backend, go
+// to the loop as events, and are answered by its Queue.
+package toolbackend
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/tools"
+)
+
+// Journal remembers what an agent was answered.
+type Journal interface {
+	Note(journal.Record) error
+	State() journal.State
+}
+
+// errClosed is told to an agent that calls a tool when nothing more is taken from it.
+var errClosed = errors.New("no task takes anything any more: it was completed, or the attempt is ending")
+
+// Backend is for the server of the tools. Its methods may be called from any goroutine.
+type Backend struct {
+	journal Journal
+	trees   func() (*objects.Tree, error)
+	calls   chan Call
+	// view is how things stood when the loop told it last.
+	view   atomic.Pointer[view]
+	closed chan struct{}
+	once   sync.Once
+}
+
+var _ tools.Desk = (*Backend)(nil)
+
+// view is what an agent may know of the loop's state.
+type view struct {
+	orders contract.Orders
+	task   string
+	tasks  []contract.TaskStatus
+}
+
+// New backend, and the queue behind it, which is for the loop alone. Tree is what the workspace holds now.
+func New(j Journal, tree func() (*objects.Tree, error)) (*Backend, *Queue) {
+	b := &Backend{journal: j, trees: tree, calls: make(chan Call), closed: make(chan struct{})}
+	b.view.Store(&view{})
+	return b, &Queue{backend: b, journal: j}
+}
+
+// Calls are the events for the loop, which hands each to the queue.
+func (b *Backend) Calls() <-chan Call { return b.calls }
+
+// Close ends every call that has no answer: the loop is over.
+func (b *Backend) Close() { b.once.Do(func() { close(b.closed) }) }
+
+// Call is something that the agent asks for; one of the fields is set.
+type Call struct {
+	patch    *PatchCall
+	question *questionCall
+	complete *completeCall
+}
+
+// PatchCall is one call of repo_apply_patch that waits for its result.
+type PatchCall struct {
+	checkpoint.Patch
+	ctx  context.Context //nolint:containedctx // tells the queue that the caller has gone
+	done chan patchDone
+}
+
+type patchDone struct {
+	result tools.PatchResult
+	err    error
+}
+
+type questionCall struct {
+	contract.Question
+	ctx  context.Context //nolint:containedctx // tells the queue that the caller has gone
+	done chan questionDone
+}
+
+type questionDone struct {
+	answer *contract.Answer
+	err    error
+}
+
+type completeCall struct {
+	summary string
+	done    chan error
+}
+
+// send hands a call to the loop, and says false where nothing takes it.
+func (b *Backend) send(ctx context.Context, c Call) bool {
+	select {
+	case b.calls <- c:
+		return true
+	case <-ctx.Done():
+	case <-b.closed:
+	}
+	return false
+}
+
+// Context implements tools.Desk.
+func (b *Backend) Context() tools.Context {
+	j, v := b.journal.State(), b.view.Load()
+	o, task := v.orders, j.Tasks[v.task]
+	c := tools.Context{
+		Feature: o.Feature.Namespace + "/" + o.Feature.Name, Task: v.task, Tasks: v.tasks, Base: j.Base.Commit, Head: j.Promoted.Commit,
+		AllowedAreas: task.Plan.Allowed, ForbiddenAreas: task.Plan.Forbidden, ProtectedPaths: task.Policy.Paths.Protected, Answers: o.Answers,
+	}
+	if f := task.Plan.Files; f != nil {
+		c.PlannedFiles = &tools.PlannedFiles{Create: f.Create, Modify: f.Modify, Delete: f.Delete}
+	}
+	for _, t := range o.Tasks {
+		if t.Name == v.task {
+			c.Prompt, c.Instructions = cmp.Or(t.Prompt, o.Prompt), t.Instructions
+		}
+	}
+	return c
+}
+
+// Tree implements tools.Desk.
+func (b *Backend) Tree() (*objects.Tree, error) { return b.trees() }
+
+// Apply implements tools.Desk.
+func (b *Backend) Apply(ctx context.Context, operation, patch string) (tools.PatchResult, error) {
+	call := &PatchCall{Patch: checkpoint.Patch{ID: operation, Text: patch}, ctx: ctx, done: make(chan patchDone, 1)}
+	if !b.send(ctx, Call{patch: call}) {
+		return tools.PatchResult{}, unknown(ctx)
+	}
+	select {
+	case done := <-call.done:
+		return done.result, done.err
+	case <-ctx.Done():
+	case <-b.closed:
+	}
+	return tools.PatchResult{}, unknown(ctx)
+}
+
+// unknown is the answer to an agent whose call was cut off.
+func unknown(ctx context.Context) error {
+	err := errors.New("what becomes of the patch is not known yet, send it again with the same operation_id")
+	if cause := context.Cause(ctx); cause != nil {
+		err = fmt.Errorf("%w: %w", err, cause)
+	}
+	return err
+}
+
+// Ask implements tools.Desk.
+func (b *Backend) Ask(ctx context.Context, q contract.Question) (tools.Answer, error) {
+	call := &questionCall{Question: q, ctx: ctx, done: make(chan questionDone, 1)}
+	if !b.send(ctx, Call{question: call}) {
+		return answered(q.ID, nil), nil
+	}
+	select {
+	case done := <-call.done:
+		return answered(q.ID, done.answer), done.err
+	case <-ctx.Done():
+	case <-b.closed:
+	}
+	return answered(q.ID, nil), nil
+}
+
+func answered(id string, a *contract.Answer) tools.Answer {
+	if a == nil {
+		return tools.Answer{QuestionID: id, Status: tools.Waiting, Message: "nobody has answered yet: ask again with the same question_id"}
+	}
+	return tools.Answer{QuestionID: id, Status: tools.Answered, Answer: a.Text}
+}
+
+// Complete implements tools.Desk.
+func (b *Backend) Complete(ctx context.Context, summary string) error {
+	call := &completeCall{summary: summary, done: make(chan error, 1)}
+	if !b.send(ctx, Call{complete: call}) {
+		return errClosed
+	}
+	select {
+	case err := <-call.done:
+		return err
+	case <-b.closed:
+		return errClosed
+	}
+}

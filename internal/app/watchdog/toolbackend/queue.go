@@ -1,0 +1,166 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package toolbackend
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/tools"
+)
+
+const (
+	// maxOperations of one task: each is a line of the journal.
+	maxOperations = 1000
+	// maxQuestions of a Feature: each is kept for good.
+	maxQuestions = 200
+)
+
+// Queue holds what the agent has asked for and has no answer to. It belongs to the loop's goroutine.
+type Queue struct {
+	backend *Backend
+	journal Journal
+	// open: patches are taken for the task.
+	open   bool
+	task   string
+	orders contract.Orders
+	// patches that wait, the oldest first, and the one that is being judged.
+	patches []*PatchCall
+	taken   *PatchCall
+	asked   []*questionCall
+}
+
+// Handle takes a call. What can be answered at once is; See tells the rest.
+func (q *Queue) Handle(c Call) {
+	switch {
+	case c.patch != nil:
+		q.submit(c.patch)
+	case c.question != nil:
+		q.ask(c.question)
+	case c.complete != nil:
+		c.complete.done <- q.complete(c.complete.summary)
+	}
+}
+
+// See is told how things stand, and gives what the agent has asked for.
+func (q *Queue) See(s supervise.State, o contract.Orders) supervise.Tools {
+	q.open, q.task, q.orders = s.TakesPatches(), s.AtWork(), o
+	q.backend.view.Store(&view{orders: o, task: q.task, tasks: s.Status("").Tasks})
+	q.patches = slices.DeleteFunc(q.patches, func(p *PatchCall) bool {
+		if !q.open {
+			p.done <- patchDone{err: errClosed}
+		}
+		return !q.open || p.ctx.Err() != nil
+	})
+	q.asked = slices.DeleteFunc(q.asked, func(c *questionCall) bool {
+		answer := answerTo(o, c.ID)
+		if answer != nil {
+			c.done <- questionDone{answer: answer}
+		}
+		return answer != nil || c.ctx.Err() != nil
+	})
+	j := q.journal.State()
+	t := supervise.Tools{Patches: len(q.patches)}
+	if i := s.Current(); i >= 0 {
+		t.Completed = j.Tasks[s.Tasks[i].Name].Completed
+	}
+	if a := j.Asked; a != nil && answerTo(o, a.ID) == nil {
+		t.Question = a
+	}
+	return t
+}
+
+// Take gives the patch that waits longest, to be judged; nil where its caller has gone. It is answered with Finish.
+func (q *Queue) Take() *PatchCall {
+	for len(q.patches) > 0 && q.taken == nil {
+		call := q.patches[0]
+		q.patches = q.patches[1:]
+		if call.ctx.Err() == nil {
+			q.taken = call
+		}
+	}
+	return q.taken
+}
+
+// Finish answers the patch that was taken.
+func (q *Queue) Finish(result tools.PatchResult, err error) {
+	if q.taken != nil {
+		q.taken.done <- patchDone{result: result, err: err}
+		q.taken = nil
+	}
+}
+
+// submit puts a patch into the queue, unless it is answered already.
+func (q *Queue) submit(call *PatchCall) {
+	task := q.journal.State().Tasks[q.task]
+	var done patchDone
+	known := false
+	if q.task != "" {
+		done.result, known, done.err = checkpoint.Recall(task, call.Patch)
+	}
+	switch {
+	case known || done.err != nil:
+	case !q.open, !task.Completed.IsZero():
+		done.err = errClosed
+	case len(task.Operations)+len(q.patches) >= maxOperations:
+		done.err = fmt.Errorf("the task has had %d operations, and no more are taken: complete it or exit", maxOperations)
+	default:
+		q.patches = append(q.patches, call)
+		return
+	}
+	call.done <- done
+}
+
+// ask journals a question that is asked for the first time.
+func (q *Queue) ask(call *questionCall) {
+	j := q.journal.State()
+	text, asked := j.Questions[call.ID]
+	done := questionDone{answer: answerTo(q.orders, call.ID)}
+	switch {
+	case q.task == "":
+		done = questionDone{err: errClosed}
+	case asked && text != call.Text:
+		done = questionDone{err: fmt.Errorf("question_id %s was used for another question: use a new id", call.ID)}
+	case done.answer != nil:
+	case j.Asked != nil && j.Asked.ID != call.ID && answerTo(q.orders, j.Asked.ID) == nil:
+		done.err = fmt.Errorf("question %s still waits for its answer: ask one at a time", j.Asked.ID)
+	case j.Asked != nil && j.Asked.ID == call.ID:
+		q.asked = append(q.asked, call)
+		return
+	case !asked && len(j.Questions) >= maxQuestions:
+		done.err = fmt.Errorf("%d questions were asked, and no more are taken: decide by yourself", maxQuestions)
+	default:
+		if done.err = q.journal.Note(journal.Record{Asked: &call.Question}); done.err == nil {
+			q.asked = append(q.asked, call)
+			return
+		}
+	}
+	call.done <- done
+}
+
+func (q *Queue) complete(summary string) error {
+	switch {
+	case q.task == "":
+		return errClosed
+	case !q.journal.State().Tasks[q.task].Completed.IsZero():
+		return nil
+	case q.taken != nil, len(q.patches) > 0:
+		return errors.New("a patch is still being judged: wait for its answer first")
+	}
+	return q.journal.Note(journal.Record{TaskCompleted: &journal.TaskCompleted{Name: q.task, Summary: summary}})
+}
+
+func answerTo(o contract.Orders, id string) *contract.Answer {
+	for i := range o.Answers {
+		if o.Answers[i].Question == id {
+			return &o.Answers[i]
+		}
+	}
+	return nil
+}

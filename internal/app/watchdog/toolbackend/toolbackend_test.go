@@ -1,0 +1,223 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package toolbackend_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/toolbackend"
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/tools"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+)
+
+// office is a backend whose loop is the test: the agent works on the task form.
+type office struct {
+	t *testing.T
+	*toolbackend.Backend
+	queue  *toolbackend.Queue
+	state  supervise.State
+	orders contract.Orders
+}
+
+func newOffice(t *testing.T) *office {
+	t.Helper()
+	j, err := trusted.OpenJournal(trusted.Dir(t.TempDir()), trusted.FoldAbove, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	for _, r := range []journal.Record{
+		{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}}, {Base: &journal.Base{Commit: "b", Tree: "t"}}, {TaskBegun: &journal.TaskBegun{Name: "form"}},
+	} {
+		if err := j.Note(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o := &office{t: t, state: supervise.State{Mode: policy.ModeDeterministic, Tasks: []supervise.Task{{Name: "form", Phase: supervise.Running}}}}
+	o.Backend, o.queue = toolbackend.New(j, func() (*objects.Tree, error) { return nil, nil })
+	o.orders = contract.Orders{Feature: contract.FeatureRef{Namespace: "shop", Name: "login"}, Prompt: "Do it.", Tasks: []contract.Task{{Name: "form", Instructions: "Well."}}}
+	o.look()
+	return o
+}
+
+// look is what the loop does after everything that happens.
+func (o *office) look() supervise.Tools {
+	seen := o.queue.See(o.state, o.orders)
+	o.state = o.state.Apply(seen, time.Now())
+	return seen
+}
+
+// hear takes the next call.
+func (o *office) hear() supervise.Tools {
+	o.queue.Handle(<-o.Calls())
+	return o.look()
+}
+
+// patch sends one as an agent does, and gives what becomes of it.
+func (o *office) patch(ctx context.Context, id, text string) <-chan string {
+	done := make(chan string, 1)
+	go func() {
+		r, err := o.Apply(ctx, id, text)
+		done <- strings.TrimSpace(fmt.Sprint(r.Status, " ", message(err)))
+	}()
+	return done
+}
+
+func (o *office) completed() <-chan string {
+	done := make(chan string, 1)
+	go func() { done <- message(o.Complete(context.WithoutCancel(o.t.Context()), "it is done")) }()
+	return done
+}
+
+func (o *office) question(ctx context.Context, id, text string) <-chan string {
+	done := make(chan string, 1)
+	go func() {
+		a, err := o.Ask(ctx, contract.Question{ID: id, Text: text})
+		done <- strings.TrimSpace(fmt.Sprint(a.Status, " ", a.Answer, message(err)))
+	}()
+	return done
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+func want(t *testing.T, what, got, want string) {
+	t.Helper()
+	if !strings.Contains(got, want) || want == "" && got != "" {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// Patches are judged one at a time and in order; what was answered is answered the same again by the journal.
+func TestPatchesAreTakenInOrder(t *testing.T) {
+	o := newOffice(t)
+	first := o.patch(t.Context(), "op1", "one")
+	o.hear()
+	second := o.patch(t.Context(), "op2", "two")
+	if seen := o.hear(); seen.Patches != 2 {
+		t.Errorf("%d patches wait, want 2", seen.Patches)
+	}
+	if call := o.queue.Take(); call == nil || call.ID != "op1" || call.Text != "one" {
+		t.Fatalf("taken first: %+v", call)
+	}
+	o.queue.Finish(tools.PatchResult{Status: tools.Applied}, nil)
+	want(t, "the first", <-first, "applied")
+	if call := o.queue.Take(); call == nil || call.ID != "op2" {
+		t.Fatalf("taken then: %+v", call)
+	}
+	o.queue.Finish(tools.PatchResult{}, fmt.Errorf("the volume is full"))
+	want(t, "the second", <-second, "the volume is full")
+	if call := o.queue.Take(); call != nil || o.look().Patches != 0 {
+		t.Errorf("still waits: %+v", call)
+	}
+}
+
+// An agent's word that its task is done closes the queue at once, and is not taken while a patch waits or is judged.
+func TestCompletionIsTheLastWord(t *testing.T) {
+	o := newOffice(t)
+	patch := o.patch(t.Context(), "op1", "one")
+	o.hear()
+	early := o.completed()
+	o.hear()
+	want(t, "while a patch waits", <-early, "a patch is still being judged")
+	o.queue.Take()
+	early = o.completed()
+	o.hear()
+	want(t, "while a patch is judged", <-early, "a patch is still being judged")
+	o.queue.Finish(tools.PatchResult{Status: tools.Applied}, nil)
+	<-patch
+	word := o.completed()
+	o.queue.Handle(<-o.Calls()) // and the loop has not looked yet
+	want(t, "afterwards", <-word, "")
+	late := o.patch(t.Context(), "op2", "two")
+	if seen := o.hear(); seen.Patches != 0 || seen.Completed.IsZero() {
+		t.Errorf("on the desk: %+v", seen)
+	}
+	want(t, "a patch after the word", <-late, "no task takes anything any more")
+	again := o.completed()
+	o.hear()
+	want(t, "the word again", <-again, "")
+}
+
+// What waits is answered when the task takes nothing more, when its caller goes, and when the loop ends.
+func TestNothingWaitsForEver(t *testing.T) {
+	o := newOffice(t)
+	waiting := o.patch(t.Context(), "op1", "one")
+	o.hear()
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := o.patch(ctx, "op2", "two")
+	o.hear()
+	cancel()
+	want(t, "of a caller that goes", <-gone, "not known yet")
+	if seen := o.look(); seen.Patches != 1 {
+		t.Errorf("%d patches wait, want 1", seen.Patches)
+	}
+	o.state.End = supervise.Suspend
+	if seen := o.look(); seen.Patches != 0 {
+		t.Errorf("%d patches wait, want none", seen.Patches)
+	}
+	want(t, "of a task that ends", <-waiting, "no task takes anything any more")
+	never := o.patch(t.Context(), "op3", "three")
+	asked := o.question(t.Context(), "q1", "Which?")
+	o.Close()
+	want(t, "after the loop", <-never, "not known yet")
+	want(t, "a question after the loop", <-asked, tools.Waiting)
+	want(t, "the word after the loop", <-o.completed(), "no task takes anything any more")
+}
+
+// A question waits until its answer is ordered, is asked once, and one at a time.
+func TestQuestionsWaitForTheirAnswer(t *testing.T) {
+	o := newOffice(t)
+	q1 := o.question(t.Context(), "q1", "Which colour?")
+	if seen := o.hear(); seen.Question == nil || seen.Question.ID != "q1" {
+		t.Errorf("the question is not told: %+v", seen)
+	}
+	again := o.question(t.Context(), "q1", "Which colour?")
+	o.hear()
+	for id, text := range map[string]string{"q1": "Which size?", "q2": "Which size?"} {
+		refused := o.question(t.Context(), id, text)
+		o.hear()
+		if got := <-refused; !strings.Contains(got, "another question") && !strings.Contains(got, "one at a time") {
+			t.Errorf("%s %s: %q", id, text, got)
+		}
+	}
+	o.orders.Answers = []contract.Answer{{Question: "q1", Text: "Blue."}}
+	if seen := o.look(); seen.Question != nil {
+		t.Errorf("the question is still told: %+v", seen)
+	}
+	want(t, "the answer", <-q1, "Blue.")
+	want(t, "to both who asked", <-again, "Blue.")
+	later := o.question(t.Context(), "q1", "Which colour?")
+	o.hear()
+	want(t, "asked later", <-later, "Blue.")
+}
+
+// What an agent sees of its work is what the loop told last.
+func TestTheViewIsTheLoops(t *testing.T) {
+	o := newOffice(t)
+	c := o.Context()
+	if diff := cmp.Diff([]string{"shop/login", "form", "Do it.", "Well."}, []string{c.Feature, c.Task, c.Prompt, c.Instructions}); diff != "" {
+		t.Errorf("context (-want +got):\n%s", diff)
+	}
+	o.state.Tasks[0].Phase = supervise.Done
+	o.look()
+	if c := o.Context(); c.Task != "" {
+		t.Errorf("task %q, want none", c.Task)
+	}
+}

@@ -1,0 +1,41 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package notice
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+)
+
+// Failure tells that a checkpoint failed: until one works again, nothing that the agent does is promoted.
+type Failure struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"`
+	// Reason is a word of the conditions, Message says what went wrong and where.
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+	// FailuresInARow counts this one. At FailuresAllowed the agent is frozen.
+	FailuresInARow  int    `json:"failures_in_a_row"`
+	FailuresAllowed int    `json:"failures_allowed"`
+	ActionTaken     string `json:"action_taken"`
+	Suggestion      string `json:"suggestion"`
+}
+
+// Failed tells of a checkpoint that failed; inARow counts it and those that failed before it, allowed is how many may.
+func Failed(f contract.Fault, inARow, allowed int, at time.Time) Failure {
+	n := Failure{
+		Type: "checkpoint_failed", Timestamp: at.UTC(), Reason: f.Reason, Message: f.Message,
+		FailuresInARow: inARow, FailuresAllowed: allowed, ActionTaken: none,
+	}
+	if inARow >= allowed {
+		n.ActionTaken = frozen
+		n.Suggestion = "nothing: a person removes the cause and lets you go on"
+	} else {
+		n.Suggestion = fmt.Sprintf("stop what the message names: end processes that write all the time, free space on the volume; "+
+			"the checkpoint is tried again after a pause, and after %d failures in a row you are frozen until a person decides", allowed)
+	}
+	return n
+}

@@ -1,0 +1,26 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package notice
+
+import "time"
+
+// PauseRequest asks an agent to come to a good place and to say so, before it is frozen.
+type PauseRequest struct {
+	Type         string `json:"type"`
+	CheckpointID string `json:"checkpoint_id"`
+	Reason       string `json:"reason"`
+	TimeoutMS    int64  `json:"timeout_ms"`
+}
+
+// Resume tells that the pause is over.
+type Resume struct {
+	Type         string `json:"type"`
+	CheckpointID string `json:"checkpoint_id"`
+}
+
+// Pause asks for a pause before a checkpoint; the answer is waited for so long. After tells when it is over.
+func Pause(checkpoint string, within time.Duration) (ask PauseRequest, after Resume) {
+	ask = PauseRequest{Type: "pause_request", CheckpointID: checkpoint, Reason: "checkpoint_validation", TimeoutMS: within.Milliseconds()}
+	return ask, Resume{Type: "resume", CheckpointID: checkpoint}
+}

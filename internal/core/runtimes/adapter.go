@@ -1,0 +1,32 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import "time"
+
+// Task is what an agent is started on.
+type Task struct {
+	// Command as in spec.agent.command.
+	Command []string
+	// Home is the agent's home directory. It outlives attempts, so that a runtime finds its session there again.
+	Home string
+	// Env of the agent: its own, and what every runtime is told of the task.
+	Env []string
+}
+
+// Launch is how a process is started.
+type Launch struct {
+	Argv []string
+	// Env as NAME=value; a later one counts.
+	Env []string
+}
+
+// Adapter drives a runtime.
+type Adapter interface {
+	// Launch says how the agent is started on a task, in its first attempt as in every one that goes on after it.
+	Launch(Task) Launch
+	// Pause gives the messages that ask the agent to pause before a checkpoint and tell it when the pause is over. The answer
+	// is waited for so long. Both are nil where the runtime knows of no such thing.
+	Pause(checkpoint string, within time.Duration) (ask, resume any)
+}

@@ -1,0 +1,23 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+)
+
+// command is any image with a command: it is told everything by its environment, and by lines on its standard input.
+type command struct{}
+
+// Launch implements Adapter.
+func (command) Launch(t Task) Launch {
+	return Launch{Argv: t.Command, Env: append([]string{"HOME=" + t.Home}, t.Env...)}
+}
+
+// Pause implements Adapter.
+func (command) Pause(checkpoint string, within time.Duration) (ask, resume any) {
+	return notice.Pause(checkpoint, within)
+}
