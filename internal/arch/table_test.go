@@ -173,6 +173,9 @@ func testRows() []row {
 		{pkg: "internal/testkit/schema", why: why + "the API server's own validation of a status, in process", allow: with(apiTypes, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "hack/gen/apinames", why: "reads the one list of condition types and reasons from its source"},
 		{pkg: "hack/gen/reasons", why: "gives the core the API's names; linked with nothing that uses them", allow: []string{"hack/gen/apinames"}},
+		{pkg: "internal/testkit/workroom", why: why + "a trusted volume and a workspace, for the services of a watchdog", allow: with(core, []string{
+			"internal/app/watchdog/", "internal/host/git", "internal/host/objects", "internal/host/trusted", "internal/host/workspace", "internal/testkit/container",
+		})},
 		{pkg: "hack/gen/reference", why: "writes reference pages from what the code itself lists", allow: with(core, apiTypes, []string{"hack/gen/apinames", "internal/kube/metrics"})},
 		{pkg: "hack/gen/secrets", why: "writes the rules for secrets from those of gitleaks; needs nothing of ours", allow: []string{"github.com/BurntSushi/toml"}},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
