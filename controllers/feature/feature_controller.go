@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
+	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 )
@@ -75,6 +76,15 @@ type Reconciler struct {
 	// UserNamespaces gives each pod a user namespace of its own.
 	UserNamespaces bool
 
+	// process is what this process remembers between reconciles.
+	process process
+	// baseIs is what every network policy of a Feature allows.
+	baseOnce sync.Once
+	baseIs   *isolation.Policy
+}
+
+// process is what a process remembers between reconciles. The zero value is ready.
+type process struct {
 	// fresh knows what was written last.
 	fresh flow.Fresh
 	// starting is held from counting a project's running agents, or comparing areas, until one more is among them: it is the
@@ -82,36 +92,41 @@ type Reconciler struct {
 	starting sync.Mutex
 	// begun has the newest attempt (int64) that this process started, by the Feature's uid.
 	begun sync.Map
-	// baseIs what every network policy of a Feature allows; listing is held while network policies are read page by page.
-	baseOnce sync.Once
-	baseIs   *isolation.Policy
-	listing  sync.Mutex
+	// listing is held while network policies are read page by page.
+	listing sync.Mutex
 	// replicas whose Leases are gone, and since when this process reconciles.
 	replicas replicas
 	began    sync.Once
 	since    time.Time
 }
 
+// base is what the network policies of Features allow.
+func (r *Reconciler) base() *isolation.Policy {
+	r.baseOnce.Do(func() { r.baseIs = desired.Isolation(r.SystemNamespace) })
+	return r.baseIs
+}
+
 // Reconcile is the whole story of a Feature, one line per step.
 func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.Result, error) {
 	s := newScope(f, r.Clock.Now())
+	resolve, look, depend := r.resolver(), r.observer(), r.maker()
 	err := flow.Run(ctx, s,
 		r.checkFresh,     // is our own last write in the cache?
 		r.addFinalizer,   // write: before there is anything that it guards
-		r.resolvePolicy,  // read + core/policy
-		r.resolveAgent,   // does this version know runtime and mode?
-		r.resolvePrompt,  // read
-		r.resolveOrders,  // does everything fit?
-		r.resolveSystem,  // read: addresses and CA bundle
-		r.observe,        // read: the cache
-		r.decide,         // pure: core/lifecycle
+		resolve.policy,   // read + core/policy
+		resolveAgent,     // does this version know runtime and mode?
+		resolve.prompt,   // read
+		resolveOrders,    // does everything fit?
+		resolve.system,   // read: addresses and CA bundle
+		look.observe,     // read: the cache
+		decide,           // pure: core/lifecycle
 		r.settle,         // read, and write what starts an attempt: gather what the decision needs, decide again
 		r.removeLeftover, // write: Jobs and pods
-		r.keepUp,         // write: what a running attempt rests on
+		depend.keepUp,    // write: what a running attempt depends on
 		r.renewLocks,     // write: Leases that are held
 		r.freeLocks,      // write: Leases that no status names any more
 		r.letGo,          // write: finalizer, or the Feature itself
-		r.reportUnmet,    // what could not be gathered
+		reportUnmet,      // what could not be gathered
 	)
 	return flow.Finish(ctx, err, r.close(s))
 }

@@ -174,7 +174,7 @@ func (threeFeatures) List(_ context.Context, list client.ObjectList, _ ...client
 
 // TestOnlyWhatOpensWakes: the network policies that Tidewaiter makes, and those that deny, wake nobody.
 func TestOnlyWhatOpensWakes(t *testing.T) {
-	controller := &Reconciler{Client: threeFeatures{}, SystemNamespace: "tidewaiter-system"}
+	controller := (&Reconciler{Client: threeFeatures{}, SystemNamespace: "tidewaiter-system"}).waker()
 	of := func(rules int, app string) *networkingv1.NetworkPolicy {
 		return &networkingv1.NetworkPolicy{Spec: networkingv1.NetworkPolicySpec{
 			PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{"app": app}}, Egress: make([]networkingv1.NetworkPolicyEgressRule, rules),

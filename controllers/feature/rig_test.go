@@ -112,7 +112,7 @@ func (r *rig) reconciler() *Reconciler {
 		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true,
 	}
 	if !r.justStarted {
-		c.began.Do(func() {}) // it has looked at everything long ago
+		c.process.began.Do(func() {}) // it has looked at everything long ago
 	}
 	return c
 }
@@ -136,7 +136,7 @@ func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...clien
 	if err := c.Client.List(ctx, networks, client.InNamespace(options.Namespace)); err != nil {
 		return err
 	}
-	controller := &Reconciler{SystemNamespace: kubetest.SystemNamespace}
+	controller := (&Reconciler{SystemNamespace: kubetest.SystemNamespace}).waker()
 	networks.Items = slices.DeleteFunc(networks.Items, func(p networkingv1.NetworkPolicy) bool { return len(controller.opens(&p)) == 0 })
 	return nil
 }

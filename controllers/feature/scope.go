@@ -29,15 +29,15 @@ type scope struct {
 	feature *v1alpha1.Feature
 	// now is the one time of this reconcile.
 	now time.Time
-	// effective policy; set by resolvePolicy, zero where no policy can be had.
+	// effective policy; set by resolver.policy, zero where no policy can be had.
 	effective policy.Effective
-	// refusal is why the Feature cannot be accepted; set by resolvePolicy, resolveAgent, resolvePrompt, resolveOrders. The first counts.
+	// refusal is why the Feature cannot be accepted; set by resolver.policy, resolveAgent, resolver.prompt, resolveOrders. The first counts.
 	refusal *lifecycle.Refusal
-	// prompt of all tasks; set by resolvePrompt, and empty for one in a ConfigMap that is not needed now.
+	// prompt of all tasks; set by resolver.prompt, and empty for one in a ConfigMap that is not needed now.
 	prompt string
-	// obstacle is why nothing can be started; set by resolveSystem.
+	// obstacle is why nothing can be started; set by resolver.system.
 	obstacle *lifecycle.Refusal
-	// intake and gateway as the pod will reach them; set by resolveSystem.
+	// intake and gateway as the pod will reach them; set by resolver.system.
 	intake, gateway netip.Addr
 	// turn says that it is this Feature's turn to start, until endTurn is called; set by awaitTurn.
 	turn    bool
@@ -107,7 +107,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *scope, status v1alpha1.
 	if err := r.Client.Status().Apply(ctx, feature, fieldOwner, client.ForceOwnership); err != nil {
 		return fmt.Errorf("apply status of Feature %s: %w", f.Name, err)
 	}
-	r.fresh.Wrote(f.UID, ptr.Deref(feature.ResourceVersion, ""))
+	r.process.fresh.Wrote(f.UID, ptr.Deref(feature.ResourceVersion, ""))
 	return nil
 }
 

@@ -11,7 +11,7 @@ import (
 
 // TestEachNeedHasAGatherer, and no gatherer is for something that no decision can need.
 func TestEachNeedHasAGatherer(t *testing.T) {
-	all := gatherers()
+	all := (&Reconciler{}).gatherers()
 	for _, need := range lifecycle.Needs() {
 		if all[need] == nil {
 			t.Errorf("nothing gathers %s", need)

@@ -17,12 +17,12 @@ import (
 
 // compareAreas compares the Feature's areas with those of others at work on its repository, from the cache: unlike a
 // lock, what it finds is no promise. What this process has just begun is known without the cache.
-func (r *Reconciler) compareAreas(ctx context.Context, s *scope) error {
+func (r observer) compareAreas(ctx context.Context, s *scope) error {
 	s.areas = &lifecycle.Areas{Ignore: true}
 	if how := s.effective.Concurrency.Overlap; how != policy.OverlapAllow {
 		var features v1alpha1.FeatureList
 		// They are only looked at: a copy of every Feature would cost more than everything else.
-		if err := r.Client.List(ctx, &features, client.UnsafeDisableDeepCopy); err != nil {
+		if err := r.client.List(ctx, &features, client.UnsafeDisableDeepCopy); err != nil {
 			return fmt.Errorf("list Features to compare areas: %w", err)
 		}
 		areas := observe.Areas(s.feature, features.Items, r.hasBegun, how == policy.OverlapWait)
@@ -33,14 +33,14 @@ func (r *Reconciler) compareAreas(ctx context.Context, s *scope) error {
 }
 
 // hasBegun reports whether this process started an attempt of a Feature that its status does not show yet.
-func (r *Reconciler) hasBegun(f *v1alpha1.Feature) bool {
-	attempt, ok := r.begun.Load(f.UID)
+func (r observer) hasBegun(f *v1alpha1.Feature) bool {
+	attempt, ok := r.process.begun.Load(f.UID)
 	if !ok {
 		return false
 	}
 	if n, isNumber := attempt.(int64); isNumber && f.Status.Attempt < n {
 		return true
 	}
-	r.begun.Delete(f.UID)
+	r.process.begun.Delete(f.UID)
 	return false
 }

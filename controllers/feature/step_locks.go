@@ -19,8 +19,8 @@ import (
 )
 
 // lookAtLocks finds out which locks the Feature has, and who is in the way of others.
-func (r *Reconciler) lookAtLocks(ctx context.Context, s *scope, from client.Reader) error {
-	survey, err := r.Locks.Look(ctx, from, s.feature, s.now)
+func (r observer) lookAtLocks(ctx context.Context, s *scope, from client.Reader) error {
+	survey, err := r.locks.Look(ctx, from, s.feature, s.now)
 	if err != nil {
 		return err
 	}

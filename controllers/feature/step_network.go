@@ -7,18 +7,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
@@ -44,19 +40,29 @@ const (
 	networkPause = time.Second
 )
 
-// networks lists the network policies of the Feature's project that may open its network, and whether these are all.
-type networks func(ctx context.Context, s *scope) (list []isolation.Policy, all bool, err error)
+// networkLister lists the network policies of the Feature's project that may open its network, and whether these are all.
+type networkLister func(ctx context.Context, s *scope) (list []isolation.Policy, all bool, err error)
 
-// lookAtNetworks finds out which network policies open the network of the agent's pod: of the current attempt, or of the
+// networkReader finds out which network policies open the network of agents.
+type networkReader struct {
+	// client reads from the cache, live from the API server.
+	client, live client.Reader
+	// base is what every network policy of a Feature allows.
+	base *isolation.Policy
+	// listing is held while network policies are read page by page.
+	listing *sync.Mutex
+}
+
+// look finds out which network policies open the network of the agent's pod: of the current attempt, or of the
 // next one before there is any. Pods without an agent run Tidewaiter's own programs and are not looked at.
-func (r *Reconciler) lookAtNetworks(ctx context.Context, s *scope, pods []corev1.Pod, from networks) error {
+func (r networkReader) look(ctx context.Context, s *scope, pods []corev1.Pod, from networkLister) error {
 	list, all, err := from(ctx, s)
 	if err != nil {
 		return err
 	}
 	s.observed.Isolation = lifecycle.Isolation{
 		Enforce:  s.effective.Isolation != policy.IsolationWarn,
-		Openings: isolation.Find(list, r.base(), r.agentPods(s, pods)...),
+		Openings: isolation.Find(list, r.base, agentPods(s, pods)...),
 	}
 	if !all {
 		s.observed.Isolation.TooMany = maxNetworks
@@ -66,7 +72,7 @@ func (r *Reconciler) lookAtNetworks(ctx context.Context, s *scope, pods []corev1
 
 // agentPods are the labels of the pod with the agent as it is or will be made, and of those that are there: something
 // else may have added labels to them.
-func (r *Reconciler) agentPods(s *scope, pods []corev1.Pod) []map[string]string {
+func agentPods(s *scope, pods []corev1.Pod) []map[string]string {
 	f := s.feature
 	start, uid := lifecycle.Start{Attempt: f.Status.Attempt + 1, Run: lifecycle.RunAgent, Mode: s.observed.Spec.Mode}, ""
 	if s.active() && f.Status.Job.Run == v1alpha1.RunAgent {
@@ -86,30 +92,30 @@ func (r *Reconciler) agentPods(s *scope, pods []corev1.Pod) []map[string]string 
 	return all
 }
 
-// cachedNetworks are those that open anything, as the cache shows them.
-func (r *Reconciler) cachedNetworks(ctx context.Context, s *scope) ([]isolation.Policy, bool, error) {
-	cached, err := r.cachedOpenings(ctx, s)
-	return r.ofOthers(s, cached), len(cached) <= maxNetworks, err
+// cached are those that open anything, as the cache shows them.
+func (r networkReader) cached(ctx context.Context, s *scope) ([]isolation.Policy, bool, error) {
+	cached, err := r.openings(ctx, s)
+	return ofOthers(s, cached), len(cached) <= maxNetworks, err
 }
 
-func (r *Reconciler) cachedOpenings(ctx context.Context, s *scope) ([]networkingv1.NetworkPolicy, error) {
+func (r networkReader) openings(ctx context.Context, s *scope) ([]networkingv1.NetworkPolicy, error) {
 	var cached networkingv1.NetworkPolicyList
 	// They are only looked at.
-	err := r.Client.List(ctx, &cached, client.InNamespace(s.feature.Namespace), client.MatchingFields{indexOpens: opensYes}, client.UnsafeDisableDeepCopy)
+	err := r.client.List(ctx, &cached, client.InNamespace(s.feature.Namespace), client.MatchingFields{indexOpens: opensYes}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return nil, fmt.Errorf("list NetworkPolicies of the project: %w", err)
 	}
 	return cached.Items, nil
 }
 
-// liveNetworks reads them from the API server before an agent starts, and before one is ended because of them. Those with
+// fromServer reads them from the API server before an agent starts, and before one is ended because of them. Those with
 // Tidewaiter's label are taken from the cache: nobody else may make one, and each Feature has one.
-func (r *Reconciler) liveNetworks(ctx context.Context, s *scope) ([]isolation.Policy, bool, error) {
-	cached, err := r.cachedOpenings(ctx, s)
+func (r networkReader) fromServer(ctx context.Context, s *scope) ([]isolation.Policy, bool, error) {
+	cached, err := r.openings(ctx, s)
 	if err != nil || s.active() && len(cached) == 0 {
 		return nil, true, err
 	}
-	found := r.ofOthers(s, slices.DeleteFunc(slices.Clone(cached), func(p networkingv1.NetworkPolicy) bool {
+	found := ofOthers(s, slices.DeleteFunc(slices.Clone(cached), func(p networkingv1.NetworkPolicy) bool {
 		_, labelled := p.Labels[v1alpha1.LabelFeature]
 		return !labelled
 	}))
@@ -122,13 +128,13 @@ func (r *Reconciler) liveNetworks(ctx context.Context, s *scope) ([]isolation.Po
 	defer r.listing.Unlock()
 	for read := 0; read < maxNetworks; {
 		var page networkingv1.NetworkPolicyList
-		if err := r.Live.List(ctx, &page, &options); err != nil {
+		if err := r.live.List(ctx, &page, &options); err != nil {
 			return nil, false, fmt.Errorf("read NetworkPolicies of the project: %w", err)
 		}
 		for i := range page.Items {
-			page.Items[i] = *translate.ReducedNetworkPolicy(&page.Items[i], r.base())
+			page.Items[i] = *translate.ReducedNetworkPolicy(&page.Items[i], r.base)
 		}
-		found = append(found, r.ofOthers(s, page.Items)...)
+		found = append(found, ofOthers(s, page.Items)...)
 		read += len(page.Items)
 		if page.Continue == "" {
 			return found, true, nil
@@ -139,7 +145,7 @@ func (r *Reconciler) liveNetworks(ctx context.Context, s *scope) ([]isolation.Po
 }
 
 // ofOthers leaves out the Feature's own network policy: where somebody changed it, it is put right.
-func (r *Reconciler) ofOthers(s *scope, list []networkingv1.NetworkPolicy) []isolation.Policy {
+func ofOthers(s *scope, list []networkingv1.NetworkPolicy) []isolation.Policy {
 	var out []isolation.Policy
 	for i := range list {
 		if list[i].Name != naming.NetworkPolicy(s.feature.Name) {
@@ -147,53 +153,4 @@ func (r *Reconciler) ofOthers(s *scope, list []networkingv1.NetworkPolicy) []iso
 		}
 	}
 	return out
-}
-
-// base is what the network policies of Features allow.
-func (r *Reconciler) base() *isolation.Policy {
-	r.baseOnce.Do(func() { r.baseIs = desired.Isolation(r.SystemNamespace) })
-	return r.baseIs
-}
-
-// opens says of a network policy whether it opens anything.
-func (r *Reconciler) opens(o client.Object) []string {
-	p, ok := o.(*networkingv1.NetworkPolicy)
-	if !ok {
-		return nil
-	}
-	if read := translate.NetworkPolicy(p); len(read.Opens(r.base())) == 0 {
-		return nil
-	}
-	return []string{opensYes}
-}
-
-// networksChanged wakes the Features of a project when a network policy begins or ceases to open something, or to select
-// something else. Others wake nobody.
-func (r *Reconciler) networksChanged() handler.EventHandler {
-	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	wake := func(ctx context.Context, o client.Object, q queue) {
-		for _, request := range r.in(ctx, o.GetNamespace(), stateOpen) {
-			q.AddAfter(request, networkPause)
-		}
-	}
-	opens := func(o client.Object) bool { return len(r.opens(o)) > 0 }
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
-			if opens(e.Object) {
-				wake(ctx, e.Object, q)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			was, okOld := e.ObjectOld.(*networkingv1.NetworkPolicy)
-			is, okNew := e.ObjectNew.(*networkingv1.NetworkPolicy)
-			if okOld && okNew && (opens(was) || opens(is)) && !equality.Semantic.DeepEqual(was.Spec, is.Spec) {
-				wake(ctx, is, q)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) {
-			if opens(e.Object) {
-				wake(ctx, e.Object, q)
-			}
-		},
-	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
+	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
@@ -29,16 +30,31 @@ const (
 	stalePause = 200 * time.Millisecond
 )
 
+// observer finds out how things stand.
+type observer struct {
+	// client reads from the cache, live from the API server.
+	client, live    client.Reader
+	locks           *locks.Keeper
+	networks        networkReader
+	systemNamespace string
+	process         *process
+}
+
+func (r *Reconciler) observer() observer {
+	networks := networkReader{client: r.Client, live: r.Live, base: r.base(), listing: &r.process.listing}
+	return observer{client: r.Client, live: r.Live, locks: r.Locks, networks: networks, systemNamespace: r.SystemNamespace, process: &r.process}
+}
+
 // observe finds out how things stand, from the cache.
-func (r *Reconciler) observe(ctx context.Context, s *scope) error {
-	if err := r.look(ctx, s, r.Client, r.cachedNetworks); err != nil {
+func (r observer) observe(ctx context.Context, s *scope) error {
+	if err := r.look(ctx, s, r.client, r.networks.cached); err != nil {
 		return err
 	}
-	return r.remember(ctx, s, r.Client)
+	return r.remember(ctx, s, r.client)
 }
 
 // decide is pure: core/lifecycle decides on what was observed.
-func (r *Reconciler) decide(_ context.Context, s *scope) error {
+func decide(_ context.Context, s *scope) error {
 	s.next()
 	return nil
 }
@@ -46,29 +62,29 @@ func (r *Reconciler) decide(_ context.Context, s *scope) error {
 // readLive finds out how things stand, from the API server, for decisions that cannot be undone. Jobs and pods are read
 // before the Feature: a final report is in the Feature before its pod ends, so that a pod which ended without one in
 // this order never sent one.
-func (r *Reconciler) readLive(ctx context.Context, s *scope) error {
+func (r observer) readLive(ctx context.Context, s *scope) error {
 	cached := s.feature
-	if err := r.look(ctx, s, r.Live, r.liveNetworks); err != nil {
+	if err := r.look(ctx, s, r.live, r.networks.fromServer); err != nil {
 		return err
 	}
 	var live v1alpha1.Feature
-	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(cached), &live); err != nil {
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), &live); err != nil {
 		return fmt.Errorf("read Feature: %w", err)
 	}
 	if live.UID != cached.UID || live.Generation != cached.Generation || live.Status.Attempt != cached.Status.Attempt {
 		// Policy, prompt and Jobs were looked at for another state of it. Until the cache shows this one, there is nothing to
 		// decide.
-		r.fresh.Wrote(cached.UID, live.ResourceVersion)
+		r.process.fresh.Wrote(cached.UID, live.ResourceVersion)
 		return outcome.Quietf(stalePause, "the Feature changed while its Jobs were read")
 	}
 	s.feature = &live
 	s.observed.Live = true
-	return r.remember(ctx, s, r.Live)
+	return r.remember(ctx, s, r.live)
 }
 
 // remember takes what the Feature's own status says, and compares its locks with the Leases. Those are read after it: a
 // lock that the status names is there before and after, unless it was taken away.
-func (r *Reconciler) remember(ctx context.Context, s *scope, from client.Reader) error {
+func (r observer) remember(ctx context.Context, s *scope, from client.Reader) error {
 	s.observed.Memory = translate.Memory(s.feature.Status)
 	s.observed.Run = translate.Run(s.feature)
 	if err := r.lookAtLocks(ctx, s, from); err != nil {
@@ -78,7 +94,7 @@ func (r *Reconciler) remember(ctx context.Context, s *scope, from client.Reader)
 }
 
 // look finds out about everything but the Feature's own status. networks are the network policies as from shows them.
-func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader, networks networks) error {
+func (r observer) look(ctx context.Context, s *scope, from client.Reader, networks networkLister) error {
 	f := s.feature
 	inProject, ofFeature := client.InNamespace(f.Namespace), client.MatchingLabels{v1alpha1.LabelFeature: f.Name}
 	var pods corev1.PodList
@@ -107,7 +123,7 @@ func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader, net
 		o.Volumes = observe.Volumes(claims.Items, f.Status.Job.StartedAt.Time, s.now)
 	}
 	s.observed = o
-	if err := r.lookAtNetworks(ctx, s, pods.Items, networks); err != nil {
+	if err := r.networks.look(ctx, s, pods.Items, networks); err != nil {
 		return err
 	}
 	if err := r.lookAtEvents(ctx, s); err != nil {
@@ -120,14 +136,14 @@ func (r *Reconciler) look(ctx context.Context, s *scope, from client.Reader, net
 const maxEvents = 100
 
 // lookAtEvents asks a Job without a pod why it has none: only its events say.
-func (r *Reconciler) lookAtEvents(ctx context.Context, s *scope) error {
+func (r observer) lookAtEvents(ctx context.Context, s *scope) error {
 	for i := range s.observed.Jobs {
 		j := &s.observed.Jobs[i]
 		if j.Ended || j.Attempt != s.feature.Status.Attempt || len(s.observed.Pods) > 0 || s.now.Sub(j.Created) < podPatience {
 			continue
 		}
 		var list corev1.EventList
-		err := r.Live.List(ctx, &list, client.InNamespace(s.feature.Namespace),
+		err := r.live.List(ctx, &list, client.InNamespace(s.feature.Namespace),
 			client.MatchingFields{"involvedObject.uid": j.UID, "reason": "FailedCreate"}, client.Limit(maxEvents))
 		if err != nil {
 			return fmt.Errorf("list events of Job %s: %w", j.Name, err)
@@ -140,7 +156,7 @@ func (r *Reconciler) lookAtEvents(ctx context.Context, s *scope) error {
 // lookAtReplica takes a connection for broken when the replica that holds it died: nobody is left to say so. It broke when
 // the replica gave its last sign of life, and not before this process could have seen it: watchdogs that are on their way
 // to another replica, as at each rollout of the manager, get as much time as after any other break.
-func (r *Reconciler) lookAtReplica(ctx context.Context, s *scope) error {
+func (r observer) lookAtReplica(ctx context.Context, s *scope) error {
 	run, first := s.feature.Status.Run, r.firstLook(s.now)
 	if run == nil || !s.observed.Run.Connected || run.Replica == "" {
 		return nil
@@ -149,7 +165,7 @@ func (r *Reconciler) lookAtReplica(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
-	if lost, ok := r.replicas.lost(run.Replica, lease, s.now); ok {
+	if lost, ok := r.process.replicas.lost(run.Replica, lease, s.now); ok {
 		s.observed.Run.Connected = false
 		s.observed.Run.ConnectionChangedAt = latest(s.observed.Run.ConnectionChangedAt, lost, first)
 	}
@@ -157,9 +173,9 @@ func (r *Reconciler) lookAtReplica(ctx context.Context, s *scope) error {
 }
 
 // replicaLease is the Lease of a replica, nil where there is none. One that the cache does not show may be new.
-func (r *Reconciler) replicaLease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
-	key := client.ObjectKey{Namespace: r.SystemNamespace, Name: replica}
-	for _, reader := range []client.Reader{r.Client, r.Live} {
+func (r observer) replicaLease(ctx context.Context, replica string) (*coordinationv1.Lease, error) {
+	key := client.ObjectKey{Namespace: r.systemNamespace, Name: replica}
+	for _, reader := range []client.Reader{r.client, r.live} {
 		var lease coordinationv1.Lease
 		err := reader.Get(ctx, key, &lease)
 		if err == nil {
@@ -173,9 +189,9 @@ func (r *Reconciler) replicaLease(ctx context.Context, replica string) (*coordin
 }
 
 // firstLook is when this process began to reconcile.
-func (r *Reconciler) firstLook(now time.Time) time.Time {
-	r.began.Do(func() { r.since = now })
-	return r.since
+func (r observer) firstLook(now time.Time) time.Time {
+	r.process.began.Do(func() { r.process.since = now })
+	return r.process.since
 }
 
 func latest(times ...time.Time) time.Time {
@@ -220,7 +236,7 @@ func (m *replicas) lost(replica string, lease *coordinationv1.Lease, now time.Ti
 }
 
 // lookAtProject counts the project's agents, where a policy limits them and this Feature may want to start one.
-func (r *Reconciler) lookAtProject(ctx context.Context, s *scope, from client.Reader) error {
+func (r observer) lookAtProject(ctx context.Context, s *scope, from client.Reader) error {
 	if s.effective.MaxRunning == 0 || s.active() {
 		return nil
 	}

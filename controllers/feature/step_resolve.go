@@ -22,15 +22,23 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
-// checkFresh waits for the cache to show our own last write.
-func (r *Reconciler) checkFresh(_ context.Context, s *scope) error {
-	return r.fresh.Check(s.feature)
+// resolver finds out what a Feature's spec comes to.
+type resolver struct {
+	// client reads from the cache, live from the API server.
+	client, live    client.Reader
+	bundle          CABundle
+	endpoints       Endpoints
+	systemNamespace string
 }
 
-// resolvePolicy merges the policies that the Feature is held to. One that applies and cannot be used refuses the
+func (r *Reconciler) resolver() resolver {
+	return resolver{client: r.Client, live: r.Live, bundle: r.CABundle, endpoints: r.Endpoints, systemNamespace: r.SystemNamespace}
+}
+
+// policy merges the policies that the Feature is held to. One that applies and cannot be used refuses the
 // Feature: a rule that nobody can read guards nothing.
-func (r *Reconciler) resolvePolicy(ctx context.Context, s *scope) error {
-	effective, err := identity.Effective(ctx, r.Client, s.feature, r.SystemNamespace)
+func (r resolver) policy(ctx context.Context, s *scope) error {
+	effective, err := identity.Effective(ctx, r.client, s.feature, r.systemNamespace)
 	if errors.Is(err, translate.ErrUnusablePolicy) {
 		s.refuse(v1alpha1.ReasonPolicyInvalid, true, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return nil
@@ -43,7 +51,7 @@ func (r *Reconciler) resolvePolicy(ctx context.Context, s *scope) error {
 }
 
 // resolveAgent refuses what this version cannot run.
-func (r *Reconciler) resolveAgent(_ context.Context, s *scope) error {
+func resolveAgent(_ context.Context, s *scope) error {
 	name := s.feature.Spec.Agent.Runtime
 	runtime, known := runtimes.Find(name)
 	if !known || !runtime.Available {
@@ -82,16 +90,16 @@ func (s *scope) checkBounds() {
 	}
 }
 
-// resolvePrompt looks for a prompt that is kept in a ConfigMap. ConfigMaps are not watched: the manager needs no right
+// prompt looks for a prompt that is kept in a ConfigMap. ConfigMaps are not watched: the manager needs no right
 // to list them, and a Feature that waits for one looks again by itself.
-func (r *Reconciler) resolvePrompt(ctx context.Context, s *scope) error {
+func (r resolver) prompt(ctx context.Context, s *scope) error {
 	s.prompt = s.feature.Spec.Prompt
 	name, key, ok := translate.PromptKey(s.feature)
 	if !ok || s.active() || s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
 		return nil
 	}
 	var prompt corev1.ConfigMap
-	err := r.Live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, &prompt)
+	err := r.live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, &prompt)
 	switch {
 	case apierrors.IsNotFound(err):
 		s.refuse(v1alpha1.ReasonPromptNotFound, false, "ConfigMap %s of spec.promptFrom does not exist in namespace %s: create it.", name, s.feature.Namespace)
@@ -107,7 +115,7 @@ func (r *Reconciler) resolvePrompt(ctx context.Context, s *scope) error {
 
 // resolveOrders refuses what is too large for the agent's pod to be told, or for its agent to be started with. Of a
 // prompt in a ConfigMap that changes under a running attempt intake says so: it tells no orders that are too large.
-func (r *Reconciler) resolveOrders(_ context.Context, s *scope) error {
+func resolveOrders(_ context.Context, s *scope) error {
 	if s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
 		return nil
 	}
@@ -117,13 +125,13 @@ func (r *Reconciler) resolveOrders(_ context.Context, s *scope) error {
 	return nil
 }
 
-// resolveSystem finds out how pods reach intake and gateway, and what vouches for them.
-func (r *Reconciler) resolveSystem(ctx context.Context, s *scope) error {
-	intake, gateway, err := r.Endpoints.Addresses(ctx)
+// system finds out how pods reach intake and gateway, and what vouches for them.
+func (r resolver) system(ctx context.Context, s *scope) error {
+	intake, gateway, err := r.endpoints.Addresses(ctx)
 	switch {
 	case err != nil:
 		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: " + err.Error() + "."}
-	case len(r.CABundle.Bundle()) == 0:
+	case len(r.bundle.Bundle()) == 0:
 		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: "Tidewaiter is not ready: its certificate authority is being created."}
 	default:
 		s.intake, s.gateway = intake, gateway

@@ -10,19 +10,17 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 )
 
-// gatherer gets one fact that a decision needs.
-type gatherer func(*Reconciler, context.Context, *scope) error
-
-// gatherers has one gatherer for each need.
-func gatherers() map[lifecycle.Need]gatherer {
-	return map[lifecycle.Need]gatherer{
-		lifecycle.NeedTurn:  (*Reconciler).awaitTurn,    // this process starts one Feature at a time
-		lifecycle.NeedLive:  (*Reconciler).readLive,     // read: the API server
-		lifecycle.NeedAreas: (*Reconciler).compareAreas, // read: the cache
-		lifecycle.NeedLocks: (*Reconciler).takeLocks,    // write: Leases of a new attempt
-		lifecycle.NeedJob:   (*Reconciler).makeAttempt,  // write: volumes and Job of a new attempt
+// gatherers get the facts that decisions need.
+func (r *Reconciler) gatherers() map[lifecycle.Need]flow.Step[*scope] {
+	return map[lifecycle.Need]flow.Step[*scope]{
+		lifecycle.NeedTurn:  r.awaitTurn,               // this process starts one Feature at a time
+		lifecycle.NeedLive:  r.observer().readLive,     // read: the API server
+		lifecycle.NeedAreas: r.observer().compareAreas, // read: the cache
+		lifecycle.NeedLocks: r.takeLocks,               // write: Leases of a new attempt
+		lifecycle.NeedJob:   r.maker().makeAttempt,     // write: volumes and Job of a new attempt
 	}
 }
 
@@ -30,13 +28,13 @@ func gatherers() map[lifecycle.Need]gatherer {
 // not keep what else was decided from being done: reportUnmet ends the reconcile with it.
 func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 	defer func() { s.endTurn() }()
-	gather := gatherers()
+	gather := r.gatherers()
 	for range lifecycle.MaxNeeds {
 		need := s.decision.Needs
 		if need == "" {
 			return nil
 		}
-		s.unmet = gather[need](r, ctx, s)
+		s.unmet = gather[need](ctx, s)
 		if o := obstacle(s.unmet); o != nil {
 			s.observed.Obstacle = o
 			s.next()
@@ -63,7 +61,7 @@ func obstacle(err error) *lifecycle.Refusal {
 }
 
 // reportUnmet ends a reconcile in which a need could not be met.
-func (r *Reconciler) reportUnmet(_ context.Context, s *scope) error { return s.unmet }
+func reportUnmet(_ context.Context, s *scope) error { return s.unmet }
 
 // serial reports whether the policy makes starts depend on other Features that may start at the same time.
 func (s *scope) serial() bool {
@@ -73,8 +71,8 @@ func (s *scope) serial() bool {
 // awaitTurn waits until no other Feature of this process counts, compares and starts. What was seen before may be
 // outdated then.
 func (r *Reconciler) awaitTurn(_ context.Context, s *scope) error {
-	r.starting.Lock()
-	s.endTurn = r.starting.Unlock
+	r.process.starting.Lock()
+	s.endTurn = r.process.starting.Unlock
 	s.turn, s.observed.Turn, s.observed.Live = true, true, false
 	return nil
 }

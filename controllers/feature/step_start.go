@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -32,9 +33,29 @@ const (
 	terminatingPause = 2 * time.Second
 )
 
+// maker makes what an attempt depends on, and the Job itself.
+type maker struct {
+	client client.Client
+	// live reads from the API server.
+	live            client.Reader
+	bundle          CABundle
+	systemNamespace string
+	// image of Tidewaiter's own containers.
+	image          string
+	userNamespaces bool
+	begun          *sync.Map
+}
+
+func (r *Reconciler) maker() maker {
+	return maker{
+		client: r.Client, live: r.Live, bundle: r.CABundle, systemNamespace: r.SystemNamespace,
+		image: r.Image, userNamespaces: r.UserNamespaces, begun: &r.process.begun,
+	}
+}
+
 // makeAttempt makes the Job of a new attempt, and before it all that it rests on. The attempt is noted because its Job is
 // seen, not because this got to its end: the next reconcile sees the same.
-func (r *Reconciler) makeAttempt(ctx context.Context, s *scope) error {
+func (r maker) makeAttempt(ctx context.Context, s *scope) error {
 	err := r.makeObjects(ctx, s, *s.decision.Start)
 	if err != nil {
 		r.begun.Delete(s.feature.UID)
@@ -42,7 +63,7 @@ func (r *Reconciler) makeAttempt(ctx context.Context, s *scope) error {
 	return err
 }
 
-func (r *Reconciler) makeObjects(ctx context.Context, s *scope, start lifecycle.Start) error {
+func (r maker) makeObjects(ctx context.Context, s *scope, start lifecycle.Start) error {
 	f := s.feature
 	if err := r.applyCABundle(ctx, f.Namespace); err != nil {
 		return err
@@ -60,7 +81,7 @@ func (r *Reconciler) makeObjects(ctx context.Context, s *scope, start lifecycle.
 	r.begun.Store(f.UID, start.Attempt)
 	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
 	want := desired.Job(f, start, desired.Options{
-		SystemNamespace: r.SystemNamespace, Image: r.Image, UserNamespaces: r.UserNamespaces, Intake: s.intake, Gateway: s.gateway,
+		SystemNamespace: r.systemNamespace, Image: r.image, UserNamespaces: r.userNamespaces, Intake: s.intake, Gateway: s.gateway,
 	})
 	job, _, err := own[batchv1.Job](ctx, r, s, want)
 	if err != nil {
@@ -83,14 +104,14 @@ type config interface {
 func own[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, r *Reconciler, s *scope, want config) (is P, made bool, err error) {
+}](ctx context.Context, r maker, s *scope, want config) (is P, made bool, err error) {
 	kind, name := *want.GetKind(), *want.GetName()
 	object, err := as[T](want)
 	if err != nil {
 		return nil, false, fmt.Errorf("render %s %s: %w", kind, name, err)
 	}
 	is = P(&object)
-	err = r.Client.Create(ctx, is, fieldOwner)
+	err = r.client.Create(ctx, is, fieldOwner)
 	if err == nil {
 		return is, true, nil
 	}
@@ -98,7 +119,7 @@ func own[T any, P interface {
 		return nil, false, refusal(kind, name, err)
 	}
 	is = P(new(T))
-	err = r.Live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, is)
+	err = r.live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, is)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time has just gone", kind, name)

@@ -28,6 +28,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	corelocks "github.com/tidewaiter/tidewaiter/internal/core/locks"
 	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
@@ -54,13 +55,14 @@ const workers = 8
 
 // SetupWithManager registers the controller and everything that wakes it.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
+	wake := r.waker()
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Feature{}, indexState, states); err != nil {
 		return fmt.Errorf("index Features by state: %w", err)
 	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Feature{}, indexLocks, awaitedLocks); err != nil {
 		return fmt.Errorf("index Features by locks: %w", err)
 	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &networkingv1.NetworkPolicy{}, indexOpens, r.opens); err != nil {
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &networkingv1.NetworkPolicy{}, indexOpens, wake.opens); err != nil {
 		return fmt.Errorf("index NetworkPolicies by what they open: %w", err)
 	}
 	bundles := make(chan event.GenericEvent, 1)
@@ -77,16 +79,28 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&corev1.PersistentVolumeClaim{}, builder.WithPredicates(claimChanged())).
 		Owns(&networkingv1.NetworkPolicy{}, builder.WithPredicates(changedByOthers())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel), builder.WithPredicates(podChanged())).
-		Watches(&batchv1.Job{}, r.jobsOver()).
-		Watches(&v1alpha1.Feature{}, r.areasLeft()).
-		Watches(&networkingv1.NetworkPolicy{}, r.networksChanged()).
-		Watches(&coordinationv1.Lease{}, r.locksChanged()).
-		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(r.underPolicy), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(r.underNamespace), builder.WithPredicates(labelsChanged())).
-		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(r.trustingConfigMap), builder.WithPredicates(changedByOthers())).
-		WatchesRawSource(source.Channel(bundles, handler.EnqueueRequestsFromMapFunc(r.trustingAny))).
+		Watches(&batchv1.Job{}, wake.jobsOver()).
+		Watches(&v1alpha1.Feature{}, wake.areasLeft()).
+		Watches(&networkingv1.NetworkPolicy{}, wake.networksChanged()).
+		Watches(&coordinationv1.Lease{}, wake.locksChanged()).
+		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(wake.underPolicy), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(wake.underNamespace), builder.WithPredicates(labelsChanged())).
+		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(wake.trustingConfigMap), builder.WithPredicates(changedByOthers())).
+		WatchesRawSource(source.Channel(bundles, handler.EnqueueRequestsFromMapFunc(wake.trustingAny))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
 		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+}
+
+// waker knows which Features a change of something else wakes.
+type waker struct {
+	client          client.Reader
+	systemNamespace string
+	// base is what every network policy of a Feature allows.
+	base *isolation.Policy
+}
+
+func (r *Reconciler) waker() waker {
+	return waker{client: r.Client, systemNamespace: r.SystemNamespace, base: r.base()}
 }
 
 // states of a Feature that others look for.
@@ -121,7 +135,7 @@ func featureOfLabel(_ context.Context, o client.Object) []reconcile.Request {
 }
 
 // jobsOver wakes the Features that may start now that a Job of their project is over, or gone.
-func (r *Reconciler) jobsOver() handler.EventHandler {
+func (r waker) jobsOver() handler.EventHandler {
 	wake := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		for _, request := range r.in(ctx, o.GetNamespace(), stateWaiting) {
 			queue.Add(request)
@@ -142,7 +156,7 @@ func (r *Reconciler) jobsOver() handler.EventHandler {
 }
 
 // areasLeft wakes the Features that wait for others, when one is not at work any more or stops waiting before them.
-func (r *Reconciler) areasLeft() handler.EventHandler {
+func (r waker) areasLeft() handler.EventHandler {
 	holds := func(o client.Object) bool {
 		f, ok := o.(*v1alpha1.Feature)
 		return ok && (observe.AtWork(f) || observe.WaitsForArea(f))
@@ -175,7 +189,7 @@ func awaitedLocks(o client.Object) []string {
 }
 
 // locksChanged wakes the Features that wait for a lock which got free, and the one that had it. Renewals wake nobody.
-func (r *Reconciler) locksChanged() handler.EventHandler {
+func (r waker) locksChanged() handler.EventHandler {
 	wake := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		lease, ok := o.(*coordinationv1.Lease)
 		if !ok || lease.Labels[v1alpha1.LabelLock] == "" {
@@ -203,20 +217,20 @@ func (r *Reconciler) locksChanged() handler.EventHandler {
 }
 
 // underPolicy are the Features that a policy may apply to: those of its project, or all.
-func (r *Reconciler) underPolicy(ctx context.Context, o client.Object) []reconcile.Request {
-	if o.GetNamespace() == r.SystemNamespace {
+func (r waker) underPolicy(ctx context.Context, o client.Object) []reconcile.Request {
+	if o.GetNamespace() == r.systemNamespace {
 		return r.in(ctx, "", stateOpen)
 	}
 	return r.in(ctx, o.GetNamespace(), stateOpen)
 }
 
 // underNamespace are the Features that policies may select anew by the labels of their namespace.
-func (r *Reconciler) underNamespace(ctx context.Context, o client.Object) []reconcile.Request {
+func (r waker) underNamespace(ctx context.Context, o client.Object) []reconcile.Request {
 	return r.in(ctx, o.GetName(), stateOpen)
 }
 
 // trustingConfigMap are the Features whose pods mount a bundle that somebody changed.
-func (r *Reconciler) trustingConfigMap(ctx context.Context, o client.Object) []reconcile.Request {
+func (r waker) trustingConfigMap(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetName() != contract.CAConfigMap {
 		return nil
 	}
@@ -224,19 +238,19 @@ func (r *Reconciler) trustingConfigMap(ctx context.Context, o client.Object) []r
 }
 
 // trustingAny are the Features of all projects whose pods mount the bundle.
-func (r *Reconciler) trustingAny(ctx context.Context, _ client.Object) []reconcile.Request {
+func (r waker) trustingAny(ctx context.Context, _ client.Object) []reconcile.Request {
 	return r.in(ctx, "", stateActive)
 }
 
 // in lists the Features of a namespace ("" for all) that are in a state.
-func (r *Reconciler) in(ctx context.Context, namespace, state string) []reconcile.Request {
+func (r waker) in(ctx context.Context, namespace, state string) []reconcile.Request {
 	return r.with(ctx, namespace, indexState, state)
 }
 
 // with lists the Features of a namespace ("" for all) that an index has under a key.
-func (r *Reconciler) with(ctx context.Context, namespace, index, key string) []reconcile.Request {
+func (r waker) with(ctx context.Context, namespace, index, key string) []reconcile.Request {
 	var list v1alpha1.FeatureList
-	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: key}); err != nil {
+	if err := r.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: key}); err != nil {
 		// The cache does not fail once it is synced; what is missed here is looked at again by recheck.
 		log.FromContext(ctx).Error(err, "Cannot list Features", "index", index, "key", key)
 		return nil

@@ -1,0 +1,87 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+)
+
+// keepUp fixes what a running attempt rests on: without the network policy an agent could talk to anybody, and without
+// the CA bundle the watchdog to nobody.
+func (r maker) keepUp(ctx context.Context, s *scope) error {
+	if !s.decision.KeepUp {
+		return nil
+	}
+	var cached networkingv1.NetworkPolicy
+	key := client.ObjectKey{Namespace: s.feature.Namespace, Name: naming.NetworkPolicy(s.feature.Name)}
+	if err := r.client.Get(ctx, key, &cached); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read NetworkPolicy %s: %w", key.Name, err)
+	}
+	spec, err := r.networkPolicySpec(s)
+	if err != nil {
+		return err
+	}
+	if !equality.Semantic.DeepEqual(spec, cached.Spec) {
+		if err := r.applyNetworkPolicy(ctx, s); err != nil {
+			return err
+		}
+	}
+	return r.applyCABundle(ctx, s.feature.Namespace)
+}
+
+func (r maker) networkPolicySpec(s *scope) (networkingv1.NetworkPolicySpec, error) {
+	spec, err := as[networkingv1.NetworkPolicySpec](desired.NetworkPolicy(s.feature, r.systemNamespace).Spec)
+	if err != nil {
+		return spec, fmt.Errorf("render NetworkPolicy: %w", err)
+	}
+	return spec, nil
+}
+
+func (r maker) applyNetworkPolicy(ctx context.Context, s *scope) error {
+	spec, err := r.networkPolicySpec(s)
+	if err != nil {
+		return err
+	}
+	want := desired.NetworkPolicy(s.feature, r.systemNamespace)
+	is, made, err := own[networkingv1.NetworkPolicy](ctx, r, s, want)
+	if err != nil || made || equality.Semantic.DeepEqual(spec, is.Spec) {
+		return err
+	}
+	// Ours, and changed by somebody: exactly this one is put right.
+	want = want.WithUID(is.UID).WithResourceVersion(is.ResourceVersion)
+	if err := r.client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
+		return refusal(*want.GetKind(), is.Name, err)
+	}
+	return nil
+}
+
+// applyCABundle makes the project's bundle what it should be. While ours is not known, what is there stays.
+func (r maker) applyCABundle(ctx context.Context, namespace string) error {
+	bundle := r.bundle.Bundle()
+	if len(bundle) == 0 {
+		return nil
+	}
+	var is corev1.ConfigMap
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: contract.CAConfigMap}, &is); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read ConfigMap %s: %w", contract.CAConfigMap, err)
+	}
+	if bytes.Equal([]byte(is.Data[contract.CAKey]), bundle) {
+		return nil
+	}
+	if err := r.client.Apply(ctx, desired.CABundle(namespace, bundle), fieldOwner, client.ForceOwnership); err != nil {
+		return fmt.Errorf("apply ConfigMap %s: %w", contract.CAConfigMap, err)
+	}
+	return nil
+}
