@@ -109,24 +109,24 @@ func (r *Reconciler) base() *isolation.Policy {
 // Reconcile is the whole story of a Feature, one line per step.
 func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.Result, error) {
 	s := newScope(f, r.Clock.Now())
-	resolve, look, depend := r.resolver(), r.observer(), r.maker()
+	resolve, look, attempt := r.resolver(), r.observer(), r.maker()
 	err := flow.Run(ctx, s,
-		r.checkFresh,     // is our own last write in the cache?
-		r.addFinalizer,   // write: before there is anything that it guards
-		resolve.policy,   // read + core/policy
-		resolveAgent,     // does this version know runtime and mode?
-		resolve.prompt,   // read
-		resolveOrders,    // does everything fit?
-		resolve.system,   // read: addresses and CA bundle
-		look.observe,     // read: the cache
-		decide,           // pure: core/lifecycle
-		r.settle,         // read, and write what starts an attempt: gather what the decision needs, decide again
-		r.removeLeftover, // write: Jobs and pods
-		depend.keepUp,    // write: what a running attempt depends on
-		r.renewLocks,     // write: Leases that are held
-		r.freeLocks,      // write: Leases that no status names any more
-		r.letGo,          // write: finalizer, or the Feature itself
-		reportUnmet,      // what could not be gathered
+		r.checkFresh,               // is our own last write in the cache?
+		r.addFinalizer,             // write: before there is anything that it guards
+		resolve.policy,             // read + core/policy
+		resolveAgent,               // does this version know runtime and mode?
+		resolve.prompt,             // read
+		resolveOrders,              // does everything fit?
+		resolve.system,             // read: addresses and CA bundle
+		look.observe,               // read: the cache
+		decide,                     // pure: core/lifecycle
+		r.settle,                   // read, and write what starts an attempt: gather what the decision needs, decide again
+		r.removeLeftover,           // write: Jobs and pods
+		attempt.ensureDependencies, // write: what a running attempt depends on
+		r.renewLocks,               // write: Leases that are held
+		r.freeLocks,                // write: Leases that no status names any more
+		r.letGo,                    // write: finalizer, or the Feature itself
+		reportUnmet,                // what could not be gathered
 	)
 	return flow.Finish(ctx, err, r.close(s))
 }

@@ -18,10 +18,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 )
 
-// keepUp fixes what a running attempt rests on: without the network policy an agent could talk to anybody, and without
+// ensureDependencies fixes what a running attempt depends on: without the network policy an agent could talk to anybody, and without
 // the CA bundle the watchdog to nobody.
-func (r maker) keepUp(ctx context.Context, s *scope) error {
-	if !s.decision.KeepUp {
+func (r maker) ensureDependencies(ctx context.Context, s *scope) error {
+	if !s.decision.EnsureDependencies {
 		return nil
 	}
 	var cached networkingv1.NetworkPolicy

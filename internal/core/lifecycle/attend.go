@@ -11,7 +11,7 @@ func (p *plan) attend(s situation) {
 	agent := job.Run == RunAgent
 	if job.Errand {
 		p.at = s.remembered()
-		p.keepUp = true
+		p.ensureDependencies = true
 		p.wake(s.now.Add(attendRecheck))
 		return
 	}
@@ -40,7 +40,7 @@ func (p *plan) attend(s situation) {
 
 // carryOn lets an attempt work.
 func (p *plan) carryOn(s situation, at summary) {
-	p.at, p.order, p.keepUp = at, orderWork, true
+	p.at, p.order, p.ensureDependencies = at, orderWork, true
 	p.waits = at.phase == AwaitingInput || at.phase == Blocked // for a person
 	p.lock(s, nextRun{}, false)
 	job := s.m.Job.metered(p.waits, s.now)

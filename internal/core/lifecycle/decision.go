@@ -19,8 +19,8 @@ type Decision struct {
 	RenewLocks bool
 	// Unlock names contracts whose locks to free: no status names them any more.
 	Unlock []string
-	// KeepUp asks for everything that a running attempt depends on (network policy, CA bundle) to be as it should.
-	KeepUp bool
+	// EnsureDependencies asks for everything that a running attempt depends on (network policy, CA bundle) to be as it should.
+	EnsureDependencies bool
 	// DeleteJobs names Jobs to delete.
 	DeleteJobs []Object
 	// DeletePods names pods to delete.

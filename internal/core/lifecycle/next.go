@@ -24,7 +24,7 @@ func decide(s situation, p plan, list []Condition) Decision {
 	}
 	d.Memory.Conditions = list
 	if !s.o.JobMade {
-		d.KeepUp, d.DeleteJobs, d.DeletePods = p.keepUp, p.deleteJobs, p.deletePods
+		d.EnsureDependencies, d.DeleteJobs, d.DeletePods = p.ensureDependencies, p.deleteJobs, p.deletePods
 	}
 	d.Events = changes(s.o.Memory, d.Memory, s.fate)
 	return d

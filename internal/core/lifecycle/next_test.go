@@ -35,19 +35,19 @@ func running() Observed {
 
 func TestNextActs(t *testing.T) {
 	type acts struct {
-		Needs                  Need
-		KeepUp, Release        bool
-		Start                  *Start
-		DeleteJobs, DeletePods []Object
-		Renew                  bool
-		Unlock                 []string
+		Needs                       Need
+		EnsureDependencies, Release bool
+		Start                       *Start
+		DeleteJobs, DeletePods      []Object
+		Renew                       bool
+		Unlock                      []string
 	}
 	job, pod := Object{"login-1", "job-1"}, Object{"login-1-abc", "pod-1"}
 	tests := map[string]struct {
 		change func(*Observed)
 		want   acts
 	}{
-		"a running attempt is kept up": {change: func(*Observed) {}, want: acts{KeepUp: true}},
+		"a running attempt is kept up": {change: func(*Observed) {}, want: acts{EnsureDependencies: true}},
 		"a cache without the pod is not believed": {
 			change: func(o *Observed) { o.Live, o.Pods = false, nil },
 			want:   acts{Needs: NeedLive},
@@ -77,38 +77,38 @@ func TestNextActs(t *testing.T) {
 		},
 		"a final report of another epoch says nothing": {
 			change: func(o *Observed) { o.Run.Final = &Final{Epoch: 7, Outcome: contract.OutcomeDelivered} },
-			want:   acts{KeepUp: true},
+			want:   acts{EnsureDependencies: true},
 		},
 		"a second pod of the Job is ended": {
 			change: func(o *Observed) {
 				o.Pods = append(o.Pods, Pod{Name: "login-1-xyz", UID: "pod-2", JobUID: "job-1", Started: true})
 			},
-			want: acts{KeepUp: true, DeletePods: []Object{{"login-1-xyz", "pod-2"}}},
+			want: acts{EnsureDependencies: true, DeletePods: []Object{{"login-1-xyz", "pod-2"}}},
 		},
 		"of two pods that are not known, none may speak": {
 			change: func(o *Observed) {
 				o.Memory.Job.PodName, o.Memory.Job.PodUID = "", ""
 				o.Pods = append(o.Pods, Pod{Name: "login-1-xyz", UID: "pod-2", JobUID: "job-1", Started: true})
 			},
-			want: acts{KeepUp: true, DeletePods: []Object{pod, {"login-1-xyz", "pod-2"}}},
+			want: acts{EnsureDependencies: true, DeletePods: []Object{pod, {"login-1-xyz", "pod-2"}}},
 		},
 		"a Job of an older attempt is ended": {
 			change: func(o *Observed) {
 				o.Jobs = append(o.Jobs, Job{Name: "login-0", UID: "job-0", Attempt: 0, Run: RunAgent})
 			},
-			want: acts{KeepUp: true, DeleteJobs: []Object{{"login-0", "job-0"}}},
+			want: acts{EnsureDependencies: true, DeleteJobs: []Object{{"login-0", "job-0"}}},
 		},
 		"a pod of no Job is ended": {
 			change: func(o *Observed) { o.Pods = append(o.Pods, Pod{Name: "old", UID: "pod-0", JobUID: "job-0"}) },
-			want:   acts{KeepUp: true, DeletePods: []Object{{"old", "pod-0"}}},
+			want:   acts{EnsureDependencies: true, DeletePods: []Object{{"old", "pod-0"}}},
 		},
 		"a lock is not renewed before its time": {
 			change: func(o *Observed) { o.Locks.Held, o.Locks.Renew = []string{"db"}, noon.Add(time.Second) },
-			want:   acts{KeepUp: true},
+			want:   acts{EnsureDependencies: true},
 		},
 		"a lock is renewed when it is time": {
 			change: func(o *Observed) { o.Locks.Held, o.Locks.Renew = []string{"db"}, noon },
-			want:   acts{KeepUp: true, Renew: true},
+			want:   acts{EnsureDependencies: true, Renew: true},
 		},
 		"what no status names is freed": {
 			change: func(o *Observed) {
@@ -144,7 +144,7 @@ func TestNextActs(t *testing.T) {
 			o := running()
 			tc.change(&o)
 			d := Next(o, noon)
-			got := acts{d.Needs, d.KeepUp, d.Release, d.Start, d.DeleteJobs, d.DeletePods, d.RenewLocks, d.Unlock}
+			got := acts{d.Needs, d.EnsureDependencies, d.Release, d.Start, d.DeleteJobs, d.DeletePods, d.RenewLocks, d.Unlock}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("acts (-want +got):\n%s", diff)
 			}

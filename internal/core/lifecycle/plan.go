@@ -31,8 +31,8 @@ type plan struct {
 	order order
 	// waits says that the agent of an attempt that goes on waits for a person.
 	waits bool
-	// keepUp asks for what a running attempt depends on.
-	keepUp bool
+	// ensureDependencies asks for what a running attempt depends on.
+	ensureDependencies bool
 	// errand says that the run that is about to start is one.
 	errand bool
 	// keepLocks says that the work goes on by itself or has to be delivered: locks that were held for it stay.
