@@ -125,7 +125,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.R
 		attempt.ensureDependencies, // write: what a running attempt depends on
 		r.renewLocks,               // write: Leases that are held
 		r.freeLocks,                // write: Leases that no status names any more
-		r.letGo,                    // write: finalizer, or the Feature itself
+		r.releaseFinalizer,         // write: finalizer, or the Feature itself
 		reportUnmet,                // what could not be gathered
 	)
 	return flow.Finish(ctx, err, r.close(s))

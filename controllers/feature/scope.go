@@ -53,7 +53,7 @@ type scope struct {
 	decision *lifecycle.Decision
 	// unmet is why a need of the decision could not be met; set by settle.
 	unmet error
-	// gone is true when the Feature may not be there any more; set by letGo.
+	// gone is true when the Feature may not be there any more; set by releaseFinalizer.
 	gone bool
 }
 

@@ -67,8 +67,8 @@ func (r *Reconciler) remove(ctx context.Context, o client.Object, which lifecycl
 	return nil
 }
 
-// letGo removes the finalizer when no pod is left, or deletes a Feature whose time to live is over.
-func (r *Reconciler) letGo(ctx context.Context, s *scope) error {
+// releaseFinalizer removes the finalizer when no pod is left, or deletes a Feature whose time to live is over.
+func (r *Reconciler) releaseFinalizer(ctx context.Context, s *scope) error {
 	f := s.feature
 	switch {
 	case s.decision.Release && controllerutil.ContainsFinalizer(f, v1alpha1.FinalizerFeature):
