@@ -15,7 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/controllers/supervisorpolicy"
 	"github.com/tidewaiter/tidewaiter/controllers/template"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 )
 
 // Options are what the controllers need beside the manager; all are required.
@@ -39,7 +39,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 	all := []interface{ SetupWithManager(ctrl.Manager) error }{
 		&feature.Reconciler{
 			Client: client, Live: live, Recorder: flow.Recorder{Inner: mgr.GetEventRecorder("tidewaiter")}, Clock: o.Clock, CABundle: o.CABundle,
-			Locks:     &locks.Keeper{Namespace: o.SystemNamespace, Client: client, Live: live},
+			Locks:     &leases.Keeper{Namespace: o.SystemNamespace, Client: client, Live: live},
 			Endpoints: o.Endpoints, SystemNamespace: o.SystemNamespace, Image: o.Image, UserNamespaces: o.UserNamespaces,
 		},
 		&checkpoint.Reconciler{Client: client, Clock: o.Clock, SystemNamespace: o.SystemNamespace},

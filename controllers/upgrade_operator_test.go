@@ -30,7 +30,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/controllers/supervisorpolicy"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -98,7 +98,7 @@ func (o *operator) reconcile(kind, name string) {
 		says := &system{bundle: "recorded"}
 		r = reconcile.AsReconciler(o.manager, &feature.Reconciler{
 			Client: c, Live: o.manager, Recorder: events.NewFakeRecorder(1000), Clock: clock, CABundle: says, Endpoints: says,
-			Locks:           &locks.Keeper{Namespace: kubetest.SystemNamespace, Client: o.manager, Live: o.manager},
+			Locks:           &leases.Keeper{Namespace: kubetest.SystemNamespace, Client: o.manager, Live: o.manager},
 			SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true,
 		})
 	case "Checkpoint":

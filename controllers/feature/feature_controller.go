@@ -20,7 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 )
 
 // +kubebuilder:rbac:groups=tidewaiter.dev,resources=features,verbs=get;list;watch;patch;delete
@@ -63,7 +63,7 @@ type Reconciler struct {
 	// Recorder sends events.
 	Recorder events.EventRecorder
 	// Locks of contracts.
-	Locks *locks.Keeper
+	Locks *leases.Keeper
 	// Clock tells the time.
 	Clock clock.PassiveClock
 	// CABundle and Endpoints of intake and gateway.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
-	corelocks "github.com/tidewaiter/tidewaiter/internal/core/locks"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -32,7 +32,7 @@ func (r *rig) leases() []coordinationv1.Lease {
 	var list coordinationv1.LeaseList
 	r.must(r.user.List(r.Context(), &list, client.InNamespace(kubetest.SystemNamespace), client.MatchingLabels{v1alpha1.LabelLock: v1alpha1.LockContract}), "list Leases")
 	ours := slices.DeleteFunc(list.Items, func(l coordinationv1.Lease) bool {
-		return l.Annotations[v1alpha1.AnnotationRepository] != corelocks.Repository(r.repository)
+		return l.Annotations[v1alpha1.AnnotationRepository] != locks.Repository(r.repository)
 	})
 	slices.SortFunc(ours, func(a, b coordinationv1.Lease) int {
 		return strings.Compare(a.Annotations[v1alpha1.AnnotationContract], b.Annotations[v1alpha1.AnnotationContract])
@@ -45,7 +45,7 @@ func (r *rig) wantLocks(want ...string) {
 	r.Helper()
 	got := []string{}
 	for _, l := range r.leases() {
-		got = append(got, l.Annotations[v1alpha1.AnnotationContract]+" "+corelocks.ParseHolder(ptr.Deref(l.Spec.HolderIdentity, "")).Name)
+		got = append(got, l.Annotations[v1alpha1.AnnotationContract]+" "+locks.ParseHolder(ptr.Deref(l.Spec.HolderIdentity, "")).Name)
 	}
 	if !slices.Equal(got, want) {
 		r.Fatalf("locks are %q, want %q", got, want)
@@ -149,14 +149,14 @@ func TestLocksAreRenewedInTime(t *testing.T) {
 	const hour = time.Hour
 	for end := r.clock.Now().Add(hour); r.clock.Now().Before(end); r.pass(20 * time.Second) {
 		r.must(r.reconcile("login"), "reconcile")
-		if lease := r.leases()[0]; r.clock.Since(lease.Spec.RenewTime.Time) >= corelocks.TTL {
+		if lease := r.leases()[0]; r.clock.Since(lease.Spec.RenewTime.Time) >= locks.TTL {
 			t.Fatalf("the lease is %s old", r.clock.Since(lease.Spec.RenewTime.Time))
 		}
 	}
-	if most := int(hour / corelocks.RenewAfter); counter.writes > most || counter.writes < most/2 || counter.conflicts > 0 {
+	if most := int(hour / locks.RenewAfter); counter.writes > most || counter.writes < most/2 || counter.conflicts > 0 {
 		t.Errorf("%d writes in an hour, want at most %d; %d conflicts", counter.writes, most, counter.conflicts)
 	}
-	if after := r.results["login"].RequeueAfter; after == 0 || after > corelocks.RenewAfter {
+	if after := r.results["login"].RequeueAfter; after == 0 || after > locks.RenewAfter {
 		t.Errorf("looks again after %s", after)
 	}
 	r.final("login", contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Rule areas forbids x.")
@@ -184,18 +184,18 @@ func TestAnExpiredLeaseIsReclaimed(t *testing.T) {
 	r.settle("second")
 	r.pass(time.Hour)
 	// The manager was away: one that starts has seen nothing.
-	r.locks = &locks.Keeper{Namespace: kubetest.SystemNamespace, Live: r.manager}
+	r.locks = &leases.Keeper{Namespace: kubetest.SystemNamespace, Live: r.manager}
 	r.settle("second")
 	r.wantLocks("db first")
-	r.pass(corelocks.TTL - time.Second)
+	r.pass(locks.TTL - time.Second)
 	r.settle("second")
 	r.wantLocks("db first")
 	r.settle("first")
-	r.pass(corelocks.TTL - time.Second)
+	r.pass(locks.TTL - time.Second)
 	r.settle("second")
 	r.wantLocks("db first")
 	// Now the first one is not looked after any more.
-	r.pass(time.Second + corelocks.TTL)
+	r.pass(time.Second + locks.TTL)
 	r.must(r.reconcile("second"), "reconcile")
 	r.wantLocks("db second")
 	m := r.wantCondition("second", v1alpha1.ConditionLocksHeld, metav1.ConditionTrue, v1alpha1.ReasonLockReclaimed)

@@ -31,7 +31,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/schema"
 )
@@ -75,7 +75,7 @@ type rig struct {
 	// lags is true while the cache shows no network policies of others.
 	lags bool
 	// locks stands for the process: what it remembers of Leases outlives a reconcile.
-	locks    *locks.Keeper
+	locks    *leases.Keeper
 	recorder *events.FakeRecorder
 	// justStarted controllers know nothing of the time before.
 	justStarted bool
@@ -92,7 +92,7 @@ func newRig(t *testing.T) *rig {
 		recorder: events.NewFakeRecorder(1000),
 		bundle:   []byte("-----BEGIN CERTIFICATE-----\n"),
 		results:  map[string]ctrl.Result{},
-		locks:    &locks.Keeper{Namespace: kubetest.SystemNamespace, Live: manager},
+		locks:    &leases.Keeper{Namespace: kubetest.SystemNamespace, Live: manager},
 	}
 }
 

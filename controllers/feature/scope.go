@@ -19,7 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -43,7 +43,7 @@ type scope struct {
 	turn    bool
 	endTurn func()
 	// locks as they were seen last, and whether they were taken in this reconcile; set by observe, readLive and takeLocks.
-	locks      locks.Survey
+	locks      leases.Survey
 	locksTaken bool
 	// areas of others, compared; set by compareAreas.
 	areas *lifecycle.Areas

@@ -13,9 +13,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
-	corelocks "github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/locks"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 )
 
 // lookAtLocks finds out which locks the Feature has, and who is in the way of others.
@@ -29,22 +29,22 @@ func (r observer) lookAtLocks(ctx context.Context, s *scope, from client.Reader)
 }
 
 // noteLocks makes facts of a survey.
-func (s *scope) noteLocks(survey locks.Survey) {
+func (s *scope) noteLocks(survey leases.Survey) {
 	s.locks = survey
 	o := lifecycle.Locks{
-		Wanted: locks.Contracts(s.feature), Held: slices.Sorted(maps.Keys(survey.Held)),
+		Wanted: leases.Contracts(s.feature), Held: slices.Sorted(maps.Keys(survey.Held)),
 		Taken: s.locksTaken, Fail: s.effective.Concurrency.Locks == policy.Fail,
 	}
 	for _, contract := range o.Held {
 		lease := survey.Held[contract]
-		if renew := lease.Spec.RenewTime.Add(corelocks.RenewAfter); o.Renew.IsZero() || renew.Before(o.Renew) {
+		if renew := lease.Spec.RenewTime.Add(locks.RenewAfter); o.Renew.IsZero() || renew.Before(o.Renew) {
 			o.Renew = renew
 		}
 		if from := lease.Annotations[v1alpha1.AnnotationReclaimedFrom]; from != "" {
-			o.Reclaimed = append(o.Reclaimed, lifecycle.Contender{Contract: contract, Who: corelocks.ParseHolder(from).For(s.feature.Namespace)})
+			o.Reclaimed = append(o.Reclaimed, lifecycle.Contender{Contract: contract, Who: locks.ParseHolder(from).For(s.feature.Namespace)})
 		}
 	}
-	_, busy := corelocks.Choose(survey.Wanted)
+	_, busy := locks.Choose(survey.Wanted)
 	for _, w := range busy {
 		o.Busy = append(o.Busy, lifecycle.Contender{Contract: w.Contract, Who: w.Holder.For(s.feature.Namespace), Before: w.Before})
 	}

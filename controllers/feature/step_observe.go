@@ -18,7 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
@@ -34,7 +34,7 @@ const (
 type observer struct {
 	// client reads from the cache, live from the API server.
 	client, live    client.Reader
-	locks           *locks.Keeper
+	locks           *leases.Keeper
 	networks        networkReader
 	systemNamespace string
 	process         *process

@@ -29,8 +29,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
-	corelocks "github.com/tidewaiter/tidewaiter/internal/core/locks"
-	"github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 )
 
@@ -182,8 +182,8 @@ func (r waker) areasLeft() handler.EventHandler {
 
 // awaitedLocks of a Feature, by the names of their Leases.
 func awaitedLocks(o client.Object) []string {
-	if f, ok := o.(*v1alpha1.Feature); ok && locks.Waits(f) {
-		return locks.Names(f)
+	if f, ok := o.(*v1alpha1.Feature); ok && leases.Waits(f) {
+		return leases.Names(f)
 	}
 	return nil
 }
@@ -195,7 +195,7 @@ func (r waker) locksChanged() handler.EventHandler {
 		if !ok || lease.Labels[v1alpha1.LabelLock] == "" {
 			return
 		}
-		if had := corelocks.ParseHolder(ptr.Deref(lease.Spec.HolderIdentity, "")); had.Namespace != "" {
+		if had := locks.ParseHolder(ptr.Deref(lease.Spec.HolderIdentity, "")); had.Namespace != "" {
 			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: had.Namespace, Name: had.Name}})
 		}
 		for _, request := range r.with(ctx, "", indexLocks, lease.Name) {

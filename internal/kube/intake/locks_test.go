@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	corelocks "github.com/tidewaiter/tidewaiter/internal/core/locks"
-	contractlocks "github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -29,7 +29,7 @@ func TestOrdersNameOnlyLocksThatAreHeld(t *testing.T) {
 	if err := env.Client.Status().Update(t.Context(), f); err != nil {
 		t.Fatal(err)
 	}
-	other := contractlocks.Holder(f)
+	other := leases.Holder(f)
 	other.UID = "another-time"
 	lease := func(contract string, holder corelocks.Holder, age time.Duration) {
 		l := &coordinationv1.Lease{
@@ -44,11 +44,11 @@ func TestOrdersNameOnlyLocksThatAreHeld(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = env.Client.Delete(t.Context(), l) })
 	}
-	lease("db", contractlocks.Holder(f), 0)
-	lease("openapi", contractlocks.Holder(f), 100*time.Second)
-	lease("expired", contractlocks.Holder(f), corelocks.TTL)
+	lease("db", leases.Holder(f), 0)
+	lease("openapi", leases.Holder(f), 100*time.Second)
+	lease("expired", leases.Holder(f), corelocks.TTL)
 	lease("others", other, 0)
-	lease("unnoted", contractlocks.Holder(f), 0)
+	lease("unnoted", leases.Holder(f), 0)
 	first := r.get(t, login.Token, "")
 	if got := first.orders(t).Locks; !slices.Equal(got, []string{"db", "openapi"}) {
 		t.Errorf("locks are %v", got)

@@ -16,7 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
-	contractlocks "github.com/tidewaiter/tidewaiter/internal/kube/locks"
+	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -64,7 +64,7 @@ func (s *Server) look(ctx context.Context, q question, f *v1alpha1.Feature, from
 	if err != nil {
 		return sight{}, err
 	}
-	held, err := contractlocks.Held(ctx, from.locks, s.options.Live, s.options.SystemNamespace, f, s.options.Clock.Now())
+	held, err := leases.Held(ctx, from.locks, s.options.Live, s.options.SystemNamespace, f, s.options.Clock.Now())
 	if err != nil {
 		return sight{}, err
 	}

@@ -1,10 +1,10 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package locks keeps the locks of contracts as Leases in the system's namespace: whatever project a Feature is of, there
+// Package leases keeps the locks of contracts as Leases in the system's namespace: whatever project a Feature is of, there
 // is one Lease for each contract of a repository. core/locks decides; every write here is bound to the version that was
 // decided on.
-package locks
+package leases
 
 import (
 	"context"
