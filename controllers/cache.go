@@ -22,7 +22,7 @@ import (
 )
 
 // CacheByObject bounds what the manager keeps in memory to what belongs to Features: no other pod, Job, volume or
-// ConfigMap of the cluster, and of other network policies only what they open. Whoever reads one of these kinds from the
+// ConfigMap of the cluster, and of other network policies only what they open. What reads one of these kinds from the
 // cache sees only that.
 func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, error) {
 	labelled, err := labels.NewRequirement(v1alpha1.LabelFeature, selection.Exists, nil)

@@ -76,7 +76,7 @@ func podChanged() predicate.Predicate {
 	})
 }
 
-// changedByOthers lets objects through that somebody changed or removed.
+// changedByOthers lets objects through that were changed or removed.
 func changedByOthers() predicate.Predicate {
 	return madeByUs(func(was, is client.Object) bool { return was.GetResourceVersion() != is.GetResourceVersion() })
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 )
 
-// ensureDependencies fixes what a running attempt depends on: without the network policy an agent could talk to anybody, and without
-// the CA bundle the watchdog to nobody.
+// ensureDependencies restores what a running attempt depends on: the network policy, without which the agent's network is
+// open, and the CA bundle, without which the watchdog cannot reach intake.
 func (r maker) ensureDependencies(ctx context.Context, s *scope) error {
 	if !s.decision.EnsureDependencies {
 		return nil
@@ -59,7 +59,7 @@ func (r maker) applyNetworkPolicy(ctx context.Context, s *scope) error {
 	if err != nil || made || equality.Semantic.DeepEqual(spec, is.Spec) {
 		return err
 	}
-	// Ours, and changed by somebody: exactly this one is put right.
+	// It is the Feature's own, and was changed: exactly this one is put right.
 	want = want.WithUID(is.UID).WithResourceVersion(is.ResourceVersion)
 	if err := r.client.Apply(ctx, want, fieldOwner, client.ForceOwnership); err != nil {
 		return refusal(*want.GetKind(), is.Name, err)

@@ -32,10 +32,10 @@ const (
 	opensYes   = "yes"
 	// maxNetworks is how many network policies of others are looked at in a project. Projects have a handful.
 	maxNetworks = 1000
-	// networkPage is how many are read from the API server at a time: an object may have 1.5 MB, and somebody may have
-	// made them as large as that.
+	// networkPage is how many are read from the API server at a time: an object may have 1.5 MB, and all of them may
+	// be as large as that.
 	networkPage = 20
-	// networkPause gathers the changes of network policies of a project: somebody who changes one again and again wakes each
+	// networkPause gathers the changes of network policies of a project: one that changes again and again wakes each
 	// Feature of the project once in this time.
 	networkPause = time.Second
 )
@@ -109,7 +109,7 @@ func (r networkReader) openings(ctx context.Context, s *scope) ([]networkingv1.N
 }
 
 // fromServer reads them from the API server before an agent starts, and before one is ended because of them. Those with
-// Tidewaiter's label are taken from the cache: nobody else may make one, and each Feature has one.
+// Tidewaiter's label are taken from the cache: only the manager may make one, and each Feature has one.
 func (r networkReader) fromServer(ctx context.Context, s *scope) ([]isolation.Policy, bool, error) {
 	cached, err := r.openings(ctx, s)
 	if err != nil || s.active() && len(cached) == 0 {
@@ -144,7 +144,7 @@ func (r networkReader) fromServer(ctx context.Context, s *scope) ([]isolation.Po
 	return found, false, nil
 }
 
-// ofOthers leaves out the Feature's own network policy: where somebody changed it, it is put right.
+// ofOthers leaves out the Feature's own network policy: where it was changed, it is put right.
 func ofOthers(s *scope, list []networkingv1.NetworkPolicy) []isolation.Policy {
 	var out []isolation.Policy
 	for i := range list {

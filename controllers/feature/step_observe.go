@@ -153,7 +153,7 @@ func (r observer) lookAtEvents(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// lookAtReplica takes a connection for broken when the replica that holds it died: nobody is left to say so. It broke when
+// lookAtReplica takes a connection for broken when the replica that holds it died, because only that replica could say so. It broke when
 // the replica gave its last sign of life, and not before this process could have seen it: watchdogs that are on their way
 // to another replica, as at each rollout of the manager, get as much time as after any other break.
 func (r observer) lookAtReplica(ctx context.Context, s *scope) error {

@@ -36,7 +36,7 @@ func (r *Reconciler) resolver() resolver {
 }
 
 // policy merges the policies that the Feature is held to. One that applies and cannot be used refuses the
-// Feature: a rule that nobody can read guards nothing.
+// Feature: a rule that cannot be read guards nothing.
 func (r resolver) policy(ctx context.Context, s *scope) error {
 	effective, err := identity.Effective(ctx, r.client, s.feature, r.systemNamespace)
 	if errors.Is(err, translate.ErrUnusablePolicy) {

@@ -81,7 +81,7 @@ func (r *Reconciler) releaseFinalizer(ctx context.Context, s *scope) error {
 		r.process.fresh.Forget(f.UID)
 		r.process.begun.Delete(f.UID)
 	case s.decision.Release:
-		// Somebody else's finalizer holds it.
+		// Another finalizer holds it.
 		s.gone = true
 	case s.decision.DeleteFeature:
 		s.gone = true

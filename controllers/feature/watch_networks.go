@@ -30,7 +30,7 @@ func (r waker) opens(o client.Object) []string {
 }
 
 // networksChanged wakes the Features of a project when a network policy begins or ceases to open something, or to select
-// something else. Others wake nobody.
+// something else. Others wake none.
 func (r waker) networksChanged() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	wake := func(ctx context.Context, o client.Object, q queue) {

@@ -188,7 +188,7 @@ func awaitedLocks(o client.Object) []string {
 	return nil
 }
 
-// locksChanged wakes the Features that wait for a lock which got free, and the one that had it. Renewals wake nobody.
+// locksChanged wakes the Features that wait for a lock which got free, and the one that had it. Renewals wake none.
 func (r waker) locksChanged() handler.EventHandler {
 	wake := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 		lease, ok := o.(*coordinationv1.Lease)
@@ -229,7 +229,7 @@ func (r waker) underNamespace(ctx context.Context, o client.Object) []reconcile.
 	return r.in(ctx, o.GetName(), stateOpen)
 }
 
-// trustingConfigMap are the Features whose pods mount a bundle that somebody changed.
+// trustingConfigMap are the Features whose pods mount a bundle that was changed.
 func (r waker) trustingConfigMap(ctx context.Context, o client.Object) []reconcile.Request {
 	if o.GetName() != contract.CAConfigMap {
 		return nil

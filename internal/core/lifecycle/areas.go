@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// areaRecheck is for others that stop waiting, or end without anybody telling.
+// areaRecheck is for others that stop waiting, or end, without an event.
 const areaRecheck = 30 * time.Second
 
 // disjoint reports whether an agent may start as far as other Features on the repository are concerned. It asks for

@@ -26,8 +26,8 @@ func (p *plan) attend(s situation) {
 	case lost:
 		p.stop(s, lockLostSummary(s))
 	case agent && s.o.Isolation.forbids():
-		// Whatever its orders are, an agent that may talk to anybody does not go on. The facts are looked at again first: a
-		// cache that lags shall end no agent's work.
+		// An agent whose network is open does not go on, whatever its orders are. Live facts come first, so that a cache that
+		// lags ends no agent's work.
 		if p.live(s) {
 			p.stop(s, exposedSummary(s.o.Isolation))
 		}

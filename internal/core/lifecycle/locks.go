@@ -12,8 +12,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 )
 
-// lockRecheck is how often a lock that is waited for is looked at without any event: only who looks finds out that
-// nobody renews it any more.
+// lockRecheck is how often a lock that is waited for is looked at without an event: that it is not renewed any more shows
+// only to those that look.
 const lockRecheck = 30 * time.Second
 
 // The locks of a Feature follow one order, so that a crash between any two of its steps is fixed by the next look: a
@@ -36,7 +36,7 @@ func (p *plan) lock(s situation, next nextRun, errand bool) bool {
 	l := s.o.Locks
 	noted := func(contract string) bool { return slices.Contains(s.o.Memory.Locks, contract) }
 	held := func(contract string) bool { return slices.Contains(l.Held, contract) }
-	// What is held and not noted is taken again before an attempt rests on it: somebody may be about to free it.
+	// What is held and not noted is taken again before an attempt depends on it: another process may be about to free it.
 	safe := func(contract string) bool { return held(contract) && (noted(contract) || l.Taken || s.active()) }
 	switch {
 	case all(l.Wanted, safe):
@@ -128,7 +128,7 @@ func lockLostSummary(s situation) summary {
 	return at
 }
 
-// reclaimer says who has a lost lock now, where anybody has.
+// reclaimer says who holds a lost lock now; empty where it is free.
 func reclaimer(l Locks, lost string) string {
 	i := slices.IndexFunc(l.Busy, func(b Contender) bool { return b.Contract == lost && !b.Before })
 	if i < 0 {

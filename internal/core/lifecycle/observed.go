@@ -41,8 +41,8 @@ type Observed struct {
 	Areas *Areas
 	// Jobs of the Feature, of any attempt.
 	Jobs []Job
-	// JobMade says that the newest Job was made just now, with all that it depends on. Nothing is done about it in the same
-	// breath: its attempt is noted first.
+	// JobMade says that the newest Job was made in this reconcile, with all that it depends on. Nothing else is done about it
+	// before its attempt is noted.
 	JobMade bool
 	// Pods of these Jobs, and of Jobs that are gone already.
 	Pods []Pod
@@ -133,14 +133,14 @@ type Capacity struct {
 type Locks struct {
 	// Wanted contracts: those of the plan.
 	Wanted []string
-	// Held contracts: their Leases name this Feature. A lock that is held and in no status was taken by somebody who died
-	// before noting it, or is about to be freed.
+	// Held contracts: their Leases name this Feature. A lock that is held and in no status was taken by a process that
+	// died before it noted it, or is about to be freed.
 	Held []string
 	// Reclaimed says from whom held locks were taken that had expired.
 	Reclaimed []Contender
 	// Busy says who is in the way of wanted locks that are not held.
 	Busy []Contender
-	// Taken says that all wanted locks were taken just now: nobody who looked earlier can free them.
+	// Taken says that all wanted locks were taken in this reconcile: a process that looked earlier cannot free them.
 	Taken bool
 	// Renew is when held locks are to be renewed; zero where none is held.
 	Renew time.Time
@@ -182,7 +182,7 @@ type Overlap struct {
 	Mine, Theirs string
 }
 
-// Contender is somebody else who has, had or wants the lock of a contract.
+// Contender is another Feature that holds, held or waits for the lock of a contract.
 type Contender struct {
 	Contract string
 	// Who it is, for people.

@@ -23,7 +23,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 )
 
-// volumePatience is how long a volume may stay unbound before anybody is told: provisioning takes a while, and with
+// volumePatience is how long a volume may stay unbound before a condition says so: provisioning takes a while, and with
 // volumeBindingMode WaitForFirstConsumer it does not begin before there is a pod.
 const volumePatience = 20 * time.Second
 
@@ -55,7 +55,7 @@ func JobEnded(j *batchv1.Job) bool {
 	return false
 }
 
-// Pods are the pods that a Job controls, by name. A pod without a Job is nobody's attempt: it cannot report, and
+// Pods are the pods that a Job controls, by name. A pod without a Job is of no attempt: it cannot report, and
 // admission forbids it. Pods that only answer an inquiry are left out: they write nothing, and end by themselves.
 func Pods(pods []corev1.Pod) []lifecycle.Pod {
 	var seen []lifecycle.Pod
