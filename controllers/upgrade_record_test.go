@@ -26,7 +26,7 @@ import (
 
 const (
 	// recordings has a directory for each version whose objects were recorded.
-	recordings = "testdata/objects"
+	recordings = "testdata/recorded"
 	// recordedProject stands for the project in a recording.
 	recordedProject = "recorded-project"
 )
