@@ -7,7 +7,6 @@ SHELL := /bin/bash
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath -buildvcs=false
 BIN := $(CURDIR)/bin
-GO_BUILD := go build -ldflags '-s -w'
 PROGRAMS := manager gateway watchdog runner
 GO_SOURCES := $(shell find api cmd controllers internal test -name '*.go' -not -name '*_test.go' 2>/dev/null) go.mod go.sum
 
@@ -46,13 +45,13 @@ build: $(addprefix $(BIN)/,$(PROGRAMS)) ## Build the programs into bin/
 
 $(BIN)/%: $(GO_SOURCES)
 	@mkdir -p $(BIN)
-	@$(GO_BUILD) -o $@ ./cmd/$*
+	@hack/build.sh $@ ./cmd/$*
 
 TESTBED := gitserver mcpagent
 
 $(addprefix $(BIN)/,$(TESTBED)): $(BIN)/%: $(GO_SOURCES)
 	@mkdir -p $(BIN)
-	@$(GO_BUILD) -o $@ ./test/$*
+	@hack/build.sh $@ ./test/$*
 
 .PHONY: images
 images: build $(addprefix $(BIN)/,$(TESTBED)) ## Build the product's image and the testbed's, without Docker, and load them

@@ -224,7 +224,7 @@ const (
 	ReasonApprovalRequired = "ApprovalRequired"
 	// ReasonApprovalMismatch: spec.delivery.approvedCommit is not the head.
 	ReasonApprovalMismatch = "ApprovalMismatch"
-	// ReasonNothingChanged: the work left the tree as it was.
+	// ReasonNothingChanged: the work changed no file.
 	ReasonNothingChanged = "NothingChanged"
 	// ReasonDelivered: the branch is where it should be.
 	ReasonDelivered = "Delivered"

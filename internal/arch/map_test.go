@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the map of packages into docs/architecture.md")
+var update = flag.Bool("update", false, "write docs/architecture.md and the files in testdata")
 
 // TestPackageMap holds the page for people to the table that the test above enforces.
 func TestPackageMap(t *testing.T) {

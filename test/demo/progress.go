@@ -76,11 +76,11 @@ func (p *progress) change(name, state string) {
 
 func (p *progress) farewell(kubectl string) {
 	fmt.Fprintf(p.out, `
-The cluster stays up. To look further:
-  %[1]s get features,checkpoints --all-namespaces
-  %[1]s describe feature intruder --namespace %[2]s
-  %[1]s explain feature.spec.plan
-To remove it: make cluster-down
+Seen: work that keeps its rules is delivered (years), work that breaks them is held and says why (intruder);
+a lost pod costs no work (survivor), a person takes work back (regret), and an agent that cannot write patches (patcher).
+The cluster stays up. Look further: %[1]s describe feature intruder --namespace %[2]s
+Apply a Feature of your own: docs/tour.md shows one; %[1]s explain feature.spec
+Remove everything: make cluster-down
 `, kubectl, project)
 }
 

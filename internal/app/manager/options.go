@@ -39,7 +39,7 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.UserNamespaces, "user-namespaces", true, "run the pods of Features in user namespaces; turn off on nodes that have none")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile")
 	flags.StringVar(&o.IntakeAddress, "intake-bind-address", ":8443", "where watchdogs are served, over TLS")
-	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to whoever may get /metrics of the cluster; 0 is nowhere")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to clients that may get /metrics of the cluster; 0 is nowhere")
 	flags.StringVar(&o.ViewAddress, "view-bind-address", "0", "where kube-apiserver finds the aggregated API view.tidewaiter.dev, over TLS; 0 is nowhere")
 }
 

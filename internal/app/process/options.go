@@ -72,7 +72,7 @@ func Parse(name string, options Flagged, args []string, out io.Writer) error {
 		return fmt.Errorf("flags: %w", err)
 	}
 	if flags.NArg() > 0 {
-		return fmt.Errorf("unexpected argument %q: everything is said by flags", flags.Arg(0))
+		return fmt.Errorf("unexpected argument %q: this program takes flags only", flags.Arg(0))
 	}
 	return options.Validate()
 }

@@ -236,6 +236,6 @@ func (r *runner) end(id int64, code int) {
 		r.refuse(id, "exit: code %d is not between 0 and 255", code)
 		return
 	}
-	r.log.Info("Ending on the watchdog's word", "code", code)
+	r.log.Info("Ending as the watchdog asks", "code", code)
 	r.exit(code)
 }

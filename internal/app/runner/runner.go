@@ -66,7 +66,7 @@ func Run(o Options, stderr io.Writer) int {
 	}
 	processes, err := proc.NewContainer()
 	if err != nil {
-		log.Error("Cannot take charge of the container", "error", err)
+		log.Error("Cannot set up the container", "error", err)
 		return exitBroken
 	}
 	defer processes.Close()

@@ -18,7 +18,7 @@ import (
 // unreachable ends an act that the runner did not answer. The link tells by an event when it is gone, and when it is
 // back; the pause is there because that event may be behind this one.
 func (x *acts) unreachable(ctx context.Context, err error) (supervise.Event, error) {
-	x.log().WarnContext(ctx, "The runner did not do what it was asked", "error", err.Error())
+	x.log().WarnContext(ctx, "The runner did not carry out a command", "error", err.Error())
 	steps.Pause(ctx, retryLink)
 	return supervise.Aborted{}, nil
 }

@@ -54,7 +54,7 @@ func (x *acts) leave(ctx context.Context) (supervise.Event, error) {
 	short, cancel := context.WithTimeout(ctx, farewell)
 	defer cancel()
 	if err := x.attempt.spool.Drained(short); err != nil {
-		x.log().WarnContext(ctx, "Left with reports that wait for the next attempt", "reports", x.attempt.spool.Pending())
+		x.log().WarnContext(ctx, "Ending with reports that the next attempt sends", "reports", x.attempt.spool.Pending())
 	}
 	// Where the runner is out of reach its container is gone, or ends by itself.
 	short, stop := context.WithTimeout(ctx, 5*retryLink)

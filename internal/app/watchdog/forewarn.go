@@ -50,7 +50,7 @@ func (l *loop) forewarn(ctx context.Context) {
 	}
 	written, err := l.services.workspace.Engine().Written(ctx, maxForeseen)
 	if err != nil {
-		l.attempt.options.Log.WarnContext(ctx, "The agent is not warned", "error", err.Error())
+		l.attempt.options.Log.WarnContext(ctx, "Cannot warn the agent", "error", err.Error())
 		return
 	}
 	task := l.state.Current()

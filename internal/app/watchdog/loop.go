@@ -261,7 +261,7 @@ func (l *loop) hear(ctx context.Context) error {
 		if steps.Fatal(err) {
 			return err
 		}
-		l.attempt.options.Log.WarnContext(ctx, "Orders are followed, but not journaled", "error", err.Error())
+		l.attempt.options.Log.WarnContext(ctx, "Orders are followed, but cannot be journaled", "error", err.Error())
 	}
 	l.latest = o
 	l.apply(ctx, l.ordered(o))
@@ -295,7 +295,7 @@ func (l *loop) apply(ctx context.Context, e supervise.Event) {
 		log.ErrorContext(ctx, "Breaker opens", "failures", c.Failures, "reason", c.Failure.Reason, "message", c.Failure.Message)
 	}
 	if err := l.attempt.journal.Note(journal.Record{Breaker: b}); err != nil {
-		log.WarnContext(ctx, "The breaker is not journaled", "error", err.Error())
+		log.WarnContext(ctx, "The breaker cannot be journaled", "error", err.Error())
 	}
 }
 

@@ -18,7 +18,7 @@ func (l *loop) heard(ctx context.Context, e link.Event) {
 	case e.Connected != nil:
 		l.connected(ctx, *e.Connected)
 	case e.Lost != nil:
-		l.attempt.options.Log.WarnContext(ctx, "The runner is out of reach", "error", e.Lost.Error())
+		l.attempt.options.Log.WarnContext(ctx, "Runner disconnected", "error", e.Lost.Error())
 		l.apply(ctx, supervise.Disconnected{})
 	case e.Exited != nil:
 		l.exited(ctx, *e.Exited)
@@ -46,7 +46,7 @@ func (l *loop) connected(ctx context.Context, h contract.RunnerHello) {
 		e.Exited = h.LastExit
 		l.note(ctx, journal.Record{TaskEnded: &journal.TaskEnded{Name: known, ExitCode: h.LastExit.Code}})
 	}
-	l.attempt.options.Log.InfoContext(ctx, "The runner is there", "running", h.Running, "frozen", h.Frozen)
+	l.attempt.options.Log.InfoContext(ctx, "Runner connected", "running", h.Running, "frozen", h.Frozen)
 	l.apply(ctx, e)
 }
 
@@ -87,6 +87,6 @@ func (l *loop) exited(ctx context.Context, e contract.RunnerExited) {
 // note journals what the runner could tell again: failing to is no reason to stop.
 func (l *loop) note(ctx context.Context, record journal.Record) {
 	if err := l.attempt.journal.Note(record); err != nil {
-		l.attempt.options.Log.WarnContext(ctx, "What the runner told is not journaled", "error", err.Error())
+		l.attempt.options.Log.WarnContext(ctx, "A message of the runner cannot be journaled", "error", err.Error())
 	}
 }

@@ -66,7 +66,7 @@ func (t *teller) forget() { t.told = "" }
 
 func (t *teller) logUntold(ctx context.Context, sequence int64, untold []judge.Violation) {
 	for _, v := range untold[:min(len(untold), maxUntold)] {
-		t.log.InfoContext(ctx, "A rule is broken that is for information only", "checkpoint", sequence,
+		t.log.InfoContext(ctx, "Broken rule of severity Info", "checkpoint", sequence,
 			"rule", v.Rule, "path", judge.Escape(v.Path), "message", v.Message)
 	}
 }
@@ -87,19 +87,19 @@ func (t *teller) failure(ctx context.Context, s streak, f contract.Fault, now ti
 func (t *teller) send(ctx context.Context, checkpoint int64, n any) {
 	line, err := notice.Line(n)
 	if err != nil {
-		t.log.WarnContext(ctx, "The agent is not told", "error", err.Error())
+		t.log.WarnContext(ctx, "Cannot send a notice to the agent", "error", err.Error())
 		return
 	}
 	short, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
 	delivered, err := t.agent.Input(short, line)
 	if err != nil {
-		t.log.WarnContext(ctx, "The agent is not told", "error", err.Error())
+		t.log.WarnContext(ctx, "Cannot send a notice to the agent", "error", err.Error())
 	} else {
-		t.log.InfoContext(ctx, "Agent is told", "checkpoint", checkpoint, "delivered", delivered)
+		t.log.InfoContext(ctx, "Notice sent to the agent", "checkpoint", checkpoint, "delivered", delivered)
 	}
 	told := journal.Told{Checkpoint: checkpoint, Delivered: delivered, Text: clip.Bytes(line, notice.Kept)}
 	if err := t.journal.Note(journal.Record{Told: &told}); err != nil {
-		t.log.WarnContext(ctx, "What the agent was told is not journaled", "error", err.Error())
+		t.log.WarnContext(ctx, "A notice to the agent cannot be journaled", "error", err.Error())
 	}
 }

@@ -22,7 +22,7 @@ func (s State) verdict() (contract.FinalReport, bool) {
 	switch {
 	case !d.Changed:
 		return report(contract.OutcomeDelivered, contract.ReasonNothingChanged,
-			"the work left the tree as it was: nothing was pushed")
+			"the work changed no file: nothing was pushed")
 	case d.Pushed != "" && d.Pushed == d.Head:
 		return report(contract.OutcomeDelivered, contract.ReasonDelivered,
 			fmt.Sprintf("commit %s is branch %s", short(d.Head), d.Branch))

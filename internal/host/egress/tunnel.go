@@ -96,7 +96,7 @@ func (p *Proxy) carry(w http.ResponseWriter, record Record, target egress.Target
 	attributes := []any{"feature", record.Feature, "target", record.Target, "reason", record.Reason,
 		"address", upstream.RemoteAddr().String(), "sent", record.Sent, "received", record.Received, "duration", record.Duration}
 	if err != nil {
-		p.options.Logger.Warn("Broke off a connection", append(attributes, "message", err.Error())...)
+		p.options.Logger.Warn("Closed a connection early", append(attributes, "message", err.Error())...)
 	} else {
 		p.options.Logger.Info("Closed a connection", attributes...)
 	}

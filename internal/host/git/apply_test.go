@@ -219,7 +219,7 @@ func TestPatchesThatAreRefused(t *testing.T) {
 		".git":                          {newFile(".git/hooks/pre-commit"), "may touch a .git"},
 		".GIT":                          {newFile("web/.GiT/config"), "may touch a .git"},
 		"a rename into .git":            {"diff --git a/README.md b/.git/x\nrename from README.md\nrename to .git/x\n", "may touch a .git"},
-		"NUL in a name":                 {"diff --git \"a/x\\000y\" \"b/x\\000y\"\nnew file mode 100644\n", "it is no path"},
+		"NUL in a name":                 {"diff --git \"a/x\\000y\" \"b/x\\000y\"\nnew file mode 100644\n", "it is not a path"},
 		"another name in the beginning": {"diff --git a/README.md b/README.md\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+x\n", "inconsistent"},
 		"names without a and b":         {"diff --git README.md ./README.md\n--- README.md\n+++ README.md\n@@ -1 +1 @@\n-The shop.\n+x\n", "must read 'diff --git"},
 		"two names without a rename":    {"diff --git a/README.md b/x\n--- a/README.md\n+++ b/x\n@@ -1 +1 @@\n-The shop.\n+x\n", "rename from"},

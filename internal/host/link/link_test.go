@@ -335,7 +335,7 @@ func TestListenRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		filepath.Join(dir, "file"):                   "is in the way and is no socket",
+		filepath.Join(dir, "file"):                   "is in the way and is not a socket",
 		filepath.Join(dir, strings.Repeat("x", 200)): "is too long",
 		filepath.Join(dir, "nope", "s"):              "no such file or directory",
 	} {

@@ -100,7 +100,7 @@ func removeSocket(path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != os.ModeSocket:
-		return fmt.Errorf("%s is in the way and is no socket", path)
+		return fmt.Errorf("%s is in the way and is not a socket", path)
 	}
 	return os.Remove(path)
 }

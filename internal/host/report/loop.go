@@ -41,7 +41,7 @@ type Queue interface {
 
 // Deliver sends what is in the queue, and whatever comes later, until the context ends.
 func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
-	r := retrier{log: log, what: "Reports wait"}
+	r := retrier{log: log, what: "Reports cannot be sent yet"}
 	for ctx.Err() == nil {
 		batch := q.Batch(batchBytes, batchReports)
 		if len(batch) == 0 {
@@ -60,7 +60,7 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 		}
 		var status *StatusError
 		if errors.As(err, &status) && status.Refused != nil {
-			log.ErrorContext(ctx, "A report was refused for good and is set aside", "epoch", status.Refused.Epoch,
+			log.ErrorContext(ctx, "Intake refused a report; it is set aside", "epoch", status.Refused.Epoch,
 				"sequence", status.Refused.Sequence, "error", status.Message)
 			err = q.SetAside(*status.Refused)
 		}
@@ -74,7 +74,7 @@ func takes(a contract.ReportAck, r contract.Report) bool {
 
 // Follow calls with the orders as they are, and again whenever they change, until the context ends.
 func (c *Client) Follow(ctx context.Context, log *slog.Logger, orders func(contract.Orders)) {
-	r := retrier{log: log, what: "Orders cannot be had"}
+	r := retrier{log: log, what: "Cannot get orders"}
 	etag := ""
 	for ctx.Err() == nil {
 		o, next, changed, err := c.Orders(ctx, etag, contract.MaxWaitSeconds*time.Second)
@@ -102,7 +102,7 @@ type retrier struct {
 func (r *retrier) pause(ctx context.Context, err error) {
 	if err == nil || ctx.Err() != nil {
 		if r.tries > 0 && err == nil {
-			r.log.InfoContext(ctx, "Intake answers again", "tries", r.tries)
+			r.log.InfoContext(ctx, "Intake is reachable again", "tries", r.tries)
 		}
 		r.tries, r.last = 0, ""
 		return

@@ -65,7 +65,7 @@ func (e *Engine) confirm(a *attempt, r *restorer) (objects.ID, error) {
 		}
 	}
 	if path, differs := r.difference(tree); differs {
-		return tree.ID, fmt.Errorf("%w: %s differs: freeze or end whatever writes there and try again", ErrNotRestored, strconv.QuoteToASCII(path))
+		return tree.ID, fmt.Errorf("%w: %s differs: freeze or end the process that writes there and try again", ErrNotRestored, strconv.QuoteToASCII(path))
 	}
 	return tree.ID, nil
 }

@@ -195,7 +195,7 @@ func (s *Server) waitForOrders(ctx context.Context, q question, now sight, chang
 			// The cache learns of it in a moment, and wakes this poll.
 		case err != nil:
 			// Such as a prompt whose ConfigMap was deleted: the watchdog goes on with the orders that it has.
-			logr.FromContextOrDiscard(ctx).Info("Cannot tell the orders; those that were given last stay", "cause", err.Error())
+			logr.FromContextOrDiscard(ctx).Info("Cannot make orders; the last ones stay in effect", "cause", err.Error())
 		case next.tag != q.known:
 			return next, nil
 		default:

@@ -188,7 +188,7 @@ func (r *recorder) restore(ctx context.Context, i journal.Intent) error {
 	if err != nil {
 		return err
 	}
-	r.Log.InfoContext(ctx, "Workspace went back", "checkpoint", i.Sequence, "written", done.Written, "deleted", done.Deleted)
+	r.Log.InfoContext(ctx, "Workspace restored", "checkpoint", i.Sequence, "written", done.Written, "deleted", done.Deleted)
 	return nil
 }
 

@@ -234,7 +234,7 @@ func (b *rollback) nothing() string {
 	if b.Kind == contract.RollbackSmart {
 		return "Reverted 0 files with violations: no path breaks a rule"
 	}
-	return "Reverted 0 files: the workspace is there as it is in " + b.from
+	return "Reverted 0 files: the workspace is already as it is in " + b.from
 }
 
 // notice says what went back, to the agent and to the person who asked.

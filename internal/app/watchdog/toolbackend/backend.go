@@ -27,7 +27,7 @@ type Journal interface {
 }
 
 // errClosed is told to an agent that calls a tool when nothing more is taken from it.
-var errClosed = errors.New("no task takes anything any more: it was completed, or the attempt is ending")
+var errClosed = errors.New("no task accepts calls: it was completed, or the attempt is ending")
 
 // Backend is for the server of the tools. Its methods may be called from any goroutine.
 type Backend struct {
@@ -171,7 +171,7 @@ func (b *Backend) Ask(ctx context.Context, q contract.Question) (tools.Answer, e
 
 func answered(id string, a *contract.Answer) tools.Answer {
 	if a == nil {
-		return tools.Answer{QuestionID: id, Status: tools.Waiting, Message: "nobody has answered yet: ask again with the same question_id"}
+		return tools.Answer{QuestionID: id, Status: tools.Waiting, Message: "the question has no answer yet: ask again with the same question_id"}
 	}
 	return tools.Answer{QuestionID: id, Status: tools.Answered, Answer: a.Text}
 }

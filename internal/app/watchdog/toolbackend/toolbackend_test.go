@@ -149,7 +149,7 @@ func TestCompletionIsTheLastWord(t *testing.T) {
 	if seen := o.hear(); seen.Patches != 0 || seen.Completed.IsZero() {
 		t.Errorf("on the desk: %+v", seen)
 	}
-	want(t, "a patch after the word", <-late, "no task takes anything any more")
+	want(t, "a patch after the word", <-late, "no task accepts calls")
 	again := o.completed()
 	o.hear()
 	want(t, "the word again", <-again, "")
@@ -172,13 +172,13 @@ func TestNothingWaitsForEver(t *testing.T) {
 	if seen := o.look(); seen.Patches != 0 {
 		t.Errorf("%d patches wait, want none", seen.Patches)
 	}
-	want(t, "of a task that ends", <-waiting, "no task takes anything any more")
+	want(t, "of a task that ends", <-waiting, "no task accepts calls")
 	never := o.patch(t.Context(), "op3", "three")
 	asked := o.question(t.Context(), "q1", "Which?")
 	o.Close()
 	want(t, "after the loop", <-never, "not known yet")
 	want(t, "a question after the loop", <-asked, tools.Waiting)
-	want(t, "the word after the loop", <-o.completed(), "no task takes anything any more")
+	want(t, "the word after the loop", <-o.completed(), "no task accepts calls")
 }
 
 // A question waits until its answer is ordered, is asked once, and one at a time.
