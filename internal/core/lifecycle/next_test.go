@@ -219,3 +219,19 @@ func TestLossesInARowWaitLonger(t *testing.T) {
 		}
 	}
 }
+
+// TestARetryWaitsBehindAnErrand that was over before it was seen: the retry was granted before, and stays open.
+func TestARetryWaitsBehindAnErrand(t *testing.T) {
+	o := running()
+	o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeBlocked, Reason: contract.ReasonCheckpointInvalid, Message: "Something was found."}
+	o.Memory.Phase, o.Memory.Job.EndedAt = Blocked, noon.Add(-time.Minute)
+	o.Spec.Requests = []Request{{ID: "again", Kind: RequestRetry}}
+	o.Jobs, o.Pods = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunSeal, Created: noon, Ended: true}}, nil
+	m := Next(o, noon).Memory
+	if m.Attempt != 2 || !m.Job.Errand || m.Job.EndedAt.IsZero() {
+		t.Fatalf("the errand is not taken up and noted as over: %+v", m.Job)
+	}
+	if len(m.Requests) > 0 {
+		t.Errorf("the retry is answered: %+v", m.Requests)
+	}
+}

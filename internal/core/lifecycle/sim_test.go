@@ -158,10 +158,10 @@ func (s *sim) gather(seen *snapshot, d Decision, dies crash) (wrote, lives bool)
 		areas := s.areas
 		seen.observed.Areas = &areas
 	case NeedLocks:
-		switch dies {
-		case beforeActs:
+		if dies == beforeActs {
 			return false, false
-		case inLock:
+		}
+		if dies == inLock {
 			s.takeLocks(s.wanted[:1]...)
 			return true, false
 		}
