@@ -35,11 +35,10 @@ type Row struct {
 	effective func(*Effective) any
 }
 
-// Rows are all values, in the order of the reference page. They are not to be changed.
-func Rows() []Row { return table }
-
-// table is made once: a policy is read and merged for every decision about a Feature.
-var table = slices.Concat(executionRows(), pathRows(), changeRows(), featureRows())
+// Rows are all values, in the order of the reference page.
+func Rows() []Row {
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows())
+}
 
 func executionRows() []Row {
 	type r = Rules
