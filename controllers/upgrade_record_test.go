@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,7 +100,7 @@ func timeless(o *unstructured.Unstructured) {
 	}
 	for _, path := range generated {
 		for _, label := range []string{"batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"} {
-			unstructured.RemoveNestedField(o.Object, append(path[:len(path):len(path)], label)...)
+			unstructured.RemoveNestedField(o.Object, append(slices.Clip(path), label)...)
 		}
 	}
 	if o.GetKind() != "Feature" {

@@ -79,7 +79,7 @@ func (r *Reconciler) takeLocks(ctx context.Context, s *scope) error {
 // freeLocks frees what no status names any more. Those of an attempt that could not be made are kept for the next try.
 func (r *Reconciler) freeLocks(ctx context.Context, s *scope) error {
 	if len(s.decision.Unlock) == 0 || s.unmet != nil {
-		return nil
+		return nil //nolint:nilerr // reportUnmet reports it
 	}
 	log.FromContext(ctx).Info("Freeing locks", "contracts", s.decision.Unlock)
 	return r.Locks.Free(ctx, s.locks, s.decision.Unlock)

@@ -10,6 +10,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -32,7 +33,7 @@ type Names struct {
 }
 
 // Reasons are all reasons.
-func (n Names) Reasons() []Constant { return append(n.Own[:len(n.Own):len(n.Own)], n.Reported...) }
+func (n Names) Reasons() []Constant { return append(slices.Clip(n.Own), n.Reported...) }
 
 // Read reads File below the checkout's root.
 func Read(root string) (Names, error) {

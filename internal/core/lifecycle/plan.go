@@ -56,8 +56,7 @@ type plan struct {
 type order int
 
 const (
-	// orderAsBefore changes nothing.
-	orderAsBefore order = iota
+	_ order = iota // nothing changes
 	// orderWork takes back that it shall end.
 	orderWork
 	// orderStop tells it to end.

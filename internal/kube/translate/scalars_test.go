@@ -4,6 +4,7 @@
 package translate
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,9 +69,7 @@ func fieldsOf(at string, v reflect.Value) map[string]reflect.Value {
 			all[path] = v.Field(i)
 			continue
 		}
-		for p, f := range fieldsOf(path, v.Field(i)) {
-			all[p] = f
-		}
+		maps.Copy(all, fieldsOf(path, v.Field(i)))
 	}
 	return all
 }
