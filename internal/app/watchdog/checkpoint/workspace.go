@@ -6,6 +6,7 @@ package checkpoint
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -13,11 +14,12 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
 
-// Workspace is opened when it is needed: a run without an agent can mostly do without.
+// Workspace is opened when it is needed: a run without an agent can mostly do without. An act may open it while the loop
+// asks for its engine.
 type Workspace struct {
 	options workspace.Options
 	health  *health.Health
-	engine  *workspace.Engine
+	engine  atomic.Pointer[workspace.Engine]
 }
 
 // NewWorkspace is not opened yet.
@@ -26,19 +28,20 @@ func NewWorkspace(o workspace.Options, h *health.Health) *Workspace {
 }
 
 // Engine of the workspace; nil before it is opened.
-func (w *Workspace) Engine() *workspace.Engine { return w.engine }
+func (w *Workspace) Engine() *workspace.Engine { return w.engine.Load() }
 
 // Root of the workspace.
 func (w *Workspace) Root() string { return w.options.Root }
 
 // Open the workspace. What the last checkpoint left is what is believed; the engine finds out what is true.
 func (w *Workspace) Open(ctx context.Context, s journal.State) error {
-	if w.engine == nil {
-		engine, err := workspace.Open(ctx, w.options)
-		if err != nil {
+	engine := w.Engine()
+	if engine == nil {
+		var err error
+		if engine, err = workspace.Open(ctx, w.options); err != nil {
 			return fmt.Errorf("open workspace: %w", err)
 		}
-		w.engine = engine
+		w.engine.Store(engine)
 	}
 	base, err := objects.ParseID(s.Base.Commit)
 	if err != nil {
@@ -48,12 +51,12 @@ func (w *Workspace) Open(ctx context.Context, s journal.State) error {
 	if err != nil {
 		return err
 	}
-	return w.engine.Reset(ctx, base, current)
+	return engine.Reset(ctx, base, current)
 }
 
 // Need opens it where it is not open.
 func (w *Workspace) Need(ctx context.Context, s journal.State) error {
-	if w.engine != nil {
+	if w.Engine() != nil {
 		return nil
 	}
 	return w.Open(ctx, s)
@@ -61,7 +64,7 @@ func (w *Workspace) Need(ctx context.Context, s journal.State) error {
 
 // Restore makes the workspace another tree, or only the paths of it.
 func (w *Workspace) Restore(ctx context.Context, tree objects.ID, paths ...string) (workspace.Restored, error) {
-	done, err := w.engine.Restore(ctx, tree, paths...)
+	done, err := w.Engine().Restore(ctx, tree, paths...)
 	if err == nil {
 		w.tellCleared(ctx, done.Cleared)
 	}
@@ -70,7 +73,7 @@ func (w *Workspace) Restore(ctx context.Context, tree objects.ID, paths ...strin
 
 // MakeRoom clears a workspace of what no checkpoint holds: files that Git ignores, and the agent's own repository.
 func (w *Workspace) MakeRoom(ctx context.Context) error {
-	cleared, err := w.engine.ClearIgnored(ctx)
+	cleared, err := w.Engine().ClearIgnored(ctx)
 	w.tellCleared(ctx, cleared)
 	return err
 }
@@ -87,8 +90,9 @@ func (w *Workspace) tellCleared(ctx context.Context, names int) {
 
 // Close gives it back.
 func (w *Workspace) Close() error {
-	if w.engine == nil {
+	engine := w.Engine()
+	if engine == nil {
 		return nil
 	}
-	return w.engine.Close()
+	return engine.Close()
 }
