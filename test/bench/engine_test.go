@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -125,7 +126,7 @@ func answer(ctx context.Context, repo *git.Repository, e *workspace.Engine, line
 			}
 		}
 		repo.Store().Recent().Clear()
-		watchdog.ReturnMemory()
+		debug.FreeOSMemory() // as retain.Service.Tidy does
 	}
 	s.Lost = e.Lost()
 	var usage syscall.Rusage

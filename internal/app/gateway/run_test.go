@@ -5,11 +5,9 @@ package gateway
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"strings"
@@ -24,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
@@ -38,31 +35,6 @@ var env *kubetest.Env
 func TestMain(m *testing.M) {
 	program.Main(Main)
 	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
-}
-
-func TestFlags(t *testing.T) {
-	for name, test := range map[string]struct {
-		args []string
-		want string
-	}{
-		"complete":         {[]string{"--namespace=s"}, ""},
-		"no namespace":     {nil, "--namespace is missing"},
-		"unknown format":   {[]string{"--namespace=s", "--log-format=xml"}, `not "xml"`},
-		"unknown flag":     {[]string{"--bogus"}, "unknown flag"},
-		"surplus argument": {[]string{"--namespace=s", "serve"}, `unexpected argument "serve"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Setenv("POD_NAMESPACE", "")
-			var o Options
-			err := process.Parse("gateway", &o, test.args, &bytes.Buffer{})
-			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("got %v, want something about %q", err, test.want)
-			}
-		})
-	}
-	if err := Main(t.Context(), []string{"--help"}, io.Discard); err != nil {
-		t.Error(err)
-	}
 }
 
 // gateway is the process with the rights that it is installed with, as a pod sees it.

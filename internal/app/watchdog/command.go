@@ -41,10 +41,6 @@ const usage = `usage: watchdog prepare|run|seal|answer --namespace NAMESPACE --f
 // memoryLimit makes the garbage collector work harder before the process grows: a watchdog stands beside every agent.
 const memoryLimit = 40 << 20
 
-// ReturnMemory gives back to the machine what a checkpoint took and nobody needs until the next one. It costs a run of the
-// collector.
-func ReturnMemory() { debug.FreeOSMemory() }
-
 // LimitMemory trades time of the collector for memory, in the whole process.
 func LimitMemory() {
 	debug.SetGCPercent(50)

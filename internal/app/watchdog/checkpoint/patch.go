@@ -24,9 +24,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
 
-// maxNamed bounds the paths that an answer names.
-const maxNamed = 5
-
 // Patch is an operation that the agent asks for.
 type Patch struct {
 	// ID is the agent's own: what was done under it is done once.
@@ -164,12 +161,7 @@ func (s *Service) unseen(ctx context.Context, changes []judge.Change) (string, e
 	if err != nil || len(ignored) == 0 {
 		return "", err
 	}
-	// The first few tell what to change.
-	var names []string
-	for _, path := range ignored[:min(len(ignored), maxNamed)] {
-		names = append(names, judge.Escape(path))
-	}
-	return fmt.Sprintf("nothing was changed. The repository's ignore rules leave out %s: choose other names", strings.Join(names, ", ")), nil
+	return fmt.Sprintf("nothing was changed. The repository's ignore rules leave out %s: choose other names", notice.Names(ignored)), nil
 }
 
 // resultOf says what was found out about a patch.

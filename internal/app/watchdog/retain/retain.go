@@ -63,7 +63,7 @@ func (s *Service) Tidy(ctx context.Context) {
 	s.working.Go(func() {
 		defer s.tidying.Store(false)
 		defer stop()
-		debug.FreeOSMemory()
+		debug.FreeOSMemory() // the next checkpoint is a while away
 		done, err := s.Repository.Tidy(ctx, s.MaxPacks)
 		switch {
 		case err != nil && ctx.Err() == nil:
