@@ -33,12 +33,11 @@ func (r *Repository) Between(ctx context.Context, a, b objects.ID) ([]judge.Chan
 			changes = append(changes, c)
 		}
 	})
-	for i := range changes {
-		for _, e := range []*judge.Entry{&changes[i].Old, &changes[i].New} {
-			if err == nil {
-				err = r.complete(ctx, e)
-			}
-		}
+	if err == nil {
+		err = r.sizes(ctx, changes)
+	}
+	if err == nil {
+		err = r.targets(ctx, changes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compare %s and %s: %w", a, b, err)
@@ -73,19 +72,4 @@ func readChange(in *bufio.Reader) (judge.Change, error) {
 	}
 	c.Kind = kindOf(c.Old, c.New)
 	return c, nil
-}
-
-// complete adds the size of a blob, and the target of a link. The commit of a submodule is in another repository.
-func (r *Repository) complete(ctx context.Context, e *judge.Entry) error {
-	if e.Mode == 0 || e.Mode == judge.ModeGitlink {
-		return nil
-	}
-	id, err := objects.ParseID(e.ID)
-	if err != nil {
-		return err
-	}
-	if _, e.Size, err = r.objects.Stat(ctx, id); err != nil {
-		return err
-	}
-	return r.target(ctx, e)
 }

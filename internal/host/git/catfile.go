@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -52,6 +53,32 @@ func (o *Objects) Stat(ctx context.Context, id objects.ID) (objects.Kind, int64,
 		return err
 	})
 	return kind, size, err
+}
+
+// StatAll is Stat for many objects, which are asked for together: visit is called for each in order. Any failure but
+// ErrNoObject ends it.
+func (o *Objects) StatAll(ctx context.Context, ids []objects.ID, visit func(i int, kind objects.Kind, size int64, err error)) error {
+	visited := 0
+	for part := range slices.Chunk(ids, readWindow) {
+		first := visited
+		err := o.ask(ctx, requestFor("info", part...), func(p *catFile) error {
+			for i, id := range part {
+				kind, size, err := p.head(id)
+				if errors.Is(err, errBroken) {
+					return err
+				}
+				if first+i >= visited { // it may be asked for again, when a process died
+					visited++
+					visit(first+i, kind, size, err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Read gives kind and content of an object. ErrTooLarge says that it has more than limit bytes.

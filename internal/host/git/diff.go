@@ -6,16 +6,11 @@ package git
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
-
-// maxTarget bounds the target of a symbolic link that is read, in bytes: PATH_MAX, which Linux sets for a link itself.
-const maxTarget = 4096
 
 // Diff gives every path that differs between two trees or commits, sorted by path, with sizes and link targets.
 func (r *Repository) Diff(ctx context.Context, a, b objects.ID) ([]judge.Change, error) {
@@ -48,16 +43,10 @@ func (r *Repository) Changes(ctx context.Context, before, after *objects.Tree) (
 	changes := make([]judge.Change, 0, len(byPath))
 	for _, c := range byPath {
 		c.Kind = kindOf(c.Old, c.New)
-		if err := r.target(ctx, &c.Old); err != nil {
-			return nil, fmt.Errorf("link %q before: %w", c.Path, err)
-		}
-		if err := r.target(ctx, &c.New); err != nil {
-			return nil, fmt.Errorf("link %q: %w", c.Path, err)
-		}
 		changes = append(changes, c)
 	}
 	slices.SortFunc(changes, func(x, y judge.Change) int { return cmp.Compare(x.Path, y.Path) })
-	return changes, nil
+	return changes, r.targets(ctx, changes)
 }
 
 func entryOf(e *objects.Entry) judge.Entry {
@@ -77,22 +66,4 @@ func kindOf(before, after judge.Entry) judge.Kind {
 	default:
 		return judge.Modified
 	}
-}
-
-// target reads where a symbolic link points. A target that is too long for a link is left out: its size tells.
-func (r *Repository) target(ctx context.Context, e *judge.Entry) error {
-	if e.Mode != judge.ModeSymlink {
-		return nil
-	}
-	id, err := objects.ParseID(e.ID)
-	if err != nil {
-		return err
-	}
-	_, content, err := r.objects.Read(ctx, id, maxTarget)
-	if errors.Is(err, ErrTooLarge) {
-		_, e.Size, err = r.objects.Stat(ctx, id)
-		return err
-	}
-	e.Target = string(content)
-	return err
 }

@@ -135,13 +135,13 @@ func (r *recorder) undo(ctx context.Context, i journal.Intent) error {
 	if err != nil {
 		return err
 	}
-	touched, err := r.Repository.Touched(ctx, before, after)
-	if err != nil || len(touched) == 0 {
+	changes, err := r.Repository.Between(ctx, before, after)
+	if err != nil || len(changes) == 0 {
 		return err
 	}
-	paths := make([]string, 0, len(touched))
-	for _, t := range touched {
-		paths = append(paths, t.Path)
+	paths := make([]string, 0, len(changes))
+	for _, c := range changes {
+		paths = append(paths, c.Path)
 	}
 	if _, err := r.Workspace.Restore(ctx, before, paths...); err != nil {
 		return fmt.Errorf("take the patch back: %w", err)

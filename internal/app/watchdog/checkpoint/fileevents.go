@@ -16,7 +16,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/host/eventlog"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
@@ -69,21 +68,21 @@ func (r *recorder) writeChanges(ctx context.Context, i journal.Intent) error {
 	if err != nil {
 		return err
 	}
-	touched, err := r.Repository.Touched(ctx, from, to)
+	changes, err := r.Repository.Between(ctx, from, to)
 	if err != nil {
 		return err
 	}
-	return r.events.append(naming.Checkpoint(r.Feature, i.Sequence), touched, i.Report.CapturedAt)
+	return r.events.append(naming.Checkpoint(r.Feature, i.Sequence), changes, i.Report.CapturedAt)
 }
 
 // append the events of a checkpoint, once.
-func (f *fileEvents) append(id string, touched []git.Touched, at time.Time) (err error) {
+func (f *fileEvents) append(id string, changes []judge.Change, at time.Time) (err error) {
 	if f.log == nil {
 		if f.log, err = eventlog.Open(eventlog.Options{Path: f.path, KeyOf: checkpointOf}); err != nil {
 			return err
 		}
 	}
-	if err = f.log.Append(id, fileChanges(touched, at, id)...); err != nil {
+	if err = f.log.Append(id, fileChanges(changes, at, id)...); err != nil {
 		err = errors.Join(err, f.close())
 	}
 	return err
@@ -98,13 +97,13 @@ func (f *fileEvents) close() error {
 	return log.Close()
 }
 
-func fileChanges(touched []git.Touched, at time.Time, id string) []any {
-	kept := min(len(touched), maxFileChanges)
+func fileChanges(changes []judge.Change, at time.Time, id string) []any {
+	kept := min(len(changes), maxFileChanges)
 	events := make([]any, 0, kept+1)
-	for _, t := range touched[:kept] {
-		events = append(events, fileChange{Timestamp: at, EventType: eventType(t.Kind), FilePath: wholePath(t.Path), FileSize: t.Size, CheckpointID: id})
+	for _, c := range changes[:kept] {
+		events = append(events, fileChange{Timestamp: at, EventType: eventType(c.Kind), FilePath: wholePath(c.Path), FileSize: c.New.Size, CheckpointID: id})
 	}
-	if more := len(touched) - kept; more > 0 {
+	if more := len(changes) - kept; more > 0 {
 		events = append(events, fileChange{Timestamp: at, EventType: "omitted", CheckpointID: id, Omitted: more})
 	}
 	return events
