@@ -56,7 +56,7 @@ func contentInput(content []byte) judge.Input {
 			New: judge.Entry{Mode: judge.ModeFile, ID: "1111111111111111111111111111111111111111", Size: int64(len(content))},
 		}},
 		Policy: policy.Merge(policy.Sources{}),
-		Names:  func(string) ([]string, bool) { return []string{"a.yaml"}, true },
+		Names:  func([]string) map[string][]string { return map[string][]string{"": {"a.yaml"}} },
 	}
 	in.Contents = func(_ []string, _ int64, visit func(int, []byte, bool)) { visit(0, content, true) }
 	return in

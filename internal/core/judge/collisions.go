@@ -5,6 +5,7 @@ package judge
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -21,11 +22,11 @@ func collisionKey(name string) string {
 }
 
 // collisions finds added paths with a name that some file system takes for another name of the same directory. Every
-// directory on the way to an added path is listed once.
+// directory on the way to an added path is looked at once.
 func (v *view) collisions() []breach {
 	var found []breach
 	pairs := map[string]map[string]string{}
-	for dir, names := range v.addedNames() {
+	for dir, names := range v.added {
 		collisions, fault := v.collisionsIn(dir, names)
 		pairs[dir] = collisions
 		if fault != "" {
@@ -80,7 +81,7 @@ func (v *view) collisionsIn(dir string, names map[string]bool) (collisions map[s
 	if v.Names == nil {
 		return nil, "the names of the tree were not given, so that new names cannot be compared"
 	}
-	all, ok := v.Names(dir)
+	all, ok := v.names()[dir]
 	if !ok {
 		return nil, "the directory cannot be listed, so that new names cannot be compared"
 	}
@@ -106,7 +107,7 @@ func (v *view) collisionsIn(dir string, names map[string]bool) (collisions map[s
 	for _, group := range groups {
 		if len(group) > 1 {
 			if base == nil {
-				base = v.baseNames(dir)
+				base = v.namesOfBase(dir)
 			}
 			pairUp(group, base, names, collisions)
 		}
@@ -132,14 +133,20 @@ func pairUp(group []string, base, wanted map[string]bool, collisions map[string]
 	}
 }
 
-// baseNames is the set of names of a directory of the base; empty where they are not known.
-func (v *view) baseNames(dir string) map[string]bool {
-	set := map[string]bool{}
-	if v.BaseNames == nil {
-		return set
+// listAdded lists the directories of added paths.
+func (v *view) listAdded(lookup Lookup) func() map[string][]string {
+	return func() map[string][]string {
+		if lookup == nil || len(v.added) == 0 {
+			return nil
+		}
+		return lookup(slices.Collect(maps.Keys(v.added)))
 	}
-	names, _ := v.BaseNames(dir)
-	for _, name := range names {
+}
+
+// namesOfBase is the set of names of a directory of the base; empty where they are not known.
+func (v *view) namesOfBase(dir string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range v.baseNames()[dir] {
 		set[name] = true
 	}
 	return set

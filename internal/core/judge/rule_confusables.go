@@ -53,12 +53,8 @@ func confusables() Rule {
 // listed are a matter of the rule names.
 func (v *view) lookalikes(severity policy.Severity) []breach {
 	similar := map[string]map[string]string{}
-	for dir, names := range v.addedNames() {
-		if v.Names == nil {
-			break
-		}
-		all, _ := v.Names(dir)
-		similar[dir] = v.lookalikesIn(dir, names, all)
+	for dir, names := range v.added {
+		similar[dir] = v.lookalikesIn(dir, names, v.names()[dir])
 	}
 	var found []breach
 	for _, c := range v.changes {
@@ -100,7 +96,7 @@ func (v *view) lookalikesIn(dir string, wanted map[string]bool, all []string) ma
 	for _, group := range groups {
 		if len(group) > 1 {
 			if base == nil {
-				base = v.baseNames(dir)
+				base = v.namesOfBase(dir)
 			}
 			pairUp(group, base, wanted, similar)
 		}

@@ -39,7 +39,7 @@ func names() Rule {
 			{"a name that differs by compatibility", Input{Changes: []Change{addFile("ﬁle")}, Names: treeOf("file", "ﬁle")}},
 			{"a name that differs by a dot at the end", Input{Changes: []Change{addFile("a.")}, Names: treeOf("a", "a.")}},
 			{"two new names", Input{Changes: []Change{addFile("d/x"), addFile("d/X")}, Names: treeOf("d/x", "d/X")}},
-			{"a tree that cannot be listed", Input{Changes: []Change{addFile("a")}, Names: func(string) ([]string, bool) { return nil, false }}},
+			{"a tree that cannot be listed", Input{Changes: []Change{addFile("a")}, Names: func([]string) map[string][]string { return nil }}},
 			{"a tree without the new name", Input{Changes: []Change{addFile("a")}, Names: treeOf("b")}},
 		},
 		Accept: []Sample{

@@ -39,7 +39,13 @@ func treeOf(paths ...string) Lookup {
 			path = dir
 		}
 	}
-	return func(dir string) ([]string, bool) { return dirs[strings.Trim(dir, "/")], true }
+	return func(wanted []string) map[string][]string {
+		listed := map[string][]string{}
+		for _, dir := range wanted {
+			listed[dir] = dirs[dir]
+		}
+		return listed
+	}
 }
 
 // longText is more than git looks at to tell binaries from text.

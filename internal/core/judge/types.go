@@ -114,11 +114,11 @@ type Input struct {
 	Role string
 	// Locks are the contracts whose lock the Feature holds.
 	Locks []string
-	// Names lists a directory of the captured tree. It is asked about the directories of added paths only; without it
+	// Names lists directories of the captured tree. It is asked about the directories of added paths only; without it
 	// added paths cannot be judged and are violations.
 	Names Lookup
-	// BaseNames lists a directory of the base, none for one that does not exist. It tells names that were there before
-	// from new ones; without it every pair of names that collide counts as new.
+	// BaseNames lists directories of the base. It tells names that were there before from new ones; without it every pair
+	// of names that collide counts as new.
 	BaseNames Lookup
 	// Contents reads blobs of the base and of the captured tree. It is asked about files whose content changed; without
 	// it they cannot be judged and are violations.
@@ -129,9 +129,10 @@ type Input struct {
 	Memory *Memory
 }
 
-// Lookup lists the names in a directory of a tree, in any order; "" is the root. The answer for a directory must not
-// change during a judgement. It is false where the directory cannot be read.
-type Lookup func(dir string) ([]string, bool)
+// Lookup lists the names in directories of a tree, in any order; "" is the root. It is asked at most once in a judgement,
+// for all directories at once, because an agent decides how many there are. A directory that cannot be read is left out
+// of the answer; one that does not exist is there, without names.
+type Lookup func(dirs []string) map[string][]string
 
 // Violation is one rule broken by one path.
 type Violation struct {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
@@ -25,6 +26,10 @@ type view struct {
 	facts []facts
 	// unusable are the patterns that cannot be used, as messages.
 	unusable []string
+	// added are, by directory, the names of added paths and of the directories on the way to them.
+	added map[string]map[string]bool
+	// names and baseNames of these directories, in the captured tree and in the base.
+	names, baseNames func() map[string][]string
 	// work that the search for secrets took so far.
 	work int64
 	ctx  context.Context //nolint:containedctx // lives as long as one judgement
@@ -36,6 +41,8 @@ func (v *view) stopped() bool { return v.ctx.Err() != nil }
 func newView(ctx context.Context, in Input, rules []Rule) *view {
 	v := &view{Input: in, ctx: ctx}
 	v.sift()
+	v.added = v.addedNames()
+	v.names, v.baseNames = sync.OnceValue(v.listAdded(in.Names)), sync.OnceValue(v.listAdded(in.BaseNames))
 	v.placeAll(rules)
 	v.look()
 	return v

@@ -5,7 +5,6 @@ package git_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,37 +14,18 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/gitspy"
 )
-
-// eavesdropped is a repository whose object reader is listened to. Exchanges counts how often it was asked and waited for.
-func eavesdropped(t *testing.T) (r *git.Repository, exchanges func() int) {
-	t.Helper()
-	dir := t.TempDir()
-	said := filepath.Join(dir, "said")
-	script := "#!/bin/sh\ncase \" $* \" in\n*' cat-file '*) tee -a " + said + " | git \"$@\" ;;\n*) exec git \"$@\" ;;\nesac\n"
-	program := filepath.Join(dir, "git")
-	if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r, err := git.Init(t.Context(), filepath.Join(dir, "repo.git"), git.Options{Git: program})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.Close() })
-	return r, func() int {
-		t.Helper()
-		text, err := os.ReadFile(said)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return strings.Count(string(text), "flush\n")
-	}
-}
 
 // TestDetailsAreReadTogether: an agent decides how many files and links there are; one exchange with git for each of them
 // made the review of a history take half an hour on a busy machine.
 func TestDetailsAreReadTogether(t *testing.T) {
-	r, exchanges := eavesdropped(t)
+	program, exchanges := gitspy.New(t)
+	r, err := git.Init(t.Context(), filepath.Join(t.TempDir(), "repo.git"), git.Options{Git: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
 	const n = 2500 // of each: more than are asked for at once
 	var edits []objects.Edit
 	want := make(map[string]judge.Entry)

@@ -129,7 +129,7 @@ func TestForgedMemoryChangesNoVerdict(t *testing.T) {
 		r := newRepository(t)
 		id := store(t, r, content)[0]
 		in := judge.Input{
-			Policy: policy.Merge(policy.Sources{}), Names: func(string) ([]string, bool) { return []string{"a.txt"}, true },
+			Policy: policy.Merge(policy.Sources{}), Names: func([]string) map[string][]string { return map[string][]string{"": {"a.txt"}} },
 			Changes: []judge.Change{{Path: "a.txt", Kind: judge.Added, New: judge.Entry{Mode: judge.ModeFile, ID: id.String(), Size: int64(len(content))}}},
 			Contents: func(ids []string, limit int64, visit func(int, []byte, bool)) {
 				if err := r.Objects().ReadAll(t.Context(), []objects.ID{id}, limit, func(i int, content []byte, err error) { visit(i, content, err == nil) }); err != nil {

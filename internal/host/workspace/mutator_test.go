@@ -176,19 +176,20 @@ func (b *bench) names(id objects.ID) judge.Lookup {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return func(dir string) ([]string, bool) {
-		at := tree
-		if dir != "" {
-			e := tree.Lookup(dir)
-			if e == nil {
-				return nil, true
+	return func(dirs []string) map[string][]string {
+		listed := map[string][]string{}
+		for _, dir := range dirs {
+			at := tree
+			if e := tree.Lookup(dir); dir != "" && e != nil {
+				at = e.Tree
+			} else if dir != "" {
+				at = nil
 			}
-			at = e.Tree
+			listed[dir] = nil
+			for i := 0; at != nil && i < len(at.Entries); i++ {
+				listed[dir] = append(listed[dir], at.Entries[i].Name)
+			}
 		}
-		var names []string
-		for i := range at.Entries {
-			names = append(names, at.Entries[i].Name)
-		}
-		return names, true
+		return listed
 	}
 }

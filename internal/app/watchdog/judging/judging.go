@@ -93,7 +93,7 @@ func (j *Judge) judge(ctx context.Context, tree objects.ID, changes []judge.Chan
 	}
 	return judge.Judge(ctx, judge.Input{
 		Changes: changes, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks,
-		Names: names(ctx, j.repo, tree), BaseNames: names(ctx, j.repo, base), Contents: j.contents(ctx), Compile: checks.Compile,
+		Names: j.names(ctx, tree), BaseNames: j.names(ctx, base), Contents: j.contents(ctx), Compile: checks.Compile,
 		Found: beside.Found, Workspace: beside.Workspace, Memory: memory,
 	})
 }

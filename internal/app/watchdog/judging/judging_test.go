@@ -5,6 +5,7 @@ package judging_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/gitspy"
 )
 
 // store is a repository that a test fills.
@@ -25,9 +27,9 @@ type store struct {
 	repo *git.Repository
 }
 
-func newStore(t *testing.T) *store {
+func newStore(t *testing.T, o git.Options) *store {
 	t.Helper()
-	repo, err := git.Init(t.Context(), filepath.Join(t.TempDir(), "repo.git"), git.Options{})
+	repo, err := git.Init(t.Context(), filepath.Join(t.TempDir(), "repo.git"), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +80,7 @@ func rules(j judge.Judgement) (list []string) {
 
 // What is judged is the difference to the base: by path, and by content that is read from the repository.
 func TestTreesAreJudgedAgainstTheBase(t *testing.T) {
-	s := newStore(t)
+	s := newStore(t, git.Options{})
 	base := s.tree(map[string]string{"web/a": "a", "lib/old.bin": "a\x00b"})
 	now := s.tree(map[string]string{"web/a": "a", "web/new.bin": "c\x00d", "lib/old.bin": "a\x00b", "lib/b": "b"})
 	want := []string{"allowed-areas lib/b", "binaries web/new.bin"}
@@ -111,7 +113,7 @@ func TestTreesAreJudgedAgainstTheBase(t *testing.T) {
 
 // What was judged before is known again, and what cannot be read is refused and never passes.
 func TestWhatCannotBeReadIsRefused(t *testing.T) {
-	s := newStore(t)
+	s := newStore(t, git.Options{})
 	base := s.tree(nil)
 	now := s.tree(map[string]string{"web/a": "a", "web/b": "b"})
 	changes, err := s.repo.Diff(t.Context(), base, now)
@@ -136,5 +138,35 @@ func TestWhatCannotBeReadIsRefused(t *testing.T) {
 	cancel()
 	if verdict, err := j.Tree(ctx, now, terms(), judging.Surroundings{}); err == nil {
 		t.Errorf("a judgement that was called off: %+v", verdict)
+	}
+}
+
+// TestDirectoriesAreListedTogether: an agent decides how many directories there are, so that neither the exchanges with git
+// nor the search in their parent may be one for each.
+func TestDirectoriesAreListedTogether(t *testing.T) {
+	program, exchanges := gitspy.New(t)
+	s := newStore(t, git.Options{Git: program})
+	const n = 3000 // more than are asked for at once
+	files := map[string]string{"web/deep/1/2/3": "x", "web/readme": "x"}
+	for i := range n {
+		files[fmt.Sprintf("web/d%04d/file", i)] = "x"
+	}
+	base, now := s.tree(map[string]string{"web/readme": "x"}), s.tree(files)
+	j := s.judge(base)
+	before := exchanges()
+	verdict, err := j.Tree(t.Context(), now, terms(), judging.Surroundings{})
+	if err != nil || verdict.Verdict != judge.Valid {
+		t.Fatalf("%v %v, %v", verdict.Verdict, rules(verdict), err)
+	}
+	if asked := exchanges() - before; asked > n/100 {
+		t.Errorf("%d exchanges for %d directories", asked, n)
+	}
+	files["web/d0007/FILE"], files["web/README"] = "y", "y"
+	if verdict, err = j.Tree(t.Context(), s.tree(files), terms(), judging.Surroundings{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"names web/README", "names web/d0007/FILE", "names web/d0007/file"}
+	if diff := cmp.Diff(want, rules(verdict)); diff != "" {
+		t.Errorf("violations (-want +got):\n%s", diff)
 	}
 }
