@@ -166,6 +166,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/attempt", why: why + "a Feature that runs, as far as an API server can tell", allow: with(apiClient, []string{"internal/core/contract", "internal/core/naming", "internal/testkit/kubetest"})},
 		{pkg: "internal/testkit/container", why: why + "a container's worth of processes", allow: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts", allow: core},
+		{pkg: "internal/testkit/gitspy", why: why + "a git that is listened to"},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "internal/testkit/program", why: why + "one of our programs as a process of its own"},

@@ -28,13 +28,18 @@ func (v *view) collisions() []breach {
 	pairs := map[string]map[string]string{}
 	for dir, names := range v.added {
 		collisions, fault := v.collisionsIn(dir, names)
-		pairs[dir] = collisions
+		if len(collisions) > 0 {
+			pairs[dir] = collisions
+		}
 		if fault != "" {
 			found = append(found, breach{
 				path: dir, severity: policy.Error, message: fault,
 				suggestion: "this is a fault of Tidewaiter or of its volume, not of the change: see the watchdog's log",
 			})
 		}
+	}
+	if len(pairs) == 0 {
+		return found
 	}
 	for _, c := range v.changes {
 		if !c.added() {
@@ -54,9 +59,9 @@ func (v *view) collisions() []breach {
 }
 
 // addedNames are, by directory, the names of added paths and of the directories on the way to them.
-func (v *view) addedNames() map[string]map[string]bool {
+func addedNames(changes []Change) map[string]map[string]bool {
 	added := map[string]map[string]bool{}
-	for _, c := range v.changes {
+	for _, c := range changes {
 		if !c.added() {
 			continue
 		}
@@ -81,7 +86,7 @@ func (v *view) collisionsIn(dir string, names map[string]bool) (collisions map[s
 	if v.Names == nil {
 		return nil, "the names of the tree were not given, so that new names cannot be compared"
 	}
-	all, ok := v.names()[dir]
+	all, ok := v.names.of(dir)
 	if !ok {
 		return nil, "the directory cannot be listed, so that new names cannot be compared"
 	}
@@ -133,20 +138,28 @@ func pairUp(group []string, base, wanted map[string]bool, collisions map[string]
 	}
 }
 
-// listAdded lists the directories of added paths.
-func (v *view) listAdded(lookup Lookup) func() map[string][]string {
-	return func() map[string][]string {
-		if lookup == nil || len(v.added) == 0 {
-			return nil
-		}
-		return lookup(slices.Collect(maps.Keys(v.added)))
+// listing asks for directories once it is known that one of them is needed, and then for all.
+type listing struct {
+	lookup Lookup
+	dirs   map[string]map[string]bool
+	names  map[string][]string
+	asked  bool
+}
+
+// of gives the names of one of the directories; false where they are not known.
+func (l *listing) of(dir string) ([]string, bool) {
+	if !l.asked && l.lookup != nil {
+		l.asked, l.names = true, l.lookup(slices.Collect(maps.Keys(l.dirs)))
 	}
+	names, ok := l.names[dir]
+	return names, ok
 }
 
 // namesOfBase is the set of names of a directory of the base; empty where they are not known.
 func (v *view) namesOfBase(dir string) map[string]bool {
 	set := map[string]bool{}
-	for _, name := range v.baseNames()[dir] {
+	names, _ := v.baseNames.of(dir)
+	for _, name := range names {
 		set[name] = true
 	}
 	return set

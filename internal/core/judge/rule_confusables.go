@@ -54,7 +54,13 @@ func confusables() Rule {
 func (v *view) lookalikes(severity policy.Severity) []breach {
 	similar := map[string]map[string]string{}
 	for dir, names := range v.added {
-		similar[dir] = v.lookalikesIn(dir, names, v.names()[dir])
+		all, _ := v.names.of(dir)
+		if pairs := v.lookalikesIn(dir, names, all); len(pairs) > 0 {
+			similar[dir] = pairs
+		}
+	}
+	if len(similar) == 0 {
+		return nil
 	}
 	var found []breach
 	for _, c := range v.changes {

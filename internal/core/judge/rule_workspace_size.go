@@ -35,7 +35,7 @@ func workspaceSize() Rule {
 			}
 			if v.Workspace.Uncounted && len(found) == 0 {
 				found = append(found, breach{severity: policy.Error, message: fmt.Sprintf(
-					"the workspace has more than %d files and directories, more than a checkpoint looks at", v.Workspace.Files)})
+					"the workspace has more files and directories, or longer paths, than a checkpoint looks at: it stopped after %d", v.Workspace.Files)})
 			}
 			return found
 		},

@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
@@ -28,8 +27,8 @@ type view struct {
 	unusable []string
 	// added are, by directory, the names of added paths and of the directories on the way to them.
 	added map[string]map[string]bool
-	// names and baseNames of these directories, in the captured tree and in the base.
-	names, baseNames func() map[string][]string
+	// names and baseNames list these directories in the captured tree and in the base.
+	names, baseNames listing
 	// work that the search for secrets took so far.
 	work int64
 	ctx  context.Context //nolint:containedctx // lives as long as one judgement
@@ -41,8 +40,8 @@ func (v *view) stopped() bool { return v.ctx.Err() != nil }
 func newView(ctx context.Context, in Input, rules []Rule) *view {
 	v := &view{Input: in, ctx: ctx}
 	v.sift()
-	v.added = v.addedNames()
-	v.names, v.baseNames = sync.OnceValue(v.listAdded(in.Names)), sync.OnceValue(v.listAdded(in.BaseNames))
+	v.added = addedNames(v.changes)
+	v.names, v.baseNames = listing{lookup: in.Names, dirs: v.added}, listing{lookup: in.BaseNames, dirs: v.added}
 	v.placeAll(rules)
 	v.look()
 	return v

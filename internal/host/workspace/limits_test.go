@@ -119,6 +119,34 @@ func TestIgnoredFilesAreCountedToTheLimit(t *testing.T) {
 	}
 }
 
+// TestLongPathsAreBounded: the paths of a workspace are held in memory, and an agent decides how long they are.
+func TestLongPathsAreBounded(t *testing.T) {
+	b := newBench(t, shop())
+	few, err := workspace.Open(t.Context(), workspace.Options{Root: b.root, Repository: b.repo, Scratch: t.TempDir(), MaxEntries: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer few.Close()
+	if err := few.Reset(t.Context(), b.base, b.base); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 200 {
+		put(t, b.root, fmt.Sprintf("%sf%d", strings.Repeat(strings.Repeat("d", 249)+"/", 6), i), "x")
+	}
+	for range 2 {
+		s, err := few.Capture(t.Context(), workspace.Still{})
+		if err != nil || !s.Incomplete || !s.Workspace.Uncounted || s.Dirty > 0 {
+			t.Fatalf("capture: %v, incomplete %v, workspace %+v, %d paths were read", err, s.Incomplete, s.Workspace, s.Dirty)
+		}
+	}
+	if err := os.RemoveAll(filepath.Join(b.root, strings.Repeat("d", 249))); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := few.Capture(t.Context(), workspace.Still{}); err != nil || s.Incomplete || len(s.Changes) != 0 {
+		t.Errorf("without them: %v, incomplete %v, changes %v", err, s.Incomplete, s.Changes)
+	}
+}
+
 // TestRestoreAboveTheLimitOfEntries: a restore removes what is too much for a scan.
 func TestRestoreAboveTheLimitOfEntries(t *testing.T) {
 	for name, path := range map[string]string{

@@ -25,10 +25,13 @@ const (
 	maxDepth = 256
 	// maxPath is the longest path that a call of the kernel takes, without its NUL.
 	maxPath = 4095
+	// averagePath is how many bytes a path may have on average: all paths together may have so many for each entry that may
+	// be visited. Those of the Linux kernel's sources have 40. Each path is held in memory several times.
+	averagePath = 128
 )
 
 var (
-	// errTooMany ends a scan that met more entries than it may visit.
+	// errTooMany ends a scan that met more entries, or more bytes of paths, than it may visit.
 	errTooMany = errors.New("too many files and directories")
 	// errDenied says that the agent's permissions, or the depth, keep a directory from being read.
 	errDenied = errors.New("cannot be read")
@@ -61,8 +64,8 @@ type survey struct {
 	// partial is true when the scan ended early, closed when the root itself cannot be read.
 	partial, closed bool
 
-	// entries that were visited, counted are files of other.
-	entries, counted atomic.Int64
+	// entries that were visited, pathBytes of them, counted are files of other.
+	entries, pathBytes, counted atomic.Int64
 	// hands has room for every scanner that may help.
 	hands chan struct{}
 	mu    sync.Mutex
@@ -160,7 +163,8 @@ func (s *scanner) visit(at place, known *folder) (*folder, error) {
 	}
 	list := s.level(at.depth)
 	err := list.list(at.dir, s.limit-s.entries.Load())
-	if s.entries.Add(int64(len(list.entries))) > s.limit {
+	n := int64(len(list.entries))
+	if s.entries.Add(n) > s.limit || s.pathBytes.Add(n*int64(len(at.prefix))+int64(len(list.arena))) > s.limit*averagePath {
 		err = errTooMany
 	}
 	if errors.Is(err, errTooMany) {
