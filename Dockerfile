@@ -11,13 +11,13 @@ COPY controllers controllers
 COPY internal internal
 COPY test test
 ENV CGO_ENABLED=0
-RUN go build -trimpath -buildvcs=false -ldflags '-s -w' -o /out/ ./cmd/manager ./cmd/gateway ./cmd/watchdog ./cmd/runner ./test/gitserver ./test/mcpagent
+RUN go build -trimpath -buildvcs=false -ldflags '-s -w' -o /out/ ./cmd/manager ./cmd/gateway ./cmd/watchdog ./cmd/runner ./test/gitserver ./test/mcpagent ./test/modelprovider
 
 FROM debian:bookworm-slim AS base
 RUN apt-get update && apt-get install -y --no-install-recommends git ca-certificates && rm -rf /var/lib/apt/lists/*
 
 FROM base AS testbed
-COPY --from=build /out/gitserver /out/mcpagent /usr/local/bin/
+COPY --from=build /out/gitserver /out/mcpagent /out/modelprovider /usr/local/bin/
 USER 1000:1000
 
 FROM base AS tidewaiter

@@ -47,7 +47,7 @@ $(BIN)/%: $(GO_SOURCES)
 	@mkdir -p $(BIN)
 	@hack/build.sh $@ ./cmd/$*
 
-TESTBED := gitserver mcpagent
+TESTBED := gitserver mcpagent modelprovider
 
 $(addprefix $(BIN)/,$(TESTBED)): $(BIN)/%: $(GO_SOURCES)
 	@mkdir -p $(BIN)
@@ -60,6 +60,10 @@ images: build $(addprefix $(BIN)/,$(TESTBED)) ## Build the product's image and t
 .PHONY: install
 install: cluster-up images
 	@hack/install.sh "$$(cat $(BIN)/image.ref)"
+
+.PHONY: agents
+agents: cluster-up ## Build the images of agents and load them into the local cluster
+	@hack/agents.sh $(BIN)
 
 ##@ Test
 

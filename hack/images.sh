@@ -31,6 +31,7 @@ load "$bin/image.ref" "$product" --packages git,ca-certificates \
   --file "$bin/manager:/usr/local/bin/manager" --file "$bin/gateway:/usr/local/bin/gateway" \
   --file "$bin/watchdog:/usr/local/bin/watchdog" --file "$bin/runner:/usr/local/bin/runner"
 
-testbed=local.test/tidewaiter-testbed:$(tag "$bin"/{gitserver,mcpagent})
+testbed=local.test/tidewaiter-testbed:$(tag "$bin"/{gitserver,mcpagent,modelprovider})
 load "$bin/testbed.ref" "$testbed" --packages bash,dash,coreutils,findutils,sed,grep,git,perl-base,ca-certificates --user 1000:1000 \
-  --file "$bin/gitserver:/usr/local/bin/gitserver" --file "$bin/mcpagent:/usr/local/bin/mcpagent"
+  --file "$bin/gitserver:/usr/local/bin/gitserver" --file "$bin/mcpagent:/usr/local/bin/mcpagent" \
+  --file "$bin/modelprovider:/usr/local/bin/modelprovider"

@@ -101,11 +101,12 @@ fuzz() {
 }
 
 e2e() {
-  make --no-print-directory install
+  make --no-print-directory install agents
   TIDEWAITER_KUBECONFIG=$(hack/cluster/run.sh kubeconfig)
   TIDEWAITER_TESTBED=$(cat bin/testbed.ref)
   TIDEWAITER_KUBECTL="$PWD/hack/cluster/run.sh kubectl"
-  export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL
+  TIDEWAITER_CLAUDE_CODE=$(cat bin/agent-claude-code.ref)
+  export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL TIDEWAITER_CLAUDE_CODE
   run "end-to-end tests on a real cluster" -count 1 -timeout 60m ./test/e2e
 }
 

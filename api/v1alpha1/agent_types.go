@@ -10,7 +10,7 @@ import (
 
 // Agent is who does the work.
 // +kubebuilder:validation:XValidation:rule="self.runtime != 'command' || (has(self.command) && size(self.command) > 0)",message="runtime command needs agent.command: an image's entrypoint cannot be known"
-// +kubebuilder:validation:XValidation:rule="self.runtime != 'command' || has(self.image)",message="runtime command needs agent.image"
+// +kubebuilder:validation:XValidation:rule="!(self.runtime in ['command', 'claude-code', 'codex', 'opencode', 'gemini-cli']) || has(self.image)",message="this runtime needs agent.image: an image with the agent's program and your toolchain"
 type Agent struct {
 	// runtime says how the agent is driven: command runs any image with a command; others are built in (claude-code, codex, opencode, gemini-cli, worker). An unknown one is reported in the condition Accepted.
 	// +required
@@ -22,13 +22,13 @@ type Agent struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
-	// command to run, as an argument vector; no shell is put around it.
+	// command to run, as an argument vector; no shell is put around it. A runtime that knows its own program (claude-code) needs none.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=65536
 	Command []string `json:"command,omitempty"`
-	// args are appended to command.
+	// args are appended to command, or to what the runtime starts its own program with.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256

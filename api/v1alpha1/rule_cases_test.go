@@ -98,11 +98,11 @@ var featureCases = map[string]ruleCase{
 		reject:  "spec: {agent: {command: null}}",
 		message: "runtime command needs agent.command: an image's entrypoint cannot be known",
 	},
-	"runtime command without an image": {
+	"a runtime without an image": {
 		base: feature, field: "spec.agent",
-		accept:  "spec: {agent: {runtime: claude-code, image: null}}",
+		accept:  "spec: {agent: {runtime: worker, image: null}}",
 		reject:  "spec: {agent: {image: null}}",
-		message: "runtime command needs agent.image",
+		message: "this runtime needs agent.image: an image with the agent's program and your toolchain",
 	},
 	"a reserved variable": {
 		base: feature, field: "spec.agent.env[0].name",

@@ -35,6 +35,7 @@ func coreRows() []row {
 		{pkg: "internal/core/checks", why: why + "rules that users write, in CEL", allow: []string{"github.com/google/cel-go/cel"}, pure: true},
 		{pkg: "internal/core/clip", why: why + "cuts texts to what is stored of them", pure: true},
 		{pkg: "internal/core/contract", why: why + "files, paths and JSON that processes exchange, no logic", allow: []string{"internal/core/judge", "internal/core/policy"}, pure: true},
+		{pkg: "internal/core/dialect", why: why + "wire formats of model providers, bytes in and bytes out; jsontext finds where a value stands", allow: []string{"github.com/go-json-experiment/json/jsontext"}, pure: true},
 		{pkg: "internal/core/egress", why: why + "which hosts a policy lets through", allow: []string{"internal/core/policy"}, pure: true},
 		{pkg: "internal/core/isolation", why: why + "which network policies open the network of pods", pure: true},
 		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; host writes them", allow: core, pure: true},
@@ -45,6 +46,7 @@ func coreRows() []row {
 		},
 		{pkg: "internal/core/lifecycle", why: why + "what to do next about a Feature", allow: core, pure: true},
 		{pkg: "internal/core/locks", why: why + "who may have a lock", pure: true},
+		{pkg: "internal/core/models", why: why + "which backend and model answers", allow: []string{"internal/core/dialect", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/naming", why: why + "names of what belongs to a Feature", pure: true},
 		{pkg: "internal/core/notice", why: why + "the lines that an agent is sent", allow: core, pure: true},
 		{pkg: "internal/core/outcome", why: why + "how a reconcile step ended", pure: true},
@@ -61,17 +63,21 @@ func hostRows() []row {
 	const why = "host touches disk, processes and sockets of one machine and runs beside the agent, where no Kubernetes library may be: "
 	unix := []string{"golang.org/x/sys/unix"}
 	return []row{
-		{pkg: "internal/host/egress", why: why + "the CONNECT proxy", allow: core},
+		{pkg: "internal/host/callers", why: why + "who asks the gateway, and how much of it one Feature may have"},
+		{pkg: "internal/host/egress", why: why + "the CONNECT proxy", allow: with(core, []string{"internal/host/callers"})},
 		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
 		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, unix, []string{"internal/host/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
 		{pkg: "internal/host/link", why: why + "the socket between watchdog and runner", allow: core},
+		{pkg: "internal/host/loopback", why: why + "what the watchdog's servers for the agent have in common"},
+		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/host/loopback"})},
+		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/callers", "golang.org/x/sync/semaphore"}), tests: []string{"internal/testkit/provider"}},
 		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
 		{pkg: "internal/host/spool", why: why + "reports on disk until acknowledged", allow: core},
 		{pkg: "internal/host/trusted", why: why + "the volume that an agent never sees: its owner, its journal, its refs", allow: with(core, []string{"internal/host/git", "internal/host/objects"})},
 		{pkg: "internal/host/vitals", why: why + "what a process and its volumes use", tests: unix},
-		{pkg: "internal/host/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/host/git", "internal/host/objects", "github.com/modelcontextprotocol/go-sdk/mcp"})},
+		{pkg: "internal/host/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/host/git", "internal/host/loopback", "internal/host/objects", "github.com/modelcontextprotocol/go-sdk/mcp"})},
 		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/objects", "internal/host/git"})},
 	}
 }
@@ -118,7 +124,7 @@ func programRows() []row {
 
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process)},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/egress", "internal/kube/identity", "internal/kube/pki"})},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/callers", "internal/host/egress", "internal/host/models", "internal/kube/identity", "internal/kube/pki", "sigs.k8s.io/yaml"})},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/contract", "internal/host/link", "internal/host/proc", "golang.org/x/sys/unix"}},
 		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},
 		{pkg: "cmd/manager", why: program, allow: []string{"internal/app/manager"}},
@@ -170,6 +176,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "internal/testkit/program", why: why + "one of our programs as a process of its own"},
+		{pkg: "internal/testkit/provider", why: why + "a model provider that plays scripts; the testbed's image holds it too", allow: []string{"sigs.k8s.io/yaml"}},
 		{pkg: "internal/testkit/reports", why: why + "reports as watchdogs send them", allow: core},
 		{pkg: "internal/testkit/schema", why: why + "the API server's own validation of a status, in process", allow: with(apiTypes, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "hack/gen/apinames", why: "reads the one list of condition types and reasons from its source"},
@@ -191,6 +198,7 @@ func testRows() []row {
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/contract", "internal/core/locks"})},
 		{pkg: "test/gitserver", why: "the testbed's program around testkit", allow: []string{"internal/testkit/gitserver"}},
 		{pkg: "test/mcpagent", why: "an agent's client for scripts; the testbed's image holds it", allow: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
-		{pkg: "test/world", why: "the cluster as demo and e2e see it", allow: apiClient},
+		{pkg: "test/modelprovider", why: "the testbed's program around testkit", allow: []string{"internal/testkit/provider"}},
+		{pkg: "test/world", why: "the cluster as demo and e2e see it", allow: with(apiClient, []string{"sigs.k8s.io/yaml"})},
 	}
 }

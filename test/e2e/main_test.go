@@ -6,6 +6,7 @@ package e2e
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,11 +23,15 @@ import (
 	"github.com/tidewaiter/tidewaiter/test/world"
 )
 
-const gitProject = "tidewaiter-e2e-git"
+const (
+	gitProject      = "tidewaiter-e2e-git"
+	providerProject = "tidewaiter-e2e-models"
+)
 
 var (
 	cluster   *world.Cluster
 	gitServer *world.GitServer
+	provider  *world.Provider
 )
 
 func TestMain(m *testing.M) {
@@ -56,12 +61,15 @@ func setUp(m *testing.M) (int, error) {
 	if gitServer, err = cluster.StartGitServer(ctx, gitProject, dir); err != nil {
 		return 1, err
 	}
+	if provider, err = cluster.StartProvider(ctx, providerProject); err != nil {
+		return 1, err
+	}
 	code := m.Run()
 	// What a failed run leaves behind is what explains it.
 	if code == 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := cluster.DeleteProject(ctx, gitProject); err != nil {
+		if err := errors.Join(cluster.DeleteProject(ctx, gitProject), cluster.StopProvider(ctx, providerProject)); err != nil {
 			return 1, err
 		}
 	}

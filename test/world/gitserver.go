@@ -69,16 +69,8 @@ func (c *Cluster) StartGitServer(ctx context.Context, namespace, dir string) (*G
 	}
 	for _, o := range g.objects(cert, key) {
 		// A server of an earlier run has another certificate and password: it is replaced, not joined.
-		if err := c.Delete(ctx, o, client.GracePeriodSeconds(0), client.PropagationPolicy(metav1.DeletePropagationForeground)); client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("remove the old Git server: %w", err)
-		}
-		o.SetResourceVersion("")
-		err := Until(ctx, "the old Git server to go", func(ctx context.Context) (bool, error) {
-			err := c.Create(ctx, o)
-			return err == nil, err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("create the Git server: %w", err)
+		if err := c.replace(ctx, o); err != nil {
+			return nil, err
 		}
 	}
 	return g, Until(ctx, "the Git server to answer", g.ready)

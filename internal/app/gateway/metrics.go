@@ -11,28 +11,88 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
 )
 
-// metrics registers the proxy's metrics and gives what counts with them. Features are no label: there is no end to them.
-func metrics() (func(egress.Record), error) {
-	connections := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tidewaiter_egress_connections_total", Help: "Connections asked for, by what became of them.",
-	}, []string{"reason"})
-	bytes := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tidewaiter_egress_bytes_total", Help: "Bytes that went through tunnels, by direction: sent to or received from the host.",
-	}, []string{"direction"})
-	duration := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "tidewaiter_egress_connection_seconds", Help: "How long tunnels were open.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 8),
-	})
-	if err := errors.Join(ctrlmetrics.Registry.Register(connections), ctrlmetrics.Registry.Register(bytes), ctrlmetrics.Registry.Register(duration)); err != nil {
+// metrics of the gateway. No label holds a Feature: there are too many of them.
+type metrics struct {
+	connections      *prometheus.CounterVec
+	connectionBytes  *prometheus.CounterVec
+	connectionTime   prometheus.Histogram
+	calls, callBytes *prometheus.CounterVec
+	firstByte        *prometheus.HistogramVec
+	backends         *prometheus.GaugeVec
+	broken           prometheus.Gauge
+}
+
+// newMetrics registers them with the manager's.
+func newMetrics() (*metrics, error) {
+	m := &metrics{
+		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_egress_connections_total", Help: "Connections asked for, by what became of them.",
+		}, []string{"reason"}),
+		connectionBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_egress_bytes_total", Help: "Bytes that went through tunnels, by direction: sent to or received from the host.",
+		}, []string{"direction"}),
+		connectionTime: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "tidewaiter_egress_connection_seconds", Help: "How long tunnels were open.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 8),
+		}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_model_calls_total", Help: "Calls of models, by backend, by what became of them, and by the status of the answer.",
+		}, []string{"backend", "reason", "status"}),
+		callBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_model_bytes_total", Help: "Bytes of model calls, by backend and direction: sent to or received from it.",
+		}, []string{"backend", "direction"}),
+		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "tidewaiter_model_first_byte_seconds", Help: "Time until an answer of a backend began, retries included.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
+		}, []string{"backend"}),
+		backends: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tidewaiter_backend_ready", Help: "1 for each backend of the configuration in use, 0 where its key is missing.",
+		}, []string{"backend"}),
+		broken: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "tidewaiter_backends_broken", Help: "1 where the configuration of backends cannot be used and the last good one is, else 0.",
+		}),
+	}
+	var errs []error
+	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.firstByte, m.backends, m.broken} {
+		errs = append(errs, ctrlmetrics.Registry.Register(c))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	return func(r egress.Record) {
-		connections.WithLabelValues(r.Reason).Inc()
-		bytes.WithLabelValues("sent").Add(float64(r.Sent))
-		bytes.WithLabelValues("received").Add(float64(r.Received))
-		if r.Duration > 0 {
-			duration.Observe(r.Duration.Seconds())
+	return m, nil
+}
+
+func (m *metrics) connection(r egress.Record) {
+	m.connections.WithLabelValues(r.Reason).Inc()
+	m.connectionBytes.WithLabelValues("sent").Add(float64(r.Sent))
+	m.connectionBytes.WithLabelValues("received").Add(float64(r.Received))
+	if r.Duration > 0 {
+		m.connectionTime.Observe(r.Duration.Seconds())
+	}
+}
+
+func (m *metrics) call(r models.Record) {
+	m.calls.WithLabelValues(r.Backend, r.Reason, fmt.Sprint(r.Status)).Inc()
+	m.callBytes.WithLabelValues(r.Backend, "sent").Add(float64(r.Sent))
+	m.callBytes.WithLabelValues(r.Backend, "received").Add(float64(r.Received))
+	if r.FirstByte > 0 {
+		m.firstByte.WithLabelValues(r.Backend).Observe(r.FirstByte.Seconds())
+	}
+}
+
+// configured tells which backends there are now and whether each has its key; nil where the configuration is broken.
+func (m *metrics) configured(ready map[string]bool) {
+	m.broken.Set(0)
+	if ready == nil {
+		m.broken.Set(1)
+		return
+	}
+	m.backends.Reset()
+	for name, is := range ready {
+		m.backends.WithLabelValues(name).Set(0)
+		if is {
+			m.backends.WithLabelValues(name).Set(1)
 		}
-	}, nil
+	}
 }

@@ -17,11 +17,16 @@ type Options struct {
 	// ProxyAddress and MetricsAddress are listened on; "0" turns metrics off.
 	ProxyAddress   string
 	MetricsAddress string
+	// BackendsFile has the configuration of backends, KeysDir a file for each key.
+	BackendsFile string
+	KeysDir      string
 }
 
 // Flags binds the options to flags.
 func (o *Options) Flags(flags *pflag.FlagSet) {
 	o.Options.Flags(flags)
-	flags.StringVar(&o.ProxyAddress, "proxy-bind-address", ":8444", "where the CONNECT proxy is served, over TLS")
+	flags.StringVar(&o.ProxyAddress, "proxy-bind-address", ":8444", "where models and the CONNECT proxy are served, over TLS")
+	flags.StringVar(&o.BackendsFile, "backends", "/etc/tidewaiter/backends/backends.yaml", "file with the configuration of backends; without it there are none")
+	flags.StringVar(&o.KeysDir, "keys", "/etc/tidewaiter/keys", "directory with a file for each key of a backend")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served, over plain HTTP; 0 is nowhere")
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 )
@@ -74,17 +75,22 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 			return fmt.Errorf("watch %T: %w", kind, err)
 		}
 	}
-	observe, err := metrics()
+	measured, err := newMetrics()
 	if err != nil {
 		return err
 	}
+	found := &pods{authenticator: authenticator, policies: mgr.GetClient(), systemNamespace: o.Namespace}
+	b := &backends{file: o.BackendsFile, keys: o.KeysDir, log: slog.New(logs).With("logger", "backends"), told: measured.configured}
+	answers := models.New(models.Options{
+		Authorizer: toModels{found}, Table: b.table.Load, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call,
+	})
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	s := &service{address: o.ProxyAddress, certificate: certificate, proxy: egress.New(egress.Options{
-		Authorizer: &authorizer{pods: authenticator, policies: mgr.GetClient(), systemNamespace: o.Namespace},
-		Resolver:   net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now, Logger: slog.New(logs).With("logger", "egress"), Observe: observe,
+		Authorizer: toHosts{found}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now,
+		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: answers,
 	})}
 	if err := errors.Join(
-		mgr.Add(certificate), mgr.Add(s),
+		mgr.Add(certificate), mgr.Add(b), mgr.Add(s),
 		// Unauthenticated: the kubelet's probes.
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("certificate", certificate.Check),

@@ -52,8 +52,9 @@ type acts struct {
 	services *services
 	agent    *link.Runner // nil without an agent
 	teller   *teller
-	toolsURL string        // empty where the agent has no tools
-	ending   chan struct{} // closed when the pod is asked to end
+	// modelsURL and toolsURL are where the agent finds them; empty where it has none.
+	modelsURL, toolsURL string
+	ending              chan struct{} // closed when the pod is asked to end
 }
 
 func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
@@ -102,17 +103,19 @@ func (x *acts) launch(o contract.Orders, task string) (contract.RunnerStart, err
 			t = have
 		}
 	}
-	env := o.Agent.Env
+	env := append(slices.Clip(o.Agent.Env), contract.EnvModels+"="+x.modelsURL)
 	if x.toolsURL != "" {
-		env = append(slices.Clip(env), contract.EnvMCP+"="+x.toolsURL)
+		env = append(env, contract.EnvMCP+"="+x.toolsURL)
 	}
-	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Home: x.attempt.options.Paths.Home, Env: append(slices.Clip(env),
-		contract.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
-		contract.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
-		contract.EnvTask+"="+t.Name,
-		contract.EnvPrompt+"="+cmp.Or(t.Prompt, o.Prompt),
-		contract.EnvInstructions+"="+t.Instructions)})
-	return contract.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace}, nil
+	prompt := cmp.Or(t.Prompt, o.Prompt)
+	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
+		Prompt: prompt, Instructions: t.Instructions, Models: x.modelsURL, Env: append(env,
+			contract.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
+			contract.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
+			contract.EnvTask+"="+t.Name,
+			contract.EnvPrompt+"="+prompt,
+			contract.EnvInstructions+"="+t.Instructions)})
+	return contract.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}, nil
 }
 
 // checkpoint takes one, and tells the agent while it runs.

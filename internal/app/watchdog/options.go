@@ -45,8 +45,9 @@ type Options struct {
 	// URL Git goes straight to the server.
 	Gateway     string
 	GatewayName string
-	// Tools is the loopback address that the agent's tools are served at.
-	Tools string
+	// Models and Tools are the loopback addresses that these are served to the agent at.
+	Models string
+	Tools  string
 	// Paths of the pod.
 	Paths Paths
 	// Grace that an agent has between SIGTERM and SIGKILL.
@@ -112,7 +113,7 @@ func (p Paths) runner() string       { return filepath.Join(p.Run, filepath.Base
 func parse(name string, args []string, output io.Writer) (Options, error) {
 	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, FoldAbove: trusted.FoldAbove, PruneAbove: pruneAbove,
 		Runtimes: runtimes.All(), Now: time.Now,
-		Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.MCPPort))}
+		Models: net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.ModelsPort)), Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.MCPPort))}
 	flags := flag.NewFlagSet("watchdog "+name, flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Namespace, "namespace", "", "namespace of the Feature")

@@ -25,19 +25,19 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer s.close()
-	server, err := listenForTools(a)
+	near, err := listenForAgent(a)
 	if err != nil {
 		return err
 	}
-	defer server.close()
+	defer near.close()
 	agent, err := link.Listen(o.Paths.socket(), trusted.NewSession(o.Paths.trusted(), o.Attempt))
 	if err != nil {
 		return fmt.Errorf("listen for the runner: %w", err)
 	}
 	defer func() { _ = agent.Close() }()
 	l := newLoop(s, agent, *a.journal.State().Orders)
-	l.acts.toolsURL = server.url
-	server.serve(ctx, l)
+	l.acts.modelsURL, l.acts.toolsURL = near.modelsURL, near.toolsURL
+	near.serve(ctx, l)
 	if err := l.run(ctx); err != nil {
 		return err
 	}

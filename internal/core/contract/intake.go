@@ -113,6 +113,8 @@ type Repository struct {
 type Agent struct {
 	Runtime string   `json:"runtime"`
 	Command []string `json:"command"`
+	// Args follow the command, and what a runtime that knows its own program starts it with.
+	Args []string `json:"args,omitempty"`
 	// Env as NAME=value.
 	Env []string `json:"env,omitempty"`
 	// Role that the agent works in, which path rules and checks of the policy speak of; may be empty.

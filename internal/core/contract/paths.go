@@ -54,6 +54,9 @@ const (
 	GatewayPort = 8444
 )
 
+// ModelsPort is where the watchdog serves models to the agent, on the loopback address of the pod alone.
+const ModelsPort = 8447
+
 // WatchdogMemory is what a watchdog's container asks for, in bytes: its budget is 48 MiB for 100,000 files, and git runs
 // beside it now and then.
 const WatchdogMemory = 64 << 20
@@ -80,6 +83,8 @@ const (
 	EnvTask         = "TIDEWAITER_TASK"
 	EnvPrompt       = "TIDEWAITER_PROMPT"
 	EnvInstructions = "TIDEWAITER_INSTRUCTIONS"
+	// EnvModels is the URL below which models answer, each dialect below its prefix, for example /anthropic. No key is needed.
+	EnvModels = "TIDEWAITER_MODELS_URL"
 	// EnvReplies is the number of the file descriptor on which the process may answer, one JSON object a line.
 	EnvReplies = "TIDEWAITER_REPLY_FD"
 )

@@ -45,6 +45,8 @@ type RunnerStart struct {
 	// Env as NAME=value, added to the container's own environment.
 	Env []string `json:"env,omitempty"`
 	Dir string   `json:"dir"`
+	// Input is all of its standard input, which ends after it. Nil leaves the input open for lines.
+	Input *string `json:"input,omitempty"`
 }
 
 // RunnerFreeze stops every process of the container but the runner.

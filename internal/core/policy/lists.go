@@ -12,6 +12,9 @@ import (
 // united says how lists are merged to which every source can only add.
 const united = "all of them, with those of every other source"
 
+// byRole says how a list is merged whose entries exclude each other.
+const byRole = "role by role, the first source that has it; of two at one priority the one whose names come first"
+
 func protectedRow() Row {
 	return Row{
 		Path: "paths.protected", Purpose: "Paths that must not change, also where nothing exists yet.", Allowed: "patterns as in .gitignore",
@@ -48,6 +51,15 @@ func checksRow() Row {
 		check:   func(r *Rules) error { return checkSeverities(path, r.Checks) },
 		merge:   func(m *merger, e *Effective) { e.Checks = m.checks() },
 		rules:   func(r *Rules) any { return &r.Checks }, effective: func(e *Effective) any { return &e.Checks },
+	}
+}
+
+func modelsRow() Row {
+	return Row{
+		Path: "models", Purpose: "Which backend and which of its models answers a role: primary is what agents ask for, summarizer their small side calls.",
+		Allowed: "roles with a backend and a model", Builtin: "the first backend that speaks the runtime's dialect, with its first model", Merging: byRole,
+		merge: func(m *merger, e *Effective) { e.Models = m.models() },
+		rules: func(r *Rules) any { return &r.Models }, effective: func(e *Effective) any { return &e.Models },
 	}
 }
 
@@ -125,6 +137,37 @@ func checksNamed(r *Rules, name string) []Check {
 func compareChecks(a, b Check) int {
 	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.CEL, b.CEL), strings.Compare(a.Message, b.Message),
 		a.Severity.Compare(b.Severity), cmp.Compare(a.Severity, b.Severity))
+}
+
+// models decides each role. No backend is stricter than another: where sources of one priority disagree, which one it is only
+// must not depend on their order.
+func (m *merger) models() []ModelRef {
+	var all []ModelRef
+	for _, role := range m.names(func(r *Rules) (roles []string) {
+		for _, ref := range r.Models {
+			roles = append(roles, ref.Role)
+		}
+		return roles
+	}) {
+		all = append(all, decide(m, value[ModelRef]{
+			name: "models." + role,
+			of: func(r *Rules) (ModelRef, bool) {
+				i := slices.IndexFunc(r.Models, func(ref ModelRef) bool { return ref.Role == role })
+				if i < 0 {
+					return ModelRef{}, false
+				}
+				return r.Models[i], true
+			},
+			stricter: func(a, b ModelRef) ModelRef {
+				if cmp.Or(strings.Compare(a.Backend, b.Backend), strings.Compare(a.Model, b.Model)) <= 0 {
+					return a
+				}
+				return b
+			},
+			equal: func(a, b ModelRef) bool { return a == b },
+		}))
+	}
+	return all
 }
 
 // names of the things that any source has, each once, sorted.

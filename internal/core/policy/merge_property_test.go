@@ -66,6 +66,14 @@ func drawChecks(t *rapid.T) []Check {
 	return all
 }
 
+func drawModels(t *rapid.T) []ModelRef {
+	var all []ModelRef
+	for _, role := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"primary", "supervisor"}), 0, 2, rapid.ID).Draw(t, "roles") {
+		all = append(all, ModelRef{Role: role, Backend: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "backend"), Model: "m"})
+	}
+	return all
+}
+
 // drawRules sets each value of the table to something that it may be, or leaves it out.
 func drawRules(t *rapid.T) Rules {
 	var r Rules
@@ -84,6 +92,8 @@ func drawRules(t *rapid.T) Rules {
 			*p = drawContracts(t)
 		case *[]Check:
 			*p = drawChecks(t)
+		case *[]ModelRef:
+			*p = drawModels(t)
 		case *[]Host:
 			*p = drawHosts(t, row.Path)
 		case **int:

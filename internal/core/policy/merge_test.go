@@ -278,6 +278,24 @@ func TestBoundsNameTheirPolicies(t *testing.T) {
 	}
 }
 
+// TestModels: each role is decided by itself, by the first source that has it.
+func TestModels(t *testing.T) {
+	ref := func(role, backend string) ModelRef { return ModelRef{Role: role, Backend: backend, Model: "m"} }
+	rules := func(refs ...ModelRef) Rules { return Rules{Models: refs} }
+	e := Merge(Sources{Policies: []Source{
+		{Name: "s/a", Scope: Global, Defaults: rules(ref("primary", "global"), ref("summarizer", "small")), Overrides: Rules{}},
+		{Name: "p/b", Scope: Project, Defaults: rules(ref("primary", "theirs")), Overrides: Rules{}},
+		{Name: "s/c", Scope: Global, Defaults: Rules{}, Overrides: rules(ref("supervisor", "y"))},
+		{Name: "s/d", Scope: Global, Defaults: Rules{}, Overrides: rules(ref("supervisor", "x"))},
+	}})
+	if diff := cmp.Diff([]ModelRef{ref("primary", "theirs"), ref("summarizer", "small"), ref("supervisor", "x")}, e.Models); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if e.Origins["models.primary"] != "defaults of p/b" || len(e.Conflicts) != 1 {
+		t.Errorf("origins %v, conflicts %v", e.Origins, e.Conflicts)
+	}
+}
+
 // TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists that are not
 // set have none.
 func TestEveryValueHasAnOrigin(t *testing.T) {
@@ -287,7 +305,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		want[row.Path] = "built-in"
 	}
 	want["egress.git"] = "the repository's host"
-	for _, list := range []string{"paths.rules", "contracts", "checks", "egress.agent", "agents.allowedRoles"} {
+	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "egress.agent", "agents.allowedRoles"} {
 		if want[list] == "" {
 			t.Errorf("%s has no row", list)
 		}

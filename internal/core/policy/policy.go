@@ -82,6 +82,8 @@ type Effective struct {
 	Contracts []Contract `json:"contracts,omitempty"`
 	// Checks that users wrote, by name. Two of one name both hold.
 	Checks []Check `json:"checks,omitempty"`
+	// Models that answer, by role.
+	Models []ModelRef `json:"models,omitempty"`
 	// MaxCheckpointFailures in a row open the breaker.
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
 	// GitHosts that the watchdog may reach.
@@ -132,6 +134,13 @@ type Paths struct {
 	Rules []PathRule `json:"rules,omitempty"`
 	// Severity of a change to a path that must not change: protected, forbidden, not allowed, read-only, not locked.
 	Severity Severity `json:"severity"`
+}
+
+// ModelRef names the backend and the model of the gateway that a role is answered by.
+type ModelRef struct {
+	Role    string `json:"role"`
+	Backend string `json:"backend"`
+	Model   string `json:"model"`
 }
 
 // Access that a path rule gives.

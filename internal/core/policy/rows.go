@@ -80,6 +80,7 @@ func pathRows() []Row {
 			Error, Info, Warning, Error, Critical),
 		contractsRow(),
 		checksRow(),
+		modelsRow(),
 	}
 }
 

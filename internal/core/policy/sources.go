@@ -47,6 +47,7 @@ type Rules struct {
 	ChangeRules
 	Contracts             []Contract
 	Checks                []Check
+	Models                []ModelRef
 	MaxCheckpointFailures *int
 	GitHosts              []Host
 	AgentHosts            []Host

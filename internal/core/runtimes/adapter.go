@@ -3,16 +3,28 @@
 
 package runtimes
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Task is what an agent is started on.
 type Task struct {
-	// Command as in spec.agent.command.
-	Command []string
+	// Command and Args as in spec.agent. A runtime that knows its own program needs no command.
+	Command, Args []string
 	// Home is the agent's home directory. It outlives attempts, so that a runtime finds its session there again.
 	Home string
 	// Env of the agent: its own, and what every runtime is told of the task.
 	Env []string
+	// Prompt of the Feature, and Instructions of the task; one of them may be empty.
+	Prompt, Instructions string
+	// Models is the URL of the watchdog's server of models: that of a dialect is below its prefix.
+	Models string
+}
+
+// Text is what an agent that takes one text is told to do.
+func (t Task) Text() string {
+	return strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions)
 }
 
 // Launch is how a process is started.
@@ -20,6 +32,8 @@ type Launch struct {
 	Argv []string
 	// Env as NAME=value; a later one counts.
 	Env []string
+	// Input is all of its standard input; nil leaves it open for lines.
+	Input *string
 }
 
 // Adapter drives a runtime.

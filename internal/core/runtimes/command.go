@@ -4,6 +4,7 @@
 package runtimes
 
 import (
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
@@ -14,7 +15,7 @@ type command struct{}
 
 // Launch implements Adapter.
 func (command) Launch(t Task) Launch {
-	return Launch{Argv: t.Command, Env: append([]string{"HOME=" + t.Home}, t.Env...)}
+	return Launch{Argv: append(slices.Clip(t.Command), t.Args...), Env: append([]string{"HOME=" + t.Home}, t.Env...)}
 }
 
 // Pause implements Adapter.

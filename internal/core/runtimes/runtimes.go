@@ -4,6 +4,8 @@
 // Package runtimes knows what each way to run an agent can do, and in which execution mode a Feature's agent runs.
 package runtimes
 
+import "strings"
+
 // Channel is how a running agent can be told something.
 type Channel string
 
@@ -11,6 +13,8 @@ type Channel string
 const (
 	// ChannelStdin: one JSON object a line on the standard input of its process.
 	ChannelStdin Channel = "JSON lines on standard input"
+	// ChannelNone: not while it works; the next task, or the next attempt, is told.
+	ChannelNone Channel = "none while it works"
 	// ChannelTools: in the answers of the tools that it calls (Deterministic mode).
 	ChannelTools Channel = "answers of its tools"
 )
@@ -42,10 +46,24 @@ type Record struct {
 	Channel Channel
 	// Pause of it.
 	Pause Pause
+	// Dialect that it asks models in; empty where it asks none.
+	Dialect string
+	// SmallModels are texts in the names of the models that it asks for small side calls, such as titles.
+	SmallModels []string
 	// Adapter drives it; nil where it is not available.
 	Adapter Adapter
 	// Doc says for people what it is.
 	Doc string
+}
+
+// Small says whether a model is one of those for side calls.
+func (r Record) Small(model string) bool {
+	for _, text := range r.SmallModels {
+		if strings.Contains(model, text) {
+			return true
+		}
+	}
+	return false
 }
 
 // All are the runtimes, the one that takes any image first. A new runtime is an entry here.
@@ -55,7 +73,11 @@ func All() []Record {
 			Name: "command", Available: true, Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseMessage, Adapter: command{},
 			Doc: "Any image with a command. In Deterministic mode the command is an MCP client: it finds the tools at `TIDEWAITER_MCP_URL`.",
 		},
-		{Name: "claude-code", Interactive: true, Deterministic: true, Channel: ChannelStdin, Pause: PauseSignal, Doc: "Claude Code without a terminal (stream-json)."},
+		{
+			Name: "claude-code", Available: true, Interactive: true, Channel: ChannelNone, Pause: PauseSignal, Adapter: claudeCode{},
+			Dialect: "anthropic", SmallModels: []string{"haiku"},
+			Doc: "Claude Code without a terminal. Its image needs the program `claude` in its `PATH`, or `spec.agent.command` names it.",
+		},
 		{Name: "codex", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "Codex CLI (`codex exec`)."},
 		{Name: "opencode", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "opencode (`opencode run`)."},
 		{Name: "gemini-cli", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "Gemini CLI without a terminal."},

@@ -53,7 +53,7 @@ func TestRecords(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range runtimes.All() {
 		found, ok := runtimes.Find(r.Name)
-		if seen[r.Name] || !ok || found != r {
+		if seen[r.Name] || !ok || found.Name != r.Name {
 			t.Errorf("runtime %q: listed twice, or not found", r.Name)
 		}
 		seen[r.Name] = true

@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
 const (
@@ -39,14 +40,6 @@ const (
 	reasonConnected       = "Connected"
 )
 
-// Errors of an Authorizer.
-var (
-	// ErrUnauthenticated: the token is not that of a pod that may use the proxy.
-	ErrUnauthenticated = errors.New("not authenticated")
-	// ErrUnavailable: it cannot be told at the moment; the caller is to try again.
-	ErrUnavailable = errors.New("not available at the moment")
-)
-
 // Caller is who may reach what.
 type Caller struct {
 	// Feature as namespace/name.
@@ -57,8 +50,7 @@ type Caller struct {
 	Field egress.Field
 }
 
-// Authorizer knows callers by their tokens. Its errors are ErrUnauthenticated, ErrUnavailable or unexpected ones, which
-// count as the latter.
+// Authorizer knows callers by their tokens. Its errors are those of package callers.
 type Authorizer interface {
 	Authorize(ctx context.Context, token string) (Caller, error)
 }
@@ -97,7 +89,7 @@ var DefaultLimits = Limits{
 	Dial: 15 * time.Second, Hello: 10 * time.Second, Idle: 5 * time.Minute, Linger: 30 * time.Second,
 }
 
-// Options of a Proxy. All but Observe and Limits are required.
+// Options of a Proxy. All but Observe, Limits and Others are required.
 type Options struct {
 	Authorizer Authorizer
 	Resolver   Resolver
@@ -107,12 +99,14 @@ type Options struct {
 	Logger  *slog.Logger
 	Limits  Limits
 	Observe func(Record)
+	// Others answers what is not CONNECT; nil refuses it.
+	Others http.Handler
 }
 
 // Proxy serves CONNECT. Make it with New.
 type Proxy struct {
 	options Options
-	slots   *slots
+	slots   *callers.Slots
 }
 
 // New makes a Proxy.
@@ -123,7 +117,7 @@ func New(options Options) *Proxy {
 	if options.Observe == nil {
 		options.Observe = func(Record) {}
 	}
-	return &Proxy{options: options, slots: newSlots(options.Limits.Total, options.Limits.PerFeature)}
+	return &Proxy{options: options, slots: callers.NewSlots(options.Limits.Total, options.Limits.PerFeature)}
 }
 
 // Serve accepts connections until the context ends, and then lets open tunnels finish for at most grace.
@@ -146,7 +140,7 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 		<-ctx.Done()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		stopped <- errors.Join(server.Shutdown(last), p.slots.drain(last))
+		stopped <- errors.Join(server.Shutdown(last), p.slots.Drain(last))
 	}()
 	if err := server.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -157,6 +151,10 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 // ServeHTTP answers one request. Callers: the watchdog, prepare and seal of a Feature's current attempt, by the token of
 // their pod; everybody else is told to authenticate.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect && p.options.Others != nil {
+		p.options.Others.ServeHTTP(w, r)
+		return
+	}
 	record, code, err := p.request(w, r)
 	if err != nil {
 		p.refuse(w, record, code, err)
@@ -182,7 +180,7 @@ func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Record, int, er
 		return refused(record, err)
 	}
 	record.Target = target.String()
-	release, ok := p.slots.take(caller.Feature)
+	release, ok := p.slots.Take(caller.Feature)
 	if !ok {
 		record.Reason = reasonTooMany
 		return record, http.StatusServiceUnavailable, errors.New("too many open connections: close some, or try again later")
@@ -197,26 +195,16 @@ func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Record, int, er
 	return p.carry(w, record, target, upstream)
 }
 
-// source is the key of a caller's address in the context of Authorize.
-type source struct{}
-
-// Source is the address and port that a request came from, for an Authorizer that bounds what one address may ask;
-// empty where it is not known.
-func Source(ctx context.Context) string {
-	address, _ := ctx.Value(source{}).(string)
-	return address
-}
-
 func (p *Proxy) authenticate(r *http.Request) (Caller, string, int, error) {
 	token, ok := proxyToken(r)
 	if !ok {
 		return Caller{}, reasonUnauthenticated, http.StatusProxyAuthRequired, errors.New("give user tidewaiter and the pod's token as Basic credentials")
 	}
-	caller, err := p.options.Authorizer.Authorize(context.WithValue(r.Context(), source{}, r.RemoteAddr), token)
+	caller, err := p.options.Authorizer.Authorize(callers.WithSource(r.Context(), r.RemoteAddr), token)
 	switch {
 	case err == nil:
 		return caller, "", 0, nil
-	case errors.Is(err, ErrUnauthenticated):
+	case errors.Is(err, callers.ErrUnauthenticated):
 		return caller, reasonUnauthenticated, http.StatusProxyAuthRequired, err
 	default:
 		return caller, reasonUnavailable, http.StatusServiceUnavailable, err

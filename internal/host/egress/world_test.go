@@ -23,6 +23,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
 const (
@@ -38,9 +39,9 @@ func (t tokens) Authorize(_ context.Context, token string) (Caller, error) {
 	case goodToken:
 		return Caller{Feature: "shop/login", Hosts: t.hosts, Field: egress.FieldGit}, nil
 	case pendingToken:
-		return Caller{}, fmt.Errorf("the pod is not known yet: %w", ErrUnavailable)
+		return Caller{}, fmt.Errorf("the pod is not known yet: %w", callers.ErrUnavailable)
 	default:
-		return Caller{}, fmt.Errorf("unknown token: %w", ErrUnauthenticated)
+		return Caller{}, fmt.Errorf("unknown token: %w", callers.ErrUnauthenticated)
 	}
 }
 

@@ -103,6 +103,30 @@ func pids(t testing.TB) []int {
 	return found
 }
 
+// TestInputThatEnds: a command that says what all of its input is gets that, of any length, and its end; nothing is taken after.
+func TestInputThatEnds(t *testing.T) {
+	container.Run(t, func(t *testing.T) {
+		c := newTestContainer(t)
+		dir := t.TempDir()
+		for name, text := range map[string]string{"nothing": "", "a prompt": "Add a page.\nNo newline at the end", "more than a pipe holds": strings.Repeat("0123456789", 100_000)} {
+			out := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+			p, err := c.Start(Command{Argv: []string{"/bin/sh", "-c", "cat > " + out}, Env: os.Environ(), Dir: "/", Input: &text})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Input.Write("more") {
+				t.Errorf("%s: a line was taken after the end", name)
+			}
+			if exit := await(t, p); exit.Code != 0 {
+				t.Errorf("%s: exit %+v", name, exit)
+			}
+			if got, err := os.ReadFile(out); err != nil || string(got) != text {
+				t.Errorf("%s: read %d bytes of %d: %v", name, len(got), len(text), err)
+			}
+		}
+	})
+}
+
 func TestRefusesOutsidePID1(t *testing.T) {
 	if _, err := NewContainer(); !errors.Is(err, ErrNotInit) {
 		t.Errorf("NewContainer() = %v, want %v", err, ErrNotInit)

@@ -54,6 +54,17 @@ func (in *Input) Write(line string) bool {
 	return true
 }
 
+// only makes a text all of the input: nothing is taken after it.
+func (in *Input) only(text string) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.finishing = true
+	go func() {
+		_, _ = in.pipe.WriteString(text) // the process may end without having read it
+		in.close()
+	}()
+}
+
 // try writes what fits now; -1 when nothing does.
 func (in *Input) try(data []byte) int {
 	n := -1

@@ -23,6 +23,8 @@ type Command struct {
 	Env []string
 	// Dir is absolute.
 	Dir string
+	// Input is all of its standard input, which ends after it. Nil leaves the input open for lines.
+	Input *string
 }
 
 // RepliesFD is the descriptor of a started process that Process.Replies reads from.
@@ -59,8 +61,8 @@ func (p *Process) close() {
 }
 
 // Start runs a command in a session of its own, so that a signal to "its process group" cannot mean this process, and under
-// the filter of system calls. Its output is this process's own, untouched; its input is a pipe that stays open until it ends:
-// what reads to the end of its input waits for as long. Somebody has to read its replies: a pipe that is full makes it wait.
+// the filter of system calls. Its output is this process's own, untouched; its input is a pipe that stays open until it ends,
+// unless the command says what all of it is. Somebody has to read its replies: a pipe that is full makes it wait.
 func (c *Container) Start(command Command) (*Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,6 +92,9 @@ func (c *Container) Start(command Command) (*Process, error) {
 	p := &Process{Input: input, Replies: replies, done: make(chan struct{})}
 	if err := c.reaper.launch(path, command, [2]int{ends[0], answer}, p); err != nil {
 		return nil, err
+	}
+	if command.Input != nil {
+		input.only(*command.Input)
 	}
 	return p, nil
 }

@@ -10,14 +10,13 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/loopback"
 )
 
 // Bounds of what one agent can have the watchdog hold for it.
@@ -44,21 +43,8 @@ type Options struct {
 	Log        *slog.Logger
 }
 
-// Listen on a loopback address, and on no other: whoever reaches it is in the agent's own pod.
-func Listen(address string) (net.Listener, error) {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return nil, fmt.Errorf("address of the tools: %w", err)
-	}
-	if !at.Addr().IsLoopback() {
-		return nil, fmt.Errorf("address of the tools: %s is not a loopback address", at)
-	}
-	l, err := net.Listen("tcp", address)
-	if err != nil {
-		return nil, fmt.Errorf("listen for the agent's tools: %w", err)
-	}
-	return &limited{Listener: l, slots: make(chan struct{}, maxConnections)}, nil
-}
+// Listen for an agent's calls.
+func Listen(address string) (net.Listener, error) { return loopback.Listen(address, maxConnections) }
 
 // URL under which a listener's tools are found.
 func URL(l net.Listener) string { return "http://" + l.Addr().String() + contract.MCPPath }
@@ -97,23 +83,7 @@ func handler(address string, o Options) http.Handler {
 	})
 	mux := http.NewServeMux()
 	mux.Handle(contract.MCPPath, stream)
-	return guard(address, fewLarge(mux))
-}
-
-// guard refuses what no client in the pod sends: a page in somebody's browser that has been led here has an Origin, or
-// asks for a host name that it made point here.
-func guard(address string, next http.Handler) http.Handler {
-	_, port, _ := net.SplitHostPort(address)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.Host != address && r.Host != "localhost:"+port:
-			http.Error(w, "the Host header must be "+address, http.StatusForbidden)
-		case r.Header.Get("Origin") != "" && r.Header.Get("Origin") != "http://"+r.Host:
-			http.Error(w, "requests from web pages are refused", http.StatusForbidden)
-		default:
-			next.ServeHTTP(w, r)
-		}
-	})
+	return loopback.Guard(address, fewLarge(mux))
 }
 
 // fewLarge lets few requests with large bodies in at once; others wait before anything of theirs is read.
@@ -131,35 +101,4 @@ func fewLarge(next http.Handler) http.Handler {
 		case <-r.Context().Done():
 		}
 	})
-}
-
-// limited bounds the connections that are open at once: others wait in the kernel.
-type limited struct {
-	net.Listener
-
-	slots chan struct{}
-}
-
-// Accept takes the next connection once there is room for it.
-func (l *limited) Accept() (net.Conn, error) {
-	l.slots <- struct{}{}
-	c, err := l.Listener.Accept()
-	if err != nil {
-		<-l.slots
-		return nil, err
-	}
-	return &slot{Conn: c, free: sync.OnceFunc(func() { <-l.slots })}, nil
-}
-
-// slot is a connection that gives its room back, once.
-type slot struct {
-	net.Conn
-
-	free func()
-}
-
-// Close closes the connection.
-func (s *slot) Close() error {
-	defer s.free()
-	return s.Conn.Close()
 }

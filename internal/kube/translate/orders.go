@@ -167,7 +167,11 @@ func repository(f *v1alpha1.Feature) contract.Repository {
 func agent(f *v1alpha1.Feature) contract.Agent {
 	spec := f.Spec.Agent
 	a := contract.Agent{Runtime: spec.Runtime, Role: spec.Role}
+	// A pod may run the watchdog of an earlier version, which knows no arguments beside the command.
 	a.Command = append(append(a.Command, spec.Command...), spec.Args...)
+	if len(spec.Command) == 0 {
+		a.Command, a.Args = nil, spec.Args
+	}
 	for _, e := range spec.Env {
 		a.Env = append(a.Env, e.Name+"="+e.Value)
 	}

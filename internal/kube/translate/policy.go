@@ -113,6 +113,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 			errs = append(errs, fmt.Errorf("%s.checks[%s].cel: %w", at, c.Name, err))
 		}
 	}
+	for _, m := range r.Models {
+		out.Models = append(out.Models, policy.ModelRef{Role: m.Role, Backend: m.Backend, Model: m.Model})
+	}
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 	}

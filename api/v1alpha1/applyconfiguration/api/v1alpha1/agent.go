@@ -14,9 +14,9 @@ type AgentApplyConfiguration struct {
 	Runtime *string `json:"runtime,omitempty"`
 	// image of the agent's container.
 	Image *string `json:"image,omitempty"`
-	// command to run, as an argument vector; no shell is put around it.
+	// command to run, as an argument vector; no shell is put around it. A runtime that knows its own program (claude-code) needs none.
 	Command []string `json:"command,omitempty"`
-	// args are appended to command.
+	// args are appended to command, or to what the runtime starts its own program with.
 	Args []string `json:"args,omitempty"`
 	// env are plain variables of the agent's environment. Secrets do not belong here: the agent is untrusted.
 	Env []EnvVarApplyConfiguration `json:"env,omitempty"`

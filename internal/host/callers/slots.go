@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package egress
+package callers
 
 import (
 	"context"
@@ -9,23 +9,24 @@ import (
 	"sync"
 )
 
-// slots count open tunnels, in all and by Feature.
-type slots struct {
+// Slots count what is open, in all and by Feature.
+type Slots struct {
 	total, perFeature int
 
 	mu    sync.Mutex
 	open  map[string]int
 	count int
-	// idle is closed when the last tunnel has ended and drain waits for it.
+	// idle is closed when the last one has ended and Drain waits for it.
 	idle chan struct{}
 }
 
-func newSlots(total, perFeature int) *slots {
-	return &slots{total: total, perFeature: perFeature, open: map[string]int{}}
+// NewSlots for so many in all, and so many for each Feature.
+func NewSlots(total, perFeature int) *Slots {
+	return &Slots{total: total, perFeature: perFeature, open: map[string]int{}}
 }
 
-// take counts one more tunnel of a Feature, or says that there are too many. The returned function gives it back.
-func (s *slots) take(feature string) (release func(), ok bool) {
+// Take counts one more of a Feature, or says that there are too many. The returned function gives it back.
+func (s *Slots) Take(feature string) (release func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.count >= s.total || s.open[feature] >= s.perFeature {
@@ -36,7 +37,7 @@ func (s *slots) take(feature string) (release func(), ok bool) {
 	return func() { s.release(feature) }, true
 }
 
-func (s *slots) release(feature string) {
+func (s *Slots) release(feature string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count--
@@ -49,8 +50,8 @@ func (s *slots) release(feature string) {
 	}
 }
 
-// drain waits until no tunnel is open.
-func (s *slots) drain(ctx context.Context) error {
+// Drain waits until nothing is open.
+func (s *Slots) Drain(ctx context.Context) error {
 	s.mu.Lock()
 	if s.count == 0 {
 		s.mu.Unlock()
@@ -65,6 +66,6 @@ func (s *slots) drain(ctx context.Context) error {
 	case <-ctx.Done():
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		return fmt.Errorf("%d tunnels were cut off: %w", s.count, ctx.Err())
+		return fmt.Errorf("%d were cut off: %w", s.count, ctx.Err())
 	}
 }

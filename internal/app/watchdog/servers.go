@@ -1,0 +1,77 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
+	"github.com/tidewaiter/tidewaiter/internal/host/tools"
+)
+
+// servers are what the agent reaches on its loopback address: models, and tools where it is to work through them.
+type servers struct {
+	models, tools       net.Listener // tools is nil in Interactive mode
+	modelsURL, toolsURL string
+	stop                context.CancelFunc
+	serving             sync.WaitGroup
+}
+
+// listenForAgent must come before the runner can connect: a process of the agent that had a port first would be taken for
+// the watchdog.
+func listenForAgent(a *attempt) (*servers, error) {
+	s := &servers{stop: func() {}}
+	var err error
+	if s.models, err = modelproxy.Listen(a.options.Models); err != nil {
+		return nil, err
+	}
+	s.modelsURL = modelproxy.URL(s.models)
+	if a.journal.State().Orders.Mode != policy.ModeDeterministic {
+		return s, nil
+	}
+	if s.tools, err = tools.Listen(a.options.Tools); err != nil {
+		s.close()
+		return nil, err
+	}
+	s.toolsURL = tools.URL(s.tools)
+	return s, nil
+}
+
+// serve the agent of a loop.
+func (s *servers) serve(ctx context.Context, l *loop) {
+	o := l.attempt.options
+	ctx, s.stop = context.WithCancel(context.WithoutCancel(ctx))
+	serve := func(what, url string, run func() error) {
+		s.serving.Go(func() {
+			if err := run(); err != nil {
+				o.Log.ErrorContext(ctx, "A server of the agent is gone", "server", what, "error", err.Error())
+			}
+		})
+		o.Log.InfoContext(ctx, "Serving the agent", "server", what, "url", url)
+	}
+	serve("models", s.modelsURL, func() error {
+		return modelproxy.Serve(ctx, s.models, modelproxy.Options{
+			Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log,
+		})
+	})
+	if s.tools != nil {
+		serve("tools", s.toolsURL, func() error {
+			return tools.Serve(ctx, s.tools, tools.Options{Desk: l.backend, Repository: l.services.repository, Log: o.Log})
+		})
+	}
+}
+
+// close ends the servers and waits for them.
+func (s *servers) close() {
+	s.stop()
+	for _, l := range []net.Listener{s.models, s.tools} {
+		if l != nil {
+			_ = l.Close() // it is closed already where it was served
+		}
+	}
+	s.serving.Wait()
+}

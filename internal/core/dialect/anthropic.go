@@ -1,0 +1,88 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"encoding/json"
+	"slices"
+)
+
+// anthropic is the Messages API.
+// https://docs.claude.com/en/api/messages
+func anthropic() Dialect {
+	return Dialect{
+		Name: "anthropic", Prefix: "/anthropic",
+		Endpoints: []Endpoint{
+			{"POST", "/v1/messages", Generate},
+			{"POST", "/v1/messages/count_tokens", Measure},
+			{"GET", "/v1/models", List},
+			// Claude Code asks so whether its gateway is there.
+			{"HEAD", "", Probe},
+			{"HEAD", "/", Probe},
+		},
+		Headers: []string{"anthropic-", "x-app", "x-claude-code-", "x-stainless-"},
+		Query:   []string{"beta", "limit", "after_id", "before_id"},
+		Key:     func(key string) (name, value string) { return "X-Api-Key", key },
+		Models:  anthropicModels,
+		Error:   anthropicError,
+		Broken: func(f Failure) []byte {
+			return slices.Concat([]byte("event: error\ndata: "), anthropicError(f), []byte("\n\n"))
+		},
+	}
+}
+
+// anthropicModels is a page of https://docs.claude.com/en/api/models-list.
+func anthropicModels(names []string) []byte {
+	type model struct {
+		Type        string `json:"type"`
+		ID          string `json:"id"`
+		DisplayName string `json:"display_name"`
+		CreatedAt   string `json:"created_at"`
+	}
+	page := struct {
+		Data    []model `json:"data"`
+		HasMore bool    `json:"has_more"`
+		FirstID string  `json:"first_id,omitempty"`
+		LastID  string  `json:"last_id,omitempty"`
+	}{Data: []model{}}
+	for i, name := range names {
+		if i == 0 {
+			page.FirstID = name
+		}
+		page.LastID = name
+		page.Data = append(page.Data, model{Type: "model", ID: name, DisplayName: name, CreatedAt: "1970-01-01T00:00:00Z"})
+	}
+	body, err := json.Marshal(page)
+	if err != nil {
+		return []byte(`{"data":[],"has_more":false}`)
+	}
+	return body
+}
+
+// anthropicKinds are the types of errors by status; any other is an api_error.
+// https://docs.claude.com/en/api/errors
+var anthropicKinds = map[int]string{
+	400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
+	405: "invalid_request_error", 413: "request_too_large", 415: "invalid_request_error", 422: "invalid_request_error",
+	429: "rate_limit_error", 504: "timeout_error", 529: "overloaded_error",
+}
+
+func anthropicError(f Failure) []byte {
+	type detail struct {
+		Type    string `json:"type"`
+		Message string `json:"message"`
+	}
+	kind := anthropicKinds[f.Status]
+	if kind == "" {
+		kind = "api_error"
+	}
+	body, err := json.Marshal(struct {
+		Type  string `json:"type"`
+		Error detail `json:"error"`
+	}{"error", detail{kind, f.Message}})
+	if err != nil {
+		return []byte(`{"type":"error","error":{"type":"api_error","message":"an error that cannot be written down"}}`)
+	}
+	return body
+}

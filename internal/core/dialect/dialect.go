@@ -1,0 +1,108 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dialect knows the wire formats of model providers: where each is served, which headers belong to it, how a
+// provider is given its key, where the model's name stands in a request, and how an error looks. Bodies are bytes in and
+// bytes out; what a dialect does not know passes through as it is.
+package dialect
+
+import "strings"
+
+// Kind of an endpoint.
+type Kind int
+
+// Kinds. Generate asks a model for an answer; Measure asks about a request without an answer (how many tokens it has); List
+// lists models; Probe asks whether anybody is there.
+const (
+	Generate Kind = iota
+	Measure
+	List
+	Probe
+)
+
+// Endpoint is one request that a dialect knows.
+type Endpoint struct {
+	Method string
+	// Path below the dialect's prefix, and below the base URL of a backend.
+	Path string
+	Kind Kind
+}
+
+// Failure is an error as a client of the dialect understands it.
+type Failure struct {
+	// Status of HTTP. Clients of every dialect try again after 429 and after 5xx.
+	Status int
+	// Message for people: what is wrong, and what to do.
+	Message string
+}
+
+// Dialect is one wire format.
+type Dialect struct {
+	// Name in the configuration of backends.
+	Name string
+	// Prefix of its paths at watchdog and gateway, such as /anthropic.
+	Prefix string
+	// Endpoints that are served; any other request is refused.
+	Endpoints []Endpoint
+	// Headers of a request that reach the provider, in lower case; one that ends in "-" stands for all that begin with it.
+	// Those that no dialect can do without need not be listed.
+	Headers []string
+	// Query parameters that reach the provider.
+	Query []string
+	// Key gives the header that carries a provider's key.
+	Key func(key string) (name, value string)
+	// Models gives the JSON body of a list of models.
+	Models func(names []string) []byte
+	// Error gives the JSON body of a failure.
+	Error func(Failure) []byte
+	// Broken gives what ends a stream of events that breaks off, as a client understands it.
+	Broken func(Failure) []byte
+}
+
+// All are the dialects. A new one is a file and an entry here.
+func All() []Dialect { return []Dialect{anthropic()} }
+
+// Find the dialect of a name.
+func Find(name string) (Dialect, bool) {
+	for _, d := range All() {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return Dialect{}, false
+}
+
+// Serve finds the dialect and the endpoint of a request, by its method and its path. Where the dialect is known and the
+// endpoint is not, the answer is one of that dialect.
+func Serve(method, path string) (d Dialect, e Endpoint, known, found bool) {
+	for _, d := range All() {
+		rest, is := strings.CutPrefix(path, d.Prefix)
+		if !is || rest != "" && rest[0] != '/' {
+			continue
+		}
+		for _, e := range d.Endpoints {
+			if e.Method == method && e.Path == rest {
+				return d, e, true, true
+			}
+		}
+		return d, Endpoint{}, true, false
+	}
+	return Dialect{}, Endpoint{}, false, false
+}
+
+// everyDialect are the headers that no dialect can do without.
+var everyDialect = []string{"accept", "content-type", "user-agent"}
+
+// Passes says whether a header of a request reaches the provider. Everything else does not: credentials of whoever asks,
+// cookies, and what speaks about the way that the request has come.
+func (d Dialect) Passes(header string) bool {
+	header = strings.ToLower(header)
+	for _, list := range [][]string{everyDialect, d.Headers} {
+		for _, allowed := range list {
+			if header == allowed || strings.HasSuffix(allowed, "-") && strings.HasPrefix(header, allowed) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,102 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+func backend(change func(*models.Backend)) models.Backend {
+	b := models.Backend{
+		Name: "main", Dialects: []string{"anthropic"}, BaseURL: "https://api.example.com", Key: "main",
+		Models: []models.Model{{Name: "large", ContextWindow: 200_000}, {Name: "small"}},
+	}
+	if change != nil {
+		change(&b)
+	}
+	return b
+}
+
+func TestValidate(t *testing.T) {
+	if err := (models.Config{Backends: []models.Backend{backend(nil)}}).Validate(); err != nil {
+		t.Errorf("a good one: %v", err)
+	}
+	if err := (models.Config{}).Validate(); err != nil {
+		t.Errorf("an empty one: %v", err)
+	}
+	for want, change := range map[string]func(*models.Backend){
+		"backends[1].name":                    func(*models.Backend) {},
+		"backends[1].dialects: at least one":  func(b *models.Backend) { b.Dialects = nil },
+		`backends[1].dialects: "greek"`:       func(b *models.Backend) { b.Dialects = []string{"greek"} },
+		"backends[1].baseURL: \"ftp://a\"":    func(b *models.Backend) { b.BaseURL = "ftp://a" },
+		"backends[1].baseURL: \"\"":           func(b *models.Backend) { b.BaseURL = "" },
+		"backends[1].baseURL: a user":         func(b *models.Backend) { b.BaseURL = "https://u:p@a" },
+		"plain http":                          func(b *models.Backend) { b.BaseURL = "http://a" },
+		"backends[1].key":                     func(b *models.Backend) { b.Key = "../token" },
+		"backends[1].models":                  func(b *models.Backend) { b.Models = nil },
+		"backends[1].models[1].name":          func(b *models.Backend) { b.Models = []models.Model{{Name: "a"}, {Name: "a"}} },
+		"backends[1].models[0].contextWindow": func(b *models.Backend) { b.Models = []models.Model{{Name: "a", ContextWindow: -1}} },
+	} {
+		other := backend(func(b *models.Backend) {
+			if b.Name = "other"; want == "backends[1].name" {
+				b.Name = "main"
+			}
+			change(b)
+		})
+		err := models.Config{Backends: []models.Backend{backend(nil), other}}.Validate()
+		if err == nil || !strings.Contains(err.Error(), want) || len(strings.Split(err.Error(), "\n")) != 1 {
+			t.Errorf("%v, want %s alone", err, want)
+		}
+	}
+	many := models.Config{Backends: make([]models.Backend, 65)}
+	if err := many.Validate(); err == nil || !strings.Contains(err.Error(), "64 are the most") {
+		t.Errorf("too many: %v", err)
+	}
+}
+
+func TestRoute(t *testing.T) {
+	config := models.Config{Backends: []models.Backend{
+		backend(func(b *models.Backend) { b.Name, b.Dialects = "other", []string{"other"} }),
+		backend(nil),
+		backend(func(b *models.Backend) { b.Name = "second" }),
+	}}
+	ref := func(role, backend, model string) policy.ModelRef {
+		return policy.ModelRef{Role: role, Backend: backend, Model: model}
+	}
+	for name, tc := range map[string]struct {
+		refs []policy.ModelRef
+		role string
+		want string
+	}{
+		"no policy":                   {nil, models.Primary, "main/large"},
+		"no policy, a side call":      {nil, models.Summarizer, "main/large"},
+		"by policy":                   {[]policy.ModelRef{ref("primary", "second", "small")}, models.Primary, "second/small"},
+		"a side call without its own": {[]policy.ModelRef{ref("primary", "second", "small")}, models.Summarizer, "second/small"},
+		"a side call":                 {[]policy.ModelRef{ref("primary", "second", "large"), ref("summarizer", "main", "small")}, models.Summarizer, "main/small"},
+		"another role":                {[]policy.ModelRef{ref("supervisor", "second", "large")}, models.Primary, "main/large"},
+		"an unknown backend":          {[]policy.ModelRef{ref("primary", "third", "large")}, models.Primary, `the policy's models[primary] names the backend "third", which the gateway does not have`},
+		"an unknown model":            {[]policy.ModelRef{ref("primary", "main", "huge")}, models.Primary, `names the model "huge", which the backend "main" does not list`},
+		"another dialect":             {[]policy.ModelRef{ref("primary", "other", "large")}, models.Primary, "does not speak the dialect anthropic but other"},
+	} {
+		r, err := config.Route("anthropic", tc.refs, tc.role)
+		got := r.Backend.Name + "/" + r.Model.Name
+		if err != nil {
+			if _, is := errors.AsType[*models.Refusal](err); !is {
+				t.Errorf("%s: %v is no refusal", name, err)
+			}
+			got = err.Error()
+		}
+		if got != tc.want && (err == nil || !strings.Contains(got, tc.want)) {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
+	}
+	if _, err := (models.Config{}).Route("anthropic", nil, models.Primary); err == nil || !strings.Contains(err.Error(), "no backend") {
+		t.Errorf("without backends: %v", err)
+	}
+}

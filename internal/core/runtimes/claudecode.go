@@ -1,0 +1,38 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"slices"
+	"time"
+)
+
+// claudeCode is Claude Code without a terminal. https://code.claude.com/docs/en/headless
+type claudeCode struct{}
+
+// Launch implements Adapter. The prompt comes on standard input: as an argument it could be too long.
+func (claudeCode) Launch(t Task) Launch {
+	program := t.Command
+	if len(program) == 0 {
+		program = []string{"claude"}
+	}
+	// It may do whatever its container lets it do: what it writes is judged by its effect.
+	argv := slices.Concat(program, []string{"--print", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"}, t.Args)
+	env := []string{
+		"HOME=" + t.Home,
+		"ANTHROPIC_BASE_URL=" + t.Models + "/anthropic",
+		// It asks nobody without a key. The watchdog throws this one away.
+		"ANTHROPIC_AUTH_TOKEN=none",
+		// There is nobody to reach but the gateway, and the image is what it is.
+		"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
+		"DISABLE_AUTOUPDATER=1",
+		// With a user namespace it may take itself for root, and refuses to skip permissions then.
+		"IS_SANDBOX=1",
+	}
+	text := t.Text()
+	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text}
+}
+
+// Pause implements Adapter: it knows of no pauses.
+func (claudeCode) Pause(string, time.Duration) (ask, resume any) { return nil, nil }

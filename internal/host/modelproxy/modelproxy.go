@@ -1,0 +1,157 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package modelproxy takes an agent's calls of models on the loopback address of its pod, adds the pod's token, and sends
+// them on to the gateway. It holds nothing: requests and answers stream through.
+package modelproxy
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/host/loopback"
+)
+
+const (
+	// maxConnections at once: an agent has a few, its helpers some more.
+	maxConnections = 64
+	headerTimeout  = 10 * time.Second
+	idleTimeout    = 2 * time.Minute
+	// dialTime bounds a connection to the gateway.
+	dialTime = 10 * time.Second
+	// maxToken bounds the token's file in bytes.
+	maxToken = 64 << 10
+)
+
+// Options of a proxy.
+type Options struct {
+	// Gateway is its URL, Name what its certificate says beside the address.
+	Gateway, Name string
+	// Token and CA are files. Both change while the pod lives.
+	Token, CA string
+	Log       *slog.Logger
+}
+
+// Listen for an agent's calls.
+func Listen(address string) (net.Listener, error) { return loopback.Listen(address, maxConnections) }
+
+// URL under which a listener's models are found.
+func URL(l net.Listener) string { return "http://" + l.Addr().String() }
+
+// Serve answers until the context ends.
+func Serve(ctx context.Context, l net.Listener, o Options) error {
+	target, err := url.Parse(o.Gateway)
+	if err != nil {
+		return fmt.Errorf("address of the gateway: %w", err)
+	}
+	p := &proxy{options: o, target: target}
+	server := &http.Server{
+		Handler: loopback.Guard(l.Addr().String(), p.handler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
+		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer stop()
+	defer p.transport.CloseIdleConnections()
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the agent's models: %w", err)
+	}
+	return nil
+}
+
+type proxy struct {
+	options   Options
+	target    *url.URL
+	transport *http.Transport
+}
+
+func (p *proxy) handler() http.Handler {
+	dialer := net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}
+	p.transport = &http.Transport{
+		DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTime, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: 20 * time.Second,
+		DisableCompression: true, WriteBufferSize: 32 << 10, ReadBufferSize: 32 << 10,
+	}
+	p.transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		// The bundle is read for each connection: it is replaced when the CA is.
+		config, err := p.trust()
+		if err != nil {
+			return nil, err
+		}
+		return (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, network, address)
+	}
+	return &httputil.ReverseProxy{
+		Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ErrorHandler: p.fail,
+		ErrorLog: slog.NewLogLogger(p.options.Log.Handler(), slog.LevelDebug),
+	}
+}
+
+// trust is how the gateway is known.
+func (p *proxy) trust() (*tls.Config, error) {
+	pem, err := os.ReadFile(p.options.CA)
+	if err != nil {
+		return nil, fmt.Errorf("read the CA: %w", err)
+	}
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s has no certificate", p.options.CA)
+	}
+	return &tls.Config{RootCAs: roots, ServerName: p.options.Name, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}, nil
+}
+
+// rewrite sends a request to the gateway, with the pod's token in place of whatever the agent was given.
+func (p *proxy) rewrite(r *httputil.ProxyRequest) {
+	r.SetURL(p.target)
+	r.Out.Host = ""
+	r.Out.Header.Del("Authorization")
+	for name := range r.Out.Header {
+		if strings.HasPrefix(name, "Tidewaiter-") { // ours to set
+			r.Out.Header.Del(name)
+		}
+	}
+	if token, err := p.token(); err == nil {
+		r.Out.Header.Set("Authorization", "Bearer "+token)
+	} else { // the gateway refuses the call and says so
+		p.options.Log.ErrorContext(r.In.Context(), "The token cannot be read", "error", err.Error())
+	}
+}
+
+func (p *proxy) token() (string, error) {
+	info, err := os.Stat(p.options.Token)
+	if err != nil {
+		return "", err
+	}
+	if info.Size() > maxToken {
+		return "", fmt.Errorf("%s has %d bytes", p.options.Token, info.Size())
+	}
+	token, err := os.ReadFile(p.options.Token)
+	return strings.TrimSpace(string(token)), err
+}
+
+// fail answers in the dialect's own form that the gateway could not be asked; clients of every dialect try again.
+func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody listens
+	}
+	p.options.Log.WarnContext(r.Context(), "The gateway cannot be reached", "path", r.URL.Path, "error", err.Error())
+	f := dialect.Failure{Status: http.StatusServiceUnavailable, Message: "tidewaiter: the gateway cannot be reached at the moment; try again"}
+	d, _, known, _ := dialect.Serve(r.Method, r.URL.Path)
+	if !known {
+		http.Error(w, f.Message, f.Status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Retry-After", "1")
+	w.WriteHeader(f.Status)
+	_, _ = w.Write(d.Error(f))
+}

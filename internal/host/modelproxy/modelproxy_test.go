@@ -1,0 +1,199 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package modelproxy_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
+)
+
+// pod is a watchdog's proxy before a gateway.
+type pod struct {
+	t       *testing.T
+	url     string
+	token   string
+	gateway *httptest.Server
+}
+
+func newPod(t *testing.T, gateway http.HandlerFunc) *pod {
+	t.Helper()
+	server := httptest.NewTLSServer(gateway)
+	t.Cleanup(server.Close)
+	dir := t.TempDir()
+	p := &pod{t: t, token: filepath.Join(dir, "token"), gateway: server}
+	ca := filepath.Join(dir, "ca.crt")
+	p.write(p.token, "first\n")
+	p.write(ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	l, err := modelproxy.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.url = modelproxy.URL(l)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() {
+		// The certificate of httptest names example.com.
+		done <- modelproxy.Serve(ctx, l, modelproxy.Options{Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Log: slog.New(slog.DiscardHandler)})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return p
+}
+
+func (p *pod) write(path, text string) {
+	p.t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *pod) post(path string, header map[string]string) *http.Response {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, strings.NewReader(`{"model":"a"}`))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for name, value := range header {
+		request.Header.Set(name, value)
+		if name == "Host" {
+			request.Host = value
+		}
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { answer.Body.Close() })
+	return answer
+}
+
+// TestTheTokenIsThePods: whatever credentials the agent shows, the gateway sees those of the pod, as they are now.
+func TestTheTokenIsThePods(t *testing.T) {
+	seen := make(chan http.Header, 1)
+	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
+		seen <- r.Header
+		fmt.Fprint(w, r.URL.RequestURI())
+	})
+	for _, token := range []string{"first", "second"} {
+		p.write(p.token, token+"\n")
+		answer := p.post("/anthropic/v1/messages?beta=true", map[string]string{"Authorization": "Bearer stolen", "Tidewaiter-Task": "forged", "Anthropic-Beta": "x"})
+		header := <-seen
+		if got := header.Values("Authorization"); len(got) != 1 || got[0] != "Bearer "+token {
+			t.Errorf("Authorization %q, want the pod's %s", got, token)
+		}
+		if header.Get("Tidewaiter-Task") != "" || header.Get("Anthropic-Beta") != "x" {
+			t.Errorf("headers %v", header)
+		}
+		if path, _ := io.ReadAll(answer.Body); string(path) != "/anthropic/v1/messages?beta=true" {
+			t.Errorf("the gateway was asked for %s", path)
+		}
+	}
+	if err := os.Remove(p.token); err != nil {
+		t.Fatal(err)
+	}
+	p.post("/anthropic/v1/messages", map[string]string{"Authorization": "Bearer stolen"})
+	if header := <-seen; header.Get("Authorization") != "" {
+		t.Errorf("without a token of the pod, the agent's went out: %v", header)
+	}
+}
+
+// TestAnswersStream: what the gateway has said is there before it says more, and it notices that the agent hangs up.
+func TestAnswersStream(t *testing.T) {
+	more, gone := make(chan struct{}), make(chan struct{})
+	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "one\n")
+		_ = http.NewResponseController(w).Flush()
+		<-more
+		fmt.Fprint(w, "two\n")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	answer := p.post("/anthropic/v1/messages", nil)
+	lines := bufio.NewReader(answer.Body)
+	for _, want := range []string{"one\n", "two\n"} {
+		if line, err := lines.ReadString('\n'); line != want {
+			t.Fatalf("%q, %v, want %q", line, err, want)
+		}
+		if want == "one\n" {
+			close(more)
+		}
+	}
+	answer.Body.Close()
+	<-gone
+}
+
+// TestTheGatewayIsAway: the agent gets an error of its dialect that it tries again after.
+func TestTheGatewayIsAway(t *testing.T) {
+	p := newPod(t, nil)
+	p.gateway.Close()
+	answer := p.post("/anthropic/v1/messages", nil)
+	var e struct {
+		Type  string
+		Error struct{ Message string }
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&e); err != nil || answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get("Retry-After") != "1" ||
+		e.Type != "error" || !strings.Contains(e.Error.Message, "try again") {
+		t.Errorf("%d %+v, %v", answer.StatusCode, e, err)
+	}
+	if answer := p.post("/elsewhere", nil); answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("another path: %d", answer.StatusCode)
+	}
+}
+
+// TestAnotherGatewayIsNotAsked: who has no certificate of ours gets no token.
+func TestAnotherGatewayIsNotAsked(t *testing.T) {
+	p := newPod(t, func(http.ResponseWriter, *http.Request) { t.Error("a stranger was asked") })
+	other := newPod(t, nil)
+	pool := filepath.Join(t.TempDir(), "ca.crt")
+	p.write(pool, "-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n")
+	l, err := modelproxy.Listen("127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		_ = modelproxy.Serve(ctx, l, modelproxy.Options{Gateway: p.gateway.URL, Name: "example.com", Token: other.token, CA: pool, Log: slog.New(slog.DiscardHandler)})
+	}()
+	other.url = modelproxy.URL(l)
+	if answer := other.post("/anthropic/v1/messages", nil); answer.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("status %d", answer.StatusCode)
+	}
+}
+
+func TestStrangersAreRefused(t *testing.T) {
+	p := newPod(t, func(http.ResponseWriter, *http.Request) { t.Error("the gateway was asked") })
+	for _, header := range []map[string]string{{"Host": "evil.example"}, {"Origin": "https://evil.example"}} {
+		if answer := p.post("/anthropic/v1/messages", header); answer.StatusCode != http.StatusForbidden {
+			t.Errorf("%v: %d", header, answer.StatusCode)
+		}
+	}
+	if _, err := modelproxy.Listen("0.0.0.0:0"); err == nil {
+		t.Error("listens for everybody")
+	}
+	if _, err := net.ResolveTCPAddr("tcp", strings.TrimPrefix(p.url, "http://")); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,361 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package models serves the models of the gateway's backends to the pods of Features, in the providers' own wire formats.
+// internal/core/dialect and internal/core/models decide; this package reads, sends on and copies.
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+)
+
+const (
+	// ReasonHeader carries the reason of an answer that the gateway gives itself, in one word.
+	ReasonHeader = "Tidewaiter-Reason"
+	// MaxBody of a request, in bytes: what Anthropic takes, the largest of the providers (32 MB,
+	// https://docs.claude.com/en/api/overview).
+	MaxBody = 32 << 20
+
+	// dialTime bounds a connection to a backend.
+	dialTime = 15 * time.Second
+	// bodyTime bounds the reading of a request's body.
+	bodyTime = time.Minute
+)
+
+// Reasons of answers that the gateway gives itself.
+const (
+	reasonAnswered        = "Answered"
+	reasonUnknownEndpoint = "UnknownEndpoint"
+	reasonUnauthenticated = "Unauthenticated"
+	reasonUnavailable     = "Unavailable"
+	reasonTooMany         = "TooManyCalls"
+	reasonTooLarge        = "RequestTooLarge"
+	reasonInvalid         = "InvalidRequest"
+	reasonNoModel         = "ModelNotAvailable"
+	reasonNoKey           = "KeyNotAccepted"
+	reasonUnreachable     = "BackendUnreachable"
+	reasonRedirected      = "BackendRedirects"
+	reasonSilent          = "BackendSilent"
+	reasonCutOff          = "AnswerCutOff"
+	reasonGone            = "CallerGone"
+)
+
+// Caller is who may ask which models.
+type Caller struct {
+	// Feature as namespace/name.
+	Feature string
+	// Models of the Feature's policy, by role.
+	Models []policy.ModelRef
+	// Role that asks when a model of this name is asked for.
+	Role func(model string) string
+}
+
+// Authorizer knows callers by their tokens. Its errors are those of package callers.
+type Authorizer interface {
+	Authorize(ctx context.Context, token string) (Caller, error)
+}
+
+// Record is what became of one request; it is given to Options.Observe.
+type Record struct {
+	Feature, Dialect, Backend, Model string
+	// Reason in one word; Answered where the backend has answered, whatever it said.
+	Reason string
+	// Status of the answer.
+	Status int
+	// Tries that the backend was asked.
+	Tries int
+	// Sent and Received are the bytes of the request's body and the answer's.
+	Sent, Received int64
+	// FirstByte is the time until the answer began, Duration until it had ended.
+	FirstByte, Duration time.Duration
+}
+
+// Limits bound what callers can use up. Zero values mean DefaultLimits.
+type Limits struct {
+	// Total of calls at once, and of those of one Feature.
+	Total, PerFeature int
+	// Memory for the bodies of all requests under way, in bytes.
+	Memory int64
+	// Silence ends a call whose backend says nothing for so long.
+	Silence time.Duration
+	// Pause before a backend is asked again: it doubles each time.
+	Pause time.Duration
+}
+
+// DefaultLimits are generous for agents: each makes a call or two at a time. A model that thinks says nothing for minutes
+// where an answer is not streamed.
+var DefaultLimits = Limits{Total: 1024, PerFeature: 32, Memory: 192 << 20, Silence: 5 * time.Minute, Pause: 500 * time.Millisecond}
+
+// Options of a Server. All but Observe and Limits are required.
+type Options struct {
+	Authorizer Authorizer
+	// Table in effect now; nil where there is none yet.
+	Table   func() *Table
+	Now     func() time.Time
+	Logger  *slog.Logger
+	Limits  Limits
+	Observe func(Record)
+}
+
+// Server answers requests to models. Make it with New.
+type Server struct {
+	options Options
+	slots   *callers.Slots
+	memory  *semaphore.Weighted
+}
+
+// New makes a Server.
+func New(o Options) *Server {
+	if o.Limits == (Limits{}) {
+		o.Limits = DefaultLimits
+	}
+	if o.Observe == nil {
+		o.Observe = func(Record) {}
+	}
+	return &Server{options: o, slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), memory: semaphore.NewWeighted(o.Limits.Memory)}
+}
+
+// failure is an answer that the gateway gives itself.
+type failure struct {
+	dialect.Failure
+
+	reason string
+	// cause for the log, where it is more than the message.
+	cause error
+}
+
+// Error implements error.
+func (f *failure) Error() string { return f.Message }
+
+func fail(status int, reason string, cause error, format string, args ...any) *failure {
+	return &failure{Failure: dialect.Failure{Status: status, Message: "tidewaiter: " + fmt.Sprintf(format, args...)}, reason: reason, cause: cause}
+}
+
+// ServeHTTP answers one request of a Feature's pod.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d, e, known, found := dialect.Serve(r.Method, r.URL.Path)
+	if !known {
+		http.Error(w, "tidewaiter: no dialect has this path; there are: "+prefixes(), http.StatusNotFound)
+		return
+	}
+	c := &call{server: s, dialect: d, endpoint: e, w: w, r: r, began: s.options.Now(), record: Record{Dialect: d.Name}}
+	defer func() {
+		c.record.Duration = s.options.Now().Sub(c.began)
+		s.options.Observe(c.record)
+	}()
+	f := fail(http.StatusNotFound, reasonUnknownEndpoint, nil, "%s %s is not served", r.Method, r.URL.Path)
+	if found {
+		f = c.serve()
+	}
+	if f != nil {
+		c.refuse(f)
+	}
+}
+
+func prefixes() string {
+	var list []string
+	for _, d := range dialect.All() {
+		list = append(list, d.Prefix)
+	}
+	return strings.Join(list, ", ")
+}
+
+// call is one request and its answer.
+type call struct {
+	server   *Server
+	dialect  dialect.Dialect
+	endpoint dialect.Endpoint
+	w        http.ResponseWriter
+	r        *http.Request
+	began    time.Time
+	record   Record
+	caller   Caller
+	request  dialect.Request
+	route    models.Route
+	key      string
+	client   http.RoundTripper
+	// free gives the memory of the request back, once.
+	free func()
+}
+
+// serve answers; a failure has not been answered yet.
+func (c *call) serve() *failure {
+	if f := c.authenticate(); f != nil {
+		return f
+	}
+	table := c.server.options.Table()
+	if table == nil {
+		return fail(http.StatusServiceUnavailable, reasonUnavailable, nil, "the gateway has read no configuration of backends yet")
+	}
+	switch c.endpoint.Kind {
+	case dialect.Probe:
+		c.record.Reason, c.record.Status = reasonAnswered, http.StatusOK
+		c.w.WriteHeader(http.StatusOK)
+		return nil
+	case dialect.List:
+		return c.list(table)
+	case dialect.Generate, dialect.Measure:
+	}
+	release, ok := c.server.slots.Take(c.caller.Feature)
+	if !ok {
+		return fail(http.StatusTooManyRequests, reasonTooMany, nil, "too many calls of this Feature are under way: wait for some of them")
+	}
+	defer release()
+	if f := c.read(); f != nil {
+		return f
+	}
+	defer c.free()
+	if f := c.choose(table); f != nil {
+		return f
+	}
+	return c.forward()
+}
+
+func (c *call) authenticate() *failure {
+	token, is := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
+	if !is || token == "" || len(c.r.Header.Values("Authorization")) != 1 {
+		return fail(http.StatusUnauthorized, reasonUnauthenticated, nil, "the watchdog's token is missing: agents ask the watchdog of their own pod")
+	}
+	caller, err := c.server.options.Authorizer.Authorize(callers.WithSource(c.r.Context(), c.r.RemoteAddr), token)
+	c.caller, c.record.Feature = caller, caller.Feature
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, callers.ErrUnauthenticated):
+		return fail(http.StatusUnauthorized, reasonUnauthenticated, err, "the token is not that of the pod of a Feature's current attempt")
+	default:
+		return fail(http.StatusServiceUnavailable, reasonUnavailable, err, "the gateway cannot tell at the moment who asks; try again")
+	}
+}
+
+// list the model that a Feature is answered by.
+func (c *call) list(table *Table) *failure {
+	route, err := table.config.Route(c.dialect.Name, c.caller.Models, models.Primary)
+	if err != nil {
+		return notAvailable(err)
+	}
+	c.record.Backend, c.record.Model, c.record.Reason, c.record.Status = route.Backend.Name, route.Model.Name, reasonAnswered, http.StatusOK
+	c.w.Header().Set("Content-Type", "application/json")
+	_, _ = c.w.Write(c.dialect.Models([]string{route.Model.Name})) // whoever hung up does not read it
+	return nil
+}
+
+// read the body.
+func (c *call) read() *failure {
+	size := c.r.ContentLength
+	if size > MaxBody {
+		return tooLarge()
+	}
+	if size < 0 {
+		size = MaxBody
+	}
+	size *= 2 // as it came, and as it is sent on
+	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
+		return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request in Content-Encoding %q is not read: send it as it is", encoding)
+	}
+	if err := c.server.memory.Acquire(c.r.Context(), size); err != nil {
+		return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
+	}
+	free := sync.OnceFunc(func() { c.server.memory.Release(size) })
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is none, the server's own ends it
+	body := make([]byte, 0, max(c.r.ContentLength, 4<<10)+1)
+	body, err := appendAll(body, http.MaxBytesReader(c.w, c.r.Body, MaxBody))
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+	if err != nil {
+		free()
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+			return tooLarge()
+		}
+		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
+	}
+	c.record.Sent = int64(len(body))
+	if c.request, err = dialect.ReadRequest(body); err != nil {
+		free()
+		return fail(http.StatusBadRequest, reasonInvalid, nil, "%v", err)
+	}
+	c.free = free
+	return nil
+}
+
+func tooLarge() *failure {
+	return fail(http.StatusRequestEntityTooLarge, reasonTooLarge, nil, "the request has more than %d bytes", MaxBody)
+}
+
+// appendAll reads to the end, into a buffer that is large enough where the size is known.
+func appendAll(b []byte, r io.Reader) ([]byte, error) {
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if errors.Is(err, io.EOF) {
+			return b, nil
+		}
+		if err != nil {
+			return b, err
+		}
+	}
+}
+
+// notAvailable may pass: a person fixes it, and an agent that tries again need not fail meanwhile.
+func notAvailable(err error) *failure {
+	return fail(http.StatusServiceUnavailable, reasonNoModel, nil, "%v", err)
+}
+
+// choose who answers.
+func (c *call) choose(table *Table) *failure {
+	role := models.Primary
+	if c.caller.Role != nil {
+		role = c.caller.Role(c.request.Model)
+	}
+	var err error
+	if c.route, err = table.config.Route(c.dialect.Name, c.caller.Models, role); err != nil {
+		return notAvailable(err)
+	}
+	b := c.route.Backend
+	c.record.Backend, c.record.Model, c.client = b.Name, c.route.Model.Name, table.clients[b.Name]
+	if b.Key == "" {
+		return nil
+	}
+	if c.key = table.keys[b.Key]; c.key == "" {
+		return fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the gateway has no key for the backend %q: an administrator adds the entry %q to its Secret", b.Name, b.Key)
+	}
+	return nil
+}
+
+// refuse answers with what is wrong, in the dialect's own form, and says so in the log.
+func (c *call) refuse(f *failure) {
+	c.record.Reason, c.record.Status = f.reason, f.Status
+	attributes := []any{"feature", c.record.Feature, "dialect", c.record.Dialect, "backend", c.record.Backend, "model", c.record.Model,
+		"reason", f.reason, "status", f.Status, "message", f.Message}
+	if f.cause != nil {
+		attributes = append(attributes, "error", f.cause.Error())
+	}
+	c.server.options.Logger.Warn("Answered a model call with an error", attributes...)
+	header := c.w.Header()
+	header.Set(ReasonHeader, f.reason)
+	header.Set("Content-Type", "application/json")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
+		header.Set("Retry-After", strconv.Itoa(1))
+	}
+	c.w.WriteHeader(f.Status)
+	_, _ = c.w.Write(c.dialect.Error(f.Failure)) // whoever hung up does not read it
+}

@@ -1,0 +1,359 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models_test
+
+import (
+	"context"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
+)
+
+const providerKey = "the-key-of-the-provider"
+
+// world is a gateway's server in front of a backend.
+type world struct {
+	t       *testing.T
+	server  *httptest.Server
+	backend *httptest.Server
+
+	mu      sync.Mutex
+	records []models.Record
+}
+
+// newWorld has a backend with the models large and small.
+func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
+	t.Helper()
+	w := &world{t: t, backend: httptest.NewTLSServer(backend)}
+	t.Cleanup(w.backend.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
+	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
+		Name: "main", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca),
+		Headers: map[string]string{"X-Team": "shop"}, Models: []coremodels.Model{{Name: "large"}, {Name: "small"}},
+	}, {
+		Name: "keyless", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL, Key: "missing", CA: string(ca), Models: []coremodels.Model{{Name: "large"}},
+	}}}, map[string]string{"main": providerKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(table.Close)
+	w.server = httptest.NewServer(models.New(models.Options{
+		Authorizer: w, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Limits: limits, Observe: w.observe,
+	}))
+	t.Cleanup(w.server.Close)
+	return w
+}
+
+func quick() models.Limits {
+	return models.Limits{Total: 8, PerFeature: 2, Memory: 80 << 20, Silence: 10 * time.Second, Pause: time.Millisecond}
+}
+
+func (w *world) observe(r models.Record) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.records = append(w.records, r)
+}
+
+// last is what was observed of the last call, once there are n.
+func (w *world) last(n int) models.Record {
+	w.t.Helper()
+	for range 1000 {
+		w.mu.Lock()
+		if len(w.records) >= n {
+			defer w.mu.Unlock()
+			return w.records[n-1]
+		}
+		w.mu.Unlock()
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("%d calls were not observed", n)
+	return models.Record{}
+}
+
+// Authorize implements models.Authorizer: the token names the Feature.
+func (w *world) Authorize(ctx context.Context, token string) (models.Caller, error) {
+	c := models.Caller{Feature: "shop/" + token, Role: func(model string) string {
+		if strings.Contains(model, "tiny") {
+			return coremodels.Summarizer
+		}
+		return coremodels.Primary
+	}}
+	switch {
+	case token == "stranger" || callers.Source(ctx) == "":
+		return models.Caller{}, fmt.Errorf("%w: unknown", callers.ErrUnauthenticated)
+	case token == "later":
+		return models.Caller{}, callers.ErrUnavailable
+	case token == "mapped":
+		c.Models = []policy.ModelRef{{Role: "summarizer", Backend: "main", Model: "small"}}
+	case token == "keyless":
+		c.Models = []policy.ModelRef{{Role: "primary", Backend: "keyless", Model: "large"}}
+	case token == "lost":
+		c.Models = []policy.ModelRef{{Role: "primary", Backend: "gone", Model: "large"}}
+	}
+	return c, nil
+}
+
+// ask sends a request as a Feature, with what an agent and its environment might add.
+func (w *world) ask(feature, method, path, body string) (*http.Response, string) {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.t.Context(), method, w.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer " + feature, "X-Api-Key": "the agent's own", "Cookie": "a=b", "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "x,y",
+		"X-Forwarded-For": "10.0.0.1", "Content-Type": "application/json", "User-Agent": "agent/1", "X-Stainless-Lang": "js", "Accept-Encoding": "gzip",
+	} {
+		request.Header.Set(name, value)
+	}
+	answer, err := (&http.Transport{DisableCompression: true}).RoundTrip(request)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		text = append(text, "…"+err.Error()...)
+	}
+	return answer, string(text)
+}
+
+// conversation is a request that plays a script.
+func conversation(streamed bool, model, script string) string {
+	text, err := json.Marshal("Work.\n```script\n" + script + "\n```\n")
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf(`{"max_tokens": 10, "stream":%v,  "model":%q, "tools":[{"name":"Bash"}], "unknown":{"1.0":1.50}, "messages":[{"role":"user","content":%s}]}`, streamed, model, text)
+}
+
+const messages = "/anthropic/v1/messages"
+
+// TestForward: the provider gets the agent's own bytes but for the model, the gateway's key, and no header of the way; the
+// agent gets the provider's.
+func TestForward(t *testing.T) {
+	p := provider.New(providerKey)
+	w := newWorld(t, p, quick())
+	body := conversation(true, "whatever-it-likes", "turns: [{text: I work on it, run: make}]")
+	answer, text := w.ask("login", http.MethodPost, messages+"?beta=true&evil=1", body)
+	if answer.StatusCode != http.StatusOK || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") ||
+		!strings.Contains(text, "event: message_stop") || !strings.Contains(text, `"name":"Bash"`) || answer.Header.Get("Request-Id") != "req_scripted" {
+		t.Errorf("%d %v\n%s", answer.StatusCode, answer.Header, text)
+	}
+	got := p.Recorded()[0]
+	if want := strings.Replace(body, `"whatever-it-likes"`, `"large"`, 1); got.Body != want {
+		t.Errorf("the provider got\n%s\nwant\n%s", got.Body, want)
+	}
+	if got.Path != "/v1/messages?beta=true" {
+		t.Errorf("the provider was asked for %s", got.Path)
+	}
+	want := map[string]string{"X-Api-Key": providerKey, "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "x,y", "Content-Type": "application/json",
+		"User-Agent": "agent/1", "X-Stainless-Lang": "js", "X-Team": "shop", "Content-Length": fmt.Sprint(len(got.Body))}
+	if diff := cmp.Diff(want, got.Header); diff != "" {
+		t.Errorf("headers (-want +got):\n%s", diff)
+	}
+	r := w.last(1)
+	if r.Feature != "shop/login" || r.Backend != "main" || r.Model != "large" || r.Reason != "Answered" || r.Status != 200 || r.Tries != 1 ||
+		r.Sent != int64(len(body)) || r.Received != int64(len(text)) || r.FirstByte <= 0 || r.Duration < r.FirstByte {
+		t.Errorf("record %+v", r)
+	}
+	// The same without a stream, and as a side call.
+	if answer, text = w.ask("mapped", http.MethodPost, messages, conversation(false, "a-tiny-one", "turns: [{text: Done}]")); answer.StatusCode != http.StatusOK || !strings.Contains(text, `"end_turn"`) {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	if r := w.last(2); r.Model != "small" {
+		t.Errorf("a side call was answered by %s", r.Model)
+	}
+	if answer, text = w.ask("login", http.MethodPost, messages+"/count_tokens", conversation(false, "large", "")); answer.StatusCode != http.StatusOK || !strings.Contains(text, "input_tokens") {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	if answer, text = w.ask("login", http.MethodGet, "/anthropic/v1/models", ""); answer.StatusCode != http.StatusOK || !strings.Contains(text, `"id":"large"`) || strings.Contains(text, "small") {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	if answer, _ = w.ask("login", http.MethodHead, "/anthropic", ""); answer.StatusCode != http.StatusOK {
+		t.Errorf("probe: %d", answer.StatusCode)
+	}
+}
+
+// TestRefusals are in the dialect's own form, name the reason, and reach no provider.
+func TestRefusals(t *testing.T) {
+	p := provider.New(providerKey)
+	w := newWorld(t, p, quick())
+	good := conversation(false, "large", "")
+	for name, tc := range map[string]struct {
+		feature, method, path, body string
+		status                      int
+		reason, message             string
+	}{
+		"no token":         {"", "POST", messages, good, 401, "Unauthenticated", "watchdog"},
+		"a stranger":       {"stranger", "POST", messages, good, 401, "Unauthenticated", "current attempt"},
+		"not known yet":    {"later", "POST", messages, good, 503, "Unavailable", "try again"},
+		"no such endpoint": {"login", "POST", "/anthropic/v1/files", good, 404, "UnknownEndpoint", "POST /anthropic/v1/files is not served"},
+		"another method":   {"login", "DELETE", messages, "", 404, "UnknownEndpoint", "not served"},
+		"not JSON":         {"login", "POST", messages, "model=large", 400, "InvalidRequest", "not JSON"},
+		"two models":       {"login", "POST", messages, `{"model":"a","model":"b"}`, 400, "InvalidRequest", "duplicate"},
+		"too large":        {"login", "POST", messages, `{"model":"a","x":"` + strings.Repeat("x", models.MaxBody) + `"}`, 413, "RequestTooLarge", "more than"},
+		"unknown backend":  {"lost", "POST", messages, good, 503, "ModelNotAvailable", `the backend "gone"`},
+		"no key":           {"keyless", "POST", messages, good, 503, "KeyNotAccepted", `the entry "missing"`},
+		"models of nobody": {"lost", "GET", "/anthropic/v1/models", "", 503, "ModelNotAvailable", "gone"},
+	} {
+		answer, text := w.ask(tc.feature, tc.method, tc.path, tc.body)
+		var e struct {
+			Type  string
+			Error struct{ Type, Message string }
+		}
+		if err := json.Unmarshal([]byte(text), &e); err != nil || e.Type != "error" || answer.StatusCode != tc.status ||
+			answer.Header.Get(models.ReasonHeader) != tc.reason || !strings.Contains(e.Error.Message, tc.message) || !strings.HasPrefix(e.Error.Message, "tidewaiter: ") {
+			t.Errorf("%s: %d %s %s", name, answer.StatusCode, answer.Header.Get(models.ReasonHeader), text)
+		}
+	}
+	if n := len(p.Recorded()); n != 0 {
+		t.Errorf("%d requests reached the provider", n)
+	}
+	if answer, text := w.ask("login", "GET", "/elsewhere", ""); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, "/anthropic") {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+}
+
+// TestRetries: what may pass is tried again, and what may not is the agent's to see.
+func TestRetries(t *testing.T) {
+	for name, tc := range map[string]struct {
+		script, reason, text  string
+		status, tries, events int
+	}{
+		"overloaded once":     {"turns: [{text: Done, fail: {status: 529}}]", "Answered", "message_stop", 200, 2, 0},
+		"limited twice":       {"turns: [{text: Done, fail: {status: 429, times: 2}}]", "Answered", "message_stop", 200, 3, 0},
+		"limited all along":   {"turns: [{text: Done, fail: {status: 429, times: 9}}]", "Answered", "rate_limit_error", 429, 3, 0},
+		"limited for an hour": {"turns: [{text: Done, fail: {status: 429, times: 9, retryAfter: 3600}}]", "Answered", "rate_limit_error", 429, 1, 0},
+		"a bad request":       {"turns: [{text: Done, fail: {status: 400, times: 9}}]", "Answered", "invalid_request_error", 400, 1, 0},
+		"a key that is wrong": {"turns: [{text: Done, fail: {status: 401, times: 9}}]", "KeyNotAccepted", "does not accept the gateway's key", 503, 1, 0},
+		"cut off":             {"turns: [{text: one two three four, cut: true}]", "AnswerCutOff", "event: error", 200, 1, 1},
+	} {
+		w := newWorld(t, provider.New(providerKey), quick())
+		answer, text := w.ask("login", "POST", messages, conversation(true, "large", tc.script))
+		r := w.last(1)
+		if answer.StatusCode != tc.status || r.Reason != tc.reason || r.Tries != tc.tries || !strings.Contains(text, tc.text) {
+			t.Errorf("%s: %d after %d tries, %s: %s", name, answer.StatusCode, r.Tries, r.Reason, text)
+		}
+		if tc.reason == "Answered" && tc.status == 429 && answer.Header.Get("Retry-After") == "" && strings.Contains(tc.script, "retryAfter") {
+			t.Errorf("%s: Retry-After is lost", name)
+		}
+	}
+}
+
+// TestBackendsThatFail in other ways.
+func TestBackendsThatFail(t *testing.T) {
+	limits := quick()
+	limits.Silence = 300 * time.Millisecond
+	for name, tc := range map[string]struct {
+		backend      http.HandlerFunc
+		status       int
+		reason, text string
+	}{
+		"redirects": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "https://evil.example/", http.StatusFound)
+		}, 502, "BackendRedirects", "baseURL"},
+		"silent":   {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, 504, "BackendSilent", "has not answered"},
+		"hangs up": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 502, "BackendUnreachable", "cannot be reached"},
+		"silent in a stream": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprint(w, "event: ping\ndata: {}\n\nevent: half")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, 200, "BackendSilent", "event: half\n\nevent: error\n"},
+		"silent in an answer": {func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(w, `{"half`)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, 200, "BackendSilent", "…unexpected EOF"},
+		"sets cookies": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Set-Cookie", "a=b")
+			w.Header().Set("Anthropic-Ratelimit-Tokens-Limit", "7")
+			fmt.Fprint(w, "{}")
+		}, 200, "Answered", "{}"},
+	} {
+		w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the caller hangs up
+			tc.backend(w, r)
+		}), limits)
+		answer, text := w.ask("login", "POST", messages, conversation(true, "large", ""))
+		if r := w.last(1); answer.StatusCode != tc.status || r.Reason != tc.reason || !strings.Contains(text, tc.text) {
+			t.Errorf("%s: %d %s %s", name, answer.StatusCode, r.Reason, text)
+		}
+		if answer.Header.Get("Set-Cookie") != "" || name == "sets cookies" && answer.Header.Get("Anthropic-Ratelimit-Tokens-Limit") != "7" {
+			t.Errorf("%s: headers %v", name, answer.Header)
+		}
+	}
+}
+
+// TestHangingUp: a backend is not asked on for an agent that is gone.
+func TestHangingUp(t *testing.T) {
+	asked, gone := make(chan struct{}), make(chan struct{})
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: ping\ndata: {}\n\n")
+		_ = http.NewResponseController(w).Flush()
+		close(asked)
+		<-r.Context().Done()
+		close(gone)
+	}), quick())
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.URL+messages, strings.NewReader(conversation(true, "large", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer login")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	<-asked
+	cancel()
+	<-gone
+	if r := w.last(1); r.Reason != "CallerGone" {
+		t.Errorf("reason %s", r.Reason)
+	}
+}
+
+// TestBounds: a Feature has so many calls at once, and all bodies together so much memory.
+func TestBounds(t *testing.T) {
+	var under sync.WaitGroup
+	under.Add(2)
+	release := make(chan struct{})
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		under.Done()
+		<-release
+		fmt.Fprint(w, "{}")
+	}), quick())
+	var calls sync.WaitGroup
+	for range 2 {
+		calls.Go(func() { w.ask("login", "POST", messages, conversation(false, "large", "")) })
+	}
+	under.Wait()
+	if answer, text := w.ask("login", "POST", messages, conversation(false, "large", "")); answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get(models.ReasonHeader) != "TooManyCalls" {
+		t.Errorf("a third call: %d %s", answer.StatusCode, text)
+	}
+	close(release)
+	calls.Wait()
+}

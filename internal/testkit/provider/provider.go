@@ -1,0 +1,172 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package provider is a model provider that plays scripts: it speaks the wire formats of the real ones, and answers each
+// turn of a conversation as the script in its first message says. It keeps nothing of a conversation, so that requests may
+// be repeated and come in any order.
+package provider
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	// maxBody of a request, in bytes.
+	maxBody = 64 << 20
+	// maxRecorded requests are kept.
+	maxRecorded = 500
+)
+
+// dialect is a wire format.
+type dialect interface {
+	// serves says whether a request is one of this dialect.
+	serves(r *http.Request) bool
+	// key that the request carries.
+	key(r *http.Request) string
+	// read a request's body; a nil conversation asks for no answer of a model, and is answered with other.
+	read(r *http.Request, body []byte) (c *conversation, other any, err error)
+	// answer a conversation.
+	answer(w *stream, c *conversation, t Turn)
+	// fail with a status.
+	fail(w http.ResponseWriter, status int, message string)
+}
+
+// dialects that are spoken. A new one is an entry here.
+func dialects() []dialect { return []dialect{anthropic{}} }
+
+// conversation is what all dialects have in common.
+type conversation struct {
+	model string
+	// texts of all messages and tool results, in order; system texts first.
+	texts []string
+	// turns that the model has answered, in the whole conversation.
+	turns int
+	// tools that are offered.
+	tools    []string
+	streamed bool
+	// size of the request in bytes.
+	size int
+}
+
+// Recorded is a request that came.
+type Recorded struct {
+	Time   time.Time         `json:"time"`
+	Method string            `json:"method"`
+	Path   string            `json:"path"`
+	Header map[string]string `json:"header"`
+	Body   string            `json:"body"`
+	Status int               `json:"status"`
+}
+
+// Server is the provider.
+type Server struct {
+	key string
+
+	mu       sync.Mutex
+	recorded []Recorded
+	// failed counts the failures of each turn.
+	failed map[string]int
+}
+
+// New provider that takes one key; an empty one takes any.
+func New(key string) *Server { return &Server{key: key, failed: map[string]int{}} }
+
+// Recorded are the last requests.
+func (s *Server) Recorded() []Recorded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]Recorded{}, s.recorded...)
+}
+
+// ServeRecorded gives the last requests as a JSON list.
+func (s *Server) ServeRecorded(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(encode(s.Recorded()))
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusRequestEntityTooLarge)
+		return
+	}
+	out := &stream{ResponseWriter: w, status: http.StatusOK}
+	s.serve(out, r, body)
+	s.record(r, body, out.status)
+}
+
+func (s *Server) serve(w *stream, r *http.Request, body []byte) {
+	for _, d := range dialects() {
+		if !d.serves(r) {
+			continue
+		}
+		if s.key != "" && subtle.ConstantTimeCompare([]byte(d.key(r)), []byte(s.key)) == 0 {
+			d.fail(w, http.StatusUnauthorized, "invalid key")
+			return
+		}
+		c, other, err := d.read(r, body)
+		switch {
+		case err != nil:
+			d.fail(w, http.StatusBadRequest, err.Error())
+		case c == nil:
+			w.json(http.StatusOK, other)
+		default:
+			s.play(w, r, d, c)
+		}
+		return
+	}
+	http.Error(w, fmt.Sprintf("no dialect serves %s %s", r.Method, r.URL.Path), http.StatusNotFound)
+}
+
+// play the turn that a conversation has come to.
+func (s *Server) play(w *stream, r *http.Request, d dialect, c *conversation) {
+	script, id, err := find(c.texts)
+	if err != nil {
+		d.fail(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	t := script.turn(c)
+	if f := t.Fail; f != nil && s.fails(id+"/"+strconv.Itoa(c.turns), f.Times) {
+		if f.RetryAfter > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
+		}
+		d.fail(w, f.Status, "the script says so")
+		return
+	}
+	if t.Cut && s.fails(id+"/"+strconv.Itoa(c.turns), 1) {
+		w.cut = 3
+	}
+	select {
+	case <-time.After(time.Duration(t.Delay)):
+	case <-r.Context().Done():
+		return
+	}
+	w.pause, w.done = time.Duration(t.Pause), r.Context().Done()
+	d.answer(w, c, t)
+}
+
+// fails says whether a turn fails once more.
+func (s *Server) fails(turn string, times int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed[turn]++
+	return s.failed[turn] <= max(times, 1)
+}
+
+func (s *Server) record(r *http.Request, body []byte, status int) {
+	header := map[string]string{}
+	for name := range r.Header {
+		header[name] = r.Header.Get(name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recorded = append(s.recorded, Recorded{Time: time.Now(), Method: r.Method, Path: r.URL.RequestURI(), Header: header, Body: string(body), Status: status})
+	s.recorded = s.recorded[max(0, len(s.recorded)-maxRecorded):]
+}

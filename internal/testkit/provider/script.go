@@ -1,0 +1,136 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Script is what a model answers, turn by turn. It stands in the first message that has one, between a line ```script and
+// a line ```; so a Feature's prompt brings its own. After the last turn the model says that it is done.
+type Script struct {
+	Turns []Turn `json:"turns"`
+}
+
+// Turn is one answer.
+type Turn struct {
+	// Text that the model says; before a tool call as well.
+	Text string `json:"text,omitempty"`
+	// Run calls the agent's shell with a command, whatever that tool is called.
+	Run string `json:"run,omitempty"`
+	// Tool calls a tool by its name.
+	Tool *Call `json:"tool,omitempty"`
+	// Until the conversation holds this text, the model waits: it runs a short sleep.
+	Until string `json:"until,omitempty"`
+	// Fail instead, the first times.
+	Fail *Failure `json:"fail,omitempty"`
+	// Cut breaks the stream off in the middle, the first time.
+	Cut bool `json:"cut,omitempty"`
+	// Delay before the answer, and Pause between two parts of it.
+	Delay Duration `json:"delay,omitempty"`
+	Pause Duration `json:"pause,omitempty"`
+}
+
+// Call of a tool.
+type Call struct {
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+// Failure of a provider.
+type Failure struct {
+	Status int `json:"status"`
+	// Times that it fails; 1 where it is 0.
+	Times int `json:"times,omitempty"`
+	// RetryAfter in seconds.
+	RetryAfter int `json:"retryAfter,omitempty"`
+}
+
+// Duration such as 1.5s.
+type Duration time.Duration
+
+// UnmarshalJSON reads it.
+func (d *Duration) UnmarshalJSON(text []byte) error {
+	var s string
+	if err := json.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	parsed, err := time.ParseDuration(s)
+	*d = Duration(parsed)
+	return err
+}
+
+// waiting is the command of a turn that waits. Such turns are not counted.
+const waiting = "sleep 1 # the script waits"
+
+const (
+	fence  = "```script\n"
+	finish = "\n```"
+)
+
+// find the script of a conversation, and an ID of it.
+func find(texts []string) (Script, string, error) {
+	for _, text := range texts {
+		_, rest, found := strings.Cut(text, fence)
+		if !found {
+			continue
+		}
+		body, _, _ := strings.Cut(rest, finish)
+		var s Script
+		if err := yaml.UnmarshalStrict([]byte(body), &s); err != nil {
+			return s, "", fmt.Errorf("script: %w", err)
+		}
+		sum := sha256.Sum256([]byte(body))
+		return s, hex.EncodeToString(sum[:8]), nil
+	}
+	return Script{}, "none", nil
+}
+
+// turn that a conversation has come to. A side call without tools gets a title.
+func (s Script) turn(c *conversation) Turn {
+	if len(c.tools) == 0 {
+		return Turn{Text: "Work on a task"}
+	}
+	waited := 0
+	for _, text := range c.texts {
+		waited += strings.Count(text, waiting)
+	}
+	i := c.turns - waited
+	if i < 0 || i >= len(s.Turns) {
+		return Turn{Text: "Done."}
+	}
+	t := s.Turns[i]
+	if t.Until != "" && !slices.ContainsFunc(c.texts[1:], func(text string) bool {
+		return strings.Contains(text, t.Until) && !strings.Contains(text, fence)
+	}) {
+		return Turn{Run: waiting}
+	}
+	return t
+}
+
+// call is the tool call of a turn, if it has one.
+func (t Turn) call(c *conversation) *Call {
+	if t.Run == "" {
+		return t.Tool
+	}
+	name := "Bash"
+	for _, tool := range c.tools {
+		if slices.Contains([]string{"bash", "shell", "exec_command", "run_shell_command"}, strings.ToLower(tool)) {
+			name = tool
+		}
+	}
+	input := object{"command": t.Run, "description": "Run a command"}
+	if name == "exec_command" {
+		input = object{"cmd": t.Run}
+	}
+	return &Call{Name: name, Input: encode(input)}
+}
