@@ -7,8 +7,13 @@ cd "$(dirname "$0")/.."
 cache=${TIDEWAITER_CACHE:-${XDG_CACHE_HOME:-${HOME:?set HOME or TIDEWAITER_CACHE}/.cache}/tidewaiter}/agents
 mkdir -p "$cache" "$bin"
 
+runtimes=(claude-code codex opencode)
+
 if [[ -n ${KUBECONFIG:-} ]]; then
-  echo "${CLAUDE_CODE_IMG:-}" >"$bin/agent-claude-code.ref"
+  for runtime in "${runtimes[@]}"; do
+    variable=IMG_${runtime//-/_} # for example IMG_claude_code: an image that the cluster can pull
+    echo "${!variable:?KUBECONFIG is set: set this to a pushed image of images/$runtime}" >"$bin/agent-$runtime.ref"
+  done
   exit 0
 fi
 
@@ -29,40 +34,46 @@ npm() { # as installed here, or Debian's
   command npm "$@"
 }
 
-fetch() { # fetch PACKAGE VERSION SHA512: the folder of the unpacked package
-  local folder=$cache/${1//\//-}-$2 tar
+fetch() { # fetch PACKAGE SHA512: the folder of the unpacked package
+  local folder=$cache/${1//\//-} download
   if [[ ! -d $folder ]]; then
-    echo "  Downloading $1 $2" >&2
-    tar=$(mktemp -d "$cache/download-XXXXXX")
-    (cd "$tar" && npm pack --silent "$1@$2" >/dev/null)
-    echo "$3  $(ls "$tar"/*.tgz)" | sha512sum --check --quiet - >&2
-    mkdir "$tar/unpacked"
-    tar -xzf "$tar"/*.tgz -C "$tar/unpacked"
-    mv "$tar/unpacked" "$folder"
-    rm -rf "$tar"
+    echo "  Downloading $1" >&2
+    download=$(mktemp -d "$cache/download-XXXXXX")
+    (cd "$download" && npm pack --silent "$1" >/dev/null)
+    echo "$2  $(ls "$download"/*.tgz)" | sha512sum --check --quiet - >&2
+    mkdir "$download/unpacked"
+    tar -xzf "$download"/*.tgz -C "$download/unpacked"
+    mv "$download/unpacked" "$folder"
+    rm -rf "$download"
   fi
   echo "$folder/package"
 }
 
-claude_code() {
-  local VERSION name tar folder loaded
+# Known beside the cluster's state: a cluster that is made anew has no images.
+loaded=$(dirname "$(dirname "$(hack/cluster/run.sh kubeconfig)")")/agent-images
+
+agent() { # agent RUNTIME
+  local runtime=$1 PROGRAM VERSION name archive folder file files=()
   # shellcheck source=/dev/null
-  source images/claude-code/versions.env
-  local package=PACKAGE_$architecture sum=SHA512_$architecture
-  name=local.test/tidewaiter-claude-code:$VERSION-$(sha256sum hack/agents.sh images/claude-code/versions.env | sha256sum | cut -c1-8)
-  # Known beside the cluster's state: a cluster that is made anew has no images.
-  loaded=$(dirname "$(dirname "$(hack/cluster/run.sh kubeconfig)")")/agent-images
+  source "images/$runtime/versions.env"
+  local package=PACKAGE_$architecture sum=SHA512_$architecture list=FILES_$architecture
+  if [[ -z ${!package:-} ]]; then
+    echo "agents: $runtime $VERSION is not published for $architecture" >&2
+    return 1
+  fi
+  name=local.test/tidewaiter-$runtime:$VERSION-$(sha256sum hack/agents.sh "images/$runtime/versions.env" | sha256sum | cut -c1-8)
   if ! grep -qxF "$name" "$loaded" 2>/dev/null; then
-    folder=$(fetch "${!package}" "$VERSION" "${!sum}")
+    folder=$(fetch "${!package}" "${!sum}")
+    for file in ${!list}; do files+=(--file "$folder/$file"); done
     echo "Building $name"
-    tar=$(mktemp --suffix .tar -p "$cache")
-    trap 'rm -f "$tar"' RETURN
-    hack/cluster/run.sh image --name "$name" --output "$tar" --user 1000:1000 \
-      --packages bash,dash,coreutils,findutils,sed,grep,git,procps,ca-certificates --file "$folder/claude:/usr/local/bin/claude"
-    hack/cluster/run.sh load-image "$tar"
+    archive=$(mktemp --suffix .tar -p "$cache")
+    hack/cluster/run.sh image --name "$name" --output "$archive" --user 1000:1000 \
+      --packages bash,dash,coreutils,findutils,sed,grep,git,procps,ca-certificates "${files[@]}"
+    hack/cluster/run.sh load-image "$archive"
+    rm -f "$archive"
     echo "$name" >>"$loaded"
   fi
-  echo "$name" >"$bin/agent-claude-code.ref"
+  echo "$name" >"$bin/agent-$runtime.ref"
 }
 
-claude_code
+for runtime in "${runtimes[@]}"; do agent "$runtime"; done

@@ -34,6 +34,7 @@ unit() {
   run "unit, property, golden and architecture tests" -timeout "$limit" $(packages without)
   run "tests of the local cluster's driver" -C hack/cluster ./...
   run "alert rules, with Prometheus' own parser and engine" -C hack/tools/prometheus ./...
+  run "the providers' official clients, through the gateway" -C test/sdk ./...
   # Vet would type-check all of Kubernetes here.
   run "tests of the local cluster's own daemons" -C hack/cluster/components -vet=off ./netpol ./volumes
 }
@@ -105,8 +106,8 @@ e2e() {
   TIDEWAITER_KUBECONFIG=$(hack/cluster/run.sh kubeconfig)
   TIDEWAITER_TESTBED=$(cat bin/testbed.ref)
   TIDEWAITER_KUBECTL="$PWD/hack/cluster/run.sh kubectl"
-  TIDEWAITER_CLAUDE_CODE=$(cat bin/agent-claude-code.ref)
-  export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL TIDEWAITER_CLAUDE_CODE
+  TIDEWAITER_AGENTS=$PWD/bin
+  export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL TIDEWAITER_AGENTS
   run "end-to-end tests on a real cluster" -count 1 -timeout 60m ./test/e2e
 }
 

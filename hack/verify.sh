@@ -20,6 +20,7 @@ go mod tidy
 (cd hack/tools && go mod tidy)
 (cd hack/tools/golangci-lint && go mod tidy)
 (cd hack/tools/prometheus && go mod tidy)
+(cd test/sdk && go mod tidy)
 if [[ $before != "$(state)" ]]; then
   echo "generated files were stale; they are fresh now, commit them:" >&2
   git status --short >&2
@@ -30,6 +31,14 @@ step "vet"
 go vet ./...
 step "architecture"
 go test -count 1 ./internal/arch
+step "images of agents"
+for image in images/*/; do
+  version=$(sed -n 's/^VERSION=//p' "$image/versions.env")
+  if ! grep -qxF "ARG VERSION=$version" "$image/Dockerfile" || ! grep -qF " $version " docs/models.md; then
+    echo "$image: Dockerfile, versions.env and docs/models.md must name the same version" >&2
+    exit 1
+  fi
+done
 step "what runs in the agent's pod"
 hack/verify-deps.sh
 step "lint"

@@ -71,7 +71,7 @@ func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provide
 		}
 	}
 	backends, err := yaml.Marshal(map[string]any{"backends": []any{map[string]any{
-		"name": p.Backend, "dialects": []string{"anthropic"}, "baseURL": "https://" + host, "key": p.Backend, "ca": string(cert),
+		"name": p.Backend, "dialects": []string{"anthropic", "openai-responses", "openai-chat"}, "baseURL": "https://" + host, "key": p.Backend, "ca": string(cert),
 		"models": []any{map[string]any{"name": Model, "contextWindow": 200_000}},
 	}}})
 	if err != nil {

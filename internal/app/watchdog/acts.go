@@ -19,6 +19,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
@@ -108,8 +110,12 @@ func (x *acts) launch(o contract.Orders, task string) (contract.RunnerStart, err
 		env = append(env, contract.EnvMCP+"="+x.toolsURL)
 	}
 	prompt := cmp.Or(t.Prompt, o.Prompt)
+	model := ""
+	if i := slices.IndexFunc(o.Policy.Models, func(r policy.ModelRef) bool { return r.Role == models.Primary }); i >= 0 {
+		model = o.Policy.Models[i].Model
+	}
 	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
-		Prompt: prompt, Instructions: t.Instructions, Models: x.modelsURL, Env: append(env,
+		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Env: append(env,
 			contract.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			contract.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			contract.EnvTask+"="+t.Name,

@@ -3,10 +3,7 @@
 
 package dialect
 
-import (
-	"encoding/json"
-	"slices"
-)
+import "slices"
 
 // anthropic is the Messages API.
 // https://docs.claude.com/en/api/messages
@@ -53,11 +50,7 @@ func anthropicModels(names []string) []byte {
 		page.LastID = name
 		page.Data = append(page.Data, model{Type: "model", ID: name, DisplayName: name, CreatedAt: "1970-01-01T00:00:00Z"})
 	}
-	body, err := json.Marshal(page)
-	if err != nil {
-		return []byte(`{"data":[],"has_more":false}`)
-	}
-	return body
+	return encoded(page)
 }
 
 // anthropicKinds are the types of errors by status; any other is an api_error.
@@ -77,12 +70,8 @@ func anthropicError(f Failure) []byte {
 	if kind == "" {
 		kind = "api_error"
 	}
-	body, err := json.Marshal(struct {
+	return encoded(struct {
 		Type  string `json:"type"`
 		Error detail `json:"error"`
 	}{"error", detail{kind, f.Message}})
-	if err != nil {
-		return []byte(`{"type":"error","error":{"type":"api_error","message":"an error that cannot be written down"}}`)
-	}
-	return body
 }

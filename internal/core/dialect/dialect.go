@@ -6,7 +6,10 @@
 // bytes out; what a dialect does not know passes through as it is.
 package dialect
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Kind of an endpoint.
 type Kind int
@@ -60,7 +63,7 @@ type Dialect struct {
 }
 
 // All are the dialects. A new one is a file and an entry here.
-func All() []Dialect { return []Dialect{anthropic()} }
+func All() []Dialect { return []Dialect{anthropic(), openaiResponses(), openaiChat()} }
 
 // Find the dialect of a name.
 func Find(name string) (Dialect, bool) {
@@ -72,22 +75,33 @@ func Find(name string) (Dialect, bool) {
 	return Dialect{}, false
 }
 
-// Serve finds the dialect and the endpoint of a request, by its method and its path. Where the dialect is known and the
-// endpoint is not, the answer is one of that dialect.
+// Serve finds the dialect and the endpoint of a request, by its method and its path. Where the prefix is known and the
+// endpoint is not, the dialect is one that the client understands.
 func Serve(method, path string) (d Dialect, e Endpoint, known, found bool) {
-	for _, d := range All() {
-		rest, is := strings.CutPrefix(path, d.Prefix)
+	for _, candidate := range All() {
+		rest, is := strings.CutPrefix(path, candidate.Prefix)
 		if !is || rest != "" && rest[0] != '/' {
 			continue
 		}
+		d, known = candidate, true
 		for _, e := range d.Endpoints {
 			if e.Method == method && e.Path == rest {
 				return d, e, true, true
 			}
 		}
-		return d, Endpoint{}, true, false
 	}
-	return Dialect{}, Endpoint{}, false, false
+	return d, Endpoint{}, known, false
+}
+
+// Prefixes of all dialects, each once.
+func Prefixes() []string {
+	var list []string
+	for _, d := range All() {
+		if !slices.Contains(list, d.Prefix) {
+			list = append(list, d.Prefix)
+		}
+	}
+	return list
 }
 
 // everyDialect are the headers that no dialect can do without.

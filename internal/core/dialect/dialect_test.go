@@ -28,6 +28,10 @@ func TestServe(t *testing.T) {
 		"POST /anthropic/v1/../v1/messages":        {"anthropic", 0, true, false},
 		"POST /anthropic/v1/files":                 {"anthropic", 0, true, false},
 		"POST /anthropics/v1/messages":             {},
+		"POST /openai/v1/responses":                {"openai-responses", dialect.Generate, true, true},
+		"POST /openai/v1/chat/completions":         {"openai-chat", dialect.Generate, true, true},
+		"GET /openai/v1/models":                    {"openai-chat", dialect.List, true, true},
+		"GET /openai/v1/responses":                 {"openai-chat", 0, true, false},
 		"POST /v1/messages":                        {},
 		"GET /":                                    {},
 	} {

@@ -18,6 +18,9 @@ type Task struct {
 	Env []string
 	// Prompt of the Feature, and Instructions of the task; one of them may be empty.
 	Prompt, Instructions string
+	// Model that the policy names for the role primary; empty where it names none. Whatever an agent asks for, this one
+	// answers: an agent that knows the model by its name makes better use of it.
+	Model string
 	// Models is the URL of the watchdog's server of models: that of a dialect is below its prefix.
 	Models string
 }

@@ -30,6 +30,9 @@ func (claudeCode) Launch(t Task) Launch {
 		// With a user namespace it may take itself for root, and refuses to skip permissions then.
 		"IS_SANDBOX=1",
 	}
+	if t.Model != "" {
+		env = append(env, "ANTHROPIC_MODEL="+t.Model)
+	}
 	text := t.Text()
 	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text}
 }

@@ -78,8 +78,16 @@ func All() []Record {
 			Dialect: "anthropic", SmallModels: []string{"haiku"},
 			Doc: "Claude Code without a terminal. Its image needs the program `claude` in its `PATH`, or `spec.agent.command` names it.",
 		},
-		{Name: "codex", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "Codex CLI (`codex exec`)."},
-		{Name: "opencode", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "opencode (`opencode run`)."},
+		{
+			Name: "codex", Available: true, Interactive: true, Channel: ChannelNone, Pause: PauseSignal, Adapter: codex{},
+			Dialect: "openai-responses", SmallModels: []string{"-mini", "-nano"},
+			Doc: "Codex CLI (`codex exec`). Its image needs the program `codex` in its `PATH`, or `spec.agent.command` names it.",
+		},
+		{
+			Name: "opencode", Available: true, Interactive: true, Channel: ChannelNone, Pause: PauseSignal, Adapter: opencode{},
+			Dialect: "openai-chat", SmallModels: []string{opencodeSmall},
+			Doc: "opencode (`opencode run`). Its image needs the program `opencode` in its `PATH`, or `spec.agent.command` names it.",
+		},
 		{Name: "gemini-cli", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "Gemini CLI without a terminal."},
 		{Name: "worker", Deterministic: true, Channel: ChannelTools, Pause: PauseNone, Doc: "The built-in worker: a loop of model and tools that never touches a file itself."},
 	}

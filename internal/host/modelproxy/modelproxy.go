@@ -90,10 +90,18 @@ func (p *proxy) handler() http.Handler {
 		}
 		return (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, network, address)
 	}
-	return &httputil.ReverseProxy{
+	forward := &httputil.ReverseProxy{
 		Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ErrorHandler: p.fail,
 		ErrorLog: slog.NewLogLogger(p.options.Log.Handler(), slog.LevelDebug),
 	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// The pod's token opens more at the gateway than models: nothing else goes there in the agent's name.
+		if _, _, known, _ := dialect.Serve(r.Method, r.URL.Path); !known {
+			http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	})
 }
 
 // trust is how the gateway is known.
@@ -145,11 +153,7 @@ func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	p.options.Log.WarnContext(r.Context(), "The gateway cannot be reached", "path", r.URL.Path, "error", err.Error())
 	f := dialect.Failure{Status: http.StatusServiceUnavailable, Message: "tidewaiter: the gateway cannot be reached at the moment; try again"}
-	d, _, known, _ := dialect.Serve(r.Method, r.URL.Path)
-	if !known {
-		http.Error(w, f.Message, f.Status)
-		return
-	}
+	d, _, _, _ := dialect.Serve(r.Method, r.URL.Path) //nolint:dogsled // the handler has looked already
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Retry-After", "1")
 	w.WriteHeader(f.Status)

@@ -151,7 +151,7 @@ func fail(status int, reason string, cause error, format string, args ...any) *f
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d, e, known, found := dialect.Serve(r.Method, r.URL.Path)
 	if !known {
-		http.Error(w, "tidewaiter: no dialect has this path; there are: "+prefixes(), http.StatusNotFound)
+		http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
 		return
 	}
 	c := &call{server: s, dialect: d, endpoint: e, w: w, r: r, began: s.options.Now(), record: Record{Dialect: d.Name}}
@@ -166,14 +166,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if f != nil {
 		c.refuse(f)
 	}
-}
-
-func prefixes() string {
-	var list []string
-	for _, d := range dialect.All() {
-		list = append(list, d.Prefix)
-	}
-	return strings.Join(list, ", ")
 }
 
 // call is one request and its answer.

@@ -45,7 +45,7 @@ func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	t.Cleanup(w.backend.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
-		Name: "main", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca),
+		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca),
 		Headers: map[string]string{"X-Team": "shop"}, Models: []coremodels.Model{{Name: "large"}, {Name: "small"}},
 	}, {
 		Name: "keyless", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL, Key: "missing", CA: string(ca), Models: []coremodels.Model{{Name: "large"}},

@@ -38,7 +38,7 @@ type dialect interface {
 }
 
 // dialects that are spoken. A new one is an entry here.
-func dialects() []dialect { return []dialect{anthropic{}} }
+func dialects() []dialect { return []dialect{anthropic{}, responses{}, chat{}} }
 
 // conversation is what all dialects have in common.
 type conversation struct {
@@ -133,14 +133,14 @@ func (s *Server) play(w *stream, r *http.Request, d dialect, c *conversation) {
 		return
 	}
 	t := script.turn(c)
-	if f := t.Fail; f != nil && s.fails(id+"/"+strconv.Itoa(c.turns), f.Times) {
+	if f := t.Fail; f != nil && s.fails(id+r.URL.Path+strconv.Itoa(c.turns), f.Times) {
 		if f.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
 		}
 		d.fail(w, f.Status, "the script says so")
 		return
 	}
-	if t.Cut && s.fails(id+"/"+strconv.Itoa(c.turns), 1) {
+	if t.Cut && s.fails(id+r.URL.Path+strconv.Itoa(c.turns), 1) {
 		w.cut = 3
 	}
 	select {

@@ -1,0 +1,67 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+)
+
+// TestAgents: what every runtime with a program of its own does.
+func TestAgents(t *testing.T) {
+	for _, r := range runtimes.All() {
+		if r.Adapter == nil || r.Name == "command" {
+			continue
+		}
+		task := runtimes.Task{
+			Home: "/home/agent", Models: "http://127.0.0.1:1", Prompt: "$(rm -rf /) --help", Instructions: "Add a \"form\".",
+			Args: []string{"--an-argument"}, Env: []string{"A=1"},
+		}
+		how := r.Adapter.Launch(task)
+		all := strings.Join(slices.Concat(how.Argv, how.Env), "\n")
+		if how.Input == nil || *how.Input != "$(rm -rf /) --help\n\nAdd a \"form\"." || strings.Contains(all, "rm -rf") {
+			t.Errorf("%s: the prompt is %v, the rest %s", r.Name, how.Input, all)
+		}
+		if !slices.Contains(how.Argv, "--an-argument") || !slices.Contains(how.Env, "HOME=/home/agent") || how.Env[len(how.Env)-1] != "A=1" {
+			t.Errorf("%s: %s", r.Name, all)
+		}
+		if !strings.Contains(all, "http://127.0.0.1:1/") || r.Dialect == "" {
+			t.Errorf("%s: asks no model of ours: %s", r.Name, all)
+		}
+		task.Command = []string{"/opt/own", "--first"}
+		if own := r.Adapter.Launch(task).Argv; !slices.Equal(own[:2], task.Command) || !slices.Equal(own[2:], how.Argv[1:]) {
+			t.Errorf("%s: with a program of its own: %q", r.Name, own)
+		}
+		if ask, resume := r.Adapter.Pause("c", 1); ask != nil || resume != nil {
+			t.Errorf("%s: is asked to pause", r.Name)
+		}
+	}
+}
+
+func TestCodexNamesItsModel(t *testing.T) {
+	r, _ := runtimes.Find("codex")
+	for model, want := range map[string]string{"": `model="primary"`, "gpt-x": `model="gpt-x"`} {
+		if argv := r.Adapter.Launch(runtimes.Task{Model: model}).Argv; !slices.Contains(argv, want) || argv[len(argv)-1] != "-" {
+			t.Errorf("model %q: %q", model, argv)
+		}
+	}
+}
+
+func TestOpencodeConfiguration(t *testing.T) {
+	r, _ := runtimes.Find("opencode")
+	for _, variable := range r.Adapter.Launch(runtimes.Task{Models: "http://127.0.0.1:1"}).Env {
+		name, value, _ := strings.Cut(variable, "=")
+		var anything map[string]any
+		if strings.HasPrefix(name, "OPENCODE_") && json.Unmarshal([]byte(value), &anything) != nil {
+			t.Errorf("%s is not JSON: %s", name, value)
+		}
+	}
+	if !r.Small("small") || r.Small("primary") {
+		t.Error("the gateway does not tell its models apart")
+	}
+}

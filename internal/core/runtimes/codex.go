@@ -1,0 +1,38 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package runtimes
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// codex is the Codex CLI without a terminal. https://developers.openai.com/codex/noninteractive
+type codex struct{}
+
+// unknownModel is none that Codex knows. It then offers the tools that every model can use; by its own default it would offer
+// those of a model that may not be the one that answers.
+const unknownModel = "primary"
+
+// Launch implements Adapter. Its own sandbox is off: it needs rights that the container does not have, and what it would
+// hold back is held back by the container.
+func (codex) Launch(t Task) Launch {
+	program := t.Command
+	if len(program) == 0 {
+		program = []string{"codex"}
+	}
+	const provider = "model_providers.tidewaiter."
+	setting := func(name, value string) []string { return []string{"--config", name + "=" + strconv.Quote(value)} }
+	argv := slices.Concat(program, []string{"exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access"},
+		setting("model", cmp.Or(t.Model, unknownModel)), setting("model_provider", "tidewaiter"), setting(provider+"name", "Tidewaiter"),
+		setting(provider+"base_url", t.Models+"/openai/v1"), setting(provider+"wire_api", "responses"),
+		t.Args, []string{"-"})
+	text := t.Text()
+	return Launch{Argv: argv, Env: append([]string{"HOME=" + t.Home}, t.Env...), Input: &text}
+}
+
+// Pause implements Adapter: it knows of no pauses.
+func (codex) Pause(string, time.Duration) (ask, resume any) { return nil, nil }

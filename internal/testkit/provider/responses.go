@@ -1,0 +1,129 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// responses is the Responses API of OpenAI.
+type responses struct{}
+
+func (responses) serves(r *http.Request) bool { return r.URL.Path == "/v1/responses" }
+
+func (responses) key(r *http.Request) string { return bearer(r) }
+
+func bearer(r *http.Request) string {
+	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+}
+
+// item of an input or an output.
+type item struct {
+	Type      string `json:"type"`
+	Role      string `json:"role"`
+	Content   blocks `json:"content"`
+	Arguments string `json:"arguments"`
+	Output    blocks `json:"output"`
+}
+
+func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) {
+	var request struct {
+		Model        string          `json:"model"`
+		Stream       bool            `json:"stream"`
+		Instructions string          `json:"instructions"`
+		Input        json.RawMessage `json:"input"`
+		Tools        []struct {
+			Name string `json:"name"`
+		} `json:"tools"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		return nil, nil, err
+	}
+	if request.Model == "" || len(request.Input) == 0 {
+		return nil, nil, errors.New("model and input are required")
+	}
+	c := &conversation{model: request.Model, streamed: request.Stream, size: len(body), texts: []string{"", request.Instructions}}
+	for _, t := range request.Tools {
+		c.tools = append(c.tools, t.Name)
+	}
+	items := make([]item, 1)
+	into := any(&items)
+	if request.Input[0] == '"' { // a text alone
+		into = &items[0].Content
+	}
+	if err := json.Unmarshal(request.Input, into); err != nil {
+		return nil, nil, err
+	}
+	speaks := false // the model does, in the item before
+	for _, i := range items {
+		said := i.Role == "assistant" || i.Type == "function_call" || i.Type == "reasoning"
+		if said && !speaks {
+			c.turns++
+		}
+		speaks = said
+		c.texts = append(append(append(c.texts, i.Content.texts()...), i.Arguments), i.Output.texts()...)
+	}
+	return c, nil, nil
+}
+
+func (responses) fail(w http.ResponseWriter, status int, message string) {
+	openaiError(w, status, message)
+}
+
+// openaiError is the form of both APIs.
+func openaiError(w http.ResponseWriter, status int, message string) {
+	kinds := map[int]string{400: "invalid_request_error", 401: "invalid_request_error", 404: "invalid_request_error", 429: "rate_limit_exceeded"}
+	kind := kinds[status]
+	if kind == "" {
+		kind = "server_error"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Request-ID", "req_scripted")
+	w.WriteHeader(status)
+	_, _ = w.Write(encode(object{"error": object{"message": message, "type": kind, "param": nil, "code": nil}}))
+}
+
+func (responses) answer(w *stream, c *conversation, t Turn) {
+	id := fmt.Sprintf("resp_%04d", c.turns)
+	var output []object
+	if t.Text != "" {
+		output = append(output, object{"type": "message", "id": "msg_" + id, "role": "assistant", "status": "completed",
+			"content": []any{object{"type": "output_text", "text": t.Text, "annotations": []any{}}}})
+	}
+	if call := t.call(c); call != nil {
+		output = append(output, object{"type": "function_call", "id": "fc_" + id, "call_id": fmt.Sprintf("call_%04d", c.turns), "name": call.Name,
+			"arguments": string(call.Input), "status": "completed"})
+	}
+	usage := object{
+		"input_tokens": c.size / 4, "output_tokens": 10, "total_tokens": c.size/4 + 10,
+		"input_tokens_details": object{"cached_tokens": 0}, "output_tokens_details": object{"reasoning_tokens": 0},
+	}
+	response := object{"id": id, "object": "response", "created_at": 1_700_000_000, "status": "completed", "model": c.model, "output": output, "usage": usage}
+	w.Header().Set("X-Request-ID", "req_scripted")
+	if !c.streamed {
+		w.json(http.StatusOK, response)
+		return
+	}
+	sequence := 0
+	event := func(kind string, fields object) {
+		fields["type"], fields["sequence_number"] = kind, sequence
+		sequence++
+		w.event(kind, fields)
+	}
+	event("response.created", object{"response": object{"id": id, "object": "response", "created_at": 1_700_000_000, "status": "in_progress", "model": c.model, "output": []any{}}})
+	for i, item := range output {
+		event("response.output_item.added", object{"output_index": i, "item": item})
+		if item["type"] == "message" {
+			for _, word := range strings.SplitAfter(t.Text, " ") {
+				event("response.output_text.delta", object{"output_index": i, "content_index": 0, "item_id": item["id"], "delta": word})
+			}
+		}
+		event("response.output_item.done", object{"output_index": i, "item": item})
+	}
+	event("response.completed", object{"response": response})
+}
