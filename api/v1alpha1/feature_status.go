@@ -143,10 +143,10 @@ type JobStatus struct {
 	// startedAt is when the Job was made.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// waitingSince is since when the agent has waited for an answer, waitedSeconds how long it waited before: neither counts as running time.
+	// waitingSince is since when the attempt has waited, for a person or for its pod to start, waitedSeconds how long it waited before: neither counts as running time.
 	// +optional
 	WaitingSince *metav1.Time `json:"waitingSince,omitempty"`
-	// waitedSeconds of earlier questions of this attempt.
+	// waitedSeconds of earlier waits of this attempt.
 	// +optional
 	WaitedSeconds int64 `json:"waitedSeconds,omitempty"`
 	// stopRequestedAt is when the watchdog was asked to end; an orderly end is waited for a minute.

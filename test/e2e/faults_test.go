@@ -146,7 +146,7 @@ func TestAgentThatNeverExitsMeetsItsDeadline(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 3*time.Minute)
 	p.feature("forever", `trap '' TERM; echo page > web/page.html; while :; do sleep 1; done`, func(s *v1alpha1.FeatureSpec) {
-		s.Deadline = &metav1.Duration{Duration: 15 * time.Second}
+		s.Deadline = &metav1.Duration{Duration: 30 * time.Second}
 	})
 	p.phase("forever", v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)
 	p.until("forever", "its work to be kept", func(f *v1alpha1.Feature) bool { return f.Status.LastValidCheckpoint != "" })

@@ -41,7 +41,7 @@ func (p *plan) attend(s situation) {
 // carryOn lets an attempt work.
 func (p *plan) carryOn(s situation, at summary) {
 	p.at, p.order, p.ensureDependencies = at, orderWork, true
-	p.waits = at.phase == AwaitingInput || at.phase == Blocked // for a person
+	p.waits = at.phase == AwaitingInput || at.phase == Blocked || s.unstarted() // for a person, or for a node and its volumes
 	p.lock(s, nextRun{}, false)
 	job := s.m.Job.metered(p.waits, s.now)
 	if job.Run == RunAgent && s.o.Spec.Deadline > 0 && job.WaitingSince.IsZero() {

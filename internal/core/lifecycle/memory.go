@@ -57,8 +57,8 @@ type JobMemory struct {
 	PodName   string
 	PodUID    string
 	StartedAt time.Time
-	// WaitingSince is since when the agent has waited for an answer; zero when it does not. WaitedSeconds are those of
-	// earlier questions.
+	// WaitingSince is since when the attempt has waited for a person or for its pod to start; zero when it does not.
+	// WaitedSeconds are those of earlier waits.
 	WaitingSince    time.Time
 	WaitedSeconds   int64
 	StopRequestedAt time.Time

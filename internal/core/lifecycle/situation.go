@@ -200,7 +200,13 @@ func (j JobMemory) worked(now time.Time) time.Duration {
 	return max(until.Sub(j.StartedAt)-time.Duration(j.WaitedSeconds)*time.Second, 0)
 }
 
-// metered notes when the agent begins and ends to wait for a person: that time does not count.
+// unstarted reports whether no container of the attempt's pod has run yet.
+func (s situation) unstarted() bool {
+	p := s.pod()
+	return p == nil || !p.Started && !p.Ended
+}
+
+// metered notes when the attempt begins and ends to wait, for a person or for its pod to start: that time does not count.
 func (j JobMemory) metered(waits bool, now time.Time) JobMemory {
 	switch {
 	case waits && j.WaitingSince.IsZero():

@@ -169,6 +169,10 @@ func happen(s *sim, what string, args []string) error {
 			s.pods[i].Started = false
 			s.pods[i].Problem = &Problem{Reason: args[0], Message: strings.Join(args[1:], " ")}
 		}
+	case "pod-starts":
+		for i := range s.pods {
+			s.pods[i].Started, s.pods[i].Problem = true, nil
+		}
 	case "request":
 		s.request(RequestKind(rest))
 	default:

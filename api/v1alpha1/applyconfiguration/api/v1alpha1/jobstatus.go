@@ -29,9 +29,9 @@ type JobStatusApplyConfiguration struct {
 	PodUID *string `json:"podUID,omitempty"`
 	// startedAt is when the Job was made.
 	StartedAt *v1.Time `json:"startedAt,omitempty"`
-	// waitingSince is since when the agent has waited for an answer, waitedSeconds how long it waited before: neither counts as running time.
+	// waitingSince is since when the attempt has waited, for a person or for its pod to start, waitedSeconds how long it waited before: neither counts as running time.
 	WaitingSince *v1.Time `json:"waitingSince,omitempty"`
-	// waitedSeconds of earlier questions of this attempt.
+	// waitedSeconds of earlier waits of this attempt.
 	WaitedSeconds *int64 `json:"waitedSeconds,omitempty"`
 	// stopRequestedAt is when the watchdog was asked to end; an orderly end is waited for a minute.
 	StopRequestedAt *v1.Time `json:"stopRequestedAt,omitempty"`
