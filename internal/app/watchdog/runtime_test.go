@@ -44,10 +44,10 @@ func TestARuntimeIsAnAdapter(t *testing.T) {
 // An agent whose runtime has no adapter is not started, and the end says why.
 func TestAnUnknownRuntimeIsNotStarted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "echo one > web/one.html", func(o *contract.Orders) { o.Agent.Runtime = "codex" })
+	w := newWorld(t, "echo one > web/one.html", func(o *contract.Orders) { o.Agent.Runtime = "gemini-cli" })
 	f := w.start(1, nil).finish()
 	wantFinal(t, f, contract.OutcomeAgentFailed, contract.ReasonAgentNotStarted)
-	if !strings.Contains(f.Message, `this version cannot start the runtime "codex": choose another spec.agent.runtime`) {
+	if !strings.Contains(f.Message, `this version cannot start the runtime "gemini-cli": choose another spec.agent.runtime`) {
 		t.Errorf("message %q", f.Message)
 	}
 }

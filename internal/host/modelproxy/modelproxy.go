@@ -64,7 +64,8 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	defer p.transport.CloseIdleConnections()
-	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	// Whoever ends the context may have closed the listener first.
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 		return fmt.Errorf("serve the agent's models: %w", err)
 	}
 	return nil

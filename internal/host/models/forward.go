@@ -165,7 +165,8 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 			}
 			_ = control.Flush() // the next write says what is wrong
 		}
-		if errors.Is(err, io.EOF) {
+		// A backend that notices the end of a call that was given up may still end its answer as if it were whole.
+		if errors.Is(err, io.EOF) && ctx.Err() == nil {
 			return
 		}
 		if err != nil {
