@@ -132,16 +132,16 @@ func (a *attempt) freeze(still Still, all bool) error {
 // freezeOnce gives what had changed before the freeze without being noticed.
 func (a *attempt) freezeOnce(still Still, all bool) (unnoticed string, err error) {
 	e := a.engine
-	silent := a.silent()
+	looked := a.silent()
 	a.frozen = true
 	frozen, failure := still.Freezer.Freeze(a.ctx)
-	began, clock := e.options.Now(), coarseClock()
+	began, frozenAt := e.options.Now(), now()
 	a.snapshot.At, a.snapshot.Frozen, a.snapshot.Processes = began, failure == nil, frozen.Processes
 	a.reader.frozen = failure == nil && frozen.Settled
 	changed, complete := e.watcher.take()
 	partial := complete && !still.AtOnce && !all && !a.over && a.scanProblem == ""
 	if partial {
-		if err = a.relook(silent, changed); errors.Is(err, errBudget) {
+		if err = a.relook(looked, changed); errors.Is(err, errBudget) {
 			partial, err = false, a.absorb()
 		}
 	}
@@ -170,7 +170,7 @@ func (a *attempt) freezeOnce(still Still, all bool) (unnoticed string, err error
 	default:
 		a.conclude()
 		if partial && a.snapshot.Settled {
-			return a.verify(clock)
+			return a.verify(frozenAt, looked)
 		}
 	}
 	return "", nil
@@ -225,13 +225,14 @@ func (a *attempt) silent() map[string]reading {
 	return silent
 }
 
-// relook looks only at what may have changed since the last look. What it reads is still to be absorbed.
-func (a *attempt) relook(silent map[string]reading, changed []string) error {
+// relook looks only at what may have changed since the last look: what changes without an event, to which it adds what an
+// event told of. What it reads is still to be absorbed.
+func (a *attempt) relook(looked map[string]reading, changed []string) error {
 	a.forget()
 	a.budget, a.spent = a.limits.MaxBytes, 0
 	defer func() { a.budget = 0 }()
 	a.closer = a.closer[:0]
-	wanted := make([]reading, 0, len(silent)+len(changed))
+	wanted := make([]reading, 0, len(looked)+len(changed))
 	add := func(r reading) {
 		if r.captured {
 			wanted = append(wanted, r)
@@ -239,11 +240,11 @@ func (a *attempt) relook(silent map[string]reading, changed []string) error {
 			a.closer = append(a.closer, r.path)
 		}
 	}
-	for _, r := range silent {
+	for _, r := range looked {
 		add(r)
 	}
 	for _, path := range changed {
-		if _, found := silent[path]; found {
+		if _, found := looked[path]; found {
 			continue
 		}
 		r := reading{path: path}
@@ -251,6 +252,7 @@ func (a *attempt) relook(silent map[string]reading, changed []string) error {
 			r.captured, r.old = true, *n
 			r.old.mark |= unread // see distrust
 		}
+		looked[path] = r
 		add(r)
 	}
 	if err := a.gather(wanted); err != nil {
@@ -382,9 +384,18 @@ func (a *attempt) deny(path string) {
 }
 
 // verify makes sure, after the thaw, that nothing had changed before the freeze without being noticed: a scan must find
-// no change that is older than the freeze. Clock is the time of the freeze as file systems take it. It gives the first
-// such change in words, and counts the workspace.
-func (a *attempt) verify(clock int64) (unnoticed string, err error) {
+// no change that may be older than the freeze. Looked holds what was looked at under the freeze. It gives the first such
+// change in words, and counts the workspace.
+func (a *attempt) verify(frozenAt moment, looked map[string]reading) (unnoticed string, err error) {
+	since := func(ctime int64, path string) bool {
+		if ctime < frozenAt.coarse || ctime >= frozenAt.fine {
+			return ctime >= frozenAt.fine
+		}
+		// The two clocks cannot tell. What was looked at under the freeze is in the snapshot as it was, and an event from
+		// after the freeze tells of a later change.
+		_, found := looked[path]
+		return found || a.engine.watcher.noticed(path)
+	}
 	s := a.scanner()
 	s.tally = !a.tallied
 	known, err := s.scan(a.known, a.engine.base)
@@ -407,18 +418,18 @@ func (a *attempt) verify(clock int64) (unnoticed string, err error) {
 	}
 	for _, path := range s.dirty {
 		now, before := known.lookup(path), a.known.lookup(path)
-		if now == nil || before != nil && (inProgress(before.sig, now.sig) || before.mark&now.mark&denied != 0) || now.sig.ctime >= clock {
+		if now == nil || before != nil && (inProgress(before.sig, now.sig) || before.mark&now.mark&denied != 0) || since(now.sig.ctime, path) {
 			continue
 		}
 		a.setMark(path, unread)
 		return describe(path, errUnnoticed), nil
 	}
-	return a.verifyGone(s, known, clock), nil
+	return a.verifyGone(s, known, since), nil
 }
 
 // verifyGone makes sure that what is missing after the thaw went after the freeze: the directory that it was in has
 // changed since. What became unreadable cannot be verified.
-func (a *attempt) verifyGone(s *scanner, known *folder, clock int64) string {
+func (a *attempt) verifyGone(s *scanner, known *folder, since func(ctime int64, path string) bool) string {
 	for _, path := range s.gone {
 		for above := path; above != ""; {
 			above = above[:max(strings.LastIndexByte(above, '/'), 0)]
@@ -431,7 +442,7 @@ func (a *attempt) verifyGone(s *scanner, known *folder, clock int64) string {
 			}
 			sig, err := fstat(fd)
 			dir{fd}.close()
-			if err != nil || sig.ctime < clock {
+			if err != nil || !since(sig.ctime, path) {
 				return describe(path, errUnnoticed)
 			}
 			break

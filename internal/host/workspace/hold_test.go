@@ -212,6 +212,62 @@ func TestWriteThroughOutsideName(t *testing.T) {
 	}
 }
 
+// tick waits until the clock that file systems take times from has just moved.
+func tick(t *testing.T) {
+	t.Helper()
+	coarse := func() unix.Timespec {
+		var ts unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &ts); err != nil {
+			t.Fatal(err)
+		}
+		return ts
+	}
+	for before := coarse(); coarse() == before; {
+	}
+}
+
+// TestAChangeInTheTickOfTheFreeze: a change without an event and the freeze that follows it may bear one time.
+func TestAChangeInTheTickOfTheFreeze(t *testing.T) {
+	b := newBench(t, shop())
+	inside, outside := filepath.Join(b.root, "README.md"), filepath.Join(filepath.Dir(b.root), "outside")
+	if err := b.engine.Watch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.capture()
+	// The link is not known to the engine either: the directory that it is in is not watched, and a mapping needs no
+	// descriptor.
+	file, err := os.OpenFile(inside, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mapped, err := unix.Mmap(int(file.Fd()), 0, 8, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = unix.Munmap(mapped) }()
+	_ = file.Close()
+	w, err := os.OpenFile(filepath.Join(b.root, "src/main.go"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	w.WriteString("PACKAGE")
+	f := stops()
+	f.onFreeze = func() {
+		if f.frozen == 1 {
+			tick(t)
+			copy(mapped, "HIDDEN")
+			if err := os.Link(inside, outside); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s := b.captureWith(workspace.Still{Freezer: f})
+	if got := b.reference(); !s.Settled || got != s.Tree {
+		t.Errorf("freezes %d, settled %v (%s), tree\n%s\nwant\n%s", f.frozen, s.Settled, s.Reason, b.listing(s.Tree), b.listing(got))
+	}
+}
+
 // flood fills the kernel's queue of events until it runs over: what happens next, nobody is told of.
 func flood(t *testing.T, b *bench) {
 	t.Helper()

@@ -128,6 +128,32 @@ func (w *watcher) peek(limit int) []string {
 	return paths
 }
 
+// mostReads bounds the buffers of events that one question reads while an agent makes more.
+const mostReads = 64
+
+// noticed tells whether an event since the last take told of a path or of a directory above it.
+func (w *watcher) noticed(path string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.file != nil {
+		for range mostReads {
+			if w.read(w.raw) <= 0 {
+				break
+			}
+		}
+	}
+	for {
+		if _, found := w.changed[path]; found {
+			return true
+		}
+		i := strings.LastIndexByte(path, '/')
+		if i < 0 {
+			return false
+		}
+		path = path[:i]
+	}
+}
+
 func (w *watcher) losses() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
