@@ -23,6 +23,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
@@ -71,7 +72,7 @@ func (g *gateway) connect(t *testing.T, token, target string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprint(response.StatusCode, " ", response.Header.Get(egress.ReasonHeader))
+	return fmt.Sprint(response.StatusCode, " ", response.Header.Get(callers.ReasonHeader))
 }
 
 // TestGateway: with a certificate that a manager made, real tokens and real policies.

@@ -24,8 +24,6 @@ import (
 const (
 	// User is the user name of the Basic credentials; the password is the caller's token.
 	User = "tidewaiter"
-	// ReasonHeader carries the reason of a refusal in one word.
-	ReasonHeader = "X-Tidewaiter-Reason"
 
 	// headerTime bounds the wait for a request.
 	headerTime = 5 * time.Second
@@ -250,7 +248,7 @@ func (p *Proxy) refuse(w http.ResponseWriter, record Record, code int, err error
 	p.options.Logger.Warn("Refused a connection", "feature", record.Feature, "target", record.Target,
 		"reason", record.Reason, "code", code, "message", message)
 	header := w.Header()
-	header.Set(ReasonHeader, record.Reason)
+	header.Set(callers.ReasonHeader, record.Reason)
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
 	// A refused CONNECT may be followed by anything: the connection is closed without reading any of it. Where no

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
 func TestAllowedHostIsReached(t *testing.T) {
@@ -80,8 +81,8 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			response, reader, _ := w.connect(test.request + "\r\n\r\n")
 			body, _ := io.ReadAll(response.Body)
-			if response.StatusCode != test.wantCode || response.Header.Get(ReasonHeader) != test.wantReason {
-				t.Errorf("answered %d %s, want %d %s", response.StatusCode, response.Header.Get(ReasonHeader), test.wantCode, test.wantReason)
+			if response.StatusCode != test.wantCode || response.Header.Get(callers.ReasonHeader) != test.wantReason {
+				t.Errorf("answered %d %s, want %d %s", response.StatusCode, response.Header.Get(callers.ReasonHeader), test.wantCode, test.wantReason)
 			}
 			if !strings.Contains(string(body), test.wantText) {
 				t.Errorf("the body does not say %q: %q", test.wantText, body)
@@ -113,7 +114,7 @@ func TestRebinding(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	second, _, _ := w.connectTo("git.example.com:443")
-	if got := second.Header.Get(ReasonHeader); got != string(egress.ReasonForbiddenAddress) {
+	if got := second.Header.Get(callers.ReasonHeader); got != string(egress.ReasonForbiddenAddress) {
 		t.Errorf("the second answer of the name server gave %d %s", second.StatusCode, got)
 	}
 	if got := w.dials(); len(got) != 1 || got[0] != "1.1.1.1:443" {

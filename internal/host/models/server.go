@@ -26,8 +26,6 @@ import (
 )
 
 const (
-	// ReasonHeader carries the reason of an answer that the gateway gives itself, in one word.
-	ReasonHeader = "Tidewaiter-Reason"
 	// MaxBody of a request, in bytes: what Anthropic takes, the largest of the providers (32 MB,
 	// https://docs.claude.com/en/api/overview).
 	MaxBody = 32 << 20
@@ -342,7 +340,7 @@ func (c *call) refuse(f *failure) {
 	}
 	c.server.options.Logger.Warn("Answered a model call with an error", attributes...)
 	header := c.w.Header()
-	header.Set(ReasonHeader, f.reason)
+	header.Set(callers.ReasonHeader, f.reason)
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
 	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {

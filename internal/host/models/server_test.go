@@ -221,8 +221,8 @@ func TestRefusals(t *testing.T) {
 			Error struct{ Type, Message string }
 		}
 		if err := json.Unmarshal([]byte(text), &e); err != nil || e.Type != "error" || answer.StatusCode != tc.status ||
-			answer.Header.Get(models.ReasonHeader) != tc.reason || !strings.Contains(e.Error.Message, tc.message) || !strings.HasPrefix(e.Error.Message, "tidewaiter: ") {
-			t.Errorf("%s: %d %s %s", name, answer.StatusCode, answer.Header.Get(models.ReasonHeader), text)
+			answer.Header.Get(callers.ReasonHeader) != tc.reason || !strings.Contains(e.Error.Message, tc.message) || !strings.HasPrefix(e.Error.Message, "tidewaiter: ") {
+			t.Errorf("%s: %d %s %s", name, answer.StatusCode, answer.Header.Get(callers.ReasonHeader), text)
 		}
 	}
 	if n := len(p.Recorded()); n != 0 {
@@ -351,7 +351,7 @@ func TestBounds(t *testing.T) {
 		calls.Go(func() { w.ask("login", "POST", messages, conversation(false, "large", "")) })
 	}
 	under.Wait()
-	if answer, text := w.ask("login", "POST", messages, conversation(false, "large", "")); answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get(models.ReasonHeader) != "TooManyCalls" {
+	if answer, text := w.ask("login", "POST", messages, conversation(false, "large", "")); answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get(callers.ReasonHeader) != "TooManyCalls" {
 		t.Errorf("a third call: %d %s", answer.StatusCode, text)
 	}
 	close(release)
