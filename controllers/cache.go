@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
@@ -37,7 +37,7 @@ func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, er
 		// Of others only what they open: network policies add up.
 		&networkingv1.NetworkPolicy{}: {Transform: openingsOnly(desired.Isolation(systemNamespace))},
 		// The manager may list ConfigMaps of this name alone: what a project keeps in others is read one by one, where it is named.
-		&corev1.ConfigMap{}:     {Field: fields.OneTermEqualSelector("metadata.name", contract.CAConfigMap)},
+		&corev1.ConfigMap{}:     {Field: fields.OneTermEqualSelector("metadata.name", protocol.CAConfigMap)},
 		&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{systemNamespace: {}}},
 	}, nil
 }

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -122,8 +122,8 @@ func TestEventsWakeControllers(t *testing.T) {
 	s.rotate("second")
 	g.Eventually(func(g gomega.Gomega) string {
 		var bundle corev1.ConfigMap
-		g.Expect(c.Get(ctx, client.ObjectKey{Namespace: project, Name: contract.CAConfigMap}, &bundle)).To(gomega.Succeed())
-		return bundle.Data[contract.CAKey]
+		g.Expect(c.Get(ctx, client.ObjectKey{Namespace: project, Name: protocol.CAConfigMap}, &bundle)).To(gomega.Succeed())
+		return bundle.Data[protocol.CAKey]
 	}, patience).Should(gomega.Equal("second"))
 	network := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "twf-" + runs}}
 	g.Expect(c.Delete(ctx, network)).To(gomega.Succeed())

@@ -28,7 +28,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/controllers/checkpoint"
 	"github.com/tidewaiter/tidewaiter/controllers/feature"
 	"github.com/tidewaiter/tidewaiter/controllers/supervisorpolicy"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
@@ -175,7 +175,7 @@ func podOf(j *batchv1.Job) *corev1.Pod {
 }
 
 // report is intake: it records what a Feature's watchdog reports.
-func (o *operator) report(name string, connected bool, all ...contract.Report) {
+func (o *operator) report(name string, connected bool, all ...protocol.Report) {
 	o.Helper()
 	f := o.feature(name)
 	run := ptr.Deref(f.Status.Run, v1alpha1.RunStatus{})

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
@@ -135,20 +135,20 @@ func (o *operator) stories() {
 		if verdict == judge.Valid {
 			taken.DeliveryCommit = reports.ID(int64(200 + i))
 		}
-		o.report(name, true, contract.Report{Status: &contract.StatusReport{
-			State: contract.StateActive, WorkspaceReady: true, AgentRunning: true, Task: name, Base: taken.Base, Head: taken.DeliveryCommit,
-		}}, contract.Report{Checkpoint: &taken})
+		o.report(name, true, protocol.Report{Status: &protocol.StatusReport{
+			State: protocol.StateActive, WorkspaceReady: true, AgentRunning: true, Task: name, Base: taken.Base, Head: taken.DeliveryCommit,
+		}}, protocol.Report{Checkpoint: &taken})
 	}
 	o.settle()
-	o.report("asking", true, contract.Report{Status: &contract.StatusReport{
-		State: contract.StateActive, WorkspaceReady: true, AgentRunning: true, Task: "asking", Question: &contract.Question{ID: "q1", Text: "Which colour?"},
+	o.report("asking", true, protocol.Report{Status: &protocol.StatusReport{
+		State: protocol.StateActive, WorkspaceReady: true, AgentRunning: true, Task: "asking", Question: &protocol.Question{ID: "q1", Text: "Which colour?"},
 	}})
 	o.edit("suspended", func(s *v1alpha1.FeatureSpec) { s.Suspend = true })
 	o.settle()
-	o.end("suspended", contract.FinalReport{Outcome: contract.OutcomeSuspended, Reason: contract.ReasonSuspended})
-	o.end("delivered", contract.FinalReport{Outcome: contract.OutcomeDelivered, Reason: contract.ReasonDelivered, Head: reports.ID(203)})
-	o.end("blocked", contract.FinalReport{
-		Outcome: contract.OutcomeBlocked, Reason: contract.ReasonCheckpointInvalid, Message: "Checkpoint blocked-1 breaks rule forbidden-areas",
+	o.end("suspended", protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended})
+	o.end("delivered", protocol.FinalReport{Outcome: protocol.OutcomeDelivered, Reason: protocol.ReasonDelivered, Head: reports.ID(203)})
+	o.end("blocked", protocol.FinalReport{
+		Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonCheckpointInvalid, Message: "Checkpoint blocked-1 breaks rule forbidden-areas",
 	})
 	o.edit("blocked", func(s *v1alpha1.FeatureSpec) {
 		s.Requests = []v1alpha1.Request{{ID: "r1", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "another-1"}}}
@@ -186,9 +186,9 @@ func (o *operator) bind() {
 }
 
 // end is the last word of a Feature's run, after which its pod ends and then its Job.
-func (o *operator) end(name string, final contract.FinalReport) {
+func (o *operator) end(name string, final protocol.FinalReport) {
 	o.Helper()
-	o.report(name, false, contract.Report{Final: &final})
+	o.report(name, false, protocol.Report{Final: &final})
 	f := o.feature(name)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: o.project, Name: f.Status.Job.PodName}}
 	o.must(env.Client.Get(o.Context(), client.ObjectKeyFromObject(pod), pod), "read pod %s", pod.Name)

@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -87,8 +87,8 @@ func sameObjects(t *testing.T, before, after []*unstructured.Unstructured) {
 // goOn lets each Feature take its next step.
 func (o *operator) goOn() {
 	o.Helper()
-	o.end("running", contract.FinalReport{Outcome: contract.OutcomeDelivered, Reason: contract.ReasonDelivered})
-	o.report("asking", true, contract.Report{Status: &contract.StatusReport{State: contract.StateActive, WorkspaceReady: true, AgentRunning: true, Task: "asking"}})
+	o.end("running", protocol.FinalReport{Outcome: protocol.OutcomeDelivered, Reason: protocol.ReasonDelivered})
+	o.report("asking", true, protocol.Report{Status: &protocol.StatusReport{State: protocol.StateActive, WorkspaceReady: true, AgentRunning: true, Task: "asking"}})
 	o.edit("suspended", func(s *v1alpha1.FeatureSpec) { s.Suspend = false })
 	o.edit("blocked", func(s *v1alpha1.FeatureSpec) {
 		s.Requests = append(s.Requests, v1alpha1.Request{ID: "r2", Retry: &v1alpha1.RetryRequest{}})

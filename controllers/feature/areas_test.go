@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // within is a plan with areas.
@@ -66,17 +66,17 @@ func TestAnOverlapIsWaitedFor(t *testing.T) {
 	r.settle(names...)
 	r.wantJobs("twf-first-1", "twf-third-1")
 	// What goes on by itself does not wait for those who wait for it.
-	r.final("first", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "")
+	r.final("first", protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed, "")
 	r.settle(names...)
 	r.wantJobs("twf-first-1", "twf-third-1")
 	r.pass(10 * time.Second)
 	r.settle(names...)
 	r.wantJobs("twf-first-2", "twf-third-1")
-	r.final("first", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("first", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle(append(names, "second")...)
 	r.wantJobs("twf-first-2", "twf-third-1", "twf-urgent-1")
 	r.want("second", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForArea)
-	r.final("urgent", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("urgent", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle(names...)
 	r.wantJobs("twf-first-2", "twf-second-1", "twf-third-1", "twf-urgent-1")
 }

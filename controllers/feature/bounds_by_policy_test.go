@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestARoleMustBeAllowed: the refusal names role, policy and path, and ends with the policy.
@@ -55,7 +55,7 @@ func TestAPolicyRequiresAnApproval(t *testing.T) {
 	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted); !strings.Contains(m, by) {
 		t.Errorf("the policy is not named: %s", m)
 	}
-	r.final("login", contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired, "")
+	r.final("login", protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired, "")
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonApprovalRequired)
 	if m := r.wantCondition("login", v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, v1alpha1.ReasonApprovalRequired); !strings.Contains(m, by) {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // writeCounter counts what a controller writes, and lets it die at one of its writes: instead of it, or right after it.
@@ -97,7 +97,7 @@ func live(r *rig, settle func()) string {
 	pod := r.pods()[0]
 	r.losePod(&pod)
 	settle()
-	r.final("login", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "The agent exited with code 3.")
+	r.final("login", protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed, "The agent exited with code 3.")
 	settle()
 	r.pass(10 * time.Second)
 	settle()
@@ -105,7 +105,7 @@ func live(r *rig, settle func()) string {
 		s.Requests = []v1alpha1.Request{{ID: "back", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "login-1"}}}
 	})
 	settle()
-	r.final("login", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("login", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	settle()
 	return r.result("login")
 }

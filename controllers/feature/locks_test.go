@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -76,7 +76,7 @@ func TestTwoFeaturesContendForALock(t *testing.T) {
 	r.settle("first", "second", "third")
 	r.wantCondition("third", v1alpha1.ConditionLocksHeld, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLock)
 
-	r.final("first", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("first", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle("first", "second", "third")
 	r.want("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	r.want("second", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
@@ -84,7 +84,7 @@ func TestTwoFeaturesContendForALock(t *testing.T) {
 	if m := r.wantCondition("third", v1alpha1.ConditionLocksHeld, metav1.ConditionFalse, v1alpha1.ReasonWaitingForLock); !strings.Contains(m, "held by Feature second") {
 		t.Errorf("the message is %q", m)
 	}
-	r.final("second", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("second", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle("first", "second", "third")
 	r.wantLocks("web third")
 }
@@ -104,7 +104,7 @@ func TestTheLineHasAnOrder(t *testing.T) {
 	r.settle(all...)
 	for i, next := range []string{"urgent", "old", "young"} {
 		holder := append([]string{"holder"}, "urgent", "old")[i]
-		r.final(holder, contract.OutcomeDelivered, contract.ReasonDelivered, "")
+		r.final(holder, protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 		// The last in line looks first, again and again.
 		for range 3 {
 			for _, name := range []string{"young", "old", "urgent", holder} {
@@ -159,7 +159,7 @@ func TestLocksAreRenewedInTime(t *testing.T) {
 	if after := r.results["login"].RequeueAfter; after == 0 || after > locks.RenewAfter {
 		t.Errorf("looks again after %s", after)
 	}
-	r.final("login", contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Rule areas forbids x.")
+	r.final("login", protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid, "Rule areas forbids x.")
 	r.settle("login")
 	r.wantLocks()
 	counter.writes = 0
@@ -219,7 +219,7 @@ func TestAnExpiredLeaseIsReclaimed(t *testing.T) {
 	})
 	r.settle("first", "second")
 	r.want("first", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForLock)
-	r.final("second", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("second", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle("second", "first")
 	r.want("first", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
 	r.wantJobs("twf-first-2", "twf-second-1")
@@ -242,7 +242,7 @@ func TestALockThatIsNotFreeCanBlock(t *testing.T) {
 	}
 	r.want("second", v1alpha1.PhaseBlocked, v1alpha1.ReasonLockNotFree)
 	r.wantCondition("second", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonLockNotFree)
-	r.final("first", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("first", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle("first", "second")
 	r.want("second", v1alpha1.PhaseBlocked, v1alpha1.ReasonLockNotFree)
 	r.change("second", func(s *v1alpha1.FeatureSpec) {

@@ -23,7 +23,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -62,7 +62,7 @@ func TestCapacityIsKeptByPriorityAndAge(t *testing.T) {
 // deliver ends a Feature's run, and its Job with it.
 func (r *rig) deliver(name string) {
 	r.Helper()
-	r.final(name, contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final(name, protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	for _, j := range r.jobs() {
 		if j.Labels[v1alpha1.LabelFeature] != name {
 			continue
@@ -140,7 +140,7 @@ func TestModes(t *testing.T) {
 	if f := r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonRunning); f.Status.Job.Mode != v1alpha1.ModeDeterministic {
 		t.Errorf("the attempt has mode %s", f.Status.Job.Mode)
 	}
-	r.final("login", contract.OutcomeSwitched, contract.ReasonModeSwitched, "the next task runs in mode Interactive")
+	r.final("login", protocol.OutcomeSwitched, protocol.ReasonModeSwitched, "the next task runs in mode Interactive")
 	r.settle("login")
 	f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
 	if f.Status.Attempt != 2 || f.Status.Failures != 0 || f.Status.Lost != 0 {
@@ -157,7 +157,7 @@ func (r *rig) wantMode(name string, mode v1alpha1.ExecutionMode) {
 			continue
 		}
 		for _, m := range j.Spec.Template.Spec.Containers[0].VolumeMounts {
-			if m.MountPath == contract.WorkspaceDir && m.ReadOnly != (mode == v1alpha1.ModeDeterministic) {
+			if m.MountPath == protocol.WorkspaceDir && m.ReadOnly != (mode == v1alpha1.ModeDeterministic) {
 				r.Errorf("the workspace of %s is read-only: %v", name, m.ReadOnly)
 			}
 		}
@@ -381,7 +381,7 @@ func TestARollbackWithoutAnAgent(t *testing.T) {
 	r := newRig(t)
 	r.feature("login", nil)
 	r.settle("login")
-	r.final("login", contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Rule protected-paths forbids ci.yml")
+	r.final("login", protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid, "Rule protected-paths forbids ci.yml")
 	r.settle("login")
 	r.change("login", func(s *v1alpha1.FeatureSpec) {
 		s.Requests = []v1alpha1.Request{
@@ -404,7 +404,7 @@ func TestARollbackWithoutAnAgent(t *testing.T) {
 			WithObservedAt(metav1.NewTime(r.clock.Now())))
 	})
 	r.settle("login")
-	r.final("login", contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Rule protected-paths forbids ci.yml")
+	r.final("login", protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid, "Rule protected-paths forbids ci.yml")
 	r.settle("login")
 	f = r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
 	want := map[string]string{"other": "Failed", "back": "Done"}

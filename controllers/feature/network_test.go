@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 )
 
@@ -91,7 +91,7 @@ func TestAnOpenNetworkEndsTheAgent(t *testing.T) {
 	if f.Status.Job == nil || f.Status.Job.StopRequestedAt == nil {
 		t.Fatalf("the agent is not asked to end: %+v", f.Status.Job)
 	}
-	r.final("login", contract.OutcomeStopped, contract.ReasonNetworkOpened, "It was stopped.")
+	r.final("login", protocol.OutcomeStopped, protocol.ReasonNetworkOpened, "It was stopped.")
 	r.settle("login")
 	// The next attempt has another name: it is not selected.
 	r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 )
 
@@ -74,14 +74,14 @@ func (r maker) applyCABundle(ctx context.Context, namespace string) error {
 		return nil
 	}
 	var is corev1.ConfigMap
-	if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: contract.CAConfigMap}, &is); client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read ConfigMap %s: %w", contract.CAConfigMap, err)
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: protocol.CAConfigMap}, &is); client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("read ConfigMap %s: %w", protocol.CAConfigMap, err)
 	}
-	if bytes.Equal([]byte(is.Data[contract.CAKey]), bundle) {
+	if bytes.Equal([]byte(is.Data[protocol.CAKey]), bundle) {
 		return nil
 	}
 	if err := r.client.Apply(ctx, desired.CABundle(namespace, bundle), fieldOwner, client.ForceOwnership); err != nil {
-		return fmt.Errorf("apply ConfigMap %s: %w", contract.CAConfigMap, err)
+		return fmt.Errorf("apply ConfigMap %s: %w", protocol.CAConfigMap, err)
 	}
 	return nil
 }

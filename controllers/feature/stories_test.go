@@ -16,8 +16,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 )
 
@@ -40,7 +40,7 @@ func TestDelivered(t *testing.T) {
 	r.wantCondition("login", v1alpha1.ConditionSupervised, metav1.ConditionTrue, v1alpha1.ReasonConnected)
 
 	r.pass(10 * time.Minute)
-	r.final("login", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("login", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle("login")
 	f = r.want("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if f.Status.Head != head || f.Status.Branch != "tidewaiter/login" || f.Status.FinishedAt == nil {
@@ -62,8 +62,8 @@ func (r *rig) wantChildren(name string) {
 		}
 	}
 	var bundle corev1.ConfigMap
-	r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: contract.CAConfigMap}, &bundle), "read the CA bundle")
-	if bundle.Data[contract.CAKey] != string(r.bundle) {
+	r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: protocol.CAConfigMap}, &bundle), "read the CA bundle")
+	if bundle.Data[protocol.CAKey] != string(r.bundle) {
 		r.Errorf("the CA bundle is %q", bundle.Data)
 	}
 }
@@ -75,7 +75,7 @@ func TestNothingIsWrittenWhenNothingHappens(t *testing.T) {
 		func() {},
 		func() { r.reportRunning("login") },
 		func() {
-			r.final("login", contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Rule areas forbids x.")
+			r.final("login", protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid, "Rule areas forbids x.")
 		},
 	} {
 		story()
@@ -130,7 +130,7 @@ func TestAgentFailuresAndRetries(t *testing.T) {
 	r := newRig(t)
 	r.feature("login", nil)
 	r.settle("login")
-	r.final("login", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "The agent exited with code 3.")
+	r.final("login", protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed, "The agent exited with code 3.")
 	r.settle("login")
 	if f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonRetrying); f.Status.Failures != 1 || f.Status.Attempt != 1 {
 		t.Errorf("the next attempt does not wait: failures %d, attempt %d", f.Status.Failures, f.Status.Attempt)
@@ -140,7 +140,7 @@ func TestAgentFailuresAndRetries(t *testing.T) {
 	if f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing); f.Status.Failures != 1 || f.Status.Attempt != 2 {
 		t.Errorf("failures %d, attempt %d", f.Status.Failures, f.Status.Attempt)
 	}
-	r.final("login", contract.OutcomeAgentFailed, contract.ReasonAgentFailed, "The agent exited with code 3.")
+	r.final("login", protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed, "The agent exited with code 3.")
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseFailed, v1alpha1.ReasonAgentFailed)
 	r.wantCondition("login", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonAgentFailed)
@@ -163,7 +163,7 @@ func TestSuspendAndResume(t *testing.T) {
 	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Suspend = true })
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonSuspending)
-	r.final("login", contract.OutcomeSuspended, contract.ReasonSuspended, "")
+	r.final("login", protocol.OutcomeSuspended, protocol.ReasonSuspended, "")
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended)
 	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Suspend = false })
@@ -219,7 +219,7 @@ func TestTimeToLive(t *testing.T) {
 	r := newRig(t)
 	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour} })
 	r.settle("login")
-	r.final("login", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("login", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle("login")
 	r.pass(59 * time.Minute)
 	r.settle("login")
@@ -269,7 +269,7 @@ func TestApprovalIsDeliveredByASealRun(t *testing.T) {
 	r := newRig(t)
 	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Delivery = &v1alpha1.Delivery{Approval: v1alpha1.ApprovalRequired} })
 	r.settle("login")
-	r.final("login", contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired, "")
+	r.final("login", protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired, "")
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonApprovalRequired)
 	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Delivery.ApprovedCommit = strings.Repeat("2", 40) })
@@ -281,7 +281,7 @@ func TestApprovalIsDeliveredByASealRun(t *testing.T) {
 	if f.Status.Job.Run != v1alpha1.RunKindSeal || len(r.pods()) != 1 || r.pods()[0].Spec.Containers[0].Name != "seal" {
 		t.Errorf("job %+v", f.Status.Job)
 	}
-	r.final("login", contract.OutcomeDelivered, contract.ReasonDelivered, "")
+	r.final("login", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 }

@@ -27,9 +27,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 )
@@ -231,7 +231,7 @@ func (r waker) underNamespace(ctx context.Context, o client.Object) []reconcile.
 
 // trustingConfigMap are the Features whose pods mount a bundle that was changed.
 func (r waker) trustingConfigMap(ctx context.Context, o client.Object) []reconcile.Request {
-	if o.GetName() != contract.CAConfigMap {
+	if o.GetName() != protocol.CAConfigMap {
 		return nil
 	}
 	return r.in(ctx, o.GetNamespace(), stateActive)

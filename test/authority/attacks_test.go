@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 )
 
@@ -44,7 +44,7 @@ func reach() []attack {
 		do: func(t *testing.T, w *world) error {
 			account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "default"}}
 			return w.editor.SubResource("token").Create(t.Context(), account, &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-				Audiences: []string{"https://kubernetes.default.svc", contract.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
+				Audiences: []string{"https://kubernetes.default.svc", protocol.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
 				BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: w.run.Pod.Name, UID: w.run.Pod.UID},
 			}})
 		},

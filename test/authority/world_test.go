@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -107,7 +107,7 @@ func (w *world) children(t *testing.T) {
 	w.network = &networkingv1.NetworkPolicy{ObjectMeta: meta(naming.NetworkPolicy(f.Name)), Spec: networkingv1.NetworkPolicySpec{
 		PodSelector: metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelFeature: f.Name}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
 	}}
-	w.bundle = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: contract.CAConfigMap}, Data: map[string]string{contract.CAKey: "PEM"}}
+	w.bundle = &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: protocol.CAConfigMap}, Data: map[string]string{protocol.CAKey: "PEM"}}
 	w.record = &v1alpha1.Checkpoint{ObjectMeta: meta(naming.Checkpoint(f.Name, 1)), Spec: checkpoint(f)}
 	manager := env.As(t, kubetest.Manager, "system:masters")
 	for _, object := range []client.Object{w.claim, w.network, w.bundle, w.record} {

@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/checks"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
@@ -51,7 +51,7 @@ func memory(t *testing.T, s scale, b *board) {
 // most is what an engine process and git beside it occupy at most, with what their container may take beside it: the half of
 // it is for git that packs a large history.
 func most(b *board, name string, peak float64) {
-	const limit = contract.WatchdogMemoryLimit >> 20
+	const limit = protocol.WatchdogMemoryLimit >> 20
 	b.add("memory-peak/"+name, number(peak)+"MiB", number(limit)+"MiB", peak, atMost(limit/2))
 }
 

@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
@@ -73,14 +73,14 @@ func newOrigin(t *testing.T, files int) *origin {
 	t.Cleanup(server.Close)
 	o.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	o.url = strings.Replace(server.URL, "https://", "https://bench:bench@", 1) + "/repo.git"
-	o.intake = fakeintake.Start(t, contract.Orders{
-		Version: contract.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1,
-		Feature:    contract.FeatureRef{Namespace: "bench", Name: "bench", UID: "u1"},
-		Repository: contract.Repository{URL: server.URL + "/repo.git", Revision: "main", HasCredentials: true, SecretName: "git"},
-		Agent:      contract.Agent{Runtime: "command", Command: []string{"true"}},
-		Tasks:      []contract.Task{{Name: "task", Prompt: "Do it."}},
+	o.intake = fakeintake.Start(t, protocol.Orders{
+		Version: protocol.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1,
+		Feature:    protocol.FeatureRef{Namespace: "bench", Name: "bench", UID: "u1"},
+		Repository: protocol.Repository{URL: server.URL + "/repo.git", Revision: "main", HasCredentials: true, SecretName: "git"},
+		Agent:      protocol.Agent{Runtime: "command", Command: []string{"true"}},
+		Tasks:      []protocol.Task{{Name: "task", Prompt: "Do it."}},
 		Policy:     policy.Merge(policy.Sources{}),
-		Delivery:   contract.Delivery{Branch: "tidewaiter/bench", AuthorName: "a", AuthorEmail: "a@example.com", Subject: "Do it"},
+		Delivery:   protocol.Delivery{Branch: "tidewaiter/bench", AuthorName: "a", AuthorEmail: "a@example.com", Subject: "Do it"},
 	})
 	return o
 }
@@ -139,7 +139,7 @@ func (o *origin) first(p watchdog.Paths) time.Duration {
 	o.do(err)
 	defer func() { _ = e.Close() }()
 	var base objects.ID
-	base, err = repo.Ref(o.t.Context(), contract.RefBase)
+	base, err = repo.Ref(o.t.Context(), protocol.RefBase)
 	o.do(err)
 	o.do(e.Reset(o.t.Context(), base, base))
 	recalled, err := e.Recall(o.t.Context())

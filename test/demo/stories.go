@@ -49,7 +49,7 @@ git log --oneline -1`,
 		name:    "intruder",
 		about:   "works inside its areas too, but also plants a workflow, a symlink to /etc/passwd and a nested repository",
 		allowed: []string{"internal/**"},
-		script: `echo '// harmless' >> internal/core/contract/paths.go
+		script: `echo '// harmless' >> internal/core/protocol/paths.go
 mkdir -p .github/workflows && echo 'on: push' > .github/workflows/exfiltrate.yml
 ln -s /etc/passwd internal/passwd
 git init --quiet internal/hidden && echo secret > internal/hidden/file`,

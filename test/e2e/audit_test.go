@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/test/world"
 )
 
@@ -57,7 +57,7 @@ func TestAudit(t *testing.T) {
 	}
 	p.damage(first.Spec.Commit) // back
 	p.wantSaid(pod, "whole: ", "watchdog", "verify")
-	_, _, err = cluster.Exec(p.ctx, p.project, pod, "agent", nil, "touch", contract.WorkspaceDir+"/web/go")
+	_, _, err = cluster.Exec(p.ctx, p.project, pod, "agent", nil, "touch", protocol.WorkspaceDir+"/web/go")
 	p.must(err, "let the agent go on")
 	f = p.phase("audited", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 
@@ -185,9 +185,9 @@ func (p *place) scraper() string {
 func (p *place) metrics(pod, token string) (int, string) {
 	p.Helper()
 	var bundle corev1.ConfigMap
-	p.must(cluster.Get(p.ctx, client.ObjectKey{Namespace: world.SystemNamespace, Name: contract.CAConfigMap}, &bundle), "read the CA's bundle")
+	p.must(cluster.Get(p.ctx, client.ObjectKey{Namespace: world.SystemNamespace, Name: protocol.CAConfigMap}, &bundle), "read the CA's bundle")
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(bundle.Data[contract.CAKey]))
+	pool.AppendCertsFromPEM([]byte(bundle.Data[protocol.CAKey]))
 	port, stop, err := cluster.Forward(world.SystemNamespace, pod, 8445)
 	p.must(err, "reach the metrics")
 	defer stop()
@@ -197,7 +197,7 @@ func (p *place) metrics(pod, token string) (int, string) {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	scraper := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: pool, ServerName: contract.IntakeService + "." + world.SystemNamespace + ".svc", MinVersion: tls.VersionTLS12,
+		RootCAs: pool, ServerName: protocol.IntakeService + "." + world.SystemNamespace + ".svc", MinVersion: tls.VersionTLS12,
 	}}}
 	resp, err := scraper.Do(req)
 	p.must(err, "ask for metrics")

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/test/world"
 )
 
@@ -117,7 +117,7 @@ func TestAgentReachesNothing(t *testing.T) {
 	pods, err := cluster.Clientset.CoreV1().Pods(gitProject).List(p.ctx, metav1.ListOptions{Limit: 1})
 	p.must(err, "list pods")
 	targets = append(targets, pods.Items[0].Status.PodIP+"/8443", "169.254.169.254/80")
-	gateway, err := cluster.Clientset.CoreV1().Services(world.SystemNamespace).Get(p.ctx, contract.GatewayService, metav1.GetOptions{})
+	gateway, err := cluster.Clientset.CoreV1().Services(world.SystemNamespace).Get(p.ctx, protocol.GatewayService, metav1.GetOptions{})
 	p.must(err, "find the gateway")
 	p.feature("prisoner", fmt.Sprintf(`
 query='\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01'
@@ -135,7 +135,7 @@ ask() { timeout 3 bash -c "exec 3<>/dev/udp/$1; printf '$query' >&3; head -c1 <&
   touch /run/tidewaiter/x 2>/dev/null && echo 'GOT to write beside the runner'
   rm -f /run/tidewaiter/runner 2>/dev/null && echo 'GOT to remove the runner'
   getent hosts kubernetes.default.svc && echo 'GOT a name'
-} > web/tried.txt || true`, strings.Join(targets, " "), gateway.Spec.ClusterIP+"/"+strconv.Itoa(contract.GatewayPort)), nil)
+} > web/tried.txt || true`, strings.Join(targets, " "), gateway.Spec.ClusterIP+"/"+strconv.Itoa(protocol.GatewayPort)), nil)
 	f := p.phase("prisoner", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	got := p.history(f.Status.Branch)
 	if !strings.Contains(got, "control: reached the gateway") {
@@ -162,28 +162,28 @@ func TestTokenSpeaksForItsOwnPodOnly(t *testing.T) {
 	other := p.until("other", "the agent to run", running)
 	token := p.tokenOf(mine.Status.Job.PodName)
 
-	status, body := p.intake(http.MethodGet, contract.OrdersPath, token, nil)
-	var orders contract.Orders
+	status, body := p.intake(http.MethodGet, protocol.OrdersPath, token, nil)
+	var orders protocol.Orders
 	if status != http.StatusOK || json.Unmarshal(body, &orders) != nil || orders.Feature.Name != "mine" {
 		t.Errorf("orders for mine's token: status %d, feature %q", status, orders.Feature.Name)
 	}
 	// A report with mine's token that claims an end can only end mine; other goes on.
-	report, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: []contract.Report{{
-		Epoch: mine.Status.Attempt, Sequence: 1 << 40, Time: time.Now(), Final: &contract.FinalReport{Outcome: contract.OutcomeDelivered, Reason: contract.ReasonDelivered},
+	report, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: []protocol.Report{{
+		Epoch: mine.Status.Attempt, Sequence: 1 << 40, Time: time.Now(), Final: &protocol.FinalReport{Outcome: protocol.OutcomeDelivered, Reason: protocol.ReasonDelivered},
 	}}})
 	p.must(err, "encode the report")
-	p.intake(http.MethodPost, contract.ReportsPath, token, report)
+	p.intake(http.MethodPost, protocol.ReportsPath, token, report)
 	f, err := cluster.Feature(p.ctx, p.project, "other")
 	p.must(err, "read the other Feature")
 	if f.Status.Run.Final != nil || f.UID != other.UID {
 		t.Errorf("mine's token ended other: %+v", f.Status.Run.Final)
 	}
 
-	if status, _ := p.intake(http.MethodGet, contract.OrdersPath, "", nil); status != http.StatusUnauthorized {
+	if status, _ := p.intake(http.MethodGet, protocol.OrdersPath, "", nil); status != http.StatusUnauthorized {
 		t.Errorf("no token: status %d, want 401", status)
 	}
 	foreign := p.tokenOf(p.bystander())
-	if status, _ := p.intake(http.MethodGet, contract.OrdersPath, foreign, nil); status != http.StatusForbidden {
+	if status, _ := p.intake(http.MethodGet, protocol.OrdersPath, foreign, nil); status != http.StatusForbidden {
 		t.Errorf("a pod of no Feature: status %d, want 403", status)
 	}
 
@@ -218,7 +218,7 @@ func (p *place) tokenOf(pod string) string {
 	p.must(err, "make a client")
 	review, err := kubelet.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, sa, &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{
-			Audiences: []string{contract.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
+			Audiences: []string{protocol.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
 			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: o.Name, UID: o.UID},
 		},
 	}, metav1.CreateOptions{})
@@ -232,7 +232,7 @@ func (p *place) bystander() string {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "bystander", Namespace: p.project}, Spec: corev1.PodSpec{
 		SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](1000), SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 		Volumes: []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
-			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: contract.TokenAudience, Path: "token"}}},
+			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: protocol.TokenAudience, Path: "token"}}},
 		}}}},
 		Containers: []corev1.Container{{Name: "sleep", Image: cluster.Image, Command: []string{"sleep", "600"}, SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
@@ -250,7 +250,7 @@ func (p *place) intake(method, path, token string, body []byte) (int, []byte) {
 	if len(pods.Items) == 0 {
 		p.Fatal("no manager pod")
 	}
-	port, stop, err := cluster.Forward(world.SystemNamespace, pods.Items[0].Name, contract.IntakePort)
+	port, stop, err := cluster.Forward(world.SystemNamespace, pods.Items[0].Name, protocol.IntakePort)
 	p.must(err, "reach intake")
 	defer stop()
 	req, err := http.NewRequestWithContext(p.ctx, method, fmt.Sprintf("https://localhost:%d%s", port, path), bytes.NewReader(body))

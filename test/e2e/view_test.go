@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // view asks the aggregated API, as `kubectl get --raw` does.
@@ -49,7 +49,7 @@ func TestView(t *testing.T) {
 		}
 	}
 	look("while the pod lives")
-	_, _, err := cluster.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "touch", contract.WorkspaceDir+"/web/go")
+	_, _, err := cluster.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "touch", protocol.WorkspaceDir+"/web/go")
 	p.must(err, "let the agent end")
 	p.phase("seen", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	look("after the end")

@@ -31,13 +31,13 @@ type block struct {
 // outputs lists what is generated. Each reason is in one of them.
 func outputs() []output {
 	return []output{
-		{"internal/core/contract/zz_generated.reasons.go", "contract", func(n apinames.Names) []block {
+		{"internal/core/protocol/zz_generated.reasons.go", "contract", func(n apinames.Names) []block {
 			return []block{{"Reasons of faults and final reports. They become reasons of conditions.", "Reason", n.Reported}}
 		}},
 		{"internal/core/lifecycle/zz_generated.reasons.go", "lifecycle", func(n apinames.Names) []block {
 			return []block{
 				{"Condition types, in the API's own names.", "Condition", n.Types},
-				{"Reasons that are the controllers' own; those of faults and final reports are in core/contract.", "Reason", n.Own},
+				{"Reasons that are the controllers' own; those of faults and final reports are in core/protocol.", "Reason", n.Own},
 			}
 		}},
 	}

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
@@ -60,7 +60,7 @@ func (g *gateway) connect(t *testing.T, token, target string) string {
 	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(g.rotator.Bundle())
-	conn, err := tls.Dial("tcp", g.address, &tls.Config{RootCAs: pool, ServerName: contract.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13})
+	conn, err := tls.Dial("tcp", g.address, &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // endpoints are where pods of Features, which have no DNS, find intake and gateway.
@@ -22,10 +22,10 @@ type endpoints struct {
 
 // Addresses gives the cluster IPs of intake and gateway.
 func (e endpoints) Addresses(ctx context.Context) (intake, gateway netip.Addr, err error) {
-	if intake, err = e.clusterIP(ctx, contract.IntakeService); err != nil {
+	if intake, err = e.clusterIP(ctx, protocol.IntakeService); err != nil {
 		return intake, gateway, err
 	}
-	gateway, err = e.clusterIP(ctx, contract.GatewayService)
+	gateway, err = e.clusterIP(ctx, protocol.GatewayService)
 	return intake, gateway, err
 }
 

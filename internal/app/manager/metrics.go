@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 )
@@ -98,16 +98,16 @@ func (b *bundle) Start(ctx context.Context) error {
 func (b *bundle) share(ctx context.Context) error {
 	pem := string(b.rotator.Bundle())
 	have := &corev1.ConfigMap{}
-	err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: contract.CAConfigMap}, have)
+	err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: protocol.CAConfigMap}, have)
 	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("read ConfigMap %s: %w", contract.CAConfigMap, err)
+		return fmt.Errorf("read ConfigMap %s: %w", protocol.CAConfigMap, err)
 	}
-	if pem == "" || have.Data[contract.CAKey] == pem {
+	if pem == "" || have.Data[protocol.CAKey] == pem {
 		return nil
 	}
-	wanted := corev1ac.ConfigMap(contract.CAConfigMap, b.namespace).WithData(map[string]string{contract.CAKey: pem})
+	wanted := corev1ac.ConfigMap(protocol.CAConfigMap, b.namespace).WithData(map[string]string{protocol.CAKey: pem})
 	if err := b.client.Apply(ctx, wanted, bundleOwner, client.ForceOwnership); err != nil {
-		return fmt.Errorf("apply ConfigMap %s: %w", contract.CAConfigMap, err)
+		return fmt.Errorf("apply ConfigMap %s: %w", protocol.CAConfigMap, err)
 	}
 	return nil
 }

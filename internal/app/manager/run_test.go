@@ -24,7 +24,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
@@ -113,16 +113,16 @@ func TestTwoReplicas(t *testing.T) {
 	until(t, "a Feature is reconciled", accepted(first))
 	bundle := &corev1.ConfigMap{}
 	until(t, "the project has the CA's bundle", func() bool {
-		return env.Client.Get(t.Context(), client.ObjectKey{Namespace: first.Namespace, Name: contract.CAConfigMap}, bundle) == nil
+		return env.Client.Get(t.Context(), client.ObjectKey{Namespace: first.Namespace, Name: protocol.CAConfigMap}, bundle) == nil
 	})
 	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM([]byte(bundle.Data[contract.CAKey])) {
+	if !pool.AppendCertsFromPEM([]byte(bundle.Data[protocol.CAKey])) {
 		t.Fatalf("the bundle is none: %q", bundle.Data)
 	}
 	until(t, "scrapers have it too", func() bool {
 		own := &corev1.ConfigMap{}
-		err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: contract.CAConfigMap}, own)
-		return err == nil && own.Data[contract.CAKey] == bundle.Data[contract.CAKey]
+		err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: protocol.CAConfigMap}, own)
+		return err == nil && own.Data[protocol.CAKey] == bundle.Data[protocol.CAKey]
 	})
 	for _, p := range []*replica{a, b} {
 		wantStatus(t, p, pool, http.StatusUnauthorized)
@@ -152,7 +152,7 @@ func TestTwoReplicas(t *testing.T) {
 // wantStatus asks a replica for orders without a token, as a pod does that trusts the bundle.
 func wantStatus(t *testing.T, p *replica, pool *x509.CertPool, want int) {
 	t.Helper()
-	if code, _ := ask(t, pool, "https://"+p.intake+contract.OrdersPath, ""); code != want {
+	if code, _ := ask(t, pool, "https://"+p.intake+protocol.OrdersPath, ""); code != want {
 		t.Errorf("%s answers %d, want %d", p.name, code, want)
 	}
 }
@@ -207,7 +207,7 @@ func account(t *testing.T, roles ...string) string {
 func ask(t *testing.T, pool *x509.CertPool, url, token string) (code int, body string) {
 	t.Helper()
 	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: pool, ServerName: contract.IntakeService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13,
+		RootCAs: pool, ServerName: protocol.IntakeService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13,
 	}}}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
@@ -80,7 +80,7 @@ func (errands) Claim(f *v1alpha1.Feature) string {
 }
 
 // Job implements intake.Errands.
-func (e errands) Job(ctx context.Context, f *v1alpha1.Feature, q contract.Inquiry) (*batchv1.Job, error) {
+func (e errands) Job(ctx context.Context, f *v1alpha1.Feature, q protocol.Inquiry) (*batchv1.Job, error) {
 	intake, gateway, err := e.endpoints.Addresses(ctx)
 	if err != nil {
 		return nil, err

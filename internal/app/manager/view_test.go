@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/view"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
@@ -124,18 +124,18 @@ func wantNoWrites(t *testing.T, who *rest.Config, path string) {
 func wantOnlyTheFrontProxy(t *testing.T, address, path string) {
 	t.Helper()
 	bundle := &corev1.ConfigMap{}
-	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: contract.CAConfigMap}, bundle); err != nil {
+	if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: protocol.CAConfigMap}, bundle); err != nil {
 		t.Fatal(err)
 	}
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(bundle.Data[contract.CAKey]))
+	pool.AppendCertsFromPEM([]byte(bundle.Data[protocol.CAKey]))
 	admin, err := tls.X509KeyPair(env.Config.CertData, env.Config.KeyData)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, certificates := range map[string][]tls.Certificate{"no certificate": nil, "the admin's certificate": {admin}} {
 		direct := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-			RootCAs: pool, ServerName: contract.ViewService + "." + kubetest.SystemNamespace + ".svc", Certificates: certificates, MinVersion: tls.VersionTLS12,
+			RootCAs: pool, ServerName: protocol.ViewService + "." + kubetest.SystemNamespace + ".svc", Certificates: certificates, MinVersion: tls.VersionTLS12,
 		}}}
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
 		if err != nil {

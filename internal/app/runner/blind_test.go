@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 // TestAgentCannotBlindTheRunner tries from inside what TestBlindRunner does from outside.
@@ -63,16 +63,16 @@ func TestBlindRunnerEnds(t *testing.T) {
 	p.blind()
 	refusals := 0
 	for {
-		_, err := p.watchdog.Freeze(t.Context(), contract.RunnerFreeze{Timeout: time.Minute, Limit: time.Minute})
-		if _, ok := errors.AsType[*link.RefusedError](err); !ok {
+		_, err := p.watchdog.Freeze(t.Context(), protocol.RunnerFreeze{Timeout: time.Minute, Limit: time.Minute})
+		if _, ok := errors.AsType[*runnerlink.RefusedError](err); !ok {
 			break
 		}
 		if refusals++; refusals > 2*maxFailedSweeps {
 			t.Fatalf("%d refusals, and the runner goes on: %v", refusals, err)
 		}
 	}
-	if got := p.code(); got != contract.RunnerBlindCode {
-		t.Errorf("code = %d, want %d", got, contract.RunnerBlindCode)
+	if got := p.code(); got != protocol.RunnerBlindCode {
+		t.Errorf("code = %d, want %d", got, protocol.RunnerBlindCode)
 	}
 	checkStill(t, counters)
 }
@@ -85,8 +85,8 @@ func TestBlindRunnerWithoutWatchdog(t *testing.T) {
 	if err := p.watchdog.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.code(); got != contract.RunnerBlindCode {
-		t.Errorf("code = %d, want %d", got, contract.RunnerBlindCode)
+	if got := p.code(); got != protocol.RunnerBlindCode {
+		t.Errorf("code = %d, want %d", got, protocol.RunnerBlindCode)
 	}
 	checkStill(t, counters)
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/proc"
 )
 
@@ -20,7 +20,7 @@ import (
 const killTimeout = 30 * time.Second
 
 // obey does what the watchdog asks. A command that cannot be carried out is answered with the reason.
-func (r *runner) obey(c contract.RunnerCommand) {
+func (r *runner) obey(c protocol.RunnerCommand) {
 	switch {
 	case c.Start != nil:
 		r.start(c.ID, *c.Start)
@@ -34,14 +34,14 @@ func (r *runner) obey(c contract.RunnerCommand) {
 		r.input(c.ID, c.Input.Line)
 	case c.Session != nil:
 		r.nonce = c.Session.Nonce
-		r.send(contract.RunnerEvent{Session: &struct{}{}})
+		r.send(protocol.RunnerEvent{Session: &struct{}{}})
 	case c.Exit != nil:
 		r.end(c.ID, c.Exit.Code)
 	}
 }
 
 func (r *runner) refuse(id int64, format string, args ...any) {
-	r.send(contract.RunnerEvent{ID: id, Error: fmt.Sprintf(format, args...)})
+	r.send(protocol.RunnerEvent{ID: id, Error: fmt.Sprintf(format, args...)})
 }
 
 // do has a job done and its result handled in the loop, if the watchdog that asked for it is still there.
@@ -61,7 +61,7 @@ func (r *runner) do(id int64, job func(context.Context) error, report func(err e
 	return queued
 }
 
-func (r *runner) start(id int64, start contract.RunnerStart) {
+func (r *runner) start(id int64, start protocol.RunnerStart) {
 	r.checkEnd()
 	if r.agent != nil {
 		r.refuse(id, "an agent runs already: process %d of start %d", r.agent.process.PID, r.agent.start)
@@ -71,7 +71,7 @@ func (r *runner) start(id int64, start contract.RunnerStart) {
 		r.refuse(id, "an agent is being started already")
 		return
 	}
-	replyFD := contract.EnvReplies + "=" + strconv.Itoa(proc.RepliesFD)
+	replyFD := protocol.EnvReplies + "=" + strconv.Itoa(proc.RepliesFD)
 	env, err := proc.MergeEnv(os.Environ(), append(slices.Clone(start.Env), replyFD))
 	if err != nil {
 		r.refuse(id, "%v", err)
@@ -94,7 +94,7 @@ func (r *runner) start(id int64, start contract.RunnerStart) {
 			r.refuse(id, "%v", err)
 			return
 		}
-		r.send(contract.RunnerEvent{ID: id, Started: &contract.RunnerStarted{PID: process.PID}})
+		r.send(protocol.RunnerEvent{ID: id, Started: &protocol.RunnerStarted{PID: process.PID}})
 	})
 }
 
@@ -118,13 +118,13 @@ func (r *runner) checkEnd() {
 		return
 	}
 	exit := r.agent.process.Exit()
-	r.lastExit = &contract.RunnerExited{Start: r.agent.start, Code: exit.Code, Signal: exit.Signal}
+	r.lastExit = &protocol.RunnerExited{Start: r.agent.start, Code: exit.Code, Signal: exit.Signal}
 	r.agent = nil
 	r.log.Info("The agent ended", "code", exit.Code, "signal", exit.Signal)
-	r.send(contract.RunnerEvent{Exited: r.lastExit})
+	r.send(protocol.RunnerEvent{Exited: r.lastExit})
 }
 
-func (r *runner) freeze(id int64, f contract.RunnerFreeze) {
+func (r *runner) freeze(id int64, f protocol.RunnerFreeze) {
 	if f.Timeout <= 0 || f.Limit <= 0 {
 		r.refuse(id, "freeze: timeout %v and limit %v must be positive", f.Timeout, f.Limit)
 		return
@@ -132,7 +132,7 @@ func (r *runner) freeze(id int64, f contract.RunnerFreeze) {
 	asked, agent := time.Now(), r.agent
 	within, cancel := context.WithCancel(r.session)
 	var frozen proc.Frozen
-	var pause *contract.Pause
+	var pause *protocol.Pause
 	r.endFreeze()
 	queued := r.do(id, func(context.Context) error {
 		defer cancel()
@@ -150,7 +150,7 @@ func (r *runner) freeze(id int64, f contract.RunnerFreeze) {
 			r.refuse(id, "%v", err)
 			return
 		}
-		r.send(contract.RunnerEvent{ID: id, Frozen: &contract.RunnerFrozen{
+		r.send(protocol.RunnerEvent{ID: id, Frozen: &protocol.RunnerFrozen{
 			Processes: frozen.Processes,
 			Pause:     pause,
 			Settled:   frozen.Settled,
@@ -192,7 +192,7 @@ func (r *runner) thaw(id int64) {
 		r.swept(err)
 		switch {
 		case err == nil:
-			r.send(contract.RunnerEvent{ID: id, Thawed: &contract.RunnerThawed{ByLimit: id == 0, Newcomers: newcomers}})
+			r.send(protocol.RunnerEvent{ID: id, Thawed: &protocol.RunnerThawed{ByLimit: id == 0, Newcomers: newcomers}})
 		case id == 0:
 			r.log.Error("Cannot let the agent go on", "error", err)
 		default:
@@ -218,7 +218,7 @@ func (r *runner) kill(id int64, grace time.Duration) {
 			return
 		}
 		r.checkEnd()
-		r.send(contract.RunnerEvent{ID: id, Killed: &contract.RunnerKilled{}})
+		r.send(protocol.RunnerEvent{ID: id, Killed: &protocol.RunnerKilled{}})
 	}) && r.frozen
 }
 
@@ -228,7 +228,7 @@ func (r *runner) input(id int64, line string) {
 		return
 	}
 	delivered := r.agent != nil && r.agent.process.Input.Write(line)
-	r.send(contract.RunnerEvent{ID: id, Input: &contract.RunnerInputAck{Delivered: delivered}})
+	r.send(protocol.RunnerEvent{ID: id, Input: &protocol.RunnerInputAck{Delivered: delivered}})
 }
 
 func (r *runner) end(id int64, code int) {

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // maxReply bounds one line of an agent's replies in bytes. After a longer one nothing more is taken from that agent.
@@ -76,14 +76,14 @@ func (d *dialogue) hear(line []byte) {
 // pending is a list of what an agent says as it can be passed on.
 func pending(said []string) []string {
 	var list []string
-	for _, p := range said[:min(len(said), contract.MaxPendingOperations)] {
-		list = append(list, strings.ToValidUTF8(p[:min(len(p), contract.MaxPendingOperation)], ""))
+	for _, p := range said[:min(len(said), protocol.MaxPendingOperations)] {
+		list = append(list, strings.ToValidUTF8(p[:min(len(p), protocol.MaxPendingOperation)], ""))
 	}
 	return list
 }
 
 // open begins a pause; false where the agent takes no part in it.
-func (d *dialogue) open(ask contract.RunnerAsk) (<-chan []string, bool) {
+func (d *dialogue) open(ask protocol.RunnerAsk) (<-chan []string, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !d.takesPart {
@@ -112,7 +112,7 @@ func (d *dialogue) due() string {
 
 // ask asks the agent to pause and waits for its answer; nil where it is not asked: nobody wants to, it takes no part in
 // it, or does not read. A nil agent has ended.
-func (a *agent) ask(ctx context.Context, ask *contract.RunnerAsk) *contract.Pause {
+func (a *agent) ask(ctx context.Context, ask *protocol.RunnerAsk) *protocol.Pause {
 	if a == nil || ask == nil {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (a *agent) ask(ctx context.Context, ask *contract.RunnerAsk) *contract.Paus
 	began := time.Now()
 	patience := time.NewTimer(ask.Timeout)
 	defer patience.Stop()
-	p := &contract.Pause{}
+	p := &protocol.Pause{}
 	select {
 	case p.Pending = <-answers:
 		p.Acknowledged = true

@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // asking is a freeze that asks first.
-func asking(patience time.Duration) contract.RunnerFreeze {
-	return contract.RunnerFreeze{Timeout: 10 * time.Second, Limit: time.Minute,
-		Ask: &contract.RunnerAsk{Line: "pause", Resume: "resume", ID: "login-7", Timeout: patience}}
+func asking(patience time.Duration) protocol.RunnerFreeze {
+	return protocol.RunnerFreeze{Timeout: 10 * time.Second, Limit: time.Minute,
+		Ask: &protocol.RunnerAsk{Line: "pause", Resume: "resume", ID: "login-7", Timeout: patience}}
 }
 
 // willing says that the agent takes part in pauses, and waits for one.
@@ -32,29 +32,29 @@ func TestPause(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script   string
 		patience time.Duration
-		want     *contract.Pause
+		want     *protocol.Pause
 	}{
 		"takes no part": {"touch up; ", short, nil},
 		"acknowledges": {
 			willing + `echo '{"type":"pause_ack","checkpoint_id":"login-7","status":"paused","pending_operations":["go test","a","b","c","d"]}' >&3; `,
-			patient, &contract.Pause{Acknowledged: true, Pending: []string{"go test", "a", "b", "c"}},
+			patient, &protocol.Pause{Acknowledged: true, Pending: []string{"go test", "a", "b", "c"}},
 		},
-		"names no checkpoint":   {willing + `echo '{"type":"pause_ack","status":"paused"}' >&3; `, patient, &contract.Pause{Acknowledged: true}},
-		"says nothing":          {willing, short, &contract.Pause{}},
-		"answers another pause": {willing + `echo '{"type":"pause_ack","checkpoint_id":"login-6","status":"paused"}' >&3; `, short, &contract.Pause{}},
-		"is not paused":         {willing + `echo '{"type":"pause_ack","status":"busy"}' >&3; `, short, &contract.Pause{}},
-		"talks nonsense":        {willing + `echo 'pause_ack' >&3; echo '{"type":7}' >&3; echo >&3; `, short, &contract.Pause{}},
+		"names no checkpoint":   {willing + `echo '{"type":"pause_ack","status":"paused"}' >&3; `, patient, &protocol.Pause{Acknowledged: true}},
+		"says nothing":          {willing, short, &protocol.Pause{}},
+		"answers another pause": {willing + `echo '{"type":"pause_ack","checkpoint_id":"login-6","status":"paused"}' >&3; `, short, &protocol.Pause{}},
+		"is not paused":         {willing + `echo '{"type":"pause_ack","status":"busy"}' >&3; `, short, &protocol.Pause{}},
+		"talks nonsense":        {willing + `echo 'pause_ack' >&3; echo '{"type":7}' >&3; echo >&3; `, short, &protocol.Pause{}},
 		"talks too much": {
-			willing + `head -c 200000 /dev/zero >&3; echo >&3; echo '{"type":"pause_ack","status":"paused"}' >&3; touch said; `, short, &contract.Pause{},
+			willing + `head -c 200000 /dev/zero >&3; echo >&3; echo '{"type":"pause_ack","status":"paused"}' >&3; touch said; `, short, &protocol.Pause{},
 		},
-		"ends": {willing + "exit 0; ", patient, &contract.Pause{}},
+		"ends": {willing + "exit 0; ", patient, &protocol.Pause{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPod(t, nil)
 			p.shell(tc.script + `read -r line; echo "$line" > resumed; sleep 1000`)
 			eventually(t, "the script is up", p.has("up"))
 			frozen := p.freezeAsking(t, tc.patience, tc.want != nil)
-			if diff := cmp.Diff(tc.want, frozen.Pause, cmpopts.IgnoreFields(contract.Pause{}, "Latency")); diff != "" {
+			if diff := cmp.Diff(tc.want, frozen.Pause, cmpopts.IgnoreFields(protocol.Pause{}, "Latency")); diff != "" {
 				t.Errorf("pause (-want +got)\n%s", diff)
 			}
 			p.thaw()
@@ -68,9 +68,9 @@ func TestPause(t *testing.T) {
 }
 
 // freezeAsking freezes; where the agent is to be asked, once it has been heard that it takes part.
-func (p *pod) freezeAsking(t *testing.T, patience time.Duration, asked bool) contract.RunnerFrozen {
+func (p *pod) freezeAsking(t *testing.T, patience time.Duration, asked bool) protocol.RunnerFrozen {
 	t.Helper()
-	var frozen contract.RunnerFrozen
+	var frozen protocol.RunnerFrozen
 	eventually(t, "the agent is frozen", func() bool {
 		var err error
 		frozen, err = p.watchdog.Freeze(t.Context(), asking(patience))

@@ -20,9 +20,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/proc"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 )
 
@@ -49,7 +49,7 @@ type pod struct {
 	dir      string
 	socket   string
 	memory   memory
-	watchdog *link.Runner
+	watchdog *runnerlink.Runner
 	runner   *exec.Cmd
 	ended    chan struct{}
 	log      lockedBuffer
@@ -121,16 +121,16 @@ func startRunner(t *testing.T, change func(*Options)) *pod {
 func newPod(t *testing.T, change func(*Options)) *pod {
 	t.Helper()
 	p := startRunner(t, change)
-	if diff := cmp.Diff(contract.RunnerHello{Version: 1}, p.watch()); diff != "" {
+	if diff := cmp.Diff(protocol.RunnerHello{Version: 1}, p.watch()); diff != "" {
 		t.Errorf("first hello (-want +got)\n%s", diff)
 	}
 	return p
 }
 
 // watch begins to be the watchdog and returns the runner's hello.
-func (p *pod) watch() contract.RunnerHello {
+func (p *pod) watch() protocol.RunnerHello {
 	p.t.Helper()
-	watchdog, err := link.Listen(p.socket, &p.memory)
+	watchdog, err := runnerlink.Listen(p.socket, &p.memory)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -143,18 +143,18 @@ func (p *pod) watch() contract.RunnerHello {
 	return *e.Connected
 }
 
-func (p *pod) event() link.Event {
+func (p *pod) event() runnerlink.Event {
 	p.t.Helper()
 	select {
 	case e := <-p.watchdog.Events():
 		return e
 	case <-time.After(time.Minute):
 		p.t.Fatal("no event comes")
-		return link.Event{}
+		return runnerlink.Event{}
 	}
 }
 
-func (p *pod) exited() contract.RunnerExited {
+func (p *pod) exited() protocol.RunnerExited {
 	p.t.Helper()
 	e := p.event()
 	if e.Exited == nil {
@@ -176,7 +176,7 @@ func (p *pod) code() int {
 
 func (p *pod) start(env []string, argv ...string) int64 {
 	p.t.Helper()
-	id, _, err := p.watchdog.Start(p.t.Context(), contract.RunnerStart{Argv: argv, Env: env, Dir: p.dir})
+	id, _, err := p.watchdog.Start(p.t.Context(), protocol.RunnerStart{Argv: argv, Env: env, Dir: p.dir})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func (p *pod) shell(script string) int64 {
 
 func (p *pod) freeze(limit time.Duration) {
 	p.t.Helper()
-	frozen, err := p.watchdog.Freeze(p.t.Context(), contract.RunnerFreeze{Timeout: 10 * time.Second, Limit: limit})
+	frozen, err := p.watchdog.Freeze(p.t.Context(), protocol.RunnerFreeze{Timeout: 10 * time.Second, Limit: limit})
 	if err != nil || !frozen.Settled {
 		p.t.Fatalf("freeze = %+v, %v", frozen, err)
 	}

@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/proc"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 // exitBroken is the exit code when the runner itself cannot work (EX_SOFTWARE).
@@ -45,7 +45,7 @@ type Options struct {
 // orphan limit is the longest pause of the kubelet between two starts of a container that crashes.
 func DefaultOptions() Options {
 	return Options{
-		Socket:           contract.SocketPath,
+		Socket:           protocol.SocketPath,
 		Retry:            100 * time.Millisecond,
 		OrphanLimit:      5 * time.Minute,
 		TerminationLimit: 45 * time.Second,
@@ -113,7 +113,7 @@ type runner struct {
 	done chan struct{}
 
 	// link is nil while no watchdog is connected. Session ends with it.
-	link       *link.Conn
+	link       *runnerlink.Conn
 	session    context.Context //nolint:containedctx // the lifetime of a connection, not of a call
 	endSession context.CancelFunc
 	// nonce is what the watchdog knows this runner by; empty before it has said so.
@@ -126,7 +126,7 @@ type runner struct {
 	// starting is true from the command to its answer.
 	starting bool
 	agent    *agent
-	lastExit *contract.RunnerExited
+	lastExit *protocol.RunnerExited
 
 	frozen bool
 	// giveUpFreeze ends a freeze that has not settled; stopLimit its limit. Both are never nil after the first freeze.
@@ -204,7 +204,7 @@ func (r *runner) swept(err error) {
 	}
 	if r.failedSweeps++; r.failedSweeps >= maxFailedSweeps {
 		r.log.Error("Cannot stop the processes; ending with them", "attempts", r.failedSweeps, "error", err)
-		r.exit(contract.RunnerBlindCode)
+		r.exit(protocol.RunnerBlindCode)
 	}
 }
 
@@ -237,7 +237,7 @@ func signalName(s os.Signal) string {
 
 func (r *runner) tellTermination() {
 	if r.terminating != "" && r.link != nil {
-		r.send(contract.RunnerEvent{Signal: &contract.RunnerSignal{Name: r.terminating}})
+		r.send(protocol.RunnerEvent{Signal: &protocol.RunnerSignal{Name: r.terminating}})
 	}
 }
 

@@ -13,20 +13,20 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 func TestTasksOneAfterTheOther(t *testing.T) {
 	p := newPod(t, nil)
 	for _, test := range []struct {
 		script string
-		want   contract.RunnerExited
+		want   protocol.RunnerExited
 	}{
-		{"exit 0", contract.RunnerExited{}},
-		{"exit 42", contract.RunnerExited{Code: 42}},
-		{"kill -KILL $$", contract.RunnerExited{Code: 137, Signal: "SIGKILL"}},
-		{`[ "$INHERITED $REPLACED $GIVEN" = "yes new  x=y" ] && [ "$(pwd)" = ` + p.dir + ` ] && exit 7`, contract.RunnerExited{Code: 7}},
+		{"exit 0", protocol.RunnerExited{}},
+		{"exit 42", protocol.RunnerExited{Code: 42}},
+		{"kill -KILL $$", protocol.RunnerExited{Code: 137, Signal: "SIGKILL"}},
+		{`[ "$INHERITED $REPLACED $GIVEN" = "yes new  x=y" ] && [ "$(pwd)" = ` + p.dir + ` ] && exit 7`, protocol.RunnerExited{Code: 7}},
 	} {
 		id := p.start([]string{"REPLACED=new", "GIVEN= x=y"}, "/bin/sh", "-c", test.script)
 		test.want.Start = id
@@ -66,19 +66,19 @@ func TestRefusals(t *testing.T) {
 	p := newPod(t, nil)
 	ctx := t.Context()
 	p.shell("sleep 1000")
-	start := func(s contract.RunnerStart) error { _, _, err := p.watchdog.Start(ctx, s); return err }
-	freeze := func(f contract.RunnerFreeze) error { _, err := p.watchdog.Freeze(ctx, f); return err }
+	start := func(s protocol.RunnerStart) error { _, _, err := p.watchdog.Start(ctx, s); return err }
+	freeze := func(f protocol.RunnerFreeze) error { _, err := p.watchdog.Freeze(ctx, f); return err }
 	check := func(name string, err error, want string) {
 		t.Helper()
-		var refused *link.RefusedError
+		var refused *runnerlink.RefusedError
 		if !errors.As(err, &refused) || !strings.Contains(refused.Reason, want) {
 			t.Errorf("%s: %v, want a refusal with %q", name, err, want)
 		}
 	}
-	check("second agent", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/"}), "an agent runs already: process ")
-	check("bad environment", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"x"}}), "an agent runs already")
-	check("no timeout", freeze(contract.RunnerFreeze{Limit: time.Second}), "must be positive")
-	check("no limit", freeze(contract.RunnerFreeze{Timeout: time.Second}), "must be positive")
+	check("second agent", start(protocol.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/"}), "an agent runs already: process ")
+	check("bad environment", start(protocol.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"x"}}), "an agent runs already")
+	check("no timeout", freeze(protocol.RunnerFreeze{Limit: time.Second}), "must be positive")
+	check("no limit", freeze(protocol.RunnerFreeze{Timeout: time.Second}), "must be positive")
 	check("negative grace", p.watchdog.Kill(ctx, -1), "grace -1ns is negative")
 	check("code", p.watchdog.Exit(ctx, 256), "256 is not between 0 and 255")
 	_, err := p.watchdog.Input(ctx, "two\nlines")
@@ -87,11 +87,11 @@ func TestRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.exited()
-	check("bad environment", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"x"}}), `"x" is not NAME=value`)
-	check("no command", start(contract.RunnerStart{Argv: []string{"no-such-agent"}, Dir: "/"}), `command "no-such-agent": not found in PATH`)
-	check("no directory", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/nope"}), `"/nope" does not exist`)
+	check("bad environment", start(protocol.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{"x"}}), `"x" is not NAME=value`)
+	check("no command", start(protocol.RunnerStart{Argv: []string{"no-such-agent"}, Dir: "/"}), `command "no-such-agent": not found in PATH`)
+	check("no directory", start(protocol.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/nope"}), `"/nope" does not exist`)
 	p.freeze(time.Minute)
-	check("frozen", start(contract.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/"}), "frozen")
+	check("frozen", start(protocol.RunnerStart{Argv: []string{"/bin/true"}, Dir: "/"}), "frozen")
 	p.thaw()
 	p.shell("exit 3") // after all that it still works
 	if got := p.exited(); got.Code != 3 {
@@ -115,7 +115,7 @@ func TestFreezeLimit(t *testing.T) {
 	p := newPod(t, nil)
 	counters := p.herd(3)
 	// Whether all had stopped by then is not the point.
-	if _, err := p.watchdog.Freeze(t.Context(), contract.RunnerFreeze{Timeout: 10 * time.Second, Limit: 50 * time.Millisecond}); err != nil {
+	if _, err := p.watchdog.Freeze(t.Context(), protocol.RunnerFreeze{Timeout: 10 * time.Second, Limit: 50 * time.Millisecond}); err != nil {
 		t.Fatal(err)
 	}
 	e := p.event()
@@ -141,7 +141,7 @@ func TestKillTellsTheEndFirst(t *testing.T) {
 		}
 		select {
 		case e := <-p.watchdog.Events():
-			if want := (contract.RunnerExited{Start: id, Code: 143, Signal: "SIGTERM"}); e.Exited == nil || *e.Exited != want {
+			if want := (protocol.RunnerExited{Start: id, Code: 143, Signal: "SIGTERM"}); e.Exited == nil || *e.Exited != want {
 				t.Errorf("event = %+v, want %+v", e, want)
 			}
 		case <-time.After(time.Minute):

@@ -7,8 +7,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 // orphanFreezeTimeout bounds the freeze after a broken connection; then the watchdog is looked for all the same.
@@ -20,7 +20,7 @@ func (r *runner) connect() {
 	go func() {
 		defer cancel()
 		for {
-			conn, err := link.Dial(ctx, r.options.Socket)
+			conn, err := runnerlink.Dial(ctx, r.options.Socket)
 			if err == nil {
 				r.post(func() { r.connected(conn) })
 				return
@@ -34,7 +34,7 @@ func (r *runner) connect() {
 	}()
 }
 
-func (r *runner) connected(conn *link.Conn) {
+func (r *runner) connected(conn *runnerlink.Conn) {
 	if r.stopWaiting != nil {
 		r.stopWaiting()
 	}
@@ -44,17 +44,17 @@ func (r *runner) connected(conn *link.Conn) {
 	r.link = nil // what ended meanwhile is told by the Hello
 	r.checkEnd()
 	r.link = conn
-	hello := &contract.RunnerHello{Version: contract.Version, Nonce: r.nonce, LastExit: r.lastExit, Frozen: r.frozen}
+	hello := &protocol.RunnerHello{Version: protocol.Version, Nonce: r.nonce, LastExit: r.lastExit, Frozen: r.frozen}
 	if r.agent != nil {
 		hello.Running = r.agent.start
 	}
-	r.send(contract.RunnerEvent{Hello: hello})
+	r.send(protocol.RunnerEvent{Hello: hello})
 	r.tellTermination()
 	go r.receive(conn)
 }
 
 // receive hands on what a watchdog asks until its connection breaks.
-func (r *runner) receive(conn *link.Conn) {
+func (r *runner) receive(conn *runnerlink.Conn) {
 	for {
 		command, err := conn.Receive()
 		if err != nil {
@@ -70,7 +70,7 @@ func (r *runner) receive(conn *link.Conn) {
 }
 
 // send tells the watchdog something; a connection that does not take it is closed, which receive notices.
-func (r *runner) send(event contract.RunnerEvent) {
+func (r *runner) send(event protocol.RunnerEvent) {
 	if r.link == nil {
 		return // the next Hello tells how things stand
 	}
@@ -81,7 +81,7 @@ func (r *runner) send(event contract.RunnerEvent) {
 }
 
 // lost stops everything before another watchdog is looked for: what still ran could take its place.
-func (r *runner) lost(conn *link.Conn, cause error) {
+func (r *runner) lost(conn *runnerlink.Conn, cause error) {
 	if r.link != conn {
 		return
 	}
@@ -93,7 +93,7 @@ func (r *runner) lost(conn *link.Conn, cause error) {
 	r.frozen = true
 	r.stopWaiting = r.after(r.options.OrphanLimit, func() {
 		r.log.Error("No watchdog came back; ending the agent", "waited", r.options.OrphanLimit)
-		r.endAll(0, contract.RunnerOrphanedCode)
+		r.endAll(0, protocol.RunnerOrphanedCode)
 	})
 	freeze := func() {
 		ctx, cancel := context.WithTimeout(context.Background(), orphanFreezeTimeout)
@@ -102,7 +102,7 @@ func (r *runner) lost(conn *link.Conn, cause error) {
 		r.post(func() {
 			if err != nil { // they may run, and nobody can tell
 				r.log.Error("Cannot stop the processes; ending them", "error", err)
-				r.endAll(0, contract.RunnerBlindCode)
+				r.endAll(0, protocol.RunnerBlindCode)
 				return
 			}
 			if !frozen.Settled {
@@ -112,6 +112,6 @@ func (r *runner) lost(conn *link.Conn, cause error) {
 		})
 	}
 	if !r.enqueue(freeze) {
-		r.endAll(0, contract.RunnerOrphanedCode)
+		r.endAll(0, protocol.RunnerOrphanedCode)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 func TestSIGTERMBeforeAnyWatchdog(t *testing.T) {
@@ -74,7 +74,7 @@ func TestFrozenWithoutAWatchdog(t *testing.T) {
 			return slices.Equal(before, counters.Now())
 		})
 		hello := p.watch()
-		if diff := cmp.Diff(contract.RunnerHello{Version: 1, Running: 1, Frozen: true}, hello); diff != "" {
+		if diff := cmp.Diff(protocol.RunnerHello{Version: 1, Running: 1, Frozen: true}, hello); diff != "" {
 			t.Errorf("round %d: hello (-want +got)\n%s", round, diff)
 		}
 		checkStill(t, counters) // until it is said
@@ -111,7 +111,7 @@ func TestHelloTellsWhatTheWatchdogMissed(t *testing.T) {
 		t.Errorf("code = %d, want 11", got.Code)
 	}
 	_ = p.watchdog.Close()
-	want := contract.RunnerHello{Version: 1, Frozen: true, LastExit: &contract.RunnerExited{Start: id, Code: 11}}
+	want := protocol.RunnerHello{Version: 1, Frozen: true, LastExit: &protocol.RunnerExited{Start: id, Code: 11}}
 	if diff := cmp.Diff(want, p.watch()); diff != "" {
 		t.Errorf("hello (-want +got)\n%s", diff)
 	}
@@ -125,8 +125,8 @@ func TestOrphaned(t *testing.T) {
 	p.shell("trap 'touch handled' TERM; touch up; while :; do sleep 0.01; done")
 	eventually(t, "the script is up", p.has("up"))
 	_ = p.watchdog.Close()
-	if got := p.code(); got != contract.RunnerOrphanedCode {
-		t.Errorf("code = %d, want %d", got, contract.RunnerOrphanedCode)
+	if got := p.code(); got != protocol.RunnerOrphanedCode {
+		t.Errorf("code = %d, want %d", got, protocol.RunnerOrphanedCode)
 	}
 	if p.has("handled")() {
 		t.Error("the agent ran once more without a watchdog")

@@ -17,14 +17,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 )
 
@@ -52,7 +52,7 @@ const (
 type acts struct {
 	attempt  *attempt
 	services *services
-	agent    *link.Runner // nil without an agent
+	agent    *runnerlink.Runner // nil without an agent
 	teller   *teller
 	// modelsURL and toolsURL are where the agent finds them; empty where it has none.
 	modelsURL, toolsURL string
@@ -62,7 +62,7 @@ type acts struct {
 func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
 
 // start pins the policy for the task, and starts the agent.
-func (x *acts) start(ctx context.Context, o contract.Orders, task string) (supervise.Event, error) {
+func (x *acts) start(ctx context.Context, o protocol.Orders, task string) (supervise.Event, error) {
 	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan}}
 	if err := x.note(begun, "task begun"); err != nil {
 		return nil, err
@@ -74,7 +74,7 @@ func (x *acts) start(ctx context.Context, o contract.Orders, task string) (super
 	within, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	id, started, err := x.agent.Start(within, how)
-	if refused, is := errors.AsType[*link.RefusedError](err); is {
+	if refused, is := errors.AsType[*runnerlink.RefusedError](err); is {
 		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %s", task, refused.Reason)}, nil
 	}
 	if err != nil {
@@ -94,20 +94,20 @@ func (x *acts) note(r journal.Record, step string) error {
 }
 
 // launch is how the agent is started for a task.
-func (x *acts) launch(o contract.Orders, task string) (contract.RunnerStart, error) {
+func (x *acts) launch(o protocol.Orders, task string) (protocol.RunnerStart, error) {
 	adapter := x.attempt.options.adapter(o.Agent.Runtime)
 	if adapter == nil {
-		return contract.RunnerStart{}, fmt.Errorf("this version cannot start the runtime %q: choose another spec.agent.runtime", o.Agent.Runtime)
+		return protocol.RunnerStart{}, fmt.Errorf("this version cannot start the runtime %q: choose another spec.agent.runtime", o.Agent.Runtime)
 	}
-	var t contract.Task
+	var t protocol.Task
 	for _, have := range o.Tasks {
 		if have.Name == task {
 			t = have
 		}
 	}
-	env := append(slices.Clip(o.Agent.Env), contract.EnvModels+"="+x.modelsURL)
+	env := append(slices.Clip(o.Agent.Env), protocol.EnvModels+"="+x.modelsURL)
 	if x.toolsURL != "" {
-		env = append(env, contract.EnvMCP+"="+x.toolsURL)
+		env = append(env, protocol.EnvMCP+"="+x.toolsURL)
 	}
 	prompt := cmp.Or(t.Prompt, o.Prompt)
 	model := ""
@@ -116,12 +116,12 @@ func (x *acts) launch(o contract.Orders, task string) (contract.RunnerStart, err
 	}
 	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
 		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Env: append(env,
-			contract.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
-			contract.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
-			contract.EnvTask+"="+t.Name,
-			contract.EnvPrompt+"="+prompt,
-			contract.EnvInstructions+"="+t.Instructions)})
-	return contract.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}, nil
+			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
+			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
+			protocol.EnvTask+"="+t.Name,
+			protocol.EnvPrompt+"="+prompt,
+			protocol.EnvInstructions+"="+t.Instructions)})
+	return protocol.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}, nil
 }
 
 // checkpoint takes one, and tells the agent while it runs.
@@ -138,7 +138,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 		x.teller.violations(ctx, o.Orders.Feature.Name, t)
 	}
 	if running && !t.Snapshot.Settled {
-		fault := contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: supervise.Unsettled(t.Snapshot.Reason)}
+		fault := protocol.Fault{Reason: protocol.ReasonCheckpointFailed, Message: supervise.Unsettled(t.Snapshot.Reason)}
 		x.teller.failure(ctx, s, fault, x.attempt.options.Now())
 	}
 	if err := x.services.retain.Shed(ctx, o.Orders); err != nil {
@@ -156,14 +156,14 @@ func (x *acts) missed(ctx context.Context, a supervise.Action, err error) (super
 	if steps.Fatal(err) {
 		return nil, err
 	}
-	fault := faults.Of(err, contract.ReasonCheckpointFailed)
+	fault := faults.Of(err, protocol.ReasonCheckpointFailed)
 	x.log().ErrorContext(ctx, "Checkpoint failed", "trigger", a.Trigger, "reason", fault.Reason, "error", err.Error())
 	requests := a.Requests
 	if x.attempt.journal.State().Pending != nil { // completed before the next checkpoint, and answered then
 		requests = nil
 	}
 	for _, id := range requests {
-		if err := x.attempt.reports.Answer(contract.RequestReport{ID: id, Message: "the checkpoint failed: " + fault.Message}); err != nil {
+		if err := x.attempt.reports.Answer(protocol.RequestReport{ID: id, Message: "the checkpoint failed: " + fault.Message}); err != nil {
 			x.log().WarnContext(ctx, "The failure is not reported", "request", id, "error", err.Error())
 		}
 	}
@@ -208,7 +208,7 @@ func (x *acts) patch(ctx context.Context, a supervise.Action, o checkpoint.Occas
 }
 
 // review judges what is to be delivered under the policy in effect now.
-func (x *acts) review(ctx context.Context, o contract.Orders) (supervise.Event, error) {
+func (x *acts) review(ctx context.Context, o protocol.Orders) (supervise.Event, error) {
 	e, err := x.services.delivery.Review(ctx, o)
 	switch {
 	case steps.Fatal(err):
@@ -216,13 +216,13 @@ func (x *acts) review(ctx context.Context, o contract.Orders) (supervise.Event, 
 	case ctx.Err() != nil:
 		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 	case err != nil:
-		return supervise.Undelivered{Fault: faults.Of(err, contract.ReasonCheckpointFailed)}, nil
+		return supervise.Undelivered{Fault: faults.Of(err, protocol.ReasonCheckpointFailed)}, nil
 	}
 	return e, nil
 }
 
 // push delivers the head; never by force. It may have been done before.
-func (x *acts) push(ctx context.Context, o contract.Orders) (supervise.Event, error) {
+func (x *acts) push(ctx context.Context, o protocol.Orders) (supervise.Event, error) {
 	head, err := x.services.delivery.Push(ctx, o)
 	switch {
 	case err == nil: // called off too late, perhaps: what is done is told
@@ -234,9 +234,9 @@ func (x *acts) push(ctx context.Context, o contract.Orders) (supervise.Event, er
 		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
 	case errors.Is(err, git.ErrConflict):
 		x.log().WarnContext(ctx, "The branch is taken", "branch", o.Delivery.Branch, "error", err.Error())
-		return supervise.Refused{Fault: contract.Fault{Reason: contract.ReasonPushConflict,
+		return supervise.Refused{Fault: protocol.Fault{Reason: protocol.ReasonPushConflict,
 			Message: clip.Bytes(err.Error()+"; the work is kept as commit "+head, faults.MaxMessage)}}, nil
 	}
 	x.log().WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())
-	return supervise.Undelivered{Fault: faults.Of(err, contract.ReasonPushFailed)}, nil
+	return supervise.Undelivered{Fault: faults.Of(err, protocol.ReasonPushFailed)}, nil
 }

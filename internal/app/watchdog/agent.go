@@ -10,9 +10,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 // unreachable ends an act that the runner did not answer. The link tells by an event when it is gone, and when it is
@@ -26,7 +26,7 @@ func (x *acts) unreachable(ctx context.Context, err error) (supervise.Event, err
 // resisted ends a kill, freeze or thaw that failed. Where the runner was out of reach nothing was tried; a runner that is
 // there and does not answer cannot do it either.
 func (x *acts) resisted(ctx context.Context, act string, err error) (supervise.Event, error) {
-	if errors.Is(err, link.ErrDisconnected) || errors.Is(err, link.ErrLost) || ctx.Err() != nil {
+	if errors.Is(err, runnerlink.ErrDisconnected) || errors.Is(err, runnerlink.ErrLost) || ctx.Err() != nil {
 		return x.unreachable(ctx, err)
 	}
 	x.log().ErrorContext(ctx, "The agent's processes could not be stopped", "act", act, "error", err.Error())
@@ -46,7 +46,7 @@ func (x *acts) kill(ctx context.Context) (supervise.Event, error) {
 func (x *acts) freeze(ctx context.Context) (supervise.Event, error) {
 	within, cancel := context.WithTimeout(ctx, 2*startWithin)
 	defer cancel()
-	f, err := x.agent.Freeze(within, contract.RunnerFreeze{Timeout: startWithin, Limit: breakerLimit})
+	f, err := x.agent.Freeze(within, protocol.RunnerFreeze{Timeout: startWithin, Limit: breakerLimit})
 	if err != nil {
 		return x.resisted(ctx, "freeze", err)
 	}

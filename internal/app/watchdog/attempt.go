@@ -13,8 +13,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/inspect"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/reporter"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -59,7 +59,7 @@ func begin(ctx context.Context, o Options) (*attempt, error) {
 }
 
 // received takes orders for this attempt, and no other.
-func (a *attempt) received(o contract.Orders) {
+func (a *attempt) received(o protocol.Orders) {
 	if o.Attempt != a.options.Attempt {
 		a.options.Log.Warn("Orders for another attempt are ignored", "orders", o.Attempt)
 		return
@@ -106,7 +106,7 @@ func (a *attempt) claimJournal(run string) error {
 }
 
 // takeOver notes the attempt and its orders in the journal.
-func (a *attempt) takeOver(o contract.Orders) error {
+func (a *attempt) takeOver(o protocol.Orders) error {
 	if len(o.Tasks) == 0 {
 		return errors.New("the orders hold no task: there is nothing to supervise")
 	}
@@ -117,7 +117,7 @@ func (a *attempt) takeOver(o contract.Orders) error {
 }
 
 // noteOrders journals orders that say something else than the ones journaled last.
-func (a *attempt) noteOrders(o contract.Orders) error {
+func (a *attempt) noteOrders(o protocol.Orders) error {
 	if have := a.journal.State().Orders; have != nil && gist(*have) == gist(o) {
 		return nil
 	}
@@ -126,7 +126,7 @@ func (a *attempt) noteOrders(o contract.Orders) error {
 
 // gist is what must be remembered of orders. Requests have their own records, and the next number changes with every
 // checkpoint: neither is worth a copy of everything else.
-func gist(o contract.Orders) string {
+func gist(o protocol.Orders) string {
 	o.Requests, o.NextCheckpoint = nil, 0
 	text, err := json.Marshal(o)
 	if err != nil {
@@ -136,7 +136,7 @@ func gist(o contract.Orders) string {
 }
 
 // say reports a status, with what is wrong now.
-func (a *attempt) say(ctx context.Context, s contract.StatusReport) {
+func (a *attempt) say(ctx context.Context, s protocol.StatusReport) {
 	a.health.Measure(a.options.Paths.Trusted, a.options.Now())
 	a.reports.Status(ctx, s)
 }
@@ -146,12 +146,12 @@ type inbox struct {
 	changed chan struct{}
 
 	mu     sync.Mutex
-	orders *contract.Orders
+	orders *protocol.Orders
 }
 
 func newInbox() *inbox { return &inbox{changed: make(chan struct{}, 1)} }
 
-func (i *inbox) put(o contract.Orders) {
+func (i *inbox) put(o protocol.Orders) {
 	i.mu.Lock()
 	i.orders = &o
 	i.mu.Unlock()
@@ -162,14 +162,14 @@ func (i *inbox) put(o contract.Orders) {
 }
 
 // get is the newest orders, nil before the first.
-func (i *inbox) get() *contract.Orders {
+func (i *inbox) get() *protocol.Orders {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.orders
 }
 
 // await waits for the first orders.
-func (i *inbox) await(ctx context.Context) (contract.Orders, error) {
+func (i *inbox) await(ctx context.Context) (protocol.Orders, error) {
 	for {
 		if o := i.get(); o != nil {
 			return *o, nil
@@ -177,7 +177,7 @@ func (i *inbox) await(ctx context.Context) (contract.Orders, error) {
 		select {
 		case <-i.changed:
 		case <-ctx.Done():
-			return contract.Orders{}, fmt.Errorf("wait for orders: %w", ctx.Err())
+			return protocol.Orders{}, fmt.Errorf("wait for orders: %w", ctx.Err())
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestAgentBlindsTheRunner tries what would keep PID 1 from seeing any process, and finds that it is not permitted.
@@ -17,7 +17,7 @@ func TestAgentBlindsTheRunner(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `prlimit --pid 1 --nofile=3:3 && echo blind > web/blind.html; echo a > web/a.html; exit 0`)
 	p := w.start(1, nil)
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("a\n", true)
 	if out, err := w.tryGit("-C", w.origin, "show", "refs/heads/tidewaiter/login:web/blind.html"); err == nil {
 		t.Errorf("the limit of PID 1 was set: web/blind.html = %q", out)
@@ -35,7 +35,7 @@ func TestBlindRunner(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := p.finish()
-	wantFinal(t, f, contract.OutcomeAgentFailed, contract.ReasonAgentUnstoppable)
+	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonAgentUnstoppable)
 	if !strings.Contains(f.Message, "too many open files") {
 		t.Errorf("message = %q, want the reason in it", f.Message)
 	}
@@ -50,6 +50,6 @@ func TestBlindRunnerSuspends(t *testing.T) {
 	if err := unix.Prlimit(p.agent.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 3, Max: 3}, nil); err != nil {
 		t.Fatal(err)
 	}
-	w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
-	wantFinal(t, p.finish(), contract.OutcomeSuspended, contract.ReasonSuspended)
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+	wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
 }

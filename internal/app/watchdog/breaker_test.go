@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Checkpoints that cannot be recorded open the breaker: the agent stands still until a person has fixed the cause and
@@ -16,7 +16,7 @@ import (
 func TestBreaker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", keen)
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo a > web/a.html; while [ ! -e "$HOME/go" ]; do date +%N > web/now.html; sleep 0.02; done; echo b > web/a.html; rm web/now.html`
 	})
 	p := w.start(1, nil)
@@ -24,7 +24,7 @@ func TestBreaker(t *testing.T) {
 	w.write("trusted/repo.git/refs/tidewaiter/chain.lock", "") // as a git that was killed leaves it
 	open := func() bool {
 		s := w.intake.Status()
-		return s.State == contract.StateFrozen && s.Fault != nil && s.Fault.Reason == contract.ReasonBreakerOpen
+		return s.State == protocol.StateFrozen && s.Fault != nil && s.Fault.Reason == protocol.ReasonBreakerOpen
 	}
 	w.eventually("the breaker is open", open)
 	frozen := func() bool {
@@ -46,13 +46,13 @@ func TestBreaker(t *testing.T) {
 		t.Error("the agent was not told that checkpoints fail, and that it is frozen because of it")
 	}
 	w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
-	w.intake.Order(func(o *contract.Orders) {
-		o.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestResetBreaker}}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = []protocol.Request{{ID: "r1", Kind: protocol.RequestResetBreaker}}
 	})
 	taken := len(w.intake.Checkpoints())
 	w.eventually("checkpoints are taken again", func() bool { return len(w.intake.Checkpoints()) > taken })
 	w.write("home/go", "")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("b\n", true)
 	w.wantEveryCheckpointOnce()
 	if w.told(problem) {

@@ -17,7 +17,7 @@ import (
 	"syscall"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/inspect"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 )
 
@@ -102,9 +102,9 @@ func read(args []string, command func(context.Context, []string, io.Writer, io.W
 
 // Answer answers the one inquiry that the environment holds, and ends: what the pod of a Feature without an attempt does.
 func Answer(ctx context.Context, o Options) error {
-	var q contract.Inquiry
-	if err := json.Unmarshal([]byte(os.Getenv(contract.EnvInquiry)), &q); err != nil {
-		return fmt.Errorf("read %s: %w", contract.EnvInquiry, err)
+	var q protocol.Inquiry
+	if err := json.Unmarshal([]byte(os.Getenv(protocol.EnvInquiry)), &q); err != nil {
+		return fmt.Errorf("read %s: %w", protocol.EnvInquiry, err)
 	}
 	client := report.NewClient(report.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token})
 	return inspect.Send(ctx, client, o.Paths.trusted(), q)

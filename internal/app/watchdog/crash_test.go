@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // errPulled is what a process ends with when a test pulls its plug.
@@ -55,15 +55,15 @@ var crashPoints = []struct {
 }
 
 // wantUndisturbed holds what is there at the end against what an undisturbed run leaves.
-func (w *world) wantUndisturbed(f contract.FinalReport) {
+func (w *world) wantUndisturbed(f protocol.FinalReport) {
 	w.t.Helper()
-	wantFinal(w.t, f, contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(w.t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/one.html\nA\tweb/two.html" {
 		w.t.Errorf("branch changes %q", got)
 	}
 	w.wantBlob("evil\n", false)
-	if w.branch() != f.Head || w.trusted("rev-parse", contract.RefDelivery) != f.Head {
-		w.t.Errorf("branch %q, delivery %q, head %q", w.branch(), w.trusted("rev-parse", contract.RefDelivery), f.Head)
+	if w.branch() != f.Head || w.trusted("rev-parse", protocol.RefDelivery) != f.Head {
+		w.t.Errorf("branch %q, delivery %q, head %q", w.branch(), w.trusted("rev-parse", protocol.RefDelivery), f.Head)
 	}
 	w.wantEveryCheckpointOnce()
 	w.trusted("fsck", "--full", "--strict", "--no-dangling")
@@ -84,7 +84,7 @@ func (w *world) wantEventsAddUp() {
 		}
 		return files
 	}
-	files := sizes(contract.RefBase)
+	files := sizes(protocol.RefBase)
 	for decoder := json.NewDecoder(strings.NewReader(w.ask("log", "--files"))); decoder.More(); {
 		var e struct {
 			Event string      `json:"event_type"`
@@ -102,7 +102,7 @@ func (w *world) wantEventsAddUp() {
 			delete(files, e.Path)
 		}
 	}
-	if diff := cmp.Diff(sizes(contract.RefChain), files); diff != "" {
+	if diff := cmp.Diff(sizes(protocol.RefChain), files); diff != "" {
 		w.t.Errorf("file events add up to something else (-chain +events):\n%s", diff)
 	}
 }
@@ -117,12 +117,12 @@ func (w *world) wantEveryCheckpointOnce() {
 			w.t.Errorf("checkpoint %d after checkpoint %d", c.Sequence, sequence)
 		}
 		sequence = c.Sequence
-		if c.Action != contract.ActionNone {
+		if c.Action != protocol.ActionNone {
 			reported = append(reported, c.Commit)
 		}
 	}
 	slices.Reverse(reported)
-	chain := strings.Fields(w.trusted("rev-list", "--first-parent", contract.RefChain, "^"+contract.RefBase))
+	chain := strings.Fields(w.trusted("rev-list", "--first-parent", protocol.RefChain, "^"+protocol.RefBase))
 	if !slices.Equal(chain, reported) {
 		w.t.Errorf("chain %q, reported %q", chain, reported)
 	}
@@ -185,7 +185,7 @@ func TestLocksOfAKilledGitAreRemoved(t *testing.T) {
 func TestRemainsOfALostPodAreKeptAside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		seldom(o)
 		o.Agent.Command[2] = `[ "$TIDEWAITER_ATTEMPT" = 2 ] || { echo half > web/half.html; ` + w.waitFor("never") + `}
 			[ -e web/half.html ] && exit 5; echo whole > web/whole.html`
@@ -200,10 +200,10 @@ func TestRemainsOfALostPodAreKeptAside(t *testing.T) {
 		t.Fatalf("the watchdog ended with %v", err)
 	}
 	before := len(w.intake.Checkpoints())
-	wantFinal(t, w.start(2, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("half\n", false)
 	w.wantBlob("whole\n", true)
-	if chain := w.trusted("rev-list", "--objects", contract.RefChain); !strings.Contains(chain, "web/half.html") {
+	if chain := w.trusted("rev-list", "--objects", protocol.RefChain); !strings.Contains(chain, "web/half.html") {
 		t.Errorf("what was there is lost (%d checkpoints before, %q)", before, w.verdicts())
 	}
 	w.wantEveryCheckpointOnce()
@@ -213,7 +213,7 @@ func TestRemainsOfALostPodAreKeptAside(t *testing.T) {
 func TestATerminatedPodLeavesAfterACheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		seldom(o)
 		o.Agent.Command[2] = `[ -e web/a.html ] && exit 0; echo a > web/a.new; mv web/a.new web/a.html; ` + w.waitFor("never")
 	})
@@ -231,6 +231,6 @@ func TestATerminatedPodLeavesAfterACheckpoint(t *testing.T) {
 		t.Errorf("final report %+v", f)
 	}
 	w.wantVerdicts("Final Valid Promoted")
-	wantFinal(t, w.start(2, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("a\n", true)
 }

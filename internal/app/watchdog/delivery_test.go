@@ -11,30 +11,30 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-func approval(o *contract.Orders) { o.Delivery.RequireApproval = true }
+func approval(o *protocol.Orders) { o.Delivery.RequireApproval = true }
 
 func TestALateApprovalIsDeliveredWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo a > web/a.html`, seldom, approval)
 	f := w.start(1, nil).finish()
-	wantFinal(t, f, contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired)
+	wantFinal(t, f, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
 	if w.branch() != "" || !strings.Contains(f.Message, f.Head) {
 		t.Errorf("pushed %q, message %q", w.branch(), f.Message)
 	}
-	w.intake.Order(func(o *contract.Orders) { o.Delivery.ApprovedCommit = strings.Repeat("1", 40) })
-	wantFinal(t, w.seal(2), contract.OutcomeReadyToMerge, contract.ReasonApprovalMismatch)
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.ApprovedCommit = strings.Repeat("1", 40) })
+	wantFinal(t, w.seal(2), protocol.OutcomeReadyToMerge, protocol.ReasonApprovalMismatch)
 	if w.branch() != "" {
 		t.Error("the approval of another commit pushed something")
 	}
-	w.intake.Order(func(o *contract.Orders) { o.Delivery.ApprovedCommit = f.Head })
-	wantFinal(t, w.seal(3), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.ApprovedCommit = f.Head })
+	wantFinal(t, w.seal(3), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if w.branch() != f.Head {
 		t.Errorf("pushed %q, want exactly %q", w.branch(), f.Head)
 	}
-	wantFinal(t, w.seal(4), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.seal(4), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 }
 
 // The policy that counts is the one at the time of the delivery.
@@ -42,13 +42,13 @@ func TestTheSealJudgesByThePolicyOfNow(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo a > web/a.html`, seldom, approval)
 	f := w.start(1, nil).finish()
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Delivery.ApprovedCommit = f.Head
 		o.Policy.Paths.Protected = append(o.Policy.Paths.Protected, "web/a.html")
 		o.Policy.Hash = "policy-2"
 	})
 	f = w.seal(2)
-	wantFinal(t, f, contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
 	if w.branch() != "" || !strings.Contains(f.Message, "web/a.html") {
 		t.Errorf("pushed %q, message %q", w.branch(), f.Message)
 	}
@@ -61,12 +61,12 @@ func TestABranchOfSomeoneElseIsNotOverwritten(t *testing.T) {
 	theirs := w.git("-C", w.origin, "-c", "user.name=B", "-c", "user.email=b@example.com", "commit-tree", tree, "-p", "main", "-m", "Theirs")
 	w.git("-C", w.origin, "update-ref", "refs/heads/tidewaiter/login", theirs)
 	f := w.start(1, nil).finish()
-	wantFinal(t, f, contract.OutcomeBlocked, contract.ReasonPushConflict)
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonPushConflict)
 	if w.branch() != theirs || !strings.Contains(f.Message, "tidewaiter/login") || !strings.Contains(f.Message, f.Head) {
 		t.Errorf("branch %q, message %q", w.branch(), f.Message)
 	}
 	w.git("-C", w.origin, "update-ref", "-d", "refs/heads/tidewaiter/login")
-	wantFinal(t, w.seal(2), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.seal(2), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if w.branch() != f.Head {
 		t.Errorf("branch %q, want %q", w.branch(), f.Head)
 	}
@@ -83,12 +83,12 @@ func TestAPushThatFailsIsTriedAgain(t *testing.T) {
 	p := w.start(1, nil)
 	w.eventually("the refusal is told", func() bool {
 		s := w.intake.Status()
-		return s != nil && s.Fault != nil && s.Fault.Reason == contract.ReasonPushFailed
+		return s != nil && s.Fault != nil && s.Fault.Reason == protocol.ReasonPushFailed
 	})
 	if err := os.Remove(hook); err != nil {
 		t.Fatal(err)
 	}
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if w.intake.Status().Fault != nil {
 		t.Errorf("the fault is still told: %+v", w.intake.Status())
 	}
@@ -96,11 +96,11 @@ func TestAPushThatFailsIsTriedAgain(t *testing.T) {
 
 func TestWorkIsKeptWhereNothingIsToBePushed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `echo a > web/a.html`, seldom, func(o *contract.Orders) { o.Delivery.Push = false })
+	w := newWorld(t, `echo a > web/a.html`, seldom, func(o *protocol.Orders) { o.Delivery.Push = false })
 	f := w.start(1, nil).finish()
-	wantFinal(t, f, contract.OutcomeDelivered, contract.ReasonDelivered)
-	if w.branch() != "" || w.trusted("rev-parse", contract.RefDelivery) != f.Head {
-		t.Errorf("pushed %q, kept %q, want %q", w.branch(), w.trusted("rev-parse", contract.RefDelivery), f.Head)
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if w.branch() != "" || w.trusted("rev-parse", protocol.RefDelivery) != f.Head {
+		t.Errorf("pushed %q, kept %q, want %q", w.branch(), w.trusted("rev-parse", protocol.RefDelivery), f.Head)
 	}
 }
 
@@ -114,33 +114,33 @@ func TestPreparationFaults(t *testing.T) {
 	}{
 		"no Secret": {
 			spoil: func(w *world) { w.remove("git-secret/password") },
-			want:  contract.ReasonCredentialsMissing,
+			want:  protocol.ReasonCredentialsMissing,
 			fix:   func(w *world) { w.write("git-secret/password", secretPassword) },
 		},
 		"wrong password": {
 			spoil: func(w *world) { w.write("git-secret/password", "guess") },
-			want:  contract.ReasonAuthenticationFailed,
+			want:  protocol.ReasonAuthenticationFailed,
 			fix:   func(w *world) { w.write("git-secret/password", secretPassword) },
 		},
 		"no such repository": {
 			spoil: func(w *world) { w.move("repos/shop.git", "repos/away") },
-			want:  contract.ReasonRepositoryNotFound,
+			want:  protocol.ReasonRepositoryNotFound,
 			fix:   func(w *world) { w.move("repos/away", "repos/shop.git") },
 		},
 		"no such revision": {
-			spoil: func(w *world) { w.intake.Order(func(o *contract.Orders) { o.Repository.Revision = "mian" }) },
-			want:  contract.ReasonRevisionNotFound,
-			fix:   func(w *world) { w.intake.Order(func(o *contract.Orders) { o.Repository.Revision = "main" }) },
+			spoil: func(w *world) { w.intake.Order(func(o *protocol.Orders) { o.Repository.Revision = "mian" }) },
+			want:  protocol.ReasonRevisionNotFound,
+			fix:   func(w *world) { w.intake.Order(func(o *protocol.Orders) { o.Repository.Revision = "main" }) },
 		},
 		"nobody there": {
 			spoil: func(w *world) {
-				w.intake.Order(func(o *contract.Orders) { o.Repository.URL = "https://127.0.0.1:1/shop.git" })
+				w.intake.Order(func(o *protocol.Orders) { o.Repository.URL = "https://127.0.0.1:1/shop.git" })
 			},
-			want: contract.ReasonRepositoryUnreachable,
+			want: protocol.ReasonRepositoryUnreachable,
 		},
 		"a journal of nonsense": {
 			spoil: func(w *world) { w.write("trusted/journal.jsonl", "{\n") },
-			want:  contract.ReasonVolumeCorrupt,
+			want:  protocol.ReasonVolumeCorrupt,
 			fix:   func(w *world) { w.remove("trusted/journal.jsonl") },
 		},
 	} {
@@ -155,11 +155,11 @@ func TestPreparationFaults(t *testing.T) {
 				t.Errorf("fault %+v, want %s", got, tc.want)
 			}
 			if tc.fix == nil {
-				w.intake.Order(func(o *contract.Orders) { o.Stop, o.StopReason = true, contract.ReasonDeleted })
+				w.intake.Order(func(o *protocol.Orders) { o.Stop, o.StopReason = true, protocol.ReasonDeleted })
 				if err := <-ended; err == nil {
 					t.Error("prepare succeeded: the agent would start")
 				}
-				wantFinal(t, *w.intake.Final(1), contract.OutcomeStopped, contract.ReasonDeleted)
+				wantFinal(t, *w.intake.Final(1), protocol.OutcomeStopped, protocol.ReasonDeleted)
 				return
 			}
 			tc.fix(w)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // ask runs a subcommand that reads the trusted volume.
@@ -34,11 +34,11 @@ func twoTasks(t *testing.T) *world {
 	w := newWorld(t, `case $TIDEWAITER_TASK in
 		one) echo "<form>" > web/login.html; printf '\033[2Jevil\n' > "web/$(printf 'es\033c')"; head -c 3000 /dev/zero > web/zero.bin;;
 		two) echo "</form>" >> web/login.html; rm web/index.html; ln -s login.html web/link;; esac`, seldom,
-		func(o *contract.Orders) {
-			o.Tasks = []contract.Task{{Name: "one", Prompt: "1"}, {Name: "two", Prompt: "2"}}
+		func(o *protocol.Orders) {
+			o.Tasks = []protocol.Task{{Name: "one", Prompt: "1"}, {Name: "two", Prompt: "2"}}
 			o.Policy.Enforcement = policy.Audit // the name is against the rules
 		})
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	return w
 }
 
@@ -110,7 +110,7 @@ func TestFileEventsAreLogged(t *testing.T) {
 func TestTheJournalHoldsWhatAnAuditAsksFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo evil > web/legacy/evil.html; read told; rm web/legacy/evil.html; echo good > web/good.html`, keen)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	log := w.ask("log")
 	for _, want := range []string{
 		`"orders":{`, `"generation":`, `"hash":"policy-1"`, // what it was held to

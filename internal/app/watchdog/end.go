@@ -8,9 +8,9 @@ import (
 	"errors"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 // finish says the last word, waits until it has been heard, and lets the pod end.
@@ -23,7 +23,7 @@ func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event,
 	ended := false
 	if a.EndFirst {
 		short, stop := context.WithTimeout(ctx, endWithin)
-		ended = x.release(short, contract.RunnerBlindCode)
+		ended = x.release(short, protocol.RunnerBlindCode)
 		stop()
 	}
 	if err := x.attempt.spool.Drained(ctx); err != nil {
@@ -74,7 +74,7 @@ func (x *acts) release(ctx context.Context, code int) bool {
 	}
 	for ctx.Err() == nil {
 		err := x.agent.Exit(ctx, code)
-		if err == nil || errors.Is(err, link.ErrLost) {
+		if err == nil || errors.Is(err, runnerlink.ErrLost) {
 			return true
 		}
 		steps.Pause(ctx, retryLink)

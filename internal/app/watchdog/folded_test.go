@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestFoldedRecordIsVerified: a journal in segments is one chain from the base on, and a segment that is missing, or in the
@@ -57,14 +57,14 @@ func removeAll(in func(int) string, n int) error {
 func TestOldJournalIsFolded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo one > web/one.html`, seldom)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.fold = true
-	w.intake.Order(func(o *contract.Orders) {
-		o.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestRollback,
-			Rollback: &contract.Rollback{Kind: contract.RollbackFull, Checkpoint: 1}}}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = []protocol.Request{{ID: "r1", Kind: protocol.RequestRollback,
+			Rollback: &protocol.Rollback{Kind: protocol.RollbackFull, Checkpoint: 1}}}
 	})
 	w.seal(2)
-	answered := func(r contract.Report) bool { return r.Request != nil && r.Request.ID == "r1" && r.Request.OK }
+	answered := func(r protocol.Report) bool { return r.Request != nil && r.Request.ID == "r1" && r.Request.OK }
 	if reports := w.intake.Reports(); !slices.ContainsFunc(reports, answered) {
 		t.Errorf("the rollback did not succeed: %+v", reports)
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
 
@@ -19,10 +19,10 @@ const freezeLimit = 3 * time.Minute
 
 // freezer holds the agent still for the workspace engine.
 type freezer struct {
-	agent   *link.Runner
+	agent   *runnerlink.Runner
 	timeout time.Duration
 	// ask comes before a freeze; nil where the runtime knows of no such thing.
-	ask   *contract.RunnerAsk
+	ask   *protocol.RunnerAsk
 	now   func() time.Time
 	since time.Time
 	last  checkpoint.Freeze
@@ -39,7 +39,7 @@ func (f *freezer) Freeze(ctx context.Context) (workspace.Frozen, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	a, err := f.agent.Freeze(ctx, contract.RunnerFreeze{Timeout: f.timeout, Limit: freezeLimit, Ask: f.ask})
+	a, err := f.agent.Freeze(ctx, protocol.RunnerFreeze{Timeout: f.timeout, Limit: freezeLimit, Ask: f.ask})
 	f.last.Pause, f.last.Still = a.Pause, err == nil && a.Settled
 	return workspace.Frozen{Processes: a.Processes, Settled: a.Settled, Reason: a.Reason}, err
 }

@@ -13,9 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestFullWorkspaceIsPrepared: a volume that an agent has filled keeps no attempt from starting, and what was removed for
@@ -38,7 +38,7 @@ func TestFullWorkspaceIsPrepared(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := w.start(1, nil)
-	told := func(r contract.Report) bool {
+	told := func(r protocol.Report) bool {
 		return r.Status != nil && slices.ContainsFunc(r.Status.Problems, func(p string) bool { return strings.HasPrefix(p, "workspace: it was full") })
 	}
 	w.eventually("the removal is told", func() bool { return slices.ContainsFunc(w.intake.Reports(), told) })
@@ -54,20 +54,20 @@ func TestFullWorkspaceIsPrepared(t *testing.T) {
 // TestTooMuchIsHeldInAnAudit: what was never read is not promoted, whatever the enforcement.
 func TestTooMuchIsHeldInAnAudit(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "", func(o *contract.Orders) {
+	w := newWorld(t, "", func(o *protocol.Orders) {
 		o.Policy.Enforcement, o.Policy.Changes.MaxWorkspaceFiles = policy.Audit, 100
 	})
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = "mkdir web/many; for i in $(seq 300); do echo $i > web/many/$i; done; " + w.waitFor("end") + "rm -r web/many; echo fine > web/fine.html"
 	})
 	p := w.start(1, nil)
 	w.eventually("the workspace is too large", func() bool {
-		return slices.ContainsFunc(w.intake.Checkpoints(), func(c contract.CheckpointReport) bool {
-			return c.Verdict == judge.Invalid && c.Action == contract.ActionHeld && c.Settled && c.DeliveryCommit == ""
+		return slices.ContainsFunc(w.intake.Checkpoints(), func(c protocol.CheckpointReport) bool {
+			return c.Verdict == judge.Invalid && c.Action == protocol.ActionHeld && c.Settled && c.DeliveryCommit == ""
 		})
 	})
 	w.signal("end")
-	if f := p.finish(); f.Outcome != contract.OutcomeDelivered || w.delivered("web/fine.html") != "fine" {
+	if f := p.finish(); f.Outcome != protocol.OutcomeDelivered || w.delivered("web/fine.html") != "fine" {
 		t.Errorf("final report %+v", f)
 	}
 }

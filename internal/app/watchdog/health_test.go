@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // told says whether the newest status names a problem.
@@ -32,7 +32,7 @@ func TestAVolumeThatFillsIsTold(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(w.paths.Trusted, "something-else"), make([]byte, 34<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if want := "disk: the trusted volume is more than 80 % full"; !w.told(want) {
 		t.Errorf("problems %q, want one about %q", w.intake.Status().Problems, want)
 	}
@@ -47,7 +47,7 @@ func TestFileEventsThatCannotBeWrittenAreTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo one > web/one.html`, seldom)
 	w.write("trusted/logs", "a file where the folder should be")
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if !w.told("file events: those of the last checkpoint are not logged") {
 		t.Errorf("problems %q", w.intake.Status().Problems)
 	}

@@ -8,29 +8,29 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-func auditing(o *contract.Orders) {
+func auditing(o *protocol.Orders) {
 	o.Policy.Enforcement, o.Policy.Hash = policy.Audit, "policy-audit"
 }
 
-func enforcing(o *contract.Orders) {
+func enforcing(o *protocol.Orders) {
 	o.Policy.Enforcement, o.Policy.Hash = policy.Enforce, "policy-enforce"
 }
 
 // newAudited is a world whose agent has promoted a workflow under an audit, removed it again, and gone on.
-func newAudited(t *testing.T, change ...func(*contract.Orders)) (*world, func(probe func(string) error) *pod) {
-	w := newWorld(t, "", append([]func(*contract.Orders){seldom, auditing}, change...)...)
-	w.intake.Order(func(o *contract.Orders) {
+func newAudited(t *testing.T, change ...func(*protocol.Orders)) (*world, func(probe func(string) error) *pod) {
+	w := newWorld(t, "", append([]func(*protocol.Orders){seldom, auditing}, change...)...)
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `mkdir -p .github/workflows; echo evil-ci > .github/workflows/ci.yml; echo a > web/a.html; ` +
 			w.signalled("bad") + w.waitFor("go") + `rm -r .github; echo b > web/b.html; ` + w.signalled("good") + w.waitFor("end")
 	})
 	return w, func(probe func(string) error) *pod {
 		p := w.start(1, probe)
 		w.waitSignal("bad")
-		if c := w.checkpointNow("bad"); c.Action != contract.ActionPromoted || !c.Audit {
+		if c := w.checkpointNow("bad"); c.Action != protocol.ActionPromoted || !c.Audit {
 			t.Fatalf("the audit did not promote: %+v", c)
 		}
 		w.signal("go")
@@ -41,9 +41,9 @@ func newAudited(t *testing.T, change ...func(*contract.Orders)) (*world, func(pr
 }
 
 // wantSquashed walks the whole ancestry of the pushed branch.
-func (w *world) wantSquashed(f contract.FinalReport) {
+func (w *world) wantSquashed(f protocol.FinalReport) {
 	w.t.Helper()
-	wantFinal(w.t, f, contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(w.t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if n := w.git("-C", w.origin, "rev-list", "--count", "main..tidewaiter/login"); n != "1" || w.branch() != f.Head {
 		w.t.Errorf("%s commits on the branch, which is %s; head %s", n, w.branch(), f.Head)
 	}
@@ -51,13 +51,13 @@ func (w *world) wantSquashed(f contract.FinalReport) {
 	if a, b := w.delivered("web/a.html"), w.delivered("web/b.html"); a != "a" || b != "b" {
 		w.t.Errorf("delivered %q and %q", a, b)
 	}
-	if !strings.Contains(f.Message, contract.HistorySquashed) || !strings.Contains(f.Message, ".github/workflows/ci.yml") {
+	if !strings.Contains(f.Message, protocol.HistorySquashed) || !strings.Contains(f.Message, ".github/workflows/ci.yml") {
 		w.t.Errorf("message %q", f.Message)
 	}
 	if code, out := verify(w.t, w.paths.Trusted, "--history"); code != 0 {
 		w.t.Errorf("verify: code %d\n%s", code, out)
 	}
-	if w.trusted("rev-parse", contract.RefDelivery) != f.Head {
+	if w.trusted("rev-parse", protocol.RefDelivery) != f.Head {
 		w.t.Error("the delivery's ref is not the head")
 	}
 }
@@ -91,17 +91,17 @@ func TestASquashedDeliveryIsApprovedAnew(t *testing.T) {
 	p := start(nil)
 	w.signal("end")
 	first := p.finish()
-	wantFinal(t, first, contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired)
-	w.intake.Order(func(o *contract.Orders) {
+	wantFinal(t, first, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired)
+	w.intake.Order(func(o *protocol.Orders) {
 		enforcing(o)
 		o.Delivery.ApprovedCommit = first.Head
 	})
 	second := w.seal(2)
-	wantFinal(t, second, contract.OutcomeReadyToMerge, contract.ReasonApprovalMismatch)
-	if w.branch() != "" || second.Head == first.Head || !strings.Contains(second.Message, contract.HistorySquashed) {
+	wantFinal(t, second, protocol.OutcomeReadyToMerge, protocol.ReasonApprovalMismatch)
+	if w.branch() != "" || second.Head == first.Head || !strings.Contains(second.Message, protocol.HistorySquashed) {
 		t.Errorf("pushed %q, head %s after %s, message %q", w.branch(), second.Head, first.Head, second.Message)
 	}
-	w.intake.Order(func(o *contract.Orders) { o.Delivery.ApprovedCommit = second.Head })
+	w.intake.Order(func(o *protocol.Orders) { o.Delivery.ApprovedCommit = second.Head })
 	third := w.seal(3)
 	w.wantSquashed(third)
 	if third.Head != second.Head {
@@ -114,14 +114,14 @@ func TestAHistoryThatIsHeld(t *testing.T) {
 	t.Parallel()
 	w, start := newAudited(t)
 	p := start(nil)
-	w.intake.Order(func(o *contract.Orders) { enforcing(o); o.Policy.History = policy.HistoryHold })
+	w.intake.Order(func(o *protocol.Orders) { enforcing(o); o.Policy.History = policy.HistoryHold })
 	w.signal("end")
 	f := p.finish()
-	wantFinal(t, f, contract.OutcomeBlocked, contract.ReasonHistoryInvalid)
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonHistoryInvalid)
 	if w.branch() != "" || !strings.Contains(f.Message, ".github/workflows/ci.yml") {
 		t.Errorf("pushed %q, message %q", w.branch(), f.Message)
 	}
-	w.intake.Order(func(o *contract.Orders) { o.Policy.History, o.Policy.Hash = policy.HistorySquash, "policy-squash" })
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.History, o.Policy.Hash = policy.HistorySquash, "policy-squash" })
 	w.wantSquashed(w.seal(2))
 }
 
@@ -131,7 +131,7 @@ func TestAnAuditedHistoryIsKept(t *testing.T) {
 	w, start := newAudited(t)
 	p := start(nil)
 	w.signal("end")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if n := w.git("-C", w.origin, "rev-list", "--count", "main..tidewaiter/login"); n != "2" {
 		t.Errorf("%s commits on the branch", n)
 	}

@@ -12,11 +12,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/toolbackend"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 // leaveWithin bounds the end of a pod that is asked to go: the last checkpoint and its report. The kubelet kills after
@@ -38,9 +38,9 @@ type loop struct {
 	attempt  *attempt
 	services *services
 	acts     *acts
-	agent    *link.Runner // nil without an agent
+	agent    *runnerlink.Runner // nil without an agent
 	state    supervise.State
-	latest   contract.Orders
+	latest   protocol.Orders
 	warnings warnings
 
 	backend *toolbackend.Backend
@@ -65,7 +65,7 @@ type result struct {
 }
 
 // newLoop goes on where the journal says; the agent is nil where there is none.
-func newLoop(s *services, agent *link.Runner, latest contract.Orders) *loop {
+func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loop {
 	a := s.attempt
 	l := &loop{attempt: a, services: s, agent: agent, latest: latest, done: make(chan result, 1), ending: make(chan struct{})}
 	l.acts = &acts{attempt: a, services: s, agent: agent, ending: l.ending,
@@ -232,7 +232,7 @@ func (l *loop) terminate() {
 }
 
 // events of the runner; none without an agent.
-func (l *loop) events() <-chan link.Event {
+func (l *loop) events() <-chan runnerlink.Event {
 	if l.agent == nil {
 		return nil
 	}
@@ -268,7 +268,7 @@ func (l *loop) hear(ctx context.Context) error {
 	return nil
 }
 
-func (l *loop) ordered(o contract.Orders) supervise.Ordered {
+func (l *loop) ordered(o protocol.Orders) supervise.Ordered {
 	return supervise.Ordered{Orders: o, Answered: func(id string) bool {
 		_, answered := l.attempt.journal.State().Requests[id]
 		return answered

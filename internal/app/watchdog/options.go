@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
@@ -93,11 +93,11 @@ type Paths struct {
 	Runner string
 }
 
-// DefaultPaths are those of the contract, and the runner beside this program.
+// DefaultPaths are those of the protocol, and the runner beside this program.
 func DefaultPaths() Paths {
 	p := Paths{
-		Trusted: contract.TrustedDir, Workspace: contract.WorkspaceDir, Home: contract.HomeDir, Run: contract.RunDir,
-		Token: contract.TokenPath, CA: contract.CAPath, GitSecret: contract.GitSecretDir, Runner: "/usr/local/bin/runner",
+		Trusted: protocol.TrustedDir, Workspace: protocol.WorkspaceDir, Home: protocol.HomeDir, Run: protocol.RunDir,
+		Token: protocol.TokenPath, CA: protocol.CAPath, GitSecret: protocol.GitSecretDir, Runner: "/usr/local/bin/runner",
 	}
 	if self, err := os.Executable(); err == nil {
 		p.Runner = filepath.Join(filepath.Dir(self), "runner")
@@ -106,14 +106,14 @@ func DefaultPaths() Paths {
 }
 
 func (p Paths) trusted() trusted.Dir { return trusted.Dir(p.Trusted) }
-func (p Paths) socket() string       { return filepath.Join(p.Run, filepath.Base(contract.SocketPath)) }
-func (p Paths) runner() string       { return filepath.Join(p.Run, filepath.Base(contract.RunnerPath)) }
+func (p Paths) socket() string       { return filepath.Join(p.Run, filepath.Base(protocol.SocketPath)) }
+func (p Paths) runner() string       { return filepath.Join(p.Run, filepath.Base(protocol.RunnerPath)) }
 
 // parse reads the flags of a subcommand.
 func parse(name string, args []string, output io.Writer) (Options, error) {
 	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, FoldAbove: trusted.FoldAbove, PruneAbove: pruneAbove,
 		Runtimes: runtimes.All(), Now: time.Now,
-		Models: net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.ModelsPort)), Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(contract.MCPPort))}
+		Models: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.ModelsPort)), Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.MCPPort))}
 	flags := flag.NewFlagSet("watchdog "+name, flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Namespace, "namespace", "", "namespace of the Feature")

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
@@ -23,7 +23,7 @@ const (
 
 // askToPause is how an agent is asked to pause before the checkpoint that comes after one with a number; nil where its
 // runtime knows of no such thing.
-func askToPause(adapter runtimes.Adapter, last int64, o checkpoint.Occasion) *contract.RunnerAsk {
+func askToPause(adapter runtimes.Adapter, last int64, o checkpoint.Occasion) *protocol.RunnerAsk {
 	if adapter == nil {
 		return nil
 	}
@@ -42,5 +42,5 @@ func askToPause(adapter runtimes.Adapter, last int64, o checkpoint.Occasion) *co
 	if err1 != nil || err2 != nil {
 		return nil // strings and a number: it cannot happen
 	}
-	return &contract.RunnerAsk{Line: line, Resume: after, ID: id, Timeout: within}
+	return &protocol.RunnerAsk{Line: line, Resume: after, ID: id, Timeout: within}
 }

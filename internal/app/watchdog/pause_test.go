@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // courteous takes part in pauses: it finishes what it does before it answers, and goes on when it is told.
@@ -24,7 +24,7 @@ const courteous = `exec 4<&0; await() { line=; until case "$line" in *"$1"*) tru
 func TestTheAgentIsAskedToPause(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", seldom, shadow)
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = strings.Replace(courteous, "%WRITTEN%", w.signalled("written"), 1)
 	})
 	p := w.start(1, nil)
@@ -36,7 +36,7 @@ func TestTheAgentIsAskedToPause(t *testing.T) {
 	if got := w.files(first.Tree)["web/last.html"]; got == "" {
 		t.Error("the checkpoint lacks what was finished before the answer")
 	}
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantTold(`{"type":"pause_request","checkpoint_id":"login-1","reason":"checkpoint_validation","timeout_ms":10000}`,
 		`{"type":"resume","checkpoint_id":"login-1"}`)
 	if got := w.delivered("web/good.html"); got != "better" {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
@@ -56,8 +56,8 @@ func Prepare(ctx context.Context, o Options) error {
 		if err = p.prepare(ctx, orders); err == nil || steps.Fatal(err) || ctx.Err() != nil {
 			return err
 		}
-		fault := faults.Of(err, contract.ReasonVolumeCorrupt)
-		a.say(ctx, contract.StatusReport{State: contract.StatePreparing, Fault: &fault})
+		fault := faults.Of(err, protocol.ReasonVolumeCorrupt)
+		a.say(ctx, protocol.StatusReport{State: protocol.StatePreparing, Fault: &fault})
 		a.rest(ctx, min(lastTry, firstTry<<min(tries, 10)))
 	}
 }
@@ -73,8 +73,8 @@ func (a *attempt) rest(ctx context.Context, d time.Duration) {
 }
 
 // prepare does everything from the beginning; what is done already is left as it is.
-func (p *preparation) prepare(ctx context.Context, orders contract.Orders) error {
-	for _, step := range []func(context.Context, contract.Orders) error{
+func (p *preparation) prepare(ctx context.Context, orders protocol.Orders) error {
+	for _, step := range []func(context.Context, protocol.Orders) error{
 		p.open,          // journal and repository
 		p.fetchBase,     // once for ever
 		p.complete,      // what a crash interrupted; journal and repository agree then
@@ -91,11 +91,11 @@ func (p *preparation) prepare(ctx context.Context, orders contract.Orders) error
 		}
 	}
 	s := p.attempt.journal.State()
-	p.attempt.say(ctx, contract.StatusReport{State: contract.StatePreparing, WorkspaceReady: true, Base: s.Base.Commit, Head: s.Promoted.Commit})
+	p.attempt.say(ctx, protocol.StatusReport{State: protocol.StatePreparing, WorkspaceReady: true, Base: s.Base.Commit, Head: s.Promoted.Commit})
 	return nil
 }
 
-func (p *preparation) open(ctx context.Context, orders contract.Orders) error {
+func (p *preparation) open(ctx context.Context, orders protocol.Orders) error {
 	if err := p.attempt.takeOver(orders); err != nil || p.services != nil {
 		return err
 	}
@@ -108,12 +108,12 @@ func (p *preparation) open(ctx context.Context, orders contract.Orders) error {
 }
 
 // fetchBase brings the base revision and pins it: a branch that moves later does not move the base.
-func (p *preparation) fetchBase(ctx context.Context, orders contract.Orders) error {
+func (p *preparation) fetchBase(ctx context.Context, orders protocol.Orders) error {
 	if p.attempt.journal.State().Base != nil {
 		return nil
 	}
 	repo := p.services.repository
-	commit, err := repo.Ref(ctx, contract.RefBase)
+	commit, err := repo.Ref(ctx, protocol.RefBase)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func (p *preparation) fetchBase(ctx context.Context, orders contract.Orders) err
 	return p.attempt.journal.Note(journal.Record{Base: &journal.Base{Commit: commit.String(), Tree: tree.String()}})
 }
 
-func (p *preparation) fetch(ctx context.Context, orders contract.Orders) (objects.ID, error) {
+func (p *preparation) fetch(ctx context.Context, orders protocol.Orders) (objects.ID, error) {
 	repo := p.services.repository
 	remote, err := p.services.access.Remote(orders.Repository)
 	if err != nil {
@@ -144,29 +144,29 @@ func (p *preparation) fetch(ctx context.Context, orders contract.Orders) (object
 		return objects.ID{}, err
 	}
 	return commit, repo.UpdateRefs(ctx, []git.RefUpdate{
-		{Name: contract.RefBase, New: commit}, {Name: contract.RefDelivery, New: commit},
+		{Name: protocol.RefBase, New: commit}, {Name: protocol.RefDelivery, New: commit},
 	})
 }
 
-func (p *preparation) complete(ctx context.Context, _ contract.Orders) error {
+func (p *preparation) complete(ctx context.Context, _ protocol.Orders) error {
 	return p.services.complete(ctx)
 }
 
-func (p *preparation) prune(ctx context.Context, _ contract.Orders) error {
+func (p *preparation) prune(ctx context.Context, _ protocol.Orders) error {
 	return p.services.retain.Prune(ctx)
 }
 
-func (p *preparation) openWorkspace(ctx context.Context, _ contract.Orders) error {
+func (p *preparation) openWorkspace(ctx context.Context, _ protocol.Orders) error {
 	return p.services.workspace.Open(ctx, p.attempt.journal.State())
 }
 
-func (p *preparation) keepRemains(ctx context.Context, orders contract.Orders) error {
+func (p *preparation) keepRemains(ctx context.Context, orders protocol.Orders) error {
 	return p.services.checkpoint.KeepRemains(ctx, orders)
 }
 
 // makeRoom clears a full workspace of what no checkpoint holds; the agent's own repository is made anew. An agent could not
 // work on a full volume, nor could the workspace be laid out there.
-func (p *preparation) makeRoom(ctx context.Context, _ contract.Orders) error {
+func (p *preparation) makeRoom(ctx context.Context, _ protocol.Orders) error {
 	if !p.services.workspace.Engine().Assumptions().Full {
 		return nil
 	}
@@ -176,7 +176,7 @@ func (p *preparation) makeRoom(ctx context.Context, _ contract.Orders) error {
 	return nil
 }
 
-func (p *preparation) layOut(ctx context.Context, orders contract.Orders) error {
+func (p *preparation) layOut(ctx context.Context, orders protocol.Orders) error {
 	s, w := p.attempt.journal.State(), p.services.workspace
 	tree, err := objects.ParseID(s.Start)
 	if err != nil {
@@ -205,7 +205,7 @@ func (p *preparation) layOut(ctx context.Context, orders contract.Orders) error 
 
 // remember leaves the signatures of what was laid out to the watchdog, so that its first checkpoint reads only what has
 // changed since. Without them it reads everything.
-func (p *preparation) remember(ctx context.Context, _ contract.Orders) error {
+func (p *preparation) remember(ctx context.Context, _ protocol.Orders) error {
 	if err := p.services.workspace.Engine().Remember(); err != nil {
 		p.attempt.options.Log.WarnContext(ctx, "The first checkpoint will read everything", "error", err.Error())
 	}
@@ -213,7 +213,7 @@ func (p *preparation) remember(ctx context.Context, _ contract.Orders) error {
 }
 
 // copyRunner puts the runner where the agent's container finds it. It cannot be read there, and so not be dumped.
-func (p *preparation) copyRunner(context.Context, contract.Orders) error {
+func (p *preparation) copyRunner(context.Context, protocol.Orders) error {
 	in, err := os.Open(p.attempt.options.Paths.Runner)
 	if err != nil {
 		return fmt.Errorf("copy runner: %w", err)
@@ -236,16 +236,16 @@ func (p *preparation) copyRunner(context.Context, contract.Orders) error {
 }
 
 // giveUp says the last word of an attempt that was told to end before its agent ran.
-func (a *attempt) giveUp(ctx context.Context, orders contract.Orders) error {
-	f := contract.FinalReport{Outcome: contract.OutcomeSuspended, Reason: contract.ReasonSuspended,
+func (a *attempt) giveUp(ctx context.Context, orders protocol.Orders) error {
+	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended,
 		Message: "suspended before the agent was started"}
 	if orders.Stop {
-		f = contract.FinalReport{Outcome: contract.OutcomeStopped, Reason: orders.StopReason,
+		f = protocol.FinalReport{Outcome: protocol.OutcomeStopped, Reason: orders.StopReason,
 			Message: "stopped before the agent was started"}
 	}
 	if err := a.claimJournal(orders.Run); err != nil {
 		a.options.Log.WarnContext(ctx, "The end is reported, but not journaled", "error", err.Error())
-		if _, err := a.spool.Append(contract.Report{Time: a.options.Now().UTC(), Final: &f}); err != nil {
+		if _, err := a.spool.Append(protocol.Report{Time: a.options.Now().UTC(), Final: &f}); err != nil {
 			return err
 		}
 	} else if err := a.reports.Conclude(ctx, f); err != nil {

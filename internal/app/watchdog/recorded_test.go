@@ -16,8 +16,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // recordAs names the version whose volumes are recorded: go test ./internal/app/watchdog -run TestRecordedVolumes -record 0.1. Do
@@ -54,7 +54,7 @@ var recorded = map[string]func(t *testing.T) *world{
 		c.call("ask_user", map[string]any{"question_id": "q1", "question": "Which colour?", "wait_seconds": 1}, new(any))
 		c.complete()
 		w.signal("exit")
-		wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+		wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
 	"squashed": func(t *testing.T) *world {
@@ -66,20 +66,20 @@ var recorded = map[string]func(t *testing.T) *world{
 		return w
 	},
 	"dropped": func(t *testing.T) *world {
-		w := newWorld(t, "", seldom, func(o *contract.Orders) { o.Policy.KeepCheckpoints, o.Policy.UnpromotedBytes = 2, 32<<10 })
+		w := newWorld(t, "", seldom, func(o *protocol.Orders) { o.Policy.KeepCheckpoints, o.Policy.UnpromotedBytes = 2, 32<<10 })
 		w.tidy = true
 		script := "echo good > web/good.html; "
 		for n := range 6 {
 			script += fmt.Sprintf("head -c 10000 /dev/urandom > web/legacy/hoard; %s%s", w.signalled(fmt.Sprint("wrote-", n)), w.waitFor(fmt.Sprint("go-", n)))
 		}
-		w.intake.Order(func(o *contract.Orders) { o.Agent.Command[2] = script + "rm web/legacy/hoard; echo end > web/end.html" })
+		w.intake.Order(func(o *protocol.Orders) { o.Agent.Command[2] = script + "rm web/legacy/hoard; echo end > web/end.html" })
 		p := w.start(1, nil)
 		for n := range 6 {
 			w.waitSignal(fmt.Sprint("wrote-", n))
 			w.checkpointNow(fmt.Sprint("r", n))
 			w.signal(fmt.Sprint("go-", n))
 		}
-		wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+		wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
 	"withheld": func(t *testing.T) *world {
@@ -95,23 +95,23 @@ var recorded = map[string]func(t *testing.T) *world{
 		c.patch("small", newFile("web/small.html", "small"))
 		c.complete()
 		w.signal("exit")
-		wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+		wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
 	"breaker": func(t *testing.T) *world {
 		w := newWorld(t, "", keen)
-		w.intake.Order(func(o *contract.Orders) {
+		w.intake.Order(func(o *protocol.Orders) {
 			o.Agent.Command[2] = `echo a > web/a.html; while [ ! -e "$HOME/go" ]; do date +%N > web/now.html; sleep 0.02; done; rm web/now.html`
 		})
 		p := w.start(1, nil)
 		w.write("trusted/repo.git/refs/tidewaiter/chain.lock", "")
-		w.eventually("the breaker is open", func() bool { s := w.intake.Status(); return s != nil && s.State == contract.StateFrozen })
+		w.eventually("the breaker is open", func() bool { s := w.intake.Status(); return s != nil && s.State == protocol.StateFrozen })
 		w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
-		w.intake.Order(func(o *contract.Orders) {
-			o.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestResetBreaker}}
+		w.intake.Order(func(o *protocol.Orders) {
+			o.Requests = []protocol.Request{{ID: "r1", Kind: protocol.RequestResetBreaker}}
 		})
 		w.write("home/go", "")
-		wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+		wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
 }
@@ -188,7 +188,7 @@ func (w *world) recorded() ([]journal.Record, journal.State) {
 
 // reorder gives the recorded orders for the next attempt.
 func (w *world) reorder(s journal.State) int64 {
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		url := o.Repository.URL
 		*o = *s.Orders
 		o.Repository.URL, o.Requests = url, nil
@@ -206,10 +206,10 @@ func (w *world) goesOn(s journal.State) {
 	}
 }
 
-func (w *world) wantFinished(f contract.FinalReport) {
+func (w *world) wantFinished(f protocol.FinalReport) {
 	w.t.Helper()
-	wantFinal(w.t, f, contract.OutcomeDelivered, contract.ReasonDelivered)
-	if got := w.trusted("rev-parse", contract.RefDelivery); w.branch() != f.Head || got != f.Head {
+	wantFinal(w.t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.trusted("rev-parse", protocol.RefDelivery); w.branch() != f.Head || got != f.Head {
 		w.t.Errorf("branch %q, delivery %q, head %q", w.branch(), got, f.Head)
 	}
 }
@@ -222,8 +222,8 @@ func (w *world) goesBack(s journal.State) {
 		to++
 	}
 	attempt := w.reorder(s)
-	w.intake.Order(func(o *contract.Orders) {
-		o.Requests = []contract.Request{{ID: "back", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackFull, Checkpoint: to}}}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = []protocol.Request{{ID: "back", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull, Checkpoint: to}}}
 	})
 	w.seal(attempt)
 	for _, r := range w.intake.Reports() {

@@ -17,8 +17,8 @@ import (
 	diff "github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // onDisk is what the workspace holds, by path: kind of file and content. It shares no code with ours. Ignored files
@@ -71,7 +71,7 @@ func (w *world) files(tree string) map[string]string {
 	return files
 }
 
-func (w *world) result(id string) *contract.RequestReport {
+func (w *world) result(id string) *protocol.RequestReport {
 	for _, r := range w.intake.Reports() {
 		if r.Request != nil && r.Request.ID == id {
 			return r.Request
@@ -81,24 +81,24 @@ func (w *world) result(id string) *contract.RequestReport {
 }
 
 // request sends a request and waits for its result.
-func (w *world) request(r contract.Request) contract.RequestReport {
+func (w *world) request(r protocol.Request) protocol.RequestReport {
 	w.t.Helper()
-	w.intake.Order(func(o *contract.Orders) { o.Requests = append(o.Requests, r) })
+	w.intake.Order(func(o *protocol.Orders) { o.Requests = append(o.Requests, r) })
 	w.eventually("request "+r.ID+" has a result", func() bool { return w.result(r.ID) != nil })
 	return *w.result(r.ID)
 }
 
-func (w *world) checkpointNow(id string) contract.CheckpointReport {
+func (w *world) checkpointNow(id string) protocol.CheckpointReport {
 	w.t.Helper()
-	if r := w.request(contract.Request{ID: id, Kind: contract.RequestCheckpoint}); !r.OK {
+	if r := w.request(protocol.Request{ID: id, Kind: protocol.RequestCheckpoint}); !r.OK {
 		w.t.Fatalf("checkpoint %s: %s", id, r.Message)
 	}
 	all := w.intake.Checkpoints()
 	return all[len(all)-1]
 }
 
-func back(id, kind string, checkpoint int64, paths ...string) contract.Request {
-	return contract.Request{ID: id, Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: kind, Checkpoint: checkpoint, Paths: paths}}
+func back(id, kind string, checkpoint int64, paths ...string) protocol.Request {
+	return protocol.Request{ID: id, Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: kind, Checkpoint: checkpoint, Paths: paths}}
 }
 
 // wayward makes a first state (checkpoint 1, valid), a second (checkpoint 2, invalid), and goes on as it is told.
@@ -107,9 +107,9 @@ const wayward = `exec 3<&0; (while read -r line; do echo "$line" >> "$HOME/told"
 	echo two > web/a.html; rm -r web/sub; echo new > web/b.html; ln -s a.html web/link; chmod +x web/index.html
 	echo evil > web/legacy/evil.html; rm README.md; mkdir web/nested; git init -q web/nested; %SECOND%`
 
-func newWayward(t *testing.T, change ...func(*contract.Orders)) *world {
-	w := newWorld(t, "", append([]func(*contract.Orders){seldom}, change...)...)
-	w.intake.Order(func(o *contract.Orders) {
+func newWayward(t *testing.T, change ...func(*protocol.Orders)) *world {
+	w := newWorld(t, "", append([]func(*protocol.Orders){seldom}, change...)...)
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = strings.NewReplacer("%FIRST%", w.signalled("one")+w.waitFor("first"),
 			"%SECOND%", w.signalled("two")+w.waitFor("second")).Replace(wayward)
 	})
@@ -131,7 +131,7 @@ func (w *world) waitSignal(name string) {
 }
 
 // toSecond takes the first checkpoint and lets the script go on to the second state.
-func (w *world) toSecond() contract.CheckpointReport {
+func (w *world) toSecond() protocol.CheckpointReport {
 	w.t.Helper()
 	w.waitSignal("one")
 	first := w.checkpointNow("c1")
@@ -148,18 +148,18 @@ var firstState = map[string]string{
 // rollbacks are the kinds with what the workspace holds afterwards, beside what is in firstState (empty: nothing), and
 // what whoever asked is told.
 var rollbacks = map[string]struct {
-	request contract.Request
+	request protocol.Request
 	want    map[string]string
 	message []string
 }{
-	"full, by number": {request: back("back", contract.RollbackFull, 1),
+	"full, by number": {request: back("back", protocol.RollbackFull, 1),
 		message: []string{"Reverted 8 files: README.md, ", "and 3 more", "As in checkpoint login-1; the state before it is checkpoint login-"}},
-	"full, to the last valid state": {request: back("back", contract.RollbackFull, 0),
+	"full, to the last valid state": {request: back("back", protocol.RollbackFull, 0),
 		message: []string{"Reverted 8 files: ", "As in the last valid state"}},
-	"named paths": {request: back("back", contract.RollbackPaths, 1, "web/sub/", "web/legacy", "README.md", "web/nested"),
+	"named paths": {request: back("back", protocol.RollbackPaths, 1, "web/sub/", "web/legacy", "README.md", "web/nested"),
 		want:    map[string]string{"web/a.html": "100644 two\n", "web/b.html": "100644 new\n", "web/link": "120000 a.html", "web/index.html": "100755 <h1>Shop</h1>\n"},
 		message: []string{"Reverted 4 files: README.md, web/legacy/evil.html, web/nested/.git, web/sub/x.html. Kept 4 other changes"}},
-	"smart": {request: back("back", contract.RollbackSmart, 0),
+	"smart": {request: back("back", protocol.RollbackSmart, 0),
 		want:    map[string]string{"web/a.html": "100644 two\n", "web/b.html": "100644 new\n", "web/link": "120000 a.html", "web/index.html": "100755 <h1>Shop</h1>\n", "web/sub/x.html": ""},
 		message: []string{"Reverted 3 files with violations: README.md, web/legacy/evil.html, web/nested/.git. Kept 4 valid changes"}},
 }
@@ -177,16 +177,16 @@ func TestRollback(t *testing.T) {
 				if running {
 					w.request(tc.request)
 				} else {
-					w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
-					wantFinal(t, p.finish(), contract.OutcomeSuspended, contract.ReasonSuspended)
-					w.intake.Order(func(o *contract.Orders) { o.Requests = append(o.Requests, tc.request) })
-					wantFinal(t, w.seal(2), contract.OutcomeSuspended, contract.ReasonSuspended)
+					w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+					wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
+					w.intake.Order(func(o *protocol.Orders) { o.Requests = append(o.Requests, tc.request) })
+					wantFinal(t, w.seal(2), protocol.OutcomeSuspended, protocol.ReasonSuspended)
 				}
 				w.wantRolledBack(*w.result("back"), abandoned, tc.want, tc.message)
 				if running {
 					w.wantTold(`"type":"rollback"`, `"request_id":"back"`, `"checkpoint_id":"login-2"`, `"action_taken":"reverted"`)
 					w.signal("second")
-					wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+					wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 				}
 			})
 		}
@@ -195,18 +195,18 @@ func TestRollback(t *testing.T) {
 
 // wantRolledBack: the state before is a commit of the chain, the workspace is byte for byte what it should be, and that
 // was captured, judged and promoted where it is valid.
-func (w *world) wantRolledBack(r contract.RequestReport, abandoned, want map[string]string, message []string) {
+func (w *world) wantRolledBack(r protocol.RequestReport, abandoned, want map[string]string, message []string) {
 	w.t.Helper()
 	if !r.OK {
 		w.t.Fatalf("refused: %s", r.Message)
 	}
 	w.eventually("what is there now is captured", func() bool {
 		c := w.intake.Checkpoints()
-		return c[len(c)-1].Action != contract.ActionReverted
+		return c[len(c)-1].Action != protocol.ActionReverted
 	})
 	all := w.intake.Checkpoints()
 	kept, now := all[len(all)-2], all[len(all)-1]
-	if kept.Action != contract.ActionReverted || kept.Verdict != judge.Invalid || kept.Tree == "" ||
+	if kept.Action != protocol.ActionReverted || kept.Verdict != judge.Invalid || kept.Tree == "" ||
 		w.trusted("rev-parse", kept.Commit+"^{tree}") != kept.Tree {
 		w.t.Errorf("the state before the rollback: %+v", kept)
 	}
@@ -227,9 +227,9 @@ func (w *world) wantRolledBack(r contract.RequestReport, abandoned, want map[str
 	if d := diff.Diff(state, w.files(now.Tree)); d != "" {
 		w.t.Errorf("the workspace (-want +got):\n%s", d)
 	}
-	if now.Verdict == judge.Invalid || now.Trigger != contract.TriggerRequested ||
-		w.trusted("rev-parse", contract.RefDelivery+"^{tree}") != now.Tree {
-		w.t.Errorf("the state after the rollback: %+v; delivery is %s", now, w.trusted("rev-parse", contract.RefDelivery+"^{tree}"))
+	if now.Verdict == judge.Invalid || now.Trigger != protocol.TriggerRequested ||
+		w.trusted("rev-parse", protocol.RefDelivery+"^{tree}") != now.Tree {
+		w.t.Errorf("the state after the rollback: %+v; delivery is %s", now, w.trusted("rev-parse", protocol.RefDelivery+"^{tree}"))
 	}
 	for _, part := range message {
 		if !strings.Contains(r.Message, part) {
@@ -257,20 +257,20 @@ func TestRollbackIsRefused(t *testing.T) {
 	second := w.checkpointNow("c2")
 	before := w.onDisk()
 	for name, tc := range map[string]struct {
-		request contract.Request
+		request protocol.Request
 		want    string
 	}{
-		"a checkpoint there never was": {back("r1", contract.RollbackFull, 99), "checkpoint login-99 is not on the trusted volume"},
-		"a path that is nowhere":       {back("r2", contract.RollbackPaths, 1, "web/a.html", "web/typo.html"), "path web/typo.html is neither in the workspace nor in checkpoint login-1"},
-		"a path outside":               {back("r3", contract.RollbackPaths, 1, "../etc/passwd"), "neither in the workspace"},
-		"no path":                      {back("r4", contract.RollbackPaths, 1), "names no path"},
+		"a checkpoint there never was": {back("r1", protocol.RollbackFull, 99), "checkpoint login-99 is not on the trusted volume"},
+		"a path that is nowhere":       {back("r2", protocol.RollbackPaths, 1, "web/a.html", "web/typo.html"), "path web/typo.html is neither in the workspace nor in checkpoint login-1"},
+		"a path outside":               {back("r3", protocol.RollbackPaths, 1, "../etc/passwd"), "neither in the workspace"},
+		"no path":                      {back("r4", protocol.RollbackPaths, 1), "names no path"},
 		"a kind from the future":       {back("r5", "Sideways", 1), "unknown kind of rollback"},
 	} {
 		if r := w.request(tc.request); r.OK || !strings.Contains(r.Message, tc.want) {
 			t.Errorf("%s: %+v, want %q", name, r, tc.want)
 		}
 	}
-	if r := w.request(back("r6", contract.RollbackPaths, second.Sequence, "web/a.html")); !r.OK || !strings.Contains(r.Message, "Reverted 0 files") {
+	if r := w.request(back("r6", protocol.RollbackPaths, second.Sequence, "web/a.html")); !r.OK || !strings.Contains(r.Message, "Reverted 0 files") {
 		t.Errorf("to what is there: %+v", r)
 	}
 	if all := w.intake.Checkpoints(); all[len(all)-1].Sequence != second.Sequence {
@@ -292,12 +292,12 @@ func TestShadowRefusesARollbackToWhatIsInvalid(t *testing.T) {
 	p := w.start(1, nil)
 	w.toSecond()
 	w.checkpointNow("c2")
-	w.request(back("back", contract.RollbackFull, 1))
-	w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
-	wantFinal(t, p.finish(), contract.OutcomeSuspended, contract.ReasonSuspended)
-	w.intake.Order(func(o *contract.Orders) {
+	w.request(back("back", protocol.RollbackFull, 1))
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+	wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
+	w.intake.Order(func(o *protocol.Orders) {
 		shadow(o)
-		o.Requests = append(o.Requests, back("forth", contract.RollbackFull, 2))
+		o.Requests = append(o.Requests, back("forth", protocol.RollbackFull, 2))
 	})
 	w.seal(2)
 	if r := w.result("forth"); r.OK || !strings.Contains(r.Message, "strategy Shadow") || !strings.Contains(r.Message, "README.md") {
@@ -313,8 +313,8 @@ func TestTheNextAttemptStartsFromTheRolledBackTree(t *testing.T) {
 		script     string
 		outcome    string
 	}{
-		"a valid one":    {1, `[ "$(cat web/a.html)" = one ] || exit 3`, contract.OutcomeDelivered},
-		"an invalid one": {2, `[ -e web/legacy/evil.html ] || exit 4; [ "$(cat web/a.html)" = two ] || exit 5`, contract.OutcomeBlocked},
+		"a valid one":    {1, `[ "$(cat web/a.html)" = one ] || exit 3`, protocol.OutcomeDelivered},
+		"an invalid one": {2, `[ -e web/legacy/evil.html ] || exit 4; [ "$(cat web/a.html)" = two ] || exit 5`, protocol.OutcomeBlocked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -322,14 +322,14 @@ func TestTheNextAttemptStartsFromTheRolledBackTree(t *testing.T) {
 			p := w.start(1, nil)
 			w.toSecond()
 			w.checkpointNow("c2")
-			w.request(back("away", contract.RollbackFull, 1))
-			w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
-			wantFinal(t, p.finish(), contract.OutcomeSuspended, contract.ReasonSuspended)
-			w.intake.Order(func(o *contract.Orders) {
-				o.Requests = append(o.Requests, back("back", contract.RollbackFull, tc.checkpoint))
+			w.request(back("away", protocol.RollbackFull, 1))
+			w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+			wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
+			w.intake.Order(func(o *protocol.Orders) {
+				o.Requests = append(o.Requests, back("back", protocol.RollbackFull, tc.checkpoint))
 			})
 			w.seal(2)
-			w.intake.Order(func(o *contract.Orders) { o.Suspend, o.Agent.Command[2] = false, tc.script })
+			w.intake.Order(func(o *protocol.Orders) { o.Suspend, o.Agent.Command[2] = false, tc.script })
 			if f := w.start(3, nil).finish(); f.Outcome != tc.outcome {
 				t.Errorf("final %+v, want %s", f, tc.outcome)
 			}
@@ -341,17 +341,17 @@ func TestTheNextAttemptStartsFromTheRolledBackTree(t *testing.T) {
 func TestRequestedCheckpointWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo a > web/a.html; exit 3`, seldom)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeAgentFailed, contract.ReasonAgentFailed)
-	w.intake.Order(func(o *contract.Orders) {
-		o.Requests = []contract.Request{{ID: "same", Kind: contract.RequestCheckpoint}}
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = []protocol.Request{{ID: "same", Kind: protocol.RequestCheckpoint}}
 	})
-	wantFinal(t, w.seal(2), contract.OutcomeAgentFailed, contract.ReasonAgentFailed)
+	wantFinal(t, w.seal(2), protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
 	if r := w.result("same"); !r.OK || !strings.Contains(r.Message, "nothing has changed since checkpoint login-1") {
 		t.Errorf("%+v", r)
 	}
 	w.write("workspace/web/half.html", "half")
-	w.intake.Order(func(o *contract.Orders) {
-		o.Requests = []contract.Request{{ID: "half", Kind: contract.RequestCheckpoint}}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = []protocol.Request{{ID: "half", Kind: protocol.RequestCheckpoint}}
 	})
 	w.seal(3)
 	if r := w.result("half"); r.OK || !strings.Contains(r.Message, "perhaps half written") {
@@ -386,7 +386,7 @@ func TestACrashInARollback(t *testing.T) {
 
 func (w *world) crashInARollback(step string, n int, running bool) {
 	w.t.Helper()
-	ask := func(o *contract.Orders) { o.Requests = append(o.Requests, back("back", contract.RollbackFull, 1)) }
+	ask := func(o *protocol.Orders) { o.Requests = append(o.Requests, back("back", protocol.RollbackFull, 1)) }
 	var armed atomic.Bool
 	pull := pullAt(step, n)
 	probe := func(reached string) error {
@@ -409,7 +409,7 @@ func (w *world) crashInARollback(step string, n int, running bool) {
 		p.finish()
 		return
 	}
-	w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
 	p.finish()
 	w.intake.Order(ask)
 	w.begin(2, "seal")
@@ -433,14 +433,14 @@ func (w *world) wantBackOnce() {
 		if r.Request != nil && r.Request.ID == "back" {
 			times++
 		}
-		if r.Checkpoint != nil && r.Checkpoint.Action == contract.ActionReverted {
+		if r.Checkpoint != nil && r.Checkpoint.Action == protocol.ActionReverted {
 			reverted++
 		}
 	}
 	if times != 1 || reverted != 1 {
 		w.t.Errorf("%d results, %d reverts", times, reverted)
 	}
-	if !strings.Contains(w.trusted("rev-list", "--objects", contract.RefChain), "web/legacy/evil.html") {
+	if !strings.Contains(w.trusted("rev-list", "--objects", protocol.RefChain), "web/legacy/evil.html") {
 		w.t.Error("the abandoned state is lost")
 	}
 	w.wantEveryCheckpointOnce()
@@ -453,17 +453,17 @@ func TestATreePutTogetherOutlivesItsPod(t *testing.T) {
 	w := newWayward(t)
 	p := w.start(1, nil)
 	w.toSecond()
-	w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
 	p.finish()
-	w.intake.Order(func(o *contract.Orders) { o.Requests = append(o.Requests, back("back", contract.RollbackSmart, 0)) })
+	w.intake.Order(func(o *protocol.Orders) { o.Requests = append(o.Requests, back("back", protocol.RollbackSmart, 0)) })
 	w.begin(2, "seal")
 	if err := watchdog.Seal(w.t.Context(), w.options(2, pullAt("done journaled", 1))); !errors.Is(err, errPulled) {
 		t.Fatalf("the seal run ended with %v", err)
 	}
 	w.tidy = true
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Suspend, o.Agent.Command[2] = false, `[ "$(cat web/a.html)" = two ] && [ ! -e web/legacy/evil.html ]`
 	})
-	wantFinal(t, w.start(3, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(3, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("new\n", true)
 }

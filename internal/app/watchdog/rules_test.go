@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Rules about content see what is in the trusted repository, by every path, and say nothing of what a secret is.
@@ -25,7 +25,7 @@ func TestContentIsJudged(t *testing.T) {
 	w := newWorld(t, `printf 'token = "ghp_%s%s"\n' `+one+` `+two+` > web/config.js; printf 'a\0b' > web/logo.bin
 		for i in 1 2 3 4 5 6 7 8 9; do echo "insert $i;"; done > web/data.sql; echo run > web/run.sh; chmod +x web/run.sh
 		echo closed > web/closed.txt; echo api > web/api.yaml`, seldom,
-		func(o *contract.Orders) {
+		func(o *protocol.Orders) {
 			o.Agent.Role = "writer"
 			o.Policy.Changes.Executables, o.Policy.Changes.Binaries, o.Policy.Changes.Secrets = policy.Deny, policy.Deny, policy.Deny
 			o.Policy.Changes.MaxLines = 8
@@ -33,7 +33,7 @@ func TestContentIsJudged(t *testing.T) {
 			o.Policy.Contracts = []policy.Contract{{Name: "api", Paths: []string{"web/api.yaml"}}}
 			o.Policy.Checks = []policy.Check{{Name: "no-big-sql", CEL: "file.path.endsWith('.sql') && file.linesAdded > 8", Message: "too much SQL"}}
 		})
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
 	c := w.intake.Checkpoints()[0]
 	var got []string
 	for _, v := range c.Violations {
@@ -68,11 +68,11 @@ func TestContentIsJudged(t *testing.T) {
 func TestSeveritiesTell(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo old > web/legacy/info.html; ln -s a web/link; read line; echo "$line" > "$HOME/told"`, keen,
-		func(o *contract.Orders) {
+		func(o *protocol.Orders) {
 			o.Policy.Paths.Severity = policy.Info
 			o.Policy.Changes.Symlinks = policy.Warn
 		})
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	told, err := os.ReadFile(filepath.Join(w.paths.Home, "told"))
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestSeveritiesTell(t *testing.T) {
 	}
 	found := false
 	for _, c := range w.intake.Checkpoints() {
-		found = found || c.ViolationCount == 2 && c.Action == contract.ActionPromoted
+		found = found || c.ViolationCount == 2 && c.Action == protocol.ActionPromoted
 	}
 	if !found {
 		t.Errorf("checkpoints %+v, want one with both violations that was promoted", w.intake.Checkpoints())

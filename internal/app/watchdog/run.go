@@ -9,7 +9,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
@@ -30,7 +30,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer near.close()
-	agent, err := link.Listen(o.Paths.socket(), trusted.NewSession(o.Paths.trusted(), o.Attempt))
+	agent, err := runnerlink.Listen(o.Paths.socket(), trusted.NewSession(o.Paths.trusted(), o.Attempt))
 	if err != nil {
 		return fmt.Errorf("listen for the runner: %w", err)
 	}

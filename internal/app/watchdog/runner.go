@@ -6,14 +6,14 @@ package watchdog
 import (
 	"context"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 // heard takes what the runner tells.
-func (l *loop) heard(ctx context.Context, e link.Event) {
+func (l *loop) heard(ctx context.Context, e runnerlink.Event) {
 	switch {
 	case e.Connected != nil:
 		l.connected(ctx, *e.Connected)
@@ -33,7 +33,7 @@ func (l *loop) heard(ctx context.Context, e link.Event) {
 }
 
 // connected compares what the runner says with what the journal knows of the current task.
-func (l *loop) connected(ctx context.Context, h contract.RunnerHello) {
+func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) {
 	e := supervise.Connected{Leftovers: h.Running != 0 || h.LastExit != nil, Frozen: h.Frozen}
 	task, known := l.current()
 	switch {
@@ -52,7 +52,7 @@ func (l *loop) connected(ctx context.Context, h contract.RunnerHello) {
 
 // ours says whether an exit is that of the current task: by the number of its start or, when that was not journaled any
 // more, by being newer than every start that was.
-func ours(s journal.State, task journal.Task, e contract.RunnerExited) bool {
+func ours(s journal.State, task journal.Task, e protocol.RunnerExited) bool {
 	if task.Start != 0 {
 		return task.Start == e.Start
 	}
@@ -74,7 +74,7 @@ func (l *loop) current() (journal.Task, string) {
 	return l.attempt.journal.State().Tasks[name], name
 }
 
-func (l *loop) exited(ctx context.Context, e contract.RunnerExited) {
+func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) {
 	l.attempt.options.Log.InfoContext(ctx, "Agent exited", "start", e.Start, "code", e.Code, "signal", e.Signal)
 	task, name := l.current()
 	if !task.Begun || task.Ended || task.Start != 0 && task.Start != e.Start {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 )
 
@@ -37,8 +37,8 @@ func Seal(ctx context.Context, o Options) error {
 		if steps.Fatal(err) || ctx.Err() != nil {
 			return err
 		}
-		fault := faults.Of(err, contract.ReasonVolumeCorrupt)
-		a.say(ctx, contract.StatusReport{State: contract.StatePreparing, Fault: &fault})
+		fault := faults.Of(err, protocol.ReasonVolumeCorrupt)
+		a.say(ctx, protocol.StatusReport{State: protocol.StatePreparing, Fault: &fault})
 		a.rest(ctx, min(lastTry, firstTry<<min(tries, 10)))
 		if orders = *a.orders.get(); orders.Stop || orders.Suspend {
 			return a.giveUp(ctx, orders)
@@ -49,7 +49,7 @@ func Seal(ctx context.Context, o Options) error {
 
 // openSealed reads what earlier attempts have left, and goes on with the services that a try before has opened. Where no
 // attempt came so far that there is anything to deliver, they have no repository.
-func openSealed(ctx context.Context, a *attempt, s *services, orders contract.Orders) (*services, error) {
+func openSealed(ctx context.Context, a *attempt, s *services, orders protocol.Orders) (*services, error) {
 	if err := a.takeOver(orders); err != nil {
 		return s, err
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // repositoryHost is host:port of the world's Git server.
@@ -42,7 +42,7 @@ func TestASecretIsSentToListedHostsAlone(t *testing.T) {
 			go func() { ended <- w.prepare(1) }()
 			w.eventually("the fault is told", func() bool { s := w.intake.Status(); return s != nil && s.Fault != nil })
 			got := w.intake.Status().Fault
-			if got.Reason != contract.ReasonHostNotListed || !strings.Contains(got.Message, `"shop-git"`) || !strings.Contains(got.Message, `"hosts"`) {
+			if got.Reason != protocol.ReasonHostNotListed || !strings.Contains(got.Message, `"shop-git"`) || !strings.Contains(got.Message, `"hosts"`) {
 				t.Errorf("fault %+v", got)
 			}
 			if name == "another host" && !(strings.Contains(got.Message, w.repositoryHost()) && strings.Contains(got.Message, "git.example.com *.example.org")) {
@@ -70,11 +70,11 @@ func TestAPushGoesToListedHostsAlone(t *testing.T) {
 	w.write("workspace/web/go", "")
 	w.eventually("the fault is told", func() bool {
 		s := w.intake.Status()
-		return s != nil && s.Fault != nil && s.Fault.Reason == contract.ReasonHostNotListed
+		return s != nil && s.Fault != nil && s.Fault.Reason == protocol.ReasonHostNotListed
 	})
 	if n := w.requests.Load(); n != before || w.branch() != "" {
 		t.Errorf("the server was asked %d times, and the branch is %q", n-before, w.branch())
 	}
 	w.write("git-secret/hosts", w.repositoryHost())
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 }

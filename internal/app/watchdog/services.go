@@ -12,7 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/retain"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -68,8 +68,8 @@ func (s *services) complete(ctx context.Context) error {
 		return err
 	}
 	j := s.attempt.journal.State()
-	return trusted.CheckRefs(ctx, s.repository, trusted.Ref{Name: contract.RefBase, Commit: j.Base.Commit},
-		trusted.Ref{Name: contract.RefChain, Commit: j.Chain.Commit}, trusted.Ref{Name: contract.RefDelivery, Commit: j.Promoted.Commit})
+	return trusted.CheckRefs(ctx, s.repository, trusted.Ref{Name: protocol.RefBase, Commit: j.Base.Commit},
+		trusted.Ref{Name: protocol.RefChain, Commit: j.Chain.Commit}, trusted.Ref{Name: protocol.RefDelivery, Commit: j.Promoted.Commit})
 }
 
 // close gives everything back.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // hoarder writes rejected content again and again, each time other bytes, whenever it is told to.
@@ -24,7 +24,7 @@ func hoarder(w *world, rounds int) string {
 	return script + "rm web/legacy/hoard; echo end > web/end.html"
 }
 
-func smallBudget(o *contract.Orders) {
+func smallBudget(o *protocol.Orders) {
 	o.Policy.KeepCheckpoints, o.Policy.UnpromotedBytes = 2, 1<<20
 }
 
@@ -66,7 +66,7 @@ func hoard(t *testing.T, step string) {
 	const rounds = 10
 	w := newWorld(t, "", seldom, smallBudget)
 	w.tidy = true
-	w.intake.Order(func(o *contract.Orders) { o.Agent.Command[2] = hoarder(w, rounds) })
+	w.intake.Order(func(o *protocol.Orders) { o.Agent.Command[2] = hoarder(w, rounds) })
 	p := w.start(1, pullAt(step, 1))
 	crashed := step == "nothing"
 	alive := func() { // the watchdog is started again after the crash
@@ -87,14 +87,14 @@ func hoard(t *testing.T, step string) {
 			return err == nil
 		})
 		id := fmt.Sprintf("round-%d", n)
-		w.intake.Order(func(o *contract.Orders) { o.Requests = []contract.Request{{ID: id, Kind: contract.RequestCheckpoint}} })
+		w.intake.Order(func(o *protocol.Orders) { o.Requests = []protocol.Request{{ID: id, Kind: protocol.RequestCheckpoint}} })
 		w.eventually("the checkpoint is answered", func() bool {
 			alive()
 			return w.result(id) != nil
 		})
 		w.signal(fmt.Sprintf("go-%d", n))
 	}
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if !crashed {
 		t.Errorf("step %q was never reached", step)
 	}
@@ -115,8 +115,8 @@ func hoard(t *testing.T, step string) {
 // wantRollbackOfDropped asks for a checkpoint without content, and for the next attempt.
 func (w *world) wantRollbackOfDropped() {
 	w.t.Helper()
-	w.intake.Order(func(o *contract.Orders) {
-		o.Requests = []contract.Request{back("gone", contract.RollbackFull, 1)}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = []protocol.Request{back("gone", protocol.RollbackFull, 1)}
 	})
 	w.seal(2)
 	if r := w.result("gone"); r == nil || r.OK || !strings.Contains(r.Message, "retention.unpromotedBytes") {
@@ -125,12 +125,12 @@ func (w *world) wantRollbackOfDropped() {
 	if err := os.RemoveAll(filepath.Join(w.paths.Workspace, "web")); err != nil {
 		w.t.Fatal(err)
 	}
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Requests = nil
-		o.Tasks = append(o.Tasks, contract.Task{Name: "more", Prompt: "More."})
+		o.Tasks = append(o.Tasks, protocol.Task{Name: "more", Prompt: "More."})
 		o.Agent.Command[2] = "echo more > web/more.html"
 	})
-	wantFinal(w.t, w.start(3, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(w.t, w.start(3, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if code, out := verify(w.t, w.paths.Trusted, "--history"); code != 0 {
 		w.t.Errorf("verify after the next attempt: code %d\n%s", code, out)
 	}

@@ -11,17 +11,17 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-func incremental(o *contract.Orders) {
+func incremental(o *protocol.Orders) {
 	shadow(o)
 	o.Policy.Execution.Promotion = policy.PromotionIncremental
 }
 
-func reverting(severity policy.Severity, how string) func(*contract.Orders) {
-	return func(o *contract.Orders) {
+func reverting(severity policy.Severity, how string) func(*protocol.Orders) {
+	return func(o *protocol.Orders) {
 		o.Policy.Paths.Severity, o.Policy.Execution.RevertOnViolation = severity, how
 	}
 }
@@ -41,24 +41,24 @@ func TestStrategies(t *testing.T) {
 	evil := map[string]string{".gitignore": "100644 *.log\n", "web/good.html": "100644 good\n",
 		"web/legacy/old.html": "100644 <h1>Old</h1>\n", "web/legacy/evil.html": "100644 evil\n"}
 	for name, tc := range map[string]struct {
-		orders   []func(*contract.Orders)
+		orders   []func(*protocol.Orders)
 		action   string
 		left     map[string]string
 		promoted map[string]string
 	}{
-		"Direct":                    {nil, contract.ActionHeld, evil, atFirst},
-		"Direct, Full, Error":       {[]func(*contract.Orders){reverting(policy.Error, policy.RevertFull)}, contract.ActionHeld, evil, atFirst},
-		"Direct, None, Critical":    {[]func(*contract.Orders){reverting(policy.Critical, policy.RevertNone)}, contract.ActionHeld, evil, atFirst},
-		"Direct, Paths, Critical":   {[]func(*contract.Orders){reverting(policy.Critical, policy.RevertViolatingPaths)}, contract.ActionReverted, good, atFirst},
-		"Direct, Full, Critical":    {[]func(*contract.Orders){reverting(policy.Critical, policy.RevertFull)}, contract.ActionReverted, atFirst, atFirst},
-		"Shadow Atomic":             {[]func(*contract.Orders){shadow}, contract.ActionReverted, atFirst, atFirst},
-		"Shadow Incremental":        {[]func(*contract.Orders){incremental}, contract.ActionPartlyPromoted, good, good},
-		"Shadow Incremental, alone": {[]func(*contract.Orders){incremental, onlyLegacy}, contract.ActionReverted, atFirst, atFirst},
+		"Direct":                    {nil, protocol.ActionHeld, evil, atFirst},
+		"Direct, Full, Error":       {[]func(*protocol.Orders){reverting(policy.Error, policy.RevertFull)}, protocol.ActionHeld, evil, atFirst},
+		"Direct, None, Critical":    {[]func(*protocol.Orders){reverting(policy.Critical, policy.RevertNone)}, protocol.ActionHeld, evil, atFirst},
+		"Direct, Paths, Critical":   {[]func(*protocol.Orders){reverting(policy.Critical, policy.RevertViolatingPaths)}, protocol.ActionReverted, good, atFirst},
+		"Direct, Full, Critical":    {[]func(*protocol.Orders){reverting(policy.Critical, policy.RevertFull)}, protocol.ActionReverted, atFirst, atFirst},
+		"Shadow Atomic":             {[]func(*protocol.Orders){shadow}, protocol.ActionReverted, atFirst, atFirst},
+		"Shadow Incremental":        {[]func(*protocol.Orders){incremental}, protocol.ActionPartlyPromoted, good, good},
+		"Shadow Incremental, alone": {[]func(*protocol.Orders){incremental, onlyLegacy}, protocol.ActionReverted, atFirst, atFirst},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, "", append([]func(*contract.Orders){seldom}, tc.orders...)...)
-			w.intake.Order(func(o *contract.Orders) {
+			w := newWorld(t, "", append([]func(*protocol.Orders){seldom}, tc.orders...)...)
+			w.intake.Order(func(o *protocol.Orders) {
 				o.Agent.Command[2] = strings.Replace(strategyScript, "until case", w.signalled("written")+"until case", 1) + w.waitFor("end")
 			})
 			p := w.start(1, nil)
@@ -66,13 +66,13 @@ func TestStrategies(t *testing.T) {
 			before := w.onDisk()
 			c := w.checkpointNow("now")
 			w.eventually("the agent was told", func() bool { _, err := os.Stat(filepath.Join(w.paths.Home, "found")); return err == nil })
-			if c.Action != tc.action || c.DeliveryCommit != "" != (tc.action == contract.ActionPartlyPromoted) {
+			if c.Action != tc.action || c.DeliveryCommit != "" != (tc.action == protocol.ActionPartlyPromoted) {
 				t.Errorf("action %s, delivery %q, want %s", c.Action, c.DeliveryCommit, tc.action)
 			}
 			if d := cmp.Diff(before, w.files(c.Tree)); d != "" {
 				t.Errorf("what was there is not kept (-on disk +kept):\n%s", d)
 			}
-			if d := cmp.Diff(tc.promoted, w.files(w.trusted("rev-parse", contract.RefDelivery))); d != "" {
+			if d := cmp.Diff(tc.promoted, w.files(w.trusted("rev-parse", protocol.RefDelivery))); d != "" {
 				t.Errorf("promoted (-want +got):\n%s", d)
 			}
 			found, err := os.ReadFile(filepath.Join(w.paths.Home, "found"))
@@ -82,18 +82,18 @@ func TestStrategies(t *testing.T) {
 			if _, want := tc.left["web/good.html"]; strings.Contains(string(found), "good.html") != want {
 				t.Errorf("the agent found %s, want good: %v", found, want)
 			}
-			w.wantTold(`"action_taken":"` + map[bool]string{true: "none", false: "reverted"}[tc.action == contract.ActionHeld] + `"`)
+			w.wantTold(`"action_taken":"` + map[bool]string{true: "none", false: "reverted"}[tc.action == protocol.ActionHeld] + `"`)
 			w.signal("end")
-			wantFinalOutcome(t, p.finish(), contract.OutcomeDelivered)
+			wantFinalOutcome(t, p.finish(), protocol.OutcomeDelivered)
 			w.wantHealthy()
 		})
 	}
 }
 
 // onlyLegacy leaves nothing of the script's work that is allowed.
-func onlyLegacy(o *contract.Orders) { o.Plan.Allowed = []string{"elsewhere/**"} }
+func onlyLegacy(o *protocol.Orders) { o.Plan.Allowed = []string{"elsewhere/**"} }
 
-func wantFinalOutcome(t *testing.T, f contract.FinalReport, outcome string) {
+func wantFinalOutcome(t *testing.T, f protocol.FinalReport, outcome string) {
 	t.Helper()
 	if f.Outcome != outcome {
 		t.Errorf("final %+v, want %s", f, outcome)
@@ -116,10 +116,10 @@ func (w *world) wantHealthy() {
 func TestAPartThatIsInvalidGoesBackWhole(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `mkdir web/new; echo x > web/new/a.html; echo y > web/new/b.html; echo evil > web/legacy/evil.html`, seldom, incremental,
-		func(o *contract.Orders) { o.Policy.Changes.MaxFiles = 1 })
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+		func(o *protocol.Orders) { o.Policy.Changes.MaxFiles = 1 })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
 	w.wantVerdicts("Final Invalid Reverted")
-	if got := w.trusted("rev-parse", contract.RefDelivery); got != w.trusted("rev-parse", contract.RefBase) {
+	if got := w.trusted("rev-parse", protocol.RefDelivery); got != w.trusted("rev-parse", protocol.RefBase) {
 		t.Errorf("delivery moved to %s", got)
 	}
 }
@@ -128,12 +128,12 @@ func TestAPartThatIsInvalidGoesBackWhole(t *testing.T) {
 func TestAPartDoesNotCompleteATask(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `[ -e web/good.html ] && exit 0; echo good > web/good.html; echo evil > web/legacy/evil.html`, seldom, incremental)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
 	w.wantVerdicts("Final Invalid PartlyPromoted")
 	if w.branch() != "" {
 		t.Error("something was pushed")
 	}
-	wantFinal(t, w.start(2, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("good\n", true)
 	w.wantHealthy()
 }
@@ -145,20 +145,20 @@ func TestSeverities(t *testing.T) {
 		t.Run(string(severity), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, "", seldom, reverting(severity, policy.RevertFull))
-			w.intake.Order(func(o *contract.Orders) {
+			w.intake.Order(func(o *protocol.Orders) {
 				o.Agent.Command[2] = `exec 3<&0; (while read -r line; do echo "$line" >> "$HOME/told"; done) <&3 & echo odd > README.md; ` +
 					w.signalled("written") + w.waitFor("end")
 			})
 			p := w.start(1, nil)
 			w.waitSignal("written")
-			if c := w.checkpointNow("now"); c.Action != contract.ActionPromoted || c.ViolationCount != 1 || c.Severity != severity {
+			if c := w.checkpointNow("now"); c.Action != protocol.ActionPromoted || c.ViolationCount != 1 || c.Severity != severity {
 				t.Errorf("checkpoint %+v", c)
 			}
 			if told {
 				w.wantTold(`"severity":"warning"`, `"action_taken":"none"`)
 			}
 			w.signal("end")
-			wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			if lines, _ := os.ReadFile(filepath.Join(w.paths.Home, "told")); !told && len(lines) > 0 {
 				t.Errorf("the agent was told %s", lines)
 			}
@@ -173,7 +173,7 @@ func TestTheAgentIsWarnedBeforeACheckpoint(t *testing.T) {
 	w := newWorld(t, `cp web/legacy/old.html "$HOME"; cat "$HOME/old.html" > web/legacy/old.html
 		mkdir build; echo x > build/noise.log; echo good > web/good.html; echo evil > web/legacy/evil.html; rm README.md
 		read -r line; echo "$line" > "$HOME/told"; rm -r build web/legacy/evil.html; git checkout -q README.md`, seldom)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantTold(`"type":"violation_warning"`, `"severity":"error"`, `"file":"README.md"`, `"constraint":"allowed-areas"`,
 		`"file":"web/legacy/evil.html"`, `"constraint":"forbidden-areas"`, `"action_taken":"none"`)
 	told := w.read("home/told")
@@ -193,10 +193,10 @@ func TestTheAgentIsWarnedBeforeACheckpoint(t *testing.T) {
 func TestTheAgentOfEachTaskIsWarned(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo evil > web/legacy/evil.html; read -r line; echo "$line" >> "$HOME/told"; rm web/legacy/evil.html; echo good >> web/good.html`,
-		seldom, func(o *contract.Orders) {
-			o.Tasks = []contract.Task{{Name: "form", Prompt: "one"}, {Name: "save", Prompt: "two"}}
+		seldom, func(o *protocol.Orders) {
+			o.Tasks = []protocol.Task{{Name: "form", Prompt: "one"}, {Name: "save", Prompt: "two"}}
 		})
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if n := strings.Count(w.read("home/told"), `"type":"violation_warning"`); n != 2 {
 		t.Errorf("the agents were warned %d times", n)
 	}

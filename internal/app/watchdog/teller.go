@@ -10,13 +10,13 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
-	"github.com/tidewaiter/tidewaiter/internal/host/link"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
@@ -30,7 +30,7 @@ const (
 // teller sends the agent notices, and journals that it did. What was told before belongs to the goroutine of the acts; send
 // may be called from any.
 type teller struct {
-	agent   *link.Runner
+	agent   *runnerlink.Runner
 	journal *trusted.Journal
 	log     *slog.Logger
 
@@ -79,7 +79,7 @@ func streakOf(s supervise.State) streak {
 }
 
 // failure tells the agent that a checkpoint failed, and why.
-func (t *teller) failure(ctx context.Context, s streak, f contract.Fault, now time.Time) {
+func (t *teller) failure(ctx context.Context, s streak, f protocol.Fault, now time.Time) {
 	t.send(ctx, t.journal.State().Sequence, notice.Failed(f, s.failed+1, s.allowed, now))
 }
 

@@ -19,13 +19,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // deterministic makes the agent work through its tools. In these tests nothing keeps it from writing to the workspace;
 // in a pod the mount does.
-func deterministic(o *contract.Orders) {
+func deterministic(o *protocol.Orders) {
 	o.Mode, o.NextMode = policy.ModeDeterministic, policy.ModeDeterministic
 	seldom(o)
 }
@@ -36,9 +36,9 @@ func (w *world) byHand() string {
 }
 
 // agentByHand orders a world whose agent is played by the test.
-func agentByHand(t *testing.T, change ...func(*contract.Orders)) *world {
-	w := newWorld(t, "", append([]func(*contract.Orders){deterministic}, change...)...)
-	w.intake.Order(func(o *contract.Orders) { o.Agent.Command = []string{"sh", "-c", w.byHand()} })
+func agentByHand(t *testing.T, change ...func(*protocol.Orders)) *world {
+	w := newWorld(t, "", append([]func(*protocol.Orders){deterministic}, change...)...)
+	w.intake.Order(func(o *protocol.Orders) { o.Agent.Command = []string{"sh", "-c", w.byHand()} })
 	return w
 }
 
@@ -177,7 +177,7 @@ func TestPatchesAreJudgedBeforeTheyAreLaidIn(t *testing.T) {
 		t.Errorf("a patch after the end: %s", text)
 	}
 	w.signal("exit")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantVerdicts("Patch Valid Promoted", "Final Skipped None")
 	if got := w.delivered("web/good.html"); got != "good" {
 		t.Errorf("delivered %q", got)
@@ -222,7 +222,7 @@ func TestOperationsAreDoneOnce(t *testing.T) {
 	}
 	c.complete()
 	w.signal("exit")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 }
 
 // A watchdog that ends in the middle of a patch is started again beside the same agent, which sends the patch once more:
@@ -263,7 +263,7 @@ func TestAPatchSurvivesACrash(t *testing.T) {
 			}
 			c.complete()
 			w.signal("exit")
-			wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			w.wantVerdicts("Patch Valid Promoted", "Final Skipped None")
 			w.wantEveryCheckpointOnce()
 			w.wantBlob("evil\n", false)
@@ -292,7 +292,7 @@ func TestAnAgentMustSayThatItIsDone(t *testing.T) {
 	w.connect().patch("op1", newFile("web/a.html", "a"))
 	w.signal("exit")
 	f := p.finish()
-	wantFinal(t, f, contract.OutcomeAgentFailed, contract.ReasonAgentFailed)
+	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
 	if !strings.Contains(f.Message, "without calling task_complete") {
 		t.Errorf("message %q", f.Message)
 	}
@@ -316,7 +316,7 @@ func TestQuestions(t *testing.T) {
 	}
 	w.eventually("the question is told", func() bool {
 		s := w.intake.Status()
-		return s.Question != nil && *s.Question == contract.Question{ID: "q1", Text: "Which colour?"}
+		return s.Question != nil && *s.Question == protocol.Question{ID: "q1", Text: "Which colour?"}
 	})
 	for _, wrong := range []map[string]any{
 		{"question_id": "q2", "question": "And which size?"},
@@ -329,7 +329,7 @@ func TestQuestions(t *testing.T) {
 	}
 	heard := make(chan answer)
 	go func() { heard <- ask("q1", "Which colour?", 50) }()
-	w.intake.Order(func(o *contract.Orders) { o.Answers = []contract.Answer{{Question: "q1", Text: "Blue."}} })
+	w.intake.Order(func(o *protocol.Orders) { o.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}} })
 	if a := <-heard; a != (answer{Status: "answered", Answer: "Blue."}) {
 		t.Errorf("answered: %+v", a)
 	}
@@ -339,12 +339,12 @@ func TestQuestions(t *testing.T) {
 	}
 	c.complete()
 	w.signal("exit")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonNothingChanged)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonNothingChanged)
 }
 
 func TestTheContextIsTold(t *testing.T) {
 	t.Parallel()
-	w := agentByHand(t, func(o *contract.Orders) { o.Tasks[0].Instructions = "Use a form." })
+	w := agentByHand(t, func(o *protocol.Orders) { o.Tasks[0].Instructions = "Use a form." })
 	p := w.start(1, nil)
 	c := w.connect()
 	var got struct {
@@ -364,23 +364,23 @@ func TestTheContextIsTold(t *testing.T) {
 
 func TestModesSwitchBetweenTasks(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "", seldom, func(o *contract.Orders) {
+	w := newWorld(t, "", seldom, func(o *protocol.Orders) {
 		o.Mode, o.NextMode = policy.ModeInteractive, policy.ModeInteractive
-		o.Tasks = []contract.Task{{Name: "one", Prompt: "1"}, {Name: "two", Prompt: "2"}}
+		o.Tasks = []protocol.Task{{Name: "one", Prompt: "1"}, {Name: "two", Prompt: "2"}}
 	})
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command = []string{"sh", "-c", `if [ -z "$TIDEWAITER_MCP_URL" ]; then ` + w.waitFor("one") + `echo one > web/one.html; exit; fi; ` + w.byHand()}
 	})
 	p := w.start(1, nil)
 	w.eventually("the agent works", func() bool { s := w.intake.Status(); return s != nil && s.AgentRunning })
-	w.intake.Order(func(o *contract.Orders) { o.NextMode = policy.ModeDeterministic })
+	w.intake.Order(func(o *protocol.Orders) { o.NextMode = policy.ModeDeterministic })
 	w.signal("one")
 	f := p.finish()
-	wantFinal(t, f, contract.OutcomeSwitched, contract.ReasonModeSwitched)
+	wantFinal(t, f, protocol.OutcomeSwitched, protocol.ReasonModeSwitched)
 	if w.branch() != "" {
 		t.Error("something was pushed")
 	}
-	w.intake.Order(func(o *contract.Orders) { o.Mode = policy.ModeDeterministic })
+	w.intake.Order(func(o *protocol.Orders) { o.Mode = policy.ModeDeterministic })
 	p = w.start(2, nil)
 	c := w.connect()
 	if a := c.patch("op1", newFile("web/two.html", "two")); a.Status != "applied" {
@@ -388,7 +388,7 @@ func TestModesSwitchBetweenTasks(t *testing.T) {
 	}
 	c.complete()
 	w.signal("exit")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantVerdicts("Task Valid Promoted", "Patch Valid Promoted", "Final Skipped None")
 	if one, two := w.delivered("web/one.html"), w.delivered("web/two.html"); one != "one" || two != "two" {
 		t.Errorf("delivered %q and %q", one, two)

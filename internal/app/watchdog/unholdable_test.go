@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // newLink is a patch that adds a symbolic link. Git stores its target without a newline at the end.
@@ -61,7 +61,7 @@ func TestPatchesThatNoFileSystemHolds(t *testing.T) {
 			}
 			c.complete()
 			w.signal("exit")
-			wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			if got := w.git("-C", w.origin, "diff", "--name-only", "main", "tidewaiter/login"); got != "web/good.html\nweb/more.html" {
 				t.Errorf("delivered %q", got)
 			}
@@ -124,7 +124,7 @@ func patchAFullWorkspace(t *testing.T, step string) {
 	w.tools = freeAddress(t)
 	p := w.start(1, pullAt(step, 1))
 	c := w.connect()
-	head := w.trusted("rev-parse", contract.RefDelivery)
+	head := w.trusted("rev-parse", protocol.RefDelivery)
 	release := w.fillWorkspace(32 << 10)
 	big := newFile("web/small.html", "small") + newFile("web/big.html", strings.Repeat("0123456789abcdef", 4096))
 	if step != "nothing" {
@@ -143,7 +143,7 @@ func patchAFullWorkspace(t *testing.T, step string) {
 	if bad.Status != "refused" || !strings.Contains(bad.Message, "nothing was changed") || !strings.Contains(bad.Message, "no space left") {
 		t.Errorf("the patch: %+v", bad)
 	}
-	if now := w.trusted("rev-parse", contract.RefDelivery); now != head {
+	if now := w.trusted("rev-parse", protocol.RefDelivery); now != head {
 		t.Errorf("promoted %s", now)
 	}
 	if got := w.inWorkspace("web/small.html"); got != "(nothing)" {
@@ -158,7 +158,7 @@ func patchAFullWorkspace(t *testing.T, step string) {
 	}
 	c.complete()
 	w.signal("exit")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantVerdicts("Patch Valid Held unsettled", "Patch Valid Promoted", "Final Skipped None")
 }
 
@@ -172,17 +172,17 @@ func TestARestoreThatFailsIsTriedAgain(t *testing.T) {
 	w.git("-C", seed, "add", "-A")
 	w.git("-C", seed, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "Grow")
 	w.git("-C", seed, "push", "-q", w.origin, "main")
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo evil > web/legacy/evil.html; rm web/index.html web/large.html; ` + w.signalled("written") + w.waitFor("end")
 	})
 	w.smallWorkspace(2 << 20)
 	p := w.start(1, nil)
 	w.waitSignal("written")
 	release := w.fillWorkspace(0)
-	if r := w.request(contract.Request{ID: "full", Kind: contract.RequestCheckpoint}); r.OK || !strings.Contains(r.Message, "no space left") {
+	if r := w.request(protocol.Request{ID: "full", Kind: protocol.RequestCheckpoint}); r.OK || !strings.Contains(r.Message, "no space left") {
 		t.Errorf("answer of a full workspace: %+v", r)
 	}
-	if c := w.intake.Checkpoints()[0]; c.Action != contract.ActionHeld || c.Settled || !strings.Contains(c.UnsettledReason, "no space left") {
+	if c := w.intake.Checkpoints()[0]; c.Action != protocol.ActionHeld || c.Settled || !strings.Contains(c.UnsettledReason, "no space left") {
 		t.Errorf("checkpoint of a full workspace: %+v", c)
 	}
 	release()
@@ -192,6 +192,6 @@ func TestARestoreThatFailsIsTriedAgain(t *testing.T) {
 	}
 	w.signal("end")
 	// What went back of the workspace is judged like anything else: without the file that breaks a rule it is valid.
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("evil\n", false)
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // verify runs `watchdog verify` on a trusted volume.
@@ -44,7 +44,7 @@ func TestVerifyALivingRecord(t *testing.T) {
 			t.Fatalf("look %d: code %d\n%s", looks, code, out)
 		}
 	}
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	taken := w.intake.Checkpoints()
 	code, out := verify(t, w.paths.Trusted, "--json", "--history", "--commit", taken[len(taken)-1].Commit)
 	var got struct {
@@ -64,9 +64,9 @@ func TestVerifyALivingRecord(t *testing.T) {
 func TestVerifyFindsWhatWasTamperedWith(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo one > web/1.html; echo two > web/2.html; echo evil > web/legacy/evil.html`, seldom)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
-	w.intake.Order(func(o *contract.Orders) { o.Agent.Command = []string{"sh", "-c", "echo three > web/3.html"} })
-	wantFinal(t, w.start(2, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
+	w.intake.Order(func(o *protocol.Orders) { o.Agent.Command = []string{"sh", "-c", "echo three > web/3.html"} })
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if code, out := verify(t, w.paths.Trusted, "--history"); code != 0 {
 		t.Fatalf("before anything is changed: code %d\n%s", code, out)
 	}
@@ -88,8 +88,8 @@ func TestVerifyFindsWhatWasTamperedWith(t *testing.T) {
 		taken := w.intake.Checkpoints()
 		trusted, last := copyOf(t, w.paths.Trusted), taken[len(taken)-1]
 		cutJournal(t, trusted, `"sequence":2`)
-		w.git("-C", filepath.Join(trusted, "repo.git"), "update-ref", contract.RefChain, taken[0].Commit)
-		w.git("-C", filepath.Join(trusted, "repo.git"), "update-ref", contract.RefDelivery, contract.RefBase)
+		w.git("-C", filepath.Join(trusted, "repo.git"), "update-ref", protocol.RefChain, taken[0].Commit)
+		w.git("-C", filepath.Join(trusted, "repo.git"), "update-ref", protocol.RefDelivery, protocol.RefBase)
 		if code, out := verify(t, trusted); code != 0 {
 			t.Fatalf("nothing on the volume tells of it, and yet: code %d\n%s", code, out)
 		}
@@ -158,7 +158,7 @@ func tamperJournal(t *testing.T, trusted string) {
 	try("a verdict edited", bytes.Replace(whole, []byte(`"standing":"Invalid"`), []byte(`"standing":"Valid"`), 1), "it is not what was written")
 	try("a line moved", bytes.Join(append([][]byte{lines[1], lines[0]}, lines[2:]...), nil), "BROKEN at journal line 1: it does not follow")
 	try("a line cut", bytes.Join(append([][]byte{lines[0], lines[1]}, lines[3:]...), nil), "BROKEN at journal line 3: it does not follow")
-	try("cut back to the first lines", bytes.Join(lines[:4], nil), "BROKEN at ref "+contract.RefChain)
+	try("cut back to the first lines", bytes.Join(lines[:4], nil), "BROKEN at ref "+protocol.RefChain)
 	try("emptied", nil, "BROKEN at ")
 }
 

@@ -12,11 +12,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-func wantFinal(t *testing.T, got contract.FinalReport, outcome, reason string) {
+func wantFinal(t *testing.T, got protocol.FinalReport, outcome, reason string) {
 	t.Helper()
 	if got.Outcome != outcome || got.Reason != reason {
 		t.Errorf("final %+v, want %s/%s", got, outcome, reason)
@@ -58,20 +58,20 @@ func (w *world) wantBlob(content string, reachable bool) {
 }
 
 // seldom leaves only the triggers that a test causes.
-func seldom(o *contract.Orders) {
+func seldom(o *protocol.Orders) {
 	o.Policy.Execution.Interval, o.Policy.Execution.MaxChanges = 1<<40, 0
 }
 
-func shadow(o *contract.Orders) { o.Policy.Execution.Strategy = policy.StrategyShadow }
+func shadow(o *protocol.Orders) { o.Policy.Execution.Strategy = policy.StrategyShadow }
 
 // keen takes a checkpoint for every change.
-func keen(o *contract.Orders) { o.Policy.Execution.MaxChanges = 1 }
+func keen(o *protocol.Orders) { o.Policy.Execution.MaxChanges = 1 }
 
 func TestValidWorkIsDelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `git status --porcelain | grep -q . && exit 9
 		echo "<form>" > web/login.html; rm web/index.html; echo noise > web/x.log`, seldom)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if got := w.delivered("web/login.html"); got != "<form>" {
 		t.Errorf("delivered %q", got)
 	}
@@ -89,7 +89,7 @@ func TestValidWorkIsDelivered(t *testing.T) {
 		t.Errorf("checkpoint %+v", c)
 	}
 	s := w.intake.Status()
-	if s.State != contract.StateComplete || s.Head != w.branch() || s.Tasks[0].State != contract.TaskDone || *s.Tasks[0].ExitCode != 0 {
+	if s.State != protocol.StateComplete || s.Head != w.branch() || s.Tasks[0].State != protocol.TaskDone || *s.Tasks[0].ExitCode != 0 {
 		t.Errorf("status %+v", s)
 	}
 }
@@ -97,10 +97,10 @@ func TestValidWorkIsDelivered(t *testing.T) {
 func TestTasksRunOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo "$TIDEWAITER_TASK: $TIDEWAITER_PROMPT ($TIDEWAITER_FEATURE, $TIDEWAITER_ATTEMPT)" >> web/log.txt`, seldom,
-		func(o *contract.Orders) {
-			o.Tasks = []contract.Task{{Name: "form", Prompt: "one"}, {Name: "save", Prompt: "two"}}
+		func(o *protocol.Orders) {
+			o.Tasks = []protocol.Task{{Name: "form", Prompt: "one"}, {Name: "save", Prompt: "two"}}
 		})
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantVerdicts("Task Valid Promoted", "Final Valid Promoted")
 	if got := w.delivered("web/log.txt"); got != "form: one (shop/login, 1)\nsave: two (shop/login, 1)" {
 		t.Errorf("delivered %q", got)
@@ -111,7 +111,7 @@ func TestInvalidWorkIsHeld(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo good > web/good.html; echo evil > web/legacy/evil.html; ln -s /etc/passwd web/passwd; mkdir web/nested; git init -q web/nested`, seldom)
 	f := w.start(1, nil).finish()
-	wantFinal(t, f, contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
 	if !strings.Contains(f.Message, "web/") || !strings.Contains(f.Message, "fix") {
 		t.Errorf("message %q names no path or says nothing of what to do", f.Message)
 	}
@@ -136,7 +136,7 @@ func TestInvalidWorkIsHeld(t *testing.T) {
 func TestShadowGoesBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo good > web/good.html; echo evil > web/legacy/evil.html; rm web/index.html`, seldom, shadow)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeBlocked, contract.ReasonCheckpointInvalid)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
 	w.wantVerdicts("Final Invalid Reverted")
 	if w.branch() != "" {
 		t.Error("something was pushed")
@@ -156,7 +156,7 @@ func TestShadowGoesBack(t *testing.T) {
 func TestTheAgentMendsWhatItIsTold(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo evil > web/legacy/evil.html; read line; echo "$line" > "$HOME/told"; rm web/legacy/evil.html; echo good > web/good.html`, keen)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("evil\n", false)
 	w.wantBlob("good\n", true)
 	told, err := os.ReadFile(filepath.Join(w.paths.Home, "told"))
@@ -180,7 +180,7 @@ func TestShadowGoesOnAfterARevert(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo one > web/one.html; sleep 0.5; echo evil > web/legacy/evil.html; read line; echo "$line" > "$HOME/told"
 		[ -e web/legacy/evil.html ] && exit 7; [ -e web/one.html ] || exit 8; echo two > web/two.html`, keen, shadow)
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("evil\n", false)
 	w.wantBlob("one\n", true)
 	w.wantBlob("two\n", true)
@@ -192,8 +192,8 @@ func TestShadowGoesOnAfterARevert(t *testing.T) {
 
 func TestAuditBlocksNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, `echo evil > web/legacy/evil.html`, seldom, shadow, func(o *contract.Orders) { o.Policy.Enforcement = policy.Audit })
-	wantFinal(t, w.start(1, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w := newWorld(t, `echo evil > web/legacy/evil.html`, seldom, shadow, func(o *protocol.Orders) { o.Policy.Enforcement = policy.Audit })
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantVerdicts("Final Invalid Promoted")
 	if c := w.intake.Checkpoints()[0]; !c.Audit || c.ViolationCount != 1 {
 		t.Errorf("checkpoint %+v", c)
@@ -209,10 +209,10 @@ func TestExitCodes(t *testing.T) {
 		wantReason  string
 		wantMessage string
 	}{
-		"nothing changed": {script: "exit 0", wantOutcome: contract.OutcomeDelivered, wantReason: contract.ReasonNothingChanged, wantMessage: "nothing was pushed"},
-		"an error":        {script: "echo x > web/x; exit 3", wantOutcome: contract.OutcomeAgentFailed, wantReason: contract.ReasonAgentFailed, wantMessage: "code 3"},
-		"a signal":        {script: "kill -KILL $$", wantOutcome: contract.OutcomeAgentFailed, wantReason: contract.ReasonAgentFailed, wantMessage: "code 137"},
-		"leftovers":       {script: "(trap '' TERM; while :; do sleep 0.1; done) & exit 0", wantOutcome: contract.OutcomeDelivered, wantReason: contract.ReasonNothingChanged},
+		"nothing changed": {script: "exit 0", wantOutcome: protocol.OutcomeDelivered, wantReason: protocol.ReasonNothingChanged, wantMessage: "nothing was pushed"},
+		"an error":        {script: "echo x > web/x; exit 3", wantOutcome: protocol.OutcomeAgentFailed, wantReason: protocol.ReasonAgentFailed, wantMessage: "code 3"},
+		"a signal":        {script: "kill -KILL $$", wantOutcome: protocol.OutcomeAgentFailed, wantReason: protocol.ReasonAgentFailed, wantMessage: "code 137"},
+		"leftovers":       {script: "(trap '' TERM; while :; do sleep 0.1; done) & exit 0", wantOutcome: protocol.OutcomeDelivered, wantReason: protocol.ReasonNothingChanged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -231,9 +231,9 @@ func TestExitCodes(t *testing.T) {
 
 func TestACommandThatDoesNotExist(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "", func(o *contract.Orders) { o.Agent.Command = []string{"/nowhere/agent"} })
+	w := newWorld(t, "", func(o *protocol.Orders) { o.Agent.Command = []string{"/nowhere/agent"} })
 	f := w.start(1, nil).finish()
-	wantFinal(t, f, contract.OutcomeAgentFailed, contract.ReasonAgentNotStarted)
+	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonAgentNotStarted)
 	if !strings.Contains(f.Message, "/nowhere/agent") {
 		t.Errorf("message %q", f.Message)
 	}
@@ -242,35 +242,35 @@ func TestACommandThatDoesNotExist(t *testing.T) {
 func TestSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `[ -e web/half.html ] && exit 0; echo half > web/half.new; mv web/half.new web/half.html; ` + w.waitFor("never")
 		seldom(o)
 	})
 	p := w.start(1, nil)
 	w.eventually("the agent runs", func() bool { s := w.intake.Status(); return s != nil && s.AgentRunning })
 	w.eventually("it has written", func() bool { _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/half.html")); return err == nil })
-	w.intake.Order(func(o *contract.Orders) { o.Suspend = true })
-	wantFinal(t, p.finish(), contract.OutcomeSuspended, contract.ReasonSuspended)
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+	wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
 	w.wantVerdicts("Final Valid Promoted")
-	w.intake.Order(func(o *contract.Orders) { o.Suspend = false })
-	wantFinal(t, w.start(2, nil).finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = false })
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("half\n", true)
 }
 
 func TestRequestedCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo a > web/a.html; ` + w.waitFor("go")
 		seldom(o)
 	})
 	p := w.start(1, nil)
 	w.eventually("it has written", func() bool { _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/a.html")); return err == nil })
-	w.intake.Order(func(o *contract.Orders) {
-		o.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestCheckpoint}, {ID: "r2", Kind: contract.RequestResetBreaker}}
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = []protocol.Request{{ID: "r1", Kind: protocol.RequestCheckpoint}, {ID: "r2", Kind: protocol.RequestResetBreaker}}
 	})
-	results := func() map[string]contract.RequestReport {
-		out := map[string]contract.RequestReport{}
+	results := func() map[string]protocol.RequestReport {
+		out := map[string]protocol.RequestReport{}
 		for _, r := range w.intake.Reports() {
 			if r.Request != nil {
 				out[r.Request.ID] = *r.Request
@@ -280,7 +280,7 @@ func TestRequestedCheckpoint(t *testing.T) {
 	}
 	w.eventually("both requests have a result", func() bool { return len(results()) == 2 })
 	w.signal("go")
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	if r := results()["r1"]; !r.OK || r.Message != "checkpoint login-1: Valid, Promoted" {
 		t.Errorf("r1: %+v", r)
 	}
@@ -294,7 +294,7 @@ func TestRequestedCheckpoint(t *testing.T) {
 func TestIntakeIsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", keen)
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo a > web/a.html; ` + w.waitFor("go") + `echo b > web/b.html`
 	})
 	p := w.start(1, nil)
@@ -306,6 +306,6 @@ func TestIntakeIsAway(t *testing.T) {
 		t.Fatalf("intake heard %+v although it was away", f)
 	}
 	w.intake.Refuse(0)
-	wantFinal(t, p.finish(), contract.OutcomeDelivered, contract.ReasonDelivered)
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantBlob("b\n", true)
 }

@@ -23,9 +23,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
@@ -50,16 +50,16 @@ func becomeRunner(dir string) error {
 		err = unix.Mount("tmpfs", "/run", "tmpfs", 0, "")
 	}
 	if err == nil {
-		err = os.Mkdir(contract.RunDir, 0o755)
+		err = os.Mkdir(protocol.RunDir, 0o755)
 	}
 	if err == nil {
-		err = unix.Mount(dir, contract.RunDir, "", unix.MS_BIND, "")
+		err = unix.Mount(dir, protocol.RunDir, "", unix.MS_BIND, "")
 	}
 	if err != nil {
 		return err
 	}
 	for range 100 { // a process that another test forks may hold the copy open for writing until it has executed
-		err = unix.Exec(contract.RunnerPath, []string{contract.RunnerPath}, []string{"PATH=" + os.Getenv("PATH")})
+		err = unix.Exec(protocol.RunnerPath, []string{protocol.RunnerPath}, []string{"PATH=" + os.Getenv("PATH")})
 		if !errors.Is(err, unix.ETXTBSY) {
 			break
 		}
@@ -103,7 +103,7 @@ type world struct {
 const secretPassword = "the-password-of-shop"
 
 // newWorld makes a repository with a few files, and orders for one task that runs a shell script.
-func newWorld(t *testing.T, script string, change ...func(*contract.Orders)) *world {
+func newWorld(t *testing.T, script string, change ...func(*protocol.Orders)) *world {
 	t.Helper()
 	w := &world{t: t, dir: container.TempDir(t), tools: "127.0.0.1:0"}
 	runner, err := runnerBinary()
@@ -122,19 +122,19 @@ func newWorld(t *testing.T, script string, change ...func(*contract.Orders)) *wo
 	return w
 }
 
-func orders(url, script string, change ...func(*contract.Orders)) contract.Orders {
+func orders(url, script string, change ...func(*protocol.Orders)) protocol.Orders {
 	e := policy.Merge(policy.Sources{})
 	e.Execution.Interval, e.Execution.MinInterval, e.Execution.MaxChanges = 300*time.Millisecond, 50*time.Millisecond, 50
 	e.Hash = "policy-1"
-	o := contract.Orders{
-		Version: contract.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1,
-		Feature:    contract.FeatureRef{Namespace: "shop", Name: "login", UID: "u1"},
-		Repository: contract.Repository{URL: url, Revision: "main", HasCredentials: true, SecretName: "shop-git"},
-		Agent:      contract.Agent{Runtime: "command", Command: []string{"sh", "-c", script}},
-		Tasks:      []contract.Task{{Name: "login", Prompt: "Add a login page."}},
+	o := protocol.Orders{
+		Version: protocol.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1,
+		Feature:    protocol.FeatureRef{Namespace: "shop", Name: "login", UID: "u1"},
+		Repository: protocol.Repository{URL: url, Revision: "main", HasCredentials: true, SecretName: "shop-git"},
+		Agent:      protocol.Agent{Runtime: "command", Command: []string{"sh", "-c", script}},
+		Tasks:      []protocol.Task{{Name: "login", Prompt: "Add a login page."}},
 		Plan:       judge.Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}},
 		Policy:     e,
-		Delivery: contract.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter",
+		Delivery: protocol.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter",
 			AuthorEmail: "bot@example.com", Subject: "Add a login page"},
 	}
 	for _, c := range change {
@@ -258,7 +258,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 // begin orders an attempt.
 func (w *world) begin(attempt int64, run string) {
 	taken := w.intake.Checkpoints()
-	w.intake.Order(func(o *contract.Orders) {
+	w.intake.Order(func(o *protocol.Orders) {
 		o.Attempt, o.Run = attempt, run
 		for _, c := range taken {
 			o.NextCheckpoint = max(o.NextCheckpoint, c.Sequence+1)
@@ -340,7 +340,7 @@ func (p *pod) wait() error {
 }
 
 // finish waits for the final report and for both containers to end.
-func (p *pod) finish() contract.FinalReport {
+func (p *pod) finish() protocol.FinalReport {
 	p.w.t.Helper()
 	if err := p.wait(); err != nil {
 		p.w.t.Fatalf("watchdog: %v", err)
@@ -364,7 +364,7 @@ func (p *pod) finish() contract.FinalReport {
 }
 
 // seal runs a seal Job.
-func (w *world) seal(attempt int64) contract.FinalReport {
+func (w *world) seal(attempt int64) protocol.FinalReport {
 	w.t.Helper()
 	w.begin(attempt, "seal")
 	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)

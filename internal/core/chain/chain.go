@@ -11,9 +11,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // JournalTrailer begins the line of a checkpoint's message that names the journal's last line by its sum.
@@ -216,7 +216,7 @@ func (w *walk) delivery(i journal.Intent) error {
 	if _, err := w.follows(link, i.Delivery, i.OldDelivery, i.Promoted()); err != nil {
 		return err
 	}
-	part := i.Promotes != "" && i.Report.Action == contract.ActionPartlyPromoted && i.Promotes == i.Restore
+	part := i.Promotes != "" && i.Report.Action == protocol.ActionPartlyPromoted && i.Promotes == i.Restore
 	switch {
 	case !i.Report.Settled:
 		return broken(link, "it was promoted although the workspace could not be held still")
@@ -311,11 +311,11 @@ func damaged(link string, err error) error {
 func (w *walk) refs() error {
 	s := w.state
 	if s.Base == nil { // being fetched: the refs of base and delivery come before its record
-		have, err := w.repository.Ref(contract.RefChain)
+		have, err := w.repository.Ref(protocol.RefChain)
 		if err == nil && have != "" {
-			err = broken("ref "+contract.RefChain, fmt.Sprintf("it names %s, and the journal has no base: it was cut", have))
+			err = broken("ref "+protocol.RefChain, fmt.Sprintf("it names %s, and the journal has no base: it was cut", have))
 		}
-		return damaged("ref "+contract.RefChain, err)
+		return damaged("ref "+protocol.RefChain, err)
 	}
 	pending := journal.Intent{Commit: s.Chain.Commit, Delivery: s.Promoted.Commit}
 	if s.Pending != nil {
@@ -325,9 +325,9 @@ func (w *walk) refs() error {
 		pending.Delivery = q.Old
 	}
 	for _, r := range []struct{ name, want, or string }{
-		{contract.RefBase, s.Base.Commit, s.Base.Commit},
-		{contract.RefChain, s.Chain.Commit, pending.Commit},
-		{contract.RefDelivery, s.Promoted.Commit, pending.Delivery},
+		{protocol.RefBase, s.Base.Commit, s.Base.Commit},
+		{protocol.RefChain, s.Chain.Commit, pending.Commit},
+		{protocol.RefDelivery, s.Promoted.Commit, pending.Delivery},
 	} {
 		have, err := w.repository.Ref(r.name)
 		if err != nil {

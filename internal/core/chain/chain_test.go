@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // repository in memory.
@@ -74,23 +74,23 @@ func (f *feature) checkpoint(i journal.Intent) {
 		f.commits[i.Delivery] = chain.Commit{Tree: i.Tree, Parents: []string{i.OldDelivery}, Message: "Work"}
 	}
 	f.note(journal.Record{Intent: &i})
-	f.refs[contract.RefChain], f.refs[contract.RefDelivery] = i.Commit, i.Delivery
+	f.refs[protocol.RefChain], f.refs[protocol.RefDelivery] = i.Commit, i.Delivery
 	f.note(journal.Record{Done: &journal.Done{Sequence: i.Sequence}})
 }
 
 // newFeature has three checkpoints: one promoted, one held, one where nothing was new; and then another promoted one.
 func newFeature(t *testing.T) *feature {
-	f := &feature{t: t, repository: repository{refs: map[string]string{contract.RefBase: "b", contract.RefDelivery: "b"},
+	f := &feature{t: t, repository: repository{refs: map[string]string{protocol.RefBase: "b", protocol.RefDelivery: "b"},
 		commits: map[string]chain.Commit{"b": {Tree: "bt"}}, damaged: map[string]bool{}}}
 	f.note(journal.Record{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}})
 	f.note(journal.Record{Base: &journal.Base{Commit: "b", Tree: "bt"}})
 	f.checkpoint(journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "b", Standing: judge.Valid})
 	f.checkpoint(journal.Intent{Sequence: 3, Commit: "k3", OldChain: "k1", Tree: "t3", Delivery: "d1", OldDelivery: "d1", Standing: judge.Invalid,
-		Report: contract.CheckpointReport{Previous: 1}})
+		Report: protocol.CheckpointReport{Previous: 1}})
 	f.checkpoint(journal.Intent{Sequence: 4, Commit: "k3", OldChain: "k3", Tree: "t3", Delivery: "d1", OldDelivery: "d1", Standing: judge.Invalid,
-		Report: contract.CheckpointReport{Previous: 3}})
+		Report: protocol.CheckpointReport{Previous: 3}})
 	f.checkpoint(journal.Intent{Sequence: 5, Commit: "k5", OldChain: "k3", Tree: "t5", Delivery: "d5", OldDelivery: "d1", Standing: judge.Valid,
-		Report: contract.CheckpointReport{Previous: 4}})
+		Report: protocol.CheckpointReport{Previous: 4}})
 	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "d5", Branch: "x"}})
 	return f
 }
@@ -120,9 +120,9 @@ func TestWhatACrashLeavesIsWhole(t *testing.T) {
 		"an empty journal": func(f *feature) { f.data = nil; f.refs = nil },
 		"before the base": func(f *feature) {
 			f.data = f.data[:bytes.IndexByte(f.data, '\n')+1]
-			delete(f.refs, contract.RefChain)
+			delete(f.refs, protocol.RefChain)
 		},
-		"before refs move":  func(f *feature) { f.cut(2); f.refs[contract.RefChain], f.refs[contract.RefDelivery] = "k3", "d1" },
+		"before refs move":  func(f *feature) { f.cut(2); f.refs[protocol.RefChain], f.refs[protocol.RefDelivery] = "k3", "d1" },
 		"before it is done": func(f *feature) { f.cut(2) },
 		"a torn line":       func(f *feature) { f.data = append(f.data, `{"version":1,"prev`...) },
 	} {
@@ -166,23 +166,23 @@ func TestTheFirstBrokenLinkIsNamed(t *testing.T) {
 		"a foreign delivery":       {change: amend("d5", func(c *chain.Commit) { c.Tree = "t3" }), wantLink: "delivery of checkpoint 5", want: "has the tree t3"},
 		"a delivery of nobody":     {change: amend("d1", func(c *chain.Commit) { c.Parents = nil }), wantLink: "delivery of checkpoint 1", want: "after b"},
 		"an edited line":           {change: func(f *feature) { f.data = bytes.Replace(f.data, []byte("Invalid"), []byte("Valid"), 1) }, wantLink: "journal line 5", want: "not what was written"},
-		"a cut end":                {change: func(f *feature) { f.cut(3) }, wantLink: "ref " + contract.RefChain, want: "names k5, and the journal ends with k3"},
-		"chain and journal cut":    {change: func(f *feature) { f.cut(3); f.refs[contract.RefChain], f.refs[contract.RefDelivery] = "k3", "d1" }, known: "k5", wantLink: "commit k5", want: "does not hold it"},
-		"a moved delivery":         {change: func(f *feature) { f.refs[contract.RefDelivery] = "k5" }, wantLink: "ref " + contract.RefDelivery, want: "names k5"},
-		"an emptied journal":       {change: func(f *feature) { f.data = nil }, wantLink: "ref " + contract.RefChain, want: "has no base"},
-		"a lost ref":               {change: func(f *feature) { delete(f.refs, contract.RefBase) }, wantLink: "ref " + contract.RefBase, want: "names nothing"},
+		"a cut end":                {change: func(f *feature) { f.cut(3) }, wantLink: "ref " + protocol.RefChain, want: "names k5, and the journal ends with k3"},
+		"chain and journal cut":    {change: func(f *feature) { f.cut(3); f.refs[protocol.RefChain], f.refs[protocol.RefDelivery] = "k3", "d1" }, known: "k5", wantLink: "commit k5", want: "does not hold it"},
+		"a moved delivery":         {change: func(f *feature) { f.refs[protocol.RefDelivery] = "k5" }, wantLink: "ref " + protocol.RefDelivery, want: "names k5"},
+		"an emptied journal":       {change: func(f *feature) { f.data = nil }, wantLink: "ref " + protocol.RefChain, want: "has no base"},
+		"a lost ref":               {change: func(f *feature) { delete(f.refs, protocol.RefBase) }, wantLink: "ref " + protocol.RefBase, want: "names nothing"},
 		"a push of something else": {change: func(f *feature) { f.note(journal.Record{Delivered: &journal.Delivered{Commit: "k3", Branch: "x"}}) }, wantLink: "journal line 12", want: "never promoted"},
 		"a promotion of the invalid": {change: func(f *feature) {
 			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Standing: judge.Invalid,
-				Report: contract.CheckpointReport{Previous: 5}})
+				Report: protocol.CheckpointReport{Previous: 5}})
 		}, wantLink: "delivery of checkpoint 6", want: "verdict Invalid"},
 		"a promotion of the unsettled": {change: func(f *feature) {
 			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Standing: judge.Valid,
-				Report: contract.CheckpointReport{Previous: 5, UnsettledReason: "moving"}})
+				Report: protocol.CheckpointReport{Previous: 5, UnsettledReason: "moving"}})
 		}, wantLink: "delivery of checkpoint 6", want: "held still"},
 		"a wrong predecessor": {change: func(f *feature) {
 			f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d5", OldDelivery: "d5",
-				Report: contract.CheckpointReport{Previous: 4}})
+				Report: protocol.CheckpointReport{Previous: 4}})
 		}, wantLink: "checkpoint 6", want: "names checkpoint 4"},
 		"a record that cannot follow": {change: func(f *feature) { f.note(journal.Record{Done: &journal.Done{Sequence: 9}}) }, wantLink: "journal line 12", want: "without its intent"},
 	} {
@@ -203,7 +203,7 @@ func TestTheFirstBrokenLinkIsNamed(t *testing.T) {
 func TestAuditPromotesWithItsVerdict(t *testing.T) {
 	f := newFeature(t)
 	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Standing: judge.Invalid,
-		Report: contract.CheckpointReport{Previous: 5, Audit: true}})
+		Report: protocol.CheckpointReport{Previous: 5, Audit: true}})
 	if got, err := f.verify(""); err != nil || !got.Whole {
 		t.Errorf("%v, %+v", err, got.Broken)
 	}
@@ -221,10 +221,10 @@ func TestASquashedDelivery(t *testing.T) {
 	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "s" {
 		t.Errorf("before the ref moves: %v, %+v", err, got.Broken)
 	}
-	f.refs[contract.RefDelivery] = "s"
+	f.refs[protocol.RefDelivery] = "s"
 	f.note(journal.Record{Delivered: &journal.Delivered{Commit: "s", Branch: "x"}})
 	f.checkpoint(journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "s", Standing: judge.Valid,
-		Report: contract.CheckpointReport{Previous: 5}})
+		Report: protocol.CheckpointReport{Previous: 5}})
 	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "d6" {
 		t.Errorf("%v, %+v", err, got)
 	}
@@ -245,12 +245,12 @@ func TestASquashedDelivery(t *testing.T) {
 func TestWhatWasWithheldIsNotPromoted(t *testing.T) {
 	f := newFeature(t)
 	i := journal.Intent{Sequence: 6, Commit: "k6", OldChain: "k5", Tree: "t6", Delivery: "d6", OldDelivery: "d5", Restore: "t6", Standing: judge.Valid,
-		Report: contract.CheckpointReport{Sequence: 6, Previous: 5, Settled: true}}
+		Report: protocol.CheckpointReport{Sequence: 6, Previous: 5, Settled: true}}
 	f.commits["k6"] = chain.Commit{Tree: "t6", Parents: []string{"k5"}, Message: chain.JournalTrailer + f.head}
 	f.note(journal.Record{Intent: &i})
 	f.note(journal.Record{Withheld: &journal.Withheld{Sequence: 6, Reason: "no space left"}})
 	f.note(journal.Record{Done: &journal.Done{Sequence: 6}})
-	f.refs[contract.RefChain] = "k6"
+	f.refs[protocol.RefChain] = "k6"
 	if got, err := f.verify(""); err != nil || !got.Whole || got.Delivery != "d5" {
 		t.Errorf("%v, %+v", err, got.Broken)
 	}

@@ -15,10 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 var (
@@ -29,10 +29,10 @@ var (
 	started  = journal.Record{TaskStarted: &journal.TaskStarted{Name: "form", Start: 7}}
 	ended    = journal.Record{TaskEnded: &journal.TaskEnded{Name: "form", ExitCode: 3}}
 	held     = journal.Record{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "b", OldDelivery: "b",
-		Judgement: "j1", Standing: judge.Invalid, Objection: "no", Report: contract.CheckpointReport{Settled: true}}}
+		Judgement: "j1", Standing: judge.Invalid, Objection: "no", Report: protocol.CheckpointReport{Settled: true}}}
 	heldDone = journal.Record{Done: &journal.Done{Sequence: 1}}
 	good     = journal.Record{Intent: &journal.Intent{Sequence: 4, Commit: "k4", OldChain: "k1", Tree: "t4", Delivery: "d4",
-		OldDelivery: "b", Completes: "form", Standing: judge.Valid, Report: contract.CheckpointReport{Settled: true}}}
+		OldDelivery: "b", Completes: "form", Standing: judge.Valid, Report: protocol.CheckpointReport{Settled: true}}}
 	goodDone = journal.Record{Done: &journal.Done{Sequence: 4}}
 )
 
@@ -71,9 +71,9 @@ func read(t *testing.T, data []byte) journal.State {
 }
 
 func TestReplayAddsUp(t *testing.T) {
-	final := &contract.FinalReport{Outcome: contract.OutcomeDelivered}
+	final := &protocol.FinalReport{Outcome: protocol.OutcomeDelivered}
 	s := read(t, write(t, attempt1, base, begun, started, held, heldDone, ended, good, goodDone,
-		journal.Record{Request: &contract.RequestReport{ID: "r1", OK: true}},
+		journal.Record{Request: &protocol.RequestReport{ID: "r1", OK: true}},
 		journal.Record{Delivered: &journal.Delivered{Commit: "d4", Branch: "x"}},
 		journal.Record{Final: final}))
 	want := journal.State{
@@ -85,7 +85,7 @@ func TestReplayAddsUp(t *testing.T) {
 		Workspace: journal.Workspace{Tree: "t4", Standing: judge.Valid, Settled: true},
 		Promoted:  journal.Promoted{Commit: "d4", Tree: "t4"},
 		Start:     "t4",
-		Requests:  map[string]contract.RequestReport{"r1": {ID: "r1", OK: true}},
+		Requests:  map[string]protocol.RequestReport{"r1": {ID: "r1", OK: true}},
 		Pushed:    "d4", Final: final, Finished: true,
 	}
 	if diff := cmp.Diff(want, s); diff != "" {

@@ -10,9 +10,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestOperations: what an agent was told is known until its task is done, also in the attempt after it.
@@ -20,10 +20,10 @@ func TestOperations(t *testing.T) {
 	refused := journal.Operation{ID: "op1", Task: "form", Patch: "sum1", Answer: `{"status":"refused"}`}
 	applied := journal.Operation{ID: "op2", Task: "form", Patch: "sum2", Answer: `{"status":"applied"}`}
 	patch := journal.Record{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "b", Restore: "t1",
-		Standing: judge.Valid, Operation: &applied, Report: contract.CheckpointReport{Settled: true}}}
+		Standing: judge.Valid, Operation: &applied, Report: protocol.CheckpointReport{Settled: true}}}
 	patchDone := journal.Record{Done: &journal.Done{Sequence: 1}}
 	closing := journal.Record{Intent: &journal.Intent{Sequence: 2, Commit: "k1", OldChain: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "d1",
-		Completes: "form", Standing: judge.Valid, Report: contract.CheckpointReport{Settled: true}}}
+		Completes: "form", Standing: judge.Valid, Report: protocol.CheckpointReport{Settled: true}}}
 	recall := func(s journal.State, id, sum string) string {
 		o, standing := s.Tasks["form"].Recall(id, sum)
 		return string(standing) + o.Answer
@@ -58,7 +58,7 @@ func TestOperations(t *testing.T) {
 
 // TestQuestions: the question of an agent stays until its process or its attempt ends; what was asked is known for good.
 func TestQuestions(t *testing.T) {
-	asked := journal.Record{Asked: &contract.Question{ID: "q1", Text: "Which?"}}
+	asked := journal.Record{Asked: &protocol.Question{ID: "q1", Text: "Which?"}}
 	for name, tc := range map[string]struct {
 		more []journal.Record
 		open bool

@@ -9,9 +9,9 @@ package journal
 import (
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Version of the records that are written. Records of a later version are refused: what they mean is not known.
@@ -29,7 +29,7 @@ type Record struct {
 	// Attempt: an attempt took over the volume.
 	Attempt *Attempt `json:"attempt,omitempty"`
 	// Orders changed.
-	Orders *contract.Orders `json:"orders,omitempty"`
+	Orders *protocol.Orders `json:"orders,omitempty"`
 	// Base was fetched; there is one for ever.
 	Base *Base `json:"base,omitempty"`
 	// TaskBegun: the agent is about to be started.
@@ -41,7 +41,7 @@ type Record struct {
 	// TaskCompleted: the agent says that the task is done, in Deterministic mode.
 	TaskCompleted *TaskCompleted `json:"taskCompleted,omitempty"`
 	// Asked: the agent has a question.
-	Asked *contract.Question `json:"asked,omitempty"`
+	Asked *protocol.Question `json:"asked,omitempty"`
 	// Operation of the agent was refused. Those that were done are part of their Intent.
 	Operation *Operation `json:"operation,omitempty"`
 	// Intent: a checkpoint is about to be acted on.
@@ -53,7 +53,7 @@ type Record struct {
 	// Told: the agent was sent a message.
 	Told *Told `json:"told,omitempty"`
 	// Request has its result.
-	Request *contract.RequestReport `json:"request,omitempty"`
+	Request *protocol.RequestReport `json:"request,omitempty"`
 	// Breaker opened or was reset.
 	Breaker *Breaker `json:"breaker,omitempty"`
 	// Dropped: checkpoints lost their content.
@@ -63,7 +63,7 @@ type Record struct {
 	// Delivered: the server has taken a commit.
 	Delivered *Delivered `json:"delivered,omitempty"`
 	// Final: the attempt ended with this report.
-	Final *contract.FinalReport `json:"final,omitempty"`
+	Final *protocol.FinalReport `json:"final,omitempty"`
 	// Snapshot: the records before it are in segments of their own.
 	Snapshot *Snapshot `json:"snapshot,omitempty"`
 }
@@ -145,11 +145,11 @@ type Intent struct {
 	// Objection is the worst violation in words, when there is one.
 	Objection string `json:"objection,omitempty"`
 	// Answers to the requests that led to it.
-	Answers []contract.RequestReport `json:"answers,omitempty"`
+	Answers []protocol.RequestReport `json:"answers,omitempty"`
 	// Operation that it carries out; nil where it is no patch of an agent.
 	Operation *Operation `json:"operation,omitempty"`
 	// Report that tells of it.
-	Report contract.CheckpointReport `json:"report"`
+	Report protocol.CheckpointReport `json:"report"`
 	// Withheld is why it is acted on without its restore and its promotion; empty where it is not.
 	Withheld string `json:"-"`
 }
@@ -169,7 +169,7 @@ type Withheld struct {
 	// Reason in words.
 	Reason string `json:"reason"`
 	// Answers to the requests that led to it, and the Operation as refused, in place of those of the intent.
-	Answers   []contract.RequestReport `json:"answers,omitempty"`
+	Answers   []protocol.RequestReport `json:"answers,omitempty"`
 	Operation *Operation               `json:"operation,omitempty"`
 }
 
@@ -178,7 +178,7 @@ func (i Intent) without(w Withheld) Intent {
 	i.Withheld, i.Answers, i.Operation = w.Reason, w.Answers, w.Operation
 	i.Delivery, i.Promotes, i.Completes = i.OldDelivery, "", ""
 	i.Restore, i.RestorePaths, i.Chosen = "", nil, false
-	i.Report.Action, i.Report.DeliveryCommit = contract.ActionHeld, ""
+	i.Report.Action, i.Report.DeliveryCommit = protocol.ActionHeld, ""
 	i.Report.Settled, i.Report.UnsettledReason = false, w.Reason
 	return i
 }
@@ -203,7 +203,7 @@ type Breaker struct {
 	Open bool `json:"open"`
 	// Failures in a row and the last Fault, when it opened.
 	Failures int            `json:"failures,omitempty"`
-	Fault    contract.Fault `json:"fault,omitzero"`
+	Fault    protocol.Fault `json:"fault,omitzero"`
 }
 
 // Dropped says which checkpoints lost the content of their trees, because what was never promoted took more than the policy's

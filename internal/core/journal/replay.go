@@ -8,9 +8,9 @@ import (
 	"maps"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // State is what a journal adds up to. The zero State is that of an empty journal.
@@ -19,7 +19,7 @@ type State struct {
 	Epoch int64
 	Run   string
 	// Orders as last received; nil before the first.
-	Orders *contract.Orders
+	Orders *protocol.Orders
 	// Base, once it was fetched.
 	Base *Base
 	// Tasks by name, those that were begun.
@@ -38,10 +38,10 @@ type State struct {
 	Pending *Intent
 	// Asked is the question that the agent of the task at hand asked last; nil for none. Questions are the texts of all
 	// that were ever asked, by id.
-	Asked     *contract.Question
+	Asked     *protocol.Question
 	Questions map[string]string
 	// Requests that have a result, by id.
-	Requests map[string]contract.RequestReport
+	Requests map[string]protocol.RequestReport
 	// Breaker that is open.
 	Breaker Breaker
 	// Dropped are the checkpoints that lost their content.
@@ -51,7 +51,7 @@ type State struct {
 	// Pushed is the commit that the server has taken.
 	Pushed string
 	// Final report of the newest attempt that ended with one; Finished says that it is this very attempt.
-	Final    *contract.FinalReport
+	Final    *protocol.FinalReport
 	Finished bool
 }
 
@@ -114,7 +114,7 @@ func Replay(records []Record) (State, error) {
 func (s State) Apply(r Record) (State, error) {
 	s.Tasks, s.Requests = maps.Clone(s.Tasks), maps.Clone(s.Requests)
 	if s.Tasks == nil {
-		s.Tasks, s.Requests = map[string]Task{}, map[string]contract.RequestReport{}
+		s.Tasks, s.Requests = map[string]Task{}, map[string]protocol.RequestReport{}
 	}
 	if r.Attempt == nil && r.Snapshot == nil && s.Epoch == 0 {
 		return s, fmt.Errorf("a record before the first attempt")

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -55,7 +55,7 @@ func pause(s situation, granted bool) time.Duration {
 		return 0
 	case f == nil:
 		return backoff(s.m.Lost - 1)
-	case f.Outcome == contract.OutcomeAgentFailed && !s.m.Job.Errand:
+	case f.Outcome == protocol.OutcomeAgentFailed && !s.m.Job.Errand:
 		return backoff(s.m.Failures)
 	default:
 		return 0

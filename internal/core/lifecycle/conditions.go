@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // conditions says what a situation and a plan for it mean: everything that people and tools read of a Feature.
@@ -169,10 +169,10 @@ func checkpointsValid(o Observed) Condition {
 	}
 	k := o.Run.Checkpoint
 	switch {
-	case k.Reason == contract.ReasonCheckpointFailed:
-		return Condition{ConditionCheckpointsValid, False, contract.ReasonCheckpointFailed, strings.TrimSpace("Checkpoint " + k.Name + " failed. " + k.Message)}
+	case k.Reason == protocol.ReasonCheckpointFailed:
+		return Condition{ConditionCheckpointsValid, False, protocol.ReasonCheckpointFailed, strings.TrimSpace("Checkpoint " + k.Name + " failed. " + k.Message)}
 	case k.Verdict == verdictInvalid:
-		return Condition{ConditionCheckpointsValid, False, contract.ReasonCheckpointInvalid, strings.TrimSpace("Checkpoint " + k.Name + " is invalid. " + k.Message)}
+		return Condition{ConditionCheckpointsValid, False, protocol.ReasonCheckpointInvalid, strings.TrimSpace("Checkpoint " + k.Name + " is invalid. " + k.Message)}
 	case k.Verdict == verdictValid:
 		return Condition{ConditionCheckpointsValid, True, ReasonCheckpointValid, "Checkpoint " + k.Name + " is valid."}
 	case was.Status == True || was.Status == False:

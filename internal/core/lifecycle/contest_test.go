@@ -11,8 +11,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // contest is several Features that want the locks of one repository.
@@ -84,7 +84,7 @@ func TestContest(t *testing.T) {
 			"pods are lost":    func(t *rapid.T) { c.sims[one(t)].losePods() },
 			"the work is done": func(t *rapid.T) { c.sims[one(t)].work() },
 			"a final report": func(t *rapid.T) {
-				c.sims[one(t)].final(contract.OutcomeBlocked, contract.ReasonCheckpointInvalid, "Something was found.")
+				c.sims[one(t)].final(protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid, "Something was found.")
 			},
 			"a retry is asked for":  func(t *rapid.T) { c.sims[one(t)].request(RequestRetry) },
 			"spec.suspend changes":  func(t *rapid.T) { s := c.sims[one(t)]; s.spec.Suspend = !s.spec.Suspend; s.spec.Generation++ },

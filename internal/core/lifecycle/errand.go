@@ -6,7 +6,7 @@ package lifecycle
 import (
 	"slices"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // An errand is a seal run for requests that no agent will come to take: a rollback or a checkpoint of a Feature that is
@@ -23,5 +23,5 @@ func errandWaits(s situation) bool {
 func isErrand(k RequestKind) bool { return k == RequestRollback || k == RequestCheckpoint }
 
 func suspendedSummary() summary {
-	return summary{phase: Suspended, reason: contract.ReasonSuspended, message: "Set spec.suspend to false to resume the work."}
+	return summary{phase: Suspended, reason: protocol.ReasonSuspended, message: "Set spec.suspend to false to resume the work."}
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -27,7 +27,7 @@ func (i Isolation) open() bool { return len(i.Openings) > 0 || i.TooMany > 0 }
 // exposedSummary is where a Feature stands without an agent, or whose agent is being ended: only a person can change the
 // network policies of a project. It goes on by itself once they have.
 func exposedSummary(i Isolation) summary {
-	return summary{phase: Blocked, reason: contract.ReasonNetworkOpened, stalled: true, message: i.message() +
+	return summary{phase: Blocked, reason: protocol.ReasonNetworkOpened, stalled: true, message: i.message() +
 		" The policy says isolation: Enforce, so no agent runs until then; the work is kept and goes on by itself."}
 }
 
@@ -63,9 +63,9 @@ func isolated(s situation, at summary) Condition {
 	case at.phase == Delivered && was.Type != "":
 		return was // Nothing will run again.
 	case i.forbids():
-		return Condition{ConditionIsolated, False, contract.ReasonNetworkOpened, exposedSummary(i).message}
+		return Condition{ConditionIsolated, False, protocol.ReasonNetworkOpened, exposedSummary(i).message}
 	case i.open():
-		return Condition{ConditionIsolated, False, contract.ReasonNetworkOpened, i.message() + " Agents run all the same: the policy says isolation: Warn."}
+		return Condition{ConditionIsolated, False, protocol.ReasonNetworkOpened, i.message() + " Agents run all the same: the policy says isolation: Warn."}
 	default:
 		return Condition{ConditionIsolated, True, ReasonIsolated, "No NetworkPolicy lets the agent's pod talk to more than intake and gateway."}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // lockRecheck is how often a lock that is waited for is looked at without an event: that it is not renewed any more shows
@@ -70,7 +70,7 @@ func withLocks(s situation, p plan) plan {
 	switch {
 	case s.active() || p.start != nil || s.o.someoneWorks():
 		p.locks.stay = l.Held
-	case p.keepLocks && !slices.Contains([]string{ReasonWaitingForLock, ReasonWaitingForArea, contract.ReasonNetworkOpened}, p.at.reason):
+	case p.keepLocks && !slices.Contains([]string{ReasonWaitingForLock, ReasonWaitingForArea, protocol.ReasonNetworkOpened}, p.at.reason):
 		p.locks.stay = slices.DeleteFunc(slices.Clone(l.Held), func(contract string) bool { return !noted(contract) })
 	}
 	if len(p.locks.stay) > 0 && !l.Renew.IsZero() {
@@ -97,7 +97,7 @@ func lockLost(s situation) (lost, known bool) {
 	switch {
 	case s.m.Attempt == 0 || s.m.Attempt != s.o.Memory.Attempt:
 		return false, true // Only the locks of an attempt that was written down.
-	case locksWere(s, contract.ReasonLockLost):
+	case locksWere(s, protocol.ReasonLockLost):
 		return true, true
 	case len(lostLocks(s)) > 0:
 		return s.o.Live, s.o.Live
@@ -119,7 +119,7 @@ func lostLocks(s situation) []string {
 }
 
 func lockLostSummary(s situation) summary {
-	at := summary{phase: Blocked, reason: contract.ReasonLockLost, stalled: true, message: s.o.Memory.Condition(ConditionLocksHeld).Message}
+	at := summary{phase: Blocked, reason: protocol.ReasonLockLost, stalled: true, message: s.o.Memory.Condition(ConditionLocksHeld).Message}
 	if lost := lostLocks(s); len(lost) > 0 {
 		at.message = fmt.Sprintf("The lease of contract %s expired and was reclaimed%s. What was done under it may clash with what others did "+
 			"meanwhile: the agent was stopped. The work is kept: look at it, then go on with %s, which takes the lock again first.",
@@ -161,12 +161,12 @@ func waitsFor(busy []Contender) string {
 func locksHeld(s situation, p plan, at summary) Condition {
 	l, held := s.o.Locks, p.locks.stay
 	switch {
-	case at.reason == contract.ReasonLockLost, at.reason == ReasonLockNotFree:
+	case at.reason == protocol.ReasonLockLost, at.reason == ReasonLockNotFree:
 		return Condition{ConditionLocksHeld, False, at.reason, at.message}
 	case p.lost:
 		// Kept also while it goes on as a person asked, until the next attempt has the locks.
-		return Condition{ConditionLocksHeld, False, contract.ReasonLockLost, lockLostSummary(s).message}
-	case locksWere(s, contract.ReasonLockLost), locksWere(s, ReasonLockNotFree):
+		return Condition{ConditionLocksHeld, False, protocol.ReasonLockLost, lockLostSummary(s).message}
+	case locksWere(s, protocol.ReasonLockLost), locksWere(s, ReasonLockNotFree):
 		return s.o.Memory.Condition(ConditionLocksHeld)
 	case len(l.Wanted)+len(held) == 0:
 		return Condition{ConditionLocksHeld, True, ReasonNoLocks, "The plan names no contracts."}

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestNeedsAreBounded: whatever is observed, and whatever is found once it is gathered, nothing is needed twice, except
@@ -185,7 +185,7 @@ func anySpec(t *rapid.T) Spec {
 
 func anyMemory(t *rapid.T) Memory {
 	phases := []Phase{"", Pending, Preparing, Running, AwaitingInput, ReadyToMerge, Delivered, Blocked, Failed, Suspended}
-	reasons := []string{ReasonPreparing, ReasonRunning, ReasonWaitingForLock, ReasonWaitingForArea, ReasonLockNotFree, contract.ReasonLockLost, contract.ReasonDeadlineExceeded, contract.ReasonNetworkOpened}
+	reasons := []string{ReasonPreparing, ReasonRunning, ReasonWaitingForLock, ReasonWaitingForArea, ReasonLockNotFree, protocol.ReasonLockLost, protocol.ReasonDeadlineExceeded, protocol.ReasonNetworkOpened}
 	m := Memory{
 		Phase: rapid.SampledFrom(phases).Draw(t, "phase"), Attempt: int64(rapid.IntRange(0, 2).Draw(t, "attempt")),
 		Failures: rapid.IntRange(0, 2).Draw(t, "failures"), Lost: rapid.IntRange(0, 2).Draw(t, "lost"),
@@ -227,17 +227,17 @@ func anyRun(t *rapid.T) *Run {
 		r.Question, r.QuestionID = "Which colour?", "q1"
 	}
 	if !mostly(t, "no fault") {
-		r.Fault = &Problem{Reason: rapid.SampledFrom([]string{contract.ReasonBreakerOpen, "Broken"}).Draw(t, "fault"), Message: "It is so."}
+		r.Fault = &Problem{Reason: rapid.SampledFrom([]string{protocol.ReasonBreakerOpen, "Broken"}).Draw(t, "fault"), Message: "It is so."}
 	}
 	if rapid.Bool().Draw(t, "request done") {
 		r.Requests = []RequestResult{{ID: "r", State: RequestDone, Message: "Done.", At: noon}, {ID: "s", State: RequestFailed, Message: "No.", At: noon}}
 	}
 	if rapid.Bool().Draw(t, "final") {
 		outcomes := []string{
-			contract.OutcomeReadyToMerge, contract.OutcomeBlocked, contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped,
-			contract.OutcomeSwitched, contract.OutcomeDelivered, "Unheard",
+			protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped,
+			protocol.OutcomeSwitched, protocol.OutcomeDelivered, "Unheard",
 		}
-		reasons := []string{"", contract.ReasonCheckpointInvalid, contract.ReasonPushConflict, contract.ReasonBreakerOpen, contract.ReasonHistoryInvalid, contract.ReasonPushFailed}
+		reasons := []string{"", protocol.ReasonCheckpointInvalid, protocol.ReasonPushConflict, protocol.ReasonBreakerOpen, protocol.ReasonHistoryInvalid, protocol.ReasonPushFailed}
 		r.Final = &Final{
 			Epoch: int64(rapid.IntRange(1, 2).Draw(t, "final of")), Outcome: rapid.SampledFrom(outcomes).Draw(t, "outcome"),
 			Reason: rapid.SampledFrom(reasons).Draw(t, "because"), Message: "Something was found", Head: head,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -54,7 +54,7 @@ func TestNextActs(t *testing.T) {
 		},
 		"a pod that lingers without its Job keeps the next attempt from starting": {
 			change: func(o *Observed) {
-				o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeSuspended}
+				o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeSuspended}
 				o.Memory.Job.EndedAt = noon.Add(-2 * time.Minute)
 				o.Jobs, o.Pods[0].Ended = nil, true
 			},
@@ -62,21 +62,21 @@ func TestNextActs(t *testing.T) {
 		},
 		"a pod that is going is waited for": {
 			change: func(o *Observed) {
-				o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeSuspended}
+				o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeSuspended}
 				o.Memory.Job.EndedAt = noon.Add(-2 * time.Minute)
 				o.Jobs, o.Pods[0].Deleting = nil, true
 			},
 		},
 		"nothing is left: the next attempt": {
 			change: func(o *Observed) {
-				o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeSuspended}
+				o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeSuspended}
 				o.Memory.Job.EndedAt = noon
 				o.Jobs, o.Pods = nil, nil
 			},
 			want: acts{Needs: NeedJob, Start: &Start{Attempt: 2, Run: RunAgent}},
 		},
 		"a final report of another epoch says nothing": {
-			change: func(o *Observed) { o.Run.Final = &Final{Epoch: 7, Outcome: contract.OutcomeDelivered} },
+			change: func(o *Observed) { o.Run.Final = &Final{Epoch: 7, Outcome: protocol.OutcomeDelivered} },
 			want:   acts{EnsureDependencies: true},
 		},
 		"a second pod of the Job is ended": {
@@ -223,7 +223,7 @@ func TestLossesInARowWaitLonger(t *testing.T) {
 // TestARetryWaitsBehindAnErrand that was over before it was seen: the retry was granted before, and stays open.
 func TestARetryWaitsBehindAnErrand(t *testing.T) {
 	o := running()
-	o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeBlocked, Reason: contract.ReasonCheckpointInvalid, Message: "Something was found."}
+	o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonCheckpointInvalid, Message: "Something was found."}
 	o.Memory.Phase, o.Memory.Job.EndedAt = Blocked, noon.Add(-time.Minute)
 	o.Spec.Requests = []Request{{ID: "again", Kind: RequestRetry}}
 	o.Jobs, o.Pods = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunSeal, Created: noon, Ended: true}}, nil

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // nextRun is the run that a Feature without a current attempt wants, were nothing in the way.
@@ -33,7 +33,7 @@ func wantedRun(s situation) nextRun {
 	switch {
 	case f == nil && s.m.Job.Errand:
 		return nextRun{run: RunSeal, at: s.remembered()}
-	case f != nil && f.Outcome == contract.OutcomeReadyToMerge:
+	case f != nil && f.Outcome == protocol.OutcomeReadyToMerge:
 		return afterReady(s, f)
 	case s.m.Phase == Failed:
 		return afterFailure(s)
@@ -41,12 +41,12 @@ func wantedRun(s situation) nextRun {
 		return afterLoss(s)
 	}
 	switch f.Outcome {
-	case contract.OutcomeAgentFailed:
+	case protocol.OutcomeAgentFailed:
 		return afterAgentFailed(s, f)
-	case contract.OutcomeSwitched:
-		return agentUnlessOver(s, nextRun{at: summary{phase: Preparing, reason: contract.ReasonModeSwitched, message: fmt.Sprintf(
+	case protocol.OutcomeSwitched:
+		return agentUnlessOver(s, nextRun{at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(
 			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})
-	case contract.OutcomeSuspended, contract.OutcomeStopped:
+	case protocol.OutcomeSuspended, protocol.OutcomeStopped:
 		return agentUnlessOver(s, nextRun{at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
 			"Attempt %d is about to start: the work goes on.", s.m.Attempt+1)}})
 	default:
@@ -127,8 +127,8 @@ func afterAgentFailed(s situation, f *Final) nextRun {
 // more retries start anything by themselves.
 func afterFailure(s situation) nextRun {
 	at := deadlineSummary(s)
-	wasDeadline := s.o.Memory.Condition(ConditionSucceeded).Reason == contract.ReasonDeadlineExceeded
-	if f := s.final(); f != nil && f.Outcome == contract.OutcomeAgentFailed && !wasDeadline {
+	wasDeadline := s.o.Memory.Condition(ConditionSucceeded).Reason == protocol.ReasonDeadlineExceeded
+	if f := s.final(); f != nil && f.Outcome == protocol.OutcomeAgentFailed && !wasDeadline {
 		at = agentFailedSummary(s, f)
 	}
 	if s.deadlineOver() {
@@ -139,7 +139,7 @@ func afterFailure(s situation) nextRun {
 
 func afterBlocked(s situation, f *Final) nextRun {
 	run := RunAgent
-	if (f.Reason == contract.ReasonPushConflict || f.Reason == contract.ReasonPushFailed || f.Reason == contract.ReasonHistoryInvalid) && !s.o.Spec.Ephemeral {
+	if (f.Reason == protocol.ReasonPushConflict || f.Reason == protocol.ReasonPushFailed || f.Reason == protocol.ReasonHistoryInvalid) && !s.o.Spec.Ephemeral {
 		run = RunSeal
 	}
 	if run == RunAgent && s.deadlineOver() {
@@ -160,10 +160,10 @@ func afterReady(s situation, f *Final) nextRun {
 		return nextRun{run: RunSeal, at: summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf(
 			"Commit %s is approved and will be pushed to branch %s.", head, spec.Branch)}}
 	case spec.ApprovedCommit == "":
-		return nextRun{at: summary{phase: ReadyToMerge, reason: contract.ReasonApprovalRequired, message: fmt.Sprintf(
+		return nextRun{at: summary{phase: ReadyToMerge, reason: protocol.ReasonApprovalRequired, message: fmt.Sprintf(
 			"Commit %s waits for approval%s: set spec.delivery.approvedCommit to it and it is pushed to branch %s.", head, requiredBy(spec), spec.Branch) + squashed(f)}}
 	default:
-		return nextRun{at: summary{phase: ReadyToMerge, reason: contract.ReasonApprovalMismatch, message: fmt.Sprintf(
+		return nextRun{at: summary{phase: ReadyToMerge, reason: protocol.ReasonApprovalMismatch, message: fmt.Sprintf(
 			"spec.delivery.approvedCommit is %s, but the commit that is ready is %s: look at it and approve that one.", spec.ApprovedCommit, head) + squashed(f)}}
 	}
 }
@@ -178,7 +178,7 @@ func requiredBy(s Spec) string {
 
 // squashed says why the commit to approve is not the one that was reported before.
 func squashed(f *Final) string {
-	if _, why, found := strings.Cut(f.Message, contract.HistorySquashed); found {
+	if _, why, found := strings.Cut(f.Message, protocol.HistorySquashed); found {
 		return " Its history is one commit on the base: " + sentence(why)
 	}
 	return ""

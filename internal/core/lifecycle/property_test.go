@@ -11,9 +11,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestAnyHistory lets everything happen in any order: stale caches, crashes between any two effects, lost pods, pods that
@@ -87,9 +87,9 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 		},
 		"a final report": func(t *rapid.T) {
 			outcome := rapid.SampledFrom([]string{
-				contract.OutcomeReadyToMerge, contract.OutcomeBlocked, contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped, contract.OutcomeSwitched, "Unheard",
+				protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched, "Unheard",
 			}).Draw(t, "outcome")
-			reason := rapid.SampledFrom([]string{contract.ReasonCheckpointInvalid, contract.ReasonPushConflict, contract.ReasonBreakerOpen}).Draw(t, "reason")
+			reason := rapid.SampledFrom([]string{protocol.ReasonCheckpointInvalid, protocol.ReasonPushConflict, protocol.ReasonBreakerOpen}).Draw(t, "reason")
 			s.final(outcome, reason, "Something was found.")
 		},
 		"the work is done": func(*rapid.T) { s.work() },

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // keptResults bounds the list of results. A request is done once for as long as the Feature lives, so results outlive
@@ -24,7 +24,7 @@ func hasResult(list []RequestResult, id string) bool {
 // openRetries are the requests for another run that have no result.
 func (s situation) openRetries() []string {
 	f := s.final()
-	breaker := f != nil && f.Reason == contract.ReasonBreakerOpen
+	breaker := f != nil && f.Reason == protocol.ReasonBreakerOpen
 	var ids []string
 	for _, r := range s.o.Spec.Requests {
 		if (r.Kind == RequestRetry || r.Kind == RequestResetBreaker && breaker) && !s.answered(r.ID) {
@@ -113,7 +113,7 @@ func answerTo(s situation, at summary, r Request) (message string, state Request
 
 // notRetried says why a request to retry is refused.
 func notRetried(s situation, at summary) string {
-	if s.active() && at.reason == contract.ReasonBreakerOpen {
+	if s.active() && at.reason == protocol.ReasonBreakerOpen {
 		return "The agent is frozen, not ended: go on with a request resetBreaker, or set spec.suspend to end it."
 	}
 	return fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed, or waits for its next attempt, can be retried.", at.phase)

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // head is the commit that every simulated run promotes.
@@ -434,11 +434,11 @@ func (s *sim) work() {
 	})
 	switch {
 	case s.spec.Suspend:
-		s.final(contract.OutcomeSuspended, contract.ReasonSuspended, "")
+		s.final(protocol.OutcomeSuspended, protocol.ReasonSuspended, "")
 	case s.spec.RequireApproval && s.spec.ApprovedCommit != head:
-		s.final(contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired, "")
+		s.final(protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired, "")
 	default:
-		s.final(contract.OutcomeDelivered, contract.ReasonDelivered, "")
+		s.final(protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	}
 	s.endPods()
 }

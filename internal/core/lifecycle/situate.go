@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // longEnough an attempt must have lived for its loss not to count as one in a row.
@@ -129,7 +129,7 @@ func fold(s situation) situation {
 		m.Lost++
 	default:
 		m.Lost = 0
-		if f.Outcome == contract.OutcomeAgentFailed && !m.Job.Errand {
+		if f.Outcome == protocol.OutcomeAgentFailed && !m.Job.Errand {
 			m.Failures++
 		}
 	}

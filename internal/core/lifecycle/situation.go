@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // situation is what is observed and remembered of a Feature at one time. Its methods are questions. It is passed by
@@ -32,7 +32,7 @@ func (s situation) deleting() bool { return !s.o.Spec.DeletedAt.IsZero() }
 // delivered is for ever: neither a later report nor a change of the spec takes it back.
 func (s situation) delivered() bool {
 	f := s.final()
-	return s.o.Memory.Phase == Delivered || f != nil && f.Outcome == contract.OutcomeDelivered
+	return s.o.Memory.Phase == Delivered || f != nil && f.Outcome == protocol.OutcomeDelivered
 }
 
 // active reports whether there is an attempt whose end was not noted.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // stuckGrace is how long a pod may still be there after its grace period before it is said to be stuck. A kubelet that
@@ -49,7 +49,7 @@ func (at summary) waitsForPods() bool {
 	case Pending, Preparing, Running, AwaitingInput:
 		return true
 	case ReadyToMerge:
-		return at.reason != contract.ReasonApprovalRequired && at.reason != contract.ReasonApprovalMismatch
+		return at.reason != protocol.ReasonApprovalRequired && at.reason != protocol.ReasonApprovalMismatch
 	default:
 		return at.reason == ReasonDeleting
 	}

@@ -8,14 +8,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestStuckPodIsNamed: a pod that does not go keeps a Feature from going on, for ever where its node is off. The Feature
 // says so, with pod, node and what to do.
 func TestStuckPodIsNamed(t *testing.T) {
 	suspended := func(o *Observed) {
-		o.Run.Final = &Final{Epoch: 1, Outcome: contract.OutcomeSuspended}
+		o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeSuspended}
 		o.Memory.Job.EndedAt = noon.Add(-5 * time.Minute)
 		o.Jobs = nil
 	}
@@ -28,8 +28,8 @@ func TestStuckPodIsNamed(t *testing.T) {
 		"the next attempt cannot start":    {change: suspended, phase: Preparing, reason: ReasonPodStuckTerminating},
 		"the current attempt was evicted":  {change: func(*Observed) {}, phase: Running, reason: ReasonPodStuckTerminating},
 		"it cannot be deleted":             {change: func(o *Observed) { o.Spec.DeletedAt = noon.Add(-10 * time.Minute) }, phase: Running, reason: ReasonPodStuckTerminating},
-		"what rests keeps its own reason":  {change: func(o *Observed) { suspended(o); o.Spec.Suspend = true }, phase: Suspended, reason: contract.ReasonSuspended},
-		"what failed keeps its own reason": {change: func(o *Observed) { o.Spec.Deadline = time.Minute }, phase: Failed, reason: contract.ReasonDeadlineExceeded},
+		"what rests keeps its own reason":  {change: func(o *Observed) { suspended(o); o.Spec.Suspend = true }, phase: Suspended, reason: protocol.ReasonSuspended},
+		"what failed keeps its own reason": {change: func(o *Observed) { o.Spec.Deadline = time.Minute }, phase: Failed, reason: protocol.ReasonDeadlineExceeded},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // maxMessage bounds a message of a condition, in bytes; the API allows 32768, people read less.
@@ -42,7 +42,7 @@ func runningSummary(s situation) summary {
 		switch {
 		case s.podProblem() != nil:
 			at.phase = Preparing
-		case p.Reason == contract.ReasonBreakerOpen:
+		case p.Reason == protocol.ReasonBreakerOpen:
 			at.phase, at.stalled = Blocked, true
 			at.message = sentence(p.Message) + breakerHint(s)
 		}
@@ -80,22 +80,22 @@ func deliveredSummary(s situation) summary {
 	f := s.final()
 	if f == nil {
 		was := s.o.Memory.Condition(ConditionSucceeded)
-		return summary{phase: Delivered, reason: cmp.Or(was.Reason, contract.ReasonDelivered), message: was.Message}
+		return summary{phase: Delivered, reason: cmp.Or(was.Reason, protocol.ReasonDelivered), message: was.Message}
 	}
 	message := f.Message
 	if message == "" {
 		message = fmt.Sprintf("Branch %s is at commit %s.", s.m.Branch, cmp.Or(f.Head, s.m.Head))
 	}
-	return summary{phase: Delivered, reason: cmp.Or(f.Reason, contract.ReasonDelivered), message: message}
+	return summary{phase: Delivered, reason: cmp.Or(f.Reason, protocol.ReasonDelivered), message: message}
 }
 
 func deadlineSummary(s situation) summary {
-	return summary{phase: Failed, reason: contract.ReasonDeadlineExceeded, stalled: true, message: fmt.Sprintf(
+	return summary{phase: Failed, reason: protocol.ReasonDeadlineExceeded, stalled: true, message: fmt.Sprintf(
 		"The running time is over spec.deadline (%s). The work is kept: raise the deadline and start the agent again with %s.", s.o.Spec.Deadline, s.retryHint())}
 }
 
 func agentFailedSummary(s situation, f *Final) summary {
-	return summary{phase: Failed, reason: cmp.Or(f.Reason, contract.ReasonAgentFailed), stalled: true, message: fmt.Sprintf(
+	return summary{phase: Failed, reason: cmp.Or(f.Reason, protocol.ReasonAgentFailed), stalled: true, message: fmt.Sprintf(
 		"%s It failed %s and spec.retries is %d. The work is kept: start the agent again with %s.",
 		sentence(f.Message), times(s.m.Failures), s.o.Spec.Retries, s.retryHint())}
 }
@@ -105,15 +105,15 @@ func blockedSummary(s situation, f *Final) summary {
 	reason := cmp.Or(f.Reason, ReasonInternalError)
 	message := sentence(f.Message)
 	switch reason {
-	case contract.ReasonCheckpointInvalid:
+	case protocol.ReasonCheckpointInvalid:
 		message += invalidHint(s)
-	case contract.ReasonBreakerOpen:
+	case protocol.ReasonBreakerOpen:
 		message += breakerHint(s)
-	case contract.ReasonHistoryInvalid:
+	case protocol.ReasonHistoryInvalid:
 		message += fmt.Sprintf(" Nothing was pushed and the work is kept. Let delivery.history of the SupervisorPolicy be Squash to deliver one commit, or change the rule; then deliver with %s.", s.retryHint())
-	case contract.ReasonPushConflict:
+	case protocol.ReasonPushConflict:
 		message += fmt.Sprintf(" Nothing was overwritten and the work is kept. Remove or rename branch %s on the server, then push again with %s.", s.m.Branch, s.retryHint())
-	case contract.ReasonPushFailed:
+	case protocol.ReasonPushFailed:
 		message += fmt.Sprintf(" The work is kept. Fix the cause, then push again with %s.", s.retryHint())
 	default:
 		message += fmt.Sprintf(" The work is kept. Fix the cause, then start the agent again with %s.", s.retryHint())

@@ -32,7 +32,7 @@ const (
 	ConditionPaceEscalated    = "PaceEscalated"
 )
 
-// Reasons that are the controllers' own; those of faults and final reports are in core/contract.
+// Reasons that are the controllers' own; those of faults and final reports are in core/protocol.
 const (
 	ReasonAccepted            = "Accepted"
 	ReasonPartlyActedOn       = "PartlyActedOn"

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Failure tells that a checkpoint failed: until one works again, nothing that the agent does is promoted.
@@ -25,7 +25,7 @@ type Failure struct {
 }
 
 // Failed tells of a checkpoint that failed; inARow counts it and those that failed before it, allowed is how many may.
-func Failed(f contract.Fault, inARow, allowed int, at time.Time) Failure {
+func Failed(f protocol.Fault, inARow, allowed int, at time.Time) Failure {
 	n := Failure{
 		Type: "checkpoint_failed", Timestamp: at.UTC(), Reason: f.Reason, Message: f.Message,
 		FailuresInARow: inARow, FailuresAllowed: allowed, ActionTaken: none,

@@ -13,10 +13,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 var update = flag.Bool("update", false, "write the lines into testdata/lines.jsonl")
@@ -36,12 +36,12 @@ func TestLines(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.FixedZone("there", 3600))
 	few, changes := many(2)
 	few[1].Path = "web/\xff\n.html"
-	fault := contract.Fault{Reason: contract.ReasonVolumeFull, Message: "no space left"}
+	fault := protocol.Fault{Reason: protocol.ReasonVolumeFull, Message: "no space left"}
 	ask, after := notice.Pause("login-3", 10*time.Second)
-	back := notice.Reverted{Request: "r1", Kind: contract.RollbackFull, Before: "login-4", To: "login-2", From: "checkpoint login-2", At: at, Paths: []string{"a"}}
+	back := notice.Reverted{Request: "r1", Kind: protocol.RollbackFull, Before: "login-4", To: "login-2", From: "checkpoint login-2", At: at, Paths: []string{"a"}}
 	smart, paths := back, back
-	smart.Kind, smart.To, smart.From, smart.Kept = contract.RollbackSmart, "", "the last valid state", 1
-	paths.Kind, paths.Paths, paths.Kept = contract.RollbackPaths, strings.Split("a b c d e f g", " "), 2
+	smart.Kind, smart.To, smart.From, smart.Kept = protocol.RollbackSmart, "", "the last valid state", 1
+	paths.Kind, paths.Paths, paths.Kept = protocol.RollbackPaths, strings.Split("a b c d e f g", " "), 2
 	var got strings.Builder
 	for _, n := range []any{
 		notice.Broken("login-3", at, judge.Judgement{Severity: policy.Error, Violations: few}, changes, false),

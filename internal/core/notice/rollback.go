@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // maxNamed bounds the paths that a sentence names.
@@ -56,9 +56,9 @@ func RolledBack(r Reverted) Rollback {
 		n.FilesReverted = append(n.FilesReverted, Path(path))
 	}
 	switch r.Kind {
-	case contract.RollbackSmart:
+	case protocol.RollbackSmart:
 		n.Message += fmt.Sprintf(" with violations: %s. Kept %s", Names(r.Paths), plural(r.Kept, "valid change"))
-	case contract.RollbackPaths:
+	case protocol.RollbackPaths:
 		n.Message += fmt.Sprintf(": %s. Kept %s", Names(r.Paths), plural(r.Kept, "other change"))
 	default:
 		n.Message += ": " + Names(r.Paths)

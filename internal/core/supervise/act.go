@@ -4,9 +4,9 @@
 package supervise
 
 import (
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Restore says how much of the workspace goes back.
@@ -38,27 +38,27 @@ type Consequence struct {
 // Act decides what is done about a judged tree. Whatever is not known to be good is held: an unsettled tree may be half
 // written, and no verdict but Valid promotes, except in an audit.
 func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
-	held := Consequence{Action: contract.ActionHeld}
-	promoted := Consequence{Action: contract.ActionPromoted, Promote: true}
+	held := Consequence{Action: protocol.ActionHeld}
+	promoted := Consequence{Action: protocol.ActionPromoted, Promote: true}
 	switch {
 	case !settled:
 		return held
 	case j.Verdict == judge.Skipped:
-		return Consequence{Action: contract.ActionNone}
+		return Consequence{Action: protocol.ActionNone}
 	case j.Verdict == judge.Valid, j.Verdict == judge.Invalid && p.Enforcement == policy.Audit:
 		return promoted
 	case j.Verdict != judge.Invalid:
 		return held
 	case p.Execution.Strategy == policy.StrategyShadow && p.Execution.Promotion == policy.PromotionIncremental:
-		return Consequence{Action: contract.ActionReverted, Restore: RestorePart}
+		return Consequence{Action: protocol.ActionReverted, Restore: RestorePart}
 	case p.Execution.Strategy == policy.StrategyShadow:
-		return Consequence{Action: contract.ActionReverted, Restore: RestoreAll}
+		return Consequence{Action: protocol.ActionReverted, Restore: RestoreAll}
 	case j.Severity != policy.Critical:
 		return held
 	case p.Execution.RevertOnViolation == policy.RevertFull:
-		return Consequence{Action: contract.ActionReverted, Restore: RestoreAll}
+		return Consequence{Action: protocol.ActionReverted, Restore: RestoreAll}
 	case p.Execution.RevertOnViolation == policy.RevertViolatingPaths:
-		return Consequence{Action: contract.ActionReverted, Restore: RestorePaths}
+		return Consequence{Action: protocol.ActionReverted, Restore: RestorePaths}
 	}
 	return held
 }
@@ -68,7 +68,7 @@ func Act(j judge.Judgement, p policy.Effective, settled bool) Consequence {
 // last. Only a part that is valid itself is promoted; taking paths away can break what they belonged to.
 func Part(j judge.Judgement, news bool) Consequence {
 	if j.Verdict == judge.Valid && news {
-		return Consequence{Action: contract.ActionPartlyPromoted, Promote: true, Restore: RestorePaths}
+		return Consequence{Action: protocol.ActionPartlyPromoted, Promote: true, Restore: RestorePaths}
 	}
-	return Consequence{Action: contract.ActionReverted, Restore: RestoreAll}
+	return Consequence{Action: protocol.ActionReverted, Restore: RestoreAll}
 }

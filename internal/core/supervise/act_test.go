@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
@@ -27,10 +27,10 @@ func TestAct(t *testing.T) {
 		critical = judge.Judgement{Verdict: judge.Invalid, Severity: policy.Critical}
 		direct   = effective(policy.Enforce, policy.StrategyDirect, policy.RevertNone)
 		shadow   = effective(policy.Enforce, policy.StrategyShadow, policy.RevertNone)
-		promoted = supervise.Consequence{Action: contract.ActionPromoted, Promote: true}
-		held     = supervise.Consequence{Action: contract.ActionHeld}
+		promoted = supervise.Consequence{Action: protocol.ActionPromoted, Promote: true}
+		held     = supervise.Consequence{Action: protocol.ActionHeld}
 		partly   = policy.Effective{Enforcement: policy.Enforce, Execution: policy.Execution{Strategy: policy.StrategyShadow, Promotion: policy.PromotionIncremental}}
-		reverted = supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestoreAll}
+		reverted = supervise.Consequence{Action: protocol.ActionReverted, Restore: supervise.RestoreAll}
 	)
 	for name, tc := range map[string]struct {
 		judgement judge.Judgement
@@ -43,11 +43,11 @@ func TestAct(t *testing.T) {
 		"Shadow promotes a valid tree as well":         {judgement: valid, policy: shadow, want: promoted},
 		"Direct holds an invalid one":                  {judgement: invalid, policy: direct, want: held},
 		"Shadow takes it back":                         {judgement: invalid, policy: shadow, want: reverted},
-		"Shadow Incremental looks for a part":          {judgement: invalid, policy: partly, want: supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestorePart}},
+		"Shadow Incremental looks for a part":          {judgement: invalid, policy: partly, want: supervise.Consequence{Action: protocol.ActionReverted, Restore: supervise.RestorePart}},
 		"and promotes what is valid whole":             {judgement: valid, policy: partly, want: promoted},
 		"an unsettled one is held, even when valid":    {judgement: valid, policy: direct, unsettled: true, want: held},
 		"an unsettled one is not taken back":           {judgement: invalid, policy: shadow, unsettled: true, want: held},
-		"nothing changed":                              {judgement: judge.Judgement{Verdict: judge.Skipped}, policy: direct, want: supervise.Consequence{Action: contract.ActionNone}},
+		"nothing changed":                              {judgement: judge.Judgement{Verdict: judge.Skipped}, policy: direct, want: supervise.Consequence{Action: protocol.ActionNone}},
 		"no verdict at all holds":                      {policy: direct, want: held},
 		"no verdict holds in an audit":                 {policy: effective(policy.Audit, policy.StrategyDirect, ""), want: held},
 		"an audit lets it pass":                        {judgement: invalid, policy: effective(policy.Audit, policy.StrategyDirect, policy.RevertFull), want: promoted},
@@ -55,7 +55,7 @@ func TestAct(t *testing.T) {
 		"an unknown enforcement is none of an audit":   {judgement: invalid, policy: effective("", policy.StrategyDirect, ""), want: held},
 		"Critical goes back where the policy says so":  {judgement: critical, policy: effective(policy.Enforce, policy.StrategyDirect, policy.RevertFull), want: reverted},
 		"Error does not, there":                        {judgement: invalid, policy: effective(policy.Enforce, policy.StrategyDirect, policy.RevertFull), want: held},
-		"Critical goes back path by path, if asked":    {judgement: critical, policy: effective(policy.Enforce, policy.StrategyDirect, policy.RevertViolatingPaths), want: supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestorePaths}},
+		"Critical goes back path by path, if asked":    {judgement: critical, policy: effective(policy.Enforce, policy.StrategyDirect, policy.RevertViolatingPaths), want: supervise.Consequence{Action: protocol.ActionReverted, Restore: supervise.RestorePaths}},
 		"Critical is held where nothing asks for more": {judgement: critical, policy: direct, want: held},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestAct(t *testing.T) {
 
 // Only a part that is valid as a whole, and something new, is promoted.
 func TestPart(t *testing.T) {
-	all := supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestoreAll}
-	part := supervise.Consequence{Action: contract.ActionPartlyPromoted, Promote: true, Restore: supervise.RestorePaths}
+	all := supervise.Consequence{Action: protocol.ActionReverted, Restore: supervise.RestoreAll}
+	part := supervise.Consequence{Action: protocol.ActionPartlyPromoted, Promote: true, Restore: supervise.RestorePaths}
 	for name, tc := range map[string]struct {
 		verdict judge.Verdict
 		news    bool
@@ -107,7 +107,7 @@ func TestActFailsClosed(t *testing.T) {
 		if got.Promote && (!settled || j.Verdict != judge.Valid && !(audit && j.Verdict == judge.Invalid)) {
 			t.Fatalf("promoted: settled %v, verdict %q, enforcement %q", settled, j.Verdict, p.Enforcement)
 		}
-		if got.Promote != (got.Action == contract.ActionPromoted) {
+		if got.Promote != (got.Action == protocol.ActionPromoted) {
 			t.Fatalf("action %q does not say that Promote is %v", got.Action, got.Promote)
 		}
 		if got.Restore != supervise.RestoreNothing && (audit || !settled || j.Verdict != judge.Invalid) {

@@ -6,7 +6,7 @@ package supervise
 import (
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Kind of an act.
@@ -60,10 +60,10 @@ type Action struct {
 	// Requests that the Checkpoint answers.
 	Requests []string
 	// Request for Rollback.
-	Request contract.Request
+	Request protocol.Request
 	// Answer to one request, for Answer.
-	Answer contract.RequestReport
+	Answer protocol.RequestReport
 	// Final report, for Finish. EndFirst ends the agent's container before the report is heard: nothing else stops it.
-	Final    contract.FinalReport
+	Final    protocol.FinalReport
 	EndFirst bool
 }

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Backoff of a push that failed: it doubles from the first to the last.
@@ -48,7 +48,7 @@ func (s *State) idle() { s.Doing, s.Cancelled = Wait, false }
 // Ordered: orders came.
 type Ordered struct {
 	// Orders as they are now.
-	Orders contract.Orders
+	Orders protocol.Orders
 	// Answered says which requests have a result already.
 	Answered func(id string) bool
 }
@@ -100,7 +100,7 @@ type Connected struct {
 	// Running: the agent that was started for the current task lives.
 	Running bool
 	// Exited is how the agent of the current task ended, if it did.
-	Exited *contract.RunnerExited
+	Exited *protocol.RunnerExited
 	// Leftovers: an agent was started at some time, so that processes of it may live.
 	Leftovers bool
 	// Frozen: the runner stopped everything while nobody watched.
@@ -154,7 +154,7 @@ func (e NotStarted) apply(s *State, _ time.Time) {
 	s.idle()
 	if i := s.Current(); i >= 0 {
 		s.Tasks[i].Phase = Failed
-		s.Tasks[i].Reason, s.Tasks[i].Message = contract.ReasonAgentNotStarted, e.Message
+		s.Tasks[i].Reason, s.Tasks[i].Message = protocol.ReasonAgentNotStarted, e.Message
 	}
 }
 
@@ -230,11 +230,11 @@ func (e Taken) apply(s *State, now time.Time) {
 	s.Delivery.move(e.Head, e.Changed)
 	s.answered(e.Action.Requests)
 	if !e.Settled {
-		s.failure(contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: Unsettled(e.Unsettled)}, now)
+		s.failure(protocol.Fault{Reason: protocol.ReasonCheckpointFailed, Message: Unsettled(e.Unsettled)}, now)
 		return
 	}
 	s.Checkpoints = Checkpoints{Last: now, Breaker: s.Checkpoints.Breaker}
-	s.Closed = s.Closed || s.End != GoOn && e.Action.Trigger == contract.TriggerFinal && !s.Agent.Running
+	s.Closed = s.Closed || s.End != GoOn && e.Action.Trigger == protocol.TriggerFinal && !s.Agent.Running
 	s.Closed = s.Closed || s.End == Terminate && e.Action.Hold
 	if e.Action.Closes && e.Action.Task >= 0 {
 		s.Tasks[e.Action.Task].close(e, s.Ending(e.Action.Task))
@@ -250,20 +250,20 @@ func (t *Task) close(e Taken, end Ending) {
 	case e.Completes:
 		t.Phase = Done
 	case t.ExitCode == 0 && !end.orderly():
-		t.Phase, t.Reason = Failed, contract.ReasonAgentFailed
+		t.Phase, t.Reason = Failed, protocol.ReasonAgentFailed
 		t.Message = fmt.Sprintf("task %q: the agent exited without calling task_complete; its log says why", t.Name)
 	case !end.orderly():
-		t.Phase, t.Reason = Failed, contract.ReasonAgentFailed
+		t.Phase, t.Reason = Failed, protocol.ReasonAgentFailed
 		t.Message = fmt.Sprintf("task %q: the agent exited with code %d; its log says why", t.Name, t.ExitCode)
 	default:
-		t.Phase, t.Reason, t.Message = Failed, contract.ReasonCheckpointInvalid, e.Objection
+		t.Phase, t.Reason, t.Message = Failed, protocol.ReasonCheckpointInvalid, e.Objection
 	}
 }
 
 // Missed: a checkpoint could not be captured, judged or recorded.
 type Missed struct {
 	Action Action
-	Fault  contract.Fault
+	Fault  protocol.Fault
 }
 
 func (e Missed) apply(s *State, now time.Time) {
@@ -274,7 +274,7 @@ func (e Missed) apply(s *State, now time.Time) {
 
 // failure counts towards the breaker. An attempt that ends does not wait for ever: what could not be captured stays in
 // the workspace.
-func (s *State) failure(f contract.Fault, now time.Time) {
+func (s *State) failure(f protocol.Fault, now time.Time) {
 	c := &s.Checkpoints
 	c.Last, c.Failures, c.Failure = now, c.Failures+1, f
 	c.RetryAt = now.Add(PauseAfter(c.Failures, s.Rules.MinInterval))
@@ -289,18 +289,18 @@ func (s *State) failure(f contract.Fault, now time.Time) {
 }
 
 func (s *State) answered(ids []string) {
-	s.Requests = slices.DeleteFunc(s.Requests, func(r contract.Request) bool { return slices.Contains(ids, r.ID) })
+	s.Requests = slices.DeleteFunc(s.Requests, func(r protocol.Request) bool { return slices.Contains(ids, r.ID) })
 }
 
 // Answered: a request that needed no checkpoint has its result.
 type Answered struct {
-	Answer contract.RequestReport
+	Answer protocol.RequestReport
 }
 
 func (e Answered) apply(s *State, _ time.Time) {
 	s.idle()
-	i := slices.IndexFunc(s.Requests, func(r contract.Request) bool { return r.ID == e.Answer.ID })
-	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == contract.RequestResetBreaker {
+	i := slices.IndexFunc(s.Requests, func(r protocol.Request) bool { return r.ID == e.Answer.ID })
+	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == protocol.RequestResetBreaker {
 		s.Checkpoints = Checkpoints{Last: s.Checkpoints.Last, Changed: s.Checkpoints.Changed, Unseen: s.Checkpoints.Unseen}
 	}
 	s.answered([]string{e.Answer.ID})
@@ -360,7 +360,7 @@ func (Slipped) apply(s *State, _ time.Time) { s.Agent.Frozen = false }
 // Reviewed: base…head was judged under the policy with the hash.
 type Reviewed struct {
 	PolicyHash string
-	// Objection is empty when the head may be delivered; Reason is that of the contract for it.
+	// Objection is empty when the head may be delivered; Reason is that of the protocol for it.
 	Objection, Reason string
 	// Head is the commit to deliver, where it became another one: one commit on the base, because of Squashed.
 	Head, Squashed string
@@ -388,7 +388,7 @@ func (e Pushed) apply(s *State, _ time.Time) {
 
 // Refused: the server will not take the head, however often it is asked.
 type Refused struct {
-	Fault contract.Fault
+	Fault protocol.Fault
 }
 
 func (e Refused) apply(s *State, _ time.Time) {
@@ -398,7 +398,7 @@ func (e Refused) apply(s *State, _ time.Time) {
 
 // Undelivered: a review or push failed, and may succeed later.
 type Undelivered struct {
-	Fault contract.Fault
+	Fault protocol.Fault
 }
 
 func (e Undelivered) apply(s *State, now time.Time) {
@@ -411,7 +411,7 @@ func (e Undelivered) apply(s *State, now time.Time) {
 
 // Finished: the attempt ended with this report; nil when it left without one.
 type Finished struct {
-	Final *contract.FinalReport
+	Final *protocol.FinalReport
 }
 
 func (e Finished) apply(s *State, _ time.Time) {

@@ -7,65 +7,65 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // verdict is the final report of a delivery, once there is one.
-func (s State) verdict() (contract.FinalReport, bool) {
+func (s State) verdict() (protocol.FinalReport, bool) {
 	d := s.Delivery
-	report := func(outcome, reason, message string) (contract.FinalReport, bool) {
-		if d.Squashed != "" && outcome != contract.OutcomeBlocked {
-			message += "; " + contract.HistorySquashed + d.Squashed
+	report := func(outcome, reason, message string) (protocol.FinalReport, bool) {
+		if d.Squashed != "" && outcome != protocol.OutcomeBlocked {
+			message += "; " + protocol.HistorySquashed + d.Squashed
 		}
-		return contract.FinalReport{Outcome: outcome, Reason: reason, Message: message, Head: d.Head}, true
+		return protocol.FinalReport{Outcome: outcome, Reason: reason, Message: message, Head: d.Head}, true
 	}
 	switch {
 	case !d.Changed:
-		return report(contract.OutcomeDelivered, contract.ReasonNothingChanged,
+		return report(protocol.OutcomeDelivered, protocol.ReasonNothingChanged,
 			"the work changed no file: nothing was pushed")
 	case d.Pushed != "" && d.Pushed == d.Head:
-		return report(contract.OutcomeDelivered, contract.ReasonDelivered,
+		return report(protocol.OutcomeDelivered, protocol.ReasonDelivered,
 			fmt.Sprintf("commit %s is branch %s", short(d.Head), d.Branch))
 	case d.Refusal != nil:
-		return report(contract.OutcomeBlocked, d.Refusal.Reason, d.Refusal.Message)
+		return report(protocol.OutcomeBlocked, d.Refusal.Reason, d.Refusal.Message)
 	case d.Fault != nil && d.Failures >= maxDeliveries:
-		return report(contract.OutcomeBlocked, contract.ReasonPushFailed,
+		return report(protocol.OutcomeBlocked, protocol.ReasonPushFailed,
 			fmt.Sprintf("the delivery was tried %d times and failed, the last time with %s: %s", d.Failures, d.Fault.Reason, d.Fault.Message))
 	case !d.Reviewed:
-		return contract.FinalReport{}, false
+		return protocol.FinalReport{}, false
 	case d.Objection != "":
-		return report(contract.OutcomeBlocked, cmp.Or(d.ObjectionReason, contract.ReasonCheckpointInvalid),
+		return report(protocol.OutcomeBlocked, cmp.Or(d.ObjectionReason, protocol.ReasonCheckpointInvalid),
 			"the policy in effect now refuses the work: "+d.Objection)
 	case d.RequireApproval && d.ApprovedCommit == "":
-		return report(contract.OutcomeReadyToMerge, contract.ReasonApprovalRequired,
+		return report(protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired,
 			"the work is done and valid; approve it by setting spec.delivery.approvedCommit to "+d.Head)
 	case d.RequireApproval && d.ApprovedCommit != d.Head:
-		return report(contract.OutcomeReadyToMerge, contract.ReasonApprovalMismatch,
+		return report(protocol.OutcomeReadyToMerge, protocol.ReasonApprovalMismatch,
 			fmt.Sprintf("spec.delivery.approvedCommit is %s, but the head is %s; look at the head and approve that",
 				d.ApprovedCommit, d.Head))
 	case !d.Push:
-		return report(contract.OutcomeDelivered, contract.ReasonDelivered,
+		return report(protocol.OutcomeDelivered, protocol.ReasonDelivered,
 			fmt.Sprintf("commit %s stays on the trusted volume, because spec.delivery.push is false", short(d.Head)))
 	}
-	return contract.FinalReport{}, false
+	return protocol.FinalReport{}, false
 }
 
 // failed is the final report of an attempt whose task i failed.
-func (s State) failed(i int) contract.FinalReport {
+func (s State) failed(i int) protocol.FinalReport {
 	t := s.Tasks[i]
-	outcome := contract.OutcomeBlocked
-	if t.Reason == contract.ReasonAgentFailed || t.Reason == contract.ReasonAgentNotStarted {
-		outcome = contract.OutcomeAgentFailed
+	outcome := protocol.OutcomeBlocked
+	if t.Reason == protocol.ReasonAgentFailed || t.Reason == protocol.ReasonAgentNotStarted {
+		outcome = protocol.OutcomeAgentFailed
 	}
-	return contract.FinalReport{Outcome: outcome, Reason: t.Reason, Message: t.Message, Head: s.Delivery.Head}
+	return protocol.FinalReport{Outcome: outcome, Reason: t.Reason, Message: t.Message, Head: s.Delivery.Head}
 }
 
 // interrupted is the final report of an attempt that was asked to end.
-func (s State) interrupted() contract.FinalReport {
-	f := contract.FinalReport{Outcome: contract.OutcomeSuspended, Reason: contract.ReasonSuspended, Head: s.Delivery.Head,
+func (s State) interrupted() protocol.FinalReport {
+	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended, Head: s.Delivery.Head,
 		Message: "the agent was ended after a last checkpoint; the work is kept"}
 	if s.End == Stop {
-		f.Outcome, f.Reason = contract.OutcomeStopped, s.StopReason
+		f.Outcome, f.Reason = protocol.OutcomeStopped, s.StopReason
 	}
 	if s.Checkpoints.Failures > 0 {
 		f.Message = fmt.Sprintf("the agent was ended, but its last state could not be captured (%s); it is still on the "+
@@ -75,8 +75,8 @@ func (s State) interrupted() contract.FinalReport {
 }
 
 // unstoppable is the final report of an attempt whose agent could not be stopped. What was asked for comes about all the same.
-func (s State) unstoppable() contract.FinalReport {
-	f := contract.FinalReport{Outcome: contract.OutcomeAgentFailed, Reason: contract.ReasonAgentUnstoppable, Head: s.Delivery.Head}
+func (s State) unstoppable() protocol.FinalReport {
+	f := protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, Reason: protocol.ReasonAgentUnstoppable, Head: s.Delivery.Head}
 	if s.End != GoOn {
 		f = s.interrupted()
 	}
@@ -86,15 +86,15 @@ func (s State) unstoppable() contract.FinalReport {
 }
 
 // repeated is the final report of an attempt without an agent that changed nothing about how the work stands.
-func (s State) repeated() contract.FinalReport {
+func (s State) repeated() protocol.FinalReport {
 	f := *s.Earlier
 	f.Head = s.Delivery.Head
 	return f
 }
 
 // unfinished is the final report of an attempt without an agent for work that an agent has not finished.
-func (s State) unfinished(i int) contract.FinalReport {
-	return contract.FinalReport{Outcome: contract.OutcomeAgentFailed, Reason: contract.ReasonAgentFailed, Head: s.Delivery.Head,
+func (s State) unfinished(i int) protocol.FinalReport {
+	return protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, Reason: protocol.ReasonAgentFailed, Head: s.Delivery.Head,
 		Message: fmt.Sprintf("task %q has not been finished by any attempt: there is nothing to deliver without an agent",
 			s.Tasks[i].Name)}
 }
@@ -108,18 +108,18 @@ func short(commit string) string {
 }
 
 // Status is the whole status of the run as it is reported.
-func (s State) Status(base string) contract.StatusReport {
-	r := contract.StatusReport{
+func (s State) Status(base string) protocol.StatusReport {
+	r := protocol.StatusReport{
 		State: s.activity(), WorkspaceReady: true, AgentRunning: s.Agent.Running,
 		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.Question,
 	}
 	for i, t := range s.Tasks {
-		status := contract.TaskStatus{Name: t.Name, State: string(t.Phase)}
+		status := protocol.TaskStatus{Name: t.Name, State: string(t.Phase)}
 		switch t.Phase {
 		case Exited: // to the outside, a task runs until its checkpoint has decided it
-			status.State = contract.TaskRunning
+			status.State = protocol.TaskRunning
 		case Done, Failed:
-			if t.Reason != contract.ReasonAgentNotStarted {
+			if t.Reason != protocol.ReasonAgentNotStarted {
 				code := t.ExitCode
 				status.ExitCode = &code
 			}
@@ -136,23 +136,23 @@ func (s State) Status(base string) contract.StatusReport {
 func (s State) activity() string {
 	switch {
 	case s.Over():
-		return contract.StateComplete
+		return protocol.StateComplete
 	case s.Checkpoints.Breaker:
-		return contract.StateFrozen
+		return protocol.StateFrozen
 	case s.End != GoOn || s.Current() < 0:
-		return contract.StateFinishing
+		return protocol.StateFinishing
 	case s.Agent.Running:
-		return contract.StateActive
+		return protocol.StateActive
 	}
-	return contract.StateIdle
+	return protocol.StateIdle
 }
 
-func (s State) fault() *contract.Fault {
+func (s State) fault() *protocol.Fault {
 	switch {
 	case s.Over():
 		return nil
 	case s.Checkpoints.Breaker:
-		return &contract.Fault{Reason: contract.ReasonBreakerOpen, Message: fmt.Sprintf(
+		return &protocol.Fault{Reason: protocol.ReasonBreakerOpen, Message: fmt.Sprintf(
 			"%d checkpoints in a row failed, the last one because %s; the agent is frozen",
 			s.Checkpoints.Failures, s.Checkpoints.Failure.Message)}
 	case s.Checkpoints.Failures > 0:

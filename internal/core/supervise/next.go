@@ -6,7 +6,7 @@ package supervise
 import (
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // step is one concern of Next: what it wants done, and whether it wants anything.
@@ -68,7 +68,7 @@ func ending(s State, now time.Time) (Action, bool) {
 		if s.End != Terminate && now.Before(s.Checkpoints.RetryAt) {
 			return Action{Until: s.Checkpoints.RetryAt}, true
 		}
-		return s.checkpoint(contract.TriggerFinal, s.End == Terminate), true
+		return s.checkpoint(protocol.TriggerFinal, s.End == Terminate), true
 	}
 	if s.End == Terminate {
 		return Action{Kind: Leave}, true
@@ -79,23 +79,23 @@ func ending(s State, now time.Time) (Action, bool) {
 func answers(s State, _ time.Time) (Action, bool) {
 	for _, r := range s.Requests {
 		switch {
-		case r.Kind == contract.RequestResetBreaker:
+		case r.Kind == protocol.RequestResetBreaker:
 			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
-		case r.Kind == contract.RequestRollback:
+		case r.Kind == protocol.RequestRollback:
 			if a, ok := s.rollback(r); ok {
 				return a, true
 			}
-		case r.Kind != contract.RequestCheckpoint:
+		case r.Kind != protocol.RequestCheckpoint:
 			return refuse(r.ID, "unknown kind of request "+r.Kind), true
 		case s.Seal:
-			return s.checkpoint(contract.TriggerRequested, false), true
+			return s.checkpoint(protocol.TriggerRequested, false), true
 		}
 	}
 	return Action{}, false
 }
 
 // rollback waits for the runner, without which the agent cannot be held still.
-func (s State) rollback(r contract.Request) (Action, bool) {
+func (s State) rollback(r protocol.Request) (Action, bool) {
 	switch {
 	case r.Rollback == nil:
 		return refuse(r.ID, "the request does not say what to roll back"), true
@@ -105,18 +105,18 @@ func (s State) rollback(r contract.Request) (Action, bool) {
 	case !s.Seal && !s.Agent.Connected:
 		return Action{}, false
 	}
-	return Action{Kind: Rollback, Request: r, Requests: []string{r.ID}, Task: s.Current(), Trigger: contract.TriggerRequested}, true
+	return Action{Kind: Rollback, Request: r, Requests: []string{r.ID}, Task: s.Current(), Trigger: protocol.TriggerRequested}, true
 }
 
-func (s State) reset(id string) contract.RequestReport {
+func (s State) reset(id string) protocol.RequestReport {
 	if s.Checkpoints.Breaker {
-		return contract.RequestReport{ID: id, OK: true, Message: "the breaker is closed; checkpoints are tried again"}
+		return protocol.RequestReport{ID: id, OK: true, Message: "the breaker is closed; checkpoints are tried again"}
 	}
-	return contract.RequestReport{ID: id, OK: false, Message: "the breaker is not open: nothing to reset"}
+	return protocol.RequestReport{ID: id, OK: false, Message: "the breaker is not open: nothing to reset"}
 }
 
 func refuse(id, message string) Action {
-	return Action{Kind: Answer, Answer: contract.RequestReport{ID: id, Message: message}}
+	return Action{Kind: Answer, Answer: protocol.RequestReport{ID: id, Message: message}}
 }
 
 func breaker(s State, _ time.Time) (Action, bool) {
@@ -136,7 +136,7 @@ func breaker(s State, _ time.Time) (Action, bool) {
 // when delivery is not what it was asked for.
 func sealing(s State, _ time.Time) (Action, bool) {
 	i := s.Current()
-	ready := s.Earlier != nil && s.Earlier.Outcome == contract.OutcomeReadyToMerge
+	ready := s.Earlier != nil && s.Earlier.Outcome == protocol.OutcomeReadyToMerge
 	switch {
 	case !s.Seal:
 		return Action{}, false
@@ -207,13 +207,13 @@ func running(s State, now time.Time) Action {
 	case over:
 		return s.kill()
 	case due(len(s.Requests) > 0, 0):
-		return s.checkpoint(contract.TriggerRequested, false)
+		return s.checkpoint(protocol.TriggerRequested, false)
 	case s.Patches > 0 && s.TakesPatches():
-		return Action{Kind: Patch, Task: s.Current(), Trigger: contract.TriggerPatch}
+		return Action{Kind: Patch, Task: s.Current(), Trigger: protocol.TriggerPatch}
 	case due(s.Rules.MaxChanges > 0 && c.Changed >= s.Rules.MaxChanges, 0):
-		return s.checkpoint(contract.TriggerChanges, false)
+		return s.checkpoint(protocol.TriggerChanges, false)
 	case due(c.Failures > 0, 0), due(c.Changed > 0 || c.Unseen, s.Rules.Interval):
-		return s.checkpoint(contract.TriggerInterval, false)
+		return s.checkpoint(protocol.TriggerInterval, false)
 	}
 	return Action{Until: until}
 }
@@ -226,14 +226,14 @@ func requested(s State, now time.Time) (Action, bool) {
 	if at := latest(s.Checkpoints.Last.Add(s.Rules.MinInterval), s.Checkpoints.RetryAt); now.Before(at) {
 		return Action{Until: at}, true
 	}
-	return s.checkpoint(contract.TriggerRequested, false), true
+	return s.checkpoint(protocol.TriggerRequested, false), true
 }
 
 // checkpoint answers every request that waits for one.
 func (s State) checkpoint(trigger string, hold bool) Action {
 	a := Action{Kind: Checkpoint, Trigger: trigger, Hold: hold, Task: s.Current()}
 	for _, r := range s.Requests {
-		if r.Kind == contract.RequestCheckpoint {
+		if r.Kind == protocol.RequestCheckpoint {
 			a.Requests = append(a.Requests, r.ID)
 		}
 	}

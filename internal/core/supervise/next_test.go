@@ -9,9 +9,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
@@ -19,7 +19,7 @@ import (
 type world struct {
 	t        *rapid.T
 	state    supervise.State
-	orders   contract.Orders
+	orders   protocol.Orders
 	now      time.Time
 	running  supervise.Action
 	captured time.Time
@@ -35,9 +35,9 @@ func newWorld(t *rapid.T) *world {
 	w := &world{t: t, now: epoch, completed: map[string]time.Time{}}
 	w.orders.Mode = rapid.SampledFrom([]string{policy.ModeInteractive, policy.ModeDeterministic}).Draw(t, "mode")
 	w.orders.NextMode = w.orders.Mode
-	w.orders.Delivery = contract.Delivery{Push: rapid.Bool().Draw(t, "push"), RequireApproval: rapid.Bool().Draw(t, "approval")}
+	w.orders.Delivery = protocol.Delivery{Push: rapid.Bool().Draw(t, "push"), RequireApproval: rapid.Bool().Draw(t, "approval")}
 	for _, name := range []string{"form", "save", "check"}[:rapid.IntRange(1, 3).Draw(t, "tasks")] {
-		w.orders.Tasks = append(w.orders.Tasks, contract.Task{Name: name})
+		w.orders.Tasks = append(w.orders.Tasks, protocol.Task{Name: name})
 	}
 	w.state.Rules = supervise.Rules{Interval: 30 * time.Second, MinInterval: 5 * time.Second, MaxChanges: 50, MaxFailures: 3}
 	w.state.Checkpoints.Last = epoch
@@ -126,7 +126,7 @@ func (w *world) check(a supervise.Action) {
 			w.t.Fatalf("pushes with %+v", d)
 		}
 	case supervise.Finish:
-		if a.Final.Reason == contract.ReasonDelivered && s.Delivery.Push && s.Delivery.Pushed != s.Delivery.Head {
+		if a.Final.Reason == protocol.ReasonDelivered && s.Delivery.Push && s.Delivery.Pushed != s.Delivery.Head {
 			w.t.Fatalf("says delivered with %+v", s.Delivery)
 		}
 	}
@@ -135,7 +135,7 @@ func (w *world) check(a supervise.Action) {
 // answer ends the act under way.
 func (w *world) answer() {
 	fails := !w.kind && rapid.IntRange(0, 3).Draw(w.t, "fails") == 0
-	fault := contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: "it did not work"}
+	fault := protocol.Fault{Reason: protocol.ReasonCheckpointFailed, Message: "it did not work"}
 	a := w.running
 	switch w.state.Doing {
 	case supervise.Start:
@@ -222,9 +222,9 @@ func (w *world) disturb() {
 			w.apply(supervise.AgentExited{Code: rapid.IntRange(0, 1).Draw(w.t, "code")})
 		}
 	case "request":
-		w.orders.Requests = append(w.orders.Requests, contract.Request{ID: "r", Kind: contract.RequestCheckpoint})
+		w.orders.Requests = append(w.orders.Requests, protocol.Request{ID: "r", Kind: protocol.RequestCheckpoint})
 	case "reset":
-		w.orders.Requests = append(w.orders.Requests, contract.Request{ID: "b", Kind: contract.RequestResetBreaker})
+		w.orders.Requests = append(w.orders.Requests, protocol.Request{ID: "b", Kind: protocol.RequestResetBreaker})
 	case "policy":
 		w.policies++
 		w.orders.Policy.Hash = "p" + string(rune('a'+w.policies%26))
@@ -297,9 +297,9 @@ func TestNextDelivers(t *testing.T) {
 			switch {
 			case w.state.Over():
 				outcome := w.state.Final.Outcome
-				invalid := outcome == contract.OutcomeBlocked && w.state.Current() >= 0
-				approval := outcome == contract.OutcomeReadyToMerge && w.orders.Delivery.RequireApproval
-				if outcome != contract.OutcomeDelivered && !invalid && !approval {
+				invalid := outcome == protocol.OutcomeBlocked && w.state.Current() >= 0
+				approval := outcome == protocol.OutcomeReadyToMerge && w.orders.Delivery.RequireApproval
+				if outcome != protocol.OutcomeDelivered && !invalid && !approval {
 					t.Fatalf("ended with %+v", w.state.Final)
 				}
 				return

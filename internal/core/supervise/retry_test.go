@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
@@ -23,10 +23,10 @@ func TestADeliveryIsNotTriedForEver(t *testing.T) {
 			now = a.Until
 			continue
 		case supervise.Push:
-			s = s.Begin(a).Apply(supervise.Undelivered{Fault: contract.Fault{Reason: contract.ReasonEgressDenied, Message: "no"}}, now)
+			s = s.Begin(a).Apply(supervise.Undelivered{Fault: protocol.Fault{Reason: protocol.ReasonEgressDenied, Message: "no"}}, now)
 			continue
 		case supervise.Finish:
-			if a.Final.Outcome != contract.OutcomeBlocked || a.Final.Reason != contract.ReasonPushFailed {
+			if a.Final.Outcome != protocol.OutcomeBlocked || a.Final.Reason != protocol.ReasonPushFailed {
 				t.Errorf("ended with %+v", a.Final)
 			}
 			if waited := now.Sub(epoch); waited < 30*time.Minute || waited > 2*time.Hour {

@@ -8,8 +8,8 @@ package supervise
 import (
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Rules of supervision, taken from the policy that is pinned for the task at hand.
@@ -100,7 +100,7 @@ type Checkpoints struct {
 	// Failures in a row.
 	Failures int
 	// Failure says what the last one failed of.
-	Failure contract.Fault
+	Failure protocol.Fault
 	// RetryAt is when a failed one is tried again.
 	RetryAt time.Time
 	// Breaker is open: too many failed in a row, and a person decides.
@@ -120,16 +120,16 @@ type Delivery struct {
 	Changed bool
 	// Reviewed: the head was judged under the policy with the hash PolicyHash.
 	Reviewed bool
-	// Objection is why the review refuses the head; empty when it does not. ObjectionReason is a reason of the contract.
+	// Objection is why the review refuses the head; empty when it does not. ObjectionReason is a reason of the protocol.
 	Objection, ObjectionReason string
 	// Squashed is why the head is one commit on the base; empty where it has the history of its checkpoints.
 	Squashed string
 	// Pushed is the commit that the server has taken.
 	Pushed string
 	// Refusal is why the server will never take it; nil when it may.
-	Refusal *contract.Fault
+	Refusal *protocol.Fault
 	// Fault is why the last push failed; it is tried again at RetryAt.
-	Fault    *contract.Fault
+	Fault    *protocol.Fault
 	Failures int
 	RetryAt  time.Time
 }
@@ -144,7 +144,7 @@ type State struct {
 	Mode, NextMode string
 	// Patches of the agent that wait to be judged, and the Question that it waits on.
 	Patches  int
-	Question *contract.Question
+	Question *protocol.Question
 	// Rules of the task at hand.
 	Rules       Rules
 	Tasks       []Task
@@ -152,7 +152,7 @@ type State struct {
 	Checkpoints Checkpoints
 	Delivery    Delivery
 	// Requests that have no result yet.
-	Requests []contract.Request
+	Requests []protocol.Request
 	// PolicyHash of the policy in the newest orders.
 	PolicyHash string
 	// End that is asked for, and why.
@@ -161,12 +161,12 @@ type State struct {
 	// Closed: the checkpoint that precedes the end was taken, or given up.
 	Closed bool
 	// Earlier is the last final report of an earlier attempt.
-	Earlier *contract.FinalReport
+	Earlier *protocol.FinalReport
 	// Doing is the act under way; Wait for none. Cancelled: it was asked to break off.
 	Doing     Kind
 	Cancelled bool
 	// Final is the report that ended the attempt.
-	Final *contract.FinalReport
+	Final *protocol.FinalReport
 	// Left without a final report.
 	Left bool
 }
@@ -186,7 +186,7 @@ func (s State) Current() int {
 
 // errands says that requests wait for a sealed attempt. One that is to be deleted is not kept for them.
 func (s State) errands() bool {
-	deleted := s.End == Stop && s.StopReason == contract.ReasonDeleted
+	deleted := s.End == Stop && s.StopReason == protocol.ReasonDeleted
 	return s.Seal && s.End != Terminate && !deleted && len(s.Requests) > 0
 }
 
@@ -203,7 +203,7 @@ func (s State) untouched() bool {
 // closing is the trigger of the checkpoint that closes task i.
 func (s State) closing(i int) string {
 	if i == len(s.Tasks)-1 {
-		return contract.TriggerFinal
+		return protocol.TriggerFinal
 	}
-	return contract.TriggerTask
+	return protocol.TriggerTask
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // leaveWithin is how long an agent may go on after it said that its task is done: for a last word to its model.
@@ -20,7 +20,7 @@ type Tools struct {
 	// Patches that wait to be judged.
 	Patches int
 	// Question that waits for an answer; nil for none.
-	Question *contract.Question
+	Question *protocol.Question
 	// Completed is when the agent said that the task is done; zero before.
 	Completed time.Time
 }
@@ -78,8 +78,8 @@ func switching(s State, _ time.Time) (Action, bool) {
 	if s.Agent.Leftovers {
 		return s.kill(), true
 	}
-	return Action{Kind: Finish, Final: contract.FinalReport{
-		Outcome: contract.OutcomeSwitched, Reason: contract.ReasonModeSwitched, Head: s.Delivery.Head,
+	return Action{Kind: Finish, Final: protocol.FinalReport{
+		Outcome: protocol.OutcomeSwitched, Reason: protocol.ReasonModeSwitched, Head: s.Delivery.Head,
 		Message: fmt.Sprintf("task %q is next and runs in mode %s; this pod is made for mode %s", s.Tasks[i].Name, s.NextMode, s.Mode),
 	}}, true
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
@@ -52,7 +52,7 @@ func TestTranscripts(t *testing.T) {
 type player struct {
 	t      *testing.T
 	state  supervise.State
-	orders contract.Orders
+	orders protocol.Orders
 	last   supervise.Action
 	wake   time.Time
 	out    strings.Builder
@@ -61,7 +61,7 @@ type player struct {
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func replay(t *testing.T, transcript string) string {
-	p := &player{t: t, orders: contract.Orders{Delivery: contract.Delivery{Push: true, Branch: "tidewaiter/login"}}}
+	p := &player{t: t, orders: protocol.Orders{Delivery: protocol.Delivery{Push: true, Branch: "tidewaiter/login"}}}
 	p.state.Checkpoints.Last = epoch
 	p.state.Delivery.Head = "base"
 	for line := range strings.Lines(transcript) {
@@ -109,7 +109,7 @@ func (p *player) scene(fields []string) bool {
 		}
 	case "tasks":
 		for _, name := range fields[1:] {
-			p.orders.Tasks = append(p.orders.Tasks, contract.Task{Name: name})
+			p.orders.Tasks = append(p.orders.Tasks, protocol.Task{Name: name})
 		}
 	case "seal":
 		p.state.Seal = true
@@ -118,7 +118,7 @@ func (p *player) scene(fields []string) bool {
 		}
 		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", len(fields) > 1
 	case "earlier":
-		p.state.Earlier = &contract.FinalReport{Outcome: fields[1], Reason: fields[2], Message: "as before"}
+		p.state.Earlier = &protocol.FinalReport{Outcome: fields[1], Reason: fields[2], Message: "as before"}
 	case "unseen":
 		p.state.Checkpoints.Unseen = true
 	case "approval":
@@ -200,7 +200,7 @@ func (p *player) parse(name string, args []string) supervise.Event {
 	case "connected":
 		e := supervise.Connected{Running: has("running"), Frozen: has("frozen"), Leftovers: has("leftovers")}
 		if has("exited") {
-			e.Exited = &contract.RunnerExited{}
+			e.Exited = &protocol.RunnerExited{}
 		}
 		return e
 	case "disconnected":
@@ -230,7 +230,7 @@ func (p *player) parse(name string, args []string) supervise.Event {
 	case "taken":
 		return p.taken(args[0], args[1:])
 	case "missed":
-		return supervise.Missed{Action: p.last, Fault: contract.Fault{Reason: contract.ReasonCheckpointFailed, Message: arg}}
+		return supervise.Missed{Action: p.last, Fault: protocol.Fault{Reason: protocol.ReasonCheckpointFailed, Message: arg}}
 	case "answered":
 		return supervise.Answered{Answer: p.last.Answer}
 	case "went-back":
@@ -242,9 +242,9 @@ func (p *player) parse(name string, args []string) supervise.Event {
 	case "pushed":
 		return supervise.Pushed{Commit: p.state.Delivery.Head}
 	case "refused":
-		return supervise.Refused{Fault: contract.Fault{Reason: contract.ReasonPushConflict, Message: arg}}
+		return supervise.Refused{Fault: protocol.Fault{Reason: protocol.ReasonPushConflict, Message: arg}}
 	case "undelivered":
-		return supervise.Undelivered{Fault: contract.Fault{Reason: contract.ReasonRepositoryUnreachable, Message: arg}}
+		return supervise.Undelivered{Fault: protocol.Fault{Reason: protocol.ReasonRepositoryUnreachable, Message: arg}}
 	case "tools":
 		return p.tools(args)
 	case "laid":
@@ -289,7 +289,7 @@ func (p *player) tools(args []string) supervise.Event {
 		case "patches":
 			e.Patches, _ = strconv.Atoi(value)
 		case "asked":
-			e.Question = &contract.Question{ID: value, Text: "Which one?"}
+			e.Question = &protocol.Question{ID: value, Text: "Which one?"}
 		case "completed":
 			at, err := time.ParseDuration(value)
 			if err != nil {
@@ -318,14 +318,14 @@ func (p *player) ordered(args []string) supervise.Event {
 		case "approved":
 			p.orders.Delivery.ApprovedCommit = value
 		case "checkpoint":
-			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: contract.RequestCheckpoint})
+			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: protocol.RequestCheckpoint})
 		case "reset":
-			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: contract.RequestResetBreaker})
+			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: protocol.RequestResetBreaker})
 		case "rollback":
-			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: contract.RequestRollback,
-				Rollback: &contract.Rollback{Kind: contract.RollbackFull}})
+			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: protocol.RequestRollback,
+				Rollback: &protocol.Rollback{Kind: protocol.RollbackFull}})
 		case "request":
-			p.orders.Requests = append(p.orders.Requests, contract.Request{ID: value, Kind: "Dance"})
+			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: "Dance"})
 		case "done":
 			p.orders.Requests = nil
 		}

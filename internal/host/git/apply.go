@@ -9,12 +9,12 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
-// Bounds of a patch beside contract.MaxPatchBytes. They are far above what a model writes in one answer, and far below
+// Bounds of a patch beside protocol.MaxPatchBytes. They are far above what a model writes in one answer, and far below
 // what a watchdog of a few MiB would suffer from.
 const (
 	maxPatchFiles = 500
@@ -95,8 +95,8 @@ type patcher struct {
 
 // apply reads, applies and checks.
 func (p *patcher) apply(text string) (*objects.Tree, error) {
-	if len(text) > contract.MaxPatchBytes {
-		return nil, &PatchError{Reason: fmt.Sprintf("it has %d bytes, at most %d are taken: split it", len(text), contract.MaxPatchBytes)}
+	if len(text) > protocol.MaxPatchBytes {
+		return nil, &PatchError{Reason: fmt.Sprintf("it has %d bytes, at most %d are taken: split it", len(text), protocol.MaxPatchBytes)}
 	}
 	claims, err := readPatch(text)
 	if err != nil {

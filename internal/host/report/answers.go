@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -29,10 +29,10 @@ const (
 
 // hear hands an inquiry on that was not heard before.
 func (c *Client) hear(text string) {
-	if c.options.Inquire == nil || text == "" || len(text) > contract.MaxInquiryHeader {
+	if c.options.Inquire == nil || text == "" || len(text) > protocol.MaxInquiryHeader {
 		return
 	}
-	var q contract.Inquiry
+	var q protocol.Inquiry
 	if json.Unmarshal([]byte(text), &q) != nil || q.ID == "" {
 		return
 	}
@@ -55,7 +55,7 @@ func (c *Client) heard() string {
 // writes goes there; an error of it is told to the one who asked: as the answer where nothing was written, at the end
 // otherwise. code gives the HTTP status that an error means.
 func (c *Client) Answer(ctx context.Context, id string, write func(io.Writer) error, code func(error) int) error {
-	ctx, cancel := context.WithTimeout(ctx, contract.InquiryTime)
+	ctx, cancel := context.WithTimeout(ctx, protocol.InquiryTime)
 	defer cancel()
 	for try := 1; ; try++ {
 		body := &answerBody{write: write, code: code}
@@ -76,11 +76,11 @@ func (c *Client) Answer(ctx context.Context, id string, write func(io.Writer) er
 
 func (c *Client) answer(ctx context.Context, id string, body *answerBody) error {
 	// The body is asked for by "100 Continue": a replica that does not wait for it never sees it.
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.options.URL+contract.AnswersPath+url.PathEscape(id), body)
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.options.URL+protocol.AnswersPath+url.PathEscape(id), body)
 	if err != nil {
 		return fmt.Errorf("make request for an answer: %w", err)
 	}
-	body.trailer = http.Header{contract.AnswerErrorTrailer: nil}
+	body.trailer = http.Header{protocol.AnswerErrorTrailer: nil}
 	request.Trailer = body.trailer
 	request.Header.Set("Expect", "100-continue")
 	request.Header.Set("Content-Type", "application/octet-stream")
@@ -106,7 +106,7 @@ func (c *Client) answer(ctx context.Context, id string, body *answerBody) error 
 	return nil
 }
 
-// answerBody is the body of an answer, which begins to be made when it is first read: a contract.AnswerHead as a line of
+// answerBody is the body of an answer, which begins to be made when it is first read: a protocol.AnswerHead as a line of
 // JSON, and then what was asked for.
 type answerBody struct {
 	write   func(io.Writer) error
@@ -158,13 +158,13 @@ func (b *answerBody) make(w *io.PipeWriter) {
 	switch {
 	case err != nil && out.begun:
 		// Set before the end of the body is seen; the transport reads trailers after it.
-		b.trailer.Set(contract.AnswerErrorTrailer, firstLine([]byte(err.Error())))
+		b.trailer.Set(protocol.AnswerErrorTrailer, firstLine([]byte(err.Error())))
 	case err != nil:
 		message := err.Error()
-		if len(message) > contract.MaxAnswerMessage/2 {
-			message = message[:contract.MaxAnswerMessage/2]
+		if len(message) > protocol.MaxAnswerMessage/2 {
+			message = message[:protocol.MaxAnswerMessage/2]
 		}
-		_ = out.head(contract.AnswerHead{Code: b.code(err), Message: message})
+		_ = out.head(protocol.AnswerHead{Code: b.code(err), Message: message})
 	default:
 		_, _ = out.Write(nil)
 	}
@@ -180,7 +180,7 @@ type headed struct {
 // Write implements io.Writer.
 func (h *headed) Write(p []byte) (int, error) {
 	if !h.begun {
-		if err := h.head(contract.AnswerHead{Code: http.StatusOK}); err != nil {
+		if err := h.head(protocol.AnswerHead{Code: http.StatusOK}); err != nil {
 			return 0, err
 		}
 	}
@@ -190,7 +190,7 @@ func (h *headed) Write(p []byte) (int, error) {
 	return h.w.Write(p)
 }
 
-func (h *headed) head(head contract.AnswerHead) error {
+func (h *headed) head(head protocol.AnswerHead) error {
 	h.begun = true
 	line, err := json.Marshal(head)
 	if err == nil {

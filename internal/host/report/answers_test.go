@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
 )
@@ -36,7 +36,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			intake := fakeintake.Start(t, contract.Orders{Version: contract.Version})
+			intake := fakeintake.Start(t, protocol.Orders{Version: protocol.Version})
 			intake.Elsewhere(test.elsewhere)
 			calls := 0
 			write := func(w io.Writer) error {
@@ -62,7 +62,7 @@ func text(s string) func(io.Writer) error {
 
 // TestAnAnswerThatNoOneWaitsForIsNotMade: the search for a replica ends, and costs nothing but requests.
 func TestAnAnswerThatNoOneWaitsForIsNotMade(t *testing.T) {
-	intake := fakeintake.Start(t, contract.Orders{Version: contract.Version})
+	intake := fakeintake.Start(t, protocol.Orders{Version: protocol.Version})
 	intake.Elsewhere(1 << 20)
 	err := client(intake).Answer(t.Context(), "q1", func(io.Writer) error {
 		t.Error("the answer was made")
@@ -76,20 +76,20 @@ func TestAnAnswerThatNoOneWaitsForIsNotMade(t *testing.T) {
 
 // TestAnInquiryIsHeardOnce beside orders that stay as they are.
 func TestAnInquiryIsHeardOnce(t *testing.T) {
-	intake := fakeintake.Start(t, contract.Orders{Version: contract.Version})
-	heard := make(chan contract.Inquiry, 8)
+	intake := fakeintake.Start(t, protocol.Orders{Version: protocol.Version})
+	heard := make(chan protocol.Inquiry, 8)
 	c := report.NewClient(report.Options{
 		URL: intake.URL, ServerName: fakeintake.ServerName, CAPath: intake.CAPath, TokenPath: intake.TokenPath,
-		Inquire: func(q contract.Inquiry) { heard <- q },
+		Inquire: func(q protocol.Inquiry) { heard <- q },
 	})
 	_, etag, _, err := c.Orders(t.Context(), "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	intake.Inquire(contract.Inquiry{ID: "q1", Kind: contract.InquiryDiff, To: 7})
+	intake.Inquire(protocol.Inquiry{ID: "q1", Kind: protocol.InquiryDiff, To: 7})
 	for range 2 {
 		ctx, cancel := context.WithCancel(t.Context())
-		if _, again, changed, err := c.Orders(ctx, etag, contract.MaxWaitSeconds*1e9/30); err != nil || changed || again != etag {
+		if _, again, changed, err := c.Orders(ctx, etag, protocol.MaxWaitSeconds*1e9/30); err != nil || changed || again != etag {
 			t.Errorf("orders: %q, %v, %v", again, changed, err)
 		}
 		cancel()

@@ -24,13 +24,13 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 )
 
 // maxOrdersBytes bounds an answer with orders. A replica of an earlier version of the manager, which there may be for the
 // time of a rollout, answers with version 1.
-const maxOrdersBytes = max(contract.MaxOrdersBytes, contract.MaxOrdersBytes1)
+const maxOrdersBytes = max(protocol.MaxOrdersBytes, protocol.MaxOrdersBytes1)
 
 // requestTimeout bounds a request that does not wait for anything; a long poll may take this much longer than it waits.
 const requestTimeout = 20 * time.Second
@@ -46,7 +46,7 @@ type Options struct {
 	// TokenPath is the pod's projected token. It is read for every request, because the kubelet renews it.
 	TokenPath string
 	// Inquire is called with each inquiry that comes beside the orders, once. It must not block. Nil takes none.
-	Inquire func(contract.Inquiry)
+	Inquire func(protocol.Inquiry)
 }
 
 // Client of intake. Its methods may be called from any goroutine.
@@ -77,7 +77,7 @@ type StatusError struct {
 	// Message is the beginning of the body.
 	Message string
 	// Refused is the report that intake can never apply, where it names one: those before it were applied.
-	Refused *contract.ReportAck
+	Refused *protocol.ReportAck
 }
 
 // refusal is the body of an answer that refuses one report.
@@ -94,7 +94,7 @@ func newStatusError(code int, body []byte) *StatusError {
 	if json.Unmarshal(body, &r) == nil && r.Error != "" {
 		e.Message = firstLine([]byte(r.Error))
 		if (code == http.StatusBadRequest || code == http.StatusConflict) && r.Sequence > 0 {
-			e.Refused = &contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
+			e.Refused = &protocol.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
 		}
 	}
 	return e
@@ -127,38 +127,38 @@ var ErrOlder = errors.New("intake answered with orders that are older than those
 // Orders asks for the orders as they are now. With the ETag of known ones the answer waits until they differ; it is
 // (zero, etag, false) when they did not within wait. Orders never go back: ones that are older than any that this client
 // has received are refused with ErrOlder.
-func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (contract.Orders, string, bool, error) {
+func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (protocol.Orders, string, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait+requestTimeout)
 	defer cancel()
-	url := c.options.URL + contract.OrdersPath + "?" + contract.VersionQuery + "=" + strconv.Itoa(contract.OrdersVersion)
+	url := c.options.URL + protocol.OrdersPath + "?" + protocol.VersionQuery + "=" + strconv.Itoa(protocol.OrdersVersion)
 	if etag != "" {
-		url += "&" + contract.WaitQuery + "=" + strconv.Itoa(int(wait.Seconds())) + "&" + contract.AskedQuery + "=" + neturl.QueryEscape(c.heard())
+		url += "&" + protocol.WaitQuery + "=" + strconv.Itoa(int(wait.Seconds())) + "&" + protocol.AskedQuery + "=" + neturl.QueryEscape(c.heard())
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return contract.Orders{}, "", false, fmt.Errorf("make request for orders: %w", err)
+		return protocol.Orders{}, "", false, fmt.Errorf("make request for orders: %w", err)
 	}
 	if etag != "" {
 		request.Header.Set("If-None-Match", etag)
 	}
 	if seen := c.newest(revision.Revision{}); seen != (revision.Revision{}) {
-		request.Header.Set(contract.RevisionHeader, seen.String())
+		request.Header.Set(protocol.RevisionHeader, seen.String())
 	}
 	answer, err := c.do(request, maxOrdersBytes)
 	if err != nil {
-		return contract.Orders{}, "", false, fmt.Errorf("get orders: %w", err)
+		return protocol.Orders{}, "", false, fmt.Errorf("get orders: %w", err)
 	}
 	c.hear(answer.inquiry)
 	if answer.code == http.StatusNotModified {
 		c.newest(answer.revision)
-		return contract.Orders{}, etag, false, nil
+		return protocol.Orders{}, etag, false, nil
 	}
 	if answer.revision.Behind(c.newest(revision.Revision{})) {
-		return contract.Orders{}, "", false, ErrOlder
+		return protocol.Orders{}, "", false, ErrOlder
 	}
 	orders, err := readOrders(answer.body)
 	if err != nil {
-		return contract.Orders{}, "", false, err
+		return protocol.Orders{}, "", false, err
 	}
 	c.newest(answer.revision)
 	if answer.nextCheckpoint > 0 {
@@ -177,13 +177,13 @@ func (c *Client) newest(r revision.Revision) revision.Revision {
 
 // readOrders reads orders of any version that there was. Those of version 1, in which every task has the prompt, are the
 // same afterwards as those of the current one.
-func readOrders(body []byte) (contract.Orders, error) {
-	var orders contract.Orders
+func readOrders(body []byte) (protocol.Orders, error) {
+	var orders protocol.Orders
 	if err := json.Unmarshal(body, &orders); err != nil {
-		return contract.Orders{}, fmt.Errorf("read orders: %w", err)
+		return protocol.Orders{}, fmt.Errorf("read orders: %w", err)
 	}
-	if orders.Version < contract.OrdersVersion1 || orders.Version > contract.OrdersVersion {
-		return contract.Orders{}, fmt.Errorf("orders have version %d, and this watchdog knows versions %d to %d", orders.Version, contract.OrdersVersion1, contract.OrdersVersion)
+	if orders.Version < protocol.OrdersVersion1 || orders.Version > protocol.OrdersVersion {
+		return protocol.Orders{}, fmt.Errorf("orders have version %d, and this watchdog knows versions %d to %d", orders.Version, protocol.OrdersVersion1, protocol.OrdersVersion)
 	}
 	if orders.Prompt == "" && len(orders.Tasks) > 0 {
 		orders.Prompt = orders.Tasks[0].Prompt
@@ -197,26 +197,26 @@ func readOrders(body []byte) (contract.Orders, error) {
 }
 
 // Send delivers reports and says which ones are taken for good.
-func (c *Client) Send(ctx context.Context, reports []contract.Report) (contract.ReportAck, error) {
+func (c *Client) Send(ctx context.Context, reports []protocol.Report) (protocol.ReportAck, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	body, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: reports})
+	body, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: reports})
 	if err != nil {
-		return contract.ReportAck{}, fmt.Errorf("encode reports: %w", err)
+		return protocol.ReportAck{}, fmt.Errorf("encode reports: %w", err)
 	}
-	url := c.options.URL + contract.ReportsPath
+	url := c.options.URL + protocol.ReportsPath
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return contract.ReportAck{}, fmt.Errorf("make request for reports: %w", err)
+		return protocol.ReportAck{}, fmt.Errorf("make request for reports: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
 	answer, err := c.do(request, 1<<16)
 	if err != nil {
-		return contract.ReportAck{}, fmt.Errorf("send reports: %w", err)
+		return protocol.ReportAck{}, fmt.Errorf("send reports: %w", err)
 	}
-	var ack contract.ReportAck
+	var ack protocol.ReportAck
 	if err := json.Unmarshal(answer.body, &ack); err != nil {
-		return contract.ReportAck{}, fmt.Errorf("read acknowledgement: %w", err)
+		return protocol.ReportAck{}, fmt.Errorf("read acknowledgement: %w", err)
 	}
 	return ack, nil
 }
@@ -255,10 +255,10 @@ func (c *Client) do(request *http.Request, limit int64) (answer, error) {
 	if code := response.StatusCode; code != http.StatusOK && code != http.StatusNotModified {
 		return answer{}, newStatusError(code, body)
 	}
-	a := answer{code: response.StatusCode, etag: response.Header.Get("ETag"), inquiry: response.Header.Get(contract.InquiryHeader), body: body}
+	a := answer{code: response.StatusCode, etag: response.Header.Get("ETag"), inquiry: response.Header.Get(protocol.InquiryHeader), body: body}
 	// What cannot be read is as good as missing: earlier versions of intake send neither.
-	a.revision, _ = revision.Parse(response.Header.Get(contract.RevisionHeader))
-	a.nextCheckpoint, _ = strconv.ParseInt(response.Header.Get(contract.NextCheckpointHeader), 10, 64)
+	a.revision, _ = revision.Parse(response.Header.Get(protocol.RevisionHeader))
+	a.nextCheckpoint, _ = strconv.ParseInt(response.Header.Get(protocol.NextCheckpointHeader), 10, 64)
 	return a, nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Pauses between tries, doubling, with jitter: an intake that comes back is not met by every pod at once.
@@ -23,7 +23,7 @@ const (
 // Bounds of a batch: intake takes no more reports at once, and the bytes leave room for the batch around them.
 const (
 	batchReports = 256
-	batchBytes   = contract.MaxReportBytes - 4096
+	batchBytes   = protocol.MaxReportBytes - 4096
 )
 
 // tooEarlyPause is short: a pod is made known within a second or two of its start.
@@ -32,10 +32,10 @@ const tooEarlyPause = time.Second
 // Queue holds reports until they are acknowledged.
 type Queue interface {
 	// Batch is the oldest reports, within bounds.
-	Batch(bytes, reports int) []contract.Report
-	Ack(contract.ReportAck) error
+	Batch(bytes, reports int) []protocol.Report
+	Ack(protocol.ReportAck) error
 	// SetAside takes one report out of the queue that nobody will ever take, and keeps it elsewhere.
-	SetAside(contract.ReportAck) error
+	SetAside(protocol.ReportAck) error
 	Ready() <-chan struct{}
 }
 
@@ -68,16 +68,16 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 	}
 }
 
-func takes(a contract.ReportAck, r contract.Report) bool {
+func takes(a protocol.ReportAck, r protocol.Report) bool {
 	return r.Epoch < a.Epoch || r.Epoch == a.Epoch && r.Sequence <= a.Sequence
 }
 
 // Follow calls with the orders as they are, and again whenever they change, until the context ends.
-func (c *Client) Follow(ctx context.Context, log *slog.Logger, orders func(contract.Orders)) {
+func (c *Client) Follow(ctx context.Context, log *slog.Logger, orders func(protocol.Orders)) {
 	r := retrier{log: log, what: "Cannot get orders"}
 	etag := ""
 	for ctx.Err() == nil {
-		o, next, changed, err := c.Orders(ctx, etag, contract.MaxWaitSeconds*time.Second)
+		o, next, changed, err := c.Orders(ctx, etag, protocol.MaxWaitSeconds*time.Second)
 		if err == nil {
 			etag = next
 			if changed {

@@ -10,26 +10,26 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
 // FuzzOrders: whatever intake answers with is refused, or is the same after it was journaled and read again, and is
 // something that the state machine can stand on.
 func FuzzOrders(f *testing.F) {
-	for _, o := range []contract.Orders{
-		{Version: contract.Version},
-		{Version: contract.Version + 1, Attempt: 2},
+	for _, o := range []protocol.Orders{
+		{Version: protocol.Version},
+		{Version: protocol.Version + 1, Attempt: 2},
 		{
-			Version: contract.Version, Attempt: 3, Run: "agent",
-			Feature:    contract.FeatureRef{Namespace: "shop", Name: "form", UID: "u"},
-			Repository: contract.Repository{URL: "https://git.example.com/shop.git", Revision: "main"},
-			Agent:      contract.Agent{Runtime: "command", Command: []string{"make"}, Env: []string{"A=b"}},
-			Tasks:      []contract.Task{{Name: "one", Prompt: "p"}, {Name: "two", Prompt: "q"}},
+			Version: protocol.Version, Attempt: 3, Run: "agent",
+			Feature:    protocol.FeatureRef{Namespace: "shop", Name: "form", UID: "u"},
+			Repository: protocol.Repository{URL: "https://git.example.com/shop.git", Revision: "main"},
+			Agent:      protocol.Agent{Runtime: "command", Command: []string{"make"}, Env: []string{"A=b"}},
+			Tasks:      []protocol.Task{{Name: "one", Prompt: "p"}, {Name: "two", Prompt: "q"}},
 			Plan:       judge.Plan{Allowed: []string{"src/**"}},
-			Requests:   []contract.Request{{ID: "r", Kind: "Rollback", Rollback: &contract.Rollback{Kind: contract.RollbackPaths, Paths: []string{"src"}}}},
-			Delivery:   contract.Delivery{Branch: "b", Push: true, RequireApproval: true},
+			Requests:   []protocol.Request{{ID: "r", Kind: "Rollback", Rollback: &protocol.Rollback{Kind: protocol.RollbackPaths, Paths: []string{"src"}}}},
+			Delivery:   protocol.Delivery{Branch: "b", Push: true, RequireApproval: true},
 			Stop:       true, StopReason: "Deleted", NextCheckpoint: 4,
 		},
 	} {
@@ -65,7 +65,7 @@ func FuzzOrders(f *testing.F) {
 }
 
 // follow has the state machine act on orders until it has answered what it can answer by itself.
-func follow(t *testing.T, orders contract.Orders) {
+func follow(t *testing.T, orders protocol.Orders) {
 	t.Helper()
 	now := time.Unix(1e9, 0)
 	for _, seal := range []bool{false, true} {

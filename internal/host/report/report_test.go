@@ -18,7 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
@@ -28,7 +28,7 @@ func client(i *fakeintake.Intake) *report.Client {
 	return report.NewClient(report.Options{URL: i.URL, ServerName: fakeintake.ServerName, CAPath: i.CAPath, TokenPath: i.TokenPath})
 }
 
-func orders() contract.Orders { return contract.Orders{Version: contract.Version, Attempt: 1} }
+func orders() protocol.Orders { return protocol.Orders{Version: protocol.Version, Attempt: 1} }
 
 // log is a buffer that may be written and read at once.
 type log struct {
@@ -68,7 +68,7 @@ func TestOrdersArePolled(t *testing.T) {
 	if _, again, changed, err := c.Orders(t.Context(), etag, time.Second); err != nil || changed || again != etag {
 		t.Errorf("nothing changed, got changed %v, etag %q, %v", changed, again, err)
 	}
-	go intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	go intake.Order(func(o *protocol.Orders) { o.Suspend = true })
 	if o, _, changed, err := c.Orders(t.Context(), etag, 20*time.Second); err != nil || !changed || !o.Suspend {
 		t.Errorf("a change was missed: %+v, %v, %v", o, changed, err)
 	}
@@ -166,7 +166,7 @@ func TestReportsWaitForIntake(t *testing.T) {
 	defer done.Wait()
 	defer cancel()
 	for n := range int64(3) {
-		if _, err := q.Append(contract.Report{Checkpoint: &contract.CheckpointReport{Sequence: n + 1}}); err != nil {
+		if _, err := q.Append(protocol.Report{Checkpoint: &protocol.CheckpointReport{Sequence: n + 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +192,7 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range int64(3) {
-		if _, err := q.Append(contract.Report{Checkpoint: &contract.CheckpointReport{Sequence: n + 1}}); err != nil {
+		if _, err := q.Append(protocol.Report{Checkpoint: &protocol.CheckpointReport{Sequence: n + 1}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -215,10 +215,10 @@ func TestOrdersAreFollowed(t *testing.T) {
 	intake := fakeintake.Start(t, orders())
 	intake.Refuse(http.StatusTooEarly)
 	ctx, cancel := context.WithCancel(t.Context())
-	got := make(chan contract.Orders, 10)
+	got := make(chan protocol.Orders, 10)
 	var done sync.WaitGroup
 	done.Go(func() {
-		client(intake).Follow(ctx, slog.New(slog.DiscardHandler), func(o contract.Orders) { got <- o })
+		client(intake).Follow(ctx, slog.New(slog.DiscardHandler), func(o protocol.Orders) { got <- o })
 	})
 	defer done.Wait()
 	defer cancel()
@@ -226,7 +226,7 @@ func TestOrdersAreFollowed(t *testing.T) {
 	if o := <-got; o.Suspend {
 		t.Errorf("orders %+v before the change", o)
 	}
-	intake.Order(func(o *contract.Orders) { o.Suspend = true })
+	intake.Order(func(o *protocol.Orders) { o.Suspend = true })
 	if o := <-got; !o.Suspend {
 		t.Errorf("orders %+v after the change", o)
 	}
@@ -236,7 +236,7 @@ func TestOrdersAreFollowed(t *testing.T) {
 func TestOrdersNeverGoBack(t *testing.T) {
 	intake := fakeintake.Start(t, orders())
 	c := client(intake)
-	get := func() (contract.Orders, error) {
+	get := func() (protocol.Orders, error) {
 		o, _, _, err := c.Orders(t.Context(), "", 0)
 		return o, err
 	}
@@ -264,13 +264,13 @@ func TestOrdersNeverGoBack(t *testing.T) {
 
 // TestOrdersOfEarlierVersionsAreRead: for the time of a rollout there are replicas that send them.
 func TestOrdersOfEarlierVersionsAreRead(t *testing.T) {
-	old := contract.Orders{Version: contract.OrdersVersion1, Attempt: 1, NextCheckpoint: 7, Tasks: []contract.Task{{Name: "a", Prompt: "p"}, {Name: "b", Prompt: "p", Instructions: "i"}}}
+	old := protocol.Orders{Version: protocol.OrdersVersion1, Attempt: 1, NextCheckpoint: 7, Tasks: []protocol.Task{{Name: "a", Prompt: "p"}, {Name: "b", Prompt: "p", Instructions: "i"}}}
 	got, _, _, err := client(fakeintake.Start(t, old)).Orders(t.Context(), "", 0)
-	want := contract.Orders{Version: contract.OrdersVersion1, Attempt: 1, NextCheckpoint: 7, Prompt: "p", Tasks: []contract.Task{{Name: "a"}, {Name: "b", Instructions: "i"}}}
+	want := protocol.Orders{Version: protocol.OrdersVersion1, Attempt: 1, NextCheckpoint: 7, Prompt: "p", Tasks: []protocol.Task{{Name: "a"}, {Name: "b", Instructions: "i"}}}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("orders of version 1 (-want +got), %v\n%s", err, diff)
 	}
-	old.Version = contract.OrdersVersion + 1
+	old.Version = protocol.OrdersVersion + 1
 	if _, _, _, err := client(fakeintake.Start(t, old)).Orders(t.Context(), "", 0); err == nil {
 		t.Error("orders of a version that is not known are followed")
 	}

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // ErrCorrupt is wrapped when a file of the spool cannot be understood. Numbers could be used twice, so nothing goes on.
@@ -48,7 +48,7 @@ type Spool struct {
 	mu      sync.Mutex
 	mark    mark
 	last    int64 // sequence last used in this epoch
-	pending []contract.Report
+	pending []protocol.Report
 }
 
 // Open reads the spool of an attempt. What an older attempt could not report any more is kept when it is a record
@@ -104,7 +104,7 @@ func (s *Spool) load() error {
 		if err != nil {
 			return fmt.Errorf("read spool: %w", err)
 		}
-		var r contract.Report
+		var r protocol.Report
 		if err := json.Unmarshal(data, &r); err != nil {
 			return fmt.Errorf("%w: %s: %w", ErrCorrupt, e.Name(), err)
 		}
@@ -120,7 +120,7 @@ func (s *Spool) load() error {
 
 // retire drops what older attempts wanted to say about themselves.
 func (s *Spool) retire() error {
-	var kept []contract.Report
+	var kept []protocol.Report
 	for _, r := range s.pending {
 		if r.Epoch < s.epoch && (r.Status != nil || r.Final != nil) {
 			if err := os.Remove(s.path(r)); err != nil {
@@ -136,7 +136,7 @@ func (s *Spool) retire() error {
 
 // Append numbers a report and makes it durable. A checkpoint that was reported before is not reported again. A status
 // takes the place of one that directly precedes it, so that an absent intake does not fill the disk.
-func (s *Spool) Append(r contract.Report) (contract.Report, error) {
+func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Checkpoint != nil && r.Checkpoint.Sequence <= s.mark.Checkpoint {
@@ -164,7 +164,7 @@ func (s *Spool) Append(r contract.Report) (contract.Report, error) {
 }
 
 // Batch is the oldest reports, so many at most and within so many bytes of JSON, but at least one if there is any.
-func (s *Spool) Batch(bytes, reports int) []contract.Report {
+func (s *Spool) Batch(bytes, reports int) []protocol.Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	size := 0
@@ -179,7 +179,7 @@ func (s *Spool) Batch(bytes, reports int) []contract.Report {
 }
 
 // Ack forgets every report up to the one named.
-func (s *Spool) Ack(a contract.ReportAck) error {
+func (s *Spool) Ack(a protocol.ReportAck) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := 0
@@ -207,10 +207,10 @@ func (s *Spool) Ack(a contract.ReportAck) error {
 }
 
 // SetAside moves a report out of the way that intake will never take, into a directory of its own.
-func (s *Spool) SetAside(a contract.ReportAck) error {
+func (s *Spool) SetAside(a protocol.ReportAck) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.pending, func(r contract.Report) bool { return r.Epoch == a.Epoch && r.Sequence == a.Sequence })
+	i := slices.IndexFunc(s.pending, func(r protocol.Report) bool { return r.Epoch == a.Epoch && r.Sequence == a.Sequence })
 	if i < 0 {
 		return fmt.Errorf("intake refuses report %d of attempt %d, which is not in the spool", a.Sequence, a.Epoch)
 	}
@@ -263,16 +263,16 @@ func (s *Spool) wake() {
 	}
 }
 
-func (s *Spool) path(r contract.Report) string {
+func (s *Spool) path(r protocol.Report) string {
 	return filepath.Join(s.dir, fmt.Sprintf("%019d-%019d%s", r.Epoch, r.Sequence, suffix))
 }
 
-func (m mark) covers(r contract.Report) bool { return covered(r, m.Epoch, m.Sequence) }
+func (m mark) covers(r protocol.Report) bool { return covered(r, m.Epoch, m.Sequence) }
 
-func covered(r contract.Report, epoch, sequence int64) bool {
+func covered(r protocol.Report, epoch, sequence int64) bool {
 	return r.Epoch < epoch || r.Epoch == epoch && r.Sequence <= sequence
 }
 
-func order(a, b contract.Report) int {
+func order(a, b protocol.Report) int {
 	return cmp.Or(cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Sequence, b.Sequence))
 }

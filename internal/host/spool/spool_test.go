@@ -13,16 +13,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
 )
 
-func status(state string) contract.Report {
-	return contract.Report{Status: &contract.StatusReport{State: state}}
+func status(state string) protocol.Report {
+	return protocol.Report{Status: &protocol.StatusReport{State: state}}
 }
 
-func checkpoint(sequence int64) contract.Report {
-	return contract.Report{Checkpoint: &contract.CheckpointReport{Sequence: sequence}}
+func checkpoint(sequence int64) protocol.Report {
+	return protocol.Report{Checkpoint: &protocol.CheckpointReport{Sequence: sequence}}
 }
 
 func open(t testing.TB, dir string, epoch int64) *spool.Spool {
@@ -34,7 +34,7 @@ func open(t testing.TB, dir string, epoch int64) *spool.Spool {
 	return s
 }
 
-func add(t testing.TB, s *spool.Spool, reports ...contract.Report) {
+func add(t testing.TB, s *spool.Spool, reports ...protocol.Report) {
 	t.Helper()
 	for _, r := range reports {
 		if _, err := s.Append(r); err != nil {
@@ -46,7 +46,7 @@ func add(t testing.TB, s *spool.Spool, reports ...contract.Report) {
 // numbers writes what is pending as "epoch.sequence:kind".
 func numbers(s *spool.Spool) []string {
 	var out []string
-	for _, r := range s.Batch(contract.MaxReportBytes, 100) {
+	for _, r := range s.Batch(protocol.MaxReportBytes, 100) {
 		kind := "request"
 		switch {
 		case r.Status != nil:
@@ -78,7 +78,7 @@ func TestNumbersAreNeverUsedTwice(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1)
 	add(t, s, checkpoint(1), checkpoint(2))
-	if err := s.Ack(contract.ReportAck{Epoch: 1, Sequence: 2}); err != nil {
+	if err := s.Ack(protocol.ReportAck{Epoch: 1, Sequence: 2}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, s)
@@ -97,12 +97,12 @@ func TestStatusTakesThePlaceOfTheStatusBeforeIt(t *testing.T) {
 
 func TestAnotherAttemptSpeaksForItself(t *testing.T) {
 	dir := t.TempDir()
-	add(t, open(t, dir, 1), status("Active"), checkpoint(1), contract.Report{Request: &contract.RequestReport{ID: "r"}},
-		contract.Report{Final: &contract.FinalReport{}})
+	add(t, open(t, dir, 1), status("Active"), checkpoint(1), protocol.Report{Request: &protocol.RequestReport{ID: "r"}},
+		protocol.Report{Final: &protocol.FinalReport{}})
 	s := open(t, dir, 2)
 	add(t, s, status("Idle"))
 	expect(t, s, "1.2:checkpoint1", "1.3:request", "2.1:Idle")
-	if err := s.Ack(contract.ReportAck{Epoch: 1, Sequence: 3}); err != nil {
+	if err := s.Ack(protocol.ReportAck{Epoch: 1, Sequence: 3}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, s, "2.1:Idle")
@@ -111,7 +111,7 @@ func TestAnotherAttemptSpeaksForItself(t *testing.T) {
 func TestAnOldAcknowledgementTakesNothing(t *testing.T) {
 	s := open(t, t.TempDir(), 3)
 	add(t, s, checkpoint(1))
-	if err := s.Ack(contract.ReportAck{Epoch: 2, Sequence: 99}); err != nil {
+	if err := s.Ack(protocol.ReportAck{Epoch: 2, Sequence: 99}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, s, "3.1:checkpoint1")
@@ -123,10 +123,10 @@ func TestBatchesAreBounded(t *testing.T) {
 	if got := len(s.Batch(1, 100)); got != 1 {
 		t.Errorf("%d reports in a batch of one byte, want the one that is due", got)
 	}
-	if got := len(s.Batch(contract.MaxReportBytes, 100)); got != 3 {
+	if got := len(s.Batch(protocol.MaxReportBytes, 100)); got != 3 {
 		t.Errorf("%d reports in a large batch, want 3", got)
 	}
-	if got := len(s.Batch(contract.MaxReportBytes, 2)); got != 2 {
+	if got := len(s.Batch(protocol.MaxReportBytes, 2)); got != 2 {
 		t.Errorf("%d reports in a batch of two", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1)
 	add(t, s, checkpoint(1), checkpoint(2), checkpoint(3))
-	if err := s.SetAside(contract.ReportAck{Epoch: 1, Sequence: 2}); err != nil {
+	if err := s.SetAside(protocol.ReportAck{Epoch: 1, Sequence: 2}); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, s, "1.1:checkpoint1", "1.3:checkpoint3")
@@ -143,7 +143,7 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 	if kept, err := filepath.Glob(filepath.Join(dir, "refused", "*.json")); err != nil || len(kept) != 1 {
 		t.Errorf("set aside: %v, %v", kept, err)
 	}
-	if err := s.SetAside(contract.ReportAck{Epoch: 1, Sequence: 2}); err == nil {
+	if err := s.SetAside(protocol.ReportAck{Epoch: 1, Sequence: 2}); err == nil {
 		t.Error("a report that is not there was set aside")
 	}
 }
@@ -159,7 +159,7 @@ func TestDrainedWaitsForTheLast(t *testing.T) {
 			t.Fatalf("drained with %d reports: %v", s.Pending(), err)
 		default:
 		}
-		if err := s.Ack(contract.ReportAck{Epoch: 1, Sequence: n + 1}); err != nil {
+		if err := s.Ack(protocol.ReportAck{Epoch: 1, Sequence: n + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -239,13 +239,13 @@ func TestNothingIsLostOrRepeated(t *testing.T) {
 					}
 				}
 				if len(batch) > 0 {
-					if err := s.Ack(contract.ReportAck{Epoch: 1, Sequence: highest}); err != nil {
+					if err := s.Ack(protocol.ReportAck{Epoch: 1, Sequence: highest}); err != nil {
 						rt.Fatal(err)
 					}
 				}
 			}
 		}
-		for _, r := range open(t, dir, 1).Batch(contract.MaxReportBytes, 100) {
+		for _, r := range open(t, dir, 1).Batch(protocol.MaxReportBytes, 100) {
 			if r.Checkpoint != nil {
 				taken[r.Checkpoint.Sequence] = r.Sequence
 			}

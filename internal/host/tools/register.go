@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const instructions = `The workspace is read-only. Read files with repo_read_file and repo_search, change them with repo_apply_patch: each
@@ -24,7 +24,7 @@ task is done; then exit.`
 const maxSummary = 4000
 
 // idFormat of operations and questions; a person has to write the latter into spec.answers.
-var idFormat = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,%d}[A-Za-z0-9])?$`, contract.MaxToolID-2))
+var idFormat = regexp.MustCompile(fmt.Sprintf(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,%d}[A-Za-z0-9])?$`, protocol.MaxToolID-2))
 
 type nothing struct{}
 
@@ -91,15 +91,15 @@ func register(s *mcp.Server, o Options) {
 }
 
 func badID(name string) error {
-	return fmt.Errorf("%s must be 1 to %d letters, digits, '.', '_' or '-', with a letter or digit at both ends", name, contract.MaxToolID)
+	return fmt.Errorf("%s must be 1 to %d letters, digits, '.', '_' or '-', with a letter or digit at both ends", name, protocol.MaxToolID)
 }
 
 func ask(ctx context.Context, desk Desk, in questionInput) (*mcp.CallToolResult, Answer, error) {
 	switch {
 	case !idFormat.MatchString(in.QuestionID):
 		return nil, Answer{}, badID("question_id")
-	case in.Question == "" || len(in.Question) > contract.MaxQuestionBytes:
-		return nil, Answer{}, fmt.Errorf("question must have 1 to %d bytes", contract.MaxQuestionBytes)
+	case in.Question == "" || len(in.Question) > protocol.MaxQuestionBytes:
+		return nil, Answer{}, fmt.Errorf("question must have 1 to %d bytes", protocol.MaxQuestionBytes)
 	case in.WaitSeconds < 0:
 		return nil, Answer{}, errors.New("wait_seconds must not be negative")
 	}
@@ -109,6 +109,6 @@ func ask(ctx context.Context, desk Desk, in questionInput) (*mcp.CallToolResult,
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	out, err := desk.Ask(ctx, contract.Question{ID: in.QuestionID, Text: in.Question})
+	out, err := desk.Ask(ctx, protocol.Question{ID: in.QuestionID, Text: in.Question})
 	return nil, out, err
 }

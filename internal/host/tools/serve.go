@@ -14,7 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/loopback"
 )
@@ -22,7 +22,7 @@ import (
 // Bounds of what one agent can have the watchdog hold for it.
 const (
 	// maxBody of a request: a patch whose every byte is escaped in JSON, and a little more.
-	maxBody = 6*contract.MaxPatchBytes + 64<<10
+	maxBody = 6*protocol.MaxPatchBytes + 64<<10
 	// maxConnections at once; a client needs one or two.
 	maxConnections = 16
 	// smallBody is what a request without a patch needs. Larger ones, and those that do not say how large they are, are
@@ -47,7 +47,7 @@ type Options struct {
 func Listen(address string) (net.Listener, error) { return loopback.Listen(address, maxConnections) }
 
 // URL under which a listener's tools are found.
-func URL(l net.Listener) string { return "http://" + l.Addr().String() + contract.MCPPath }
+func URL(l net.Listener) string { return "http://" + l.Addr().String() + protocol.MCPPath }
 
 // Serve answers until the context ends.
 func Serve(ctx context.Context, l net.Listener, o Options) error {
@@ -83,7 +83,7 @@ func handler(address string, o Options) http.Handler {
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody,
 	})
 	mux := http.NewServeMux()
-	mux.Handle(contract.MCPPath, stream)
+	mux.Handle(protocol.MCPPath, stream)
 	return loopback.Guard(address, fewLarge(mux))
 }
 

@@ -9,7 +9,7 @@ package tools
 import (
 	"context"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
@@ -23,7 +23,7 @@ type Desk interface {
 	// Apply judges a patch and lays it into the workspace if it is valid. A patch that is refused is no error.
 	Apply(ctx context.Context, operation, patch string) (PatchResult, error)
 	// Ask a question, and wait a while for the answer.
-	Ask(ctx context.Context, q contract.Question) (Answer, error)
+	Ask(ctx context.Context, q protocol.Question) (Answer, error)
 	// Complete says that the task is done.
 	Complete(ctx context.Context, summary string) error
 }
@@ -35,7 +35,7 @@ type Context struct {
 	Prompt       string `json:"prompt"`
 	Instructions string `json:"instructions,omitempty"`
 	// Tasks of the plan and how far they are.
-	Tasks []contract.TaskStatus `json:"tasks"`
+	Tasks []protocol.TaskStatus `json:"tasks"`
 	// AllowedAreas and the other bounds of the plan, as gitignore-style patterns; empty allows everything.
 	AllowedAreas   []string      `json:"allowed_areas,omitempty"`
 	ForbiddenAreas []string      `json:"forbidden_areas,omitempty"`
@@ -46,7 +46,7 @@ type Context struct {
 	Base string `json:"base"`
 	Head string `json:"head"`
 	// Answers that people gave to questions.
-	Answers []contract.Answer `json:"answers,omitempty"`
+	Answers []protocol.Answer `json:"answers,omitempty"`
 }
 
 // PlannedFiles is the whole set of planned files.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -31,7 +31,7 @@ func (d deskStub) Apply(_ context.Context, operation, _ string) (PatchResult, er
 	return PatchResult{OperationID: operation, Status: Applied}, nil
 }
 
-func (d deskStub) Ask(context.Context, contract.Question) (Answer, error) { return Answer{}, nil }
+func (d deskStub) Ask(context.Context, protocol.Question) (Answer, error) { return Answer{}, nil }
 func (d deskStub) Complete(context.Context, string) error {
 	return errors.New("not yet")
 }
@@ -226,7 +226,7 @@ func TestIdsAndBounds(t *testing.T) {
 	if _, failure := call[struct{}](t, s, "task_complete", map[string]any{"summary": "x"}); failure != "not yet" {
 		t.Errorf("an error of the desk: %q", failure)
 	}
-	if got, failure := call[PatchResult](t, s, "repo_apply_patch", map[string]any{"operation_id": "op-1", "patch": strings.Repeat("\x01", contract.MaxPatchBytes)}); got.OperationID != "op-1" || failure != "" {
+	if got, failure := call[PatchResult](t, s, "repo_apply_patch", map[string]any{"operation_id": "op-1", "patch": strings.Repeat("\x01", protocol.MaxPatchBytes)}); got.OperationID != "op-1" || failure != "" {
 		t.Errorf("the longest patch: %+v, %.100s", got, failure)
 	}
 }

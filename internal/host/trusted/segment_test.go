@@ -12,9 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // life is what a journal holds after n checkpoints.
@@ -29,7 +29,7 @@ func life(n int64) []journal.Record {
 		commit := fmt.Sprintf("k%d", i)
 		records = append(records,
 			journal.Record{Intent: &journal.Intent{Sequence: i, Commit: commit, OldChain: chain, Tree: fmt.Sprintf("t%d", i), Delivery: "b",
-				OldDelivery: "b", Standing: judge.Invalid, Objection: "<no>", Report: contract.CheckpointReport{Settled: true}}},
+				OldDelivery: "b", Standing: judge.Invalid, Objection: "<no>", Report: protocol.CheckpointReport{Settled: true}}},
 			journal.Record{Done: &journal.Done{Sequence: i}})
 		chain = commit
 	}

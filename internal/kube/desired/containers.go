@@ -13,8 +13,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -36,17 +36,17 @@ func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev
 			"--namespace="+f.Namespace,
 			"--feature="+f.Name,
 			"--attempt="+strconv.FormatInt(attempt, 10),
-			"--intake="+url(o.Intake, contract.IntakePort),
-			"--intake-name="+contract.IntakeService+"."+o.SystemNamespace+".svc",
-			"--gateway="+url(o.Gateway, contract.GatewayPort),
-			"--gateway-name="+contract.GatewayService+"."+o.SystemNamespace+".svc",
+			"--intake="+url(o.Intake, protocol.IntakePort),
+			"--intake-name="+protocol.IntakeService+"."+o.SystemNamespace+".svc",
+			"--gateway="+url(o.Gateway, protocol.GatewayPort),
+			"--gateway-name="+protocol.GatewayService+"."+o.SystemNamespace+".svc",
 		).
 		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(tmpDir)).
 		WithResources(corev1ac.ResourceRequirements().WithRequests(corev1.ResourceList{
 			corev1.ResourceCPU:    resource.MustParse("10m"),
-			corev1.ResourceMemory: *resource.NewQuantity(contract.WatchdogMemory, resource.BinarySI),
+			corev1.ResourceMemory: *resource.NewQuantity(protocol.WatchdogMemory, resource.BinarySI),
 		}).WithLimits(corev1.ResourceList{
-			corev1.ResourceMemory: *resource.NewQuantity(contract.WatchdogMemoryLimit, resource.BinarySI),
+			corev1.ResourceMemory: *resource.NewQuantity(protocol.WatchdogMemoryLimit, resource.BinarySI),
 		})).
 		WithSecurityContext(locked())
 }
@@ -57,9 +57,9 @@ func agent(f *v1alpha1.Feature, mode string) *corev1ac.ContainerApplyConfigurati
 	c := corev1ac.Container().
 		WithName("agent").
 		WithImage(f.Spec.Agent.Image).
-		WithCommand(contract.RunnerPath).
-		WithWorkingDir(contract.WorkspaceDir).
-		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(contract.HomeDir)).
+		WithCommand(protocol.RunnerPath).
+		WithWorkingDir(protocol.WorkspaceDir).
+		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(protocol.HomeDir)).
 		WithEnv(trustWorkspace()...).
 		WithVolumeMounts(workspaceMount(mode == policy.ModeDeterministic), homeMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
 		WithSecurityContext(locked())
@@ -82,7 +82,7 @@ func trustWorkspace() []*corev1ac.EnvVarApplyConfiguration {
 	return []*corev1ac.EnvVarApplyConfiguration{
 		corev1ac.EnvVar().WithName("GIT_CONFIG_COUNT").WithValue("1"),
 		corev1ac.EnvVar().WithName("GIT_CONFIG_KEY_0").WithValue("safe.directory"),
-		corev1ac.EnvVar().WithName("GIT_CONFIG_VALUE_0").WithValue(contract.WorkspaceDir),
+		corev1ac.EnvVar().WithName("GIT_CONFIG_VALUE_0").WithValue(protocol.WorkspaceDir),
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -86,9 +86,9 @@ func Claims(f *v1alpha1.Feature) []*corev1ac.PersistentVolumeClaimApplyConfigura
 
 // CABundle vouches for intake and gateway in one project. It belongs to no single Feature.
 func CABundle(namespace string, pem []byte) *corev1ac.ConfigMapApplyConfiguration {
-	return corev1ac.ConfigMap(contract.CAConfigMap, namespace).
+	return corev1ac.ConfigMap(protocol.CAConfigMap, namespace).
 		WithLabels(map[string]string{"app.kubernetes.io/managed-by": "tidewaiter"}).
-		WithData(map[string]string{contract.CAKey: string(pem)})
+		WithData(map[string]string{protocol.CAKey: string(pem)})
 }
 
 // owner makes the Feature the controller of a child, so that the child goes with it.

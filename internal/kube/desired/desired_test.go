@@ -28,11 +28,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -182,12 +182,12 @@ func TestPodPassesRestricted(t *testing.T) {
 func TestAgentSeesNothingItShouldNot(t *testing.T) {
 	pod := job(t, everything(), lifecycle.RunAgent, options).Spec.Template.Spec
 	agent := pod.Containers[0]
-	allowed := []string{contract.WorkspaceDir, contract.HomeDir, contract.RunDir, "/tmp"}
+	allowed := []string{protocol.WorkspaceDir, protocol.HomeDir, protocol.RunDir, "/tmp"}
 	for _, m := range agent.VolumeMounts {
 		if !slices.Contains(allowed, m.MountPath) || m.SubPath != "" {
 			t.Errorf("the agent has %s of volume %s", m.MountPath, m.Name)
 		}
-		if m.MountPath == contract.RunDir && !m.ReadOnly {
+		if m.MountPath == protocol.RunDir && !m.ReadOnly {
 			t.Error("the agent can write where its runner is")
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -32,11 +32,11 @@ func InquiryJob(f *v1alpha1.Feature, id, inquiry string, o Options) *batchv1ac.J
 	labels := map[string]string{v1alpha1.LabelFeature: f.Name, v1alpha1.LabelRun: v1alpha1.RunView}
 	spec := pod(f, lifecycle.Start{Attempt: f.Status.Attempt, Run: lifecycle.RunSeal}, o).WithTerminationGracePeriodSeconds(graceInquiry)
 	container := watchdog("answer", f, f.Status.Attempt, o).
-		WithEnv(corev1ac.EnvVar().WithName(contract.EnvInquiry).WithValue(inquiry)).
+		WithEnv(corev1ac.EnvVar().WithName(protocol.EnvInquiry).WithValue(inquiry)).
 		WithVolumeMounts(
-			mount(volumeTrusted, contract.TrustedDir).WithReadOnly(true),
-			mount(volumeToken, path.Dir(contract.TokenPath)).WithReadOnly(true),
-			mount(volumeCA, path.Dir(contract.CAPath)).WithReadOnly(true),
+			mount(volumeTrusted, protocol.TrustedDir).WithReadOnly(true),
+			mount(volumeToken, path.Dir(protocol.TokenPath)).WithReadOnly(true),
+			mount(volumeCA, path.Dir(protocol.CAPath)).WithReadOnly(true),
 			mount(volumeWatchdogTmp, tmpDir),
 		)
 	spec.Containers = []corev1ac.ContainerApplyConfiguration{*container}

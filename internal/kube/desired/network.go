@@ -11,9 +11,9 @@ import (
 	networkingv1ac "k8s.io/client-go/applyconfigurations/networking/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Labels of the pods that serve intake and gateway (config/manager, config/gateway).
@@ -35,8 +35,8 @@ func NetworkPolicy(f *v1alpha1.Feature, systemNamespace string) *networkingv1ac.
 			WithPodSelector(metav1ac.LabelSelector().WithMatchLabels(map[string]string{v1alpha1.LabelFeature: f.Name})).
 			WithPolicyTypes(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress).
 			WithEgress(
-				egress(systemNamespace, componentManager, contract.IntakePort),
-				egress(systemNamespace, componentGateway, contract.GatewayPort),
+				egress(systemNamespace, componentManager, protocol.IntakePort),
+				egress(systemNamespace, componentGateway, protocol.GatewayPort),
 			))
 }
 
@@ -53,7 +53,7 @@ func Isolation(systemNamespace string) *isolation.Policy {
 	}
 	return &isolation.Policy{
 		Directions: []isolation.Direction{isolation.Ingress, isolation.Egress},
-		Egress:     []isolation.Rule{rule(componentManager, contract.IntakePort), rule(componentGateway, contract.GatewayPort)},
+		Egress:     []isolation.Rule{rule(componentManager, protocol.IntakePort), rule(componentGateway, protocol.GatewayPort)},
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -60,9 +60,9 @@ func volume(f *v1alpha1.Feature, name string) *corev1ac.VolumeApplyConfiguration
 	case volumeToken:
 		return v.WithProjected(corev1ac.ProjectedVolumeSource().WithDefaultMode(0o440).WithSources(
 			corev1ac.VolumeProjection().WithServiceAccountToken(corev1ac.ServiceAccountTokenProjection().
-				WithAudience(contract.TokenAudience).WithExpirationSeconds(contract.TokenTTLSeconds).WithPath(path.Base(contract.TokenPath)))))
+				WithAudience(protocol.TokenAudience).WithExpirationSeconds(protocol.TokenTTLSeconds).WithPath(path.Base(protocol.TokenPath)))))
 	case volumeCA:
-		return v.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(contract.CAConfigMap))
+		return v.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(protocol.CAConfigMap))
 	case volumeGit:
 		// Optional: a Secret that is missing is reported by prepare, and taken up by the kubelet when it appears.
 		return v.WithSecret(corev1ac.SecretVolumeSource().WithSecretName(f.Spec.Repository.CredentialsSecretRef.Name).
@@ -75,31 +75,31 @@ func volume(f *v1alpha1.Feature, name string) *corev1ac.VolumeApplyConfiguration
 // trustedSide are the mounts that no agent ever has.
 func trustedSide(f *v1alpha1.Feature) []*corev1ac.VolumeMountApplyConfiguration {
 	mounts := []*corev1ac.VolumeMountApplyConfiguration{
-		mount(volumeTrusted, contract.TrustedDir),
-		mount(volumeToken, path.Dir(contract.TokenPath)).WithReadOnly(true),
-		mount(volumeCA, path.Dir(contract.CAPath)).WithReadOnly(true),
+		mount(volumeTrusted, protocol.TrustedDir),
+		mount(volumeToken, path.Dir(protocol.TokenPath)).WithReadOnly(true),
+		mount(volumeCA, path.Dir(protocol.CAPath)).WithReadOnly(true),
 		mount(volumeWatchdogTmp, tmpDir),
 	}
 	if f.Spec.Repository.CredentialsSecretRef != nil {
-		mounts = append(mounts, mount(volumeGit, contract.GitSecretDir).WithReadOnly(true))
+		mounts = append(mounts, mount(volumeGit, protocol.GitSecretDir).WithReadOnly(true))
 	}
 	return mounts
 }
 
 // workspaceMount is read-only for an agent in Deterministic mode: what it wants changed it asks the watchdog for.
 func workspaceMount(readOnly bool) *corev1ac.VolumeMountApplyConfiguration {
-	m := mount(volumeWorkspace, contract.WorkspaceDir)
+	m := mount(volumeWorkspace, protocol.WorkspaceDir)
 	if readOnly {
 		return m.WithReadOnly(true)
 	}
 	return m
 }
 
-func homeMount() *corev1ac.VolumeMountApplyConfiguration { return mount(volumeHome, contract.HomeDir) }
+func homeMount() *corev1ac.VolumeMountApplyConfiguration { return mount(volumeHome, protocol.HomeDir) }
 
 // runMount holds the runner and the watchdog's socket; the agent may connect to the socket but change nothing.
 func runMount(readOnly bool) *corev1ac.VolumeMountApplyConfiguration {
-	m := mount(volumeRun, contract.RunDir)
+	m := mount(volumeRun, protocol.RunDir)
 	if readOnly {
 		return m.WithReadOnly(true)
 	}

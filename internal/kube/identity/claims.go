@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -64,8 +64,8 @@ func readClaims(token string, now time.Time) (claims, error) {
 	switch {
 	case c.Issuer == "" || len(c.Issuer) > maxIssuer:
 		return c, fmt.Errorf("the token names no issuer: %w", ErrUnauthenticated)
-	case !slices.Contains(c.Audience, contract.TokenAudience):
-		return c, fmt.Errorf("token for audience %q: %w", contract.TokenAudience, ErrUnauthenticated)
+	case !slices.Contains(c.Audience, protocol.TokenAudience):
+		return c, fmt.Errorf("token for audience %q: %w", protocol.TokenAudience, ErrUnauthenticated)
 	case c.Expiry <= float64(now.Add(-clockSkew).Unix()):
 		return c, fmt.Errorf("the token has expired: %w", ErrUnauthenticated)
 	case c.Kubernetes.Pod.UID == "" || len(c.Kubernetes.Pod.UID) > 64:

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 )
@@ -28,7 +28,7 @@ import (
 // forged is a token that says what a good one says, and that nobody has signed.
 func forged(change func(claims map[string]any)) string {
 	claims := map[string]any{
-		"iss": "https://kubernetes.default.svc", "aud": []string{contract.TokenAudience}, "exp": time.Now().Add(time.Hour).Unix(),
+		"iss": "https://kubernetes.default.svc", "aud": []string{protocol.TokenAudience}, "exp": time.Now().Add(time.Hour).Unix(),
 		"kubernetes.io": map[string]any{"pod": map[string]any{"name": "x", "uid": "uid"}},
 	}
 	change(claims)
@@ -178,7 +178,7 @@ func TestWhatCannotPassIsNotAskedAbout(t *testing.T) {
 	if n := reviews.Load(); n != 0 {
 		t.Errorf("the API server was asked %d times", n)
 	}
-	if _, err := a.Authenticate(t.Context(), forged(func(c map[string]any) { c["aud"] = contract.TokenAudience })); !errors.Is(err, identity.ErrUnauthenticated) || reviews.Load() != 1 {
+	if _, err := a.Authenticate(t.Context(), forged(func(c map[string]any) { c["aud"] = protocol.TokenAudience })); !errors.Is(err, identity.ErrUnauthenticated) || reviews.Load() != 1 {
 		t.Errorf("one that may be good: %v, %d reviews", err, reviews.Load())
 	}
 }

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
@@ -133,15 +133,15 @@ func TestOthersAreRefused(t *testing.T) {
 		"audience of the API server":          {attempt.Token(t, env, run.Pod), identity.ErrUnauthenticated},
 		"another audience":                    {attempt.Token(t, env, run.Pod, "llm-gateway"), identity.ErrUnauthenticated},
 		"bound to no pod":                     {unbound(t, project), identity.ErrForbidden},
-		"pod of nobody":                       {attempt.Token(t, env, stranger, contract.TokenAudience), identity.ErrForbidden},
-		"pod that claims the Job":             {attempt.Token(t, env, forged, contract.TokenAudience), identity.ErrForbidden},
+		"pod of nobody":                       {attempt.Token(t, env, stranger, protocol.TokenAudience), identity.ErrForbidden},
+		"pod that claims the Job":             {attempt.Token(t, env, forged, protocol.TokenAudience), identity.ErrForbidden},
 		"pod that has ended":                  {ended.Token, identity.ErrForbidden},
 		"pod of an earlier attempt":           {superseded.Token, identity.ErrForbidden},
 		"pod whose Feature is gone":           {orphan.Token, identity.ErrForbidden},
 		"pod whose Job is gone":               {jobless.Token, identity.ErrForbidden},
-		"pod that is on no node":              {attempt.Token(t, env, homeless(t, superseded), contract.TokenAudience), identity.ErrForbidden},
+		"pod that is on no node":              {attempt.Token(t, env, homeless(t, superseded), protocol.TokenAudience), identity.ErrForbidden},
 		"pod that is not pinned yet":          {unpinned.Token, identity.ErrTooEarly},
-		"several audiences, ours among them":  {attempt.Token(t, env, run.Pod, "other", contract.TokenAudience), nil},
+		"several audiences, ours among them":  {attempt.Token(t, env, run.Pod, "other", protocol.TokenAudience), nil},
 		"the same token as a person might do": {run.Token, nil},
 	}
 	for name, test := range tests {
@@ -207,7 +207,7 @@ func TestWhatATokenSaysMustFitItsPod(t *testing.T) {
 // stolenSignature is the last part of another good token.
 func stolenSignature(t *testing.T, pod *corev1.Pod) string {
 	t.Helper()
-	other := attempt.Token(t, env, pod, contract.TokenAudience)
+	other := attempt.Token(t, env, pod, protocol.TokenAudience)
 	return other[strings.LastIndexByte(other, '.'):]
 }
 
@@ -218,7 +218,7 @@ func unbound(t *testing.T, project string) string {
 	if err := env.Client.Create(t.Context(), account); err != nil {
 		t.Fatal(err)
 	}
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{contract.TokenAudience}, ExpirationSeconds: ptr.To[int64](600)}}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{protocol.TokenAudience}, ExpirationSeconds: ptr.To[int64](600)}}
 	if err := kubelet(t).SubResource("token").Create(t.Context(), account, request); err != nil {
 		t.Fatal(err)
 	}

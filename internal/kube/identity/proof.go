@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Extra of a token that is bound to a pod (k8s.io/apiserver/pkg/authentication/serviceaccount).
@@ -60,13 +60,13 @@ func (a *Authenticator) prove(ctx context.Context, token string) (proof, error) 
 
 // review asks the API server whose the token is.
 func (a *Authenticator) review(ctx context.Context, token string) (proof, error) {
-	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{contract.TokenAudience}}}
+	review := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{protocol.TokenAudience}}}
 	if err := a.options.Client.Create(ctx, review); err != nil {
 		return proof{}, fmt.Errorf("review token: %w", err)
 	}
 	// A server that knows no audiences answers without any, and would let every token through.
-	if !review.Status.Authenticated || !slices.Contains(review.Status.Audiences, contract.TokenAudience) {
-		return proof{}, fmt.Errorf("token for audience %q: %w", contract.TokenAudience, ErrUnauthenticated)
+	if !review.Status.Authenticated || !slices.Contains(review.Status.Audiences, protocol.TokenAudience) {
+		return proof{}, fmt.Errorf("token for audience %q: %w", protocol.TokenAudience, ErrUnauthenticated)
 	}
 	user := review.Status.User
 	account, ok := serviceAccount(user.Username)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
@@ -56,30 +56,30 @@ func respond(w http.ResponseWriter, r *http.Request, code int, document any) {
 }
 
 // verdict gives the status of an error and the report that it is about, if it is about one.
-func verdict(err error) (int, contract.ReportAck) {
+func verdict(err error) (int, protocol.ReportAck) {
 	var tooLarge *http.MaxBytesError
 	var bad *runstatus.Refusal
 	var conflict *errConflict
 	switch {
 	case errors.As(err, &tooLarge):
-		return http.StatusRequestEntityTooLarge, contract.ReportAck{}
+		return http.StatusRequestEntityTooLarge, protocol.ReportAck{}
 	case errors.As(err, &bad):
 		return http.StatusBadRequest, bad.Report
 	case errors.As(err, &conflict):
 		return http.StatusConflict, conflict.report
 	case errors.Is(err, identity.ErrUnauthenticated):
-		return http.StatusUnauthorized, contract.ReportAck{}
+		return http.StatusUnauthorized, protocol.ReportAck{}
 	case errors.Is(err, identity.ErrForbidden):
-		return http.StatusForbidden, contract.ReportAck{}
+		return http.StatusForbidden, protocol.ReportAck{}
 	case errors.Is(err, identity.ErrTooEarly), errors.Is(err, errAhead):
-		return http.StatusTooEarly, contract.ReportAck{}
+		return http.StatusTooEarly, protocol.ReportAck{}
 	case errors.Is(err, errElsewhere):
-		return http.StatusMisdirectedRequest, contract.ReportAck{}
+		return http.StatusMisdirectedRequest, protocol.ReportAck{}
 	case errors.Is(err, errTooMany), errors.Is(err, identity.ErrBusy):
-		return http.StatusTooManyRequests, contract.ReportAck{}
+		return http.StatusTooManyRequests, protocol.ReportAck{}
 	default:
 		// The API server, this replica's end, a caller that hung up: all of them are to be tried again.
-		return http.StatusServiceUnavailable, contract.ReportAck{}
+		return http.StatusServiceUnavailable, protocol.ReportAck{}
 	}
 }
 

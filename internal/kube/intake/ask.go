@@ -25,7 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 )
 
@@ -35,7 +35,7 @@ import (
 
 const (
 	// inquiryLease is how long an inquiry keeps others about the same Feature waiting when its replica dies.
-	inquiryLease = contract.InquiryTime + 10*time.Second
+	inquiryLease = protocol.InquiryTime + 10*time.Second
 	// closeTime bounds the tidying after an inquiry.
 	closeTime = 5 * time.Second
 	// errandEvery is how often the Job of an inquiry is looked at.
@@ -58,14 +58,14 @@ var (
 type Errands interface {
 	// Job that answers an inquiry, and Claim that it reads: the name of a volume's claim, empty when the Feature's volumes
 	// go with its pods.
-	Job(ctx context.Context, f *v1alpha1.Feature, q contract.Inquiry) (*batchv1.Job, error)
+	Job(ctx context.Context, f *v1alpha1.Feature, q protocol.Inquiry) (*batchv1.Job, error)
 	Claim(f *v1alpha1.Feature) string
 }
 
 // Ask asks for something of a Feature's record, and gives the answer as it comes. The context bounds all of it. One
 // inquiry about a Feature is open at a time, whichever replica has it: its Lease says so, and tells the replica that the
 // Feature's watchdog is connected to.
-func (s *Server) Ask(ctx context.Context, key types.NamespacedName, q contract.Inquiry) (*Answer, func(), error) {
+func (s *Server) Ask(ctx context.Context, key types.NamespacedName, q protocol.Inquiry) (*Answer, func(), error) {
 	f := &v1alpha1.Feature{}
 	if err := s.options.Live.Get(ctx, key, f); err != nil {
 		return nil, nil, fmt.Errorf("read Feature %s: %w", key, err)
@@ -144,7 +144,7 @@ func (s *Server) await(ctx context.Context, f *v1alpha1.Feature, w *waiting, err
 }
 
 // errand is the Job that answers, if there is still something that it could read.
-func (s *Server) errand(ctx context.Context, f *v1alpha1.Feature, q contract.Inquiry) (*batchv1.Job, error) {
+func (s *Server) errand(ctx context.Context, f *v1alpha1.Feature, q protocol.Inquiry) (*batchv1.Job, error) {
 	name := s.options.Errands.Claim(f)
 	if name == "" {
 		return nil, fmt.Errorf("%w: spec.workspace.ephemeral keeps no volume", ErrGone)
@@ -273,8 +273,8 @@ func (s *Server) inquiry(ctx context.Context, q question) string {
 		return ""
 	}
 	text := lease.Annotations[v1alpha1.AnnotationInquiry]
-	var inquiry contract.Inquiry
-	if len(text) > contract.MaxInquiryHeader || json.Unmarshal([]byte(text), &inquiry) != nil || inquiry.ID == q.asked {
+	var inquiry protocol.Inquiry
+	if len(text) > protocol.MaxInquiryHeader || json.Unmarshal([]byte(text), &inquiry) != nil || inquiry.ID == q.asked {
 		return ""
 	}
 	return text

@@ -24,8 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -35,7 +35,7 @@ type errands struct{}
 
 func (errands) Claim(f *v1alpha1.Feature) string { return naming.Volume(f.Name, "trusted") }
 
-func (errands) Job(_ context.Context, f *v1alpha1.Feature, q contract.Inquiry) (*batchv1.Job, error) {
+func (errands) Job(_ context.Context, f *v1alpha1.Feature, q protocol.Inquiry) (*batchv1.Job, error) {
 	labels := map[string]string{v1alpha1.LabelFeature: f.Name, v1alpha1.LabelRun: v1alpha1.RunView}
 	spec := attempt.PodSpec()
 	spec.AutomountServiceAccountToken = ptr.To(false)
@@ -86,7 +86,7 @@ func (r *replica) ask(t *testing.T, f *v1alpha1.Feature) <-chan asked {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
 		defer cancel()
-		answer, done, err := r.server.Ask(ctx, client.ObjectKeyFromObject(f), contract.Inquiry{Kind: contract.InquiryDiff})
+		answer, done, err := r.server.Ask(ctx, client.ObjectKeyFromObject(f), protocol.Inquiry{Kind: protocol.InquiryDiff})
 		result <- asked{answer, done, err}
 	}()
 	return result
@@ -118,7 +118,7 @@ func errandPod(t *testing.T, f *v1alpha1.Feature, change func(*corev1.Pod)) (id,
 	if err := env.As(t, kubetest.JobController, "system:masters").Create(t.Context(), pod); err != nil {
 		t.Fatal(err)
 	}
-	return id, attempt.Token(t, env, pod, contract.TokenAudience)
+	return id, attempt.Token(t, env, pod, protocol.TokenAudience)
 }
 
 func inquiryOf(t *testing.T, f *v1alpha1.Feature) *coordinationv1.Lease {
@@ -132,7 +132,7 @@ func inquiryOf(t *testing.T, f *v1alpha1.Feature) *coordinationv1.Lease {
 
 func (r *replica) say(t *testing.T, token, id, text string) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+contract.AnswersPath+id, strings.NewReader(text))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+protocol.AnswersPath+id, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,7 +271,7 @@ func TestAskWhileThePodLives(t *testing.T) {
 	etag := b.get(t, pod.Token, "").header.Get("ETag")
 	listen := func(asked string) <-chan answer {
 		before, heard := b.open(), make(chan answer, 1)
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+contract.OrdersPath+"?"+contract.WaitQuery+"=30&"+contract.AskedQuery+"="+asked, nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, b.url+protocol.OrdersPath+"?"+protocol.WaitQuery+"=30&"+protocol.AskedQuery+"="+asked, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,8 +283,8 @@ func TestAskWhileThePodLives(t *testing.T) {
 	heard := listen("")
 	result := a.ask(t, pod.Feature)
 	got := <-heard
-	var q contract.Inquiry
-	if err := json.Unmarshal([]byte(got.header.Get(contract.InquiryHeader)), &q); err != nil || got.code != http.StatusNotModified || q.Kind != contract.InquiryDiff {
+	var q protocol.Inquiry
+	if err := json.Unmarshal([]byte(got.header.Get(protocol.InquiryHeader)), &q); err != nil || got.code != http.StatusNotModified || q.Kind != protocol.InquiryDiff {
 		t.Fatalf("heard %d %v: %v", got.code, got.header, err)
 	}
 	again := listen(q.ID)

@@ -11,12 +11,12 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sync/singleflight"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
 	// maxBodies bounds the encoded orders that are remembered, in bytes: a few of the largest, or thousands of usual ones.
-	maxBodies = 8 * contract.MaxOrdersBytes
+	maxBodies = 8 * protocol.MaxOrdersBytes
 	// maxEncodings bounds how many orders are encoded at a time. Encoding takes about three times the memory of the result.
 	maxEncodings = 4
 )

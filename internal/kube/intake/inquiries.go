@@ -16,20 +16,20 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
 // maxAnswerHead bounds the first line of an answer: JSON may write a character of the message as six bytes.
-const maxAnswerHead = 8 * contract.MaxAnswerMessage
+const maxAnswerHead = 8 * protocol.MaxAnswerMessage
 
 // errElsewhere says that nobody waits for this answer here.
 var errElsewhere = errors.New("no one waits for this answer at this replica: try another connection")
 
 // Answer to an inquiry, while it is being received.
 type Answer struct {
-	Head contract.AnswerHead
+	Head protocol.AnswerHead
 	// Body is what was asked for. It fails when the answer breaks off, and ends early when Reason says so.
 	Body io.Reader
 	// Reason says, after the end of the body, why it is not complete; empty when it is.
@@ -99,13 +99,13 @@ func (s *Server) postAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	// The server's own timeouts bound this as long as the inquiry lasts; what is open then ends with it.
-	body := bufio.NewReaderSize(http.MaxBytesReader(w, r.Body, contract.MaxAnswerBytes+2*maxAnswerHead), maxAnswerHead)
+	body := bufio.NewReaderSize(http.MaxBytesReader(w, r.Body, protocol.MaxAnswerBytes+2*maxAnswerHead), maxAnswerHead)
 	answer := &Answer{Body: body, done: make(chan struct{}), Reason: func() string {
-		return runstatus.Clean(r.Trailer.Get(contract.AnswerErrorTrailer), maxProblem)
+		return runstatus.Clean(r.Trailer.Get(protocol.AnswerErrorTrailer), maxProblem)
 	}}
 	if answer.Head, err = readHead(body); err != nil {
 		// The one who asked is told as well: nothing else will come.
-		answer.Head = contract.AnswerHead{Code: http.StatusBadGateway, Message: "the pod's answer cannot be read: " + err.Error()}
+		answer.Head = protocol.AnswerHead{Code: http.StatusBadGateway, Message: "the pod's answer cannot be read: " + err.Error()}
 	}
 	select {
 	case inquiry.answer <- answer:
@@ -120,8 +120,8 @@ func (s *Server) postAnswer(w http.ResponseWriter, r *http.Request) {
 }
 
 // readHead reads the first line of an answer.
-func readHead(body *bufio.Reader) (contract.AnswerHead, error) {
-	var head contract.AnswerHead
+func readHead(body *bufio.Reader) (protocol.AnswerHead, error) {
+	var head protocol.AnswerHead
 	line, err := body.ReadSlice('\n')
 	if err != nil {
 		return head, fmt.Errorf("read its first line: %w", err)

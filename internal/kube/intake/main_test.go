@@ -37,7 +37,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
@@ -105,7 +105,7 @@ func (r *replica) stopWatching(t *testing.T, f *v1alpha1.Feature) {
 // newest orders, in the current version and without waiting, for one who has seen others.
 func (r *replica) newest(t *testing.T, token, etag, seen string) answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+contract.OrdersPath+"?"+contract.VersionQuery+"=2", nil)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+protocol.OrdersPath+"?"+protocol.VersionQuery+"=2", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,12 +113,12 @@ func (r *replica) newest(t *testing.T, token, etag, seen string) answer {
 		request.Header.Set("If-None-Match", etag)
 	}
 	if seen != "" {
-		request.Header.Set(contract.RevisionHeader, seen)
+		request.Header.Set(protocol.RevisionHeader, seen)
 	}
 	return r.do(t, token, request)
 }
 
-func (r *replica) observe(_ string, stored []contract.Report, _ time.Time) {
+func (r *replica) observe(_ string, stored []protocol.Report, _ time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range stored {
@@ -245,9 +245,9 @@ type answer struct {
 	body   []byte
 }
 
-func (a answer) orders(t *testing.T) contract.Orders {
+func (a answer) orders(t *testing.T) protocol.Orders {
 	t.Helper()
-	var o contract.Orders
+	var o protocol.Orders
 	a.decode(t, &o)
 	return o
 }
@@ -283,9 +283,9 @@ func (r *replica) do(t *testing.T, token string, request *http.Request) answer {
 // get asks for orders; with an ETag it waits.
 func (r *replica) get(t *testing.T, token, etag string) answer {
 	t.Helper()
-	url := r.url + contract.OrdersPath
+	url := r.url + protocol.OrdersPath
 	if etag != "" {
-		url += "?" + contract.WaitQuery + "=30"
+		url += "?" + protocol.WaitQuery + "=30"
 	}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
@@ -320,14 +320,14 @@ func (r *replica) open() int {
 	return n
 }
 
-func (r *replica) post(t *testing.T, token string, all ...contract.Report) answer {
+func (r *replica) post(t *testing.T, token string, all ...protocol.Report) answer {
 	t.Helper()
 	return r.postBody(t, token, reports.Encode(t, all...))
 }
 
 func (r *replica) postBody(t *testing.T, token string, body []byte) answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+contract.ReportsPath, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url+protocol.ReportsPath, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
@@ -58,10 +58,10 @@ func TestOrdersDoNotGoBack(t *testing.T) {
 			act(t, login.Feature)
 			var second answer
 			until(t, "the change is told", func() bool {
-				second = prompt.newest(t, login.Token, first.header.Get("ETag"), first.header.Get(contract.RevisionHeader))
+				second = prompt.newest(t, login.Token, first.header.Get("ETag"), first.header.Get(protocol.RevisionHeader))
 				return second.code == http.StatusOK
 			})
-			tag, seen := second.header.Get("ETag"), second.header.Get(contract.RevisionHeader)
+			tag, seen := second.header.Get("ETag"), second.header.Get(protocol.RevisionHeader)
 			if got := late.newest(t, login.Token, tag, seen); got.code != http.StatusNotModified {
 				t.Errorf("the replica that is behind answers %d: %s", got.code, got.body)
 			}
@@ -92,25 +92,25 @@ func TestACheckpointSendsNoOrders(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 	first := r.newest(t, login.Token, "", "")
-	if o := first.orders(t); o.NextCheckpoint != 0 || first.header.Get(contract.NextCheckpointHeader) != "1" {
-		t.Errorf("the next checkpoint is %d in the orders and %q beside them", o.NextCheckpoint, first.header.Get(contract.NextCheckpointHeader))
+	if o := first.orders(t); o.NextCheckpoint != 0 || first.header.Get(protocol.NextCheckpointHeader) != "1" {
+		t.Errorf("the next checkpoint is %d in the orders and %q beside them", o.NextCheckpoint, first.header.Get(protocol.NextCheckpointHeader))
 	}
 	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
 		t.Fatalf("answered %d: %s", got.code, got.body)
 	}
 	var again answer
 	until(t, "the cache has the checkpoint", func() bool {
-		again = r.newest(t, login.Token, first.header.Get("ETag"), first.header.Get(contract.RevisionHeader))
-		return again.code != http.StatusNotModified || again.header.Get(contract.NextCheckpointHeader) == "2"
+		again = r.newest(t, login.Token, first.header.Get("ETag"), first.header.Get(protocol.RevisionHeader))
+		return again.code != http.StatusNotModified || again.header.Get(protocol.NextCheckpointHeader) == "2"
 	})
 	if again.code != http.StatusNotModified {
 		t.Errorf("a checkpoint sends the orders again: %d %s", again.code, again.body)
 	}
-	if got := r.newest(t, login.Token, "", ""); got.header.Get(contract.NextCheckpointHeader) != "2" {
-		t.Errorf("the next checkpoint is %q", got.header.Get(contract.NextCheckpointHeader))
+	if got := r.newest(t, login.Token, "", ""); got.header.Get(protocol.NextCheckpointHeader) != "2" {
+		t.Errorf("the next checkpoint is %q", got.header.Get(protocol.NextCheckpointHeader))
 	}
 	// A watchdog of an earlier version is told in its own way.
-	if o := r.get(t, login.Token, "").orders(t); o.Version != contract.OrdersVersion1 || o.NextCheckpoint != 2 || o.Tasks[0].Prompt == "" {
+	if o := r.get(t, login.Token, "").orders(t); o.Version != protocol.OrdersVersion1 || o.NextCheckpoint != 2 || o.Tasks[0].Prompt == "" {
 		t.Errorf("orders of version 1 are %+v", o)
 	}
 }
@@ -161,12 +161,12 @@ func TestPollsShareAnEncoding(t *testing.T) {
 		if now.tag == "bad" {
 			return nil, errors.New("too large")
 		}
-		return make([]byte, contract.MaxOrdersBytes), nil
+		return make([]byte, protocol.MaxOrdersBytes), nil
 	}
 	var polls sync.WaitGroup
 	for range 32 {
 		polls.Go(func() {
-			if body, err := b.of(t.Context(), sight{tag: "same"}); err != nil || len(body) != contract.MaxOrdersBytes {
+			if body, err := b.of(t.Context(), sight{tag: "same"}); err != nil || len(body) != protocol.MaxOrdersBytes {
 				t.Errorf("%d bytes, %v", len(body), err)
 			}
 		})
@@ -185,7 +185,7 @@ func TestPollsShareAnEncoding(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if b.size > maxBodies || b.memory.Len() != maxBodies/contract.MaxOrdersBytes {
+	if b.size > maxBodies || b.memory.Len() != maxBodies/protocol.MaxOrdersBytes {
 		t.Errorf("%d bytes of %d bodies are remembered", b.size, b.memory.Len())
 	}
 }

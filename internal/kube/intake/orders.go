@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
@@ -46,34 +46,34 @@ type question struct {
 func ask(r *http.Request, caller identity.Caller) (question, error) {
 	q := question{
 		feature: client.ObjectKeyFromObject(caller.Feature), attempt: caller.Attempt,
-		known: r.Header.Get("If-None-Match"), version: contract.OrdersVersion1,
-		hears: r.URL.Query().Has(contract.AskedQuery), asked: r.URL.Query().Get(contract.AskedQuery), uid: caller.Feature.UID,
+		known: r.Header.Get("If-None-Match"), version: protocol.OrdersVersion1,
+		hears: r.URL.Query().Has(protocol.AskedQuery), asked: r.URL.Query().Get(protocol.AskedQuery), uid: caller.Feature.UID,
 	}
 	var err error
-	if q.seen, err = revision.Parse(r.Header.Get(contract.RevisionHeader)); err != nil {
-		return q, &runstatus.Refusal{Reason: contract.RevisionHeader + ": " + err.Error()}
+	if q.seen, err = revision.Parse(r.Header.Get(protocol.RevisionHeader)); err != nil {
+		return q, &runstatus.Refusal{Reason: protocol.RevisionHeader + ": " + err.Error()}
 	}
-	if text := r.URL.Query().Get(contract.VersionQuery); text != "" {
+	if text := r.URL.Query().Get(protocol.VersionQuery); text != "" {
 		version, err := strconv.Atoi(text)
-		if err != nil || version < contract.OrdersVersion1 {
-			return q, &runstatus.Refusal{Reason: contract.VersionQuery + " is not a version of orders"}
+		if err != nil || version < protocol.OrdersVersion1 {
+			return q, &runstatus.Refusal{Reason: protocol.VersionQuery + " is not a version of orders"}
 		}
-		q.version = min(version, contract.OrdersVersion)
+		q.version = min(version, protocol.OrdersVersion)
 	}
 	q.wait, err = waitSeconds(r)
 	return q, err
 }
 
 func waitSeconds(r *http.Request) (time.Duration, error) {
-	text := r.URL.Query().Get(contract.WaitQuery)
+	text := r.URL.Query().Get(protocol.WaitQuery)
 	if text == "" {
 		return 0, nil
 	}
 	seconds, err := strconv.Atoi(text)
 	if err != nil || seconds < 0 {
-		return 0, &runstatus.Refusal{Reason: contract.WaitQuery + " is not a number of seconds"}
+		return 0, &runstatus.Refusal{Reason: protocol.WaitQuery + " is not a number of seconds"}
 	}
-	return time.Duration(min(seconds, contract.MaxWaitSeconds)) * time.Second, nil
+	return time.Duration(min(seconds, protocol.MaxWaitSeconds)) * time.Second, nil
 }
 
 // getOrders answers with the orders as they are now, or waits until they differ from those that the caller has.
@@ -109,11 +109,11 @@ func (s *Server) getOrders(w http.ResponseWriter, r *http.Request, caller identi
 func (s *Server) tell(w http.ResponseWriter, r *http.Request, q question, now sight) {
 	header := w.Header()
 	if inquiry := s.inquiry(r.Context(), q); inquiry != "" {
-		header.Set(contract.InquiryHeader, inquiry)
+		header.Set(protocol.InquiryHeader, inquiry)
 	}
 	header.Set("ETag", now.tag)
-	header.Set(contract.RevisionHeader, now.revision.Max(q.seen).String())
-	header.Set(contract.NextCheckpointHeader, strconv.FormatInt(translate.NextCheckpoint(now.feature), 10))
+	header.Set(protocol.RevisionHeader, now.revision.Max(q.seen).String())
+	header.Set(protocol.NextCheckpointHeader, strconv.FormatInt(translate.NextCheckpoint(now.feature), 10))
 	if now.tag == q.known {
 		w.WriteHeader(http.StatusNotModified)
 		return

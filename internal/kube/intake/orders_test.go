@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
@@ -37,7 +37,7 @@ func TestOrdersAreTold(t *testing.T) {
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 	got := r.get(t, login.Token, "")
 	orders := got.orders(t)
-	want := contract.FeatureRef{Namespace: login.Feature.Namespace, Name: "login", UID: string(login.Feature.UID)}
+	want := protocol.FeatureRef{Namespace: login.Feature.Namespace, Name: "login", UID: string(login.Feature.UID)}
 	if orders.Feature != want || orders.Attempt != 1 || orders.Run != "agent" || orders.NextCheckpoint != 1 || orders.Tasks[0].Prompt != "Add a login page." {
 		t.Errorf("the orders are %+v", orders)
 	}
@@ -138,7 +138,7 @@ func TestAPollOfADeletedFeatureEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	stop := <-poll
-	if orders := stop.orders(t); !orders.Stop || orders.StopReason != contract.ReasonDeleted {
+	if orders := stop.orders(t); !orders.Stop || orders.StopReason != protocol.ReasonDeleted {
 		t.Errorf("a Feature that is being deleted is not stopped: %+v", orders)
 	}
 	poll = r.poll(t, login.Token, stop.header.Get("ETag"))

@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
@@ -29,7 +29,7 @@ var errAhead = errors.New("the reports are of a later attempt than the Feature i
 
 // errConflict says that a Checkpoint of the reported number exists with another content.
 type errConflict struct {
-	report contract.ReportAck
+	report protocol.ReportAck
 	reason string
 }
 
@@ -38,11 +38,11 @@ func (e *errConflict) Error() string { return e.reason }
 // record stores reports exactly once and gives the last that is stored for good. Checkpoints are created first, each by
 // the only name that it can have, then the run moves on past them in one write: a crash in between repeats the first
 // without effect. A report that contradicts what is stored is refused; those before it are stored all the same.
-func (s *Server) record(ctx context.Context, caller identity.Caller, reports []contract.Report) (contract.ReportAck, error) {
+func (s *Server) record(ctx context.Context, caller identity.Caller, reports []protocol.Report) (protocol.ReportAck, error) {
 	log := logr.FromContextOrDiscard(ctx)
-	var ack contract.ReportAck
+	var ack protocol.ReportAck
 	var refused *errConflict
-	var fresh []contract.Report
+	var fresh []protocol.Report
 	err := s.store.update(ctx, client.ObjectKeyFromObject(caller.Feature), func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
 		refused = nil
 		run := runOf(f)
@@ -58,26 +58,26 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []c
 		}
 		if len(stored) > 0 {
 			last := stored[len(stored)-1]
-			ack = contract.ReportAck{Epoch: last.Epoch, Sequence: last.Sequence}
+			ack = protocol.ReportAck{Epoch: last.Epoch, Sequence: last.Sequence}
 		}
 		logUnusual(log, f, run, stored)
 		fresh = runstatus.Fresh(run, f.Status.Attempt, stored)
 		return runstatus.Fold(run, f.Name, f.Status.Attempt, stored), nil
 	})
 	if err != nil {
-		return contract.ReportAck{}, err
+		return protocol.ReportAck{}, err
 	}
 	s.options.Observe(caller.Feature.Namespace, fresh, s.options.Clock.Now())
 	if refused != nil {
 		s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, reasonCheckpointConflict, "Record", "%s", refused.reason)
-		return contract.ReportAck{}, refused
+		return protocol.ReportAck{}, refused
 	}
 	return ack, nil
 }
 
 // createCheckpoints creates the objects of those reports that are not stored yet. It gives the reports that are stored
 // then: all of them, or those before the one that the error is about.
-func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []contract.Report) ([]contract.Report, error) {
+func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []protocol.Report) ([]protocol.Report, error) {
 	for i, r := range reports {
 		if r.Checkpoint == nil {
 			continue
@@ -94,7 +94,7 @@ func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run
 		}
 		if err := s.create(ctx, runstatus.Checkpoint(f, r)); err != nil {
 			if conflict, ok := errors.AsType[*errConflict](err); ok {
-				conflict.report = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
+				conflict.report = protocol.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
 			}
 			return reports[:i], err
 		}
@@ -128,8 +128,8 @@ func (s *Server) create(ctx context.Context, c *v1alpha1.Checkpoint) error {
 }
 
 // logUnusual says what an operator may want to know about reports: those left out, and numbers that are missing.
-func logUnusual(log logr.Logger, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []contract.Report) {
-	mark := contract.ReportAck{Epoch: run.Epoch, Sequence: run.Sequence}
+func logUnusual(log logr.Logger, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []protocol.Report) {
+	mark := protocol.ReportAck{Epoch: run.Epoch, Sequence: run.Sequence}
 	dropped := 0
 	for _, r := range reports {
 		if r.Epoch < f.Status.Attempt {
@@ -142,7 +142,7 @@ func logUnusual(log logr.Logger, f *v1alpha1.Feature, run v1alpha1.RunStatus, re
 			log.Info("Reports are missing", "after", mark.Sequence, "before", r.Sequence, "epoch", r.Epoch)
 		}
 		if r.Epoch > mark.Epoch || r.Sequence > mark.Sequence {
-			mark = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
+			mark = protocol.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
 		}
 	}
 	if dropped > 0 {

@@ -18,9 +18,9 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
@@ -29,14 +29,14 @@ import (
 func TestReportsBecomeObjects(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	batch := []contract.Report{
-		reports.New(1, 1, contract.StatusReport{State: contract.StateActive, WorkspaceReady: true, AgentRunning: true}),
+	batch := []protocol.Report{
+		reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, WorkspaceReady: true, AgentRunning: true}),
 		reports.New(1, 2, reports.Taken(1, judge.Valid)), reports.New(1, 3, reports.Taken(2, judge.Invalid)),
-		reports.New(1, 4, contract.FinalReport{Outcome: contract.OutcomeBlocked, Reason: contract.ReasonCheckpointInvalid, Message: "undo it"}),
+		reports.New(1, 4, protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonCheckpointInvalid, Message: "undo it"}),
 	}
-	var ack contract.ReportAck
+	var ack protocol.ReportAck
 	r.post(t, login.Token, batch...).decode(t, &ack)
-	if ack != (contract.ReportAck{Epoch: 1, Sequence: 4}) {
+	if ack != (protocol.ReportAck{Epoch: 1, Sequence: 4}) {
 		t.Errorf("acknowledged %+v", ack)
 	}
 	after := read(t, login.Feature)
@@ -63,7 +63,7 @@ func TestReportsBecomeObjects(t *testing.T) {
 	}
 	// The same again says the same and writes nothing.
 	r.post(t, login.Token, batch...).decode(t, &ack)
-	if ack != (contract.ReportAck{Epoch: 1, Sequence: 4}) {
+	if ack != (protocol.ReportAck{Epoch: 1, Sequence: 4}) {
 		t.Errorf("acknowledged again %+v", ack)
 	}
 	if again := read(t, login.Feature); again.ResourceVersion != after.ResourceVersion {
@@ -77,13 +77,13 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	replicas := []*replica{newReplica(t, "a", clock), newReplica(t, "b", clock)}
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	var spool []contract.Report
+	var spool []protocol.Report
 	for n := int64(1); n <= 40; n++ {
 		switch n % 4 {
 		case 0:
-			spool = append(spool, reports.New(1, n, contract.StatusReport{State: contract.StateActive, Task: fmt.Sprint("task ", n)}))
+			spool = append(spool, reports.New(1, n, protocol.StatusReport{State: protocol.StateActive, Task: fmt.Sprint("task ", n)}))
 		case 1:
-			spool = append(spool, reports.New(1, n, contract.RequestReport{ID: fmt.Sprint("r", n), OK: true}))
+			spool = append(spool, reports.New(1, n, protocol.RequestReport{ID: fmt.Sprint("r", n), OK: true}))
 		default:
 			spool = append(spool, reports.New(1, n, reports.Taken(int64(len(spool)-int(n/4)-int((n+2)/4)+1), []judge.Verdict{judge.Valid, judge.Invalid}[n%2])))
 		}
@@ -129,7 +129,7 @@ func TestExactlyOnceOnTwoReplicas(t *testing.T) {
 func TestADeathBetweenTheWrites(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
-	batch := []contract.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Invalid))}
+	batch := []protocol.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Invalid))}
 	r.failing.Store(1)
 	if got := r.post(t, login.Token, batch...); got.code != http.StatusServiceUnavailable || got.header.Get("Retry-After") == "" {
 		t.Errorf("answered %d: %s", got.code, got.body)
@@ -157,12 +157,12 @@ func TestAContradictionIsRefused(t *testing.T) {
 	}
 	lie := reports.Taken(1, judge.Valid)
 	lie.Tree = strings.Repeat("f", 40)
-	got := r.post(t, login.Token, reports.New(1, 2, contract.StatusReport{State: contract.StateIdle}), reports.New(1, 3, lie), reports.New(1, 4, reports.Taken(2, judge.Valid)))
+	got := r.post(t, login.Token, reports.New(1, 2, protocol.StatusReport{State: protocol.StateIdle}), reports.New(1, 3, lie), reports.New(1, 4, reports.Taken(2, judge.Valid)))
 	var p problem
 	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusConflict || p.Epoch != 1 || p.Sequence != 3 || !strings.Contains(p.Error, "login-1 exists with another content") {
 		t.Errorf("answered %d: %s", got.code, got.body)
 	}
-	if status := run(t, login.Feature); status.Sequence != 2 || status.Report.State != contract.StateIdle || status.CheckpointSequence != 1 {
+	if status := run(t, login.Feature); status.Sequence != 2 || status.Report.State != protocol.StateIdle || status.CheckpointSequence != 1 {
 		t.Errorf("what came before the contradiction is not stored, or what came after is: %+v", status)
 	}
 	if object := checkpoints(t, login.Feature)[0]; object.Spec.Tree == lie.Tree {
@@ -183,7 +183,7 @@ func TestBadBatches(t *testing.T) {
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 	bad := reports.Taken(1, judge.Valid)
 	bad.Trigger = "Mood"
-	got := r.post(t, login.Token, reports.New(1, 1, contract.StatusReport{State: contract.StateIdle}), reports.New(1, 2, bad), reports.New(1, 3, reports.Taken(2, judge.Valid)))
+	got := r.post(t, login.Token, reports.New(1, 1, protocol.StatusReport{State: protocol.StateIdle}), reports.New(1, 2, bad), reports.New(1, 3, reports.Taken(2, judge.Valid)))
 	var p problem
 	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusBadRequest || p.Sequence != 2 || !strings.Contains(p.Error, "checkpoint.trigger") {
 		t.Errorf("answered %d: %s", got.code, got.body)
@@ -194,10 +194,10 @@ func TestBadBatches(t *testing.T) {
 	if got := r.postBody(t, login.Token, []byte("{")); got.code != http.StatusBadRequest {
 		t.Errorf("no JSON is answered %d", got.code)
 	}
-	if got := r.postBody(t, login.Token, make([]byte, contract.MaxReportBytes+1)); got.code != http.StatusRequestEntityTooLarge {
+	if got := r.postBody(t, login.Token, make([]byte, protocol.MaxReportBytes+1)); got.code != http.StatusRequestEntityTooLarge {
 		t.Errorf("too much is answered %d", got.code)
 	}
-	if got := r.post(t, login.Token, reports.New(2, 1, contract.StatusReport{State: contract.StateIdle})); got.code != http.StatusTooEarly {
+	if got := r.post(t, login.Token, reports.New(2, 1, protocol.StatusReport{State: protocol.StateIdle})); got.code != http.StatusTooEarly {
 		t.Errorf("an attempt that does not exist yet is answered %d: %s", got.code, got.body)
 	}
 }
@@ -213,13 +213,13 @@ func TestNothingIsLostWithAPod(t *testing.T) {
 	if got := r.post(t, first.Token, reports.New(1, 2, reports.Taken(2, judge.Valid))); got.code != http.StatusForbidden {
 		t.Errorf("the pod of the first attempt is still heard: %d", got.code)
 	}
-	spool := []contract.Report{
-		reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Valid)), reports.New(1, 3, contract.FinalReport{Outcome: contract.OutcomeDelivered}),
-		reports.New(2, 1, contract.StatusReport{State: contract.StatePreparing}),
+	spool := []protocol.Report{
+		reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Valid)), reports.New(1, 3, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}),
+		reports.New(2, 1, protocol.StatusReport{State: protocol.StatePreparing}),
 	}
-	var ack contract.ReportAck
+	var ack protocol.ReportAck
 	r.post(t, second.Token, spool...).decode(t, &ack)
-	if ack != (contract.ReportAck{Epoch: 2, Sequence: 1}) {
+	if ack != (protocol.ReportAck{Epoch: 2, Sequence: 1}) {
 		t.Errorf("acknowledged %+v", ack)
 	}
 	status := run(t, first.Feature)

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
@@ -71,7 +71,7 @@ type Options struct {
 	TLS     *tls.Config
 	Logger  logr.Logger
 	// Observe counts the reports of Features in a namespace, each once, after they were stored.
-	Observe func(namespace string, stored []contract.Report, now time.Time)
+	Observe func(namespace string, stored []protocol.Report, now time.Time)
 	// Errands answer inquiries about Features that have no pod.
 	Errands Errands
 }
@@ -140,8 +140,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	defer cancel()
 	server := &http.Server{
 		Handler: s.Handler(), TLSConfig: s.options.TLS, MaxHeaderBytes: maxHeader,
-		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: bodyTime + contract.MaxWaitSeconds*time.Second,
-		WriteTimeout: contract.MaxWaitSeconds*time.Second + answerTime, IdleTimeout: 90 * time.Second,
+		ReadHeaderTimeout: 10 * time.Second, ReadTimeout: bodyTime + protocol.MaxWaitSeconds*time.Second,
+		WriteTimeout: protocol.MaxWaitSeconds*time.Second + answerTime, IdleTimeout: 90 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return base },
 		ErrorLog:    quiet(s.options.Logger),
 	}
@@ -175,11 +175,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	// Callers: prepare, watchdog and seal of a Feature's current attempt, by the token of the pinned pod.
-	mux.HandleFunc("GET "+contract.OrdersPath, s.authenticated(s.getOrders))
+	mux.HandleFunc("GET "+protocol.OrdersPath, s.authenticated(s.getOrders))
 	// Callers: the same.
-	mux.HandleFunc("POST "+contract.ReportsPath, s.authenticated(s.postReports))
+	mux.HandleFunc("POST "+protocol.ReportsPath, s.authenticated(s.postReports))
 	// Callers: the pod that the inquiry was put to, by its token.
-	mux.HandleFunc("POST "+contract.AnswersPath+"{id}", s.postAnswer)
+	mux.HandleFunc("POST "+protocol.AnswersPath+"{id}", s.postAnswer)
 	return mux
 }
 
@@ -210,7 +210,7 @@ func (s *Server) postReports(w http.ResponseWriter, r *http.Request, caller iden
 		s.fail(w, r, errTooMany)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, contract.MaxReportBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxReportBytes))
 	if err != nil {
 		s.fail(w, r, err)
 		return

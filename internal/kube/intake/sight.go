@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/revision"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
@@ -24,7 +24,7 @@ import (
 // when they are sent: most polls end without.
 type sight struct {
 	feature *v1alpha1.Feature
-	orders  contract.Orders
+	orders  protocol.Orders
 	version int
 	// tag identifies the orders, and revision says how new they are.
 	tag      string
@@ -85,7 +85,7 @@ func tagOf(now sight, prompt promptText) (string, error) {
 		requests = append(requests, r.ID)
 	}
 	next := int64(0)
-	if now.version == contract.OrdersVersion1 {
+	if now.version == protocol.OrdersVersion1 {
 		next = translate.NextCheckpoint(now.feature)
 	}
 	text, err := json.Marshal([]any{
@@ -101,9 +101,9 @@ func tagOf(now sight, prompt promptText) (string, error) {
 
 // encode gives the orders as they are sent.
 func (now sight) encode() ([]byte, error) {
-	o, limit := now.orders, contract.MaxOrdersBytes
-	if now.version == contract.OrdersVersion1 {
-		limit = contract.MaxOrdersBytes1
+	o, limit := now.orders, protocol.MaxOrdersBytes
+	if now.version == protocol.OrdersVersion1 {
+		limit = protocol.MaxOrdersBytes1
 		var ok bool
 		if o, ok = translate.Orders1(o, translate.NextCheckpoint(now.feature)); !ok {
 			return nil, fmt.Errorf("the orders of Feature %s/%s are larger than the watchdog of its pod can read (%d bytes); start a new attempt, whose watchdog is of this version",

@@ -62,7 +62,7 @@ func (s *store) update(ctx context.Context, key types.NamespacedName, change fun
 }
 
 func (s *store) apply(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus) error {
-	// The API's JSON is the contract of both types: nothing that is added to a run can be forgotten here.
+	// The API's JSON is what both types have in common: nothing that is added to a run can be forgotten here.
 	encoded, err := json.Marshal(run)
 	if err != nil {
 		return fmt.Errorf("encode status.run: %w", err)

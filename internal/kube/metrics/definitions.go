@@ -8,7 +8,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Kind of a metric, as Prometheus has it.
@@ -92,7 +92,7 @@ var (
 	}
 	watchdogMemory = Definition{
 		Name: "tidewaiter_watchdog_memory_bytes", Kind: Histogram,
-		Buckets: []float64{16 << 20, 24 << 20, 32 << 20, 40 << 20, Full * contract.WatchdogMemory, contract.WatchdogMemory, 128 << 20, 256 << 20},
+		Buckets: []float64{16 << 20, 24 << 20, 32 << 20, 40 << 20, Full * protocol.WatchdogMemory, protocol.WatchdogMemory, 128 << 20, 256 << 20},
 		Help:    "Resident memory of watchdogs when they took checkpoints.",
 	}
 	volumeUsed = Definition{

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 )
 
@@ -44,19 +44,19 @@ func wantMetrics(t *testing.T, g prometheus.Gatherer, want string, names ...stri
 
 func TestCheckpointsAreCounted(t *testing.T) {
 	r, registry := newReports(t)
-	good := contract.CheckpointReport{
-		Settled: true, Verdict: judge.Valid, Action: contract.ActionPromoted, Trigger: contract.TriggerInterval,
+	good := protocol.CheckpointReport{
+		Settled: true, Verdict: judge.Valid, Action: protocol.ActionPromoted, Trigger: protocol.TriggerInterval,
 		CaptureTime: 20 * time.Millisecond, SyncTime: 4 * time.Millisecond, JudgeTime: 60 * time.Millisecond, ActTime: 30 * time.Millisecond,
-		Vitals: contract.Vitals{Memory: 20 << 20, Trusted: contract.VolumeUse{Used: 81, Size: 100}, Changed: 7, Read: 7, Files: 100, JudgedKnown: 3, JudgedFresh: 1},
+		Vitals: protocol.Vitals{Memory: 20 << 20, Trusted: protocol.VolumeUse{Used: 81, Size: 100}, Changed: 7, Read: 7, Files: 100, JudgedKnown: 3, JudgedFresh: 1},
 	}
 	bad := good
-	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = judge.Invalid, contract.ActionHeld, true, 3*time.Millisecond
+	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = judge.Invalid, protocol.ActionHeld, true, 3*time.Millisecond
 	bad.Violations = []judge.Violation{{Rule: "forbidden-areas", Severity: policy.Error}, {Rule: "no-big-sql", Severity: policy.Error}, {Rule: "no-big-js", Severity: "Grave"}}
 	unsettled := good
-	unsettled.Settled, unsettled.Action, unsettled.Vitals.SlowInARow = false, contract.ActionHeld, 3
-	var stored []contract.Report
-	for _, c := range []contract.CheckpointReport{good, good, bad, unsettled} {
-		stored = append(stored, contract.Report{Time: now.Add(-40 * time.Millisecond), Checkpoint: &c})
+	unsettled.Settled, unsettled.Action, unsettled.Vitals.SlowInARow = false, protocol.ActionHeld, 3
+	var stored []protocol.Report
+	for _, c := range []protocol.CheckpointReport{good, good, bad, unsettled} {
+		stored = append(stored, protocol.Report{Time: now.Add(-40 * time.Millisecond), Checkpoint: &c})
 	}
 	r.Observe("shop", stored, now)
 	wantMetrics(t, registry, `
@@ -112,13 +112,13 @@ func TestSeriesAreBounded(t *testing.T) {
 	r, registry := newReports(t)
 	for i := range 100 {
 		odd := strings.Repeat("x", i)
-		r.Observe("shop", []contract.Report{
-			{Time: now.Add(time.Hour), Checkpoint: &contract.CheckpointReport{
+		r.Observe("shop", []protocol.Report{
+			{Time: now.Add(time.Hour), Checkpoint: &protocol.CheckpointReport{
 				Settled: true, Verdict: judge.Verdict(odd), Action: odd, Trigger: odd, CaptureTime: -1, FrozenFor: -1, Frozen: true,
 				Violations: []judge.Violation{{Rule: odd, Severity: policy.Severity(odd)}},
-				Vitals:     contract.Vitals{Memory: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, SlowInARow: -3},
+				Vitals:     protocol.Vitals{Memory: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, SlowInARow: -3},
 			}},
-			{Final: &contract.FinalReport{Outcome: odd}}, {Status: &contract.StatusReport{State: odd}}, {},
+			{Final: &protocol.FinalReport{Outcome: odd}}, {Status: &protocol.StatusReport{State: odd}}, {},
 		}, now)
 	}
 	families, err := registry.Gather()

@@ -12,9 +12,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // slowInARow is how many slow checkpoints of a Feature make a streak.
@@ -71,23 +71,23 @@ func (r *Reports) begin() {
 }
 
 // Observe counts reports of a Feature in a namespace that were just stored. Each must be given once.
-func (r *Reports) Observe(namespace string, stored []contract.Report, now time.Time) {
+func (r *Reports) Observe(namespace string, stored []protocol.Report, now time.Time) {
 	for _, report := range stored {
 		r.reportSeconds.WithLabelValues().Observe(max(0, now.Sub(report.Time).Seconds()))
 		switch {
 		case report.Checkpoint != nil:
 			r.checkpoint(namespace, *report.Checkpoint)
 		case report.Final != nil:
-			r.attempts.WithLabelValues(namespace, known(report.Final.Outcome, contract.OutcomeDelivered, contract.OutcomeReadyToMerge,
-				contract.OutcomeBlocked, contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped)).Inc()
+			r.attempts.WithLabelValues(namespace, known(report.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge,
+				protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped)).Inc()
 		}
 	}
 }
 
-func (r *Reports) checkpoint(namespace string, c contract.CheckpointReport) {
+func (r *Reports) checkpoint(namespace string, c protocol.CheckpointReport) {
 	r.checkpoints.WithLabelValues(namespace, verdict(c),
-		known(c.Action, contract.ActionPromoted, contract.ActionPartlyPromoted, contract.ActionHeld, contract.ActionReverted, contract.ActionNone),
-		known(c.Trigger, contract.TriggerInterval, contract.TriggerChanges, contract.TriggerTask, contract.TriggerRequested, contract.TriggerFinal)).Inc()
+		known(c.Action, protocol.ActionPromoted, protocol.ActionPartlyPromoted, protocol.ActionHeld, protocol.ActionReverted, protocol.ActionNone),
+		known(c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal)).Inc()
 	for _, v := range c.Violations {
 		r.violations.WithLabelValues(r.rule(v.Rule), known(string(v.Severity),
 			string(policy.Info), string(policy.Warning), string(policy.Error), string(policy.Critical))).Inc()
@@ -103,7 +103,7 @@ func (r *Reports) checkpoint(namespace string, c contract.CheckpointReport) {
 	r.vitals(c.Vitals)
 }
 
-func (r *Reports) vitals(v contract.Vitals) {
+func (r *Reports) vitals(v protocol.Vitals) {
 	if v.SlowInARow > 0 && v.SlowInARow%slowInARow == 0 {
 		r.slowStreaks.Inc()
 	}
@@ -114,7 +114,7 @@ func (r *Reports) vitals(v contract.Vitals) {
 	if v.Memory > 0 {
 		r.memory.WithLabelValues().Observe(float64(v.Memory))
 	}
-	for name, use := range map[string]contract.VolumeUse{"trusted": v.Trusted, "workspace": v.Workspace} {
+	for name, use := range map[string]protocol.VolumeUse{"trusted": v.Trusted, "workspace": v.Workspace} {
 		if use.Size > 0 {
 			r.volume.WithLabelValues(name).Observe(float64(use.Used) / float64(use.Size))
 		}
@@ -123,7 +123,7 @@ func (r *Reports) vitals(v contract.Vitals) {
 	r.queue.WithLabelValues("reports").Observe(float64(v.Reports))
 }
 
-func verdict(c contract.CheckpointReport) string {
+func verdict(c protocol.CheckpointReport) string {
 	if !c.Settled {
 		return "Unsettled"
 	}

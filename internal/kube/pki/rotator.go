@@ -20,7 +20,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Secrets in the system namespace.
@@ -130,12 +130,12 @@ func (r *Rotator) Sync(ctx context.Context) error {
 	r.publish(state.bundle())
 	// The same process serves the aggregated API, which an installation may leave out: there is a name for its Service,
 	// whether that exists or not.
-	intake, err := r.leaf(ctx, state, IntakeSecret, contract.IntakeService, contract.ViewService+"."+r.options.Namespace+".svc")
+	intake, err := r.leaf(ctx, state, IntakeSecret, protocol.IntakeService, protocol.ViewService+"."+r.options.Namespace+".svc")
 	if err != nil {
 		return fmt.Errorf("certificate of intake: %w", err)
 	}
 	r.intake.set(intake)
-	if _, err := r.leaf(ctx, state, GatewaySecret, contract.GatewayService); err != nil {
+	if _, err := r.leaf(ctx, state, GatewaySecret, protocol.GatewayService); err != nil {
 		return fmt.Errorf("certificate of gateway: %w", err)
 	}
 	return nil

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -48,7 +48,7 @@ func system(t *testing.T) string {
 
 func services(t *testing.T, namespace string) {
 	t.Helper()
-	for name, port := range map[string]int32{contract.IntakeService: contract.IntakePort, contract.GatewayService: contract.GatewayPort} {
+	for name, port := range map[string]int32{protocol.IntakeService: protocol.IntakePort, protocol.GatewayService: protocol.GatewayPort} {
 		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: port}}}}
 		if err := env.Client.Create(t.Context(), service); err != nil {
 			t.Fatal(err)
@@ -113,11 +113,11 @@ func TestAClientLivesThroughRenewals(t *testing.T) {
 		t.Error(err)
 	}
 	servers := map[string]string{
-		contract.IntakeService: serve(t, rotator.Intake().TLS()), contract.GatewayService: serve(t, follower.TLS()),
+		protocol.IntakeService: serve(t, rotator.Intake().TLS()), protocol.GatewayService: serve(t, follower.TLS()),
 	}
 	bundle := rotator.Bundle()
 	for month := range 36 {
-		for _, service := range []string{contract.IntakeService, contract.GatewayService} {
+		for _, service := range []string{protocol.IntakeService, protocol.GatewayService} {
 			for _, name := range []string{service + "." + namespace + ".svc", clusterIP(t, namespace, service)} {
 				if err := reach(t, servers[service], name, bundle, clock.Now()); err != nil {
 					t.Fatalf("month %d: %s: %v", month, name, err)
@@ -144,8 +144,8 @@ func TestANewAddressIsServed(t *testing.T) {
 	namespace, clock := system(t), clocktesting.NewFakeClock(time.Now())
 	rotator := newRotator(t, namespace, clock)
 	syncNow(t, rotator)
-	old := clusterIP(t, namespace, contract.IntakeService)
-	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.IntakeService}}
+	old := clusterIP(t, namespace, protocol.IntakeService)
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: protocol.IntakeService}}
 	if err := env.Client.Delete(t.Context(), service); err != nil {
 		t.Fatal(err)
 	}
@@ -155,16 +155,16 @@ func TestANewAddressIsServed(t *testing.T) {
 	// Somebody else takes the old address, so that the new Service gets another one.
 	for _, next := range []*corev1.Service{
 		{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "other"}, Spec: corev1.ServiceSpec{ClusterIP: old}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: contract.IntakeService}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: protocol.IntakeService}},
 	} {
-		next.Spec.Ports = []corev1.ServicePort{{Port: contract.IntakePort}}
+		next.Spec.Ports = []corev1.ServicePort{{Port: protocol.IntakePort}}
 		if err := env.Client.Create(t.Context(), next); err != nil {
 			t.Fatal(err)
 		}
 	}
 	syncNow(t, rotator)
 	address := serve(t, rotator.Intake().TLS())
-	if err := reach(t, address, clusterIP(t, namespace, contract.IntakeService), rotator.Bundle(), clock.Now()); err != nil {
+	if err := reach(t, address, clusterIP(t, namespace, protocol.IntakeService), rotator.Bundle(), clock.Now()); err != nil {
 		t.Error(err)
 	}
 	if err := reach(t, address, old, rotator.Bundle(), clock.Now()); err == nil {

@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/schema"
 )
 
@@ -32,27 +32,27 @@ func TestNoRunIsRefused(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	text := texts()
 	rapid.Check(t, func(t *rapid.T) {
-		status := &contract.StatusReport{State: contract.StateActive, Task: text.Draw(t, "task"), Problems: rapid.SliceOfN(text, 0, 12).Draw(t, "problems")}
+		status := &protocol.StatusReport{State: protocol.StateActive, Task: text.Draw(t, "task"), Problems: rapid.SliceOfN(text, 0, 12).Draw(t, "problems")}
 		name := text.Draw(t, "name")
 		for n := range rapid.SampledFrom([]int{0, 1, 2048}).Draw(t, "tasks") {
-			status.Tasks = append(status.Tasks, contract.TaskStatus{Name: fmt.Sprintf("%d%s", n, name), State: contract.TaskPending})
+			status.Tasks = append(status.Tasks, protocol.TaskStatus{Name: fmt.Sprintf("%d%s", n, name), State: protocol.TaskPending})
 		}
 		if rapid.Bool().Draw(t, "stuck") {
-			status.Fault = &contract.Fault{Reason: text.Draw(t, "reason"), Message: text.Draw(t, "message")}
-			status.Question = &contract.Question{ID: text.Draw(t, "id"), Text: text.Draw(t, "text")}
+			status.Fault = &protocol.Fault{Reason: text.Draw(t, "reason"), Message: text.Draw(t, "message")}
+			status.Question = &protocol.Question{ID: text.Draw(t, "id"), Text: text.Draw(t, "text")}
 		}
-		checkpoint := &contract.CheckpointReport{
-			Sequence: 1, Trigger: contract.TriggerFinal, CapturedAt: at, Settled: rapid.Bool().Draw(t, "settled"), UnsettledReason: text.Draw(t, "unsettled"),
-			Verdict: judge.Invalid, Action: contract.ActionHeld, ViolationCount: 1,
+		checkpoint := &protocol.CheckpointReport{
+			Sequence: 1, Trigger: protocol.TriggerFinal, CapturedAt: at, Settled: rapid.Bool().Draw(t, "settled"), UnsettledReason: text.Draw(t, "unsettled"),
+			Verdict: judge.Invalid, Action: protocol.ActionHeld, ViolationCount: 1,
 			Violations: []judge.Violation{{Rule: text.Draw(t, "rule"), Path: text.Draw(t, "path"), Message: text.Draw(t, "violation"), Suggestion: text.Draw(t, "suggestion"), Severity: policy.Error}},
 		}
-		all := []contract.Report{{Epoch: 1, Sequence: 1, Time: at, Status: status}, {Epoch: 1, Sequence: 2, Time: at, Checkpoint: checkpoint}}
+		all := []protocol.Report{{Epoch: 1, Sequence: 1, Time: at, Status: status}, {Epoch: 1, Sequence: 2, Time: at, Checkpoint: checkpoint}}
 		message := text.Draw(t, "result")
 		for n := range int64(rapid.SampledFrom([]int{0, 70}).Draw(t, "requests")) {
-			all = append(all, contract.Report{Epoch: 1, Sequence: 3 + n, Time: at, Request: &contract.RequestReport{ID: fmt.Sprintf("%063d", n), Message: message}})
+			all = append(all, protocol.Report{Epoch: 1, Sequence: 3 + n, Time: at, Request: &protocol.RequestReport{ID: fmt.Sprintf("%063d", n), Message: message}})
 		}
-		all = append(all, contract.Report{Epoch: 1, Sequence: 200, Time: at, Final: &contract.FinalReport{Outcome: contract.OutcomeBlocked, Reason: text.Draw(t, "why"), Message: text.Draw(t, "last")}})
-		body, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: all})
+		all = append(all, protocol.Report{Epoch: 1, Sequence: 200, Time: at, Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: text.Draw(t, "why"), Message: text.Draw(t, "last")}})
+		body, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: all})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -31,12 +31,12 @@ const (
 	// maxUnsettled bounds the reason of an unsettled capture, as the API does.
 	maxUnsettled = 512
 	// reasonNothingChanged is the reason of a skipped checkpoint.
-	reasonNothingChanged = contract.ReasonNothingChanged
+	reasonNothingChanged = protocol.ReasonNothingChanged
 )
 
 // Checkpoint is the object that records a report. It is a function of the two alone: who reports twice, to whichever
 // replica, records the same object.
-func Checkpoint(f *v1alpha1.Feature, r contract.Report) *v1alpha1.Checkpoint {
+func Checkpoint(f *v1alpha1.Feature, r protocol.Report) *v1alpha1.Checkpoint {
 	return &v1alpha1.Checkpoint{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: f.Namespace,
@@ -54,7 +54,7 @@ func Checkpoint(f *v1alpha1.Feature, r contract.Report) *v1alpha1.Checkpoint {
 }
 
 // checkpointSpec is the record of a report, made as small as it has to be.
-func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointSpec {
+func checkpointSpec(feature, uid string, r protocol.Report) v1alpha1.CheckpointSpec {
 	c := r.Checkpoint
 	spec := v1alpha1.CheckpointSpec{
 		FeatureName: feature, FeatureUID: uid, Sequence: c.Sequence, Attempt: r.Epoch,
@@ -74,8 +74,8 @@ func checkpointSpec(feature, uid string, r contract.Report) v1alpha1.CheckpointS
 	}
 	if c.Pause != nil {
 		spec.Capture.Pause = &v1alpha1.PauseInfo{Acknowledged: c.Pause.Acknowledged, Micros: micros(c.Pause.Latency)}
-		for _, p := range c.Pause.Pending[:min(len(c.Pause.Pending), contract.MaxPendingOperations)] {
-			spec.Capture.Pause.PendingOperations = append(spec.Capture.Pause.PendingOperations, Clean(p, contract.MaxPendingOperation))
+		for _, p := range c.Pause.Pending[:min(len(c.Pause.Pending), protocol.MaxPendingOperations)] {
+			spec.Capture.Pause.PendingOperations = append(spec.Capture.Pause.PendingOperations, Clean(p, protocol.MaxPendingOperation))
 		}
 	}
 	if c.Previous > 0 {
@@ -160,10 +160,10 @@ func size(spec *v1alpha1.CheckpointSpec) int {
 }
 
 // reason is one word for the printed table and the Feature's condition.
-func reason(c contract.CheckpointReport) string {
+func reason(c protocol.CheckpointReport) string {
 	switch {
 	case !c.Settled:
-		return contract.ReasonCheckpointFailed
+		return protocol.ReasonCheckpointFailed
 	case len(c.Violations) > 0 && c.Verdict == judge.Invalid:
 		if word := judge.Reason(c.Violations[0].Rule); word != "" {
 			return word
@@ -176,7 +176,7 @@ func reason(c contract.CheckpointReport) string {
 }
 
 // summaryMessage says in a sentence or two what the newest checkpoint means; it becomes the message of a condition.
-func summaryMessage(c contract.CheckpointReport) string {
+func summaryMessage(c protocol.CheckpointReport) string {
 	switch {
 	case !c.Settled:
 		return Clean(c.UnsettledReason, maxMessage)
@@ -197,7 +197,7 @@ func summaryMessage(c contract.CheckpointReport) string {
 
 // specMessage is the same for a Checkpoint whose report is not at hand.
 func specMessage(spec v1alpha1.CheckpointSpec) string {
-	report := contract.CheckpointReport{
+	report := protocol.CheckpointReport{
 		Settled: spec.Capture.Settled, UnsettledReason: spec.Capture.UnsettledReason, Verdict: judge.Verdict(spec.Verdict), ViolationCount: spec.ViolationCount,
 	}
 	if len(spec.Violations) > 0 {

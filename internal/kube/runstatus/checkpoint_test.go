@@ -18,9 +18,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
@@ -30,18 +30,18 @@ func login() *v1alpha1.Feature {
 
 func TestCheckpoint(t *testing.T) {
 	id := func(n int) string { return fmt.Sprintf("%040x", n) }
-	got := Checkpoint(login(), contract.Report{Epoch: 2, Sequence: 9, Checkpoint: &contract.CheckpointReport{
-		Sequence: 7, Previous: 6, Task: "login/form", Trigger: contract.TriggerTask, CapturedAt: reports.Noon.Add(123 * time.Millisecond).In(time.FixedZone("", 3600)),
+	got := Checkpoint(login(), protocol.Report{Epoch: 2, Sequence: 9, Checkpoint: &protocol.CheckpointReport{
+		Sequence: 7, Previous: 6, Task: "login/form", Trigger: protocol.TriggerTask, CapturedAt: reports.Noon.Add(123 * time.Millisecond).In(time.FixedZone("", 3600)),
 		Commit: id(1), Tree: id(2), Base: id(3), DeliveryCommit: id(4), PolicyHash: "abc", Audit: true,
 		Frozen: true, FrozenFor: 1500 * time.Microsecond, Processes: 12,
-		Pause:   &contract.Pause{Acknowledged: true, Latency: 20 * time.Millisecond, Pending: []string{"go\ntest", "a", "b", "c", "too many"}},
+		Pause:   &protocol.Pause{Acknowledged: true, Latency: 20 * time.Millisecond, Pending: []string{"go\ntest", "a", "b", "c", "too many"}},
 		Settled: true, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4, LinesAdded: 5, LinesDeleted: 6,
 		SamplePaths: []string{"web/a", "web/b\nc", `"web/already\tescaped"`}, Verdict: judge.Invalid, Severity: policy.Critical, ViolationCount: 2,
 		Violations: []judge.Violation{
 			{Rule: "symlinks", Path: "web/\u202Eevil", Severity: policy.Critical, Message: "points to /etc/passwd", Suggestion: "remove it"},
 			{Rule: "made-by-a-later-version", Severity: policy.Warning, Message: "hm"},
 		},
-		Action: contract.ActionPromoted, CaptureTime: time.Millisecond, SyncTime: 2 * time.Millisecond, JudgeTime: 3 * time.Millisecond, ActTime: 4 * time.Millisecond,
+		Action: protocol.ActionPromoted, CaptureTime: time.Millisecond, SyncTime: 2 * time.Millisecond, JudgeTime: 3 * time.Millisecond, ActTime: 4 * time.Millisecond,
 	}})
 	want := &v1alpha1.Checkpoint{
 		ObjectMeta: metav1.ObjectMeta{
@@ -75,15 +75,15 @@ func TestCheckpoint(t *testing.T) {
 func TestReason(t *testing.T) {
 	violated := []judge.Violation{{Rule: "planned-files"}}
 	tests := map[string]struct {
-		report contract.CheckpointReport
+		report protocol.CheckpointReport
 		want   string
 	}{
-		"valid":              {contract.CheckpointReport{Settled: true, Verdict: judge.Valid, Violations: violated}, ""},
-		"invalid":            {contract.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: violated}, "NotPlanned"},
-		"a rule of tomorrow": {contract.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: []judge.Violation{{Rule: "no-big--sql2!"}}}, "NoBigSql2"},
-		"no letters at all":  {contract.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: []judge.Violation{{Rule: "42-\x00"}}}, ""},
-		"skipped":            {contract.CheckpointReport{Settled: true, Verdict: judge.Skipped}, "NothingChanged"},
-		"unsettled":          {contract.CheckpointReport{Verdict: judge.Invalid, Violations: violated}, "CheckpointFailed"},
+		"valid":              {protocol.CheckpointReport{Settled: true, Verdict: judge.Valid, Violations: violated}, ""},
+		"invalid":            {protocol.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: violated}, "NotPlanned"},
+		"a rule of tomorrow": {protocol.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: []judge.Violation{{Rule: "no-big--sql2!"}}}, "NoBigSql2"},
+		"no letters at all":  {protocol.CheckpointReport{Settled: true, Verdict: judge.Invalid, Violations: []judge.Violation{{Rule: "42-\x00"}}}, ""},
+		"skipped":            {protocol.CheckpointReport{Settled: true, Verdict: judge.Skipped}, "NothingChanged"},
+		"unsettled":          {protocol.CheckpointReport{Verdict: judge.Invalid, Violations: violated}, "CheckpointFailed"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +112,7 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 		}
 		f := login()
 		f.Name = strings.Repeat("n", 52)
-		r := contract.Report{Epoch: 1 << 40, Sequence: 1, Checkpoint: &c}
+		r := protocol.Report{Epoch: 1 << 40, Sequence: 1, Checkpoint: &c}
 		got := Checkpoint(f, r)
 		if diff := cmp.Diff(got, Checkpoint(f, r)); diff != "" {
 			t.Fatalf("not the same twice:\n%s", diff)
@@ -158,7 +158,7 @@ func TestEightViolationsStayReadable(t *testing.T) {
 	c.ViolationCount = 8
 	f := login()
 	f.Name = strings.Repeat("n", 52)
-	got := Checkpoint(f, contract.Report{Epoch: 1, Sequence: 1, Checkpoint: &c})
+	got := Checkpoint(f, protocol.Report{Epoch: 1, Sequence: 1, Checkpoint: &c})
 	if len(got.Spec.Violations) != 8 {
 		t.Fatalf("%d violations are left", len(got.Spec.Violations))
 	}

@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -29,24 +29,24 @@ const (
 // Refusal is a report, or a batch, that cannot be applied, now or ever.
 type Refusal struct {
 	// Report that is refused; zero where it is the batch.
-	Report contract.ReportAck
+	Report protocol.ReportAck
 	// Reason names the field.
 	Reason string
 }
 
 // Error names the report and the field.
 func (e *Refusal) Error() string {
-	if e.Report == (contract.ReportAck{}) {
+	if e.Report == (protocol.ReportAck{}) {
 		return e.Reason
 	}
 	return fmt.Sprintf("report %d of epoch %d: %s", e.Report.Sequence, e.Report.Epoch, e.Reason)
 }
 
 // Decode reads a batch and checks everything about it that does not depend on the Feature: what comes out can be folded
-// and stored. Fields that this version does not know are ignored, as the contract has it. When one report is bad, those
+// and stored. Fields that this version does not know are ignored, as the protocol has it. When one report is bad, those
 // before it are given together with the error.
-func Decode(body []byte) ([]contract.Report, error) {
-	var batch contract.ReportBatch
+func Decode(body []byte) ([]protocol.Report, error) {
+	var batch protocol.ReportBatch
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	if err := decoder.Decode(&batch); err != nil {
 		return nil, &Refusal{Reason: "not a report batch: " + Clean(err.Error(), maxMessage)}
@@ -55,24 +55,24 @@ func Decode(body []byte) ([]contract.Report, error) {
 		return nil, &Refusal{Reason: "something follows the report batch"}
 	}
 	switch {
-	case batch.Version != contract.Version:
-		return nil, &Refusal{Reason: fmt.Sprintf("version %d is not supported, only %d", batch.Version, contract.Version)}
+	case batch.Version != protocol.Version:
+		return nil, &Refusal{Reason: fmt.Sprintf("version %d is not supported, only %d", batch.Version, protocol.Version)}
 	case len(batch.Reports) == 0:
 		return nil, &Refusal{Reason: "reports is empty"}
 	case len(batch.Reports) > maxReports:
 		return nil, &Refusal{Reason: fmt.Sprintf("reports has %d entries, more than %d", len(batch.Reports), maxReports)}
 	}
-	var before contract.Report
+	var before protocol.Report
 	for i, r := range batch.Reports {
 		if err := validate(r, before); err != nil {
-			return batch.Reports[:i], &Refusal{Report: contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}, Reason: err.Error()}
+			return batch.Reports[:i], &Refusal{Report: protocol.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}, Reason: err.Error()}
 		}
 		before = r
 	}
 	return batch.Reports, nil
 }
 
-func validate(r, before contract.Report) error {
+func validate(r, before protocol.Report) error {
 	set := 0
 	for _, present := range []bool{r.Status != nil, r.Checkpoint != nil, r.Request != nil, r.Final != nil} {
 		if present {
@@ -96,14 +96,14 @@ func validate(r, before contract.Report) error {
 		return fmt.Errorf("request.id is missing or longer than %d bytes", maxRequestID)
 	case r.Final != nil:
 		return errors.Join(
-			oneOf("final.outcome", r.Final.Outcome, contract.OutcomeDelivered, contract.OutcomeReadyToMerge, contract.OutcomeBlocked,
-				contract.OutcomeAgentFailed, contract.OutcomeSuspended, contract.OutcomeStopped, contract.OutcomeSwitched),
+			oneOf("final.outcome", r.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked,
+				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched),
 			hash("final.head", r.Final.Head))
 	}
 	return nil
 }
 
-func validateCheckpoint(c contract.CheckpointReport) error {
+func validateCheckpoint(c protocol.CheckpointReport) error {
 	for i, v := range c.Violations {
 		field := fmt.Sprintf("checkpoint.violations[%d]", i)
 		if v.Rule == "" || v.Message == "" {
@@ -131,9 +131,9 @@ func validateCheckpoint(c contract.CheckpointReport) error {
 		return errors.New("checkpoint.processes is no count")
 	}
 	return errors.Join(
-		oneOf("checkpoint.trigger", c.Trigger, contract.TriggerInterval, contract.TriggerChanges, contract.TriggerTask, contract.TriggerRequested, contract.TriggerFinal, contract.TriggerPatch),
+		oneOf("checkpoint.trigger", c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal, protocol.TriggerPatch),
 		oneOf("checkpoint.verdict", c.Verdict, judge.Valid, judge.Invalid, judge.Skipped),
-		oneOf("checkpoint.action", c.Action, contract.ActionPromoted, contract.ActionPartlyPromoted, contract.ActionHeld, contract.ActionReverted, contract.ActionNone),
+		oneOf("checkpoint.action", c.Action, protocol.ActionPromoted, protocol.ActionPartlyPromoted, protocol.ActionHeld, protocol.ActionReverted, protocol.ActionNone),
 		hash("checkpoint.commit", c.Commit), hash("checkpoint.tree", c.Tree), hash("checkpoint.base", c.Base), hash("checkpoint.deliveryCommit", c.DeliveryCommit))
 }
 

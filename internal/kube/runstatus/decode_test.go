@@ -11,30 +11,30 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
-func encode(t testing.TB, all ...contract.Report) string {
+func encode(t testing.TB, all ...protocol.Report) string {
 	t.Helper()
 	return string(reports.Encode(t, all...))
 }
 
 func TestDecode(t *testing.T) {
-	idle := contract.StatusReport{State: contract.StateIdle}
-	checkpoint := func(change func(*contract.CheckpointReport)) contract.Report {
+	idle := protocol.StatusReport{State: protocol.StateIdle}
+	checkpoint := func(change func(*protocol.CheckpointReport)) protocol.Report {
 		c := reports.Taken(2, judge.Invalid)
 		change(&c)
 		return reports.New(1, 2, c)
 	}
-	status := func(s contract.StatusReport) contract.Report { return reports.New(1, 2, s) }
+	status := func(s protocol.StatusReport) protocol.Report { return reports.New(1, 2, s) }
 	two := reports.New(1, 2, idle)
-	two.Final = &contract.FinalReport{Outcome: contract.OutcomeStopped}
+	two.Final = &protocol.FinalReport{Outcome: protocol.OutcomeStopped}
 	none := reports.New(1, 2, idle)
 	none.Status = nil
-	timeless := contract.Report{Epoch: 1, Sequence: 2, Status: &idle}
-	many := make([]contract.Report, maxReports+1)
+	timeless := protocol.Report{Epoch: 1, Sequence: 2, Status: &idle}
+	many := make([]protocol.Report, maxReports+1)
 	for i := range many {
 		many[i] = reports.New(1, int64(i+1), idle)
 	}
@@ -44,7 +44,7 @@ func TestDecode(t *testing.T) {
 		want      string // part of the error; "" means accepted
 		wantIndex int64  // sequence of the refused report
 	}{
-		"good":                    {body: encode(t, good, reports.New(1, 2, reports.Taken(1, judge.Valid)), reports.New(2, 1, contract.FinalReport{Outcome: contract.OutcomeDelivered}))},
+		"good":                    {body: encode(t, good, reports.New(1, 2, reports.Taken(1, judge.Valid)), reports.New(2, 1, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}))},
 		"fields of tomorrow":      {body: `{"version":1,"more":1,"reports":[{"epoch":1,"sequence":1,"time":"2026-11-21T12:00:00Z","status":{"state":"Idle","mood":"good"}}]}`},
 		"not JSON":                {body: "\x00", want: "not a report batch"},
 		"empty":                   {body: "", want: "not a report batch"},
@@ -61,31 +61,31 @@ func TestDecode(t *testing.T) {
 		"two things in one":       {body: encode(t, good, two), want: "exactly one of", wantIndex: 2},
 		"nothing in it":           {body: encode(t, good, none), want: "exactly one of", wantIndex: 2},
 		"no time":                 {body: encode(t, good, timeless), want: "time is missing", wantIndex: 2},
-		"unknown state":           {body: encode(t, good, status(contract.StatusReport{State: "Bored"})), want: `status.state "Bored" is not one of Preparing`, wantIndex: 2},
-		"unknown state of a task": {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{Name: "a", State: "x"}}})), want: "status.tasks[0].state", wantIndex: 2},
-		"task without a name":     {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{State: "Done"}}})), want: "status.tasks[0].name", wantIndex: 2},
-		"exit code that is none":  {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1 << 40)}}})), want: "exitCode", wantIndex: 2},
-		"fault without a reason":  {body: encode(t, good, status(contract.StatusReport{State: "Idle", Fault: &contract.Fault{}})), want: "status.fault.reason", wantIndex: 2},
-		"head that is none":       {body: encode(t, good, status(contract.StatusReport{State: "Idle", Head: "main"})), want: "status.head is not 40", wantIndex: 2},
-		"too many tasks":          {body: encode(t, good, status(contract.StatusReport{State: "Idle", Tasks: make([]contract.TaskStatus, maxTasks+1)})), want: "status.tasks has", wantIndex: 2},
-		"request without an id":   {body: encode(t, good, reports.New(1, 2, contract.RequestReport{})), want: "request.id", wantIndex: 2},
-		"unknown outcome":         {body: encode(t, good, reports.New(1, 2, contract.FinalReport{Outcome: "Lost"})), want: "final.outcome", wantIndex: 2},
-		"checkpoint 0":            {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Sequence, c.Previous = 0, 0 })), want: "checkpoint.sequence", wantIndex: 2},
-		"checkpoint after itself": {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Previous = 2 })), want: "checkpoint.previous", wantIndex: 2},
-		"never captured": {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) {
+		"unknown state":           {body: encode(t, good, status(protocol.StatusReport{State: "Bored"})), want: `status.state "Bored" is not one of Preparing`, wantIndex: 2},
+		"unknown state of a task": {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{Name: "a", State: "x"}}})), want: "status.tasks[0].state", wantIndex: 2},
+		"task without a name":     {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{State: "Done"}}})), want: "status.tasks[0].name", wantIndex: 2},
+		"exit code that is none":  {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1 << 40)}}})), want: "exitCode", wantIndex: 2},
+		"fault without a reason":  {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Fault: &protocol.Fault{}})), want: "status.fault.reason", wantIndex: 2},
+		"head that is none":       {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Head: "main"})), want: "status.head is not 40", wantIndex: 2},
+		"too many tasks":          {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: make([]protocol.TaskStatus, maxTasks+1)})), want: "status.tasks has", wantIndex: 2},
+		"request without an id":   {body: encode(t, good, reports.New(1, 2, protocol.RequestReport{})), want: "request.id", wantIndex: 2},
+		"unknown outcome":         {body: encode(t, good, reports.New(1, 2, protocol.FinalReport{Outcome: "Lost"})), want: "final.outcome", wantIndex: 2},
+		"checkpoint 0":            {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Sequence, c.Previous = 0, 0 })), want: "checkpoint.sequence", wantIndex: 2},
+		"checkpoint after itself": {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Previous = 2 })), want: "checkpoint.previous", wantIndex: 2},
+		"never captured": {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) {
 			c.CapturedAt = c.CapturedAt.AddDate(-2026, 0, 0).Truncate(0)
-			c.CapturedAt = contract.Report{}.Time
+			c.CapturedAt = protocol.Report{}.Time
 		})), want: "checkpoint.capturedAt", wantIndex: 2},
-		"negative count":              {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Deleted = -1 })), want: "negative count", wantIndex: 2},
-		"too many processes":          {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Processes = 1 << 40 })), want: "checkpoint.processes", wantIndex: 2},
-		"unknown trigger":             {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Trigger = "Mood" })), want: "checkpoint.trigger", wantIndex: 2},
-		"unknown verdict":             {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Verdict = "valid" })), want: "checkpoint.verdict", wantIndex: 2},
-		"unknown action":              {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Action = "" })), want: "checkpoint.action", wantIndex: 2},
-		"unknown severity":            {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Severity = "Bad" })), want: "checkpoint.severity", wantIndex: 2},
-		"violation without a rule":    {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Violations[0].Rule = "" })), want: "violations[0]", wantIndex: 2},
-		"violation without a message": {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Violations[0].Message = "" })), want: "violations[0]", wantIndex: 2},
-		"violation without severity":  {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Violations[0].Severity = "" })), want: "violations[0].severity", wantIndex: 2},
-		"tree that is none":           {body: encode(t, good, checkpoint(func(c *contract.CheckpointReport) { c.Tree = strings.Repeat("A", 40) })), want: "checkpoint.tree is not 40", wantIndex: 2},
+		"negative count":              {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Deleted = -1 })), want: "negative count", wantIndex: 2},
+		"too many processes":          {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Processes = 1 << 40 })), want: "checkpoint.processes", wantIndex: 2},
+		"unknown trigger":             {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Trigger = "Mood" })), want: "checkpoint.trigger", wantIndex: 2},
+		"unknown verdict":             {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Verdict = "valid" })), want: "checkpoint.verdict", wantIndex: 2},
+		"unknown action":              {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Action = "" })), want: "checkpoint.action", wantIndex: 2},
+		"unknown severity":            {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Severity = "Bad" })), want: "checkpoint.severity", wantIndex: 2},
+		"violation without a rule":    {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Violations[0].Rule = "" })), want: "violations[0]", wantIndex: 2},
+		"violation without a message": {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Violations[0].Message = "" })), want: "violations[0]", wantIndex: 2},
+		"violation without severity":  {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Violations[0].Severity = "" })), want: "violations[0].severity", wantIndex: 2},
+		"tree that is none":           {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Tree = strings.Repeat("A", 40) })), want: "checkpoint.tree is not 40", wantIndex: 2},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,9 +108,9 @@ func TestDecode(t *testing.T) {
 
 // FuzzDecode: what is accepted can be folded and stored, whatever it is.
 func FuzzDecode(f *testing.F) {
-	f.Add([]byte(encode(f, reports.New(1, 1, contract.StatusReport{State: "Idle", Tasks: []contract.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1)}}}))))
-	f.Add([]byte(encode(f, reports.New(1, 1, reports.Taken(1, judge.Invalid)), reports.New(2, 1, contract.FinalReport{Outcome: "Stopped"}))))
-	f.Add([]byte(encode(f, reports.New(3, 4, contract.RequestReport{ID: "r", OK: true}))))
+	f.Add([]byte(encode(f, reports.New(1, 1, protocol.StatusReport{State: "Idle", Tasks: []protocol.TaskStatus{{Name: "a", State: "Done", ExitCode: new(1)}}}))))
+	f.Add([]byte(encode(f, reports.New(1, 1, reports.Taken(1, judge.Invalid)), reports.New(2, 1, protocol.FinalReport{Outcome: "Stopped"}))))
+	f.Add([]byte(encode(f, reports.New(3, 4, protocol.RequestReport{ID: "r", OK: true}))))
 	f.Add([]byte(`{"version":1,"reports":[{"epoch":1,"sequence":9223372036854775807,"time":"9999-12-31T23:59:59Z","final":{"outcome":"Stopped"}}]}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		reports, err := Decode(body)

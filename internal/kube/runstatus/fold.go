@@ -14,8 +14,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 // high-water mark: what is not above it was folded already. A checkpoint counts once by its own number, whatever report
 // brings it. Of an earlier attempt, which ended before it could report, only checkpoints and results of requests count:
 // its status is history. It does not change what it is given.
-func Fold(run v1alpha1.RunStatus, feature string, attempt int64, reports []contract.Report) v1alpha1.RunStatus {
+func Fold(run v1alpha1.RunStatus, feature string, attempt int64, reports []protocol.Report) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
 	for _, r := range reports {
 		next = fold(next, feature, attempt, r)
@@ -39,7 +39,7 @@ func Fold(run v1alpha1.RunStatus, feature string, attempt int64, reports []contr
 	return next
 }
 
-func fold(run v1alpha1.RunStatus, feature string, attempt int64, r contract.Report) v1alpha1.RunStatus {
+func fold(run v1alpha1.RunStatus, feature string, attempt int64, r protocol.Report) v1alpha1.RunStatus {
 	switch AgeOf(r, run, attempt) {
 	case Current:
 		run = begin(run, r.Epoch)
@@ -54,9 +54,9 @@ func fold(run v1alpha1.RunStatus, feature string, attempt int64, r contract.Repo
 
 // Fresh gives those reports that were not folded before, for what else counts each of them once. Of an earlier attempt
 // they are checkpoints alone.
-func Fresh(run v1alpha1.RunStatus, attempt int64, reports []contract.Report) []contract.Report {
+func Fresh(run v1alpha1.RunStatus, attempt int64, reports []protocol.Report) []protocol.Report {
 	next := *run.DeepCopy()
-	var fresh []contract.Report
+	var fresh []protocol.Report
 	for _, r := range reports {
 		age := AgeOf(r, next, attempt)
 		counted := r.Checkpoint != nil && r.Checkpoint.Sequence <= next.CheckpointSequence
@@ -84,7 +84,7 @@ const (
 )
 
 // AgeOf a report to the run of a Feature that is at an attempt.
-func AgeOf(r contract.Report, run v1alpha1.RunStatus, attempt int64) Age {
+func AgeOf(r protocol.Report, run v1alpha1.RunStatus, attempt int64) Age {
 	switch {
 	case r.Epoch > attempt:
 		return Ahead
@@ -107,7 +107,7 @@ func begin(run v1alpha1.RunStatus, epoch int64) v1alpha1.RunStatus {
 	return run
 }
 
-func apply(run *v1alpha1.RunStatus, feature string, r contract.Report) {
+func apply(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 	switch {
 	case r.Status != nil:
 		applyStatus(run, *r.Status, r.Time)
@@ -123,7 +123,7 @@ func apply(run *v1alpha1.RunStatus, feature string, r contract.Report) {
 	}
 }
 
-func applyLate(run *v1alpha1.RunStatus, feature string, r contract.Report) {
+func applyLate(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 	switch {
 	case r.Checkpoint != nil:
 		add(run, naming.Checkpoint(feature, r.Checkpoint.Sequence), checkpointSpec(feature, "", r), summaryMessage(*r.Checkpoint))
@@ -158,7 +158,7 @@ func add(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSpec, mes
 	run.LastCheckpoint = &v1alpha1.CheckpointSummary{Name: name, Verdict: spec.Verdict, Action: spec.Action, Reason: spec.Reason, Message: message}
 }
 
-func applyRequest(run *v1alpha1.RunStatus, r contract.RequestReport, at time.Time) {
+func applyRequest(run *v1alpha1.RunStatus, r protocol.RequestReport, at time.Time) {
 	if slices.ContainsFunc(run.Requests, func(o v1alpha1.ObservedRequest) bool { return o.ID == r.ID }) {
 		return
 	}

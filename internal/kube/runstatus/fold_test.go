@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
@@ -23,8 +23,8 @@ import (
 func at(sequence int64) *metav1.Time { return apiTime(reports.Time(sequence)) }
 
 func TestFold(t *testing.T) {
-	active := contract.StatusReport{State: contract.StateActive, WorkspaceReady: true, AgentRunning: true, Task: "login/form", Head: fmt.Sprintf("%040x", 7),
-		Tasks: []contract.TaskStatus{{Name: "login/form", State: contract.TaskRunning}, {Name: "login/test", State: contract.TaskFailed, ExitCode: new(3)}}}
+	active := protocol.StatusReport{State: protocol.StateActive, WorkspaceReady: true, AgentRunning: true, Task: "login/form", Head: fmt.Sprintf("%040x", 7),
+		Tasks: []protocol.TaskStatus{{Name: "login/form", State: protocol.TaskRunning}, {Name: "login/test", State: protocol.TaskFailed, ExitCode: new(3)}}}
 	activeRun := v1alpha1.RunStatus{
 		Epoch: 1, Sequence: 5,
 		Report: &v1alpha1.RunReport{State: "Active", WorkspaceReady: true, AgentRunning: true, Task: "login/form", Head: fmt.Sprintf("%040x", 7), ReportedAt: at(5)},
@@ -37,35 +37,35 @@ func TestFold(t *testing.T) {
 		Requests:  []v1alpha1.ObservedRequest{{ID: "r1", State: "Done"}},
 		Fault:     &v1alpha1.RunFault{Reason: "VolumeFull"},
 		Connected: new(true), ConnectionChangedAt: at(1), Replica: "manager-a",
-		Final: &v1alpha1.FinalReport{Epoch: 1, Outcome: contract.OutcomeAgentFailed}, Question: &v1alpha1.Question{ID: "q", Text: "why?"},
+		Final: &v1alpha1.FinalReport{Epoch: 1, Outcome: protocol.OutcomeAgentFailed}, Question: &v1alpha1.Question{ID: "q", Text: "why?"},
 	}
 	tests := map[string]struct {
 		run     v1alpha1.RunStatus
 		attempt int64
-		reports []contract.Report
+		reports []protocol.Report
 		want    v1alpha1.RunStatus
 	}{
 		"nothing": {run: finished, attempt: 1, want: finished},
 		"a status replaces the one before it, fault included": {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 4, Report: &v1alpha1.RunReport{State: "Preparing", Base: "x"}, Fault: &v1alpha1.RunFault{Reason: "RepositoryUnreachable"}},
-			attempt: 1, reports: []contract.Report{reports.New(1, 5, active)}, want: activeRun,
+			attempt: 1, reports: []protocol.Report{reports.New(1, 5, active)}, want: activeRun,
 		},
 		"a fault": {
 			attempt: 1,
-			reports: []contract.Report{reports.New(1, 1, contract.StatusReport{State: contract.StatePreparing, Fault: &contract.Fault{Reason: "RevisionNotFound", Message: "no\nsuch \x1b[31mbranch"}})},
+			reports: []protocol.Report{reports.New(1, 1, protocol.StatusReport{State: protocol.StatePreparing, Fault: &protocol.Fault{Reason: "RevisionNotFound", Message: "no\nsuch \x1b[31mbranch"}})},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Preparing", ReportedAt: at(1)},
 				Fault: &v1alpha1.RunFault{Reason: "RevisionNotFound", Message: "no such \uFFFD[31mbranch"}},
 		},
 		"problems that the watchdog works around": {
 			attempt: 1,
-			reports: []contract.Report{reports.New(1, 1, contract.StatusReport{State: contract.StateActive,
+			reports: []protocol.Report{reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive,
 				Problems: []string{"watcher: scanning\nonly", "2", "3", "4", "5", "6", "7", "8", "9"}})},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", Health: "Degraded", ReportedAt: at(1),
 				Problems: []string{"watcher: scanning only", "2", "3", "4", "5", "6", "7", "8"}}},
 		},
 		"checkpoints are counted by verdict": {
 			attempt: 1,
-			reports: []contract.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Skipped)), reports.New(1, 3, reports.Taken(3, judge.Invalid))},
+			reports: []protocol.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Skipped)), reports.New(1, 3, reports.Taken(3, judge.Invalid))},
 			want: v1alpha1.RunStatus{
 				Epoch: 1, Sequence: 3, CheckpointSequence: 3, Checkpoints: v1alpha1.CheckpointCounts{Total: 3, Valid: 1, Invalid: 1}, LastValidCheckpoint: "f-1",
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-3", Verdict: "Invalid", Action: "Held", Reason: "InForbiddenArea",
@@ -74,7 +74,7 @@ func TestFold(t *testing.T) {
 		},
 		"an unsettled checkpoint is neither valid nor invalid": {
 			attempt: 1,
-			reports: []contract.Report{reports.New(1, 1, contract.CheckpointReport{Sequence: 1, Verdict: judge.Valid, Action: contract.ActionHeld, UnsettledReason: "web/a still moves"})},
+			reports: []protocol.Report{reports.New(1, 1, protocol.CheckpointReport{Sequence: 1, Verdict: judge.Valid, Action: protocol.ActionHeld, UnsettledReason: "web/a still moves"})},
 			want: v1alpha1.RunStatus{
 				Epoch: 1, Sequence: 1, CheckpointSequence: 1, Checkpoints: v1alpha1.CheckpointCounts{Total: 1},
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-1", Verdict: "Valid", Action: "Held", Reason: "CheckpointFailed", Message: "web/a still moves"},
@@ -82,9 +82,9 @@ func TestFold(t *testing.T) {
 		},
 		"results of requests, once each": {
 			attempt: 1,
-			reports: []contract.Report{
-				reports.New(1, 1, contract.RequestReport{ID: "r1", OK: true, Message: "checkpoint 4"}), reports.New(1, 2, contract.RequestReport{ID: "r2", Message: "no"}),
-				reports.New(1, 3, contract.RequestReport{ID: "r1", Message: "again"}),
+			reports: []protocol.Report{
+				reports.New(1, 1, protocol.RequestReport{ID: "r1", OK: true, Message: "checkpoint 4"}), reports.New(1, 2, protocol.RequestReport{ID: "r2", Message: "no"}),
+				reports.New(1, 3, protocol.RequestReport{ID: "r1", Message: "again"}),
 			},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 3, Requests: []v1alpha1.ObservedRequest{
 				{ID: "r1", State: "Done", Message: "checkpoint 4", ObservedAt: at(1)}, {ID: "r2", State: "Failed", Message: "no", ObservedAt: at(2)},
@@ -92,20 +92,20 @@ func TestFold(t *testing.T) {
 		},
 		"what is not above the mark is known": {
 			run: activeRun, attempt: 1,
-			reports: []contract.Report{reports.New(1, 4, contract.FinalReport{Outcome: contract.OutcomeStopped}), reports.New(1, 5, contract.StatusReport{State: contract.StateIdle})},
+			reports: []protocol.Report{reports.New(1, 4, protocol.FinalReport{Outcome: protocol.OutcomeStopped}), reports.New(1, 5, protocol.StatusReport{State: protocol.StateIdle})},
 			want:    activeRun,
 		},
 		"a gap is no reason to stop": {
-			run: v1alpha1.RunStatus{Epoch: 1, Sequence: 1}, attempt: 1, reports: []contract.Report{reports.New(1, 5, active)}, want: activeRun,
+			run: v1alpha1.RunStatus{Epoch: 1, Sequence: 1}, attempt: 1, reports: []protocol.Report{reports.New(1, 5, active)}, want: activeRun,
 		},
 		"the last word": {
 			attempt: 3,
-			reports: []contract.Report{reports.New(3, 1, contract.FinalReport{Outcome: contract.OutcomeDelivered, Reason: "Delivered", Message: "done", Head: fmt.Sprintf("%040x", 9)})},
+			reports: []protocol.Report{reports.New(3, 1, protocol.FinalReport{Outcome: protocol.OutcomeDelivered, Reason: "Delivered", Message: "done", Head: fmt.Sprintf("%040x", 9)})},
 			want: v1alpha1.RunStatus{Epoch: 3, Sequence: 1,
 				Final: &v1alpha1.FinalReport{Epoch: 3, Outcome: "Delivered", Reason: "Delivered", Message: "done", Head: fmt.Sprintf("%040x", 9)}},
 		},
 		"a new attempt keeps what adds up and forgets what the last one said of itself": {
-			run: finished, attempt: 2, reports: []contract.Report{reports.New(2, 1, reports.Taken(5, judge.Valid))},
+			run: finished, attempt: 2, reports: []protocol.Report{reports.New(2, 1, reports.Taken(5, judge.Valid))},
 			want: v1alpha1.RunStatus{
 				Epoch: 2, Sequence: 1, CheckpointSequence: 5, Checkpoints: v1alpha1.CheckpointCounts{Total: 5, Valid: 4, Invalid: 1},
 				LastCheckpoint: &v1alpha1.CheckpointSummary{Name: "f-5", Verdict: "Valid", Action: "Promoted"}, LastValidCheckpoint: "f-5",
@@ -114,9 +114,9 @@ func TestFold(t *testing.T) {
 		},
 		"of an earlier attempt only checkpoints and results count": {
 			run: finished, attempt: 2,
-			reports: []contract.Report{
+			reports: []protocol.Report{
 				reports.New(1, 10, reports.Taken(4, judge.Valid)), reports.New(1, 11, reports.Taken(5, judge.Valid)), reports.New(1, 12, active),
-				reports.New(1, 13, contract.RequestReport{ID: "r2", OK: true}), reports.New(1, 14, contract.FinalReport{Outcome: contract.OutcomeDelivered}),
+				reports.New(1, 13, protocol.RequestReport{ID: "r2", OK: true}), reports.New(1, 14, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}),
 			},
 			want: func() v1alpha1.RunStatus {
 				w := *finished.DeepCopy()
@@ -127,11 +127,11 @@ func TestFold(t *testing.T) {
 			}(),
 		},
 		"an attempt that does not exist yet is not believed": {
-			run: finished, attempt: 1, reports: []contract.Report{reports.New(2, 1, active)}, want: finished,
+			run: finished, attempt: 1, reports: []protocol.Report{reports.New(2, 1, active)}, want: finished,
 		},
 		"a checkpoint that was adopted is not counted again": {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 1, CheckpointSequence: 2, Checkpoints: v1alpha1.CheckpointCounts{Total: 2, Valid: 2}, LastValidCheckpoint: "f-2"},
-			attempt: 1, reports: []contract.Report{reports.New(1, 2, reports.Taken(2, judge.Valid))},
+			attempt: 1, reports: []protocol.Report{reports.New(1, 2, reports.Taken(2, judge.Valid))},
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, CheckpointSequence: 2, Checkpoints: v1alpha1.CheckpointCounts{Total: 2, Valid: 2}, LastValidCheckpoint: "f-2"},
 		},
 	}
@@ -172,29 +172,29 @@ func TestConnection(t *testing.T) {
 	check("it breaks once", Disconnect(broken, 1, "b", later.Add(time.Hour)), want)
 	want.Epoch, want.Connected, want.ConnectionChangedAt, want.Replica = 2, new(true), apiTime(later), "a"
 	check("the next attempt connects", Connect(broken, 2, "a", later), want)
-	forgotten := Fold(moved, "f", 2, []contract.Report{reports.New(2, 1, contract.RequestReport{ID: "r"})})
+	forgotten := Fold(moved, "f", 2, []protocol.Report{reports.New(2, 1, protocol.RequestReport{ID: "r"})})
 	if forgotten.Connected != nil || forgotten.Replica != "" {
 		t.Errorf("the connection of attempt 1 counts for attempt 2: %+v", forgotten)
 	}
 }
 
 // spools draws what a watchdog may have in its spool: a few attempts, numbers without order among the kinds.
-func spools() *rapid.Generator[[]contract.Report] {
-	return rapid.Custom(func(t *rapid.T) []contract.Report {
-		var all []contract.Report
+func spools() *rapid.Generator[[]protocol.Report] {
+	return rapid.Custom(func(t *rapid.T) []protocol.Report {
+		var all []protocol.Report
 		checkpoints := int64(0)
 		for epoch := int64(1); epoch <= 3; epoch++ {
 			for sequence := range rapid.Int64Range(0, 6).Draw(t, "reports of the attempt") {
 				switch rapid.IntRange(0, 3).Draw(t, "kind") {
 				case 0:
-					all = append(all, reports.New(epoch, sequence+1, contract.StatusReport{State: rapid.SampledFrom([]string{"Active", "Idle"}).Draw(t, "state")}))
+					all = append(all, reports.New(epoch, sequence+1, protocol.StatusReport{State: rapid.SampledFrom([]string{"Active", "Idle"}).Draw(t, "state")}))
 				case 1:
 					checkpoints++
 					all = append(all, reports.New(epoch, sequence+1, reports.Taken(checkpoints, rapid.SampledFrom([]judge.Verdict{judge.Valid, judge.Invalid, judge.Skipped}).Draw(t, "verdict"))))
 				case 2:
-					all = append(all, reports.New(epoch, sequence+1, contract.RequestReport{ID: fmt.Sprint("r", rapid.IntRange(0, 3).Draw(t, "request")), OK: true}))
+					all = append(all, reports.New(epoch, sequence+1, protocol.RequestReport{ID: fmt.Sprint("r", rapid.IntRange(0, 3).Draw(t, "request")), OK: true}))
 				default:
-					all = append(all, reports.New(epoch, sequence+1, contract.FinalReport{Outcome: contract.OutcomeStopped}))
+					all = append(all, reports.New(epoch, sequence+1, protocol.FinalReport{Outcome: protocol.OutcomeStopped}))
 				}
 			}
 		}
@@ -211,13 +211,13 @@ func TestFoldIsExactlyOnce(t *testing.T) {
 		const attempt = 3
 		want := Fold(v1alpha1.RunStatus{}, "f", attempt, spool)
 		run := v1alpha1.RunStatus{}
-		fresh := map[contract.ReportAck]int{}
+		fresh := map[protocol.ReportAck]int{}
 		for acknowledged := 0; acknowledged < len(spool); {
 			end := rapid.IntRange(acknowledged+1, len(spool)).Draw(t, "end of the batch")
 			batch := spool[acknowledged:end]
 			for range rapid.IntRange(1, 3).Draw(t, "times") {
 				for _, r := range Fresh(run, attempt, batch) {
-					fresh[contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}]++
+					fresh[protocol.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}]++
 				}
 				run = Fold(run, "f", attempt, batch)
 			}
@@ -230,11 +230,11 @@ func TestFoldIsExactlyOnce(t *testing.T) {
 		}
 		for _, r := range spool {
 			late := r.Epoch < attempt && r.Checkpoint == nil
-			if n := fresh[contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}]; (n != 1 || late) && (n != 0 || !late) {
+			if n := fresh[protocol.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}]; (n != 1 || late) && (n != 0 || !late) {
 				t.Fatalf("report %d of epoch %d was fresh %d times", r.Sequence, r.Epoch, n)
 			}
 		}
-		checkpoints := int64(len(slices.DeleteFunc(slices.Clone(spool), func(r contract.Report) bool { return r.Checkpoint == nil })))
+		checkpoints := int64(len(slices.DeleteFunc(slices.Clone(spool), func(r protocol.Report) bool { return r.Checkpoint == nil })))
 		if run.Checkpoints.Total != checkpoints || run.CheckpointSequence != checkpoints {
 			t.Fatalf("%d checkpoints were reported, %d are counted", checkpoints, run.Checkpoints.Total)
 		}
@@ -267,7 +267,7 @@ func TestFoldTheMarkNeverGoesBack(t *testing.T) {
 func TestOldResultsMakeRoom(t *testing.T) {
 	run := v1alpha1.RunStatus{}
 	for i := range int64(maxRequests + 5) {
-		run = Fold(run, "f", 1, []contract.Report{reports.New(1, i+1, contract.RequestReport{ID: fmt.Sprint("r", i), OK: true})})
+		run = Fold(run, "f", 1, []protocol.Report{reports.New(1, i+1, protocol.RequestReport{ID: fmt.Sprint("r", i), OK: true})})
 	}
 	if len(run.Requests) != maxRequests || run.Requests[0].ID != "r5" || run.Requests[maxRequests-1].ID != fmt.Sprint("r", maxRequests+4) {
 		t.Errorf("%d results from %s to %s", len(run.Requests), run.Requests[0].ID, run.Requests[len(run.Requests)-1].ID)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // This file is all that the manager does with the fields of a status report: what it refuses, what it makes of them, and
@@ -25,7 +25,7 @@ const (
 )
 
 // validateStatus names the first field that no watchdog of ours would send.
-func validateStatus(s contract.StatusReport) error {
+func validateStatus(s protocol.StatusReport) error {
 	if len(s.Tasks) > maxTasks {
 		return fmt.Errorf("status.tasks has %d entries, more than %d", len(s.Tasks), maxTasks)
 	}
@@ -34,7 +34,7 @@ func validateStatus(s contract.StatusReport) error {
 		if t.Name == "" {
 			return errors.New(field + ".name is missing")
 		}
-		if err := oneOf(field+".state", t.State, contract.TaskPending, contract.TaskRunning, contract.TaskDone, contract.TaskFailed); err != nil {
+		if err := oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskDone, protocol.TaskFailed); err != nil {
 			return err
 		}
 		if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
@@ -48,13 +48,13 @@ func validateStatus(s contract.StatusReport) error {
 		return errors.New("status.question has no id or no text")
 	}
 	return errors.Join(
-		oneOf("status.state", s.State, contract.StatePreparing, contract.StateActive, contract.StateIdle, contract.StateFrozen,
-			contract.StateFinishing, contract.StateComplete),
+		oneOf("status.state", s.State, protocol.StatePreparing, protocol.StateActive, protocol.StateIdle, protocol.StateFrozen,
+			protocol.StateFinishing, protocol.StateComplete),
 		hash("status.base", s.Base), hash("status.head", s.Head))
 }
 
 // applyStatus replaces what an earlier report said.
-func applyStatus(run *v1alpha1.RunStatus, s contract.StatusReport, at time.Time) {
+func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time) {
 	// A whole new report: what this version does not fill is not kept from an older one.
 	run.Report = &v1alpha1.RunReport{
 		State: Clean(s.State, maxName), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,

@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/schema"
 )
 
@@ -25,7 +25,7 @@ func blocked(f *v1alpha1.Feature) lifecycle.Observed {
 	o := lifecycle.Observed{
 		Live: true, Spec: Spec(f, policy.Effective{}), Policy: lifecycle.PolicyRef{Hash: "h"},
 		Memory: lifecycle.Memory{Phase: lifecycle.Blocked, Attempt: 1, Job: &lifecycle.JobMemory{Name: "login-1", Run: lifecycle.RunAgent, EndedAt: now}},
-		Run:    &lifecycle.Run{Epoch: 1, Final: &lifecycle.Final{Epoch: 1, Outcome: contract.OutcomeBlocked, Reason: contract.ReasonBreakerOpen, Message: "It failed."}},
+		Run:    &lifecycle.Run{Epoch: 1, Final: &lifecycle.Final{Epoch: 1, Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonBreakerOpen, Message: "It failed."}},
 	}
 	return o
 }
@@ -98,7 +98,7 @@ func TestNoStatusIsRefused(t *testing.T) {
 			o.Memory.Job.PodUID, o.Memory.Job.PodName = "uid", text.Draw(t, "pod")
 			o.Pods = []lifecycle.Pod{{Name: "login-1-x", UID: "uid", Started: true, Problem: &lifecycle.Problem{Reason: text.Draw(t, "reason"), Message: text.Draw(t, "problem")}}}
 		} else {
-			o.Run.Final = &lifecycle.Final{Epoch: 1, Outcome: rapid.SampledFrom([]string{contract.OutcomeBlocked, contract.OutcomeAgentFailed, contract.OutcomeReadyToMerge, "Strange"}).Draw(t, "outcome"), Reason: text.Draw(t, "why"), Message: text.Draw(t, "last"), Head: text.Draw(t, "head")}
+			o.Run.Final = &lifecycle.Final{Epoch: 1, Outcome: rapid.SampledFrom([]string{protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeReadyToMerge, "Strange"}).Draw(t, "outcome"), Reason: text.Draw(t, "why"), Message: text.Draw(t, "last"), Head: text.Draw(t, "head")}
 		}
 		o.Run.Question, o.Run.QuestionID, o.Run.Task = text.Draw(t, "question"), text.Draw(t, "question id"), text.Draw(t, "task")
 		o.Run.Checkpoint = &lifecycle.Checkpoint{Name: text.Draw(t, "last checkpoint"), Verdict: "Invalid", Reason: text.Draw(t, "rule"), Message: text.Draw(t, "violation")}

@@ -23,7 +23,7 @@ import (
 // inGeneratedFiles are the only declarations of names of conditions and reasons outside of api/v1alpha1: hack/gen/reasons
 // makes them from api/v1alpha1/conditions.go, and its tests hold that each name is in one of them.
 var inGeneratedFiles = []string{
-	"internal/core/contract/zz_generated.reasons.go",
+	"internal/core/protocol/zz_generated.reasons.go",
 	"internal/core/lifecycle/zz_generated.reasons.go",
 }
 

@@ -16,10 +16,10 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Defaults of a delivery whose Feature says nothing.
@@ -34,10 +34,10 @@ const (
 
 // Orders is everything that the watchdog of a Feature's current attempt must know and do. Being a function of the
 // Feature, its policy, its prompt and the locks that it holds alone, any replica gives the same orders at any time.
-func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, locks []string) contract.Orders {
-	o := contract.Orders{
-		Version:    contract.OrdersVersion,
-		Feature:    contract.FeatureRef{Namespace: f.Namespace, Name: f.Name, UID: string(f.UID)},
+func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, locks []string) protocol.Orders {
+	o := protocol.Orders{
+		Version:    protocol.OrdersVersion,
+		Feature:    protocol.FeatureRef{Namespace: f.Namespace, Name: f.Name, UID: string(f.UID)},
 		Attempt:    f.Status.Attempt,
 		Repository: repository(f),
 		Agent:      agent(f),
@@ -58,7 +58,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		o.Mode = cmp.Or(string(f.Status.Job.Mode), policy.ModeInteractive)
 	}
 	for _, a := range f.Spec.Answers {
-		o.Answers = append(o.Answers, contract.Answer{Question: a.Question, Text: a.Text})
+		o.Answers = append(o.Answers, protocol.Answer{Question: a.Question, Text: a.Text})
 	}
 	o.Stop, o.StopReason = stop(f)
 	return o
@@ -66,15 +66,15 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 
 // Orders1 are orders of version 1 for the watchdogs of earlier versions: the prompt is in every task, and the number of
 // the next checkpoint is among them. ok is false where they would be larger than such a watchdog reads.
-func Orders1(o contract.Orders, next int64) (old contract.Orders, ok bool) {
-	if len(o.Prompt)*len(o.Tasks) > contract.MaxOrdersBytes1 {
-		return contract.Orders{}, false
+func Orders1(o protocol.Orders, next int64) (old protocol.Orders, ok bool) {
+	if len(o.Prompt)*len(o.Tasks) > protocol.MaxOrdersBytes1 {
+		return protocol.Orders{}, false
 	}
 	tasks := slices.Clone(o.Tasks)
 	for i := range tasks {
 		tasks[i].Prompt = o.Prompt
 	}
-	o.Version, o.Prompt, o.Tasks, o.NextCheckpoint = contract.OrdersVersion1, "", tasks, next
+	o.Version, o.Prompt, o.Tasks, o.NextCheckpoint = protocol.OrdersVersion1, "", tasks, next
 	return o, true
 }
 
@@ -93,11 +93,11 @@ func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt strin
 	if name, key, ok := PromptKey(f); ok {
 		where = fmt.Sprintf("the text under key %q of ConfigMap %s", key, name)
 	}
-	if problem := tooLong(where, contract.EnvPrompt, prompt); problem != "" {
+	if problem := tooLong(where, protocol.EnvPrompt, prompt); problem != "" {
 		return problem
 	}
 	for _, t := range Tasks(f) {
-		if problem := tooLong("the instructions of task "+t.Name, contract.EnvInstructions, t.Instructions); problem != "" {
+		if problem := tooLong("the instructions of task "+t.Name, protocol.EnvInstructions, t.Instructions); problem != "" {
 			return problem
 		}
 	}
@@ -116,16 +116,16 @@ func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt strin
 		}
 	}
 	body, err := json.Marshal(Orders(f, effective, prompt, nil))
-	if err != nil || len(body) <= contract.MaxOrdersBytes {
+	if err != nil || len(body) <= protocol.MaxOrdersBytes {
 		return ""
 	}
 	return fmt.Sprintf("The orders for the agent's pod have %d bytes, and there may be %d: shorten the instructions of the tasks, the lists of the plan, or the SupervisorPolicies %s.",
-		len(body), contract.MaxOrdersBytes, strings.Join(clip.List(effective.Sources, 8), ", "))
+		len(body), protocol.MaxOrdersBytes, strings.Join(clip.List(effective.Sources, 8), ", "))
 }
 
 // tooLong says that a text does not fit into an argument of a process, or, with a name, into NAME=value.
 func tooLong(where, name, text string) string {
-	most := contract.MaxArgumentBytes
+	most := protocol.MaxArgumentBytes
 	if name != "" {
 		most -= len(name) + len("=")
 	}
@@ -147,7 +147,7 @@ func capital(where string) string {
 // lock, or another network policy opens its network.
 func stop(f *v1alpha1.Feature) (bool, string) {
 	if f.DeletionTimestamp != nil {
-		return true, contract.ReasonDeleted
+		return true, protocol.ReasonDeleted
 	}
 	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
 	if c != nil && (c.Reason == v1alpha1.ReasonDeadlineExceeded || c.Reason == v1alpha1.ReasonLockLost || c.Reason == v1alpha1.ReasonNetworkOpened) {
@@ -156,17 +156,17 @@ func stop(f *v1alpha1.Feature) (bool, string) {
 	return false, ""
 }
 
-func repository(f *v1alpha1.Feature) contract.Repository {
-	r := contract.Repository{URL: f.Spec.Repository.URL, Revision: cmp.Or(f.Spec.Repository.Revision, defaultRevision)}
+func repository(f *v1alpha1.Feature) protocol.Repository {
+	r := protocol.Repository{URL: f.Spec.Repository.URL, Revision: cmp.Or(f.Spec.Repository.Revision, defaultRevision)}
 	if ref := f.Spec.Repository.CredentialsSecretRef; ref != nil {
 		r.HasCredentials, r.SecretName = true, ref.Name
 	}
 	return r
 }
 
-func agent(f *v1alpha1.Feature) contract.Agent {
+func agent(f *v1alpha1.Feature) protocol.Agent {
 	spec := f.Spec.Agent
-	a := contract.Agent{Runtime: spec.Runtime, Role: spec.Role}
+	a := protocol.Agent{Runtime: spec.Runtime, Role: spec.Role}
 	// A pod may run the watchdog of an earlier version, which knows no arguments beside the command.
 	a.Command = append(append(a.Command, spec.Command...), spec.Args...)
 	if len(spec.Command) == 0 {
@@ -179,17 +179,17 @@ func agent(f *v1alpha1.Feature) contract.Agent {
 }
 
 // Tasks of a Feature in order; without milestones the prompt is the one task.
-func Tasks(f *v1alpha1.Feature) []contract.Task {
-	var tasks []contract.Task
+func Tasks(f *v1alpha1.Feature) []protocol.Task {
+	var tasks []protocol.Task
 	if f.Spec.Plan != nil {
 		for _, m := range f.Spec.Plan.Milestones {
 			for _, t := range m.Tasks {
-				tasks = append(tasks, contract.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions})
+				tasks = append(tasks, protocol.Task{Name: m.Name + "/" + t.Name, Instructions: t.Instructions})
 			}
 		}
 	}
 	if len(tasks) == 0 {
-		tasks = []contract.Task{{Name: f.Name}}
+		tasks = []protocol.Task{{Name: f.Name}}
 	}
 	return tasks
 }
@@ -214,8 +214,8 @@ func Branch(f *v1alpha1.Feature) string {
 	return defaultBranch + f.Name
 }
 
-func delivery(f *v1alpha1.Feature, effective policy.Effective, prompt string) contract.Delivery {
-	d := contract.Delivery{
+func delivery(f *v1alpha1.Feature, effective policy.Effective, prompt string) protocol.Delivery {
+	d := protocol.Delivery{
 		Branch: Branch(f), Push: true,
 		AuthorName: defaultAuthor, AuthorEmail: defaultAuthorEmail,
 		Subject: subject(prompt, f.Name), RequireApproval: RequiresApproval(f, effective),
@@ -258,7 +258,7 @@ func subject(prompt, name string) string {
 func blank(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
 // openRequests are the requests for the watchdog that have no result yet.
-func openRequests(f *v1alpha1.Feature) []contract.Request {
+func openRequests(f *v1alpha1.Feature) []protocol.Request {
 	done := map[string]bool{}
 	for _, r := range f.Status.ObservedRequests {
 		done[r.ID] = true
@@ -268,32 +268,32 @@ func openRequests(f *v1alpha1.Feature) []contract.Request {
 			done[r.ID] = true
 		}
 	}
-	var open []contract.Request
+	var open []protocol.Request
 	for _, r := range f.Spec.Requests {
 		switch {
 		case done[r.ID]:
 		case r.Checkpoint != nil:
-			open = append(open, contract.Request{ID: r.ID, Kind: contract.RequestCheckpoint})
+			open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestCheckpoint})
 		case r.Rollback != nil:
 			if back, refusal := rollback(f.Name, *r.Rollback); refusal == "" {
-				open = append(open, contract.Request{ID: r.ID, Kind: contract.RequestRollback, Rollback: &back})
+				open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestRollback, Rollback: &back})
 			}
 		case r.ResetBreaker != nil:
-			open = append(open, contract.Request{ID: r.ID, Kind: contract.RequestResetBreaker})
+			open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestResetBreaker})
 		}
 	}
 	return open
 }
 
 // rollback is a request as the watchdog takes it, or why it can never be done.
-func rollback(feature string, r v1alpha1.RollbackRequest) (back contract.Rollback, refusal string) {
-	back = contract.Rollback{Kind: string(r.Kind), Paths: r.Paths}
+func rollback(feature string, r v1alpha1.RollbackRequest) (back protocol.Rollback, refusal string) {
+	back = protocol.Rollback{Kind: string(r.Kind), Paths: r.Paths}
 	switch {
 	case back.Kind != "":
 	case len(r.Paths) > 0:
-		back.Kind = contract.RollbackPaths
+		back.Kind = protocol.RollbackPaths
 	default:
-		back.Kind = contract.RollbackFull
+		back.Kind = protocol.RollbackFull
 	}
 	if r.Checkpoint == "" {
 		return back, ""

@@ -111,7 +111,7 @@ func apiConditions(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time
 	return list
 }
 
-// StatusConfig is a status as server-side apply takes it. The API's JSON is the contract of both types, so it carries
+// StatusConfig is a status as server-side apply takes it. The API's JSON is what both types have in common, so it carries
 // every field without one being named here.
 func StatusConfig(s v1alpha1.FeatureStatus) (*applyv1alpha1.FeatureStatusApplyConfiguration, error) {
 	s.Run = nil

@@ -18,10 +18,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 var now = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -154,28 +154,28 @@ func full() *v1alpha1.Feature {
 
 func TestOrders(t *testing.T) {
 	effective := policy.Effective{Hash: "h", Execution: policy.Execution{Mode: policy.ModeInteractive}}
-	want := contract.Orders{
-		Version: contract.OrdersVersion,
-		Feature: contract.FeatureRef{Namespace: "shop", Name: "login", UID: "uid-1"},
+	want := protocol.Orders{
+		Version: protocol.OrdersVersion,
+		Feature: protocol.FeatureRef{Namespace: "shop", Name: "login", UID: "uid-1"},
 		Attempt: 3, Run: "agent", Generation: 7, Policy: effective,
-		Mode: policy.ModeDeterministic, NextMode: policy.ModeInteractive, Answers: []contract.Answer{{Question: "q1", Text: "Blue."}},
-		Repository: contract.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
-		Agent:      contract.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
+		Mode: policy.ModeDeterministic, NextMode: policy.ModeInteractive, Answers: []protocol.Answer{{Question: "q1", Text: "Blue."}},
+		Repository: protocol.Repository{URL: "https://git.example.com:8443/shop.git", Revision: "v1", HasCredentials: true, SecretName: "shop-git"},
+		Agent:      protocol.Agent{Runtime: "command", Role: "implementor", Command: []string{"bash", "-c", "true"}, Env: []string{"A=1"}},
 		Prompt:     "Add a login page.",
-		Tasks:      []contract.Task{{Name: "one/form", Instructions: "Begin."}, {Name: "one/style"}, {Name: "two/form", Instructions: "End."}},
+		Tasks:      []protocol.Task{{Name: "one/form", Instructions: "Begin."}, {Name: "one/style"}, {Name: "two/form", Instructions: "End."}},
 		Plan: judge.Plan{
 			Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"},
 			Files: &judge.FilePlan{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
 		},
 		Locks: []string{"openapi"},
-		Delivery: contract.Delivery{
+		Delivery: protocol.Delivery{
 			Branch: "topic", RequireApproval: true, ApprovedCommit: "abc", AuthorName: "Shop", AuthorEmail: "shop@example.com", Subject: "Add a login page.",
 		},
-		Requests: []contract.Request{
-			{ID: "now", Kind: contract.RequestCheckpoint}, {ID: "reset", Kind: contract.RequestResetBreaker},
-			{ID: "all", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackFull, Checkpoint: 4}},
-			{ID: "some", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackPaths, Paths: []string{"web"}}},
-			{ID: "bad", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Kind: contract.RollbackSmart}},
+		Requests: []protocol.Request{
+			{ID: "now", Kind: protocol.RequestCheckpoint}, {ID: "reset", Kind: protocol.RequestResetBreaker},
+			{ID: "all", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull, Checkpoint: 4}},
+			{ID: "some", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackPaths, Paths: []string{"web"}}},
+			{ID: "bad", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackSmart}},
 		},
 	}
 	got := Orders(full(), effective, "Add a login page.", []string{"openapi"})
@@ -187,8 +187,8 @@ func TestOrders(t *testing.T) {
 	}
 	// A watchdog of an earlier version is told the same in its own form.
 	old, ok := Orders1(got, 10)
-	want.Version, want.Prompt, want.NextCheckpoint = contract.OrdersVersion1, "", 10
-	want.Tasks = []contract.Task{
+	want.Version, want.Prompt, want.NextCheckpoint = protocol.OrdersVersion1, "", 10
+	want.Tasks = []protocol.Task{
 		{Name: "one/form", Prompt: "Add a login page.", Instructions: "Begin."},
 		{Name: "one/style", Prompt: "Add a login page."},
 		{Name: "two/form", Prompt: "Add a login page.", Instructions: "End."},
@@ -232,9 +232,9 @@ func TestThePromptIsInOrdersOnce(t *testing.T) {
 }
 
 func TestWhatIsTooLargeIsNamed(t *testing.T) {
-	most := contract.MaxArgumentBytes - len(contract.EnvPrompt+"=")
+	most := protocol.MaxArgumentBytes - len(protocol.EnvPrompt+"=")
 	fits := strings.Repeat("x", most)
-	huge := policy.Effective{Sources: []string{"shop/strict"}, Paths: policy.Paths{Protected: []string{strings.Repeat("x", contract.MaxOrdersBytes)}}}
+	huge := policy.Effective{Sources: []string{"shop/strict"}, Paths: policy.Paths{Protected: []string{strings.Repeat("x", protocol.MaxOrdersBytes)}}}
 	for name, tc := range map[string]struct {
 		change    func(*v1alpha1.Feature)
 		effective policy.Effective
@@ -251,7 +251,7 @@ func TestWhatIsTooLargeIsNamed(t *testing.T) {
 		}, want: []string{"task two/form", "262144"}},
 		"an argument": {change: func(f *v1alpha1.Feature) { f.Spec.Agent.Args[0] = strings.Repeat("€", 65536) }, want: []string{"spec.agent.args[0]"}},
 		"a variable":  {change: func(f *v1alpha1.Feature) { f.Spec.Agent.Env[0].Value = strings.Repeat("😀", 32768) }, want: []string{"spec.agent.env A"}},
-		"a policy":    {effective: huge, want: []string{fmt.Sprint(contract.MaxOrdersBytes), "shop/strict"}},
+		"a policy":    {effective: huge, want: []string{fmt.Sprint(protocol.MaxOrdersBytes), "shop/strict"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := full()
@@ -300,10 +300,10 @@ func TestMode(t *testing.T) {
 func TestOrdersOfAFeatureThatSaysLittle(t *testing.T) {
 	f := &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "small", Namespace: "shop"}}
 	o := Orders(f, policy.Effective{}, "Do it.", nil)
-	if diff := cmp.Diff([]contract.Task{{Name: "small"}}, o.Tasks); diff != "" || o.Prompt != "Do it." {
+	if diff := cmp.Diff([]protocol.Task{{Name: "small"}}, o.Tasks); diff != "" || o.Prompt != "Do it." {
 		t.Errorf("tasks (-want +got):\n%s", diff)
 	}
-	want := contract.Delivery{Branch: "tidewaiter/small", Push: true, AuthorName: "Tidewaiter", AuthorEmail: defaultAuthorEmail, Subject: "Do it."}
+	want := protocol.Delivery{Branch: "tidewaiter/small", Push: true, AuthorName: "Tidewaiter", AuthorEmail: defaultAuthorEmail, Subject: "Do it."}
 	if diff := cmp.Diff(want, o.Delivery); diff != "" {
 		t.Errorf("delivery (-want +got):\n%s", diff)
 	}
@@ -317,10 +317,10 @@ func TestOrdersToStop(t *testing.T) {
 		change func(*v1alpha1.Feature)
 		want   string
 	}{
-		"deleted":             {want: contract.ReasonDeleted, change: func(f *v1alpha1.Feature) { f.DeletionTimestamp = &metav1.Time{Time: now} }},
-		"deadline":            {want: contract.ReasonDeadlineExceeded, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonDeadlineExceeded) }},
-		"the network is open": {want: contract.ReasonNetworkOpened, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonNetworkOpened) }},
-		"a lock was lost":     {want: contract.ReasonLockLost, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonLockLost) }},
+		"deleted":             {want: protocol.ReasonDeleted, change: func(f *v1alpha1.Feature) { f.DeletionTimestamp = &metav1.Time{Time: now} }},
+		"deadline":            {want: protocol.ReasonDeadlineExceeded, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonDeadlineExceeded) }},
+		"the network is open": {want: protocol.ReasonNetworkOpened, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonNetworkOpened) }},
+		"a lock was lost":     {want: protocol.ReasonLockLost, change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonLockLost) }},
 		"blocked":             {change: func(f *v1alpha1.Feature) { f.Status.Conditions = succeeded(v1alpha1.ReasonCheckpointInvalid) }},
 	}
 	for name, tc := range tests {

@@ -15,19 +15,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 )
 
 // answer asks, and passes the answer on as it comes.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, key types.NamespacedName, q contract.Inquiry) {
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, key types.NamespacedName, q protocol.Inquiry) {
 	release, refused := s.streams.take(whoAsks(r).GetName())
 	if refused != "" {
 		fail(w, apierrors.NewTooManyRequests(refused, 1))
 		return
 	}
 	defer release()
-	ctx, cancel := context.WithTimeout(r.Context(), contract.InquiryTime)
+	ctx, cancel := context.WithTimeout(r.Context(), protocol.InquiryTime)
 	defer cancel()
 	s.options.Logger.Info("Answering an inquiry", "feature", key, "kind", q.Kind, "user", whoAsks(r).GetName())
 	answer, done, err := s.options.Asker.Ask(ctx, key, q)

@@ -17,8 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Query parameters.
@@ -40,8 +40,8 @@ var commitID = regexp.MustCompile(`^[0-9a-f]{40}$`)
 
 // parameters of a request, each once, and no other than those that are known.
 func parameters(r *http.Request, known ...string) (url.Values, error) {
-	if len(r.URL.RawQuery) > contract.MaxInquiryHeader {
-		return nil, fmt.Errorf("the query has more than %d characters", contract.MaxInquiryHeader)
+	if len(r.URL.RawQuery) > protocol.MaxInquiryHeader {
+		return nil, fmt.Errorf("the query has more than %d characters", protocol.MaxInquiryHeader)
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -89,8 +89,8 @@ func flag(query url.Values, name string) (bool, error) {
 }
 
 // diffOf reads what a diff is compared with, and how it is to be written.
-func diffOf(feature string, query url.Values) (contract.Inquiry, error) {
-	q := contract.Inquiry{Kind: contract.InquiryDiff}
+func diffOf(feature string, query url.Values) (protocol.Inquiry, error) {
+	q := protocol.Inquiry{Kind: protocol.InquiryDiff}
 	var err error
 	if q.To, err = checkpointOf(feature, paramTo, query.Get(paramTo)); err != nil {
 		return q, err
@@ -106,7 +106,7 @@ func diffOf(feature string, query url.Values) (contract.Inquiry, error) {
 
 func (s *Server) featureDiff(w http.ResponseWriter, r *http.Request) {
 	query, err := parameters(r, paramFrom, paramTo, paramPatch)
-	var q contract.Inquiry
+	var q protocol.Inquiry
 	if err == nil {
 		q, err = diffOf(r.PathValue("name"), query)
 	}
@@ -119,7 +119,7 @@ func (s *Server) featureDiff(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) featureLog(w http.ResponseWriter, r *http.Request) {
 	query, err := parameters(r, paramFiles)
-	q := contract.Inquiry{Kind: contract.InquiryLog}
+	q := protocol.Inquiry{Kind: protocol.InquiryLog}
 	if err == nil {
 		q.Files, err = flag(query, paramFiles)
 	}
@@ -132,7 +132,7 @@ func (s *Server) featureLog(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) featureVerify(w http.ResponseWriter, r *http.Request) {
 	query, err := parameters(r, paramCommit, paramOutput)
-	q := contract.Inquiry{Kind: contract.InquiryVerify}
+	q := protocol.Inquiry{Kind: protocol.InquiryVerify}
 	if err == nil {
 		q.Commit = query.Get(paramCommit)
 		q.JSON, err = wantsJSON(query.Get(paramOutput), r.Header.Get("Accept"))

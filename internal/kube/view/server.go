@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 )
 
@@ -42,7 +42,7 @@ const (
 // Asker asks for something of a Feature's record; *intake.Server is one. The returned function must be called when the
 // answer has been read.
 type Asker interface {
-	Ask(ctx context.Context, feature types.NamespacedName, q contract.Inquiry) (*intake.Answer, func(), error)
+	Ask(ctx context.Context, feature types.NamespacedName, q protocol.Inquiry) (*intake.Answer, func(), error)
 }
 
 // Options of a Server. All are required.
@@ -92,7 +92,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	secure.ClientAuth = tls.RequestClientCert
 	server := &http.Server{
 		Handler: s.Handler(), TLSConfig: secure, MaxHeaderBytes: maxHeader, ReadHeaderTimeout: headerTime, ReadTimeout: headerTime,
-		WriteTimeout: contract.InquiryTime + tailTime, IdleTimeout: 90 * time.Second,
+		WriteTimeout: protocol.InquiryTime + tailTime, IdleTimeout: 90 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
 		ErrorLog:    log.New(lines(func(line string) { s.options.Logger.V(1).Info("HTTP server", "message", line) }), "", 0),
 	}

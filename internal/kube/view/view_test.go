@@ -30,7 +30,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/utils/clock"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 )
 
@@ -80,10 +80,10 @@ type asker struct {
 	hold   chan struct{}
 
 	key types.NamespacedName
-	q   contract.Inquiry
+	q   protocol.Inquiry
 }
 
-func (a *asker) Ask(ctx context.Context, key types.NamespacedName, q contract.Inquiry) (*intake.Answer, func(), error) {
+func (a *asker) Ask(ctx context.Context, key types.NamespacedName, q protocol.Inquiry) (*intake.Answer, func(), error) {
 	if a.hold != nil {
 		select {
 		case <-a.hold:
@@ -96,7 +96,7 @@ func (a *asker) Ask(ctx context.Context, key types.NamespacedName, q contract.In
 }
 
 func says(text, reason string) *intake.Answer {
-	return &intake.Answer{Head: contract.AnswerHead{Code: http.StatusOK}, Body: strings.NewReader(text), Reason: func() string { return reason }}
+	return &intake.Answer{Head: protocol.AnswerHead{Code: http.StatusOK}, Body: strings.NewReader(text), Reason: func() string { return reason }}
 }
 
 // rig is a server whose front proxy has the certificate proxy.
@@ -281,7 +281,7 @@ func TestPathsAndParameters(t *testing.T) {
 }
 
 func TestWhatIsAsked(t *testing.T) {
-	tests := map[string]contract.Inquiry{
+	tests := map[string]protocol.Inquiry{
 		"diff":                         {Kind: "diff"},
 		"diff?to=7":                    {Kind: "diff", To: 7},
 		"diff?to=add-login-7&from=5":   {Kind: "diff", To: 7, From: 5},
@@ -313,7 +313,7 @@ const someCommit = "0123456789abcdef0123456789abcdef01234567"
 
 func TestAnswers(t *testing.T) {
 	head := func(code int, message string) *intake.Answer {
-		return &intake.Answer{Head: contract.AnswerHead{Code: code, Message: message}, Body: strings.NewReader(""), Reason: func() string { return "" }}
+		return &intake.Answer{Head: protocol.AnswerHead{Code: code, Message: message}, Body: strings.NewReader(""), Reason: func() string { return "" }}
 	}
 	tests := map[string]struct {
 		answer  *intake.Answer
@@ -363,7 +363,7 @@ func TestAPartIsNotTakenForTheWhole(t *testing.T) {
 	}{
 		"whole":      {says("all of it", ""), false, "all of it"},
 		"cut":        {says("a part", "cut after 32 MiB"), true, "a part\ntidewaiter: this answer is not complete: cut after 32 MiB\n"},
-		"broken off": {&intake.Answer{Head: contract.AnswerHead{Code: 200}, Body: io.MultiReader(strings.NewReader("a part"), failing{}), Reason: func() string { return "" }}, true, "a part\ntidewaiter: this answer is not complete: it broke off: ask again\n"},
+		"broken off": {&intake.Answer{Head: protocol.AnswerHead{Code: 200}, Body: io.MultiReader(strings.NewReader("a part"), failing{}), Reason: func() string { return "" }}, true, "a part\ntidewaiter: this answer is not complete: it broke off: ask again\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r.asker.answer = test.answer

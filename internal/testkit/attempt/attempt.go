@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -96,7 +96,7 @@ func Launch(t testing.TB, env *kubetest.Env, f *v1alpha1.Feature) *Attempt {
 	if err := env.As(t, jobController, "system:masters").Create(t.Context(), a.Pod); err != nil {
 		t.Fatalf("make a pod: %v", err)
 	}
-	a.Token = Token(t, env, a.Pod, contract.TokenAudience)
+	a.Token = Token(t, env, a.Pod, protocol.TokenAudience)
 	return a
 }
 
@@ -138,7 +138,7 @@ func Token(t testing.TB, env *kubetest.Env, pod *corev1.Pod, audiences ...string
 		t.Fatalf("make a service account: %v", err)
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		Audiences: audiences, ExpirationSeconds: ptr.To[int64](contract.TokenTTLSeconds),
+		Audiences: audiences, ExpirationSeconds: ptr.To[int64](protocol.TokenTTLSeconds),
 		BoundObjectRef: &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID},
 	}}
 	kubelet := env.As(t, "system:node:"+Node, "system:nodes", "system:masters") // there is no node authorizer here

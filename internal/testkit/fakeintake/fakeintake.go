@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // ServerName that the server's certificate has.
@@ -35,12 +35,12 @@ type Intake struct {
 	TokenPath string
 
 	mu        sync.Mutex
-	orders    contract.Orders
+	orders    protocol.Orders
 	version   int
 	changed   chan struct{}
 	refusal   int
-	reports   []contract.Report
-	mark      contract.ReportAck
+	reports   []protocol.Report
+	mark      protocol.ReportAck
 	repeated  []string
 	polls     int
 	poison    int64
@@ -51,13 +51,13 @@ type Intake struct {
 }
 
 // Start serves until the test ends.
-func Start(t testing.TB, orders contract.Orders) *Intake {
+func Start(t testing.TB, orders protocol.Orders) *Intake {
 	t.Helper()
 	i := &Intake{orders: orders, version: 1, changed: make(chan struct{})}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET "+contract.OrdersPath, i.getOrders)
-	mux.HandleFunc("POST "+contract.ReportsPath, i.postReports)
-	mux.HandleFunc("POST "+contract.AnswersPath+"{id}", i.postAnswer)
+	mux.HandleFunc("GET "+protocol.OrdersPath, i.getOrders)
+	mux.HandleFunc("POST "+protocol.ReportsPath, i.postReports)
+	mux.HandleFunc("POST "+protocol.AnswersPath+"{id}", i.postAnswer)
 	server := httptest.NewTLSServer(mux)
 	t.Cleanup(func() {
 		server.CloseClientConnections()
@@ -76,7 +76,7 @@ func Start(t testing.TB, orders contract.Orders) *Intake {
 }
 
 // Order changes the orders.
-func (i *Intake) Order(change func(*contract.Orders)) {
+func (i *Intake) Order(change func(*protocol.Orders)) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	change(&i.orders)
@@ -109,15 +109,15 @@ func (i *Intake) RefuseReport(sequence int64) {
 }
 
 // Reports that were applied, in order.
-func (i *Intake) Reports() []contract.Report {
+func (i *Intake) Reports() []protocol.Report {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.reports)
 }
 
 // Checkpoints that were applied, in order.
-func (i *Intake) Checkpoints() []contract.CheckpointReport {
-	var out []contract.CheckpointReport
+func (i *Intake) Checkpoints() []protocol.CheckpointReport {
+	var out []protocol.CheckpointReport
 	for _, r := range i.Reports() {
 		if r.Checkpoint != nil {
 			out = append(out, *r.Checkpoint)
@@ -127,7 +127,7 @@ func (i *Intake) Checkpoints() []contract.CheckpointReport {
 }
 
 // Status that was applied last; nil before the first.
-func (i *Intake) Status() *contract.StatusReport {
+func (i *Intake) Status() *protocol.StatusReport {
 	reports := i.Reports()
 	for _, r := range slices.Backward(reports) {
 		if r.Status != nil {
@@ -138,7 +138,7 @@ func (i *Intake) Status() *contract.StatusReport {
 }
 
 // Final report of an attempt; nil before there is one.
-func (i *Intake) Final(epoch int64) *contract.FinalReport {
+func (i *Intake) Final(epoch int64) *protocol.FinalReport {
 	for _, r := range i.Reports() {
 		if r.Final != nil && r.Epoch == epoch {
 			return r.Final
@@ -183,7 +183,7 @@ func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
 	etag, changed := i.etag(), i.changed
 	i.mu.Unlock()
 	if known := r.Header.Get("If-None-Match"); known != "" && known == etag {
-		seconds, _ := strconv.Atoi(r.URL.Query().Get(contract.WaitQuery))
+		seconds, _ := strconv.Atoi(r.URL.Query().Get(protocol.WaitQuery))
 		if i.asks(w, r) {
 			w.Header().Set("ETag", etag)
 			w.WriteHeader(http.StatusNotModified)
@@ -206,7 +206,7 @@ func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
 	defer i.mu.Unlock()
 	w.Header().Set("ETag", i.etag())
 	if i.revision != "" {
-		w.Header().Set(contract.RevisionHeader, i.revision)
+		w.Header().Set(protocol.RevisionHeader, i.revision)
 	}
 	if r.Header.Get("If-None-Match") == i.etag() {
 		w.WriteHeader(http.StatusNotModified)
@@ -231,8 +231,8 @@ func (i *Intake) postReports(w http.ResponseWriter, r *http.Request) {
 	if !i.admit(w, r) {
 		return
 	}
-	var batch contract.ReportBatch
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, contract.MaxReportBytes)).Decode(&batch); err != nil {
+	var batch protocol.ReportBatch
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, protocol.MaxReportBytes)).Decode(&batch); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
@@ -250,11 +250,11 @@ func (i *Intake) postReports(w http.ResponseWriter, r *http.Request) {
 }
 
 // apply takes a report once, by number; a checkpoint once, by its own number.
-func (i *Intake) apply(r contract.Report) {
+func (i *Intake) apply(r protocol.Report) {
 	if r.Epoch < i.mark.Epoch || r.Epoch == i.mark.Epoch && r.Sequence <= i.mark.Sequence {
 		return
 	}
-	i.mark = contract.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
+	i.mark = protocol.ReportAck{Epoch: r.Epoch, Sequence: r.Sequence}
 	if r.Checkpoint != nil {
 		for _, have := range i.reports {
 			if have.Checkpoint != nil && have.Checkpoint.Sequence == r.Checkpoint.Sequence {

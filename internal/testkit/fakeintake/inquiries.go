@@ -8,11 +8,11 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Inquire puts an inquiry beside the orders, until the next one.
-func (i *Intake) Inquire(q contract.Inquiry) {
+func (i *Intake) Inquire(q protocol.Inquiry) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	text, err := json.Marshal(q)
@@ -43,11 +43,11 @@ func (i *Intake) Answer(id string) (string, bool) {
 func (i *Intake) asks(w http.ResponseWriter, r *http.Request) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var q contract.Inquiry
-	if json.Unmarshal([]byte(i.inquiry), &q) != nil || q.ID == r.URL.Query().Get(contract.AskedQuery) {
+	var q protocol.Inquiry
+	if json.Unmarshal([]byte(i.inquiry), &q) != nil || q.ID == r.URL.Query().Get(protocol.AskedQuery) {
 		return false
 	}
-	w.Header().Set(contract.InquiryHeader, i.inquiry)
+	w.Header().Set(protocol.InquiryHeader, i.inquiry)
 	return true
 }
 
@@ -68,7 +68,7 @@ func (i *Intake) postAnswer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text := string(body)
-	if reason := r.Trailer.Get(contract.AnswerErrorTrailer); reason != "" {
+	if reason := r.Trailer.Get(protocol.AnswerErrorTrailer); reason != "" {
 		text += "\n!" + reason
 	}
 	i.mu.Lock()

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Noon is when the first report might have been made; each is a second after the one before it.
@@ -23,33 +23,33 @@ func Time(sequence int64) time.Time { return Noon.Add(time.Duration(sequence) * 
 
 // Kinds of what is reported.
 type kind interface {
-	contract.StatusReport | contract.CheckpointReport | contract.RequestReport | contract.FinalReport
+	protocol.StatusReport | protocol.CheckpointReport | protocol.RequestReport | protocol.FinalReport
 }
 
 // New is a report of something.
-func New[K kind](epoch, sequence int64, what K) contract.Report {
-	r := contract.Report{Epoch: epoch, Sequence: sequence, Time: Time(sequence)}
+func New[K kind](epoch, sequence int64, what K) protocol.Report {
+	r := protocol.Report{Epoch: epoch, Sequence: sequence, Time: Time(sequence)}
 	switch what := any(what).(type) {
-	case contract.StatusReport:
+	case protocol.StatusReport:
 		r.Status = &what
-	case contract.CheckpointReport:
+	case protocol.CheckpointReport:
 		r.Checkpoint = &what
-	case contract.RequestReport:
+	case protocol.RequestReport:
 		r.Request = &what
-	case contract.FinalReport:
+	case protocol.FinalReport:
 		r.Final = &what
 	}
 	return r
 }
 
 // Taken is a checkpoint of this number; an invalid one breaks three rules, of which one is told.
-func Taken(sequence int64, verdict judge.Verdict) contract.CheckpointReport {
-	c := contract.CheckpointReport{
-		Sequence: sequence, Previous: sequence - 1, Trigger: contract.TriggerInterval, CapturedAt: Noon.Add(time.Duration(sequence) * time.Minute),
-		Tree: ID(sequence), Settled: true, Verdict: verdict, Action: contract.ActionPromoted,
+func Taken(sequence int64, verdict judge.Verdict) protocol.CheckpointReport {
+	c := protocol.CheckpointReport{
+		Sequence: sequence, Previous: sequence - 1, Trigger: protocol.TriggerInterval, CapturedAt: Noon.Add(time.Duration(sequence) * time.Minute),
+		Tree: ID(sequence), Settled: true, Verdict: verdict, Action: protocol.ActionPromoted,
 	}
 	if verdict == judge.Invalid {
-		c.Action, c.Severity, c.ViolationCount = contract.ActionHeld, policy.Error, 3
+		c.Action, c.Severity, c.ViolationCount = protocol.ActionHeld, policy.Error, 3
 		c.Violations = []judge.Violation{{Rule: "forbidden-areas", Path: "web/legacy/a b", Severity: policy.Error, Message: "may not change", Suggestion: "undo it"}}
 	}
 	return c
@@ -59,9 +59,9 @@ func Taken(sequence int64, verdict judge.Verdict) contract.CheckpointReport {
 func ID(n int64) string { return fmt.Sprintf("%040x", n) }
 
 // Encode is a batch as it is sent.
-func Encode(t testing.TB, all ...contract.Report) []byte {
+func Encode(t testing.TB, all ...protocol.Report) []byte {
 	t.Helper()
-	body, err := json.Marshal(contract.ReportBatch{Version: contract.Version, Reports: all})
+	body, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: all})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -35,10 +35,10 @@ type Room struct {
 	Root string // of the workspace
 	// Base is the commit of the base.
 	Base   objects.ID
-	Orders contract.Orders
+	Orders protocol.Orders
 	// Reported is what was reported, by every process.
-	Reported []contract.CheckpointReport
-	Answers  []contract.RequestReport
+	Reported []protocol.CheckpointReport
+	Answers  []protocol.RequestReport
 
 	Journal    *trusted.Journal
 	Repository *git.Repository
@@ -54,10 +54,10 @@ func New(t testing.TB, files map[string]string) *Room {
 	dir := container.TempDir(t)
 	r := &Room{t: t, Dir: trusted.Dir(filepath.Join(dir, "trusted")), Root: filepath.Join(dir, "workspace")}
 	r.must(errors.Join(os.Mkdir(string(r.Dir), 0o755), os.Mkdir(r.Root, 0o755)))
-	r.Orders = contract.Orders{
-		Version: contract.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1, Feature: contract.FeatureRef{Namespace: "shop", Name: "login"},
-		Tasks: []contract.Task{{Name: "form"}}, Plan: judge.Plan{Allowed: []string{"web/**"}}, Policy: policy.Merge(policy.Sources{}),
-		Delivery: contract.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter", AuthorEmail: "bot@example.com"},
+	r.Orders = protocol.Orders{
+		Version: protocol.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1, Feature: protocol.FeatureRef{Namespace: "shop", Name: "login"},
+		Tasks: []protocol.Task{{Name: "form"}}, Plan: judge.Plan{Allowed: []string{"web/**"}}, Policy: policy.Merge(policy.Sources{}),
+		Delivery: protocol.Delivery{Branch: "tidewaiter/login", Push: true, AuthorName: "Tidewaiter", AuthorEmail: "bot@example.com"},
 	}
 	repo, err := git.Init(t.Context(), r.Dir.Repository(), git.Options{})
 	r.must(err)
@@ -66,7 +66,7 @@ func New(t testing.TB, files map[string]string) *Room {
 	person := objects.Person{Name: "A", Email: "a@example.com", When: time.Unix(1, 0).UTC()}
 	r.Base, err = repo.WriteCommit(objects.Commit{Tree: tree, Author: person, Committer: person, Message: "Begin"})
 	r.must(err)
-	r.must(repo.UpdateRefs(t.Context(), []git.RefUpdate{{Name: contract.RefBase, New: r.Base}, {Name: contract.RefDelivery, New: r.Base}}))
+	r.must(repo.UpdateRefs(t.Context(), []git.RefUpdate{{Name: protocol.RefBase, New: r.Base}, {Name: protocol.RefDelivery, New: r.Base}}))
 	r.must(repo.Close())
 	r.Open(nil)
 	for _, record := range []journal.Record{
@@ -137,13 +137,13 @@ func (r *Room) close() {
 type reports struct{ room *Room }
 
 // Checkpoint implements checkpoint.Reports.
-func (r reports) Checkpoint(c contract.CheckpointReport) error {
+func (r reports) Checkpoint(c protocol.CheckpointReport) error {
 	r.room.Reported = append(r.room.Reported, c)
 	return nil
 }
 
 // Answer implements checkpoint.Reports: an answer that was given is not given again.
-func (r reports) Answer(a contract.RequestReport) error {
+func (r reports) Answer(a protocol.RequestReport) error {
 	if _, known := r.room.Journal.State().Requests[a.ID]; known {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (r reports) Answer(a contract.RequestReport) error {
 
 // Occasion of a checkpoint for an interval.
 func (r *Room) Occasion() checkpoint.Occasion {
-	return checkpoint.Occasion{Trigger: contract.TriggerInterval, Task: "form", Terms: checkpoint.TermsOf(r.Orders), Orders: r.Orders}
+	return checkpoint.Occasion{Trigger: protocol.TriggerInterval, Task: "form", Terms: checkpoint.TermsOf(r.Orders), Orders: r.Orders}
 }
 
 // Write a file of the workspace.
@@ -199,6 +199,6 @@ func (r *Room) Promoted(path string) string {
 func (r *Room) WantRefs() {
 	r.t.Helper()
 	j := r.Journal.State()
-	r.must(trusted.CheckRefs(r.t.Context(), r.Repository, trusted.Ref{Name: contract.RefBase, Commit: j.Base.Commit},
-		trusted.Ref{Name: contract.RefChain, Commit: j.Chain.Commit}, trusted.Ref{Name: contract.RefDelivery, Commit: j.Promoted.Commit}))
+	r.must(trusted.CheckRefs(r.t.Context(), r.Repository, trusted.Ref{Name: protocol.RefBase, Commit: j.Base.Commit},
+		trusted.Ref{Name: protocol.RefChain, Commit: j.Chain.Commit}, trusted.Ref{Name: protocol.RefDelivery, Commit: j.Promoted.Commit}))
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -94,8 +94,8 @@ func (r *recorder) act(ctx context.Context, i journal.Intent) error {
 
 // moveRefs moves chain and delivery together, unless they are where they belong.
 func (r *recorder) moveRefs(ctx context.Context, i journal.Intent) error {
-	return trusted.MoveRefs(ctx, r.Repository, trusted.Move{Name: contract.RefChain, Old: i.OldChain, New: i.Commit},
-		trusted.Move{Name: contract.RefDelivery, Old: i.OldDelivery, New: i.Delivery})
+	return trusted.MoveRefs(ctx, r.Repository, trusted.Move{Name: protocol.RefChain, Old: i.OldChain, New: i.Commit},
+		trusted.Move{Name: protocol.RefDelivery, Old: i.OldDelivery, New: i.Delivery})
 }
 
 // settle makes the workspace what the intent says. Where that fails the intent is withheld, and returned as it is to be
@@ -205,15 +205,15 @@ func (r *recorder) announce(i journal.Intent) error {
 	return nil
 }
 
-func (r *recorder) logCheckpoint(ctx context.Context, c contract.CheckpointReport) {
+func (r *recorder) logCheckpoint(ctx context.Context, c protocol.CheckpointReport) {
 	r.Log.InfoContext(ctx, "Checkpoint", "checkpoint", c.Sequence, "trigger", c.Trigger, "verdict", c.Verdict,
 		"action", c.Action, "settled", c.Settled, "violations", c.ViolationCount, "tree", c.Tree,
 		"capture", c.CaptureTime.String(), "frozenFor", c.FrozenFor.String(), "judge", c.JudgeTime.String(), "act", c.ActTime.String())
 }
 
 // checkPace counts slow checkpoints in a row.
-func (r *recorder) checkPace(c *contract.CheckpointReport) {
-	if c.CaptureTime+c.SyncTime+c.JudgeTime+c.ActTime <= contract.SlowCheckpoint {
+func (r *recorder) checkPace(c *protocol.CheckpointReport) {
+	if c.CaptureTime+c.SyncTime+c.JudgeTime+c.ActTime <= protocol.SlowCheckpoint {
 		r.slow = 0
 		return
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -23,8 +23,8 @@ import (
 
 // Reports is told what came of checkpoints and requests.
 type Reports interface {
-	Checkpoint(contract.CheckpointReport) error
-	Answer(contract.RequestReport) error
+	Checkpoint(protocol.CheckpointReport) error
+	Answer(protocol.RequestReport) error
 }
 
 // Freezer holds the agent still, and says how that went.
@@ -43,7 +43,7 @@ type Freeze struct {
 	// Flaw is why it was none: a process ran meanwhile, or it ended by its limit.
 	Flaw error
 	// Pause is what came of asking the agent to pause before it; nil where that was not asked.
-	Pause *contract.Pause
+	Pause *protocol.Pause
 }
 
 // Options of a Service.
@@ -92,7 +92,7 @@ type Occasion struct {
 	Requests []string
 	// Terms that it is held to.
 	Terms  judging.Terms
-	Orders contract.Orders
+	Orders protocol.Orders
 	// Freezer of the agent; nil when nothing of it runs.
 	Freezer Freezer
 	// AtOnce: freeze before anything is read. Hold: so, and stay frozen.
@@ -102,7 +102,7 @@ type Occasion struct {
 }
 
 // TermsOf orders.
-func TermsOf(o contract.Orders) judging.Terms {
+func TermsOf(o protocol.Orders) judging.Terms {
 	return judging.Terms{Policy: o.Policy, Plan: o.Plan, Role: o.Agent.Role, Locks: o.Locks}
 }
 

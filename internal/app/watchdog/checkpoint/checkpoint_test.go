@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/workroom"
@@ -61,7 +61,7 @@ func TestTake(t *testing.T) {
 	r.Write("lib/b.go", "b")
 	r.Write("web/c.html", "c")
 	o := r.Occasion()
-	o.Trigger, o.Requests = contract.TriggerRequested, []string{"r1"}
+	o.Trigger, o.Requests = protocol.TriggerRequested, []string{"r1"}
 	take(t, r, o)
 	want(t, "outside of the areas", taken(r), "2 Requested Invalid Held")
 	want(t, "held", r.Promoted("web/c.html"), "")
@@ -189,8 +189,8 @@ func TestKeepRemains(t *testing.T) {
 	want(t, "promoted", r.Promoted("web/half.html"), "")
 }
 
-func rollback(r contract.Rollback) contract.Request {
-	return contract.Request{ID: "back", Kind: contract.RequestRollback, Rollback: &r}
+func rollback(r protocol.Rollback) protocol.Request {
+	return protocol.Request{ID: "back", Kind: protocol.RequestRollback, Rollback: &r}
 }
 
 // A rollback keeps the state of now, goes back, and says so; one that cannot be is refused with the reason.
@@ -206,17 +206,17 @@ func TestRollBack(t *testing.T) {
 		return r
 	}
 	for name, tc := range map[string]struct {
-		rollback contract.Rollback
+		rollback protocol.Rollback
 		message  string // part of the answer
 		a, b     string // content afterwards
 	}{
-		"all":                  {contract.Rollback{Kind: contract.RollbackFull, Checkpoint: 1}, "Reverted 3 files: web/a.html, web/b.html, web/late.html", "one", ""},
-		"a path":               {contract.Rollback{Kind: contract.RollbackPaths, Checkpoint: 1, Paths: []string{"web/a.html"}}, "Reverted 1 file: web/a.html. Kept 2 other changes", "one", "b"},
-		"nothing breaks rules": {contract.Rollback{Kind: contract.RollbackSmart}, "Reverted 0 files with violations", "two", "b"},
-		"an unknown one":       {contract.Rollback{Kind: contract.RollbackFull, Checkpoint: 9}, "checkpoint login-9 is not on the trusted volume", "two", "b"},
-		"an unknown path":      {contract.Rollback{Kind: contract.RollbackPaths, Paths: []string{"wbe"}}, "path wbe is neither in the workspace nor in", "two", "b"},
-		"no path":              {contract.Rollback{Kind: contract.RollbackPaths}, "names no path", "two", "b"},
-		"an unknown kind":      {contract.Rollback{Kind: "Sideways"}, `unknown kind of rollback "Sideways"`, "two", "b"},
+		"all":                  {protocol.Rollback{Kind: protocol.RollbackFull, Checkpoint: 1}, "Reverted 3 files: web/a.html, web/b.html, web/late.html", "one", ""},
+		"a path":               {protocol.Rollback{Kind: protocol.RollbackPaths, Checkpoint: 1, Paths: []string{"web/a.html"}}, "Reverted 1 file: web/a.html. Kept 2 other changes", "one", "b"},
+		"nothing breaks rules": {protocol.Rollback{Kind: protocol.RollbackSmart}, "Reverted 0 files with violations", "two", "b"},
+		"an unknown one":       {protocol.Rollback{Kind: protocol.RollbackFull, Checkpoint: 9}, "checkpoint login-9 is not on the trusted volume", "two", "b"},
+		"an unknown path":      {protocol.Rollback{Kind: protocol.RollbackPaths, Paths: []string{"wbe"}}, "path wbe is neither in the workspace nor in", "two", "b"},
+		"no path":              {protocol.Rollback{Kind: protocol.RollbackPaths}, "names no path", "two", "b"},
+		"an unknown kind":      {protocol.Rollback{Kind: "Sideways"}, `unknown kind of rollback "Sideways"`, "two", "b"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := setup(t)
@@ -241,7 +241,7 @@ func TestRollBack(t *testing.T) {
 func TestPatch(t *testing.T) {
 	r := workroom.New(t, base)
 	o := r.Occasion()
-	o.Trigger = contract.TriggerPatch
+	o.Trigger = protocol.TriggerPatch
 	add := func(path string) string {
 		return fmt.Sprintf("diff --git a/%[1]s b/%[1]s\nnew file mode 100644\n--- /dev/null\n+++ b/%[1]s\n@@ -0,0 +1 @@\n+x\n", path)
 	}

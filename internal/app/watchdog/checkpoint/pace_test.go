@@ -9,14 +9,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 func TestSlowCheckpointsInARowAreCounted(t *testing.T) {
 	var w recorder
 	var got []int64
-	for _, took := range []time.Duration{2100 * time.Millisecond, time.Second, 3 * time.Second, 3 * time.Second, 3 * time.Second, contract.SlowCheckpoint} {
-		r := contract.CheckpointReport{CaptureTime: took / 4, SyncTime: took / 4, JudgeTime: took / 4, ActTime: took / 4}
+	for _, took := range []time.Duration{2100 * time.Millisecond, time.Second, 3 * time.Second, 3 * time.Second, 3 * time.Second, protocol.SlowCheckpoint} {
+		r := protocol.CheckpointReport{CaptureTime: took / 4, SyncTime: took / 4, JudgeTime: took / 4, ActTime: took / 4}
 		w.checkPace(&r)
 		got = append(got, r.Vitals.SlowInARow)
 	}

@@ -15,10 +15,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -53,7 +53,7 @@ func TestAPromotedPartIsValid(t *testing.T) {
 		if err := w.aim(t.Context(), o, &j); err != nil {
 			t.Fatal(err)
 		}
-		if j.consequence.Action == contract.ActionPartlyPromoted {
+		if j.consequence.Action == protocol.ActionPartlyPromoted {
 			parts++
 			checkPart(t, w, o, j, now)
 		} else if j.consequence.Promote != (verdict.Verdict == judge.Valid) {

@@ -10,10 +10,10 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -36,10 +36,10 @@ func (s *Service) plan(ctx context.Context, o Occasion, j judged) (*journal.Inte
 		i.Completes = o.Task
 	}
 	if nothingNew(state, j, *i) {
-		if o.Trigger == contract.TriggerInterval || o.Trigger == contract.TriggerChanges {
+		if o.Trigger == protocol.TriggerInterval || o.Trigger == protocol.TriggerChanges {
 			return nil, nil
 		}
-		i.Report.Verdict, i.Report.Action = judge.Skipped, contract.ActionNone
+		i.Report.Verdict, i.Report.Action = judge.Skipped, protocol.ActionNone
 		i.Report.Commit = i.Commit
 	} else if err := s.commit(o, j, state, i); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (s *Service) plan(ctx context.Context, o Occasion, j judged) (*journal.Inte
 }
 
 // answers to the requests that a checkpoint was taken for.
-func answers(o Occasion, r contract.CheckpointReport) []contract.RequestReport {
+func answers(o Occasion, r protocol.CheckpointReport) []protocol.RequestReport {
 	message := fmt.Sprintf("checkpoint %s: %s, %s", naming.Checkpoint(o.Orders.Feature.Name, r.Sequence), r.Verdict, r.Action)
 	switch {
 	case !r.Settled:
@@ -59,9 +59,9 @@ func answers(o Occasion, r contract.CheckpointReport) []contract.RequestReport {
 	case r.Verdict == judge.Skipped:
 		message += ": nothing has changed since the base"
 	}
-	var list []contract.RequestReport
+	var list []protocol.RequestReport
 	for _, id := range o.Requests {
-		list = append(list, contract.RequestReport{ID: id, OK: r.Settled, Message: message})
+		list = append(list, protocol.RequestReport{ID: id, OK: r.Settled, Message: message})
 	}
 	return list
 }
@@ -77,7 +77,7 @@ func (s *Service) commit(o Occasion, j judged, state journal.State, i *journal.I
 	if i.Commit, err = s.writeCommit(j, o, i.Tree, parent, chainMessage(o, *i, s.Journal.Head())); err != nil {
 		return fmt.Errorf("write checkpoint: %w", err)
 	}
-	if j.consequence.Action == contract.ActionPartlyPromoted {
+	if j.consequence.Action == protocol.ActionPartlyPromoted {
 		i.Promotes = j.back.tree.String()
 	}
 	if j.consequence.Promote && i.Promoted() != state.Promoted.Tree {

@@ -8,7 +8,7 @@ import (
 	"errors"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
@@ -57,9 +57,9 @@ func (s *Service) catchUp(ctx context.Context, o Occasion) error {
 
 // KeepRemains puts what a lost attempt left in the workspace into the chain before the workspace goes back. It is never
 // promoted: the process that wrote it may have been in the middle of a file.
-func (s *Service) KeepRemains(ctx context.Context, orders contract.Orders) error {
+func (s *Service) KeepRemains(ctx context.Context, orders protocol.Orders) error {
 	state := s.Journal.State()
-	o := Occasion{Trigger: contract.TriggerFinal, Terms: TermsOf(orders), Orders: orders, Doubt: doubtful}
+	o := Occasion{Trigger: protocol.TriggerFinal, Terms: TermsOf(orders), Orders: orders, Doubt: doubtful}
 	for _, t := range orders.Tasks {
 		if task, begun := state.Tasks[t.Name]; begun && !task.Done {
 			o.Task, o.Terms.Policy, o.Terms.Plan = t.Name, task.Policy, task.Plan

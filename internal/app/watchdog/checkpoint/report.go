@@ -9,11 +9,11 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/chain"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/vitals"
 )
 
@@ -25,9 +25,9 @@ const (
 )
 
 // reportOf is the record of a checkpoint, as far as it is known before it is acted on.
-func (s *Service) reportOf(o Occasion, j judged, i journal.Intent) contract.CheckpointReport {
+func (s *Service) reportOf(o Occasion, j judged, i journal.Intent) protocol.CheckpointReport {
 	c := j.snapshot
-	r := contract.CheckpointReport{
+	r := protocol.CheckpointReport{
 		Sequence: i.Sequence, Previous: s.Journal.State().Chain.Sequence, Task: o.Task, Trigger: o.Trigger, CapturedAt: c.At.UTC(),
 		Tree: i.Tree, Base: s.Journal.State().Base.Commit, PolicyHash: o.Terms.Policy.Hash, Audit: o.Terms.Policy.Enforcement == policy.Audit,
 		Frozen: c.Frozen, FrozenFor: c.FrozenFor, Processes: c.Processes, Settled: c.Settled,
@@ -59,7 +59,7 @@ func (s *Service) reportOf(o Occasion, j judged, i journal.Intent) contract.Chec
 	return r
 }
 
-func count(r *contract.CheckpointReport, k judge.Kind) {
+func count(r *protocol.CheckpointReport, k judge.Kind) {
 	switch k {
 	case judge.Added:
 		r.Added++
@@ -97,8 +97,8 @@ func trailers(o Occasion, i journal.Intent) string {
 }
 
 // vitals are the figures of this moment; what cannot be measured is zero.
-func (s *Service) vitals() contract.Vitals {
-	var v contract.Vitals
+func (s *Service) vitals() protocol.Vitals {
+	var v protocol.Vitals
 	v.Memory, _ = vitals.Memory()
 	v.Trusted.Used, v.Trusted.Size, _ = vitals.Volume(string(s.Dir))
 	v.Workspace.Used, v.Workspace.Size, _ = vitals.Volume(s.Workspace.Root())

@@ -14,11 +14,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -33,7 +33,7 @@ func refuse(format string, args ...any) error { return &refusal{reason: fmt.Spri
 
 // rollback is one that was asked for, on its way.
 type rollback struct {
-	contract.Rollback
+	protocol.Rollback
 	service *Service
 	id      string
 	// target is the tree to go back to, from says whose it is.
@@ -43,7 +43,7 @@ type rollback struct {
 
 // RollBack takes the workspace back as a person asked, and answers the request. The notice for the agent is nil when nothing
 // went back; refused says that the request was refused. After an error the notice still tells what went back.
-func (s *Service) RollBack(ctx context.Context, o Occasion, request contract.Request) (n *notice.Rollback, refused bool, err error) {
+func (s *Service) RollBack(ctx context.Context, o Occasion, request protocol.Request) (n *notice.Rollback, refused bool, err error) {
 	n, err = s.goBack(ctx, o, request)
 	if o.Frozen() && !steps.Fatal(err) {
 		// What went back is back, whether the freeze was perfect or not.
@@ -53,13 +53,13 @@ func (s *Service) RollBack(ctx context.Context, o Occasion, request contract.Req
 	}
 	if no, is := errors.AsType[*refusal](err); is {
 		s.Log.InfoContext(ctx, "Rollback refused", "request", request.ID, "reason", no.reason)
-		return n, true, s.Reports.Answer(contract.RequestReport{ID: request.ID, Message: clip.Bytes(no.reason, faults.MaxMessage)})
+		return n, true, s.Reports.Answer(protocol.RequestReport{ID: request.ID, Message: clip.Bytes(no.reason, faults.MaxMessage)})
 	}
 	return n, false, err
 }
 
 // goBack captures the state of now, goes back, and captures what is there then. The notice is nil when nothing went back.
-func (s *Service) goBack(ctx context.Context, o Occasion, request contract.Request) (*notice.Rollback, error) {
+func (s *Service) goBack(ctx context.Context, o Occasion, request protocol.Request) (*notice.Rollback, error) {
 	if s.Journal.State().Base == nil {
 		return nil, refuse("no attempt has come so far as to lay out a workspace: there is nothing to roll back")
 	}
@@ -92,20 +92,20 @@ func (s *Service) goBack(ctx context.Context, o Occasion, request contract.Reque
 	}
 	reverted := touched(j)
 	if len(reverted) == 0 {
-		return nil, s.Reports.Answer(contract.RequestReport{ID: b.id, OK: true, Message: b.nothing()})
+		return nil, s.Reports.Answer(protocol.RequestReport{ID: b.id, OK: true, Message: b.nothing()})
 	}
 	return b.carryOut(ctx, o, j, reverted)
 }
 
 // carryOut records the state of now as a checkpoint, goes back, and takes a checkpoint of that.
 func (b *rollback) carryOut(ctx context.Context, o Occasion, j judged, reverted []string) (*notice.Rollback, error) {
-	j.consequence = supervise.Consequence{Action: contract.ActionReverted, Restore: supervise.RestoreChosen}
+	j.consequence = supervise.Consequence{Action: protocol.ActionReverted, Restore: supervise.RestoreChosen}
 	i, err := b.service.plan(ctx, o, j)
 	if err != nil {
 		return nil, err
 	}
 	n := b.notice(o.Orders.Feature, *i, j, reverted)
-	i.Answers = []contract.RequestReport{{ID: b.id, OK: true, Message: clip.Bytes(n.Message, faults.MaxMessage)}}
+	i.Answers = []protocol.RequestReport{{ID: b.id, OK: true, Message: clip.Bytes(n.Message, faults.MaxMessage)}}
 	if err := b.service.recorder.record(ctx, *i); err != nil {
 		return nil, err
 	}
@@ -157,15 +157,15 @@ func (b *rollback) heldInstead(ctx context.Context, o Occasion, j judged) error 
 func (b *rollback) destination(ctx context.Context, o Occasion, j judged) (*restoration, error) {
 	var paths []string
 	switch b.Kind {
-	case contract.RollbackFull:
-	case contract.RollbackPaths:
+	case protocol.RollbackFull:
+	case protocol.RollbackPaths:
 		for _, path := range b.Paths {
 			paths = append(paths, strings.TrimRight(path, "/"))
 		}
 		if err := b.known(ctx, j, paths); err != nil {
 			return nil, err
 		}
-	case contract.RollbackSmart:
+	case protocol.RollbackSmart:
 		if paths = violatingPaths(j.judgement); len(paths) == 0 && j.judgement.Verdict == judge.Invalid {
 			return nil, refuse("no single path can be taken back to fix what is wrong: %s", Objection(j.judgement))
 		}
@@ -231,14 +231,14 @@ func touched(j judged) []string {
 
 // nothing is the result of a rollback that had nothing to do.
 func (b *rollback) nothing() string {
-	if b.Kind == contract.RollbackSmart {
+	if b.Kind == protocol.RollbackSmart {
 		return "Reverted 0 files with violations: no path breaks a rule"
 	}
 	return "Reverted 0 files: the workspace is already as it is in " + b.from
 }
 
 // notice says what went back, to the agent and to the person who asked.
-func (b *rollback) notice(f contract.FeatureRef, i journal.Intent, j judged, reverted []string) notice.Rollback {
+func (b *rollback) notice(f protocol.FeatureRef, i journal.Intent, j judged, reverted []string) notice.Rollback {
 	r := notice.Reverted{Request: b.id, Kind: b.Kind, Before: naming.Checkpoint(f.Name, i.Sequence), From: b.from, At: j.snapshot.At, Paths: reverted}
 	if b.Checkpoint > 0 {
 		r.To = naming.Checkpoint(f.Name, b.Checkpoint)

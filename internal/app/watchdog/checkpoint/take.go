@@ -10,9 +10,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
@@ -137,7 +137,7 @@ func (s *Service) lookOnce(ctx context.Context, o Occasion, atOnce bool) (judged
 	j.consequence = supervise.Act(j.judgement, o.Terms.Policy, snapshot.Settled)
 	if snapshot.Incomplete && j.consequence.Promote {
 		// Not even an audit promotes what was never read.
-		j.consequence = supervise.Consequence{Action: contract.ActionHeld}
+		j.consequence = supervise.Consequence{Action: protocol.ActionHeld}
 	}
 	return j, nil
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -46,7 +46,7 @@ func New(o Options) *Service { return &Service{Options: o} }
 
 // Review judges what is to be delivered under the policy in effect now: base…head, and base…each commit of its history. Where
 // the policy says so it makes the delivery one commit.
-func (s *Service) Review(ctx context.Context, o contract.Orders) (supervise.Reviewed, error) {
+func (s *Service) Review(ctx context.Context, o protocol.Orders) (supervise.Reviewed, error) {
 	e := supervise.Reviewed{PolicyHash: o.Policy.Hash}
 	if err := s.Replace(ctx); err != nil { // a review before this one may have come so far
 		return e, err
@@ -68,7 +68,7 @@ func (s *Service) Review(ctx context.Context, o contract.Orders) (supervise.Revi
 	case err != nil || why == "":
 		return e, err
 	case o.Policy.History == policy.HistoryHold:
-		e.Reason, e.Objection = contract.ReasonHistoryInvalid, clip.Bytes(why+" (delivery.history is Hold)", faults.MaxMessage)
+		e.Reason, e.Objection = protocol.ReasonHistoryInvalid, clip.Bytes(why+" (delivery.history is Hold)", faults.MaxMessage)
 		return e, nil
 	}
 	e.Squashed = why
@@ -76,7 +76,7 @@ func (s *Service) Review(ctx context.Context, o contract.Orders) (supervise.Revi
 	return e, err
 }
 
-func (s *Service) judgeHead(ctx context.Context, o contract.Orders) (judge.Judgement, error) {
+func (s *Service) judgeHead(ctx context.Context, o protocol.Orders) (judge.Judgement, error) {
 	head, err := objects.ParseID(s.Journal.State().Promoted.Tree)
 	if err != nil {
 		return judge.Judgement{}, err
@@ -85,7 +85,7 @@ func (s *Service) judgeHead(ctx context.Context, o contract.Orders) (judge.Judge
 }
 
 // Push delivers the head and gives its commit; never by force. It may have been done before.
-func (s *Service) Push(ctx context.Context, o contract.Orders) (string, error) {
+func (s *Service) Push(ctx context.Context, o protocol.Orders) (string, error) {
 	head := s.Journal.State().Promoted.Commit
 	if err := s.Guard(); err != nil {
 		return head, err

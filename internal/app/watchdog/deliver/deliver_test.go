@@ -17,8 +17,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/deliver"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/gitserver"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/workroom"
@@ -47,14 +47,14 @@ func newQuay(t *testing.T) *quay {
 	server := httptest.NewTLSServer(handler)
 	t.Cleanup(server.Close)
 	for name, content := range map[string]string{
-		contract.GitUsernameFile: "shop", contract.GitPasswordFile: password,
-		contract.GitCAFile: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})),
+		protocol.GitUsernameFile: "shop", protocol.GitPasswordFile: password,
+		protocol.GitCAFile: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})),
 	} {
 		if err := os.WriteFile(filepath.Join(q.secret, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	q.Orders.Repository = contract.Repository{URL: server.URL + "/shop.git", Revision: "main", HasCredentials: true, SecretName: "shop-git"}
+	q.Orders.Repository = protocol.Repository{URL: server.URL + "/shop.git", Revision: "main", HasCredentials: true, SecretName: "shop-git"}
 	return q
 }
 
@@ -140,7 +140,7 @@ func TestHistory(t *testing.T) {
 	q.audited()
 	q.Orders.Policy.History = policy.HistoryHold
 	e, err := q.service(nil).Review(t.Context(), q.Orders)
-	if err != nil || e.Reason != contract.ReasonHistoryInvalid || !strings.Contains(e.Objection, "lib/evil.go") {
+	if err != nil || e.Reason != protocol.ReasonHistoryInvalid || !strings.Contains(e.Objection, "lib/evil.go") {
 		t.Errorf("held: %+v, %v", e, err)
 	}
 	q.Orders.Policy.History = policy.HistorySquash

@@ -10,9 +10,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -28,7 +28,7 @@ const (
 // judgeHistory judges the commits between base and head as the head was judged: what base…commit changes, under the policy
 // in effect now. That is what somebody who checks the commit out would get; parent…commit would let a violation pass that
 // two commits make together. It says what the newest commit that fails breaks, and nothing where every one passes.
-func (s *Service) judgeHistory(ctx context.Context, o contract.Orders) (string, error) {
+func (s *Service) judgeHistory(ctx context.Context, o protocol.Orders) (string, error) {
 	base, err := objects.ParseID(s.Journal.State().Base.Commit)
 	if err != nil {
 		return "", err
@@ -66,7 +66,7 @@ func (s *Service) judgeHistory(ctx context.Context, o contract.Orders) (string, 
 }
 
 // squash makes the delivery one commit on the base, with the tree, the author and the message of the head.
-func (s *Service) squash(ctx context.Context, o contract.Orders, why string) (string, error) {
+func (s *Service) squash(ctx context.Context, o protocol.Orders, why string) (string, error) {
 	state := s.Journal.State()
 	if err := s.Guard(); err != nil {
 		return "", err
@@ -116,12 +116,12 @@ func (s *Service) Replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now, err := s.Repository.Ref(ctx, contract.RefDelivery)
+	now, err := s.Repository.Ref(ctx, protocol.RefDelivery)
 	if err != nil || now != old {
 		return err
 	}
 	err = s.Repository.UpdateRefs(ctx, []git.RefUpdate{
-		{Name: contract.RefReplaced + "/" + q.Old, New: old}, {Name: contract.RefDelivery, Old: old, New: id},
+		{Name: protocol.RefReplaced + "/" + q.Old, New: old}, {Name: protocol.RefDelivery, Old: old, New: id},
 	})
 	if err != nil {
 		return fmt.Errorf("replace the delivery: %w", err)

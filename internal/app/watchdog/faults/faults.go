@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package faults says in the words of the contract what an error keeps from going on.
+// Package faults says in the words of the protocol what an error keeps from going on.
 package faults
 
 import (
@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
@@ -22,35 +22,35 @@ const MaxMessage = 1024
 
 // Of is the fault that an error is; other is the reason of an error that is
 // none of those that have a name.
-func Of(err error, other string) contract.Fault {
+func Of(err error, other string) protocol.Fault {
 	reason := other
 	var credentials *remote.CredentialsError
 	var host *remote.HostError
 	switch {
 	case errors.As(err, &host):
-		reason = contract.ReasonHostNotListed
+		reason = protocol.ReasonHostNotListed
 	case errors.As(err, &credentials):
-		reason = contract.ReasonCredentialsMissing
+		reason = protocol.ReasonCredentialsMissing
 	case errors.Is(err, git.ErrAuthFailed):
-		reason = contract.ReasonAuthenticationFailed
+		reason = protocol.ReasonAuthenticationFailed
 	case errors.Is(err, git.ErrNotFound):
-		reason = contract.ReasonRepositoryNotFound
+		reason = protocol.ReasonRepositoryNotFound
 	case errors.Is(err, git.ErrRevisionNotFound):
-		reason = contract.ReasonRevisionNotFound
+		reason = protocol.ReasonRevisionNotFound
 	case errors.Is(err, git.ErrUnreachable), errors.Is(err, git.ErrObjectFormat):
-		reason = contract.ReasonRepositoryUnreachable
+		reason = protocol.ReasonRepositoryUnreachable
 	case errors.Is(err, git.ErrEgressDenied):
-		reason = contract.ReasonEgressDenied
+		reason = protocol.ReasonEgressDenied
 	case errors.Is(err, git.ErrRejected):
-		reason = contract.ReasonPushFailed
+		reason = protocol.ReasonPushFailed
 	case errors.Is(objects.WrapFull(err), git.ErrFull):
-		reason = contract.ReasonVolumeFull
+		reason = protocol.ReasonVolumeFull
 	case errors.Is(err, git.ErrCorrupt), errors.Is(err, trusted.ErrCorrupt), errors.Is(err, spool.ErrCorrupt):
-		reason = contract.ReasonVolumeCorrupt
+		reason = protocol.ReasonVolumeCorrupt
 	case errors.Is(err, trusted.ErrFenced):
-		reason = contract.ReasonVolumeFenced
+		reason = protocol.ReasonVolumeFenced
 	}
-	return contract.Fault{Reason: reason, Message: clip.Bytes(OneLine(err), MaxMessage)}
+	return protocol.Fault{Reason: reason, Message: clip.Bytes(OneLine(err), MaxMessage)}
 }
 
 // OneLine is the text of an error without line breaks.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -20,13 +20,13 @@ import (
 
 func TestOf(t *testing.T) {
 	for err, want := range map[error]string{
-		&remote.HostError{}: contract.ReasonHostNotListed, &remote.CredentialsError{}: contract.ReasonCredentialsMissing,
-		git.ErrAuthFailed: contract.ReasonAuthenticationFailed, git.ErrNotFound: contract.ReasonRepositoryNotFound,
-		git.ErrRevisionNotFound: contract.ReasonRevisionNotFound, git.ErrUnreachable: contract.ReasonRepositoryUnreachable,
-		git.ErrObjectFormat: contract.ReasonRepositoryUnreachable, git.ErrEgressDenied: contract.ReasonEgressDenied,
-		git.ErrRejected: contract.ReasonPushFailed, git.ErrFull: contract.ReasonVolumeFull, syscall.ENOSPC: contract.ReasonVolumeFull,
-		git.ErrCorrupt: contract.ReasonVolumeCorrupt, trusted.ErrCorrupt: contract.ReasonVolumeCorrupt, spool.ErrCorrupt: contract.ReasonVolumeCorrupt,
-		trusted.ErrFenced: contract.ReasonVolumeFenced, errors.New("something else"): "Other",
+		&remote.HostError{}: protocol.ReasonHostNotListed, &remote.CredentialsError{}: protocol.ReasonCredentialsMissing,
+		git.ErrAuthFailed: protocol.ReasonAuthenticationFailed, git.ErrNotFound: protocol.ReasonRepositoryNotFound,
+		git.ErrRevisionNotFound: protocol.ReasonRevisionNotFound, git.ErrUnreachable: protocol.ReasonRepositoryUnreachable,
+		git.ErrObjectFormat: protocol.ReasonRepositoryUnreachable, git.ErrEgressDenied: protocol.ReasonEgressDenied,
+		git.ErrRejected: protocol.ReasonPushFailed, git.ErrFull: protocol.ReasonVolumeFull, syscall.ENOSPC: protocol.ReasonVolumeFull,
+		git.ErrCorrupt: protocol.ReasonVolumeCorrupt, trusted.ErrCorrupt: protocol.ReasonVolumeCorrupt, spool.ErrCorrupt: protocol.ReasonVolumeCorrupt,
+		trusted.ErrFenced: protocol.ReasonVolumeFenced, errors.New("something else"): "Other",
 	} {
 		if got := faults.Of(fmt.Errorf("in the\nmiddle: %w", err), "Other"); got.Reason != want || !strings.HasPrefix(got.Message, "in the middle:") {
 			t.Errorf("Of(%v) = %+v, want the reason %s", err, got, want)

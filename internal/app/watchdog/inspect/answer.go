@@ -10,22 +10,22 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
 // errCut: the answer is longer than answers may be.
-var errCut = fmt.Errorf("cut after %d MiB: ask for less, such as one checkpoint", contract.MaxAnswerBytes>>20)
+var errCut = fmt.Errorf("cut after %d MiB: ask for less, such as one checkpoint", protocol.MaxAnswerBytes>>20)
 
 // Answer writes what an inquiry asks for.
-func Answer(ctx context.Context, d trusted.Dir, q contract.Inquiry, out io.Writer) error {
-	out = &limited{out: out, left: contract.MaxAnswerBytes}
+func Answer(ctx context.Context, d trusted.Dir, q protocol.Inquiry, out io.Writer) error {
+	out = &limited{out: out, left: protocol.MaxAnswerBytes}
 	switch q.Kind {
-	case contract.InquiryDiff:
+	case protocol.InquiryDiff:
 		return writeDiff(ctx, d, q, out, out)
-	case contract.InquiryLog:
+	case protocol.InquiryLog:
 		return writeLog(d, q.Files, out)
-	case contract.InquiryVerify:
+	case protocol.InquiryVerify:
 		if _, err := trusted.ReadJournal(d); err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/eventlog"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -25,7 +25,7 @@ import (
 func Diff(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("watchdog diff", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	dir := flags.String("trusted", contract.TrustedDir, "where the trusted volume is mounted")
+	dir := flags.String("trusted", protocol.TrustedDir, "where the trusted volume is mounted")
 	cumulative := flags.Bool("cumulative", false, "compare with the base instead of the checkpoint before")
 	patch := flags.Bool("patch", false, "print what `git apply` takes, with binary files and unescaped; not for a terminal")
 	if err := flags.Parse(args); err != nil {
@@ -38,11 +38,11 @@ func Diff(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return writeDiff(ctx, trusted.Dir(*dir), contract.Inquiry{To: to, Base: *cumulative, Patch: *patch}, stdout, stderr)
+	return writeDiff(ctx, trusted.Dir(*dir), protocol.Inquiry{To: to, Base: *cumulative, Patch: *patch}, stdout, stderr)
 }
 
 // writeDiff writes what a checkpoint changed to out, and what is compared with what to notes first.
-func writeDiff(ctx context.Context, d trusted.Dir, q contract.Inquiry, out, notes io.Writer) error {
+func writeDiff(ctx context.Context, d trusted.Dir, q protocol.Inquiry, out, notes io.Writer) error {
 	i, before, err := findCheckpoint(d, q)
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ const maxListed = 512
 var errNoCheckpoint = errors.New("no such checkpoint")
 
 // findCheckpoint finds the checkpoint that is asked for in the journal, and what to compare it with.
-func findCheckpoint(d trusted.Dir, q contract.Inquiry) (journal.Intent, against, error) {
+func findCheckpoint(d trusted.Dir, q protocol.Inquiry) (journal.Intent, against, error) {
 	data, err := trusted.ReadJournal(d)
 	if err != nil {
 		return journal.Intent{}, against{}, err
@@ -165,7 +165,7 @@ func sequenceOf(name string) (int64, error) {
 func Log(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("watchdog log", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	dir := flags.String("trusted", contract.TrustedDir, "where the trusted volume is mounted")
+	dir := flags.String("trusted", protocol.TrustedDir, "where the trusted volume is mounted")
 	files := flags.Bool("files", false, "show the file events of every checkpoint instead of the journal")
 	if err := parseAlone(flags, args); err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
@@ -23,16 +23,16 @@ type Client interface {
 type Inquiries struct {
 	dir  trusted.Dir
 	log  *slog.Logger
-	next chan contract.Inquiry
+	next chan protocol.Inquiry
 }
 
 // NewInquiries about a trusted volume.
 func NewInquiries(d trusted.Dir, log *slog.Logger) *Inquiries {
-	return &Inquiries{dir: d, log: log, next: make(chan contract.Inquiry, 1)}
+	return &Inquiries{dir: d, log: log, next: make(chan protocol.Inquiry, 1)}
 }
 
 // Take never blocks. Who asked the one that is dropped has given up: there is one inquiry of a Feature at a time.
-func (i *Inquiries) Take(q contract.Inquiry) {
+func (i *Inquiries) Take(q protocol.Inquiry) {
 	select {
 	case <-i.next:
 	default:
@@ -59,8 +59,8 @@ func (i *Inquiries) Serve(ctx context.Context, to Client) {
 }
 
 // Send answers one inquiry.
-func Send(ctx context.Context, to Client, d trusted.Dir, q contract.Inquiry) error {
-	ctx, cancel := context.WithTimeout(ctx, contract.InquiryTime)
+func Send(ctx context.Context, to Client, d trusted.Dir, q protocol.Inquiry) error {
+	ctx, cancel := context.WithTimeout(ctx, protocol.InquiryTime)
 	defer cancel()
 	return to.Answer(ctx, q.ID, func(out io.Writer) error { return Answer(ctx, d, q, out) }, Code)
 }

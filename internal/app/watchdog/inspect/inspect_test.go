@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/inspect"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/workroom"
 )
@@ -80,17 +80,17 @@ func TestAnswer(t *testing.T) {
 	r := twoCheckpoints(t)
 	for name, tc := range map[string]struct {
 		dir  trusted.Dir
-		q    contract.Inquiry
+		q    protocol.Inquiry
 		want string
 		code int
 	}{
-		"a diff":              {r.Dir, contract.Inquiry{Kind: contract.InquiryDiff, From: 1, To: 2}, "compared with checkpoint 1", 0},
-		"a log":               {r.Dir, contract.Inquiry{Kind: contract.InquiryLog}, `"intent":`, 0},
-		"a verification":      {r.Dir, contract.Inquiry{Kind: contract.InquiryVerify}, "whole: ", 0},
-		"no such checkpoint":  {r.Dir, contract.Inquiry{Kind: contract.InquiryDiff, To: 7}, "", http.StatusNotFound},
-		"no such volume":      {trusted.Dir(t.TempDir()), contract.Inquiry{Kind: contract.InquiryLog}, "", http.StatusNotFound},
-		"of a later version":  {r.Dir, contract.Inquiry{Kind: "turns"}, "", http.StatusBadRequest},
-		"of a damaged volume": {damaged(t, r.Dir), contract.Inquiry{Kind: contract.InquiryDiff}, "", http.StatusInternalServerError},
+		"a diff":              {r.Dir, protocol.Inquiry{Kind: protocol.InquiryDiff, From: 1, To: 2}, "compared with checkpoint 1", 0},
+		"a log":               {r.Dir, protocol.Inquiry{Kind: protocol.InquiryLog}, `"intent":`, 0},
+		"a verification":      {r.Dir, protocol.Inquiry{Kind: protocol.InquiryVerify}, "whole: ", 0},
+		"no such checkpoint":  {r.Dir, protocol.Inquiry{Kind: protocol.InquiryDiff, To: 7}, "", http.StatusNotFound},
+		"no such volume":      {trusted.Dir(t.TempDir()), protocol.Inquiry{Kind: protocol.InquiryLog}, "", http.StatusNotFound},
+		"of a later version":  {r.Dir, protocol.Inquiry{Kind: "turns"}, "", http.StatusBadRequest},
+		"of a damaged volume": {damaged(t, r.Dir), protocol.Inquiry{Kind: protocol.InquiryDiff}, "", http.StatusInternalServerError},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

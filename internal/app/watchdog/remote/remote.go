@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 )
 
@@ -29,7 +29,7 @@ type Access struct {
 
 // Remote is the Feature's repository as it is reached now: Secret and token are read each time, because both change while
 // pods run. It fails with a CredentialsError or a HostError before anything is sent.
-func (a Access) Remote(r contract.Repository) (git.Remote, error) {
+func (a Access) Remote(r protocol.Repository) (git.Remote, error) {
 	remote := git.Remote{URL: r.URL}
 	secret, err := readSecret(a.GitSecret)
 	if err != nil {
@@ -37,13 +37,13 @@ func (a Access) Remote(r contract.Repository) (git.Remote, error) {
 	}
 	if r.HasCredentials && secret.password == "" {
 		return remote, &CredentialsError{message: fmt.Sprintf("Secret %q does not exist or has no key %q; create it, and the "+
-			"Feature goes on", r.SecretName, contract.GitPasswordFile)}
+			"Feature goes on", r.SecretName, protocol.GitPasswordFile)}
 	}
 	if err := secret.maySend(r); err != nil {
 		return remote, err
 	}
 	remote.Username, remote.Password = secret.username, secret.password
-	ca := filepath.Join(a.GitSecret, contract.GitCAFile)
+	ca := filepath.Join(a.GitSecret, protocol.GitCAFile)
 	if _, err := os.Stat(ca); err == nil {
 		remote.CAFile = ca
 	}

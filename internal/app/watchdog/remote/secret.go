@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/egress"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -55,13 +55,13 @@ func readVersion(dir string) (version string, s gitSecret, err error) {
 	if filepath.IsLocal(version) {
 		dir = filepath.Join(dir, version)
 	}
-	hosts, there, hostsErr := readKey(dir, contract.GitHostsFile)
+	hosts, there, hostsErr := readKey(dir, protocol.GitHostsFile)
 	if there {
 		s.hosts = &hosts
 	}
 	var userErr, passwordErr error
-	s.username, _, userErr = readKey(dir, contract.GitUsernameFile)
-	s.password, _, passwordErr = readKey(dir, contract.GitPasswordFile)
+	s.username, _, userErr = readKey(dir, protocol.GitUsernameFile)
+	s.password, _, passwordErr = readKey(dir, protocol.GitPasswordFile)
 	return version, s, errors.Join(hostsErr, userErr, passwordErr)
 }
 
@@ -86,14 +86,14 @@ func readKey(dir, key string) (value string, there bool, err error) {
 }
 
 // maySend fails where the Secret lists the hosts that it may be sent to, and the repository's is not among them.
-func (s gitSecret) maySend(r contract.Repository) error {
+func (s gitSecret) maySend(r protocol.Repository) error {
 	if s.hosts == nil {
 		return nil
 	}
 	hosts, err := egress.SecretHosts(*s.hosts)
 	if err != nil {
 		return &HostError{message: fmt.Sprintf("key %q of Secret %q cannot be read, so the Secret is sent nowhere: %v; correct it, and the Feature goes on",
-			contract.GitHostsFile, r.SecretName, err)}
+			protocol.GitHostsFile, r.SecretName, err)}
 	}
 	asked, may := egress.MaySend(hosts, r.URL)
 	if may {
@@ -104,5 +104,5 @@ func (s gitSecret) maySend(r contract.Repository) error {
 		listed = clip.Bytes(strings.Join(strings.Fields(*s.hosts), " "), maxListed)
 	}
 	return &HostError{message: fmt.Sprintf("Secret %q was not sent to %s: its key %q lists the hosts that it may be sent to (%s); add the host there, or name another Secret",
-		r.SecretName, asked, contract.GitHostsFile, listed)}
+		r.SecretName, asked, protocol.GitHostsFile, listed)}
 }

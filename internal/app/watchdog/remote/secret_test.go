@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // mount shows a version of a Secret as the kubelet does, and then removes the version before.
@@ -20,7 +20,7 @@ func mount(dir string, version int) error {
 	if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
 		return err
 	}
-	for _, key := range []string{contract.GitHostsFile, contract.GitUsernameFile, contract.GitPasswordFile} {
+	for _, key := range []string{protocol.GitHostsFile, protocol.GitUsernameFile, protocol.GitPasswordFile} {
 		if err := os.WriteFile(filepath.Join(dir, name, key), fmt.Appendf(nil, "%s-%d\n", key, version), 0o644); err != nil {
 			return err
 		}

@@ -13,13 +13,13 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Spool keeps reports until intake has them.
 type Spool interface {
-	Append(contract.Report) (contract.Report, error)
+	Append(protocol.Report) (protocol.Report, error)
 }
 
 // Journal is where answers and last words are remembered.
@@ -52,29 +52,29 @@ func New(o Options) *Reporter { return &Reporter{Options: o} }
 func (r *Reporter) Opened(j Journal) { r.journal = j }
 
 // Checkpoint reports a checkpoint.
-func (r *Reporter) Checkpoint(c contract.CheckpointReport) error {
-	return r.report(contract.Report{Checkpoint: &c})
+func (r *Reporter) Checkpoint(c protocol.CheckpointReport) error {
+	return r.report(protocol.Report{Checkpoint: &c})
 }
 
 // Answer reports and remembers the result of a request, once.
-func (r *Reporter) Answer(a contract.RequestReport) error {
+func (r *Reporter) Answer(a protocol.RequestReport) error {
 	if _, known := r.journal.State().Requests[a.ID]; known {
 		return nil
 	}
-	if err := r.report(contract.Report{Request: &a}); err != nil {
+	if err := r.report(protocol.Report{Request: &a}); err != nil {
 		return err
 	}
 	return r.journal.Note(journal.Record{Request: &a})
 }
 
 // Status reports a status with the problems of now, unless it is the one that was reported last. It is for one goroutine.
-func (r *Reporter) Status(ctx context.Context, s contract.StatusReport) {
+func (r *Reporter) Status(ctx context.Context, s protocol.StatusReport) {
 	s.Problems = r.Health.List()
 	text, err := json.Marshal(s)
 	if err == nil && string(text) == string(r.said) {
 		return
 	}
-	if err := r.report(contract.Report{Status: &s}); err != nil {
+	if err := r.report(protocol.Report{Status: &s}); err != nil {
 		r.Log.WarnContext(ctx, "Status is not reported", "error", err.Error())
 		return
 	}
@@ -90,7 +90,7 @@ func (r *Reporter) Status(ctx context.Context, s contract.StatusReport) {
 }
 
 // Conclude journals and reports the last word of the attempt. It may be repeated after a crash.
-func (r *Reporter) Conclude(ctx context.Context, f contract.FinalReport) error {
+func (r *Reporter) Conclude(ctx context.Context, f protocol.FinalReport) error {
 	if !r.journal.State().Finished {
 		if err := r.journal.Note(journal.Record{Final: &f}); err != nil {
 			return err
@@ -100,13 +100,13 @@ func (r *Reporter) Conclude(ctx context.Context, f contract.FinalReport) error {
 		return err
 	}
 	r.Log.InfoContext(ctx, "Attempt ends", "outcome", f.Outcome, "reason", f.Reason, "message", f.Message, "head", f.Head)
-	if err := r.report(contract.Report{Final: &f}); err != nil {
+	if err := r.report(protocol.Report{Final: &f}); err != nil {
 		return err
 	}
 	return r.Probe.After("final spooled")
 }
 
-func (r *Reporter) report(report contract.Report) error {
+func (r *Reporter) report(report protocol.Report) error {
 	report.Time = r.Now().UTC()
 	_, err := r.Spool.Append(report)
 	return err

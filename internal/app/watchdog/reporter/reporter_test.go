@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/reporter"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
@@ -23,12 +23,12 @@ import (
 type desk struct {
 	*reporter.Reporter
 	t       *testing.T
-	reports []contract.Report
+	reports []protocol.Report
 	health  health.Health
 }
 
 // Append implements reporter.Spool.
-func (d *desk) Append(r contract.Report) (contract.Report, error) {
+func (d *desk) Append(r protocol.Report) (protocol.Report, error) {
 	d.reports = append(d.reports, r)
 	return r, nil
 }
@@ -79,24 +79,24 @@ func must(t *testing.T, err error) {
 // A status is reported when something about it is new; a problem is something new.
 func TestStatusIsReportedWhenItChanges(t *testing.T) {
 	d := newDesk(t, trusted.Dir(t.TempDir()), nil)
-	running := contract.StatusReport{State: contract.StateActive}
+	running := protocol.StatusReport{State: protocol.StateActive}
 	d.Status(t.Context(), running)
 	d.Status(t.Context(), running)
-	d.want("status " + contract.StateActive)
+	d.want("status " + protocol.StateActive)
 	d.health.Tell(health.Watcher, "gone")
 	d.Status(t.Context(), running)
-	d.want("status "+contract.StateActive, "status "+contract.StateActive)
+	d.want("status "+protocol.StateActive, "status "+protocol.StateActive)
 }
 
 // A request is answered once, also in the next attempt.
 func TestARequestIsAnsweredOnce(t *testing.T) {
 	dir := trusted.Dir(t.TempDir())
 	d := newDesk(t, dir, nil)
-	must(t, d.Answer(contract.RequestReport{ID: "r1", OK: true}))
-	must(t, d.Answer(contract.RequestReport{ID: "r1", OK: false}))
+	must(t, d.Answer(protocol.RequestReport{ID: "r1", OK: true}))
+	must(t, d.Answer(protocol.RequestReport{ID: "r1", OK: false}))
 	d.want("request r1")
 	d = newDesk(t, dir, nil)
-	must(t, d.Answer(contract.RequestReport{ID: "r1"}))
+	must(t, d.Answer(protocol.RequestReport{ID: "r1"}))
 	d.want()
 }
 
@@ -105,12 +105,12 @@ func TestTheLastWordSurvivesACrash(t *testing.T) {
 	dir := trusted.Dir(t.TempDir())
 	pulled := errors.New("pulled")
 	d := newDesk(t, dir, func(step string) error { return map[string]error{"final journaled": pulled}[step] })
-	final := contract.FinalReport{Outcome: contract.OutcomeDelivered}
+	final := protocol.FinalReport{Outcome: protocol.OutcomeDelivered}
 	if err := d.Conclude(t.Context(), final); !errors.Is(err, pulled) {
 		t.Fatal(err)
 	}
 	d.want()
 	d = newDesk(t, dir, nil)
 	must(t, d.Conclude(t.Context(), final))
-	d.want("final " + contract.OutcomeDelivered)
+	d.want("final " + protocol.OutcomeDelivered)
 }

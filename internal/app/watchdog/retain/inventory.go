@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/retention"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -29,7 +29,7 @@ type inventory struct {
 
 // neededTrees are the last state of the workspace, what attempts start from, and the checkpoints that a Checkpoint object
 // or a request names.
-func (s *Service) neededTrees(state journal.State, l ledger, o contract.Orders) []string {
+func (s *Service) neededTrees(state journal.State, l ledger, o protocol.Orders) []string {
 	needed := []string{state.Workspace.Tree, state.Start}
 	if engine := s.Workspace.Engine(); engine != nil {
 		if _, now, err := engine.Trees(); err == nil {
@@ -54,7 +54,7 @@ type hold struct {
 // takeInventory finds out what is needed, what is there beside it, and what that takes. Everything promoted is needed; so
 // are the last state of the workspace and what attempts start from, and every checkpoint that a Checkpoint object or a
 // request names.
-func (s *Service) takeInventory(ctx context.Context, o contract.Orders) (*inventory, error) {
+func (s *Service) takeInventory(ctx context.Context, o protocol.Orders) (*inventory, error) {
 	records, err := s.Journal.Records()
 	if err != nil {
 		return nil, err

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/retention"
 )
 
@@ -46,7 +46,7 @@ func ledgerOf(records []journal.Record) ledger {
 			at[i.Sequence] = len(l.records)
 			l.records = append(l.records, retention.Record{Name: naming.Checkpoint("", i.Sequence), Sequence: i.Sequence,
 				Valid: i.Report.Verdict == "Valid", Invalid: i.Report.Verdict == "Invalid",
-				Promoted: i.Report.Action == contract.ActionPromoted || i.Report.Action == contract.ActionPartlyPromoted})
+				Promoted: i.Report.Action == protocol.ActionPromoted || i.Report.Action == protocol.ActionPartlyPromoted})
 		case r.Withheld != nil:
 			delete(promoted, r.Withheld.Sequence)
 			if n, known := at[r.Withheld.Sequence]; known {
@@ -62,7 +62,7 @@ func ledgerOf(records []journal.Record) ledger {
 
 // named are the checkpoints that a Checkpoint object names, by the same rule by which the manager keeps those, or that an
 // open request names. Without orders there is no budget, and nothing goes.
-func (l ledger) named(o contract.Orders) map[int64]bool {
+func (l ledger) named(o protocol.Orders) map[int64]bool {
 	named := map[int64]bool{}
 	for _, r := range retention.Left(l.records, o.Policy.KeepCheckpoints) {
 		named[r.Sequence] = true

@@ -15,7 +15,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -96,7 +96,7 @@ func (s *Service) dropUnreached(ctx context.Context) error {
 	if len(s.Journal.State().Dropped) == 0 {
 		return s.Repository.Prune(ctx)
 	}
-	i, err := s.takeInventory(ctx, contract.Orders{})
+	i, err := s.takeInventory(ctx, protocol.Orders{})
 	if err != nil {
 		return err
 	}

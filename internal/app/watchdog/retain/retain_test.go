@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/retain"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/workroom"
 )
@@ -116,7 +116,7 @@ func TestShedKeepsWhatIsNeeded(t *testing.T) {
 	if err := service(r, nil).Shed(t.Context(), free); err != nil || len(r.Journal.State().Dropped) != 0 {
 		t.Errorf("without a budget: %v, dropped %v", err, r.Journal.State().Dropped)
 	}
-	r.Orders.Requests = []contract.Request{{ID: "r1", Kind: contract.RequestRollback, Rollback: &contract.Rollback{Checkpoint: 2}}}
+	r.Orders.Requests = []protocol.Request{{ID: "r1", Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Checkpoint: 2}}}
 	if err := service(r, nil).Shed(t.Context(), r.Orders); err != nil {
 		t.Fatal(err)
 	}

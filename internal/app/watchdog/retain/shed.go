@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/retention"
 )
 
@@ -19,7 +19,7 @@ const tidyPause = 5 * time.Millisecond
 // Shed drops the content of the oldest checkpoints once what was never promoted takes more than the policy's budget. It is
 // called between two acts, when nothing else writes to the repository. A failure is no reason not to work: the next
 // checkpoint tries again, and a full volume tells by itself.
-func (s *Service) Shed(ctx context.Context, o contract.Orders) error {
+func (s *Service) Shed(ctx context.Context, o protocol.Orders) error {
 	budget := o.Policy.UnpromotedBytes
 	added, err := s.Repository.Added()
 	if err != nil || budget <= 0 || added <= max(budget, s.shedAbove) || s.Journal.State().Pending != nil {
@@ -48,7 +48,7 @@ func (s *Service) Shed(ctx context.Context, o contract.Orders) error {
 	return nil
 }
 
-func (s *Service) dropContent(ctx context.Context, o contract.Orders, added int64) error {
+func (s *Service) dropContent(ctx context.Context, o protocol.Orders, added int64) error {
 	i, err := s.takeInventory(ctx, o)
 	if err != nil {
 		return err

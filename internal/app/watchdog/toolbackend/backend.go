@@ -14,8 +14,8 @@ import (
 	"sync/atomic"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 )
@@ -44,9 +44,9 @@ var _ tools.Desk = (*Backend)(nil)
 
 // view is what an agent may know of the loop's state.
 type view struct {
-	orders contract.Orders
+	orders protocol.Orders
 	task   string
-	tasks  []contract.TaskStatus
+	tasks  []protocol.TaskStatus
 }
 
 // New backend, and the queue behind it, which is for the loop alone. Tree is what the workspace holds now.
@@ -82,13 +82,13 @@ type patchDone struct {
 }
 
 type questionCall struct {
-	contract.Question
+	protocol.Question
 	ctx  context.Context //nolint:containedctx // tells the queue that the caller has gone
 	done chan questionDone
 }
 
 type questionDone struct {
-	answer *contract.Answer
+	answer *protocol.Answer
 	err    error
 }
 
@@ -155,7 +155,7 @@ func unknown(ctx context.Context) error {
 }
 
 // Ask implements tools.Desk.
-func (b *Backend) Ask(ctx context.Context, q contract.Question) (tools.Answer, error) {
+func (b *Backend) Ask(ctx context.Context, q protocol.Question) (tools.Answer, error) {
 	call := &questionCall{Question: q, ctx: ctx, done: make(chan questionDone, 1)}
 	if !b.send(ctx, Call{question: call}) {
 		return answered(q.ID, nil), nil
@@ -169,7 +169,7 @@ func (b *Backend) Ask(ctx context.Context, q contract.Question) (tools.Answer, e
 	return answered(q.ID, nil), nil
 }
 
-func answered(id string, a *contract.Answer) tools.Answer {
+func answered(id string, a *protocol.Answer) tools.Answer {
 	if a == nil {
 		return tools.Answer{QuestionID: id, Status: tools.Waiting, Message: "the question has no answer yet: ask again with the same question_id"}
 	}

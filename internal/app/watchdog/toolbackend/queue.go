@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 )
@@ -29,7 +29,7 @@ type Queue struct {
 	// open: patches are taken for the task.
 	open   bool
 	task   string
-	orders contract.Orders
+	orders protocol.Orders
 	// patches that wait, the oldest first, and the one that is being judged.
 	patches []*PatchCall
 	taken   *PatchCall
@@ -49,7 +49,7 @@ func (q *Queue) Handle(c Call) {
 }
 
 // See is told how things stand, and gives what the agent has asked for.
-func (q *Queue) See(s supervise.State, o contract.Orders) supervise.Tools {
+func (q *Queue) See(s supervise.State, o protocol.Orders) supervise.Tools {
 	q.open, q.task, q.orders = s.TakesPatches(), s.AtWork(), o
 	q.backend.view.Store(&view{orders: o, task: q.task, tasks: s.Status("").Tasks})
 	q.patches = slices.DeleteFunc(q.patches, func(p *PatchCall) bool {
@@ -156,7 +156,7 @@ func (q *Queue) complete(summary string) error {
 	return q.journal.Note(journal.Record{TaskCompleted: &journal.TaskCompleted{Name: q.task, Summary: summary}})
 }
 
-func answerTo(o contract.Orders, id string) *contract.Answer {
+func answerTo(o protocol.Orders, id string) *protocol.Answer {
 	for i := range o.Answers {
 		if o.Answers[i].Question == id {
 			return &o.Answers[i]

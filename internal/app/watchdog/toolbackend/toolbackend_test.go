@@ -13,9 +13,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/toolbackend"
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
@@ -28,7 +28,7 @@ type office struct {
 	*toolbackend.Backend
 	queue  *toolbackend.Queue
 	state  supervise.State
-	orders contract.Orders
+	orders protocol.Orders
 }
 
 func newOffice(t *testing.T) *office {
@@ -47,7 +47,7 @@ func newOffice(t *testing.T) *office {
 	}
 	o := &office{t: t, state: supervise.State{Mode: policy.ModeDeterministic, Tasks: []supervise.Task{{Name: "form", Phase: supervise.Running}}}}
 	o.Backend, o.queue = toolbackend.New(j, func() (*objects.Tree, error) { return nil, nil })
-	o.orders = contract.Orders{Feature: contract.FeatureRef{Namespace: "shop", Name: "login"}, Prompt: "Do it.", Tasks: []contract.Task{{Name: "form", Instructions: "Well."}}}
+	o.orders = protocol.Orders{Feature: protocol.FeatureRef{Namespace: "shop", Name: "login"}, Prompt: "Do it.", Tasks: []protocol.Task{{Name: "form", Instructions: "Well."}}}
 	o.look()
 	return o
 }
@@ -84,7 +84,7 @@ func (o *office) completed() <-chan string {
 func (o *office) question(ctx context.Context, id, text string) <-chan string {
 	done := make(chan string, 1)
 	go func() {
-		a, err := o.Ask(ctx, contract.Question{ID: id, Text: text})
+		a, err := o.Ask(ctx, protocol.Question{ID: id, Text: text})
 		done <- strings.TrimSpace(fmt.Sprint(a.Status, " ", a.Answer, message(err)))
 	}()
 	return done
@@ -197,7 +197,7 @@ func TestQuestionsWaitForTheirAnswer(t *testing.T) {
 			t.Errorf("%s %s: %q", id, text, got)
 		}
 	}
-	o.orders.Answers = []contract.Answer{{Question: "q1", Text: "Blue."}}
+	o.orders.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}}
 	if seen := o.look(); seen.Question != nil {
 		t.Errorf("the question is still told: %+v", seen)
 	}

@@ -1,14 +1,14 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package runnerlink
 
 import (
 	"context"
 	"fmt"
 	"net"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Conn is the runner's end of one connection.
@@ -27,15 +27,15 @@ func Dial(ctx context.Context, path string) (*Conn, error) {
 }
 
 // Send tells the watchdog something. It may be called from any goroutine; after an error the connection is lost.
-func (c *Conn) Send(event contract.RunnerEvent) error {
+func (c *Conn) Send(event protocol.RunnerEvent) error {
 	return c.lines.write(event)
 }
 
 // Receive waits for the next command. Every error means that the connection is lost or has to be given up.
-func (c *Conn) Receive() (contract.RunnerCommand, error) {
+func (c *Conn) Receive() (protocol.RunnerCommand, error) {
 	line, err := c.lines.read()
 	if err != nil {
-		return contract.RunnerCommand{}, fmt.Errorf("read command: %w", err)
+		return protocol.RunnerCommand{}, fmt.Errorf("read command: %w", err)
 	}
 	return decodeCommand(line)
 }

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package runnerlink
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 var (
@@ -33,15 +33,15 @@ func (e *RefusedError) Error() string { return "runner: " + e.Reason }
 // Event is what happens at the runner without being asked for. Exactly one field is set.
 type Event struct {
 	// Connected opens every connection. When it says Frozen, the agent stays stopped until Thaw.
-	Connected *contract.RunnerHello
+	Connected *protocol.RunnerHello
 	// Lost is why the connection broke, or could not be accepted; the watchdog's end already listens again.
 	Lost error
 	// Exited tells that the agent's own process ended; processes that it left behind may still run.
-	Exited *contract.RunnerExited
+	Exited *protocol.RunnerExited
 	// Signal tells that the container is asked to end.
-	Signal *contract.RunnerSignal
+	Signal *protocol.RunnerSignal
 	// Thawed tells that the limit of a freeze has passed.
-	Thawed *contract.RunnerThawed
+	Thawed *protocol.RunnerThawed
 }
 
 // Runner is the watchdog's end of the link. Its methods may be called from any goroutine; each waits for the runner's
@@ -109,39 +109,39 @@ func (r *Runner) Close() error {
 }
 
 // Start starts the agent and returns the ID that Exited and Hello will name it by.
-func (r *Runner) Start(ctx context.Context, start contract.RunnerStart) (int64, contract.RunnerStarted, error) {
-	id, answer, err := r.call(ctx, contract.RunnerCommand{Start: &start})
+func (r *Runner) Start(ctx context.Context, start protocol.RunnerStart) (int64, protocol.RunnerStarted, error) {
+	id, answer, err := r.call(ctx, protocol.RunnerCommand{Start: &start})
 	if err == nil && answer.Started == nil {
 		err = errWrongAnswer
 	}
 	if err != nil {
-		return id, contract.RunnerStarted{}, fmt.Errorf("start agent: %w", err)
+		return id, protocol.RunnerStarted{}, fmt.Errorf("start agent: %w", err)
 	}
 	return id, *answer.Started, nil
 }
 
 // Freeze stops every process of the agent's container. If the context ends first, the freeze may still come about: Thaw
 // is then due, or the limit ends it.
-func (r *Runner) Freeze(ctx context.Context, freeze contract.RunnerFreeze) (contract.RunnerFrozen, error) {
-	_, answer, err := r.call(ctx, contract.RunnerCommand{Freeze: &freeze})
+func (r *Runner) Freeze(ctx context.Context, freeze protocol.RunnerFreeze) (protocol.RunnerFrozen, error) {
+	_, answer, err := r.call(ctx, protocol.RunnerCommand{Freeze: &freeze})
 	if err == nil && answer.Frozen == nil {
 		err = errWrongAnswer
 	}
 	if err != nil {
-		return contract.RunnerFrozen{}, fmt.Errorf("freeze agent: %w", err)
+		return protocol.RunnerFrozen{}, fmt.Errorf("freeze agent: %w", err)
 	}
 	return *answer.Frozen, nil
 }
 
 // Thaw lets the processes go on, but for those that the agent itself had stopped before. Thawing what is not frozen is
 // no error.
-func (r *Runner) Thaw(ctx context.Context) (contract.RunnerThawed, error) {
-	_, answer, err := r.call(ctx, contract.RunnerCommand{Thaw: &struct{}{}})
+func (r *Runner) Thaw(ctx context.Context) (protocol.RunnerThawed, error) {
+	_, answer, err := r.call(ctx, protocol.RunnerCommand{Thaw: &struct{}{}})
 	if err == nil && answer.Thawed == nil {
 		err = errWrongAnswer
 	}
 	if err != nil {
-		return contract.RunnerThawed{}, fmt.Errorf("thaw agent: %w", err)
+		return protocol.RunnerThawed{}, fmt.Errorf("thaw agent: %w", err)
 	}
 	return *answer.Thawed, nil
 }
@@ -149,7 +149,7 @@ func (r *Runner) Thaw(ctx context.Context) (contract.RunnerThawed, error) {
 // Kill ends every process of the agent's container, frozen or not, and returns when none is left. The agent's own end
 // is told by Exited as well.
 func (r *Runner) Kill(ctx context.Context, grace time.Duration) error {
-	_, answer, err := r.call(ctx, contract.RunnerCommand{Kill: &contract.RunnerKill{Grace: grace}})
+	_, answer, err := r.call(ctx, protocol.RunnerCommand{Kill: &protocol.RunnerKill{Grace: grace}})
 	if err == nil && answer.Killed == nil {
 		err = errWrongAnswer
 	}
@@ -162,7 +162,7 @@ func (r *Runner) Kill(ctx context.Context, grace time.Duration) error {
 // Input writes one line to the agent's standard input. False means that it was dropped: the agent does not read, or none
 // is running.
 func (r *Runner) Input(ctx context.Context, line string) (bool, error) {
-	_, answer, err := r.call(ctx, contract.RunnerCommand{Input: &contract.RunnerInput{Line: line}})
+	_, answer, err := r.call(ctx, protocol.RunnerCommand{Input: &protocol.RunnerInput{Line: line}})
 	if err == nil && answer.Input == nil {
 		err = errWrongAnswer
 	}
@@ -174,7 +174,7 @@ func (r *Runner) Input(ctx context.Context, line string) (bool, error) {
 
 // Exit ends the runner and its container with a code from 0 to 255. It returns when the connection has ended.
 func (r *Runner) Exit(ctx context.Context, code int) error {
-	_, _, err := r.call(ctx, contract.RunnerCommand{Exit: &contract.RunnerExitNow{Code: code}})
+	_, _, err := r.call(ctx, protocol.RunnerCommand{Exit: &protocol.RunnerExitNow{Code: code}})
 	switch {
 	case errors.Is(err, ErrLost):
 		return nil // the runner is gone: that is the answer
@@ -187,12 +187,12 @@ func (r *Runner) Exit(ctx context.Context, code int) error {
 var errWrongAnswer = errors.New("the runner's answer does not fit the command")
 
 // call sends a command and waits for its answer.
-func (r *Runner) call(ctx context.Context, command contract.RunnerCommand) (int64, contract.RunnerEvent, error) {
+func (r *Runner) call(ctx context.Context, command protocol.RunnerCommand) (int64, protocol.RunnerEvent, error) {
 	r.mu.Lock()
 	s := r.session
 	if s == nil {
 		r.mu.Unlock()
-		return 0, contract.RunnerEvent{}, ErrDisconnected
+		return 0, protocol.RunnerEvent{}, ErrDisconnected
 	}
 	command.ID = r.nextID
 	r.nextID++
@@ -202,28 +202,28 @@ func (r *Runner) call(ctx context.Context, command contract.RunnerCommand) (int6
 	defer s.forget(command.ID)
 	if err := s.lines.write(command); err != nil {
 		if errors.Is(err, errLineTooLong) {
-			return command.ID, contract.RunnerEvent{}, err // nothing was sent
+			return command.ID, protocol.RunnerEvent{}, err // nothing was sent
 		}
 		_ = s.lines.conn.Close()
-		return command.ID, contract.RunnerEvent{}, fmt.Errorf("%w: %w", ErrLost, err)
+		return command.ID, protocol.RunnerEvent{}, fmt.Errorf("%w: %w", ErrLost, err)
 	}
 	select {
 	case answer := <-answers:
 		return command.ID, answer, refusal(answer)
 	case <-ctx.Done():
-		return command.ID, contract.RunnerEvent{}, ctx.Err()
+		return command.ID, protocol.RunnerEvent{}, ctx.Err()
 	case <-s.ended:
 	}
 	select {
 	case answer := <-answers: // it was the last thing that came
 		return command.ID, answer, refusal(answer)
 	default:
-		return command.ID, contract.RunnerEvent{}, ErrLost
+		return command.ID, protocol.RunnerEvent{}, ErrLost
 	}
 }
 
 // refusal turns the runner's no into an error.
-func refusal(answer contract.RunnerEvent) error {
+func refusal(answer protocol.RunnerEvent) error {
 	if answer.Error != "" {
 		return &RefusedError{Reason: answer.Error}
 	}

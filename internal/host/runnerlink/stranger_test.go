@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package runnerlink
 
 import (
 	"errors"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // TestStrangersAreRefused: once a runner has come, a process of the agent that is faster after a broken connection is not
@@ -21,7 +21,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = greet(t, r, path, contract.RunnerHello{}).Close()
+	_ = greet(t, r, path, protocol.RunnerHello{}).Close()
 	if e := next(t, r); e.Lost == nil {
 		t.Fatalf("event = %+v, want Lost", e)
 	}
@@ -29,7 +29,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		t.Helper()
 		for _, nonce := range []string{"", "x", strings.ToLower(kept.nonce), kept.nonce + "x", kept.nonce[1:]} {
 			thief := dial(t, path)
-			if err := thief.Send(contract.RunnerEvent{Hello: &contract.RunnerHello{Version: contract.Version, Running: 1, Nonce: nonce}}); err != nil {
+			if err := thief.Send(protocol.RunnerEvent{Hello: &protocol.RunnerHello{Version: protocol.Version, Running: 1, Nonce: nonce}}); err != nil {
 				t.Fatal(err)
 			}
 			if e := next(t, r); !errors.Is(e.Lost, errStranger) {
@@ -41,7 +41,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		}
 	}
 	steal(r)
-	greet(t, r, path, contract.RunnerHello{Frozen: true})
+	greet(t, r, path, protocol.RunnerHello{Frozen: true})
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = r.Close() })
 	steal(r)
-	greet(t, r, path, contract.RunnerHello{Frozen: true})
+	greet(t, r, path, protocol.RunnerHello{Frozen: true})
 }
 
 // TestSessionThatWasNotTaken binds nobody: a runner that never got its nonce comes again without.
@@ -58,7 +58,7 @@ func TestSessionThatWasNotTaken(t *testing.T) {
 	r, path := listening(t)
 	for range 2 {
 		conn := dial(t, path)
-		if err := conn.Send(contract.RunnerEvent{Hello: &contract.RunnerHello{Version: contract.Version}}); err != nil {
+		if err := conn.Send(protocol.RunnerEvent{Hello: &protocol.RunnerHello{Version: protocol.Version}}); err != nil {
 			t.Fatal(err)
 		}
 		if c, err := conn.Receive(); err != nil || c.Session == nil || len(c.Session.Nonce) < 26 {
@@ -69,15 +69,15 @@ func TestSessionThatWasNotTaken(t *testing.T) {
 			t.Fatalf("event = %+v, want Lost", e)
 		}
 	}
-	greet(t, r, path, contract.RunnerHello{})
+	greet(t, r, path, protocol.RunnerHello{})
 }
 
 // TestWhatIsSaidBeforeTheSession comes after the hello all the same.
 func TestWhatIsSaidBeforeTheSession(t *testing.T) {
 	r, path := listening(t)
 	conn := dial(t, path)
-	for _, e := range []contract.RunnerEvent{
-		{Hello: &contract.RunnerHello{Version: contract.Version}}, {Signal: &contract.RunnerSignal{Name: "SIGTERM"}}, {Session: &struct{}{}},
+	for _, e := range []protocol.RunnerEvent{
+		{Hello: &protocol.RunnerHello{Version: protocol.Version}}, {Signal: &protocol.RunnerSignal{Name: "SIGTERM"}}, {Session: &struct{}{}},
 	} {
 		if err := conn.Send(e); err != nil {
 			t.Fatal(err)

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package runnerlink
 
 import (
 	"crypto/rand"
@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
@@ -34,12 +34,12 @@ type session struct {
 	ended chan struct{}
 
 	mu      sync.Mutex
-	waiting map[int64]chan contract.RunnerEvent
+	waiting map[int64]chan protocol.RunnerEvent
 }
 
 // expect registers interest in the answer to a command. The channel holds one answer, so that reading never blocks.
-func (s *session) expect(id int64) <-chan contract.RunnerEvent {
-	answers := make(chan contract.RunnerEvent, 1)
+func (s *session) expect(id int64) <-chan protocol.RunnerEvent {
+	answers := make(chan protocol.RunnerEvent, 1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting[id] = answers
@@ -53,7 +53,7 @@ func (s *session) forget(id int64) {
 }
 
 // answer hands an answer to who waits for it; nobody may be left to.
-func (s *session) answer(e contract.RunnerEvent) {
+func (s *session) answer(e protocol.RunnerEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if answers, ok := s.waiting[e.ID]; ok {
@@ -153,7 +153,7 @@ func (r *Runner) serveOne(listener *net.UnixListener) error {
 	if !r.setClosing(func() { _ = conn.Close() }) {
 		return net.ErrClosed
 	}
-	s := &session{lines: newLines(conn), ended: make(chan struct{}), waiting: map[int64]chan contract.RunnerEvent{}}
+	s := &session{lines: newLines(conn), ended: make(chan struct{}), waiting: map[int64]chan protocol.RunnerEvent{}}
 	defer close(s.ended)
 	hello, early, err := r.welcome(s.lines)
 	if err != nil {
@@ -184,7 +184,7 @@ func (r *Runner) serveOne(listener *net.UnixListener) error {
 var errStranger = errors.New("read hello: it does not know the session: it is a process of the agent, not the runner")
 
 // welcome reads the hello and agrees on the session. What the runner said between the two is returned.
-func (r *Runner) welcome(l *lines) (hello *contract.RunnerHello, early [][]byte, err error) {
+func (r *Runner) welcome(l *lines) (hello *protocol.RunnerHello, early [][]byte, err error) {
 	if err := l.conn.SetReadDeadline(time.Now().Add(helloTimeout)); err != nil {
 		return nil, nil, fmt.Errorf("set deadline of hello: %w", err)
 	}
@@ -210,7 +210,7 @@ const maxEarly = 16
 // that no agent is there that could stand in for the runner.
 func (r *Runner) agree(l *lines) (early [][]byte, err error) {
 	nonce := rand.Text()
-	if err := l.write(contract.RunnerCommand{Session: &contract.RunnerSession{Nonce: nonce}}); err != nil {
+	if err := l.write(protocol.RunnerCommand{Session: &protocol.RunnerSession{Nonce: nonce}}); err != nil {
 		return nil, err
 	}
 	for len(early) < maxEarly {
@@ -235,7 +235,7 @@ func (r *Runner) agree(l *lines) (early [][]byte, err error) {
 	return nil, errTooManyEvents
 }
 
-func readHello(l *lines) (*contract.RunnerHello, error) {
+func readHello(l *lines) (*protocol.RunnerHello, error) {
 	line, err := l.read()
 	if err != nil {
 		return nil, fmt.Errorf("read hello: %w", err)
@@ -246,8 +246,8 @@ func readHello(l *lines) (*contract.RunnerHello, error) {
 		return nil, fmt.Errorf("read hello: %w", err)
 	case e.Hello == nil:
 		return nil, errors.New("read hello: the connection opens with something else")
-	case e.Hello.Version != contract.Version:
-		return nil, fmt.Errorf("read hello: the runner speaks version %d, want %d", e.Hello.Version, contract.Version)
+	case e.Hello.Version != protocol.Version:
+		return nil, fmt.Errorf("read hello: the runner speaks version %d, want %d", e.Hello.Version, protocol.Version)
 	}
 	return e.Hello, nil
 }
@@ -270,7 +270,7 @@ func (r *Runner) dispatch(s *session, line []byte) error {
 
 // join makes a session the one that commands go to. IDs go on after those of an earlier watchdog, so that the ID of an
 // agent that still runs is never given again.
-func (r *Runner) join(s *session, hello *contract.RunnerHello) {
+func (r *Runner) join(s *session, hello *protocol.RunnerHello) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.nextID = max(r.nextID, hello.Running+1)

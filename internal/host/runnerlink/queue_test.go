@@ -1,20 +1,20 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package runnerlink
 
 import (
 	"errors"
 	"runtime"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // fill leaves no room for events: one is offered to the watchdog, and as many as may wait do.
 func fill(r *Runner) (n int) {
 	for n <= maxQueued {
-		if r.events.push(Event{Exited: &contract.RunnerExited{Start: int64(n)}}) == nil {
+		if r.events.push(Event{Exited: &protocol.RunnerExited{Start: int64(n)}}) == nil {
 			n++
 		}
 		runtime.Gosched()
@@ -26,9 +26,9 @@ func fill(r *Runner) (n int) {
 // next runner is let in after that, and says how things stand.
 func TestFullQueueEndsTheConnection(t *testing.T) {
 	r, path := listening(t)
-	conn := greet(t, r, path, contract.RunnerHello{})
+	conn := greet(t, r, path, protocol.RunnerHello{})
 	n := fill(r)
-	if err := conn.Send(contract.RunnerEvent{Exited: &contract.RunnerExited{Start: int64(n)}}); err != nil {
+	if err := conn.Send(protocol.RunnerEvent{Exited: &protocol.RunnerExited{Start: int64(n)}}); err != nil {
 		t.Fatal(err)
 	}
 	if command, err := conn.Receive(); err == nil {
@@ -42,7 +42,7 @@ func TestFullQueueEndsTheConnection(t *testing.T) {
 	if e := next(t, r); !errors.Is(e.Lost, errTooManyEvents) {
 		t.Errorf("event = %+v, want Lost with %q", e, errTooManyEvents)
 	}
-	greet(t, r, path, contract.RunnerHello{LastExit: &contract.RunnerExited{Start: int64(n)}})
+	greet(t, r, path, protocol.RunnerHello{LastExit: &protocol.RunnerExited{Start: int64(n)}})
 }
 
 // TestFullQueueRefusesARunner: a runner is not kept when its hello cannot be told.
@@ -50,7 +50,7 @@ func TestFullQueueRefusesARunner(t *testing.T) {
 	r, path := listening(t)
 	n := fill(r)
 	conn := dial(t, path)
-	if err := conn.Send(contract.RunnerEvent{Hello: &contract.RunnerHello{Version: contract.Version}}); err != nil {
+	if err := conn.Send(protocol.RunnerEvent{Hello: &protocol.RunnerHello{Version: protocol.Version}}); err != nil {
 		t.Fatal(err)
 	}
 	take(t, conn)
@@ -63,13 +63,13 @@ func TestFullQueueRefusesARunner(t *testing.T) {
 	if e := next(t, r); !errors.Is(e.Lost, errTooManyEvents) {
 		t.Errorf("event = %+v, want Lost with %q", e, errTooManyEvents)
 	}
-	greet(t, r, path, contract.RunnerHello{})
+	greet(t, r, path, protocol.RunnerHello{})
 }
 
 // TestCloseWithFullQueue: Close does not wait for room that nobody makes.
 func TestCloseWithFullQueue(t *testing.T) {
 	r, path := listening(t)
-	conn := greet(t, r, path, contract.RunnerHello{})
+	conn := greet(t, r, path, protocol.RunnerHello{})
 	fill(r)
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package contract
+package protocol
 
 // Tools of Deterministic mode: the watchdog serves them to the agent's container over MCP (streamable HTTP).
 const (

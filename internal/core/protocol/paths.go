@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package contract is what Tidewaiter's processes agree on: files, paths, ports, environment names and the JSON they
+// Package protocol is what Tidewaiter's processes agree on: files, paths, ports, environment names and the JSON they
 // exchange. It holds no logic. Every JSON document has a version; unknown fields are ignored by readers.
-package contract
+package protocol
 
 // Version of the JSON documents of this package.
 const Version = 1

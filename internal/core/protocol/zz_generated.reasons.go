@@ -3,7 +3,7 @@
 
 // Code generated from api/v1alpha1/conditions.go by hack/gen/reasons. DO NOT EDIT.
 
-package contract
+package protocol
 
 // Reasons of faults and final reports. They become reasons of conditions.
 const (

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package link
+package runnerlink
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 func listening(t *testing.T) (*Runner, string) {
@@ -49,7 +49,7 @@ func take(t *testing.T, conn *Conn) string {
 	if err != nil || c.Session == nil {
 		t.Fatalf("command = %+v, %v, want a session", c, err)
 	}
-	if err := conn.Send(contract.RunnerEvent{Session: &struct{}{}}); err != nil {
+	if err := conn.Send(protocol.RunnerEvent{Session: &struct{}{}}); err != nil {
 		t.Fatal(err)
 	}
 	return c.Session.Nonce
@@ -71,11 +71,11 @@ func dial(t *testing.T, path string) *Conn {
 }
 
 // greet connects a runner and says how things stand.
-func greet(t *testing.T, r *Runner, path string, hello contract.RunnerHello) *Conn {
+func greet(t *testing.T, r *Runner, path string, hello protocol.RunnerHello) *Conn {
 	t.Helper()
 	conn := dial(t, path)
-	hello.Version, hello.Nonce = contract.Version, r.memory.(*memory).nonce
-	if err := conn.Send(contract.RunnerEvent{Hello: &hello}); err != nil {
+	hello.Version, hello.Nonce = protocol.Version, r.memory.(*memory).nonce
+	if err := conn.Send(protocol.RunnerEvent{Hello: &hello}); err != nil {
 		t.Fatal(err)
 	}
 	if hello.Nonce == "" {
@@ -100,7 +100,7 @@ func next(t *testing.T, r *Runner) Event {
 }
 
 // play answers commands as a script says, until the connection ends.
-func play(t *testing.T, conn *Conn, answer func(contract.RunnerCommand) contract.RunnerEvent) {
+func play(t *testing.T, conn *Conn, answer func(protocol.RunnerCommand) protocol.RunnerEvent) {
 	t.Helper()
 	go func() {
 		for {
@@ -119,33 +119,33 @@ func play(t *testing.T, conn *Conn, answer func(contract.RunnerCommand) contract
 
 func TestCommandsAndAnswers(t *testing.T) {
 	r, path := listening(t)
-	conn := greet(t, r, path, contract.RunnerHello{})
-	var got []contract.RunnerCommand
-	play(t, conn, func(c contract.RunnerCommand) contract.RunnerEvent {
+	conn := greet(t, r, path, protocol.RunnerHello{})
+	var got []protocol.RunnerCommand
+	play(t, conn, func(c protocol.RunnerCommand) protocol.RunnerEvent {
 		got = append(got, c)
 		switch {
 		case c.Start != nil:
-			return contract.RunnerEvent{Started: &contract.RunnerStarted{PID: 17}}
+			return protocol.RunnerEvent{Started: &protocol.RunnerStarted{PID: 17}}
 		case c.Freeze != nil:
-			return contract.RunnerEvent{Frozen: &contract.RunnerFrozen{Processes: 3, Settled: true, Latency: time.Millisecond}}
+			return protocol.RunnerEvent{Frozen: &protocol.RunnerFrozen{Processes: 3, Settled: true, Latency: time.Millisecond}}
 		case c.Thaw != nil:
-			return contract.RunnerEvent{Thawed: &contract.RunnerThawed{Newcomers: 2}}
+			return protocol.RunnerEvent{Thawed: &protocol.RunnerThawed{Newcomers: 2}}
 		case c.Kill != nil:
-			return contract.RunnerEvent{Killed: &contract.RunnerKilled{}}
+			return protocol.RunnerEvent{Killed: &protocol.RunnerKilled{}}
 		case c.Input != nil:
-			return contract.RunnerEvent{Input: &contract.RunnerInputAck{Delivered: true}}
+			return protocol.RunnerEvent{Input: &protocol.RunnerInputAck{Delivered: true}}
 		}
-		return contract.RunnerEvent{Error: "no"}
+		return protocol.RunnerEvent{Error: "no"}
 	})
 	ctx := t.Context()
-	start := contract.RunnerStart{Argv: []string{"sh", "-c", "x\ny"}, Env: []string{"A=<&>"}, Dir: "/workspace"}
+	start := protocol.RunnerStart{Argv: []string{"sh", "-c", "x\ny"}, Env: []string{"A=<&>"}, Dir: "/workspace"}
 	id, started, err := r.Start(ctx, start)
 	if id != 1 || started.PID != 17 || err != nil {
 		t.Errorf("Start = %d, %+v, %v", id, started, err)
 	}
-	freeze := contract.RunnerFreeze{Timeout: time.Second, Limit: time.Minute}
+	freeze := protocol.RunnerFreeze{Timeout: time.Second, Limit: time.Minute}
 	frozen, err := r.Freeze(ctx, freeze)
-	if want := (contract.RunnerFrozen{Processes: 3, Settled: true, Latency: time.Millisecond}); frozen != want || err != nil {
+	if want := (protocol.RunnerFrozen{Processes: 3, Settled: true, Latency: time.Millisecond}); frozen != want || err != nil {
 		t.Errorf("Freeze = %+v, %v, want %+v", frozen, err, want)
 	}
 	if thawed, err := r.Thaw(ctx); thawed.Newcomers != 2 || err != nil {
@@ -161,10 +161,10 @@ func TestCommandsAndAnswers(t *testing.T) {
 	if err := r.Exit(ctx, 300); !errors.As(err, &refused) || refused.Reason != "no" {
 		t.Errorf("Exit = %v, want the runner's no", err)
 	}
-	want := []contract.RunnerCommand{
+	want := []protocol.RunnerCommand{
 		{ID: 1, Start: &start}, {ID: 2, Freeze: &freeze}, {ID: 3, Thaw: &struct{}{}},
-		{ID: 4, Kill: &contract.RunnerKill{Grace: time.Second}}, {ID: 5, Input: &contract.RunnerInput{Line: "line"}},
-		{ID: 6, Exit: &contract.RunnerExitNow{Code: 300}},
+		{ID: 4, Kill: &protocol.RunnerKill{Grace: time.Second}}, {ID: 5, Input: &protocol.RunnerInput{Line: "line"}},
+		{ID: 6, Exit: &protocol.RunnerExitNow{Code: 300}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("commands (-want +got)\n%s", diff)
@@ -173,17 +173,17 @@ func TestCommandsAndAnswers(t *testing.T) {
 
 func TestEventsComeInOrderAndWithoutLoss(t *testing.T) {
 	r, path := listening(t)
-	conn := greet(t, r, path, contract.RunnerHello{})
+	conn := greet(t, r, path, protocol.RunnerHello{})
 	const n = 500
 	for i := range n {
-		if err := conn.Send(contract.RunnerEvent{Exited: &contract.RunnerExited{Start: int64(i)}}); err != nil {
+		if err := conn.Send(protocol.RunnerEvent{Exited: &protocol.RunnerExited{Start: int64(i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := conn.Send(contract.RunnerEvent{Thawed: &contract.RunnerThawed{ByLimit: true}}); err != nil {
+	if err := conn.Send(protocol.RunnerEvent{Thawed: &protocol.RunnerThawed{ByLimit: true}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Send(contract.RunnerEvent{Signal: &contract.RunnerSignal{Name: "SIGTERM"}}); err != nil {
+	if err := conn.Send(protocol.RunnerEvent{Signal: &protocol.RunnerSignal{Name: "SIGTERM"}}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range n {
@@ -208,7 +208,7 @@ func TestOnlyOneRunnerIsLetIn(t *testing.T) {
 	if got, want := info.Mode(), os.ModeSocket|0o600; got != want {
 		t.Errorf("mode = %v, want %v", got, want)
 	}
-	conn := greet(t, r, path, contract.RunnerHello{})
+	conn := greet(t, r, path, protocol.RunnerHello{})
 	if _, err := os.Lstat(path); !os.IsNotExist(err) {
 		t.Errorf("the socket is still there: %v", err)
 	}
@@ -219,24 +219,24 @@ func TestOnlyOneRunnerIsLetIn(t *testing.T) {
 	if e := next(t, r); e.Lost == nil {
 		t.Errorf("event = %+v, want Lost", e)
 	}
-	greet(t, r, path, contract.RunnerHello{Running: 7, Frozen: true})
+	greet(t, r, path, protocol.RunnerHello{Running: 7, Frozen: true})
 }
 
 func TestIDsGoOnAfterAnEarlierWatchdog(t *testing.T) {
 	for name, test := range map[string]struct {
-		hello contract.RunnerHello
+		hello protocol.RunnerHello
 		want  int64
 	}{
-		"fresh":     {contract.RunnerHello{}, 1},
-		"running":   {contract.RunnerHello{Running: 7, LastExit: &contract.RunnerExited{Start: 3}}, 8},
-		"last exit": {contract.RunnerHello{LastExit: &contract.RunnerExited{Start: 9}}, 10},
+		"fresh":     {protocol.RunnerHello{}, 1},
+		"running":   {protocol.RunnerHello{Running: 7, LastExit: &protocol.RunnerExited{Start: 3}}, 8},
+		"last exit": {protocol.RunnerHello{LastExit: &protocol.RunnerExited{Start: 9}}, 10},
 	} {
 		r, path := listening(t)
 		conn := greet(t, r, path, test.hello)
-		play(t, conn, func(contract.RunnerCommand) contract.RunnerEvent {
-			return contract.RunnerEvent{Started: &contract.RunnerStarted{}}
+		play(t, conn, func(protocol.RunnerCommand) protocol.RunnerEvent {
+			return protocol.RunnerEvent{Started: &protocol.RunnerStarted{}}
 		})
-		if id, _, err := r.Start(t.Context(), contract.RunnerStart{}); id != test.want || err != nil {
+		if id, _, err := r.Start(t.Context(), protocol.RunnerStart{}); id != test.want || err != nil {
 			t.Errorf("%s: id = %d, %v, want %d", name, id, err, test.want)
 		}
 	}
@@ -247,7 +247,7 @@ func TestCallsFailWhenTheLinkDoes(t *testing.T) {
 	if _, err := r.Thaw(t.Context()); !errors.Is(err, ErrDisconnected) {
 		t.Errorf("before the runner comes: %v, want %v", err, ErrDisconnected)
 	}
-	conn := greet(t, r, path, contract.RunnerHello{})
+	conn := greet(t, r, path, protocol.RunnerHello{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := r.Thaw(ctx); !errors.Is(err, context.Canceled) {
@@ -267,7 +267,7 @@ func TestCallsFailWhenTheLinkDoes(t *testing.T) {
 	if e := next(t, r); e.Lost == nil {
 		t.Errorf("event = %+v, want Lost", e)
 	}
-	conn = greet(t, r, path, contract.RunnerHello{})
+	conn = greet(t, r, path, protocol.RunnerHello{})
 	go func() {
 		_, _ = conn.Receive()
 		_ = conn.Close()
@@ -279,12 +279,12 @@ func TestCallsFailWhenTheLinkDoes(t *testing.T) {
 
 func TestWrongAnswerIsAnError(t *testing.T) {
 	r, path := listening(t)
-	conn := greet(t, r, path, contract.RunnerHello{})
-	play(t, conn, func(contract.RunnerCommand) contract.RunnerEvent {
-		return contract.RunnerEvent{Input: &contract.RunnerInputAck{}}
+	conn := greet(t, r, path, protocol.RunnerHello{})
+	play(t, conn, func(protocol.RunnerCommand) protocol.RunnerEvent {
+		return protocol.RunnerEvent{Input: &protocol.RunnerInputAck{}}
 	})
-	_, _, startErr := r.Start(t.Context(), contract.RunnerStart{})
-	_, freezeErr := r.Freeze(t.Context(), contract.RunnerFreeze{})
+	_, _, startErr := r.Start(t.Context(), protocol.RunnerStart{})
+	_, freezeErr := r.Freeze(t.Context(), protocol.RunnerFreeze{})
 	_, thawErr := r.Thaw(t.Context())
 	for name, err := range map[string]error{
 		"start": startErr, "freeze": freezeErr, "thaw": thawErr, "kill": r.Kill(t.Context(), 0), "exit": r.Exit(t.Context(), 0),
@@ -306,7 +306,7 @@ func TestBadPeersAreDropped(t *testing.T) {
 		"garbage":         {"GET / HTTP/1.1\n", "read hello: decode event"},
 		"not a hello":     {`{"signal":{"name":"x"}}` + "\n", "opens with something else"},
 		"other version":   {`{"hello":{"version":2}}` + "\n", "speaks version 2, want 1"},
-		"line too long":   {strings.Repeat("x", contract.MaxRunnerLine+1) + "\n", "a line is longer"},
+		"line too long":   {strings.Repeat("x", protocol.MaxRunnerLine+1) + "\n", "a line is longer"},
 		"hello twice":     {hello + hello, "opened the connection twice"},
 		"garbage later":   {hello + "{\n", "decode event"},
 		"two things":      {hello + `{"exited":{"start":1},"signal":{"name":"x"}}` + "\n", "it tells 2 things"},
@@ -325,7 +325,7 @@ func TestBadPeersAreDropped(t *testing.T) {
 		if e.Lost == nil || !strings.Contains(e.Lost.Error(), test.want) {
 			t.Errorf("%s: event = %+v, want Lost with %q", name, e, test.want)
 		}
-		greet(t, r, path, contract.RunnerHello{})
+		greet(t, r, path, protocol.RunnerHello{})
 	}
 }
 
@@ -357,13 +357,13 @@ func TestListenTakesOverAStaleSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	greet(t, r, path, contract.RunnerHello{})
+	greet(t, r, path, protocol.RunnerHello{})
 	_ = r.Close()
 }
 
 func TestClose(t *testing.T) {
 	r, path := listening(t)
-	conn := greet(t, r, path, contract.RunnerHello{})
+	conn := greet(t, r, path, protocol.RunnerHello{})
 	_ = r.Close()
 	_ = r.Close()
 	if _, err := conn.Receive(); err == nil {
@@ -383,15 +383,15 @@ func TestClose(t *testing.T) {
 
 func TestLongestLine(t *testing.T) {
 	r, path := listening(t)
-	conn := greet(t, r, path, contract.RunnerHello{})
-	play(t, conn, func(c contract.RunnerCommand) contract.RunnerEvent {
-		return contract.RunnerEvent{Input: &contract.RunnerInputAck{Delivered: true}}
+	conn := greet(t, r, path, protocol.RunnerHello{})
+	play(t, conn, func(c protocol.RunnerCommand) protocol.RunnerEvent {
+		return protocol.RunnerEvent{Input: &protocol.RunnerInputAck{Delivered: true}}
 	})
 	frame := len(`{"id":1,"input":{"line":""}}`) + 1
-	if _, err := r.Input(t.Context(), strings.Repeat("x", contract.MaxRunnerLine-frame)); err != nil {
+	if _, err := r.Input(t.Context(), strings.Repeat("x", protocol.MaxRunnerLine-frame)); err != nil {
 		t.Errorf("the longest line: %v", err)
 	}
-	if _, err := r.Input(t.Context(), strings.Repeat("x", contract.MaxRunnerLine)); !errors.Is(err, errLineTooLong) {
+	if _, err := r.Input(t.Context(), strings.Repeat("x", protocol.MaxRunnerLine)); !errors.Is(err, errLineTooLong) {
 		t.Errorf("a longer line: %v, want %v", err, errLineTooLong)
 	}
 	if _, err := r.Input(t.Context(), "x"); err != nil {

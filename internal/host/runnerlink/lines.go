@@ -1,9 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package link is the connection between watchdog and runner: one JSON object a line over a unix socket that only one
+// Package runnerlink is the connection between watchdog and runner: one JSON object a line over a unix socket that only one
 // runner ever gets hold of. Runner is the watchdog's end, Conn the runner's.
-package link
+package runnerlink
 
 import (
 	"bufio"
@@ -14,14 +14,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/contract"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // writeTimeout bounds one write: the other side reads all the time, so a full socket means that it hangs.
 const writeTimeout = 30 * time.Second
 
 // errLineTooLong breaks the connection: what follows such a line cannot be made sense of.
-var errLineTooLong = fmt.Errorf("a line is longer than %d bytes", contract.MaxRunnerLine)
+var errLineTooLong = fmt.Errorf("a line is longer than %d bytes", protocol.MaxRunnerLine)
 
 // lines frames messages on a connection. Writes may come from any goroutine, reads from one.
 type lines struct {
@@ -40,7 +40,7 @@ func (l *lines) read() ([]byte, error) {
 	var line []byte
 	for {
 		part, err := l.in.ReadSlice('\n')
-		if len(line)+len(part) > contract.MaxRunnerLine {
+		if len(line)+len(part) > protocol.MaxRunnerLine {
 			return nil, errLineTooLong
 		}
 		line = append(line, part...)
@@ -59,7 +59,7 @@ func (l *lines) write(message any) error {
 	if err != nil {
 		return fmt.Errorf("encode message: %w", err)
 	}
-	if len(line)+1 > contract.MaxRunnerLine {
+	if len(line)+1 > protocol.MaxRunnerLine {
 		return errLineTooLong
 	}
 	l.writing.Lock()
@@ -74,40 +74,40 @@ func (l *lines) write(message any) error {
 }
 
 // decodeCommand accepts what a runner may be asked: an ID and exactly one request.
-func decodeCommand(line []byte) (contract.RunnerCommand, error) {
-	var c contract.RunnerCommand
+func decodeCommand(line []byte) (protocol.RunnerCommand, error) {
+	var c protocol.RunnerCommand
 	if err := json.Unmarshal(line, &c); err != nil {
-		return contract.RunnerCommand{}, fmt.Errorf("decode command: %w", err)
+		return protocol.RunnerCommand{}, fmt.Errorf("decode command: %w", err)
 	}
 	if c.ID <= 0 && c.Session == nil {
-		return contract.RunnerCommand{}, fmt.Errorf("decode command: id %d is not positive", c.ID)
+		return protocol.RunnerCommand{}, fmt.Errorf("decode command: id %d is not positive", c.ID)
 	}
 	n := count(c.Start != nil, c.Freeze != nil, c.Thaw != nil, c.Kill != nil, c.Input != nil, c.Exit != nil, c.Session != nil)
 	if n != 1 {
-		return contract.RunnerCommand{}, fmt.Errorf("decode command: %d requests in command %d, want exactly one", n, c.ID)
+		return protocol.RunnerCommand{}, fmt.Errorf("decode command: %d requests in command %d, want exactly one", n, c.ID)
 	}
 	return c, nil
 }
 
 // decodeEvent accepts what a runner may tell: exactly one thing, and an ID where it is an answer.
-func decodeEvent(line []byte) (contract.RunnerEvent, error) {
-	var e contract.RunnerEvent
+func decodeEvent(line []byte) (protocol.RunnerEvent, error) {
+	var e protocol.RunnerEvent
 	if err := json.Unmarshal(line, &e); err != nil {
-		return contract.RunnerEvent{}, fmt.Errorf("decode event: %w", err)
+		return protocol.RunnerEvent{}, fmt.Errorf("decode event: %w", err)
 	}
 	if e.ID < 0 {
-		return contract.RunnerEvent{}, fmt.Errorf("decode event: id %d is negative", e.ID)
+		return protocol.RunnerEvent{}, fmt.Errorf("decode event: id %d is negative", e.ID)
 	}
 	answers := count(e.Started != nil, e.Frozen != nil, e.Thawed != nil, e.Killed != nil, e.Input != nil, e.Error != "")
 	news := count(e.Hello != nil, e.Session != nil, e.Exited != nil, e.Signal != nil)
 	if answers+news != 1 {
-		return contract.RunnerEvent{}, fmt.Errorf("decode event: it tells %d things, want exactly one", answers+news)
+		return protocol.RunnerEvent{}, fmt.Errorf("decode event: it tells %d things, want exactly one", answers+news)
 	}
 	if news == 1 && e.ID != 0 {
-		return contract.RunnerEvent{}, fmt.Errorf("decode event: id %d on an event that answers nothing", e.ID)
+		return protocol.RunnerEvent{}, fmt.Errorf("decode event: id %d on an event that answers nothing", e.ID)
 	}
 	if answers == 1 && e.ID == 0 && e.Thawed == nil {
-		return contract.RunnerEvent{}, errors.New("decode event: an answer without an id")
+		return protocol.RunnerEvent{}, errors.New("decode event: an answer without an id")
 	}
 	return e, nil
 }
