@@ -33,17 +33,17 @@ func TestMain(m *testing.M) {
 	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
 }
 
-// rig is a project with one Feature and its trusted volume.
-type rig struct {
+// harness is a project with one Feature and its trusted volume.
+type harness struct {
 	*testing.T
 	project string
 	feature *v1alpha1.Feature
 	manager client.Client
 }
 
-func newRig(t *testing.T, ephemeral bool) *rig {
+func newHarness(t *testing.T, ephemeral bool) *harness {
 	t.Helper()
-	r := &rig{T: t, project: env.Project(t), manager: env.As(t, kubetest.Manager)}
+	r := &harness{T: t, project: env.Project(t), manager: env.As(t, kubetest.Manager)}
 	r.feature = &v1alpha1.Feature{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "login"},
 		Spec: v1alpha1.FeatureSpec{
@@ -68,7 +68,7 @@ func newRig(t *testing.T, ephemeral bool) *rig {
 }
 
 // checkpoint is what intake records.
-func (r *rig) checkpoint(sequence int64, verdict v1alpha1.Verdict, action v1alpha1.Action, changes ...func(*v1alpha1.Checkpoint)) string {
+func (r *harness) checkpoint(sequence int64, verdict v1alpha1.Verdict, action v1alpha1.Action, changes ...func(*v1alpha1.Checkpoint)) string {
 	r.Helper()
 	c := &v1alpha1.Checkpoint{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: fmt.Sprintf("login-%d", sequence), Labels: map[string]string{v1alpha1.LabelFeature: "login"}},
@@ -84,7 +84,7 @@ func (r *rig) checkpoint(sequence int64, verdict v1alpha1.Verdict, action v1alph
 	return c.Name
 }
 
-func (r *rig) reconcile(name string) {
+func (r *harness) reconcile(name string) {
 	r.Helper()
 	reconciler := reconcile.AsReconciler(r.manager, &Reconciler{
 		Client: r.manager, Clock: clocktesting.NewFakePassiveClock(time.Now()), SystemNamespace: kubetest.SystemNamespace,
@@ -93,14 +93,14 @@ func (r *rig) reconcile(name string) {
 	r.must(err, "reconcile Checkpoint %s", name)
 }
 
-func (r *rig) get(name string) *v1alpha1.Checkpoint {
+func (r *harness) get(name string) *v1alpha1.Checkpoint {
 	r.Helper()
 	var c v1alpha1.Checkpoint
 	r.must(env.Client.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: name}, &c), "read Checkpoint %s", name)
 	return &c
 }
 
-func (r *rig) wantRestorable(name string, status metav1.ConditionStatus, reason string) {
+func (r *harness) wantRestorable(name string, status metav1.ConditionStatus, reason string) {
 	r.Helper()
 	for _, condition := range []string{v1alpha1.ConditionRestorable, v1alpha1.ConditionReady} {
 		c := meta.FindStatusCondition(r.get(name).Status.Conditions, condition)
@@ -110,7 +110,7 @@ func (r *rig) wantRestorable(name string, status metav1.ConditionStatus, reason 
 	}
 }
 
-func (r *rig) must(err error, format string, args ...any) {
+func (r *harness) must(err error, format string, args ...any) {
 	r.Helper()
 	if err != nil {
 		r.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
@@ -118,7 +118,7 @@ func (r *rig) must(err error, format string, args ...any) {
 }
 
 func TestRestorableAsLongAsTheVolumeExists(t *testing.T) {
-	r := newRig(t, false)
+	r := newHarness(t, false)
 	name := r.checkpoint(1, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
 	r.reconcile(name)
 	r.wantRestorable(name, metav1.ConditionTrue, v1alpha1.ReasonStored)
@@ -133,7 +133,7 @@ func TestRestorableAsLongAsTheVolumeExists(t *testing.T) {
 }
 
 func TestEphemeralVolumesGoWithTheirAttempt(t *testing.T) {
-	r := newRig(t, true)
+	r := newHarness(t, true)
 	name := r.checkpoint(1, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
 	r.reconcile(name)
 	r.wantRestorable(name, metav1.ConditionTrue, v1alpha1.ReasonStored)
@@ -144,7 +144,7 @@ func TestEphemeralVolumesGoWithTheirAttempt(t *testing.T) {
 }
 
 func TestRetentionKeepsWhatTellsMost(t *testing.T) {
-	r := newRig(t, false)
+	r := newHarness(t, false)
 	r.must(env.Client.Create(t.Context(), &v1alpha1.SupervisorPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "short"},
 		Spec:       v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](3)}}},
@@ -159,7 +159,7 @@ func TestRetentionKeepsWhatTellsMost(t *testing.T) {
 
 // TestRetentionKeepsWhatIsNamed: a status, a message or a request that names a Checkpoint can be followed.
 func TestRetentionKeepsWhatIsNamed(t *testing.T) {
-	r := newRig(t, false)
+	r := newHarness(t, false)
 	r.must(env.Client.Create(t.Context(), &v1alpha1.SupervisorPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "one"},
 		Spec:       v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](1)}}},
@@ -186,7 +186,7 @@ func TestRetentionKeepsWhatIsNamed(t *testing.T) {
 	r.wantKept("login-2", "login-3", "login-5", "login-7", "login-8")
 }
 
-func (r *rig) wantKept(want ...string) {
+func (r *harness) wantKept(want ...string) {
 	r.Helper()
 	var list v1alpha1.CheckpointList
 	r.must(env.Client.List(r.Context(), &list, client.InNamespace(r.project)), "list Checkpoints")
@@ -201,7 +201,7 @@ func (r *rig) wantKept(want ...string) {
 }
 
 func TestCheckpointsOfAnotherFeatureOfThatNameAreNotRestorable(t *testing.T) {
-	r := newRig(t, false)
+	r := newHarness(t, false)
 	r.feature.UID = "former"
 	name := r.checkpoint(1, v1alpha1.VerdictValid, v1alpha1.ActionPromoted)
 	r.reconcile(name)

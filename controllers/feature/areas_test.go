@@ -20,7 +20,7 @@ func within(areas ...string) func(*v1alpha1.Feature) {
 }
 
 // overlap makes the project's policy about areas that overlap.
-func (r *rig) overlap(how v1alpha1.OverlapHandling) {
+func (r *harness) overlap(how v1alpha1.OverlapHandling) {
 	r.Helper()
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "areas"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{Concurrency: &v1alpha1.ConcurrencyRules{Overlap: how}},
@@ -29,7 +29,7 @@ func (r *rig) overlap(how v1alpha1.OverlapHandling) {
 }
 
 func TestAnOverlapIsTold(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("first", within("web/**"))
 	r.settle("first")
 	r.wantCondition("first", v1alpha1.ConditionAreasDisjoint, metav1.ConditionTrue, v1alpha1.ReasonNoOverlap)
@@ -45,7 +45,7 @@ func TestAnOverlapIsTold(t *testing.T) {
 }
 
 func TestAnOverlapIsWaitedFor(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.overlap(v1alpha1.OverlapWait)
 	names := []string{"first", "second", "third", "urgent"}
 	r.feature("first", within("web/**"))
@@ -82,7 +82,7 @@ func TestAnOverlapIsWaitedFor(t *testing.T) {
 }
 
 func TestAnOverlapCanBeAllowed(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.overlap(v1alpha1.OverlapAllow)
 	r.feature("first", nil)
 	r.feature("second", nil)

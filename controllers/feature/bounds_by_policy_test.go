@@ -15,7 +15,7 @@ import (
 
 // TestARoleMustBeAllowed: the refusal names role, policy and path, and ends with the policy.
 func TestARoleMustBeAllowed(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	p := r.policy("roles", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Agents: &v1alpha1.AgentRules{AllowedRoles: []string{"reviewer", "implementor"}}}})
 	r.feature("wrong", func(f *v1alpha1.Feature) { f.Spec.Agent.Role = "dba" })
 	r.feature("without", nil)
@@ -39,7 +39,7 @@ func TestARoleMustBeAllowed(t *testing.T) {
 
 // TestAPolicyRequiresAnApproval: whatever the Feature says, and its conditions name the policy.
 func TestAPolicyRequiresAnApproval(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.policy("regulated", v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Delivery: &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired}}})
 	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Delivery = &v1alpha1.Delivery{Approval: v1alpha1.ApprovalNone} })
 	r.feature("passing", func(f *v1alpha1.Feature) { f.Spec.Workspace = &v1alpha1.Workspace{Ephemeral: true} })

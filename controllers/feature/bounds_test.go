@@ -16,7 +16,7 @@ import (
 
 // TestALongRollbackNameIsAnswered: the answer quotes it, and would be longer than a status takes.
 func TestALongRollbackNameIsAnswered(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) {
 		f.Spec.Requests = []v1alpha1.Request{{ID: "back", Rollback: &v1alpha1.RollbackRequest{Checkpoint: strings.Repeat("\ue000", 253)}}}
 	})
@@ -40,7 +40,7 @@ func large(characters int) *v1alpha1.Plan {
 
 // TestTheLargestSpecHasRoomForAStatus: a larger one is refused when it is written, with what to do.
 func TestTheLargestSpecHasRoomForAStatus(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) {
 		f.Spec.Plan = large(130_000)
 		f.Annotations = map[string]string{"large": strings.Repeat("x", 250<<10)} // such as what kubectl apply keeps there
@@ -73,7 +73,7 @@ func TestTheLargestSpecHasRoomForAStatus(t *testing.T) {
 
 // TestWhatAnAgentCannotBeToldIsRefused with the number, and accepted once it is shorter.
 func TestWhatAnAgentCannotBeToldIsRefused(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	prompts := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "prompts"}, Data: map[string]string{"login": strings.Repeat("x", 1<<20-100)}}
 	r.must(r.user.Create(t.Context(), prompts), "create ConfigMap")
 	r.feature("login", func(f *v1alpha1.Feature) {

@@ -88,7 +88,7 @@ func (c statusCounter) Patch(ctx context.Context, o client.Object, p client.Patc
 
 // live is a whole life with locks, a lost pod, an agent that fails, and a request. settle stands for whatever
 // the controller does.
-func live(r *rig, settle func()) string {
+func live(r *harness, settle func()) string {
 	r.Helper()
 	r.feature("login", wants("db", "openapi"))
 	settle()
@@ -111,7 +111,7 @@ func live(r *rig, settle func()) string {
 }
 
 // result is all that a life leaves behind, without times and versions.
-func (r *rig) result(name string) string {
+func (r *harness) result(name string) string {
 	r.Helper()
 	f := r.get(name)
 	var b strings.Builder
@@ -140,7 +140,7 @@ func (r *rig) result(name string) string {
 // successor remembers nothing, is the same as instead of the next). A fresh one goes on from what it finds; the end is
 // the same, and never were there two pods.
 func TestCrashPoints(t *testing.T) {
-	undisturbed := newRig(t)
+	undisturbed := newHarness(t)
 	counter := &writeCounter{Client: undisturbed.manager}
 	undisturbed.writes = counter
 	want := live(undisturbed, func() { undisturbed.settle("login") })
@@ -150,7 +150,7 @@ func TestCrashPoints(t *testing.T) {
 	for done := range counter.writes + 1 {
 		t.Run(fmt.Sprintf("after-%d-writes", done), func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t)
+			r := newHarness(t)
 			dying := &writeCounter{Client: r.manager, dieAt: max(done, 1), after: done > 0}
 			r.writes = dying
 			got := live(r, func() { r.settle("login") })
@@ -167,7 +167,7 @@ func TestCrashPoints(t *testing.T) {
 // TestStaleCaches lets a controller that sees the Feature as it was at each moment of its life act on the world as it is
 // now: a leader that was paused, or a cache that lags. It changes nothing.
 func TestStaleCaches(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	var past []*v1alpha1.Feature
 	live(r, func() {
 		past = append(past, r.get("login"))

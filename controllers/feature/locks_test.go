@@ -27,7 +27,7 @@ func wants(contracts ...string) func(*v1alpha1.Feature) {
 }
 
 // leases are the locks of the project's repository, by contract.
-func (r *rig) leases() []coordinationv1.Lease {
+func (r *harness) leases() []coordinationv1.Lease {
 	r.Helper()
 	var list coordinationv1.LeaseList
 	r.must(r.user.List(r.Context(), &list, client.InNamespace(kubetest.SystemNamespace), client.MatchingLabels{v1alpha1.LabelLock: v1alpha1.LockContract}), "list Leases")
@@ -41,7 +41,7 @@ func (r *rig) leases() []coordinationv1.Lease {
 }
 
 // wantLocks checks who holds which locks, as "contract name".
-func (r *rig) wantLocks(want ...string) {
+func (r *harness) wantLocks(want ...string) {
 	r.Helper()
 	got := []string{}
 	for _, l := range r.leases() {
@@ -53,7 +53,7 @@ func (r *rig) wantLocks(want ...string) {
 }
 
 func TestTwoFeaturesContendForALock(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("first", wants("openapi", "db"))
 	r.settle("first")
 	r.wantLocks("db first", "openapi first")
@@ -91,7 +91,7 @@ func TestTwoFeaturesContendForALock(t *testing.T) {
 
 // TestTheLineHasAnOrder: priority decides, and then age.
 func TestTheLineHasAnOrder(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	all := []string{"holder", "old", "young", "urgent"}
 	r.feature("holder", wants("db"))
 	r.settle("holder")
@@ -117,7 +117,7 @@ func TestTheLineHasAnOrder(t *testing.T) {
 }
 
 func TestALockIsOneForAllProjects(t *testing.T) {
-	r, other := newRig(t), newRig(t)
+	r, other := newHarness(t), newHarness(t)
 	other.repository = strings.Replace(strings.TrimSuffix(r.repository, ".git"), "git.example.com", "Git.Example.com:443", 1)
 	r.feature("first", wants("db"))
 	r.settle("first")
@@ -139,7 +139,7 @@ func TestALockIsOneForAllProjects(t *testing.T) {
 // TestLocksAreRenewedInTime, and no more often than a third of their time: an hour of a Feature that works, and of one that
 // waits for a person.
 func TestLocksAreRenewedInTime(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", wants("db"))
 	r.settle("login")
 	r.reportRunning("login")
@@ -175,7 +175,7 @@ func TestLocksAreRenewedInTime(t *testing.T) {
 // TestAnExpiredLeaseIsReclaimed: but not because nobody was there to renew it, only when its holder does not renew it
 // while others look.
 func TestAnExpiredLeaseIsReclaimed(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("first", wants("db"))
 	r.settle("first")
 	r.reportRunning("first")
@@ -226,7 +226,7 @@ func TestAnExpiredLeaseIsReclaimed(t *testing.T) {
 }
 
 func TestALockThatIsNotFreeCanBlock(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "locks"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{
 			Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail},
@@ -255,7 +255,7 @@ func TestALockThatIsNotFreeCanBlock(t *testing.T) {
 
 // TestAManagerThatWasPausedFreesNothing: what it decided on is not so any more.
 func TestAManagerThatWasPausedFreesNothing(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", wants("db"))
 	r.settle("login")
 	f := r.get("login")

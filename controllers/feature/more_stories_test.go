@@ -28,7 +28,7 @@ import (
 )
 
 // policy makes a SupervisorPolicy in the project.
-func (r *rig) policy(name string, spec v1alpha1.SupervisorPolicySpec) *v1alpha1.SupervisorPolicy {
+func (r *harness) policy(name string, spec v1alpha1.SupervisorPolicySpec) *v1alpha1.SupervisorPolicy {
 	r.Helper()
 	p := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.project}, Spec: spec}
 	r.must(r.user.Create(r.Context(), p), "create policy %s", name)
@@ -36,7 +36,7 @@ func (r *rig) policy(name string, spec v1alpha1.SupervisorPolicySpec) *v1alpha1.
 }
 
 func TestCapacityIsKeptByPriorityAndAge(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.policy("one", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Capacity: &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](1)}}})
 	all := []string{"first", "second", "urgent"}
 	r.feature("first", nil)
@@ -60,7 +60,7 @@ func TestCapacityIsKeptByPriorityAndAge(t *testing.T) {
 }
 
 // deliver ends a Feature's run, and its Job with it.
-func (r *rig) deliver(name string) {
+func (r *harness) deliver(name string) {
 	r.Helper()
 	r.final(name, protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
 	for _, j := range r.jobs() {
@@ -78,7 +78,7 @@ func (r *rig) deliver(name string) {
 }
 
 func TestTwoFeaturesDoNotDisturbEachOther(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	both := []string{"left", "right"}
 	for _, name := range both {
 		r.feature(name, nil)
@@ -101,7 +101,7 @@ func TestTwoFeaturesDoNotDisturbEachOther(t *testing.T) {
 }
 
 func TestPolicyOfTheProject(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	p := r.policy("strict", v1alpha1.SupervisorPolicySpec{})
 	r.feature("login", nil)
 	p.Spec.Overrides = &v1alpha1.Rules{Paths: &v1alpha1.PathRules{Protected: []string{"a/[/b"}}}
@@ -125,7 +125,7 @@ func TestPolicyOfTheProject(t *testing.T) {
 // TestModes: a policy decides over the Feature, the pod is made for the mode, and another mode is another attempt, which
 // is no retry.
 func TestModes(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	p := r.policy("strict", v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{Execution: &v1alpha1.Execution{Mode: v1alpha1.ModeDeterministic}}})
 	r.feature("login", func(f *v1alpha1.Feature) {
 		f.Spec.Execution = &v1alpha1.Execution{Mode: v1alpha1.ModeInteractive}
@@ -150,7 +150,7 @@ func TestModes(t *testing.T) {
 }
 
 // wantMode checks what the agent of a Job may write.
-func (r *rig) wantMode(name string, mode v1alpha1.ExecutionMode) {
+func (r *harness) wantMode(name string, mode v1alpha1.ExecutionMode) {
 	r.Helper()
 	for _, j := range r.jobs() {
 		if j.Name != name {
@@ -170,7 +170,7 @@ func (r *rig) wantMode(name string, mode v1alpha1.ExecutionMode) {
 }
 
 func TestFieldsThatAreNotActedOnAreNamed(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) {
 		f.Spec.Gates = []v1alpha1.Gate{{Name: "unit", Command: []string{"make", "test"}}}
 		f.Spec.Planning = v1alpha1.PlanningAuto
@@ -186,7 +186,7 @@ func TestFieldsThatAreNotActedOnAreNamed(t *testing.T) {
 }
 
 func TestForeignObjectsAreLeftAlone(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	foreign := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "twf-login-trusted", Namespace: r.project},
 		Spec: corev1.PersistentVolumeClaimSpec{
@@ -234,7 +234,7 @@ func TestPodProblemsAreTold(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.feature("login", nil)
 			r.settle("login")
 			pod := r.pods()[0]
@@ -249,7 +249,7 @@ func TestPodProblemsAreTold(t *testing.T) {
 }
 
 func TestRejectedPodIsTold(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.must(r.reconcile("login"), "reconcile")
 	job := r.jobs()[0]
@@ -271,7 +271,7 @@ func TestRejectedPodIsTold(t *testing.T) {
 }
 
 func TestNetworkPolicyIsMended(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	key := client.ObjectKey{Namespace: r.project, Name: "twf-login"}
@@ -291,7 +291,7 @@ func TestNetworkPolicyIsMended(t *testing.T) {
 }
 
 func TestConnectionGoesWithItsReplica(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: r.project},
 		Spec:       coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: r.clock.Now()}, LeaseDurationSeconds: ptr.To[int32](30)},
@@ -315,10 +315,10 @@ func TestConnectionGoesWithItsReplica(t *testing.T) {
 // TestARolloutOfTheManagerIsNoBreak: the replica that held the connection is gone with its Lease, or the controller has
 // just started and the watchdog is on its way to a replica.
 func TestARolloutOfTheManagerIsNoBreak(t *testing.T) {
-	for name, start := range map[string]func(r *rig){
-		"the replica ended in order":  func(*rig) {},
-		"the controller just started": func(r *rig) { r.justStarted = true },
-		"the Lease expired meanwhile": func(r *rig) {
+	for name, start := range map[string]func(r *harness){
+		"the replica ended in order":  func(*harness) {},
+		"the controller just started": func(r *harness) { r.justStarted = true },
+		"the Lease expired meanwhile": func(r *harness) {
 			r.justStarted = true
 			lease := &coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: r.project},
@@ -328,7 +328,7 @@ func TestARolloutOfTheManagerIsNoBreak(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.feature("login", nil)
 			r.settle("login")
 			r.reportRunning("login")
@@ -358,7 +358,7 @@ func TestARolloutOfTheManagerIsNoBreak(t *testing.T) {
 }
 
 func TestSecondPodOfAJobIsEnded(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	first := r.pods()[0]
@@ -378,7 +378,7 @@ func TestSecondPodOfAJobIsEnded(t *testing.T) {
 
 // A rollback of a blocked Feature is done by a seal Job, which has the workspace and no agent; the Feature stays blocked.
 func TestARollbackWithoutAnAgent(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	r.final("login", protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid, "Rule protected-paths forbids ci.yml")

@@ -23,7 +23,7 @@ import (
 )
 
 // allow makes a network policy like a person would: egress to anywhere for the pods that a selector selects.
-func (r *rig) allow(name string, pods metav1.LabelSelector) *networkingv1.NetworkPolicy {
+func (r *harness) allow(name string, pods metav1.LabelSelector) *networkingv1.NetworkPolicy {
 	r.Helper()
 	p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: name}, Spec: networkingv1.NetworkPolicySpec{
 		PodSelector: pods, Egress: []networkingv1.NetworkPolicyEgressRule{{}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
@@ -32,13 +32,13 @@ func (r *rig) allow(name string, pods metav1.LabelSelector) *networkingv1.Networ
 	return p
 }
 
-func (r *rig) disallow(p *networkingv1.NetworkPolicy) {
+func (r *harness) disallow(p *networkingv1.NetworkPolicy) {
 	r.Helper()
 	r.must(r.user.Delete(r.Context(), p), "delete NetworkPolicy %s", p.Name)
 }
 
 func TestNoAgentStartsWithAnOpenNetwork(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	opens := r.allow("allow-dns", metav1.LabelSelector{})
 	r.feature("login", nil)
 	r.settle("login")
@@ -62,7 +62,7 @@ func TestNoAgentStartsWithAnOpenNetwork(t *testing.T) {
 
 // TestNoAgentStartsOnALaggingCache: what the API server shows counts.
 func TestNoAgentStartsOnALaggingCache(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.lags = true
 	for i := range networkPage + 1 {
 		r.allow(fmt.Sprintf("of-web-%02d", i), metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}})
@@ -79,7 +79,7 @@ func TestNoAgentStartsOnALaggingCache(t *testing.T) {
 
 // TestAnOpenNetworkEndsTheAgent in order, and the next attempt waits.
 func TestAnOpenNetworkEndsTheAgent(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	r.reportRunning("login")
@@ -108,7 +108,7 @@ func TestAnOpenNetworkEndsTheAgent(t *testing.T) {
 }
 
 func TestWhatDoesNotOpenAnAgentsNetwork(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.allow("of-web", metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}})
 	r.allow("of-all-but-features", metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: v1alpha1.LabelFeature, Operator: metav1.LabelSelectorOpDoesNotExist},
@@ -125,7 +125,7 @@ func TestWhatDoesNotOpenAnAgentsNetwork(t *testing.T) {
 }
 
 func TestIngressOpensToo(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	p := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "same-namespace"}, Spec: networkingv1.NetworkPolicySpec{
 		Ingress: []networkingv1.NetworkPolicyIngressRule{{From: []networkingv1.NetworkPolicyPeer{{PodSelector: &metav1.LabelSelector{}}}}},
 	}}
@@ -139,7 +139,7 @@ func TestIngressOpensToo(t *testing.T) {
 }
 
 func TestAnOpenNetworkMayBeWarnedOf(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.must(r.user.Create(r.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: r.project, Name: "network"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{Isolation: v1alpha1.IsolationWarn},
 	}}), "make a policy")

@@ -53,7 +53,7 @@ func (c *intruder) Create(ctx context.Context, o client.Object, opts ...client.C
 // TestClaimMadeMeanwhileIsNotTaken: a claim that somebody makes between the controller's look and its own write holds what
 // they put into it. It does not become the Feature's volume.
 func TestClaimMadeMeanwhileIsNotTaken(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	foreign := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: "twf-login-trusted", Namespace: r.project},
 		Spec: corev1.PersistentVolumeClaimSpec{

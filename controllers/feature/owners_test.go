@@ -15,7 +15,7 @@ import (
 // TestStatusHasOneOwnerForEachField: phase, conditions and roll-ups are the controller's, status.run is intake's, and
 // nothing has two writers.
 func TestStatusHasOneOwnerForEachField(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	r.reportRunning("login")

@@ -22,7 +22,7 @@ import (
 )
 
 func TestDelivered(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 
@@ -50,7 +50,7 @@ func TestDelivered(t *testing.T) {
 }
 
 // wantChildren checks that what the pod rests on is there and belongs to the Feature.
-func (r *rig) wantChildren(name string) {
+func (r *harness) wantChildren(name string) {
 	r.Helper()
 	f := r.get(name)
 	for object, child := range map[client.Object]string{
@@ -69,7 +69,7 @@ func (r *rig) wantChildren(name string) {
 }
 
 func TestNothingIsWrittenWhenNothingHappens(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	for _, story := range []func(){
 		func() {},
@@ -96,7 +96,7 @@ func TestNothingIsWrittenWhenNothingHappens(t *testing.T) {
 }
 
 func TestStartTakesFewWrites(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	counter := &writeCounter{Client: r.manager}
 	r.writes = counter
 	r.feature("login", nil)
@@ -108,7 +108,7 @@ func TestStartTakesFewWrites(t *testing.T) {
 }
 
 func TestLostPodIsFollowedByAnotherAttempt(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	r.reportRunning("login")
@@ -127,7 +127,7 @@ func TestLostPodIsFollowedByAnotherAttempt(t *testing.T) {
 }
 
 func TestAgentFailuresAndRetries(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	r.final("login", protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed, "The agent exited with code 3.")
@@ -156,7 +156,7 @@ func TestAgentFailuresAndRetries(t *testing.T) {
 }
 
 func TestSuspendAndResume(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	r.reportRunning("login")
@@ -174,7 +174,7 @@ func TestSuspendAndResume(t *testing.T) {
 }
 
 func TestDeadlineEndsTheRun(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Deadline = &metav1.Duration{Duration: time.Hour} })
 	r.settle("login")
 	r.reportRunning("login")
@@ -192,7 +192,7 @@ func TestDeadlineEndsTheRun(t *testing.T) {
 }
 
 func TestDeletionWaitsForThePod(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	r.must(r.user.Delete(r.Context(), r.get("login")), "delete the Feature")
@@ -207,7 +207,7 @@ func TestDeletionWaitsForThePod(t *testing.T) {
 	r.wantJobs()
 }
 
-func (r *rig) wantGone(name string) {
+func (r *harness) wantGone(name string) {
 	r.Helper()
 	var f v1alpha1.Feature
 	if err := r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: name}, &f); !apierrors.IsNotFound(err) {
@@ -216,7 +216,7 @@ func (r *rig) wantGone(name string) {
 }
 
 func TestTimeToLive(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.TTLAfterFinished = &metav1.Duration{Duration: time.Hour} })
 	r.settle("login")
 	r.final("login", protocol.OutcomeDelivered, protocol.ReasonDelivered, "")
@@ -230,7 +230,7 @@ func TestTimeToLive(t *testing.T) {
 }
 
 func TestUnknownRuntimeMakesNothing(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code"} })
 	before := r.world()
 	r.settle("login")
@@ -243,7 +243,7 @@ func TestUnknownRuntimeMakesNothing(t *testing.T) {
 }
 
 func TestPromptThatAppears(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) {
 		f.Spec.Prompt = ""
 		f.Spec.PromptFrom = &v1alpha1.PromptSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "login"}}
@@ -266,7 +266,7 @@ func TestPromptThatAppears(t *testing.T) {
 }
 
 func TestApprovalIsDeliveredByASealRun(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Delivery = &v1alpha1.Delivery{Approval: v1alpha1.ApprovalRequired} })
 	r.settle("login")
 	r.final("login", protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired, "")
@@ -287,7 +287,7 @@ func TestApprovalIsDeliveredByASealRun(t *testing.T) {
 }
 
 func TestFaultIsToldAndHeals(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.feature("login", nil)
 	r.settle("login")
 	r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {

@@ -194,11 +194,11 @@ func testRows() []row {
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},
-		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/world"})},
-		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/world", "internal/core/protocol", "internal/core/locks"})},
+		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/cluster"})},
+		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/cluster", "internal/core/protocol", "internal/core/locks"})},
 		{pkg: "test/gitserver", why: "the testbed's program around testkit", allow: []string{"internal/testkit/gitserver"}},
 		{pkg: "test/mcpagent", why: "an agent's client for scripts; the testbed's image holds it", allow: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
 		{pkg: "test/modelprovider", why: "the testbed's program around testkit", allow: []string{"internal/testkit/provider"}},
-		{pkg: "test/world", why: "the cluster as demo and e2e see it", allow: with(apiClient, []string{"sigs.k8s.io/yaml"})},
+		{pkg: "test/cluster", why: "the cluster as demo and e2e see it", allow: with(apiClient, []string{"sigs.k8s.io/yaml"})},
 	}
 }

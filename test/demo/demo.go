@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 const (
@@ -30,13 +30,13 @@ type options struct {
 
 type demo struct {
 	options
-	*world.Cluster
-	git      *world.GitServer
+	*cluster.Cluster
+	git      *cluster.GitServer
 	progress *progress
 }
 
 func run(ctx context.Context, o options) error {
-	cluster, err := world.Connect(o.kubeconfig, o.image)
+	k8s, err := cluster.Connect(o.kubeconfig, o.image)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func run(ctx context.Context, o options) error {
 		return fmt.Errorf("make a folder: %w", err)
 	}
 	defer os.RemoveAll(dir)
-	d := &demo{options: o, Cluster: cluster, progress: newProgress(os.Stdout)}
+	d := &demo{options: o, Cluster: k8s, progress: newProgress(os.Stdout)}
 	for _, step := range []struct {
 		title string
 		do    func(context.Context, string) error
@@ -90,7 +90,7 @@ func (d *demo) prepare(ctx context.Context, dir string) error {
 		return err
 	}
 	d.progress.say("serving %s with its whole history (%s commits)", git.URL(repository), strings.TrimSpace(commits))
-	return d.Create(ctx, git.Secret(project, world.GitSecret))
+	return d.Create(ctx, git.Secret(project, cluster.GitSecret))
 }
 
 func (d *demo) apply(ctx context.Context, _ string) error {
@@ -107,7 +107,7 @@ func (d *demo) apply(ctx context.Context, _ string) error {
 // follow watches the Features until each has come to its end, and plays what happens to them meanwhile.
 func (d *demo) follow(ctx context.Context, _ string) error {
 	happened := map[string]bool{}
-	return world.Until(ctx, "the Features to end", func(ctx context.Context) (bool, error) {
+	return cluster.Until(ctx, "the Features to end", func(ctx context.Context) (bool, error) {
 		ended := 0
 		for _, s := range stories {
 			f, err := d.Feature(ctx, project, s.name)
@@ -166,8 +166,8 @@ func (d *demo) check(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		d.progress.paragraph("%s: %s/%s", s.name, f.Status.Phase, world.Reason(f, v1alpha1.ConditionSucceeded))
-		d.progress.say("%s", world.Message(f, v1alpha1.ConditionSucceeded))
+		d.progress.paragraph("%s: %s/%s", s.name, f.Status.Phase, cluster.Reason(f, v1alpha1.ConditionSucceeded))
+		d.progress.say("%s", cluster.Message(f, v1alpha1.ConditionSucceeded))
 		if err := s.check(ctx, d, f, mirror); err != nil {
 			return fmt.Errorf("feature %s: %w", s.name, err)
 		}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 var deleteNow = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](1)}
@@ -114,7 +114,7 @@ func (s story) feature(d *demo) *v1alpha1.Feature {
 // delivered checks that the branch on the server is the promoted head and shows it.
 func delivered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
 	if f.Status.Phase != v1alpha1.PhaseDelivered {
-		return fmt.Errorf("want Delivered, is %s: %s", f.Status.Phase, world.Message(f, v1alpha1.ConditionSucceeded))
+		return fmt.Errorf("want Delivered, is %s: %s", f.Status.Phase, cluster.Message(f, v1alpha1.ConditionSucceeded))
 	}
 	commit, err := git(ctx, mirror, "rev-parse", "refs/heads/"+f.Status.Branch)
 	if err != nil {
@@ -189,8 +189,8 @@ func patched(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) e
 
 // held checks that nothing of the Feature reached the server and shows what the checkpoints say.
 func held(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
-	if f.Status.Phase != v1alpha1.PhaseBlocked || world.Reason(f, v1alpha1.ConditionSucceeded) != v1alpha1.ReasonCheckpointInvalid {
-		return fmt.Errorf("want Blocked/CheckpointInvalid, is %s/%s", f.Status.Phase, world.Reason(f, v1alpha1.ConditionSucceeded))
+	if f.Status.Phase != v1alpha1.PhaseBlocked || cluster.Reason(f, v1alpha1.ConditionSucceeded) != v1alpha1.ReasonCheckpointInvalid {
+		return fmt.Errorf("want Blocked/CheckpointInvalid, is %s/%s", f.Status.Phase, cluster.Reason(f, v1alpha1.ConditionSucceeded))
 	}
 	if _, err := git(ctx, mirror, "rev-parse", "--verify", "--quiet", "refs/heads/"+f.Status.Branch); err == nil {
 		return fmt.Errorf("branch %s is on the server", f.Status.Branch)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // scripted is a prompt whose agent is answered by the script.
@@ -70,7 +70,7 @@ func testAgent(t *testing.T, runtime, key string) {
 		if strings.TrimPrefix(a.Header[key], "Bearer ") != provider.Key || a.Header["X-Api-Key"] != "" && a.Header["Authorization"] != "" {
 			t.Errorf("the provider was asked with %v", a.Header)
 		}
-		if !strings.Contains(a.Body, `"model":"`+world.Model+`"`) {
+		if !strings.Contains(a.Body, `"model":"`+cluster.Model+`"`) {
 			t.Errorf("the provider was asked for another model: %.200s", a.Body)
 		}
 		// What the agent saw of its own environment is in its second request.

@@ -27,7 +27,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // flip changes one bit in the middle of the commit $0 of the trusted repository, or of a pack where it is packed.
@@ -51,13 +51,13 @@ func TestAudit(t *testing.T) {
 	p.wantSaid(pod, `"file_path":"web/login.html"`, "watchdog", "log", "--files")
 	p.vandal()
 	p.damage(first.Spec.Commit)
-	out, _, err := cluster.Exec(p.ctx, p.project, pod, "watchdog", nil, "watchdog", "verify")
+	out, _, err := k8s.Exec(p.ctx, p.project, pod, "watchdog", nil, "watchdog", "verify")
 	if err == nil || !strings.Contains(out, "BROKEN at ") {
 		t.Errorf("a flipped bit is not found on the living pod (%v): %s", err, out)
 	}
 	p.damage(first.Spec.Commit) // back
 	p.wantSaid(pod, "whole: ", "watchdog", "verify")
-	_, _, err = cluster.Exec(p.ctx, p.project, pod, "agent", nil, "touch", protocol.WorkspaceDir+"/web/go")
+	_, _, err = k8s.Exec(p.ctx, p.project, pod, "agent", nil, "touch", protocol.WorkspaceDir+"/web/go")
 	p.must(err, "let the agent go on")
 	f = p.phase("audited", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 
@@ -74,7 +74,7 @@ func TestAudit(t *testing.T) {
 // wantSaid runs a command in the watchdog's container.
 func (p *place) wantSaid(pod, want string, command ...string) {
 	p.Helper()
-	out, _, err := cluster.Exec(p.ctx, p.project, pod, "watchdog", nil, command...)
+	out, _, err := k8s.Exec(p.ctx, p.project, pod, "watchdog", nil, command...)
 	p.must(err, "ask the watchdog")
 	if !strings.Contains(out, want) {
 		p.Errorf("%q says %q, want something with %q", command, out, want)
@@ -98,12 +98,12 @@ func (p *place) auditPod(name, args string) *corev1.Pod {
 func (p *place) audit(name, args string) string {
 	p.Helper()
 	pod := p.auditPod(name, args)
-	p.must(cluster.Create(p.ctx, pod), "make the pod")
-	p.must(world.Until(p.ctx, "pod "+name+" to end", func(ctx context.Context) (bool, error) {
-		err := cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+	p.must(k8s.Create(p.ctx, pod), "make the pod")
+	p.must(cluster.Until(p.ctx, "pod "+name+" to end", func(ctx context.Context) (bool, error) {
+		err := k8s.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed, err
 	}), "wait")
-	out, err := cluster.Clientset.CoreV1().Pods(p.project).GetLogs(name, &corev1.PodLogOptions{}).DoRaw(p.ctx)
+	out, err := k8s.Clientset.CoreV1().Pods(p.project).GetLogs(name, &corev1.PodLogOptions{}).DoRaw(p.ctx)
 	p.must(err, "read the log")
 	return string(out)
 }
@@ -113,24 +113,24 @@ func (p *place) vandal() {
 	p.Helper()
 	pod := p.auditPod("vandal", "verify")
 	c := &pod.Spec.Containers[0]
-	c.Image, c.Command = cluster.Image, []string{"sleep", "600"}
+	c.Image, c.Command = k8s.Image, []string{"sleep", "600"}
 	c.VolumeMounts[0].ReadOnly = false
-	p.must(cluster.Create(p.ctx, pod), "make the vandal")
-	p.must(world.Until(p.ctx, "the vandal to run", func(ctx context.Context) (bool, error) {
-		err := cluster.Get(ctx, client.ObjectKeyFromObject(pod), pod)
+	p.must(k8s.Create(p.ctx, pod), "make the vandal")
+	p.must(cluster.Until(p.ctx, "the vandal to run", func(ctx context.Context) (bool, error) {
+		err := k8s.Get(ctx, client.ObjectKeyFromObject(pod), pod)
 		return pod.Status.Phase == corev1.PodRunning, err
 	}), "wait")
 }
 
 func (p *place) damage(commit string) {
 	p.Helper()
-	_, _, err := cluster.Exec(p.ctx, p.project, "vandal", "audit", nil, "bash", "-euo", "pipefail", "-c", flip, commit)
+	_, _, err := k8s.Exec(p.ctx, p.project, "vandal", "audit", nil, "bash", "-euo", "pipefail", "-c", flip, commit)
 	p.must(err, "flip a bit")
 }
 
 func (p *place) managers() []corev1.Pod {
 	p.Helper()
-	pods, err := cluster.Clientset.CoreV1().Pods(world.SystemNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=manager"})
+	pods, err := k8s.Clientset.CoreV1().Pods(cluster.SystemNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=manager"})
 	p.must(err, "find the manager")
 	if len(pods.Items) == 0 {
 		p.Fatal("no manager pod")
@@ -172,10 +172,10 @@ func (p *place) scraper() string {
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: p.project + "-scraper"},
 		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.project, Name: "default"}},
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "tidewaiter-metrics-reader"}}
-	p.must(client.IgnoreNotFound(cluster.Delete(p.ctx, binding)), "remove an earlier binding")
-	p.must(cluster.Create(p.ctx, binding), "bind the role")
-	p.Cleanup(func() { _ = cluster.Delete(context.WithoutCancel(p.ctx), binding) })
-	review, err := cluster.Clientset.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, "default", &authenticationv1.TokenRequest{
+	p.must(client.IgnoreNotFound(k8s.Delete(p.ctx, binding)), "remove an earlier binding")
+	p.must(k8s.Create(p.ctx, binding), "bind the role")
+	p.Cleanup(func() { _ = k8s.Delete(context.WithoutCancel(p.ctx), binding) })
+	review, err := k8s.Clientset.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, "default", &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](600)}}, metav1.CreateOptions{})
 	p.must(err, "mint a token")
 	return review.Status.Token
@@ -185,10 +185,10 @@ func (p *place) scraper() string {
 func (p *place) metrics(pod, token string) (int, string) {
 	p.Helper()
 	var bundle corev1.ConfigMap
-	p.must(cluster.Get(p.ctx, client.ObjectKey{Namespace: world.SystemNamespace, Name: protocol.CAConfigMap}, &bundle), "read the CA's bundle")
+	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: cluster.SystemNamespace, Name: protocol.CAConfigMap}, &bundle), "read the CA's bundle")
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM([]byte(bundle.Data[protocol.CAKey]))
-	port, stop, err := cluster.Forward(world.SystemNamespace, pod, 8445)
+	port, stop, err := k8s.Forward(cluster.SystemNamespace, pod, 8445)
 	p.must(err, "reach the metrics")
 	defer stop()
 	req, err := http.NewRequestWithContext(p.ctx, http.MethodGet, fmt.Sprintf("https://localhost:%d/metrics", port), nil)
@@ -197,7 +197,7 @@ func (p *place) metrics(pod, token string) (int, string) {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	scraper := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: pool, ServerName: protocol.IntakeService + "." + world.SystemNamespace + ".svc", MinVersion: tls.VersionTLS12,
+		RootCAs: pool, ServerName: protocol.IntakeService + "." + cluster.SystemNamespace + ".svc", MinVersion: tls.VersionTLS12,
 	}}}
 	resp, err := scraper.Do(req)
 	p.must(err, "ask for metrics")

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 func quickCheckpoints() *v1alpha1.Execution {
@@ -112,7 +112,7 @@ func TestInvalidIsHeldUnderDirect(t *testing.T) {
 	p := newPlace(t, 3*time.Minute)
 	p.feature("intruder", intrusion, allow("web/**"))
 	f := p.phase("intruder", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
-	message := world.Message(f, v1alpha1.ConditionSucceeded)
+	message := cluster.Message(f, v1alpha1.ConditionSucceeded)
 	if !strings.Contains(message, "retry") {
 		t.Errorf("the message does not say what to do: %s", message)
 	}
@@ -134,7 +134,7 @@ func TestInvalidIsRevertedUnderShadow(t *testing.T) {
 	p.wantNothingSmuggled(f)
 	if f.Status.Phase != v1alpha1.PhaseDelivered {
 		t.Errorf("after the workspace went back and the agent wrote only what is allowed: want Delivered, is %s: %s",
-			f.Status.Phase, world.Message(f, v1alpha1.ConditionSucceeded))
+			f.Status.Phase, cluster.Message(f, v1alpha1.ConditionSucceeded))
 	} else if !strings.Contains(p.history(f.Status.Branch), "gone") {
 		t.Error("the agent did not see its symlink go")
 	}
@@ -180,10 +180,10 @@ func TestAuditBlocksNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 3*time.Minute)
 	policy := &v1alpha1.SupervisorPolicy{}
-	p.must(cluster.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: world.GitPolicy}, policy), "read the policy")
+	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: cluster.GitPolicy}, policy), "read the policy")
 	before := policy.DeepCopy()
 	policy.Spec.Enforcement = v1alpha1.EnforcementAudit
-	p.must(cluster.Patch(p.ctx, policy, client.MergeFrom(before)), "turn the policy into an audit")
+	p.must(k8s.Patch(p.ctx, policy, client.MergeFrom(before)), "turn the policy into an audit")
 	p.feature("audited", `echo outside > README.md`, allow("web/**"))
 	f := p.phase("audited", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if !strings.Contains(p.history(f.Status.Branch), "outside") {
@@ -204,7 +204,7 @@ func TestPodLostIsResumed(t *testing.T) {
 	f := p.until("survivor", "a valid checkpoint", func(f *v1alpha1.Feature) bool {
 		return f.Status.Checkpoints.Valid > 0 && f.Status.Job != nil && f.Status.Job.PodName != ""
 	})
-	p.must(cluster.Clientset.CoreV1().Pods(p.project).Delete(p.ctx, f.Status.Job.PodName, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}), "delete the pod")
+	p.must(k8s.Clientset.CoreV1().Pods(p.project).Delete(p.ctx, f.Status.Job.PodName, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}), "delete the pod")
 	f = p.phase("survivor", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if f.Status.Attempt < 2 || f.Status.Failures != 0 {
 		t.Errorf("want a second attempt that is no failure, have attempt %d with %d failures", f.Status.Attempt, f.Status.Failures)
@@ -301,8 +301,8 @@ func TestSuspendAndResume(t *testing.T) {
 	p.until("paused", "a valid checkpoint", func(f *v1alpha1.Feature) bool { return f.Status.Checkpoints.Valid > 0 })
 	p.change("paused", func(s *v1alpha1.FeatureSpec) { s.Suspend = true })
 	f := p.phase("paused", v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended)
-	err := world.Until(p.ctx, "the pod to go", func(ctx context.Context) (bool, error) {
-		pods, err := cluster.Clientset.CoreV1().Pods(p.project).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
+	err := cluster.Until(p.ctx, "the pod to go", func(ctx context.Context) (bool, error) {
+		pods, err := k8s.Clientset.CoreV1().Pods(p.project).List(ctx, metav1.ListOptions{FieldSelector: "status.phase=Running"})
 		return err == nil && len(pods.Items) == 0, err
 	})
 	p.must(err, "wait")

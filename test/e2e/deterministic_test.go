@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // patches are shell functions of an agent that works through its tools: patch ID FILE sends a patch, new PATH LINE writes
@@ -94,7 +94,7 @@ new web/colour.txt "$colour" > change
 patch one change | grep -q '"status":"applied"'
 mcpagent task_complete summary="It is $colour."`, deterministic("web/**"))
 	f := p.phase("colour", v1alpha1.PhaseAwaitingInput, v1alpha1.ReasonAwaitingInput)
-	if m := world.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(m, "Which colour") || !strings.Contains(m, "spec.answers: [{question: q1") {
+	if m := cluster.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(m, "Which colour") || !strings.Contains(m, "spec.answers: [{question: q1") {
 		t.Errorf("the message does not say what is asked and how to answer: %s", m)
 	}
 	if q := f.Status.Run.Question; q == nil || q.ID != "q1" {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // TestFaultsAreClearConditions: what a user can get wrong is a condition that names it within two minutes.
@@ -23,7 +23,7 @@ func TestFaultsAreClearConditions(t *testing.T) {
 	p := newPlace(t, 5*time.Minute)
 	narrow := gitServer.Secret(p.project, "narrow")
 	narrow.Data["hosts"] = []byte("git.example.com")
-	p.must(cluster.Create(p.ctx, narrow), "make a Secret that lists its hosts")
+	p.must(k8s.Create(p.ctx, narrow), "make a Secret that lists its hosts")
 	cases := map[string]struct {
 		change      func(*v1alpha1.FeatureSpec)
 		condition   string
@@ -83,7 +83,7 @@ func TestFaultsAreClearConditions(t *testing.T) {
 		if !strings.Contains(message, c.wantMessage) {
 			t.Errorf("%s: the message does not name %q: %s", name, c.wantMessage, message)
 		}
-		f, err := cluster.Feature(p.ctx, p.project, name)
+		f, err := k8s.Feature(p.ctx, p.project, name)
 		p.must(err, "read Feature %s", name)
 		for _, cond := range f.Status.Conditions {
 			if cond.Type == c.condition && cond.LastTransitionTime.Sub(applied) > 2*time.Minute {
@@ -92,7 +92,7 @@ func TestFaultsAreClearConditions(t *testing.T) {
 		}
 	}
 	// A fault that goes away is forgotten: the work goes on by itself.
-	p.must(cluster.Create(p.ctx, gitServer.Secret(p.project, "later")), "make the missing Secret")
+	p.must(k8s.Create(p.ctx, gitServer.Secret(p.project, "later")), "make the missing Secret")
 	p.until("missing-secret", "an end", func(f *v1alpha1.Feature) bool { return f.Status.Phase == v1alpha1.PhaseDelivered })
 }
 
@@ -103,7 +103,7 @@ func TestUnreachableRemote(t *testing.T) {
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: "nobody", Namespace: p.project}}
 	policy.Spec.Priority = 1
 	policy.Spec.Defaults = &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: host, AllowPrivate: true}}}}
-	p.must(cluster.Create(p.ctx, policy), "create the policy")
+	p.must(k8s.Create(p.ctx, policy), "create the policy")
 	p.feature("unreachable", "true", func(s *v1alpha1.FeatureSpec) { s.Repository.URL = "https://" + host + "/shop.git" })
 	if message := p.condition("unreachable", v1alpha1.ConditionWorkspaceReady, v1alpha1.ReasonRepositoryUnreachable); !strings.Contains(message, host) {
 		t.Errorf("the message does not name the host: %s", message)
@@ -126,7 +126,7 @@ func TestAgentExitsWithEveryKindOfCode(t *testing.T) {
 	}
 	for name, c := range cases {
 		f := p.phase("exit-"+name, v1alpha1.PhaseFailed, v1alpha1.ReasonAgentFailed)
-		if message := world.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(message, c.want) {
+		if message := cluster.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(message, c.want) {
 			t.Errorf("exit-%s: the message does not name code %s: %s", name, c.want, message)
 		}
 	}
@@ -157,6 +157,6 @@ func TestDeletedFeatureLeavesNothing(t *testing.T) {
 	p := newPlace(t, 3*time.Minute)
 	p.feature("unwanted", `while :; do date > web/now.html; sleep 1; done`, nil)
 	f := p.until("unwanted", "the agent to run", func(f *v1alpha1.Feature) bool { return conditionTrue(f, v1alpha1.ConditionAgentRunning) })
-	p.must(cluster.Delete(p.ctx, f), "delete the Feature")
-	p.must(world.Until(p.ctx, "everything to go", p.empty), "wait")
+	p.must(k8s.Delete(p.ctx, f), "delete the Feature")
+	p.must(cluster.Until(p.ctx, "everything to go", p.empty), "wait")
 }

@@ -27,7 +27,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // empty says whether nothing of any Feature is left in the project.
@@ -35,7 +35,7 @@ func (p *place) empty(ctx context.Context) (bool, error) {
 	for _, list := range []client.ObjectList{
 		&v1alpha1.FeatureList{}, &v1alpha1.CheckpointList{}, &corev1.PodList{}, &corev1.PersistentVolumeClaimList{},
 	} {
-		if err := cluster.List(ctx, list, client.InNamespace(p.project), client.Limit(1)); err != nil {
+		if err := k8s.List(ctx, list, client.InNamespace(p.project), client.Limit(1)); err != nil {
 			return false, err
 		}
 		raw, err := json.Marshal(list)
@@ -90,7 +90,7 @@ func TestWorkspaceLeftFullIsHeld(t *testing.T) {
 	p := newPlace(t, 4*time.Minute)
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: "small", Namespace: p.project}}
 	policy.Spec.Defaults = &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("1Mi"))}}
-	p.must(cluster.Create(p.ctx, policy), "create the policy")
+	p.must(k8s.Create(p.ctx, policy), "create the policy")
 	p.feature("hoarder", `head -c 1G /dev/zero > web/dump.bin || true`, nil)
 	p.phase("hoarder", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
 }
@@ -103,21 +103,21 @@ func TestAgentReachesNothing(t *testing.T) {
 	for name, port := range map[[2]string]int{
 		{"default", "kubernetes"}: 443, {"kube-system", "kube-dns"}: 53, {gitProject, "git"}: 443,
 	} {
-		svc, err := cluster.Clientset.CoreV1().Services(name[0]).Get(p.ctx, name[1], metav1.GetOptions{})
+		svc, err := k8s.Clientset.CoreV1().Services(name[0]).Get(p.ctx, name[1], metav1.GetOptions{})
 		p.must(err, "find Service %s", name[1])
 		targets = append(targets, fmt.Sprintf("%s/%d", svc.Spec.ClusterIP, port))
 	}
-	nodes, err := cluster.Clientset.CoreV1().Nodes().List(p.ctx, metav1.ListOptions{Limit: 1})
+	nodes, err := k8s.Clientset.CoreV1().Nodes().List(p.ctx, metav1.ListOptions{Limit: 1})
 	p.must(err, "list nodes")
 	for _, a := range nodes.Items[0].Status.Addresses {
 		if a.Type == corev1.NodeInternalIP {
 			targets = append(targets, a.Address+"/10250", a.Address+"/6443")
 		}
 	}
-	pods, err := cluster.Clientset.CoreV1().Pods(gitProject).List(p.ctx, metav1.ListOptions{Limit: 1})
+	pods, err := k8s.Clientset.CoreV1().Pods(gitProject).List(p.ctx, metav1.ListOptions{Limit: 1})
 	p.must(err, "list pods")
 	targets = append(targets, pods.Items[0].Status.PodIP+"/8443", "169.254.169.254/80")
-	gateway, err := cluster.Clientset.CoreV1().Services(world.SystemNamespace).Get(p.ctx, protocol.GatewayService, metav1.GetOptions{})
+	gateway, err := k8s.Clientset.CoreV1().Services(cluster.SystemNamespace).Get(p.ctx, protocol.GatewayService, metav1.GetOptions{})
 	p.must(err, "find the gateway")
 	p.feature("prisoner", fmt.Sprintf(`
 query='\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01'
@@ -173,7 +173,7 @@ func TestTokenSpeaksForItsOwnPodOnly(t *testing.T) {
 	}}})
 	p.must(err, "encode the report")
 	p.intake(http.MethodPost, protocol.ReportsPath, token, report)
-	f, err := cluster.Feature(p.ctx, p.project, "other")
+	f, err := k8s.Feature(p.ctx, p.project, "other")
 	p.must(err, "read the other Feature")
 	if f.Status.Run.Final != nil || f.UID != other.UID {
 		t.Errorf("mine's token ended other: %+v", f.Status.Run.Final)
@@ -187,11 +187,11 @@ func TestTokenSpeaksForItsOwnPodOnly(t *testing.T) {
 		t.Errorf("a pod of no Feature: status %d, want 403", status)
 	}
 
-	anonymous := rest.AnonymousClientConfig(cluster.Config)
+	anonymous := rest.AnonymousClientConfig(k8s.Config)
 	anonymous.BearerToken = token
 	api, err := rest.HTTPClientFor(anonymous)
 	p.must(err, "make a client")
-	resp, err := api.Get(cluster.Config.Host + "/api/v1/namespaces/" + p.project + "/pods")
+	resp, err := api.Get(k8s.Config.Host + "/api/v1/namespaces/" + p.project + "/pods")
 	p.must(err, "ask the API server")
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized {
@@ -203,16 +203,16 @@ func TestTokenSpeaksForItsOwnPodOnly(t *testing.T) {
 func (p *place) tokenOf(pod string) string {
 	p.Helper()
 	var o *corev1.Pod
-	p.must(world.Until(p.ctx, "the pod to be on a node", func(ctx context.Context) (bool, error) {
+	p.must(cluster.Until(p.ctx, "the pod to be on a node", func(ctx context.Context) (bool, error) {
 		var err error
-		o, err = cluster.Clientset.CoreV1().Pods(p.project).Get(ctx, pod, metav1.GetOptions{})
+		o, err = k8s.Clientset.CoreV1().Pods(p.project).Get(ctx, pod, metav1.GetOptions{})
 		return err == nil && o.Spec.NodeName != "", err
 	}), "read the pod")
 	sa := o.Spec.ServiceAccountName
 	if sa == "" {
 		sa = "default"
 	}
-	as := rest.CopyConfig(cluster.Config)
+	as := rest.CopyConfig(k8s.Config)
 	as.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + o.Spec.NodeName, Groups: []string{"system:nodes"}}
 	kubelet, err := kubernetes.NewForConfig(as)
 	p.must(err, "make a client")
@@ -234,23 +234,23 @@ func (p *place) bystander() string {
 		Volumes: []corev1.Volume{{Name: "token", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: protocol.TokenAudience, Path: "token"}}},
 		}}}},
-		Containers: []corev1.Container{{Name: "sleep", Image: cluster.Image, Command: []string{"sleep", "600"}, SecurityContext: &corev1.SecurityContext{
+		Containers: []corev1.Container{{Name: "sleep", Image: k8s.Image, Command: []string{"sleep", "600"}, SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		}}},
 	}}
-	p.must(cluster.Create(p.ctx, pod), "make a bystander")
+	p.must(k8s.Create(p.ctx, pod), "make a bystander")
 	return pod.Name
 }
 
 // intake asks a manager replica as a pod would.
 func (p *place) intake(method, path, token string, body []byte) (int, []byte) {
 	p.Helper()
-	pods, err := cluster.Clientset.CoreV1().Pods(world.SystemNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=manager"})
+	pods, err := k8s.Clientset.CoreV1().Pods(cluster.SystemNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=manager"})
 	p.must(err, "find the manager")
 	if len(pods.Items) == 0 {
 		p.Fatal("no manager pod")
 	}
-	port, stop, err := cluster.Forward(world.SystemNamespace, pods.Items[0].Name, protocol.IntakePort)
+	port, stop, err := k8s.Forward(cluster.SystemNamespace, pods.Items[0].Name, protocol.IntakePort)
 	p.must(err, "reach intake")
 	defer stop()
 	req, err := http.NewRequestWithContext(p.ctx, method, fmt.Sprintf("https://localhost:%d%s", port, path), bytes.NewReader(body))

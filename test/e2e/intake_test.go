@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // TestIntakeAwayForAMinute is not parallel: it takes the manager away from everybody. Supervision goes on meanwhile,
@@ -46,14 +46,14 @@ func TestIntakeAwayForAMinute(t *testing.T) {
 
 func (p *place) scaleManager(replicas int32) {
 	p.Helper()
-	key := client.ObjectKey{Namespace: world.SystemNamespace, Name: "tidewaiter-manager"}
+	key := client.ObjectKey{Namespace: cluster.SystemNamespace, Name: "tidewaiter-manager"}
 	var d appsv1.Deployment
-	p.must(cluster.Get(p.ctx, key, &d), "read the manager's Deployment")
+	p.must(k8s.Get(p.ctx, key, &d), "read the manager's Deployment")
 	before := d.DeepCopy()
 	d.Spec.Replicas = ptr.To(replicas)
-	p.must(cluster.Patch(p.ctx, &d, client.MergeFrom(before)), "scale the manager")
-	p.must(world.Until(p.ctx, fmt.Sprintf("%d managers", replicas), func(ctx context.Context) (bool, error) {
-		err := cluster.Get(ctx, key, &d)
+	p.must(k8s.Patch(p.ctx, &d, client.MergeFrom(before)), "scale the manager")
+	p.must(cluster.Until(p.ctx, fmt.Sprintf("%d managers", replicas), func(ctx context.Context) (bool, error) {
+		err := k8s.Get(ctx, key, &d)
 		return err == nil && d.Status.Replicas == replicas && d.Status.ReadyReplicas == replicas, err
 	}), "wait")
 }

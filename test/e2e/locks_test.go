@@ -17,7 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/locks"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // contracts makes the project's policy that names the contract openapi.
@@ -28,14 +28,14 @@ func (p *place) contracts(change func(*v1alpha1.Rules)) {
 	if change != nil {
 		change(policy.Spec.Defaults)
 	}
-	p.must(cluster.Create(p.ctx, policy), "make the policy")
+	p.must(k8s.Create(p.ctx, policy), "make the policy")
 }
 
 // locks of the place's repository, as "contract holder".
 func (p *place) locks() []string {
 	p.Helper()
 	var list coordinationv1.LeaseList
-	p.must(cluster.List(p.ctx, &list, client.InNamespace(world.SystemNamespace), client.HasLabels{v1alpha1.LabelLock}), "list Leases")
+	p.must(k8s.List(p.ctx, &list, client.InNamespace(cluster.SystemNamespace), client.HasLabels{v1alpha1.LabelLock}), "list Leases")
 	var all []string
 	for _, l := range list.Items {
 		if strings.HasSuffix(l.Annotations[v1alpha1.AnnotationRepository], "/"+p.repository) {
@@ -60,7 +60,7 @@ func TestLocks(t *testing.T) {
 	p.condition("first", v1alpha1.ConditionLocksHeld, v1alpha1.ReasonLocksHeld)
 	p.feature("second", "echo 'info: second' >> api/openapi.yaml", openapi)
 	f := p.phase("second", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForLock)
-	if m := world.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi is held by Feature first") {
+	if m := cluster.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi is held by Feature first") {
 		t.Errorf("the message is %q", m)
 	}
 	if got := p.locks(); !slices.Equal(got, []string{"openapi first"}) {
@@ -88,7 +88,7 @@ func TestLocks(t *testing.T) {
 	if !invalid {
 		t.Errorf("no checkpoint says that the contract was changed without its lock: %+v", p.checkpoints("thief"))
 	}
-	p.must(world.Until(p.ctx, "the locks to be free", func(context.Context) (bool, error) { return len(p.locks()) == 0, nil }), "wait")
+	p.must(cluster.Until(p.ctx, "the locks to be free", func(context.Context) (bool, error) { return len(p.locks()) == 0, nil }), "wait")
 }
 
 // TestAnAbandonedLockIsReclaimed: a lock whose Feature is gone, and that nobody renews, goes to one who waits for it: only
@@ -99,20 +99,20 @@ func TestAnAbandonedLockIsReclaimed(t *testing.T) {
 	p.contracts(nil)
 	url := gitServer.URL(p.repository)
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: world.SystemNamespace, Name: locks.Name(url, "openapi"),
+		Namespace: cluster.SystemNamespace, Name: locks.Name(url, "openapi"),
 		Labels:      map[string]string{v1alpha1.LabelLock: v1alpha1.LockContract, v1alpha1.LabelLockHolder: "gone"},
 		Annotations: map[string]string{v1alpha1.AnnotationRepository: locks.Repository(url), v1alpha1.AnnotationContract: "openapi"},
 	}}
 	lease.Spec.HolderIdentity = ptr.To(locks.Holder{Namespace: p.project, Name: "ghost", UID: "gone"}.String())
 	lease.Spec.LeaseDurationSeconds = ptr.To[int32](10)
 	lease.Spec.RenewTime = &metav1.MicroTime{Time: time.Now().Add(-time.Hour)}
-	p.must(client.IgnoreNotFound(cluster.Delete(p.ctx, lease.DeepCopy())), "remove what an earlier run left")
-	p.must(cluster.Create(p.ctx, lease), "leave a lock behind")
+	p.must(client.IgnoreNotFound(k8s.Delete(p.ctx, lease.DeepCopy())), "remove what an earlier run left")
+	p.must(k8s.Create(p.ctx, lease), "leave a lock behind")
 	p.feature("heir", "echo 'info: heir' >> api/openapi.yaml; until [ -e \"$HOME/end\" ]; do sleep 0.2; done", func(s *v1alpha1.FeatureSpec) {
 		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"api/**"}, Contracts: []string{"openapi"}}
 	})
 	f := p.phase("heir", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForLock)
-	if m := world.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi is held by Feature ghost") {
+	if m := cluster.Message(f, v1alpha1.ConditionLocksHeld); !strings.Contains(m, "openapi is held by Feature ghost") {
 		t.Errorf("the message is %q", m)
 	}
 	m := p.condition("heir", v1alpha1.ConditionLocksHeld, v1alpha1.ReasonLockReclaimed)
@@ -127,7 +127,7 @@ func TestAnAbandonedLockIsReclaimed(t *testing.T) {
 	if !strings.Contains(p.history(f.Status.Branch), "info: heir") {
 		t.Error("the branch lacks the change of the contract")
 	}
-	p.must(world.Until(p.ctx, "the lock to be free", func(context.Context) (bool, error) { return len(p.locks()) == 0, nil }), "wait")
+	p.must(cluster.Until(p.ctx, "the lock to be free", func(context.Context) (bool, error) { return len(p.locks()) == 0, nil }), "wait")
 }
 
 // TestOverlap: a Feature whose areas overlap with those of one at work says so, or waits for it where the policy says so.
@@ -144,7 +144,7 @@ func TestOverlap(t *testing.T) {
 	p.feature("waits", "echo waits > web/waits.html", allow("web/waits.html"))
 	p.feature("apart", "echo apart > docs.md", allow("/docs.md"))
 	f := p.phase("waits", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForArea)
-	if m := world.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(m, "Feature first") {
+	if m := cluster.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(m, "Feature first") {
 		t.Errorf("the message is %q", m)
 	}
 	first := p.phase("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)

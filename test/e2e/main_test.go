@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 const (
@@ -29,9 +29,9 @@ const (
 )
 
 var (
-	cluster   *world.Cluster
-	gitServer *world.GitServer
-	provider  *world.Provider
+	k8s       *cluster.Cluster
+	gitServer *cluster.GitServer
+	provider  *cluster.Provider
 )
 
 func TestMain(m *testing.M) {
@@ -55,13 +55,13 @@ func setUp(m *testing.M) (int, error) {
 	defer os.RemoveAll(dir)
 	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
-	if cluster, err = world.Connect(kubeconfig, os.Getenv("TIDEWAITER_TESTBED")); err != nil {
+	if k8s, err = cluster.Connect(kubeconfig, os.Getenv("TIDEWAITER_TESTBED")); err != nil {
 		return 1, err
 	}
-	if gitServer, err = cluster.StartGitServer(ctx, gitProject, dir); err != nil {
+	if gitServer, err = k8s.StartGitServer(ctx, gitProject, dir); err != nil {
 		return 1, err
 	}
-	if provider, err = cluster.StartProvider(ctx, providerProject); err != nil {
+	if provider, err = k8s.StartProvider(ctx, providerProject); err != nil {
 		return 1, err
 	}
 	code := m.Run()
@@ -69,7 +69,7 @@ func setUp(m *testing.M) (int, error) {
 	if code == 0 {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := errors.Join(cluster.DeleteProject(ctx, gitProject), cluster.StopProvider(ctx, providerProject)); err != nil {
+		if err := errors.Join(k8s.DeleteProject(ctx, gitProject), k8s.StopProvider(ctx, providerProject)); err != nil {
 			return 1, err
 		}
 	}
@@ -92,8 +92,8 @@ func newPlace(t *testing.T, limit time.Duration) *place {
 	t.Cleanup(cancel)
 	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
 	p := &place{T: t, ctx: ctx, project: "e2e-" + name, repository: name, local: t.TempDir()}
-	p.must(cluster.DeleteProject(ctx, p.project), "remove an earlier project")
-	p.must(cluster.Project(ctx, p.project), "make the project")
+	p.must(k8s.DeleteProject(ctx, p.project), "remove an earlier project")
+	p.must(k8s.Project(ctx, p.project), "make the project")
 	t.Cleanup(func() {
 		if t.Failed() {
 			p.explain()
@@ -101,13 +101,13 @@ func newPlace(t *testing.T, limit time.Duration) *place {
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 		defer cancel()
-		if err := cluster.DeleteProject(ctx, p.project); err != nil {
+		if err := k8s.DeleteProject(ctx, p.project); err != nil {
 			t.Errorf("remove the project: %v", err)
 		}
 	})
 	p.publish()
-	p.must(cluster.Create(ctx, gitServer.Secret(p.project, world.GitSecret)), "make the Secret")
-	p.must(cluster.AllowGit(ctx, p.project, gitServer.Host), "make the policy")
+	p.must(k8s.Create(ctx, gitServer.Secret(p.project, cluster.GitSecret)), "make the Secret")
+	p.must(k8s.AllowGit(ctx, p.project, gitServer.Host), "make the policy")
 	return p
 }
 
@@ -150,26 +150,26 @@ func (p *place) must(err error, format string, args ...any) {
 // feature applies a Feature whose agent runs the script; change may adjust it first.
 func (p *place) feature(name, script string, change func(*v1alpha1.FeatureSpec)) {
 	p.Helper()
-	f := cluster.Script(p.project, name, gitServer.URL(p.repository), script)
+	f := k8s.Script(p.project, name, gitServer.URL(p.repository), script)
 	f.Spec.Execution = quickCheckpoints()
 	if change != nil {
 		change(&f.Spec)
 	}
-	p.must(cluster.Create(p.ctx, f), "apply Feature %s", name)
+	p.must(k8s.Create(p.ctx, f), "apply Feature %s", name)
 }
 
 // until waits for something to be true of a Feature.
 func (p *place) until(name, what string, true_ func(*v1alpha1.Feature) bool) *v1alpha1.Feature {
 	p.Helper()
 	var f *v1alpha1.Feature
-	err := world.Until(p.ctx, what, func(ctx context.Context) (bool, error) {
+	err := cluster.Until(p.ctx, what, func(ctx context.Context) (bool, error) {
 		var err error
-		f, err = cluster.Feature(ctx, p.project, name)
+		f, err = k8s.Feature(ctx, p.project, name)
 		return err == nil && true_(f), err
 	})
 	if err != nil {
 		p.Fatalf("Feature %s: %v; it is %s, %s: %s", name, err, f.Status.Phase,
-			world.Reason(f, v1alpha1.ConditionSucceeded), world.Message(f, v1alpha1.ConditionSucceeded))
+			cluster.Reason(f, v1alpha1.ConditionSucceeded), cluster.Message(f, v1alpha1.ConditionSucceeded))
 	}
 	return f
 }
@@ -179,12 +179,12 @@ func (p *place) phase(name string, phase v1alpha1.Phase, reason string) *v1alpha
 	p.Helper()
 	terminal := map[v1alpha1.Phase]bool{v1alpha1.PhaseDelivered: true, v1alpha1.PhaseFailed: true, v1alpha1.PhaseBlocked: true}
 	f := p.until(name, fmt.Sprintf("%s/%s", phase, reason), func(f *v1alpha1.Feature) bool {
-		return f.Status.Phase == phase && world.Reason(f, v1alpha1.ConditionSucceeded) == reason ||
+		return f.Status.Phase == phase && cluster.Reason(f, v1alpha1.ConditionSucceeded) == reason ||
 			terminal[f.Status.Phase] && !terminal[phase]
 	})
 	if f.Status.Phase != phase {
 		p.Fatalf("Feature %s: want %s/%s, is %s/%s: %s", name, phase, reason, f.Status.Phase,
-			world.Reason(f, v1alpha1.ConditionSucceeded), world.Message(f, v1alpha1.ConditionSucceeded))
+			cluster.Reason(f, v1alpha1.ConditionSucceeded), cluster.Message(f, v1alpha1.ConditionSucceeded))
 	}
 	return f
 }
@@ -192,21 +192,21 @@ func (p *place) phase(name string, phase v1alpha1.Phase, reason string) *v1alpha
 // condition waits for a condition's reason and returns its message.
 func (p *place) condition(name, condition, reason string) string {
 	p.Helper()
-	f := p.until(name, condition+"/"+reason, func(f *v1alpha1.Feature) bool { return world.Reason(f, condition) == reason })
-	return world.Message(f, condition)
+	f := p.until(name, condition+"/"+reason, func(f *v1alpha1.Feature) bool { return cluster.Reason(f, condition) == reason })
+	return cluster.Message(f, condition)
 }
 
 // change updates a Feature's spec, whatever else happens to it meanwhile.
 func (p *place) change(name string, mutate func(*v1alpha1.FeatureSpec)) {
 	p.Helper()
-	err := world.Until(p.ctx, "the change of "+name, func(ctx context.Context) (bool, error) {
-		f, err := cluster.Feature(ctx, p.project, name)
+	err := cluster.Until(p.ctx, "the change of "+name, func(ctx context.Context) (bool, error) {
+		f, err := k8s.Feature(ctx, p.project, name)
 		if err != nil {
 			return false, err
 		}
 		before := f.DeepCopy()
 		mutate(&f.Spec)
-		err = cluster.Patch(ctx, f, client.MergeFrom(before))
+		err = k8s.Patch(ctx, f, client.MergeFrom(before))
 		return err == nil, err
 	})
 	p.must(err, "change Feature %s", name)
@@ -214,7 +214,7 @@ func (p *place) change(name string, mutate func(*v1alpha1.FeatureSpec)) {
 
 func (p *place) checkpoints(name string) []v1alpha1.Checkpoint {
 	p.Helper()
-	list, err := cluster.Checkpoints(p.ctx, p.project, name)
+	list, err := k8s.Checkpoints(p.ctx, p.project, name)
 	p.must(err, "list Checkpoints")
 	return list
 }

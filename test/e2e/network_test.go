@@ -25,7 +25,7 @@ func TestAnOpenNetworkEndsTheAgent(t *testing.T) {
 	opens := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "allow-all"}, Spec: networkingv1.NetworkPolicySpec{
 		Egress: []networkingv1.NetworkPolicyEgressRule{{}}, PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
 	}}
-	p.must(cluster.Create(p.ctx, opens), "open the network")
+	p.must(k8s.Create(p.ctx, opens), "open the network")
 	p.phase("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonNetworkOpened)
 	if m := p.condition("login", v1alpha1.ConditionIsolated, v1alpha1.ReasonNetworkOpened); !strings.Contains(m, "NetworkPolicy allow-all allows egress") {
 		t.Errorf("the message is %q", m)
@@ -34,7 +34,7 @@ func TestAnOpenNetworkEndsTheAgent(t *testing.T) {
 	if f.Status.Run == nil || f.Status.Run.Final == nil || f.Status.Run.Final.Outcome != "Stopped" || f.Status.Lost+f.Status.Failures > 0 {
 		t.Errorf("the attempt did not end in order: %+v", f.Status.Run)
 	}
-	p.must(cluster.Delete(p.ctx, opens), "close the network")
+	p.must(k8s.Delete(p.ctx, opens), "close the network")
 	p.until("login", "the next attempt", func(f *v1alpha1.Feature) bool {
 		return f.Status.Attempt == 2 && f.Status.Phase == v1alpha1.PhaseRunning
 	})

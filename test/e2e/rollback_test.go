@@ -119,7 +119,7 @@ func (p *place) inAgent(name, command string) string {
 			return false
 		}
 		var err error
-		out, _, err = cluster.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "sh", "-c", command)
+		out, _, err = k8s.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "sh", "-c", command)
 		return err == nil
 	})
 	return out

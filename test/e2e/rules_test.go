@@ -30,7 +30,7 @@ func TestContentRules(t *testing.T) {
 			Name: "no-big-sql", CEL: "file.path.endsWith('.sql') && file.linesAdded > 500", Message: "split the migration", Severity: v1alpha1.SeverityWarning,
 		}},
 	}
-	p.must(cluster.Create(p.ctx, policy), "create the policy")
+	p.must(k8s.Create(p.ctx, policy), "create the policy")
 	// Made up, and put together by the agent: neither the script nor anything that quotes it has the whole.
 	const one, two = "Zq3xV7mK9pL2rT5wY8", "bN1cD4fG6hJ0sA2eU7"
 	p.feature("careless", `
@@ -65,7 +65,7 @@ func (p *place) everything() map[string]string {
 		"Features": &v1alpha1.FeatureList{}, "Checkpoints": &v1alpha1.CheckpointList{}, "Events": &corev1.EventList{},
 		"ConfigMaps": &corev1.ConfigMapList{}, "Pods": &pods,
 	} {
-		p.must(cluster.List(p.ctx, l, client.InNamespace(p.project)), "list %s", name)
+		p.must(k8s.List(p.ctx, l, client.InNamespace(p.project)), "list %s", name)
 		text, err := json.Marshal(l)
 		p.must(err, "write %s", name)
 		texts[name] = string(text)
@@ -76,7 +76,7 @@ func (p *place) everything() map[string]string {
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
-			log, err := cluster.Clientset.CoreV1().Pods(p.project).GetLogs(pod.Name, &corev1.PodLogOptions{Container: c.Name}).DoRaw(p.ctx)
+			log, err := k8s.Clientset.CoreV1().Pods(p.project).GetLogs(pod.Name, &corev1.PodLogOptions{Container: c.Name}).DoRaw(p.ctx)
 			p.must(err, "read the log of %s", c.Name)
 			texts["the log of "+c.Name] = string(log)
 		}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/test/world"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // fixing does good and evil, waits until it is told, writes down what it finds then, and fixes what is left to fix.
@@ -27,10 +27,10 @@ until [ -e "$HOME/end" ]; do sleep 0.2; done`
 func (p *place) critical() {
 	p.Helper()
 	policy := &v1alpha1.SupervisorPolicy{}
-	p.must(cluster.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: world.GitPolicy}, policy), "read the policy")
+	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: cluster.GitPolicy}, policy), "read the policy")
 	before := policy.DeepCopy()
 	policy.Spec.Defaults.Paths = &v1alpha1.PathRules{Severity: v1alpha1.SeverityCritical}
-	p.must(cluster.Patch(p.ctx, policy, client.MergeFrom(before)), "make violations critical")
+	p.must(k8s.Patch(p.ctx, policy, client.MergeFrom(before)), "make violations critical")
 }
 
 // TestStrategies takes one look at a workspace with good and evil in it under each strategy. The agent is told, fixes what

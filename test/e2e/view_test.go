@@ -15,7 +15,7 @@ import (
 // view asks the aggregated API, as `kubectl get --raw` does.
 func (p *place) view(path string, parameters ...string) string {
 	p.Helper()
-	request := cluster.Clientset.CoreV1().RESTClient().Get().AbsPath("/apis/view.tidewaiter.dev/v1alpha1/namespaces/" + p.project + "/" + path)
+	request := k8s.Clientset.CoreV1().RESTClient().Get().AbsPath("/apis/view.tidewaiter.dev/v1alpha1/namespaces/" + p.project + "/" + path)
 	for i := 0; i < len(parameters); i += 2 {
 		request = request.Param(parameters[i], parameters[i+1])
 	}
@@ -49,7 +49,7 @@ func TestView(t *testing.T) {
 		}
 	}
 	look("while the pod lives")
-	_, _, err := cluster.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "touch", protocol.WorkspaceDir+"/web/go")
+	_, _, err := k8s.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "touch", protocol.WorkspaceDir+"/web/go")
 	p.must(err, "let the agent end")
 	p.phase("seen", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	look("after the end")

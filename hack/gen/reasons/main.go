@@ -31,7 +31,7 @@ type block struct {
 // outputs lists what is generated. Each reason is in one of them.
 func outputs() []output {
 	return []output{
-		{"internal/core/protocol/zz_generated.reasons.go", "contract", func(n apinames.Names) []block {
+		{"internal/core/protocol/zz_generated.reasons.go", "protocol", func(n apinames.Names) []block {
 			return []block{{"Reasons of faults and final reports. They become reasons of conditions.", "Reason", n.Reported}}
 		}},
 		{"internal/core/lifecycle/zz_generated.reasons.go", "lifecycle", func(n apinames.Names) []block {

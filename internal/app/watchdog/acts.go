@@ -145,7 +145,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 		return nil, err
 	}
 	j := x.attempt.journal.State()
-	e := supervise.Taken{Action: a, Settled: t.Snapshot.Settled, Unsettled: t.Snapshot.Reason, Standing: t.Judgement.Verdict,
+	e := supervise.Taken{Action: a, Settled: t.Snapshot.Settled, Unsettled: t.Snapshot.Reason, TreeVerdict: t.Judgement.Verdict,
 		Head: j.Promoted.Commit, Changed: j.Promoted.Tree != j.Base.Tree, Objection: checkpoint.Objection(t.Judgement)}
 	e.Completes = t.Intent != nil && t.Intent.Completes != ""
 	return e, nil

@@ -20,8 +20,8 @@ const (
 	warnEvery, warnAfter = 2 * time.Second, 200 * time.Millisecond
 	// warnAhead is how far the next checkpoint has to be away for a warning to be worth it: it tells the same.
 	warnAhead = 5 * time.Second
-	// maxForeseen bounds the changed paths that one look is taken at, maxWarned the violations that are remembered.
-	maxForeseen, maxWarned = 500, 1000
+	// maxLooked bounds the changed paths that one look is taken at, maxWarned the violations that are remembered.
+	maxLooked, maxWarned = 500, 1000
 )
 
 // warnings is what the agent was warned of.
@@ -48,7 +48,7 @@ func (l *loop) forewarn(ctx context.Context) {
 	if l.services.workspace.Engine() == nil || !worthWarning(l.state, now) {
 		return
 	}
-	written, err := l.services.workspace.Engine().Written(ctx, maxForeseen)
+	written, err := l.services.workspace.Engine().Written(ctx, maxLooked)
 	if err != nil {
 		l.attempt.options.Log.WarnContext(ctx, "Cannot warn the agent", "error", err.Error())
 		return
@@ -58,7 +58,7 @@ func (l *loop) forewarn(ctx context.Context) {
 		l.warnings.of, l.warnings.task = nil, task
 	}
 	t := l.occasion(supervise.Action{Task: task}).Terms
-	news := slices.DeleteFunc(judge.Foresee(judge.Input{Changes: written, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks}), l.warnings.known)
+	news := slices.DeleteFunc(judge.CheckPlacement(judge.Input{Changes: written, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks}), l.warnings.known)
 	if len(news) == 0 {
 		return
 	}

@@ -28,7 +28,7 @@ func TestARuntimeIsAnAdapter(t *testing.T) {
 	w.runtimes = []runtimes.Record{{Name: "abacus", Available: true, Interactive: true, Adapter: abacus{}}}
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo '{"type":"capabilities","pause_resume":true}' >&$TIDEWAITER_REPLY_FD
-			echo evil > web/legacy/evil.html; ` + w.signalled("written") + `read -r line; echo "$BEADS $HOME $TIDEWAITER_TASK" > web/good.html`
+			echo evil > web/legacy/evil.html; ` + w.signalled("written") + untilTold + `echo "$BEADS $HOME $TIDEWAITER_TASK" > web/good.html`
 	})
 	p := w.start(1, nil)
 	w.waitSignal("written")

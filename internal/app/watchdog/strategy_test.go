@@ -26,10 +26,12 @@ func reverting(severity policy.Severity, how string) func(*protocol.Orders) {
 	}
 }
 
+// untilTold reads lines until one tells of a violation. A warning may come before it.
+const untilTold = `until case "$line" in *checkpoint_violation*) true;; *) false;; esac; do read -r line; done; `
+
 // strategyScript breaks a rule beside work that is fine, and waits to be told.
 const strategyScript = `echo good > web/good.html; rm web/index.html; echo evil > web/legacy/evil.html; rm README.md
-	until case "$line" in *checkpoint_violation*) true;; *) false;; esac; do read -r line; done
-	echo "$line" > "$HOME/told"; ls -R . > "$HOME/found"; rm -f web/legacy/evil.html; git checkout -q README.md; `
+	` + untilTold + `echo "$line" > "$HOME/told"; ls -R . > "$HOME/found"; rm -f web/legacy/evil.html; git checkout -q README.md; `
 
 // TestStrategies takes one look at a workspace with good and evil in it, and then lets the agent end it well.
 func TestStrategies(t *testing.T) {
@@ -172,7 +174,10 @@ func TestTheAgentIsWarnedBeforeACheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `cp web/legacy/old.html "$HOME"; cat "$HOME/old.html" > web/legacy/old.html
 		mkdir build; echo x > build/noise.log; echo good > web/good.html; echo evil > web/legacy/evil.html; rm README.md
-		read -r line; echo "$line" > "$HOME/told"; rm -r build web/legacy/evil.html; git checkout -q README.md`, seldom)
+		until case "$(cat "$HOME/told")" in *README.md*evil.html*|*evil.html*README.md*) true;; *) false;; esac; do
+			read -r line; echo "$line" >> "$HOME/told"
+		done 2>&-
+		rm -r build web/legacy/evil.html; git checkout -q README.md`, seldom)
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantTold(`"type":"violation_warning"`, `"severity":"error"`, `"file":"README.md"`, `"constraint":"allowed-areas"`,
 		`"file":"web/legacy/evil.html"`, `"constraint":"forbidden-areas"`, `"action_taken":"none"`)
@@ -183,8 +188,11 @@ func TestTheAgentIsWarnedBeforeACheckpoint(t *testing.T) {
 		}
 	}
 	w.wantVerdicts("Final Valid Promoted")
-	if n := strings.Count(w.read("trusted/journal.jsonl"), "violation_warning"); n != 1 {
-		t.Errorf("the journal holds %d warnings", n)
+	// A busy machine may make two warnings of what was written in one go; nothing is told twice.
+	for _, once := range []string{`"file":"README.md"`, `"file":"web/legacy/evil.html"`} {
+		if n := strings.Count(told, once); n != 1 {
+			t.Errorf("the agent was told %s %d times", once, n)
+		}
 	}
 	w.wantHealthy()
 }

@@ -20,13 +20,13 @@ func TestOperations(t *testing.T) {
 	refused := journal.Operation{ID: "op1", Task: "form", Patch: "sum1", Answer: `{"status":"refused"}`}
 	applied := journal.Operation{ID: "op2", Task: "form", Patch: "sum2", Answer: `{"status":"applied"}`}
 	patch := journal.Record{Intent: &journal.Intent{Sequence: 1, Commit: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "b", Restore: "t1",
-		Standing: judge.Valid, Operation: &applied, Report: protocol.CheckpointReport{Settled: true}}}
+		TreeVerdict: judge.Valid, Operation: &applied, Report: protocol.CheckpointReport{Settled: true}}}
 	patchDone := journal.Record{Done: &journal.Done{Sequence: 1}}
 	closing := journal.Record{Intent: &journal.Intent{Sequence: 2, Commit: "k1", OldChain: "k1", Tree: "t1", Delivery: "d1", OldDelivery: "d1",
-		Completes: "form", Standing: judge.Valid, Report: protocol.CheckpointReport{Settled: true}}}
+		Completes: "form", TreeVerdict: judge.Valid, Report: protocol.CheckpointReport{Settled: true}}}
 	recall := func(s journal.State, id, sum string) string {
-		o, standing := s.Tasks["form"].Recall(id, sum)
-		return string(standing) + o.Answer
+		o, recall := s.Tasks["form"].Recall(id, sum)
+		return string(recall) + o.Answer
 	}
 	records := []journal.Record{attempt1, base, begun, {Operation: &refused}, patch}
 	for name, tc := range map[string]struct {
@@ -51,7 +51,7 @@ func TestOperations(t *testing.T) {
 		})
 	}
 	s := read(t, write(t, append(records, patchDone)...))
-	if diff := cmp.Diff(journal.Workspace{Tree: "t1", Standing: judge.Valid, Settled: true}, s.Workspace); diff != "" {
+	if diff := cmp.Diff(journal.Workspace{Tree: "t1", TreeVerdict: judge.Valid, Settled: true}, s.Workspace); diff != "" {
 		t.Errorf("workspace after a patch (-want +got):\n%s", diff)
 	}
 }

@@ -138,10 +138,10 @@ type Intent struct {
 	Chosen bool `json:"chosen,omitempty"`
 	// Completes names the task that this checkpoint completes.
 	Completes string `json:"completes,omitempty"`
-	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; Standing is the
+	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; TreeVerdict is the
 	// verdict itself. They tell whether the next checkpoint has anything new to say.
-	Judgement string        `json:"judgement"`
-	Standing  judge.Verdict `json:"standing"`
+	Judgement   string        `json:"judgement"`
+	TreeVerdict judge.Verdict `json:"standing"`
 	// Objection is the worst violation in words, when there is one.
 	Objection string `json:"objection,omitempty"`
 	// Answers to the requests that led to it.

@@ -84,11 +84,11 @@ type Checkpoint struct {
 type Workspace struct {
 	// Tree of it.
 	Tree string
-	// Judgement and Standing as in Intent; Settled is false for a tree that was not judged.
-	Judgement string
-	Standing  judge.Verdict
-	Objection string
-	Settled   bool
+	// Judgement and TreeVerdict as in Intent; Settled is false for a tree that was not judged.
+	Judgement   string
+	TreeVerdict judge.Verdict
+	Objection   string
+	Settled     bool
 }
 
 // Promoted is a commit that may be delivered, and its tree.
@@ -198,7 +198,7 @@ func (s *State) base(b Base) error {
 	s.Base = &b
 	if s.Promoted == (Promoted{}) {
 		s.Promoted, s.Start = Promoted(b), b.Tree
-		s.Workspace = Workspace{Tree: b.Tree, Standing: judge.Valid, Settled: true}
+		s.Workspace = Workspace{Tree: b.Tree, TreeVerdict: judge.Valid, Settled: true}
 	}
 	return nil
 }
@@ -343,10 +343,10 @@ func (s *State) left(i Intent) Workspace {
 	}
 	switch i.Restore {
 	case "", i.Tree:
-		return Workspace{Tree: i.Tree, Judgement: i.Judgement, Standing: i.Standing, Objection: i.Objection,
+		return Workspace{Tree: i.Tree, Judgement: i.Judgement, TreeVerdict: i.TreeVerdict, Objection: i.Objection,
 			Settled: i.Report.Settled}
 	case s.Promoted.Tree:
-		return Workspace{Tree: i.Restore, Standing: judge.Valid, Settled: true}
+		return Workspace{Tree: i.Restore, TreeVerdict: judge.Valid, Settled: true}
 	}
 	return Workspace{Tree: i.Restore}
 }

@@ -80,20 +80,20 @@ func (v *view) placedBy(r *Rule) []breach {
 	return found
 }
 
-// Foresee gives the placement rules that changes break: what is wrong with them by their paths alone, whatever is in them.
+// CheckPlacement gives the placement rules that changes break: what is wrong with them by their paths alone, whatever is in them.
 // It lets an agent be warned before a checkpoint; it is no verdict, and a change that it has nothing to say about may break
 // any other rule.
-func Foresee(in Input) []Violation {
+func CheckPlacement(in Input) []Violation {
 	rules := PlacementRules()
 	v := &view{Input: in, ctx: context.Background()}
 	v.sift()
 	v.placeAll(rules)
-	var foreseen []Violation
+	var found []Violation
 	for _, rule := range rules {
 		for _, b := range rule.breaches(v) {
-			foreseen = append(foreseen, rule.violation(b))
+			found = append(found, rule.violation(b))
 		}
 	}
-	slices.SortFunc(foreseen, compareViolations)
-	return foreseen
+	slices.SortFunc(found, compareViolations)
+	return found
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// Whatever is foreseen, Judge says as well once it sees the same changes; and what the areas say is foreseen.
-func TestForesee(t *testing.T) {
+// Whatever is found by paths alone, Judge says as well once it sees the same changes; and what the areas say is found.
+func TestCheckPlacement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := Input{Policy: policy.Merge(policy.Sources{}), Plan: Plan{Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"}}}
 		for path := range rapid.MapOfN(rapid.SampledFrom([]string{"web/a", "web/legacy/b", "README.md", ".github/x", "AGENTS.md"}), rapid.Bool(), 1, 5).Draw(t, "paths") {
@@ -24,22 +24,22 @@ func TestForesee(t *testing.T) {
 		for _, v := range judgeAll(in).Violations {
 			said[v] = true
 		}
-		foreseen := map[string]bool{}
-		for _, v := range Foresee(in) {
-			if foreseen[v.Path] = true; !said[v] {
-				t.Errorf("%+v is foreseen, and Judge does not say so", v)
+		found := map[string]bool{}
+		for _, v := range CheckPlacement(in) {
+			if found[v.Path] = true; !said[v] {
+				t.Errorf("%+v is found, and Judge does not say so", v)
 			}
 		}
 		for _, c := range in.Changes {
-			if want := c.Path != "web/a"; foreseen[c.Path] != want {
-				t.Errorf("path %s is foreseen to break a rule: %v, want %v", c.Path, foreseen[c.Path], want)
+			if want := c.Path != "web/a"; found[c.Path] != want {
+				t.Errorf("path %s is found to break a rule: %v, want %v", c.Path, found[c.Path], want)
 			}
 		}
 	})
 }
 
 // TestPlacementRules: what is written about these rules anywhere else follows from the list, so their samples are enough to
-// see that each of them is foreseen, is judged the same, and never joins another one at a path.
+// see that each of them is found, is judged the same, and never joins another one at a path.
 func TestPlacementRules(t *testing.T) {
 	var placing []string
 	for _, rule := range PlacementRules() {
@@ -63,8 +63,8 @@ func TestPlacementRules(t *testing.T) {
 				closed[v.Path] = v.Rule
 				want = append(want, v)
 			}
-			if diff := cmp.Diff(want, Foresee(in)); diff != "" {
-				t.Errorf("%s, %s: what is foreseen differs from what Judge says (-want +got):\n%s", rule.ID, sample.Name, diff)
+			if diff := cmp.Diff(want, CheckPlacement(in)); diff != "" {
+				t.Errorf("%s, %s: what is found differs from what Judge says (-want +got):\n%s", rule.ID, sample.Name, diff)
 			}
 		}
 	}

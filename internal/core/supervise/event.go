@@ -214,8 +214,8 @@ type Taken struct {
 	// Settled is false when the workspace still moved: it counts as failed.
 	Settled   bool
 	Unsettled string
-	// Standing is the verdict on the tree, also where the checkpoint itself was skipped.
-	Standing judge.Verdict
+	// TreeVerdict is the verdict on the tree, also where the checkpoint itself was skipped.
+	TreeVerdict judge.Verdict
 	// Completes the task.
 	Completes bool
 	// Head is the last promoted commit, Changed whether its tree differs from the base's.

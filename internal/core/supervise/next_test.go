@@ -188,12 +188,12 @@ func (w *world) answer() {
 }
 
 func (w *world) taken(a supervise.Action) {
-	e := supervise.Taken{Action: a, Settled: w.kind || rapid.Bool().Draw(w.t, "settled"), Standing: judge.Valid,
+	e := supervise.Taken{Action: a, Settled: w.kind || rapid.Bool().Draw(w.t, "settled"), TreeVerdict: judge.Valid,
 		Head: w.state.Delivery.Head, Changed: w.state.Delivery.Changed}
 	if rapid.Bool().Draw(w.t, "invalid") {
-		e.Standing, e.Objection = judge.Invalid, "it is forbidden"
+		e.TreeVerdict, e.Objection = judge.Invalid, "it is forbidden"
 	}
-	if e.Settled && e.Standing == judge.Valid {
+	if e.Settled && e.TreeVerdict == judge.Valid {
 		w.heads++
 		e.Head, e.Changed = "c"+string(rune('a'+w.heads%26)), true
 	}
@@ -201,7 +201,7 @@ func (w *world) taken(a supervise.Action) {
 	if a.Task >= 0 {
 		end = w.state.Ending(a.Task)
 	}
-	e.Completes = a.Closes && e.Settled && supervise.Completes(end, e.Standing, "")
+	e.Completes = a.Closes && e.Settled && supervise.Completes(end, e.TreeVerdict, "")
 	w.apply(e)
 }
 

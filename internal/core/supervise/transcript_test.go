@@ -260,7 +260,7 @@ func (p *player) parse(name string, args []string) supervise.Event {
 
 // taken reads "Valid c1", "Invalid web/x.txt is not allowed" or "unsettled web/x.txt moved".
 func (p *player) taken(verdict string, rest []string) supervise.Event {
-	e := supervise.Taken{Action: p.last, Settled: true, Standing: judge.Verdict(verdict),
+	e := supervise.Taken{Action: p.last, Settled: true, TreeVerdict: judge.Verdict(verdict),
 		Head: p.state.Delivery.Head, Changed: p.state.Delivery.Changed}
 	var end supervise.Ending
 	if p.last.Closes {
@@ -276,7 +276,7 @@ func (p *player) taken(verdict string, rest []string) supervise.Event {
 	default:
 		e.Objection = strings.Join(rest, " ")
 	}
-	e.Completes = p.last.Closes && e.Settled && supervise.Completes(end, e.Standing, "")
+	e.Completes = p.last.Closes && e.Settled && supervise.Completes(end, e.TreeVerdict, "")
 	return e
 }
 

@@ -112,7 +112,7 @@ func (s *scanner) settle(ctx context.Context, before *stoppedBefore) (snapshot, 
 func (s *scanner) awaitStill(ctx context.Context, all snapshot) (snapshot, error) {
 	last := slices.Clone(all)
 	for i := range last {
-		for look := minLook; last[i].standing() != still && !last[i].escaped(); look = min(2*look, maxLook) {
+		for look := minLook; last[i].freezeState() != still && !last[i].escaped(); look = min(2*look, maxLook) {
 			again, err := s.process(last[i].pid)
 			if gone(err) {
 				break
@@ -121,7 +121,7 @@ func (s *scanner) awaitStill(ctx context.Context, all snapshot) (snapshot, error
 				return last, fmt.Errorf("look at process %d: %w", last[i].pid, err)
 			}
 			last[i] = again
-			if last[i].inFork = s.inFork(again, all); last[i].standing() == still {
+			if last[i].inFork = s.inFork(again, all); last[i].freezeState() == still {
 				break
 			}
 			if err := pause(ctx, look); err != nil {

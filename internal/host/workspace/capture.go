@@ -28,28 +28,28 @@ func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.limits = still.Limits
-	a, err := e.begin(ctx)
+	c, err := e.begin(ctx)
 	if err != nil {
 		return Snapshot{}, err
 	}
-	defer a.pack.Abort()
-	a.limits = still.Limits
+	defer c.pack.Abort()
+	c.limits = still.Limits
 	// What changes from here on counts for the next capture.
-	a.changed, a.followed = e.watcher.take()
-	a.followed = a.followed && e.captured
-	a.distrust(a.changed)
-	if err := a.hold(still); err != nil {
-		a.release(still, true)
+	c.changed, c.followed = e.watcher.take()
+	c.followed = c.followed && e.captured
+	c.distrust(c.changed)
+	if err := c.hold(still); err != nil {
+		c.release(still, true)
 		return Snapshot{}, err
 	}
-	a.snapshot.CaptureTime = e.options.Now().Sub(a.began)
-	s, err := a.record()
-	a.release(still, err != nil)
+	c.snapshot.CaptureTime = e.options.Now().Sub(c.began)
+	s, err := c.record()
+	c.release(still, err != nil)
 	return s, err
 }
 
-// attempt is one capture in progress. It changes nothing of the engine until it is adopted.
-type attempt struct {
+// capture is one capture in progress. It changes nothing of the engine until it is adopted.
+type capture struct {
 	ctx    context.Context //nolint:containedctx // lives for one call, and every step of it is asked to end with it
 	engine *Engine
 	owner  *owner
@@ -92,7 +92,7 @@ type attempt struct {
 	snapshot Snapshot
 }
 
-func (e *Engine) begin(ctx context.Context) (*attempt, error) {
+func (e *Engine) begin(ctx context.Context) (*capture, error) {
 	if e.closed {
 		return nil, ErrClosed
 	}
@@ -100,7 +100,7 @@ func (e *Engine) begin(ctx context.Context) (*attempt, error) {
 		return nil, errNoBase
 	}
 	pack := e.options.Repository.Store().NewPack(e.stored.has)
-	return &attempt{
+	return &capture{
 		ctx:    ctx,
 		engine: e,
 		owner:  &owner{},
@@ -124,22 +124,22 @@ func (e *Engine) readLimit() int64 {
 // leastEntries is how many entries are looked at whatever the limits are.
 const leastEntries = 10_000
 
-func (a *attempt) scanner() *scanner {
-	e := a.engine
+func (c *capture) scanner() *scanner {
+	e := c.engine
 	s := &survey{
-		ctx:        a.ctx,
+		ctx:        c.ctx,
 		root:       e.root,
 		ignore:     e.ignore.Match,
 		limit:      e.options.MaxEntries,
 		readLimit:  e.readLimit(),
 		countLimit: e.options.MaxEntries,
-		owner:      a.owner,
+		owner:      c.owner,
 		tree:       e.tree,
-		grant:      a.grant,
+		grant:      c.grant,
 		seen:       e.watcher.arm,
 		hands:      newHands(),
 	}
-	if most := a.limits.MaxFiles; most > 0 {
+	if most := c.limits.MaxFiles; most > 0 {
 		// Directories are entries too: what has more of them than files is no tree of sources.
 		s.limit, s.countLimit = min(s.limit, max(2*most, leastEntries)), min(s.countLimit, most)
 	}
@@ -149,67 +149,67 @@ func (a *attempt) scanner() *scanner {
 // look scans the workspace and reads what differs from what is known; it gives how many paths did. The first one counts
 // what is not captured too. All says that signatures are not believed. Where there is more than the limits allow, nothing is
 // read.
-func (a *attempt) look(all bool) (moved int, err error) {
-	s := a.scanner()
-	s.tally, s.all = !a.tallied, all
-	known, err := s.scan(a.known, a.engine.base)
+func (c *capture) look(all bool) (moved int, err error) {
+	s := c.scanner()
+	s.tally, s.all = !c.tallied, all
+	known, err := s.scan(c.known, c.engine.base)
 	if err != nil {
 		return 0, fmt.Errorf("scan workspace: %w", err)
 	}
-	if a.count(s); a.over {
+	if c.count(s); c.over {
 		return 0, nil
 	}
-	a.known = known
-	a.forget()
-	if err := a.take(s); err != nil {
+	c.known = known
+	c.forget()
+	if err := c.take(s); err != nil {
 		return 0, err
 	}
-	err = a.absorb()
-	return a.moved, err
+	err = c.absorb()
+	return c.moved, err
 }
 
 // count takes over what a whole scan counted.
-func (a *attempt) count(s *scanner) {
-	a.captured = s.captured
+func (c *capture) count(s *scanner) {
+	c.captured = s.captured
 	if s.tally {
-		a.other, a.tallied, a.uncounted = s.other, true, s.counted.Load() > s.countLimit
+		c.other, c.tallied, c.uncounted = s.other, true, s.counted.Load() > s.countLimit
 	}
-	a.scanProblem, a.closed = s.problem, s.closed
-	most := a.limits
-	a.over = s.partial || most.MaxFiles > 0 && a.captured.Files > most.MaxFiles || most.MaxBytes > 0 && a.captured.Bytes > most.MaxBytes
-	a.uncounted = a.uncounted || s.partial
+	c.scanProblem, c.closed = s.problem, s.closed
+	most := c.limits
+	c.over = s.partial || most.MaxFiles > 0 && c.captured.Files > most.MaxFiles || most.MaxBytes > 0 && c.captured.Bytes > most.MaxBytes
+	c.uncounted = c.uncounted || s.partial
 }
 
 // distrust makes sure that what an event told of is read, whatever its signature says: there are calls that change a file
 // and leave its signature as it is (EXT4_IOC_MOVE_EXT), and all of them need a descriptor whose end is an event.
-func (a *attempt) distrust(paths []string) {
+func (c *capture) distrust(paths []string) {
 	for _, path := range paths {
-		if n := a.known.lookup(path); n != nil && n.sub == nil && n.mark&(ignored|outside|unread) == 0 {
+		if n := c.known.lookup(path); n != nil && n.sub == nil && n.mark&(ignored|outside|unread) == 0 {
 			distrusted := *n
 			distrusted.mark |= unread
-			a.known = a.known.set(a.owner, path, &distrusted)
+			c.known = c.known.set(c.owner, path, &distrusted)
 		}
 	}
 }
 
 // forget begins a look: what the last one met counts no more.
-func (a *attempt) forget() {
-	a.writer, a.uncertain, a.readProblem, a.moved = "", "", "", 0
+func (c *capture) forget() {
+	c.writer, c.uncertain, c.readProblem, c.moved = "", "", "", 0
 }
 
 // take makes what a scan found into edits of the tree, and gathers what is to be read.
-func (a *attempt) take(s *scanner) error {
+func (c *capture) take(s *scanner) error {
 	for _, path := range s.gone {
-		a.lose(path)
+		c.lose(path)
 	}
-	a.moved += len(s.gone)
+	c.moved += len(s.gone)
 	batch := make([]reading, 0, min(len(s.dirty), gathered))
 	for paths := range slices.Chunk(s.dirty, gathered) {
 		batch = batch[:0]
 		for _, path := range paths {
 			batch = append(batch, reading{path: path})
 		}
-		if err := a.gather(batch); err != nil {
+		if err := c.gather(batch); err != nil {
 			return err
 		}
 	}
@@ -217,17 +217,17 @@ func (a *attempt) take(s *scanner) error {
 }
 
 // lose takes a path out of the tree.
-func (a *attempt) lose(path string) {
-	a.edits = append(a.edits, objects.Edit{Path: path})
-	delete(a.read, path)
+func (c *capture) lose(path string) {
+	c.edits = append(c.edits, objects.Edit{Path: path})
+	delete(c.read, path)
 }
 
 // setMark replaces the mark unread of a path.
-func (a *attempt) setMark(path string, m mark) {
-	if old := a.known.lookup(path); old != nil {
+func (c *capture) setMark(path string, m mark) {
+	if old := c.known.lookup(path); old != nil {
 		n := *old
 		n.mark = n.mark&^unread | m
-		a.known = a.known.set(a.owner, path, &n)
+		c.known = c.known.set(c.owner, path, &n)
 	}
 }
 
@@ -255,40 +255,40 @@ func clock(id int32) int64 {
 }
 
 // record makes the snapshot durable and the engine's own.
-func (a *attempt) record() (Snapshot, error) {
-	e := a.engine
+func (c *capture) record() (Snapshot, error) {
+	e := c.engine
 	began := e.options.Now()
-	a.forgetSuperseded()
-	tree, err := a.build()
+	c.forgetSuperseded()
+	tree, err := c.build()
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("capture: %w", err)
 	}
-	if err := a.pack.Commit(); err != nil {
-		return Snapshot{}, fmt.Errorf("capture%s: %w", a.where(err), err)
+	if err := c.pack.Commit(); err != nil {
+		return Snapshot{}, fmt.Errorf("capture%s: %w", c.where(err), err)
 	}
-	s := a.snapshot
+	s := c.snapshot
 	s.SyncTime = e.options.Now().Sub(began)
 	s.Tree, s.Previous = tree.ID, e.tree.ID
-	if s.Changes, err = e.options.Repository.Changes(a.ctx, e.base, tree); err != nil {
+	if s.Changes, err = e.options.Repository.Changes(c.ctx, e.base, tree); err != nil {
 		return Snapshot{}, fmt.Errorf("list changes: %w", err)
 	}
-	s.Found, s.FoundTotal = findings(a.known, a.closed)
-	s.Incomplete = a.over || slices.ContainsFunc(s.Found, unseen)
-	s.Workspace = sum(a.captured, a.other)
-	s.Workspace.Uncounted = a.uncounted
-	s.Dirty = len(a.read)
-	e.adopt(a, tree)
+	s.Found, s.FoundTotal = findings(c.known, c.closed)
+	s.Incomplete = c.over || slices.ContainsFunc(s.Found, unseen)
+	s.Workspace = sum(c.captured, c.other)
+	s.Workspace.Uncounted = c.uncounted
+	s.Dirty = len(c.read)
+	e.adopt(c, tree)
 	return s, nil
 }
 
 // where names the file that an error is about, where it is about one.
-func (a *attempt) where(err error) string {
+func (c *capture) where(err error) string {
 	var collision *objects.CollisionError
 	if !errors.As(err, &collision) {
 		return ""
 	}
-	for path, c := range a.read {
-		if c.entry.ID == collision.ID {
+	for path, content := range c.read {
+		if content.entry.ID == collision.ID {
 			return fmt.Sprintf(" %.256q", path)
 		}
 	}
@@ -296,35 +296,35 @@ func (a *attempt) where(err error) string {
 }
 
 // forgetSuperseded leaves out of the pack what was read of files that were read again since.
-func (a *attempt) forgetSuperseded() {
-	wanted := make(map[objects.ID]struct{}, len(a.read))
-	for _, c := range a.read {
-		wanted[c.entry.ID] = struct{}{}
+func (c *capture) forgetSuperseded() {
+	wanted := make(map[objects.ID]struct{}, len(c.read))
+	for _, content := range c.read {
+		wanted[content.entry.ID] = struct{}{}
 	}
-	a.pack.Forget(func(id objects.ID) bool {
+	c.pack.Forget(func(id objects.ID) bool {
 		_, found := wanted[id]
 		return found
 	})
 }
 
 // adopt makes the result of a capture what the engine knows.
-func (e *Engine) adopt(a *attempt, tree *objects.Tree) {
-	for _, id := range a.pack.IDs() {
+func (e *Engine) adopt(c *capture, tree *objects.Tree) {
+	for _, id := range c.pack.IDs() {
 		e.stored.added[id] = struct{}{}
 	}
-	e.known, e.tree, e.other, e.captured = a.known, tree, a.other, true
+	e.known, e.tree, e.other, e.captured = c.known, tree, c.other, true
 }
 
 // build makes the tree: the one before with the edits made.
-func (a *attempt) build() (*objects.Tree, error) {
+func (c *capture) build() (*objects.Tree, error) {
 	emit := func(id objects.ID, content []byte) error {
-		return a.pack.AddNamed(id, objects.KindTree, content)
+		return c.pack.AddNamed(id, objects.KindTree, content)
 	}
-	tree, err := a.engine.tree.Apply(a.edits, emit)
+	tree, err := c.engine.tree.Apply(c.edits, emit)
 	if err != nil {
 		return nil, err
 	}
-	return tree.Apply(missingLinks(tree, a.engine.gitlinks), emit)
+	return tree.Apply(missingLinks(tree, c.engine.gitlinks), emit)
 }
 
 // missingLinks are linked commits of the base at whose place the tree has nothing. They stay as they are: an empty

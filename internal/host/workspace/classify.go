@@ -35,7 +35,7 @@ func (s *scanner) classify(at place, known *folder, list *listing) error {
 		return err
 	}
 	for i, e := range asked {
-		e.class = capture
+		e.class = include
 		if ignored[i] {
 			e.class = ignore
 		}
@@ -56,11 +56,11 @@ func classOf(at place, known *folder, name []byte, isDir bool) class {
 		case old.mark&outside != 0 && judge.IsGitDir(old.name):
 			return nested
 		default:
-			return capture
+			return include
 		}
 	}
 	if base := at.base.Child(string(name)); base != nil && (base.Mode == objects.ModeTree || base.Mode == objects.ModeGitlink) == isDir {
-		return capture
+		return include
 	}
 	if judge.IsGitDir(string(name)) {
 		return nested

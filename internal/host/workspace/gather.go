@@ -48,25 +48,25 @@ type reading struct {
 
 // gather reads paths, several at once. What comes of it is absorbed later, since an agent may wait frozen meanwhile; some
 // is absorbed at once when there is much of it.
-func (a *attempt) gather(wanted []reading) error {
+func (c *capture) gather(wanted []reading) error {
 	for len(wanted) > 0 {
-		if a.ctx.Err() != nil {
-			return context.Cause(a.ctx)
+		if c.ctx.Err() != nil {
+			return context.Cause(c.ctx)
 		}
-		if a.budget > 0 && a.spent > a.budget {
+		if c.budget > 0 && c.spent > c.budget {
 			return errBudget
 		}
 		n := min(len(wanted), gathered)
 		batch := wanted[:n]
 		wanted = wanted[n:]
-		a.reader.fetchAll(batch)
+		c.reader.fetchAll(batch)
 		for i := range batch {
-			if err := a.collect(&batch[i]); err != nil {
+			if err := c.collect(&batch[i]); err != nil {
 				return err
 			}
 		}
-		if len(a.fresh) >= maxFresh || a.freshBytes >= maxFreshBytes {
-			if err := a.absorb(); err != nil {
+		if len(c.fresh) >= maxFresh || c.freshBytes >= maxFreshBytes {
+			if err := c.absorb(); err != nil {
 				return err
 			}
 		}
@@ -75,20 +75,20 @@ func (a *attempt) gather(wanted []reading) error {
 }
 
 // collect keeps one reading until it is absorbed, or notes that its path calls for a closer look.
-func (a *attempt) collect(r *reading) error {
+func (c *capture) collect(r *reading) error {
 	if errors.Is(r.err, errLarge) {
-		a.reader.stream(r)
+		c.reader.stream(r)
 	}
 	switch {
 	case errors.Is(r.err, objects.ErrWrite):
 		return fmt.Errorf("capture: %w", r.err)
 	case r.captured && errors.Is(r.err, errSame):
 	case r.captured && r.err != nil:
-		a.closer = append(a.closer, r.path)
+		c.closer = append(c.closer, r.path)
 	default:
-		a.spent += r.content.sig.size
-		a.fresh = append(a.fresh, *r)
-		a.freshBytes += len(r.data)
+		c.spent += r.content.sig.size
+		c.fresh = append(c.fresh, *r)
+		c.freshBytes += len(r.data)
 		r.data = nil
 	}
 	return nil
@@ -112,59 +112,59 @@ func (r reader) fetchAll(all []reading) {
 
 // absorb takes what was gathered into the tree and into what is known, and counts in moved how much of it differs from what
 // this capture had of it.
-func (a *attempt) absorb() error {
-	for i := range a.fresh {
-		changed, err := a.note(&a.fresh[i])
+func (c *capture) absorb() error {
+	for i := range c.fresh {
+		changed, err := c.note(&c.fresh[i])
 		if err != nil {
 			return err
 		}
 		if changed {
-			a.moved++
+			c.moved++
 		}
 	}
-	clear(a.fresh)
-	a.fresh, a.freshBytes = a.fresh[:0], 0
+	clear(c.fresh)
+	c.fresh, c.freshBytes = c.fresh[:0], 0
 	return nil
 }
 
 // note takes one path that was read. Only a failure of the trusted side is an error; what cannot be read stays marked unread
 // and is a problem.
-func (a *attempt) note(r *reading) (changed bool, err error) {
+func (c *capture) note(r *reading) (changed bool, err error) {
 	switch {
 	case errors.Is(r.err, errTooLarge):
-		a.setMark(r.path, outside)
-		a.lose(r.path)
+		c.setMark(r.path, outside)
+		c.lose(r.path)
 		return true, nil
 	case isDenied(r.err):
-		before := a.known.lookup(r.path)
+		before := c.known.lookup(r.path)
 		known := before != nil && before.mark&denied != 0
-		a.setMark(r.path, denied)
+		c.setMark(r.path, denied)
 		return !known, nil
 	case r.err != nil:
 		// A path that vanished is no problem for a capture that looks once more; the last look must not meet one.
-		if a.readProblem == "" {
-			a.readProblem = describe(r.path, r.err)
+		if c.readProblem == "" {
+			c.readProblem = describe(r.path, r.err)
 		}
 		return true, nil
 	}
-	c := r.content
+	got := r.content
 	if r.data != nil {
-		if err := a.pack.AddNamed(c.entry.ID, objects.KindBlob, r.data); err != nil {
+		if err := c.pack.AddNamed(got.entry.ID, objects.KindBlob, r.data); err != nil {
 			return false, fmt.Errorf("capture: %w", err)
 		}
 	}
-	if c.writer {
-		a.writer = r.path
+	if got.writer {
+		c.writer = r.path
 	}
-	if c.uncertain {
-		a.uncertain = r.path
+	if got.uncertain {
+		c.uncertain = r.path
 	}
 	n := r.node()
-	a.known = a.known.set(a.owner, r.path, &n)
-	before, seen := a.read[r.path]
-	a.read[r.path] = c
-	a.edits = append(a.edits, objects.Edit{Path: r.path, Entry: &c.entry})
-	return !seen || before.entry != c.entry || before.sig != c.sig, nil
+	c.known = c.known.set(c.owner, r.path, &n)
+	before, seen := c.read[r.path]
+	c.read[r.path] = got
+	c.edits = append(c.edits, objects.Edit{Path: r.path, Entry: &got.entry})
+	return !seen || before.entry != got.entry || before.sig != got.sig, nil
 }
 
 // node is what is known of a file or link that was read.

@@ -27,20 +27,20 @@ var (
 )
 
 // hold captures the workspace at one moment: without freezing where that proves possible, else with.
-func (a *attempt) hold(still Still) error {
-	e := a.engine
-	a.snapshot.At = e.options.Now()
+func (c *capture) hold(still Still) error {
+	e := c.engine
+	c.snapshot.At = e.options.Now()
 	// Where signatures cannot be believed, every file is read.
 	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases
 	if !still.AtOnce || still.Freezer == nil {
-		scanned, err := a.preview(all)
+		scanned, err := c.preview(all)
 		if err != nil {
 			return err
 		}
 		// A file with a live writer needs the freeze in any case. What has to be scanned for the truth is then scanned after
 		// it, once: see verify.
-		if scanned || a.writer == "" || still.Freezer == nil {
-			settled, err := a.quiet(still.Freezer != nil)
+		if scanned || c.writer == "" || still.Freezer == nil {
+			settled, err := c.quiet(still.Freezer != nil)
 			if err != nil || settled {
 				return err
 			}
@@ -48,57 +48,57 @@ func (a *attempt) hold(still Still) error {
 	}
 	if still.Freezer == nil {
 		reason := "the workspace changes although no agent runs"
-		if a.writer != "" {
-			reason = describe(a.writer, errWritten)
+		if c.writer != "" {
+			reason = describe(c.writer, errWritten)
 		}
-		a.unsettle(reason)
+		c.unsettle(reason)
 		return nil
 	}
-	return a.freeze(still, all)
+	return c.freeze(still, all)
 }
 
 // preview reads what has changed since the last capture, so that little is left to do when the workspace has to hold still.
 // Where the watcher followed everything its word is enough here: a scan for truth comes after it in any case. Scanned tells
 // whether this was one.
-func (a *attempt) preview(all bool) (scanned bool, err error) {
-	if a.followed && !all {
-		err := a.relook(a.silent(), a.changed)
+func (c *capture) preview(all bool) (scanned bool, err error) {
+	if c.followed && !all {
+		err := c.relook(c.silent(), c.changed)
 		if err == nil {
-			return false, a.absorb()
+			return false, c.absorb()
 		}
 		if !errors.Is(err, errBudget) {
 			return false, err
 		}
-		if err := a.absorb(); err != nil {
+		if err := c.absorb(); err != nil {
 			return false, err
 		}
 	}
-	_, err = a.look(all)
+	_, err = c.look(all)
 	return true, err
 }
 
 // quiet looks again until nothing has moved since the look before. Then every file was, at the moment the last look
 // began, what was read of it: its signature was the same before and after, and nobody could write without changing it.
 // That holds as far as the volume does what is assumed; where it does not, running says that there is an agent to mind.
-func (a *attempt) quiet(running bool) (bool, error) {
-	e := a.engine
+func (c *capture) quiet(running bool) (bool, error) {
+	e := c.engine
 	certain := !running || e.assumptions.ChangeTime && e.assumptions.Leases
 	for range quietTries {
-		a.snapshot.At = e.options.Now()
-		moved, err := a.look(false)
+		c.snapshot.At = e.options.Now()
+		moved, err := c.look(false)
 		if err != nil {
 			return false, err
 		}
-		if a.over {
-			a.snapshot.Settled = true
+		if c.over {
+			c.snapshot.Settled = true
 			return true, nil
 		}
-		sure := certain && (!running || a.uncertain == "")
-		if moved == 0 && a.writer == "" && a.scanProblem == "" && a.readProblem == "" && sure {
-			a.snapshot.Settled = true
+		sure := certain && (!running || c.uncertain == "")
+		if moved == 0 && c.writer == "" && c.scanProblem == "" && c.readProblem == "" && sure {
+			c.snapshot.Settled = true
 			return true, nil
 		}
-		if a.writer != "" {
+		if c.writer != "" {
 			break
 		}
 	}
@@ -107,119 +107,119 @@ func (a *attempt) quiet(running bool) (bool, error) {
 
 // freeze stops the agent and looks again at what may have moved since the last look. Where a scan then finds something that
 // had changed before and was not noticed, it is read and the agent is frozen once more.
-func (a *attempt) freeze(still Still, all bool) error {
+func (c *capture) freeze(still Still, all bool) error {
 	for range freezeTries - 1 {
-		unnoticed, err := a.freezeOnce(still, all)
+		unnoticed, err := c.freezeOnce(still, all)
 		if err != nil || unnoticed == "" {
 			return err
 		}
 		// What is frozen still holds still now as well.
-		if _, err := a.look(false); err != nil {
+		if _, err := c.look(false); err != nil {
 			return err
 		}
-		if a.frozen {
-			a.conclude()
+		if c.frozen {
+			c.conclude()
 			return nil
 		}
 	}
-	unnoticed, err := a.freezeOnce(still, all)
+	unnoticed, err := c.freezeOnce(still, all)
 	if err == nil && unnoticed != "" {
-		a.unsettle(unnoticed)
+		c.unsettle(unnoticed)
 	}
 	return err
 }
 
 // freezeOnce gives what had changed before the freeze without being noticed.
-func (a *attempt) freezeOnce(still Still, all bool) (unnoticed string, err error) {
-	e := a.engine
-	looked := a.silent()
-	a.frozen = true
-	frozen, failure := still.Freezer.Freeze(a.ctx)
+func (c *capture) freezeOnce(still Still, all bool) (unnoticed string, err error) {
+	e := c.engine
+	looked := c.silent()
+	c.frozen = true
+	frozen, failure := still.Freezer.Freeze(c.ctx)
 	began, frozenAt := e.options.Now(), now()
-	a.snapshot.At, a.snapshot.Frozen, a.snapshot.Processes = began, failure == nil, frozen.Processes
-	a.reader.frozen = failure == nil && frozen.Settled
+	c.snapshot.At, c.snapshot.Frozen, c.snapshot.Processes = began, failure == nil, frozen.Processes
+	c.reader.frozen = failure == nil && frozen.Settled
 	changed, complete := e.watcher.take()
-	partial := complete && !still.AtOnce && !all && !a.over && a.scanProblem == ""
+	partial := complete && !still.AtOnce && !all && !c.over && c.scanProblem == ""
 	if partial {
-		if err = a.relook(looked, changed); errors.Is(err, errBudget) {
-			partial, err = false, a.absorb()
+		if err = c.relook(looked, changed); errors.Is(err, errBudget) {
+			partial, err = false, c.absorb()
 		}
 	}
 	if !partial && err == nil {
-		_, err = a.look(all && still.AtOnce || !e.assumptions.ChangeTime)
+		_, err = c.look(all && still.AtOnce || !e.assumptions.ChangeTime)
 	}
 	if err != nil {
 		return "", err
 	}
 	var broken error
 	if !still.KeepFrozen {
-		broken = a.thaw(still)
+		broken = c.thaw(still)
 	}
-	a.snapshot.FrozenFor += e.options.Now().Sub(began)
-	a.reader.frozen = false
-	if err := a.absorb(); err != nil {
+	c.snapshot.FrozenFor += e.options.Now().Sub(began)
+	c.reader.frozen = false
+	if err := c.absorb(); err != nil {
 		return "", err
 	}
 	switch {
 	case failure != nil:
-		a.unsettle("the agent could not be frozen: " + failure.Error())
+		c.unsettle("the agent could not be frozen: " + failure.Error())
 	case !frozen.Settled:
-		a.unsettle("the agent could not be frozen: " + frozen.Reason)
+		c.unsettle("the agent could not be frozen: " + frozen.Reason)
 	case broken != nil:
-		a.unsettle("the freeze did not hold: " + broken.Error())
+		c.unsettle("the freeze did not hold: " + broken.Error())
 	default:
-		a.conclude()
-		if partial && a.snapshot.Settled {
-			return a.verify(frozenAt, looked)
+		c.conclude()
+		if partial && c.snapshot.Settled {
+			return c.verify(frozenAt, looked)
 		}
 	}
 	return "", nil
 }
 
 // conclude says whether the last look, under a freeze, saw everything.
-func (a *attempt) conclude() {
-	a.snapshot.Settled = a.scanProblem == "" && a.readProblem == "" || a.over
-	if !a.snapshot.Settled {
-		a.unsettle("")
+func (c *capture) conclude() {
+	c.snapshot.Settled = c.scanProblem == "" && c.readProblem == "" || c.over
+	if !c.snapshot.Settled {
+		c.unsettle("")
 	}
 }
 
 // thaw resumes the agent, also when the capture was given up. It fails when the freeze did not last until now.
-func (a *attempt) thaw(still Still) error {
-	if !a.frozen {
+func (c *capture) thaw(still Still) error {
+	if !c.frozen {
 		return nil
 	}
-	a.frozen = false
-	return still.Freezer.Thaw(context.WithoutCancel(a.ctx))
+	c.frozen = false
+	return still.Freezer.Thaw(context.WithoutCancel(c.ctx))
 }
 
 // release thaws what is still frozen, unless the caller is to go on with a frozen agent.
-func (a *attempt) release(still Still, failed bool) {
+func (c *capture) release(still Still, failed bool) {
 	if !failed && still.KeepFrozen {
 		return
 	}
-	if err := a.thaw(still); err != nil {
-		a.engine.options.Logger.WarnContext(a.ctx, "The agent could not be thawed; the runner does so by itself", "error", err)
+	if err := c.thaw(still); err != nil {
+		c.engine.options.Logger.WarnContext(c.ctx, "The agent could not be thawed; the runner does so by itself", "error", err)
 	}
 }
 
 // unsettle says why the snapshot is not one state of the workspace.
-func (a *attempt) unsettle(reason string) {
-	a.snapshot.Settled = false
-	for _, problem := range []string{a.scanProblem, a.readProblem} {
+func (c *capture) unsettle(reason string) {
+	c.snapshot.Settled = false
+	for _, problem := range []string{c.scanProblem, c.readProblem} {
 		if problem != "" {
 			reason = problem
 			break
 		}
 	}
-	a.snapshot.Reason = reason
+	c.snapshot.Reason = reason
 }
 
 // silent lists what changes without an event: files with a live writer, with other names, or not read so far. It is made
 // before the freeze, because it takes longer the more files there are.
-func (a *attempt) silent() map[string]reading {
+func (c *capture) silent() map[string]reading {
 	silent := make(map[string]reading)
-	a.known.marked("", again|linked, func(path string, n *node) {
+	c.known.marked("", again|linked, func(path string, n *node) {
 		silent[path] = reading{path: path, captured: n.mark&(ignored|outside) == 0 && n.sig.isRegular(), old: *n}
 	})
 	return silent
@@ -227,17 +227,17 @@ func (a *attempt) silent() map[string]reading {
 
 // relook looks only at what may have changed since the last look: what changes without an event, to which it adds what an
 // event told of. What it reads is still to be absorbed.
-func (a *attempt) relook(looked map[string]reading, changed []string) error {
-	a.forget()
-	a.budget, a.spent = a.limits.MaxBytes, 0
-	defer func() { a.budget = 0 }()
-	a.closer = a.closer[:0]
+func (c *capture) relook(looked map[string]reading, changed []string) error {
+	c.forget()
+	c.budget, c.spent = c.limits.MaxBytes, 0
+	defer func() { c.budget = 0 }()
+	c.closer = c.closer[:0]
 	wanted := make([]reading, 0, len(looked)+len(changed))
 	add := func(r reading) {
 		if r.captured {
 			wanted = append(wanted, r)
 		} else {
-			a.closer = append(a.closer, r.path)
+			c.closer = append(c.closer, r.path)
 		}
 	}
 	for _, r := range looked {
@@ -248,31 +248,31 @@ func (a *attempt) relook(looked map[string]reading, changed []string) error {
 			continue
 		}
 		r := reading{path: path}
-		if n := a.known.lookup(path); n != nil && n.sub == nil && n.mark&(ignored|outside) == 0 && n.sig.isRegular() {
+		if n := c.known.lookup(path); n != nil && n.sub == nil && n.mark&(ignored|outside) == 0 && n.sig.isRegular() {
 			r.captured, r.old = true, *n
 			r.old.mark |= unread // see distrust
 		}
 		looked[path] = r
 		add(r)
 	}
-	if err := a.gather(wanted); err != nil {
+	if err := c.gather(wanted); err != nil {
 		return err
 	}
-	s := a.scanner()
-	err := a.relookFolders(s, a.closer)
+	s := c.scanner()
+	err := c.relookFolders(s, c.closer)
 	if err != nil && !errors.Is(err, errTooMany) {
 		return err
 	}
-	a.scanProblem = s.problem
-	if most := a.limits.MaxFiles; err != nil || most > 0 && int64(len(wanted)+len(s.dirty)) > most {
+	c.scanProblem = s.problem
+	if most := c.limits.MaxFiles; err != nil || most > 0 && int64(len(wanted)+len(s.dirty)) > most {
 		s.dirty = nil
-		return errors.Join(a.take(s), errBudget)
+		return errors.Join(c.take(s), errBudget)
 	}
-	return a.take(s)
+	return c.take(s)
 }
 
 // relookFolders looks at paths directory by directory.
-func (a *attempt) relookFolders(s *scanner, paths []string) error {
+func (c *capture) relookFolders(s *scanner, paths []string) error {
 	byFolder := make(map[string][]string)
 	for _, path := range paths {
 		i := strings.LastIndexByte(path, '/')
@@ -286,7 +286,7 @@ func (a *attempt) relookFolders(s *scanner, paths []string) error {
 	// The upper ones first: what appears in them is looked at as a whole.
 	slices.Sort(folders)
 	for _, path := range folders {
-		if err := a.relookFolder(s, path, byFolder[path]); err != nil {
+		if err := c.relookFolder(s, path, byFolder[path]); err != nil {
 			return err
 		}
 	}
@@ -294,24 +294,24 @@ func (a *attempt) relookFolders(s *scanner, paths []string) error {
 }
 
 // relookParent looks at one path, and all below it.
-func (a *attempt) relookParent(s *scanner, path string) error {
+func (c *capture) relookParent(s *scanner, path string) error {
 	i := strings.LastIndexByte(path, '/')
-	return a.relookFolder(s, path[:max(i, 0)], []string{path[i+1:]})
+	return c.relookFolder(s, path[:max(i, 0)], []string{path[i+1:]})
 }
 
 // relookFolder looks at some names of one directory.
-func (a *attempt) relookFolder(s *scanner, path string, names []string) error {
-	known := a.known
-	base := a.engine.base
+func (c *capture) relookFolder(s *scanner, path string, names []string) error {
+	known := c.known
+	base := c.engine.base
 	if path != "" {
-		n := a.known.lookup(path)
+		n := c.known.lookup(path)
 		if n == nil || n.sub == nil {
 			// Not captured, or new: then it is a name to look at in the directory above.
 			return nil
 		}
 		known = n.sub
 		base = nil
-		if b := a.engine.base.Lookup(path); b != nil {
+		if b := c.engine.base.Lookup(path); b != nil {
 			base = b.Tree
 		}
 	}
@@ -319,10 +319,10 @@ func (a *attempt) relookFolder(s *scanner, path string, names []string) error {
 	if path != "" {
 		at.prefix += "/"
 	}
-	d, err := a.engine.root.sub("./" + path)
+	d, err := c.engine.root.sub("./" + path)
 	switch {
 	case isDenied(err):
-		a.deny(path)
+		c.deny(path)
 		return nil
 	case vanished(err):
 		return nil
@@ -343,7 +343,7 @@ func (a *attempt) relookFolder(s *scanner, path string, names []string) error {
 	if err != nil {
 		return err
 	}
-	a.known = a.known.replace(a.owner, path, result)
+	c.known = c.known.replace(c.owner, path, result)
 	return nil
 }
 
@@ -355,29 +355,29 @@ func inProgress(frozen, now signature) bool {
 }
 
 // deny marks the directory that keeps a path from being opened.
-func (a *attempt) deny(path string) {
+func (c *capture) deny(path string) {
 	for end := 0; end < len(path); {
 		next := strings.IndexByte(path[end+1:], '/')
 		above := path[:end]
 		if end = len(path); next >= 0 {
 			end = len(above) + 1 + next
 		}
-		fd, err := a.engine.root.open(path[:end], unix.O_PATH, 0)
+		fd, err := c.engine.root.open(path[:end], unix.O_PATH, 0)
 		switch {
 		case isDenied(err) && above == "":
-			a.closed = true
+			c.closed = true
 			return
 		case isDenied(err):
-			a.setMark(above, denied)
+			c.setMark(above, denied)
 			return
 		case err != nil:
 			return
 		}
 		dir{fd}.close()
-		if d, err := a.engine.root.sub("./" + path[:end]); err == nil {
+		if d, err := c.engine.root.sub("./" + path[:end]); err == nil {
 			d.close()
 		} else if isDenied(err) {
-			a.setMark(path[:end], denied)
+			c.setMark(path[:end], denied)
 			return
 		}
 	}
@@ -386,7 +386,7 @@ func (a *attempt) deny(path string) {
 // verify makes sure, after the thaw, that nothing had changed before the freeze without being noticed: a scan must find
 // no change that may be older than the freeze. Looked holds what was looked at under the freeze. It gives the first such
 // change in words, and counts the workspace.
-func (a *attempt) verify(frozenAt moment, looked map[string]reading) (unnoticed string, err error) {
+func (c *capture) verify(frozenAt moment, looked map[string]reading) (unnoticed string, err error) {
 	since := func(ctime int64, path string) bool {
 		if ctime < frozenAt.coarse || ctime >= frozenAt.fine {
 			return ctime >= frozenAt.fine
@@ -394,19 +394,19 @@ func (a *attempt) verify(frozenAt moment, looked map[string]reading) (unnoticed 
 		// The two clocks cannot tell. What was looked at under the freeze is in the snapshot as it was, and an event from
 		// after the freeze tells of a later change.
 		_, found := looked[path]
-		return found || a.engine.watcher.noticed(path)
+		return found || c.engine.watcher.noticed(path)
 	}
-	s := a.scanner()
-	s.tally = !a.tallied
-	known, err := s.scan(a.known, a.engine.base)
+	s := c.scanner()
+	s.tally = !c.tallied
+	known, err := s.scan(c.known, c.engine.base)
 	if err != nil {
 		return "", fmt.Errorf("verify capture: %w", err)
 	}
-	wasClosed, problem := a.closed, a.scanProblem
-	a.count(s)
-	a.scanProblem = problem
+	wasClosed, problem := c.closed, c.scanProblem
+	c.count(s)
+	c.scanProblem = problem
 	switch {
-	case a.over:
+	case c.over:
 		return "", nil
 	case s.problem != "":
 		return s.problem, nil
@@ -417,23 +417,23 @@ func (a *attempt) verify(frozenAt moment, looked map[string]reading) (unnoticed 
 		return "", nil
 	}
 	for _, path := range s.dirty {
-		now, before := known.lookup(path), a.known.lookup(path)
+		now, before := known.lookup(path), c.known.lookup(path)
 		if now == nil || before != nil && (inProgress(before.sig, now.sig) || before.mark&now.mark&denied != 0) || since(now.sig.ctime, path) {
 			continue
 		}
-		a.setMark(path, unread)
+		c.setMark(path, unread)
 		return describe(path, errUnnoticed), nil
 	}
-	return a.verifyGone(s, known, since), nil
+	return c.verifyGone(s, known, since), nil
 }
 
 // verifyGone makes sure that what is missing after the thaw went after the freeze: the directory that it was in has
 // changed since. What became unreadable cannot be verified.
-func (a *attempt) verifyGone(s *scanner, known *folder, since func(ctime int64, path string) bool) string {
+func (c *capture) verifyGone(s *scanner, known *folder, since func(ctime int64, path string) bool) string {
 	for _, path := range s.gone {
 		for above := path; above != ""; {
 			above = above[:max(strings.LastIndexByte(above, '/'), 0)]
-			fd, err := a.engine.root.open("./"+above, unix.O_PATH, 0)
+			fd, err := c.engine.root.open("./"+above, unix.O_PATH, 0)
 			if vanished(err) && above != "" {
 				continue
 			}
@@ -450,7 +450,7 @@ func (a *attempt) verifyGone(s *scanner, known *folder, since func(ctime int64, 
 	}
 	unverified := ""
 	known.marked("", denied, func(path string, _ *node) {
-		if n := a.known.lookup(path); unverified == "" && (n == nil || n.mark&denied == 0) {
+		if n := c.known.lookup(path); unverified == "" && (n == nil || n.mark&denied == 0) {
 			unverified = describe(path, errUnnoticed)
 		}
 	})

@@ -21,45 +21,45 @@ import (
 func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string) (Restored, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	a, err := e.begin(ctx)
+	c, err := e.begin(ctx)
 	if err != nil {
 		return Restored{}, err
 	}
-	defer a.pack.Abort()
+	defer c.pack.Abort()
 	tree, err := e.options.Repository.Tree(ctx, target)
 	if err != nil {
 		return Restored{}, fmt.Errorf("tree to restore: %w", err)
 	}
-	a.grant = true
+	c.grant = true
 	changed, _ := e.watcher.take()
-	a.distrust(changed)
-	r := &restorer{attempt: a, target: tree, paths: paths}
+	c.distrust(changed)
+	r := &restorer{capture: c, target: tree, paths: paths}
 	if err := r.makeEqual(); err != nil {
 		return Restored{}, fmt.Errorf("restore workspace: %w", objects.WrapFull(err))
 	}
 	restored := Restored{Written: r.written, Deleted: r.deleted, Cleared: r.cleared}
-	restored.Tree, err = e.confirm(a, r)
+	restored.Tree, err = e.confirm(c, r)
 	return restored, err
 }
 
 // confirm makes sure that what was written and what was there are the target: a scan finds nothing that has changed since.
-func (e *Engine) confirm(a *attempt, r *restorer) (objects.ID, error) {
-	if _, err := a.look(false); err != nil {
+func (e *Engine) confirm(c *capture, r *restorer) (objects.ID, error) {
+	if _, err := c.look(false); err != nil {
 		return objects.ID{}, err
 	}
-	if a.over {
+	if c.over {
 		return objects.ID{}, fmt.Errorf("%w: %w", ErrNotRestored, r.tooMany())
 	}
-	tree, err := a.build()
+	tree, err := c.build()
 	if err != nil {
 		return objects.ID{}, err
 	}
-	if err := a.pack.Commit(); err != nil {
+	if err := c.pack.Commit(); err != nil {
 		return objects.ID{}, fmt.Errorf("restore workspace: %w", err)
 	}
-	e.adopt(a, tree)
+	e.adopt(c, tree)
 	e.watcher.take()
-	for _, problem := range []string{a.scanProblem, a.readProblem} {
+	for _, problem := range []string{c.scanProblem, c.readProblem} {
 		if problem != "" {
 			return tree.ID, fmt.Errorf("%w: %s", ErrNotRestored, problem)
 		}
@@ -80,7 +80,7 @@ func (r *restorer) difference(tree *objects.Tree) (path string, differs bool) {
 	if differs {
 		return path, true
 	}
-	found, _ := findings(r.attempt.known, r.attempt.closed)
+	found, _ := findings(r.capture.known, r.capture.closed)
 	for _, f := range found {
 		if r.selected(f.Path) {
 			return f.Path, true
@@ -91,10 +91,10 @@ func (r *restorer) difference(tree *objects.Tree) (path string, differs bool) {
 
 // restorer makes files out of a tree.
 type restorer struct {
-	attempt *attempt
+	capture *capture
 	target  *objects.Tree
 	paths   []string
-	// removed are paths that were removed and that the attempt still knows.
+	// removed are paths that were removed and that the capture still knows.
 	removed []string
 	// todo are the entries to be written, in the order of the tree.
 	todo []placing
@@ -118,7 +118,7 @@ func (r *restorer) makeEqual() error {
 	if err := r.scan(); err != nil {
 		return err
 	}
-	err := r.clean(r.attempt.engine.root, "", r.attempt.known, r.target)
+	err := r.clean(r.capture.engine.root, "", r.capture.known, r.target)
 	r.forget()
 	if err != nil {
 		return err
@@ -136,16 +136,16 @@ func (r *restorer) scan() error {
 		func() error { return r.sweep(false) },
 		r.tooMany,
 	} {
-		a := r.attempt
-		s := a.scanner()
-		known, err := s.scan(a.known, a.engine.base)
+		c := r.capture
+		s := c.scanner()
+		known, err := s.scan(c.known, c.engine.base)
 		if err != nil {
 			return fmt.Errorf("scan workspace: %w", err)
 		}
 		if !s.partial {
-			a.known = known
+			c.known = known
 			for _, path := range s.gone {
-				a.lose(path)
+				c.lose(path)
 			}
 			return nil
 		}
@@ -160,30 +160,30 @@ func (r *restorer) scan() error {
 }
 
 func (r *restorer) tooMany() error {
-	return fmt.Errorf("more than %d files and directories: roll back everything, or remove some", r.attempt.engine.options.MaxEntries)
+	return fmt.Errorf("more than %d files and directories: roll back everything, or remove some", r.capture.engine.options.MaxEntries)
 }
 
 // forget takes what was removed out of what is known.
 func (r *restorer) forget() {
-	a := r.attempt
+	c := r.capture
 	for _, path := range r.removed {
-		n := a.known.lookup(path)
+		n := c.known.lookup(path)
 		switch {
 		case n == nil:
 			continue
 		case n.sub != nil:
-			n.sub.walk(path+"/", func(path string, _ *node) { a.lose(path) })
+			n.sub.walk(path+"/", func(path string, _ *node) { c.lose(path) })
 		default:
-			a.lose(path)
+			c.lose(path)
 		}
-		a.known = a.known.set(a.owner, path, nil)
+		c.known = c.known.set(c.owner, path, nil)
 	}
 	r.removed = nil
 }
 
 // compare hashes every file that is there and could be the target's. What is not is to be written.
 func (r *restorer) compare() error {
-	a := r.attempt
+	c := r.capture
 	r.todo = r.todo[:0]
 	var batch []reading
 	var entries []*objects.Entry
@@ -191,7 +191,7 @@ func (r *restorer) compare() error {
 		if !r.selected(path) {
 			return true
 		}
-		n := a.known.lookup(path)
+		n := c.known.lookup(path)
 		switch {
 		case e.Mode == objects.ModeGitlink && n != nil && n.sig.isDir():
 		case r.couldBe(n, e):
@@ -202,11 +202,11 @@ func (r *restorer) compare() error {
 		return true
 	})
 	for len(batch) > 0 {
-		if a.ctx.Err() != nil {
-			return context.Cause(a.ctx)
+		if c.ctx.Err() != nil {
+			return context.Cause(c.ctx)
 		}
 		n := min(len(batch), gathered)
-		a.reader.fetchAll(batch[:n])
+		c.reader.fetchAll(batch[:n])
 		for i := range batch[:n] {
 			r.keep(&batch[i], entries[i])
 		}
@@ -233,9 +233,9 @@ func (r *restorer) couldBe(n *node, e *objects.Entry) bool {
 
 // keep takes a file that was hashed for what it is, if that is the entry.
 func (r *restorer) keep(read *reading, e *objects.Entry) {
-	a := r.attempt
+	c := r.capture
 	if errors.Is(read.err, errLarge) {
-		a.reader.measure(read)
+		c.reader.measure(read)
 	}
 	read.data = nil
 	have := read.content.entry
@@ -243,17 +243,17 @@ func (r *restorer) keep(read *reading, e *objects.Entry) {
 		r.todo = append(r.todo, placing{path: read.path, entry: e})
 		return
 	}
-	a.settleEntry(read.path, e, read.node())
+	c.settleEntry(read.path, e, read.node())
 }
 
 // settleEntry notes that the workspace has an entry of the target at a path.
-func (a *attempt) settleEntry(path string, e *objects.Entry, n node) {
-	a.known = a.known.set(a.owner, path, &n)
-	have := a.engine.tree.Lookup(path)
-	if len(a.edits) == 0 && have != nil && have.ID == e.ID && have.Mode == e.Mode {
+func (c *capture) settleEntry(path string, e *objects.Entry, n node) {
+	c.known = c.known.set(c.owner, path, &n)
+	have := c.engine.tree.Lookup(path)
+	if len(c.edits) == 0 && have != nil && have.ID == e.ID && have.Mode == e.Mode {
 		return
 	}
-	a.edits = append(a.edits, objects.Edit{Path: path, Entry: &objects.Entry{Mode: e.Mode, ID: e.ID, Size: e.Size}})
+	c.edits = append(c.edits, objects.Edit{Path: path, Entry: &objects.Entry{Mode: e.Mode, ID: e.ID, Size: e.Size}})
 }
 
 // clean removes what is in a directory and not in the target. Ignored files, and the directories on the way to them,

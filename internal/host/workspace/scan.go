@@ -94,7 +94,7 @@ type class uint8
 const (
 	// unclassified: git has to be asked.
 	unclassified class = iota
-	capture
+	include
 	ignore
 	// nested is a .git in any spelling below the root.
 	nested
@@ -273,7 +273,7 @@ func (s *scanner) step(at place, list *listing, e *listed, old *node) {
 		return
 	}
 	n := node{name: shared(name, old), sig: e.sig}
-	if e.sig.isDir() && e.class == capture {
+	if e.sig.isDir() && e.class == include {
 		s.stepDir(at.prefix, list, n, old)
 		return
 	}

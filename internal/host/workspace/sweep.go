@@ -19,21 +19,21 @@ import (
 func (e *Engine) ClearIgnored(ctx context.Context) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	a, err := e.begin(ctx)
+	c, err := e.begin(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer a.pack.Abort()
-	a.grant = true
-	s := a.scanner()
-	known, err := s.scan(a.known, e.base)
+	defer c.pack.Abort()
+	c.grant = true
+	s := c.scanner()
+	known, err := s.scan(c.known, e.base)
 	if err != nil {
 		return 0, fmt.Errorf("scan workspace: %w", err)
 	}
 	if !s.partial {
-		a.known = known
+		c.known = known
 	}
-	n, err := a.clearIgnored()
+	n, err := c.clearIgnored()
 	if err == nil {
 		n++
 		err = remove(e.root, gitDir)
@@ -46,18 +46,18 @@ func (e *Engine) ClearIgnored(ctx context.Context) (int, error) {
 }
 
 // clearIgnored removes every name that is known to be ignored.
-func (a *attempt) clearIgnored() (int, error) {
+func (c *capture) clearIgnored() (int, error) {
 	var paths []string
-	a.known.marked("", ignored, func(path string, n *node) {
+	c.known.marked("", ignored, func(path string, n *node) {
 		if n.sub == nil {
 			paths = append(paths, path)
 		}
 	})
-	l := ladder{root: a.engine.root, open: openGranted}
+	l := ladder{root: c.engine.root, open: openGranted}
 	defer l.close()
 	for i, path := range paths {
-		if a.ctx.Err() != nil {
-			return i, context.Cause(a.ctx)
+		if c.ctx.Err() != nil {
+			return i, context.Cause(c.ctx)
 		}
 		d, name, err := l.to(path)
 		if vanished(err) {
@@ -69,7 +69,7 @@ func (a *attempt) clearIgnored() (int, error) {
 		if err != nil {
 			return i, err
 		}
-		a.known = a.known.set(a.owner, path, nil)
+		c.known = c.known.set(c.owner, path, nil)
 	}
 	return len(paths), nil
 }
@@ -80,7 +80,7 @@ const sweepBatch = 1024
 // sweep removes what the target does not have without keeping a list of it, for a workspace that holds more than is looked
 // at: in memory that does not depend on how much there is, and in time that is proportional to it.
 func (r *restorer) sweep(keepIgnored bool) error {
-	d, err := r.attempt.engine.root.sub(".")
+	d, err := r.capture.engine.root.sub(".")
 	if err != nil {
 		return err
 	}
@@ -132,14 +132,14 @@ func (r *restorer) sweepDir(d dir, prefix string, target *objects.Tree, keepIgno
 }
 
 func (r *restorer) sweepNames(d dir, prefix string, names []git.Candidate, keepIgnored bool) error {
-	a := r.attempt
-	if a.ctx.Err() != nil {
-		return context.Cause(a.ctx)
+	c := r.capture
+	if c.ctx.Err() != nil {
+		return context.Cause(c.ctx)
 	}
 	stays := make([]bool, len(names))
 	if keepIgnored && len(names) > 0 {
 		var err error
-		if stays, err = a.engine.ignore.Match(a.ctx, slices.Clone(names)); err != nil {
+		if stays, err = c.engine.ignore.Match(c.ctx, slices.Clone(names)); err != nil {
 			return err
 		}
 	}

@@ -23,11 +23,11 @@ func (e *Engine) Watch(ctx context.Context) error {
 	if e.watcher.open() {
 		go e.armCreated(e.watcher.done)
 	}
-	a, err := e.begin(ctx)
+	c, err := e.begin(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := a.scanner().scan(a.known, e.base); err != nil {
+	if _, err := c.scanner().scan(c.known, e.base); err != nil {
 		return fmt.Errorf("watch workspace: %w", err)
 	}
 	return nil
@@ -75,14 +75,14 @@ func (e *Engine) arm(created []string) bool {
 	if e.closed {
 		return false
 	}
-	a, err := e.begin(context.Background())
+	c, err := e.begin(context.Background())
 	if err != nil {
 		return true
 	}
 	for _, path := range created {
-		s := a.scanner()
+		s := c.scanner()
 		// A directory that cannot be looked at now is found by the next scan.
-		_ = a.relookParent(s, path)
+		_ = c.relookParent(s, path)
 		e.watcher.note(s.dirty)
 	}
 	return true

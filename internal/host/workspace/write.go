@@ -54,7 +54,7 @@ func (r *restorer) writeAll() error {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	failures := make([]error, writers)
-	ctx, cancel := context.WithCancel(r.attempt.ctx)
+	ctx, cancel := context.WithCancel(r.capture.ctx)
 	defer cancel()
 	for i := range writers {
 		group.Go(func() {
@@ -65,7 +65,7 @@ func (r *restorer) writeAll() error {
 	}
 	group.Wait()
 	for _, err := range failures {
-		if err != nil && !errors.Is(err, context.Canceled) || err != nil && r.attempt.ctx.Err() != nil {
+		if err != nil && !errors.Is(err, context.Canceled) || err != nil && r.capture.ctx.Err() != nil {
 			return err
 		}
 	}
@@ -75,7 +75,7 @@ func (r *restorer) writeAll() error {
 // makeDirs makes the directories that entries go into, and those that stand for linked commits, one after the other: what
 // is in their way is removed, and no two shall do that at once.
 func (r *restorer) makeDirs() error {
-	l := ladder{root: r.attempt.engine.root, open: func(parent dir, name string) (dir, error) {
+	l := ladder{root: r.capture.engine.root, open: func(parent dir, name string) (dir, error) {
 		if err := makeDir(parent, name); err != nil {
 			return noDir, err
 		}
@@ -97,13 +97,13 @@ func (r *restorer) makeDirs() error {
 
 // writeSome writes windows of entries until there are none left.
 func (r *restorer) writeSome(ctx context.Context, next *atomic.Int64, first bool) error {
-	repository := r.attempt.engine.options.Repository
+	repository := r.capture.engine.options.Repository
 	from := repository.Objects()
 	if !first {
 		from = repository.MoreObjects()
 		defer func() { _ = from.Close() }()
 	}
-	w := writer{ladder: ladder{root: r.attempt.engine.root, open: dir.sub}, from: from, hasher: sha1.New()}
+	w := writer{ladder: ladder{root: r.capture.engine.root, open: dir.sub}, from: from, hasher: sha1.New()}
 	defer w.close()
 	for {
 		begin := int(next.Add(writeWindow)) - writeWindow
@@ -118,14 +118,14 @@ func (r *restorer) writeSome(ctx context.Context, next *atomic.Int64, first bool
 
 // adoptWritten makes what was written known. It waits until a later change bears a later time, which is some milliseconds.
 func (r *restorer) adoptWritten() error {
-	a := r.attempt
+	c := r.capture
 	latest := int64(0)
 	for i := range r.todo {
 		latest = max(latest, r.todo[i].sig.ctime)
 	}
 	for tries := 0; coarseClock() <= latest && tries < 50; tries++ {
-		if a.ctx.Err() != nil {
-			return context.Cause(a.ctx)
+		if c.ctx.Err() != nil {
+			return context.Cause(c.ctx)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -134,14 +134,14 @@ func (r *restorer) adoptWritten() error {
 		p := &r.todo[i]
 		r.written++
 		if p.entry.Mode == objects.ModeGitlink {
-			a.known = a.known.set(a.owner, p.path, &node{sub: &folder{owner: a.owner}, sig: signature{mode: unix.S_IFDIR}})
+			c.known = c.known.set(c.owner, p.path, &node{sub: &folder{owner: c.owner}, sig: signature{mode: unix.S_IFDIR}})
 			continue
 		}
 		n := node{sig: p.sig}
 		if racing {
 			n.mark = racy
 		}
-		a.settleEntry(p.path, p.entry, n)
+		c.settleEntry(p.path, p.entry, n)
 	}
 	r.todo = r.todo[:0]
 	return nil

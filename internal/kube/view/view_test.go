@@ -99,8 +99,8 @@ func says(text, reason string) *intake.Answer {
 	return &intake.Answer{Head: protocol.AnswerHead{Code: http.StatusOK}, Body: strings.NewReader(text), Reason: func() string { return reason }}
 }
 
-// rig is a server whose front proxy has the certificate proxy.
-type rig struct {
+// harness is a server whose front proxy has the certificate proxy.
+type harness struct {
 	*Server
 	proxy   *x509.Certificate
 	asker   *asker
@@ -108,24 +108,24 @@ type rig struct {
 	asked   authorizer.Attributes
 }
 
-// reviewer is the rig as an Authorizer, whose other methods nothing here calls.
+// reviewer is the harness as an Authorizer, whose other methods nothing here calls.
 type reviewer struct {
 	authorizer.Authorizer
-	rig *rig
+	harness *harness
 }
 
 // Authorize implements authorizer.Authorizer.
 func (r reviewer) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-	r.rig.asked = a
-	return r.rig.allowed(a)
+	r.harness.asked = a
+	return r.harness.allowed(a)
 }
 
-func newRig(t *testing.T) *rig {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	trusted := newAuthority(t)
 	pool := x509.NewCertPool()
 	pool.AddCert(trusted.certificate)
-	r := &rig{asker: &asker{}, allowed: func(authorizer.Attributes) (authorizer.Decision, string, error) {
+	r := &harness{asker: &asker{}, allowed: func(authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionAllow, "", nil
 	}}
 	r.proxy, _ = trusted.sign(t, "front-proxy-client", false)
@@ -133,7 +133,7 @@ func newRig(t *testing.T) *rig {
 		return headerrequest.StaticStringSlice(values)
 	}
 	r.Server = New(Options{
-		Live: nil, Authorizer: reviewer{rig: r}, Asker: r.asker, Clock: clock.RealClock{}, Logger: logr.Discard(),
+		Live: nil, Authorizer: reviewer{harness: r}, Asker: r.asker, Clock: clock.RealClock{}, Logger: logr.Discard(),
 		Authenticator: headerrequest.NewDynamicVerifyOptionsSecure(
 			func() (x509.VerifyOptions, bool) {
 				return x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
@@ -144,7 +144,7 @@ func newRig(t *testing.T) *rig {
 }
 
 // request as kube-apiserver forwards it for jane.
-func (r *rig) request(method, target string) *http.Request {
+func (r *harness) request(method, target string) *http.Request {
 	request := httptest.NewRequest(method, target, nil)
 	request.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{r.proxy}}
 	request.Header.Set("X-Remote-User", "jane")
@@ -152,7 +152,7 @@ func (r *rig) request(method, target string) *http.Request {
 	return request
 }
 
-func (r *rig) do(request *http.Request) *httptest.ResponseRecorder {
+func (r *harness) do(request *http.Request) *httptest.ResponseRecorder {
 	recorder := httptest.NewRecorder()
 	r.Handler().ServeHTTP(recorder, request)
 	return recorder
@@ -174,7 +174,7 @@ func wantStatus(t *testing.T, got *httptest.ResponseRecorder, code int, reason m
 }
 
 func TestOnlyTheFrontProxyIsBelieved(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.asker.answer = says("all", "")
 	stranger, _ := newAuthority(t).sign(t, "front-proxy-client", false)
 	tests := map[string]func(*http.Request){
@@ -206,7 +206,7 @@ func TestOnlyTheFrontProxyIsBelieved(t *testing.T) {
 }
 
 func TestANameThatIsNotAllowedIsNotBelieved(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	other := newAuthority(t)
 	certificate, _ := other.sign(t, "somebody", false)
 	pool := x509.NewCertPool()
@@ -223,7 +223,7 @@ func TestANameThatIsNotAllowedIsNotBelieved(t *testing.T) {
 }
 
 func TestAccessIsReviewed(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.allowed = func(authorizer.Attributes) (authorizer.Decision, string, error) {
 		return authorizer.DecisionNoOpinion, "no rule", nil
 	}
@@ -244,7 +244,7 @@ func TestAccessIsReviewed(t *testing.T) {
 }
 
 func TestPathsAndParameters(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	const notFound, bad = metav1.StatusReasonNotFound, metav1.StatusReasonBadRequest
 	tests := map[string]struct {
 		target, method string
@@ -296,7 +296,7 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 	for query, want := range tests {
 		t.Run(query, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.asker.answer = says("text", "")
 			got := r.do(r.request(http.MethodGet, ofFeature+query))
 			if got.Code != http.StatusOK || r.asker.key != (types.NamespacedName{Namespace: "shop", Name: "add-login"}) {
@@ -333,7 +333,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
+			r := newHarness(t)
 			r.asker.answer, r.asker.err = test.answer, test.err
 			got := r.do(r.request(http.MethodGet, ofFeature+"diff"))
 			wantStatus(t, got, test.code, test.reason, test.message)
@@ -349,7 +349,7 @@ func TestAnswers(t *testing.T) {
 
 // TestAPartIsNotTakenForTheWhole: an answer that was cut says so, and the connection breaks off.
 func TestAPartIsNotTakenForTheWhole(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		request.TLS = &tls.ConnectionState{PeerCertificates: []*x509.Certificate{r.proxy}}
 		request.Header.Set("X-Remote-User", "jane")
@@ -388,7 +388,7 @@ type failing struct{}
 func (failing) Read([]byte) (int, error) { return 0, errors.New("boom") }
 
 func TestRequestsAtATimeAreBounded(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	r.asker.hold = make(chan struct{})
 	done := make(chan int)
 	ask := func(user string) {
@@ -430,7 +430,7 @@ func TestRequestsAtATimeAreBounded(t *testing.T) {
 }
 
 func TestDiscovery(t *testing.T) {
-	r := newRig(t)
+	r := newHarness(t)
 	read := func(target, accept string, into any) http.Header {
 		t.Helper()
 		request := r.request(http.MethodGet, target)

@@ -40,7 +40,7 @@ func (p Patch) sum() string {
 
 // Recall gives the answer to an operation that was answered before. The error is for the agent: another patch has the id.
 func Recall(task journal.Task, p Patch) (result tools.PatchResult, known bool, err error) {
-	switch o, standing := task.Recall(p.ID, p.sum()); standing {
+	switch o, recall := task.Recall(p.ID, p.sum()); recall {
 	case journal.RecallReplay:
 		if err := json.Unmarshal([]byte(o.Answer), &result); err != nil {
 			return result, true, fmt.Errorf("%w: the answer to operation %s cannot be read: %w", trusted.ErrCorrupt, p.ID, err)

@@ -26,13 +26,13 @@ func (s *Service) plan(ctx context.Context, o Occasion, j judged) (*journal.Inte
 		OldChain: state.Chain.Commit, Commit: state.Chain.Commit,
 		OldDelivery: state.Promoted.Commit, Delivery: state.Promoted.Commit,
 		Tree:      j.snapshot.Tree.String(),
-		Judgement: Digest(j.judgement), Standing: j.judgement.Verdict, Objection: Objection(j.judgement),
+		Judgement: Digest(j.judgement), TreeVerdict: j.judgement.Verdict, Objection: Objection(j.judgement),
 	}
 	if err := s.aim(ctx, o, &j); err != nil {
 		return nil, err
 	}
 	i.Report = s.reportOf(o, j, *i)
-	if o.Closes && j.snapshot.Settled && !j.snapshot.Incomplete && supervise.Completes(o.Ending, i.Standing, o.Terms.Policy.Enforcement) {
+	if o.Closes && j.snapshot.Settled && !j.snapshot.Incomplete && supervise.Completes(o.Ending, i.TreeVerdict, o.Terms.Policy.Enforcement) {
 		i.Completes = o.Task
 	}
 	if nothingNew(state, j, *i) {
@@ -115,7 +115,7 @@ func (s *Service) writeCommit(j judged, o Occasion, tree, parent, message string
 // done about it.
 func nothingNew(s journal.State, j judged, i journal.Intent) bool {
 	w := s.Workspace
-	same := j.snapshot.Settled && w.Settled && w.Tree == i.Tree && w.Judgement == i.Judgement && w.Standing == i.Standing
+	same := j.snapshot.Settled && w.Settled && w.Tree == i.Tree && w.Judgement == i.Judgement && w.TreeVerdict == i.TreeVerdict
 	promotes := j.consequence.Promote && s.Promoted.Tree != i.Tree
 	return same && !promotes && j.consequence.Restore == supervise.RestoreNothing
 }

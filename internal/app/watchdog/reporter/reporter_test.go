@@ -19,8 +19,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
-// desk is a reporter with a journal of its own, and what it spooled.
-type desk struct {
+// testReporter is a reporter with a journal of its own, and what it spooled.
+type testReporter struct {
 	*reporter.Reporter
 	t       *testing.T
 	reports []protocol.Report
@@ -28,12 +28,12 @@ type desk struct {
 }
 
 // Append implements reporter.Spool.
-func (d *desk) Append(r protocol.Report) (protocol.Report, error) {
+func (d *testReporter) Append(r protocol.Report) (protocol.Report, error) {
 	d.reports = append(d.reports, r)
 	return r, nil
 }
 
-func newDesk(t *testing.T, dir trusted.Dir, probe steps.Probe) *desk {
+func newDesk(t *testing.T, dir trusted.Dir, probe steps.Probe) *testReporter {
 	t.Helper()
 	j, err := trusted.OpenJournal(dir, trusted.FoldAbove, time.Now)
 	if err != nil {
@@ -41,14 +41,14 @@ func newDesk(t *testing.T, dir trusted.Dir, probe steps.Probe) *desk {
 	}
 	t.Cleanup(func() { _ = j.Close() })
 	must(t, j.Note(journal.Record{Attempt: &journal.Attempt{Epoch: j.State().Epoch + 1, Run: "agent"}}))
-	d := &desk{t: t}
+	d := &testReporter{t: t}
 	d.Reporter = reporter.New(reporter.Options{Spool: d, Health: &d.health, Now: time.Now, Log: slog.New(slog.DiscardHandler), Probe: probe})
 	d.Opened(j)
 	return d
 }
 
 // reported is what was spooled, in a word each.
-func (d *desk) reported() (words []string) {
+func (d *testReporter) reported() (words []string) {
 	for _, r := range d.reports {
 		switch {
 		case r.Status != nil:
@@ -62,7 +62,7 @@ func (d *desk) reported() (words []string) {
 	return words
 }
 
-func (d *desk) want(words ...string) {
+func (d *testReporter) want(words ...string) {
 	d.t.Helper()
 	if diff := cmp.Diff(words, d.reported()); diff != "" {
 		d.t.Errorf("reported (-want +got):\n%s", diff)

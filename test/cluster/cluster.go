@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package world is a real cluster as the demo and the end-to-end tests use it: projects, a Git server and Features.
-package world
+// Package cluster is a real cluster as the demo and the end-to-end tests use it: projects, a Git server and Features.
+package cluster
 
 import (
 	"context"
@@ -30,8 +30,8 @@ import (
 // SystemNamespace is where Tidewaiter itself runs.
 const SystemNamespace = "tidewaiter-system"
 
-// LabelWorld marks every namespace that this package makes, so that they can be found and removed.
-const LabelWorld = "tidewaiter.dev/test-world"
+// LabelTest marks every namespace that this package makes, so that they can be found and removed.
+const LabelTest = "tidewaiter.dev/test-project"
 
 // Cluster is a connection to a real cluster on which Tidewaiter is installed.
 type Cluster struct {
@@ -70,7 +70,7 @@ func Connect(kubeconfig, image string) (*Cluster, error) {
 // Project makes a namespace in which Pod Security "restricted" is enforced.
 func (c *Cluster) Project(ctx context.Context, name string) error {
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-		LabelWorld:                           "true",
+		LabelTest:                            "true",
 		"pod-security.kubernetes.io/enforce": "restricted",
 		"pod-security.kubernetes.io/warn":    "restricted",
 	}}}
@@ -86,7 +86,7 @@ func (c *Cluster) DeleteProject(ctx context.Context, name string) error {
 	if err := c.Get(ctx, client.ObjectKey{Name: name}, ns); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if ns.Labels[LabelWorld] != "true" {
+	if ns.Labels[LabelTest] != "true" {
 		return fmt.Errorf("namespace %s was not made here: it is left alone", name)
 	}
 	if err := c.Delete(ctx, ns); client.IgnoreNotFound(err) != nil {

@@ -36,21 +36,21 @@ func (p process) count(is func(task) bool) int {
 // dead is true when nothing of the process can ever run again.
 func (p process) dead() bool { return p.count(task.dead) == len(p.tasks) }
 
-// standing is how far a process is from standing still.
-type standing int
+// freezeState is how far a process is from being still.
+type freezeState int
 
 const (
 	// still: no thread can run user code or change a file.
-	still standing = iota
+	still freezeState = iota
 	// inKernel: no thread can run user code, but one is inside a system call that may still write.
 	inKernel
 	// moving: a thread can run user code.
 	moving
 )
 
-// standing judges a process. A thread in uninterruptible sleep runs no user code again once a stop waits for it: either the
+// freezeState judges a process. A thread in uninterruptible sleep runs no user code again once a stop waits for it: either the
 // signal itself is pending, or a sibling has taken it and is stopped, which binds the whole process.
-func (p process) standing() standing {
+func (p process) freezeState() freezeState {
 	groupStop := p.stopping()
 	result := still
 	for _, t := range p.tasks {
@@ -71,16 +71,16 @@ func (p process) stopping() bool {
 }
 
 // escaped is true when the process runs without a stop that waits for it.
-func (p process) escaped() bool { return p.standing() == moving && !p.stopping() }
+func (p process) escaped() bool { return p.freezeState() == moving && !p.stopping() }
 
 // escaped is true when one of the processes has.
 func (s snapshot) escaped() bool { return slices.ContainsFunc(s, process.escaped) }
 
-// worst is the standing of the whole snapshot.
-func (s snapshot) worst() standing {
+// worst is the freezeState of the whole snapshot.
+func (s snapshot) worst() freezeState {
 	result := still
 	for _, p := range s {
-		result = max(result, p.standing())
+		result = max(result, p.freezeState())
 	}
 	return result
 }
@@ -147,7 +147,7 @@ func (s snapshot) unsettled() string {
 	var named []string
 	rest := 0
 	for _, p := range s {
-		at := p.standing()
+		at := p.freezeState()
 		switch {
 		case at == still:
 		case len(named) == maxNamed:

@@ -58,9 +58,9 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// rig is a project with a controller that is called by hand. Job controller, kubelet and intake are played by the
+// harness is a project with a controller that is called by hand. Job controller, kubelet and intake are played by the
 // test; the controller acts with the rights that the manager is shipped with.
-type rig struct {
+type harness struct {
 	*testing.T
 	project string
 	// repository of its Features: each project has its own.
@@ -83,10 +83,10 @@ type rig struct {
 	results     map[string]ctrl.Result
 }
 
-func newRig(t *testing.T) *rig {
+func newHarness(t *testing.T) *harness {
 	t.Helper()
 	project := env.Project(t)
-	return &rig{
+	return &harness{
 		T: t, project: project, repository: "https://git.example.com/" + project + ".git", user: env.Client, manager: manager, writes: manager,
 		clock:    clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second)),
 		recorder: events.NewFakeRecorder(1000),
@@ -97,14 +97,14 @@ func newRig(t *testing.T) *rig {
 }
 
 // Bundle, OnChange and Addresses are what the manager's own parts would say.
-func (r *rig) Bundle() []byte  { return r.bundle }
-func (r *rig) OnChange(func()) {}
-func (r *rig) Addresses(context.Context) (intake, gateway netip.Addr, err error) {
+func (r *harness) Bundle() []byte  { return r.bundle }
+func (r *harness) OnChange(func()) {}
+func (r *harness) Addresses(context.Context) (intake, gateway netip.Addr, err error) {
 	return netip.MustParseAddr("10.96.0.10"), netip.MustParseAddr("10.96.0.11"), nil
 }
 
 // reconciler is a controller that has just started: it remembers nothing.
-func (r *rig) reconciler() *Reconciler {
+func (r *harness) reconciler() *Reconciler {
 	r.locks.Client = r.writes
 	c := &Reconciler{
 		Locks:  r.locks,
@@ -142,7 +142,7 @@ func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...clien
 }
 
 // reconcile calls the controller once.
-func (r *rig) reconcile(name string) error {
+func (r *harness) reconcile(name string) error {
 	key := client.ObjectKey{Namespace: r.project, Name: name}
 	result, err := reconcile.AsReconciler(r.writes, r.reconciler()).Reconcile(log.IntoContext(r.Context(), testr.New(r.T)), ctrl.Request{NamespacedName: key})
 	r.results[name] = result
@@ -150,7 +150,7 @@ func (r *rig) reconcile(name string) error {
 }
 
 // settle lets controller, Job controller and kubelet do what they can, until nothing changes any more.
-func (r *rig) settle(names ...string) {
+func (r *harness) settle(names ...string) {
 	r.Helper()
 	before := r.world()
 	for range 12 {
@@ -176,7 +176,7 @@ func (r *rig) settle(names ...string) {
 }
 
 // world is everything of the project that the controller may write, with versions.
-func (r *rig) world() string {
+func (r *harness) world() string {
 	r.Helper()
 	text := ""
 	for _, list := range []client.ObjectList{
@@ -198,7 +198,7 @@ func (r *rig) world() string {
 }
 
 // feature makes a Feature; change may adjust it first.
-func (r *rig) feature(name string, change func(*v1alpha1.Feature)) {
+func (r *harness) feature(name string, change func(*v1alpha1.Feature)) {
 	r.Helper()
 	f := &v1alpha1.Feature{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: r.project},
@@ -215,7 +215,7 @@ func (r *rig) feature(name string, change func(*v1alpha1.Feature)) {
 	r.must(r.user.Create(r.Context(), f), "create Feature %s", name)
 }
 
-func (r *rig) get(name string) *v1alpha1.Feature {
+func (r *harness) get(name string) *v1alpha1.Feature {
 	r.Helper()
 	var f v1alpha1.Feature
 	r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: name}, &f), "read Feature %s", name)
@@ -224,7 +224,7 @@ func (r *rig) get(name string) *v1alpha1.Feature {
 }
 
 // change edits a Feature's spec like a person would.
-func (r *rig) change(name string, edit func(*v1alpha1.FeatureSpec)) {
+func (r *harness) change(name string, edit func(*v1alpha1.FeatureSpec)) {
 	r.Helper()
 	f := r.get(name)
 	before := f.DeepCopy()
@@ -233,7 +233,7 @@ func (r *rig) change(name string, edit func(*v1alpha1.FeatureSpec)) {
 }
 
 // makePods is the Job controller: one pod for each Job that has none and never had.
-func (r *rig) makePods() {
+func (r *harness) makePods() {
 	r.Helper()
 	for _, j := range r.jobs() {
 		if j.Status.Active+j.Status.Failed+j.Status.Succeeded > 0 || j.DeletionTimestamp != nil {
@@ -254,7 +254,7 @@ func (r *rig) makePods() {
 }
 
 // endDeleted is the kubelet: pods that are to go are gone, and so are those whose Job is gone.
-func (r *rig) endDeleted() {
+func (r *harness) endDeleted() {
 	r.Helper()
 	jobs := r.jobs()
 	for _, p := range r.pods() {
@@ -266,13 +266,13 @@ func (r *rig) endDeleted() {
 }
 
 // losePod takes a pod away at once.
-func (r *rig) losePod(p *corev1.Pod) {
+func (r *harness) losePod(p *corev1.Pod) {
 	r.Helper()
 	r.must(r.user.Delete(r.Context(), p, client.GracePeriodSeconds(0)), "delete pod %s", p.Name)
 }
 
 // endPod lets a pod end by itself, and its Job notice.
-func (r *rig) endPod(name string) {
+func (r *harness) endPod(name string) {
 	r.Helper()
 	for _, p := range r.pods() {
 		if p.Labels[v1alpha1.LabelFeature] == name {
@@ -281,21 +281,21 @@ func (r *rig) endPod(name string) {
 	}
 }
 
-func (r *rig) status(p *corev1.Pod, change func(*corev1.PodStatus)) {
+func (r *harness) status(p *corev1.Pod, change func(*corev1.PodStatus)) {
 	r.Helper()
 	before := p.DeepCopy()
 	change(&p.Status)
 	r.must(r.user.Status().Patch(r.Context(), p, client.MergeFrom(before)), "set the status of pod %s", p.Name)
 }
 
-func (r *rig) jobs() []batchv1.Job {
+func (r *harness) jobs() []batchv1.Job {
 	r.Helper()
 	var list batchv1.JobList
 	r.must(r.user.List(r.Context(), &list, client.InNamespace(r.project)), "list Jobs")
 	return list.Items
 }
 
-func (r *rig) pods() []corev1.Pod {
+func (r *harness) pods() []corev1.Pod {
 	r.Helper()
 	var list corev1.PodList
 	r.must(r.user.List(r.Context(), &list, client.InNamespace(r.project)), "list pods")
@@ -303,7 +303,7 @@ func (r *rig) pods() []corev1.Pod {
 }
 
 // report is intake: it records what the pinned pod says.
-func (r *rig) report(name string, change func(*applyv1alpha1.RunStatusApplyConfiguration)) {
+func (r *harness) report(name string, change func(*applyv1alpha1.RunStatusApplyConfiguration)) {
 	r.Helper()
 	f := r.get(name)
 	if f.Status.Job == nil || f.Status.Job.PodUID == "" {
@@ -315,7 +315,7 @@ func (r *rig) report(name string, change func(*applyv1alpha1.RunStatusApplyConfi
 	r.must(r.manager.Status().Apply(r.Context(), config, client.FieldOwner("tidewaiter-intake"), client.ForceOwnership), "report for Feature %s", name)
 }
 
-func (r *rig) reportRunning(name string) {
+func (r *harness) reportRunning(name string) {
 	r.Helper()
 	r.report(name, func(run *applyv1alpha1.RunStatusApplyConfiguration) {
 		run.WithConnected(true).WithConnectionChangedAt(metav1.NewTime(r.clock.Now())).
@@ -324,7 +324,7 @@ func (r *rig) reportRunning(name string) {
 }
 
 // final is the last word of the pinned pod, which then ends.
-func (r *rig) final(name, outcome, reason, message string) {
+func (r *harness) final(name, outcome, reason, message string) {
 	r.Helper()
 	r.report(name, func(run *applyv1alpha1.RunStatusApplyConfiguration) {
 		run.WithConnected(false).WithConnectionChangedAt(metav1.NewTime(r.clock.Now())).
@@ -336,10 +336,10 @@ func (r *rig) final(name, outcome, reason, message string) {
 }
 
 // pass lets time pass.
-func (r *rig) pass(d time.Duration) { r.clock.SetTime(r.clock.Now().Add(d)) }
+func (r *harness) pass(d time.Duration) { r.clock.SetTime(r.clock.Now().Add(d)) }
 
 // want checks phase and reason.
-func (r *rig) want(name string, phase v1alpha1.Phase, reason string) *v1alpha1.Feature {
+func (r *harness) want(name string, phase v1alpha1.Phase, reason string) *v1alpha1.Feature {
 	r.Helper()
 	f := r.get(name)
 	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
@@ -353,7 +353,7 @@ func (r *rig) want(name string, phase v1alpha1.Phase, reason string) *v1alpha1.F
 }
 
 // wantCondition checks a condition and returns its message.
-func (r *rig) wantCondition(name, condition string, status metav1.ConditionStatus, reason string) string {
+func (r *harness) wantCondition(name, condition string, status metav1.ConditionStatus, reason string) string {
 	r.Helper()
 	c := meta.FindStatusCondition(r.get(name).Status.Conditions, condition)
 	if c == nil {
@@ -366,7 +366,7 @@ func (r *rig) wantCondition(name, condition string, status metav1.ConditionStatu
 }
 
 // wantJobs checks which Jobs are there.
-func (r *rig) wantJobs(want ...string) {
+func (r *harness) wantJobs(want ...string) {
 	r.Helper()
 	got := []string{}
 	for _, j := range r.jobs() {
@@ -379,7 +379,7 @@ func (r *rig) wantJobs(want ...string) {
 }
 
 // events takes the events that were sent so far.
-func (r *rig) events() []string {
+func (r *harness) events() []string {
 	var list []string
 	for {
 		select {
@@ -391,7 +391,7 @@ func (r *rig) events() []string {
 	}
 }
 
-func (r *rig) must(err error, format string, args ...any) {
+func (r *harness) must(err error, format string, args ...any) {
 	r.Helper()
 	if err != nil {
 		r.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)

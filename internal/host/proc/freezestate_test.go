@@ -81,7 +81,7 @@ func FuzzParseStatus(f *testing.F) {
 func TestStanding(t *testing.T) {
 	for name, test := range map[string]struct {
 		process     process
-		want        standing
+		want        freezeState
 		wantEscaped bool
 	}{
 		"stopped":                          {process: process{tasks: []task{{state: 'T'}}}, want: still},
@@ -100,8 +100,8 @@ func TestStanding(t *testing.T) {
 		"vfork, no stop yet":               {process: process{tasks: []task{{state: 'D'}}, inFork: true}, want: moving, wantEscaped: true},
 		"system call, then running thread": {process: process{tasks: []task{{state: 'D', stopPending: true}, {state: 'R'}}}, want: moving},
 	} {
-		if got := test.process.standing(); got != test.want {
-			t.Errorf("%s: standing = %d, want %d", name, got, test.want)
+		if got := test.process.freezeState(); got != test.want {
+			t.Errorf("%s: freezeState = %d, want %d", name, got, test.want)
 		}
 		if got := (snapshot{test.process}).escaped(); got != test.wantEscaped {
 			t.Errorf("%s: escaped = %v, want %v", name, got, test.wantEscaped)
