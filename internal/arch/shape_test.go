@@ -21,7 +21,7 @@ var large = map[string]int{
 	"internal/core/supervise.State":   28,
 	"internal/host/git.Repository":    45,
 	"internal/host/workspace.Engine":  33,
-	"internal/host/workspace.attempt": 35,
+	"internal/host/workspace.capture": 35,
 	"internal/kube/intake.Server":     37,
 }
 
