@@ -86,7 +86,7 @@ type Workspace struct {
 	Tree string
 	// Judgement and TreeVerdict as in Intent; Settled is false for a tree that was not judged.
 	Judgement   string
-	TreeVerdict judge.Verdict
+	TreeVerdict judge.Verdict `json:"Standing"` // its name in snapshots since the first version
 	Objection   string
 	Settled     bool
 }
