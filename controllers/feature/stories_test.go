@@ -231,7 +231,9 @@ func TestTimeToLive(t *testing.T) {
 
 func TestUnknownRuntimeMakesNothing(t *testing.T) {
 	r := newHarness(t)
-	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "gemini-cli", Image: "example.com/agent:1"} })
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Agent = v1alpha1.Agent{Runtime: "gemini-cli", Image: "example.com/agent:1"}
+	})
 	before := r.world()
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonRuntimeNotAvailable)

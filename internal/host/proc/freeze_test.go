@@ -4,6 +4,7 @@
 package proc
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -155,11 +156,44 @@ func enterContainer(t *testing.T, env []string, argv ...string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Dir: "/", Env: all, Files: []uintptr{0, 1, 2}})
-	if err != nil {
-		t.Fatal(err)
+	type result struct {
+		pid int
+		err error
 	}
-	return pid
+	entered := make(chan result, 1)
+	go func() {
+		pid, err := syscall.ForkExec(argv[0], argv, &syscall.ProcAttr{Dir: "/", Env: all, Files: []uintptr{0, 1, 2}})
+		entered <- result{pid, err}
+	}()
+	for {
+		select {
+		case r := <-entered:
+			if r.err != nil {
+				t.Fatal(r.err)
+			}
+			return r.pid
+		case <-time.After(50 * time.Millisecond):
+			wakeUnborn(t)
+		}
+	}
+}
+
+// wakeUnborn resumes children of this process that were stopped before they became another program: this process waits for
+// them, and would do so for ever. What enters a real container is made by nobody in it.
+func wakeUnborn(t *testing.T) {
+	t.Helper()
+	const forkNoExec = 0x40 // PF_FORKNOEXEC of linux/sched.h
+	for _, pid := range pids(t) {
+		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		if err != nil {
+			continue // it has ended
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:])) // proc_pid_stat(5), from state on
+		if flags, err := strconv.ParseUint(fields[6], 10, 64); err != nil || flags&forkNoExec == 0 || fields[1] != strconv.Itoa(os.Getpid()) {
+			continue
+		}
+		_ = syscall.Kill(pid, syscall.SIGCONT) // one that has ended needs none
+	}
 }
 
 func TestFreezeStopsNewcomers(t *testing.T) {
