@@ -60,7 +60,7 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 	})
 	if s.tools != nil {
 		serve("tools", s.toolsURL, func() error {
-			return tools.Serve(ctx, s.tools, tools.Options{Desk: l.backend, Repository: l.services.repository, Log: o.Log})
+			return tools.Serve(ctx, s.tools, tools.Options{Backend: l.backend, Repository: l.services.repository, Log: o.Log})
 		})
 	}
 }

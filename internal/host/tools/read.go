@@ -33,7 +33,7 @@ const (
 // reader reads the tree that the workspace holds. Trees and files are immutable objects: what a tool says belongs
 // together, whatever is laid in meanwhile.
 type reader struct {
-	desk       Desk
+	backend    Backend
 	repository *git.Repository
 }
 
@@ -60,7 +60,7 @@ type readOutput struct {
 }
 
 func (r reader) readFile(ctx context.Context, _ *mcp.CallToolRequest, in readInput) (*mcp.CallToolResult, readOutput, error) {
-	tree, err := r.desk.Tree()
+	tree, err := r.backend.Tree()
 	if err != nil {
 		return nil, readOutput{}, err
 	}

@@ -55,12 +55,12 @@ const (
 
 // register makes the tools known to a server. A new tool is a few lines here and one in instructions.
 func register(s *mcp.Server, o Options) {
-	r := reader{desk: o.Desk, repository: o.Repository}
+	r := reader{backend: o.Backend, repository: o.Repository}
 	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(s, &mcp.Tool{Name: "feature_get_context", Annotations: readOnly,
 		Description: "What to do: task, prompt, instructions, which paths may change, what people have answered."},
 		func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, Context, error) {
-			return nil, o.Desk.Context(), nil
+			return nil, o.Backend.Context(), nil
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "repo_read_file", Annotations: readOnly,
 		Description: "Read a text file of the workspace, page by page, or list a directory (path \"\" is the root)."}, r.readFile)
@@ -72,13 +72,13 @@ func register(s *mcp.Server, o Options) {
 			if !idFormat.MatchString(in.OperationID) {
 				return nil, PatchResult{}, badID("operation_id")
 			}
-			out, err := o.Desk.Apply(ctx, in.OperationID, in.Patch)
+			out, err := o.Backend.Apply(ctx, in.OperationID, in.Patch)
 			return nil, out, err
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "ask_user", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
 		Description: "Ask a person. People may take hours: while the status is pending, call it again with the same question_id."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in questionInput) (*mcp.CallToolResult, Answer, error) {
-			return ask(ctx, o.Desk, in)
+			return ask(ctx, o.Backend, in)
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "task_complete", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
 		Description: "Say that the task is done. Afterwards no patch is taken any more: exit with code 0."},
@@ -86,7 +86,7 @@ func register(s *mcp.Server, o Options) {
 			if len(in.Summary) > maxSummary {
 				return nil, completeOutput{}, fmt.Errorf("summary has %d bytes, at most %d are taken", len(in.Summary), maxSummary)
 			}
-			return nil, completeOutput{Message: "The task is done once your process has exited with code 0. Exit now."}, o.Desk.Complete(ctx, in.Summary)
+			return nil, completeOutput{Message: "The task is done once your process has exited with code 0. Exit now."}, o.Backend.Complete(ctx, in.Summary)
 		})
 }
 
@@ -94,7 +94,7 @@ func badID(name string) error {
 	return fmt.Errorf("%s must be 1 to %d letters, digits, '.', '_' or '-', with a letter or digit at both ends", name, protocol.MaxToolID)
 }
 
-func ask(ctx context.Context, desk Desk, in questionInput) (*mcp.CallToolResult, Answer, error) {
+func ask(ctx context.Context, backend Backend, in questionInput) (*mcp.CallToolResult, Answer, error) {
 	switch {
 	case !idFormat.MatchString(in.QuestionID):
 		return nil, Answer{}, badID("question_id")
@@ -109,6 +109,6 @@ func ask(ctx context.Context, desk Desk, in questionInput) (*mcp.CallToolResult,
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	out, err := desk.Ask(ctx, protocol.Question{ID: in.QuestionID, Text: in.Question})
+	out, err := backend.Ask(ctx, protocol.Question{ID: in.QuestionID, Text: in.Question})
 	return nil, out, err
 }

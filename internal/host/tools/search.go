@@ -56,7 +56,7 @@ func (r reader) search(ctx context.Context, _ *mcp.CallToolRequest, in searchInp
 	if err != nil {
 		return nil, out, err
 	}
-	tree, err := r.desk.Tree()
+	tree, err := r.backend.Tree()
 	if err != nil {
 		return nil, out, err
 	}

@@ -38,7 +38,7 @@ const (
 
 // Options of a server.
 type Options struct {
-	Desk       Desk
+	Backend    Backend
 	Repository *git.Repository
 	Log        *slog.Logger
 }

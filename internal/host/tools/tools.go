@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package tools serves the tools of Deterministic mode over MCP: an agent that cannot write to its workspace reads it
-// here, sends patches, asks people and says when it is done. What a tool means is decided by the Desk; here are the
+// here, sends patches, asks people and says when it is done. What a tool means is decided by the Backend; here are the
 // protocol, the bounds and what is read from immutable objects.
 package tools
 
@@ -13,9 +13,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
 
-// Desk is what the watchdog does for an agent that calls tools. Its methods may be called at the same time. An error is
+// Backend is what the watchdog does for an agent that calls tools. Its methods may be called at the same time. An error is
 // shown to the agent: it says what is wrong and what to do.
-type Desk interface {
+type Backend interface {
 	// Context of the work.
 	Context() Context
 	// Tree that the workspace holds now; it is immutable.

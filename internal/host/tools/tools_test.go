@@ -63,7 +63,7 @@ func serve(t *testing.T, files map[string]string) string {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(ctx, l, Options{Desk: deskStub{tree}, Repository: repository, Log: slog.New(slog.DiscardHandler)})
+		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, Repository: repository, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -224,7 +224,7 @@ func TestIdsAndBounds(t *testing.T) {
 		}
 	}
 	if _, failure := call[struct{}](t, s, "task_complete", map[string]any{"summary": "x"}); failure != "not yet" {
-		t.Errorf("an error of the desk: %q", failure)
+		t.Errorf("an error of the backend: %q", failure)
 	}
 	if got, failure := call[PatchResult](t, s, "repo_apply_patch", map[string]any{"operation_id": "op-1", "patch": strings.Repeat("\x01", protocol.MaxPatchBytes)}); got.OperationID != "op-1" || failure != "" {
 		t.Errorf("the longest patch: %+v, %.100s", got, failure)

@@ -33,7 +33,7 @@ func (d *testReporter) Append(r protocol.Report) (protocol.Report, error) {
 	return r, nil
 }
 
-func newDesk(t *testing.T, dir trusted.Dir, probe steps.Probe) *testReporter {
+func newTestReporter(t *testing.T, dir trusted.Dir, probe steps.Probe) *testReporter {
 	t.Helper()
 	j, err := trusted.OpenJournal(dir, trusted.FoldAbove, time.Now)
 	if err != nil {
@@ -78,7 +78,7 @@ func must(t *testing.T, err error) {
 
 // A status is reported when something about it is new; a problem is something new.
 func TestStatusIsReportedWhenItChanges(t *testing.T) {
-	d := newDesk(t, trusted.Dir(t.TempDir()), nil)
+	d := newTestReporter(t, trusted.Dir(t.TempDir()), nil)
 	running := protocol.StatusReport{State: protocol.StateActive}
 	d.Status(t.Context(), running)
 	d.Status(t.Context(), running)
@@ -91,11 +91,11 @@ func TestStatusIsReportedWhenItChanges(t *testing.T) {
 // A request is answered once, also in the next attempt.
 func TestARequestIsAnsweredOnce(t *testing.T) {
 	dir := trusted.Dir(t.TempDir())
-	d := newDesk(t, dir, nil)
+	d := newTestReporter(t, dir, nil)
 	must(t, d.Answer(protocol.RequestReport{ID: "r1", OK: true}))
 	must(t, d.Answer(protocol.RequestReport{ID: "r1", OK: false}))
 	d.want("request r1")
-	d = newDesk(t, dir, nil)
+	d = newTestReporter(t, dir, nil)
 	must(t, d.Answer(protocol.RequestReport{ID: "r1"}))
 	d.want()
 }
@@ -104,13 +104,13 @@ func TestARequestIsAnsweredOnce(t *testing.T) {
 func TestTheLastWordSurvivesACrash(t *testing.T) {
 	dir := trusted.Dir(t.TempDir())
 	pulled := errors.New("pulled")
-	d := newDesk(t, dir, func(step string) error { return map[string]error{"final journaled": pulled}[step] })
+	d := newTestReporter(t, dir, func(step string) error { return map[string]error{"final journaled": pulled}[step] })
 	final := protocol.FinalReport{Outcome: protocol.OutcomeDelivered}
 	if err := d.Conclude(t.Context(), final); !errors.Is(err, pulled) {
 		t.Fatal(err)
 	}
 	d.want()
-	d = newDesk(t, dir, nil)
+	d = newTestReporter(t, dir, nil)
 	must(t, d.Conclude(t.Context(), final))
 	d.want("final " + protocol.OutcomeDelivered)
 }

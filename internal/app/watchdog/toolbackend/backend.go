@@ -40,7 +40,7 @@ type Backend struct {
 	once   sync.Once
 }
 
-var _ tools.Desk = (*Backend)(nil)
+var _ tools.Backend = (*Backend)(nil)
 
 // view is what an agent may know of the loop's state.
 type view struct {
@@ -108,7 +108,7 @@ func (b *Backend) send(ctx context.Context, c Call) bool {
 	return false
 }
 
-// Context implements tools.Desk.
+// Context implements tools.Backend.
 func (b *Backend) Context() tools.Context {
 	j, v := b.journal.State(), b.view.Load()
 	o, task := v.orders, j.Tasks[v.task]
@@ -127,10 +127,10 @@ func (b *Backend) Context() tools.Context {
 	return c
 }
 
-// Tree implements tools.Desk.
+// Tree implements tools.Backend.
 func (b *Backend) Tree() (*objects.Tree, error) { return b.trees() }
 
-// Apply implements tools.Desk.
+// Apply implements tools.Backend.
 func (b *Backend) Apply(ctx context.Context, operation, patch string) (tools.PatchResult, error) {
 	call := &PatchCall{Patch: checkpoint.Patch{ID: operation, Text: patch}, ctx: ctx, done: make(chan patchDone, 1)}
 	if !b.send(ctx, Call{patch: call}) {
@@ -154,7 +154,7 @@ func unknown(ctx context.Context) error {
 	return err
 }
 
-// Ask implements tools.Desk.
+// Ask implements tools.Backend.
 func (b *Backend) Ask(ctx context.Context, q protocol.Question) (tools.Answer, error) {
 	call := &questionCall{Question: q, ctx: ctx, done: make(chan questionDone, 1)}
 	if !b.send(ctx, Call{question: call}) {
@@ -176,7 +176,7 @@ func answered(id string, a *protocol.Answer) tools.Answer {
 	return tools.Answer{QuestionID: id, Status: tools.Answered, Answer: a.Text}
 }
 
-// Complete implements tools.Desk.
+// Complete implements tools.Backend.
 func (b *Backend) Complete(ctx context.Context, summary string) error {
 	call := &completeCall{summary: summary, done: make(chan error, 1)}
 	if !b.send(ctx, Call{complete: call}) {
