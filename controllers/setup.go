@@ -44,7 +44,8 @@ func Setup(mgr ctrl.Manager, o Options) error {
 		},
 		&checkpoint.Reconciler{Client: client, Clock: o.Clock, SystemNamespace: o.SystemNamespace},
 		&supervisorpolicy.Reconciler{Client: client, Clock: o.Clock, SystemNamespace: o.SystemNamespace},
-		&template.Reconciler{Client: client, Live: live, Clock: o.Clock},
+		&template.Reconciler{Client: client, Live: live, Clock: o.Clock, SystemNamespace: o.SystemNamespace},
+		&template.Mirror{Client: client, Live: live, Logger: mgr.GetLogger().WithName("templates"), SystemNamespace: o.SystemNamespace},
 	}
 	for _, controller := range all {
 		if err := controller.SetupWithManager(mgr); err != nil {

@@ -29,6 +29,7 @@ fi
 
 step "vet"
 go vet ./...
+go vet -C test/sdk ./...
 step "architecture"
 go test -count 1 ./internal/arch
 step "images of agents"

@@ -36,6 +36,8 @@ const (
 	ConditionReady = "Ready"
 	// ConditionValid: the rules of a SupervisorPolicy or the text of a Template can be used.
 	ConditionValid = "Valid"
+	// ConditionInUse: Features that are not at their end have a Template.
+	ConditionInUse = "InUse"
 	// ConditionStored: a Checkpoint's commit is in the trusted repository.
 	ConditionStored = "Stored"
 	// ConditionRestorable: the volume that holds a Checkpoint's commit still exists.
@@ -163,6 +165,10 @@ const (
 	ReasonValid = "Valid"
 	// ReasonInvalid: the object cannot be used; the message names the field.
 	ReasonInvalid = "Invalid"
+	// ReasonInUse: Features have the Template; status.features has their number.
+	ReasonInUse = "InUse"
+	// ReasonNotInUse: no Feature has the Template.
+	ReasonNotInUse = "NotInUse"
 	// ReasonConfigMapNotFound: the ConfigMap or key that a Template names does not exist.
 	ReasonConfigMapNotFound = "ConfigMapNotFound"
 	// ReasonStored: the commit is in the trusted repository.

@@ -9,7 +9,8 @@ import (
 )
 
 // Template is text that the gateway puts around what an agent says to a model, or a check of what the model answers.
-// In the system namespace it is global, elsewhere it is that project's.
+// In the system namespace it is global, elsewhere it is that project's. A ConfigMap of the system namespace with the label
+// tidewaiter.dev/template becomes a Template named configmap-<name>.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -19,6 +20,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=='Ready')].reason`
 // +kubebuilder:printcolumn:name="Direction",type=string,JSONPath=`.spec.direction`
 // +kubebuilder:printcolumn:name="Order",type=integer,JSONPath=`.spec.order`
+// +kubebuilder:printcolumn:name="Features",type=integer,JSONPath=`.status.features`
 // +kubebuilder:printcolumn:name="Hash",type=string,JSONPath=`.status.hash`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Template struct {
@@ -112,14 +114,36 @@ type TemplateStatus struct {
 	// observedGeneration is the generation that was looked at.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// hash of the resolved text and checks.
+	// hash of inForce.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Hash string `json:"hash,omitempty"`
-	// conditions: Valid, and Ready derived from it.
+	// inForce is what the gateway uses: the newest content that could be used. A template that is broken later keeps it.
+	// +optional
+	InForce *TemplateContent `json:"inForce,omitempty"`
+	// features are those that it applies to and that are not at their end.
+	// +optional
+	Features int32 `json:"features"`
+	// conditions: Valid, InUse, and Ready derived from Valid.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// TemplateContent is what a template does, with its text, wherever that is kept.
+type TemplateContent struct {
+	// direction that it had.
+	// +required
+	Direction Direction `json:"direction"`
+	// order that it had.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1000000
+	// +kubebuilder:validation:Maximum=1000000
+	Order int32 `json:"order,omitempty"`
+	// text of it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	Text string `json:"text,omitempty"`
 }

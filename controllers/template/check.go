@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/compose"
 )
 
 // placeholder stands for the agent's answer in an Output template.
@@ -18,8 +19,12 @@ const placeholder = "{{OUTPUT}}"
 
 // problemOf says why a template with this text cannot be used; empty when it can.
 func problemOf(spec v1alpha1.TemplateSpec, text string) string {
-	if spec.Direction == v1alpha1.DirectionInput && strings.TrimSpace(text) == "" {
-		return "An Input template needs text: this one is empty."
+	check := compose.CheckText
+	if spec.Direction == v1alpha1.DirectionInput {
+		check = compose.Check
+	}
+	if err := check(text); err != nil {
+		return "The text cannot be used: " + err.Error() + "."
 	}
 	if n := strings.Count(text, placeholder); spec.Direction == v1alpha1.DirectionOutput && n > 1 {
 		return fmt.Sprintf("The text has %s %d times: an Output template may hold it once.", placeholder, n)

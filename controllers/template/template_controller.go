@@ -1,12 +1,13 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package template says of each Template whether it can be used. ConfigMaps labelled tidewaiter.dev/template are not
-// looked at yet.
+// Package template says of each Template whether it can be used, and keeps the last content that could. ConfigMaps of the
+// system namespace with the label tidewaiter.dev/template become Templates.
 package template
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -34,9 +35,9 @@ import (
 
 const fieldOwner = client.FieldOwner("tidewaiter-template")
 
-// configMapRecheck is how often a text that is kept in a ConfigMap is looked at: ConfigMaps are not watched, so that
-// the manager needs no right to list them.
-const configMapRecheck = 30 * time.Second
+// recheck is how often a Template is looked at again: a text that is kept in a ConfigMap, because ConfigMaps are not watched,
+// so that the manager needs no right to list them; and how many Features have the Template, which is for people.
+const recheck = 30 * time.Second
 
 // Reconciler reconciles Templates. All fields are required.
 type Reconciler struct {
@@ -46,6 +47,8 @@ type Reconciler struct {
 	Live client.Reader
 	// Clock tells the time.
 	Clock clock.PassiveClock
+	// SystemNamespace is where Templates are global.
+	SystemNamespace string
 }
 
 // scope is what one reconcile learns, in the order in which it is learnt.
@@ -54,6 +57,8 @@ type scope struct {
 	now      time.Time
 	// text of the template; set by readText.
 	text string
+	// features that have the template and are not at their end; set by count.
+	features int32
 	// reason and message of Valid where the template cannot be used; set by readText and check.
 	reason, message string
 }
@@ -67,6 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, t *v1alpha1.Template) (ctrl.
 	err := flow.Run(ctx, s,
 		r.readText, // read
 		r.check,    // pure
+		r.count,    // read
 	)
 	return flow.Finish(ctx, err, r.close(s, err))
 }
@@ -114,36 +120,73 @@ func (r *Reconciler) check(_ context.Context, s *scope) error {
 	return nil
 }
 
+// count the Features that have the template.
+func (r *Reconciler) count(ctx context.Context, s *scope) error {
+	namespace := s.template.Namespace
+	if namespace == r.SystemNamespace {
+		namespace = ""
+	}
+	var list v1alpha1.FeatureList
+	// They are only looked at: a copy of every Feature would cost more than counting them.
+	if err := r.Client.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Features: %w", err)
+	}
+	for i := range list.Items {
+		if p := list.Items[i].Status.Phase; p != v1alpha1.PhaseDelivered && p != v1alpha1.PhaseFailed {
+			s.features++
+		}
+	}
+	return nil
+}
+
 func (r *Reconciler) close(s *scope, err error) flow.Close {
 	if err != nil {
 		return flow.Close{}
 	}
 	t := s.template
-	status := v1alpha1.TemplateStatus{ObservedGeneration: t.Generation, Conditions: slices.Clone(t.Status.Conditions)}
+	status := v1alpha1.TemplateStatus{
+		ObservedGeneration: t.Generation, Hash: t.Status.Hash, InForce: t.Status.InForce, Features: s.features, Conditions: slices.Clone(t.Status.Conditions),
+	}
 	w := conditions.Writer{List: &status.Conditions, Generation: t.Generation, Now: s.now}
-	if s.reason != "" {
-		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message)
+	setValid(w, s, &status)
+	if s.features > 0 {
+		w.Set(v1alpha1.ConditionInUse, metav1.ConditionTrue, v1alpha1.ReasonInUse, "Features have it; what changes counts for them from their next task on.")
 	} else {
-		status.Hash = hashOf(t.Spec, s.text)
-		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonPartlyActedOn, "The template can be used; this version has no gateway for models that would.")
+		w.Set(v1alpha1.ConditionInUse, metav1.ConditionFalse, v1alpha1.ReasonNotInUse, "No Feature that it applies to is at work or waits.")
 	}
 	w.Summarize(v1alpha1.ConditionReady, v1alpha1.ConditionValid)
-	end := flow.Close{}
-	if t.Spec.ConfigMapKeyRef != nil {
-		end.Recheck = configMapRecheck
-	}
+	end := flow.Close{Recheck: recheck}
 	if !equality.Semantic.DeepEqual(status, t.Status) {
 		end.Write = func(ctx context.Context) error { return r.writeStatus(ctx, t, status) }
 	}
 	return end
 }
 
+func setValid(w conditions.Writer, s *scope, status *v1alpha1.TemplateStatus) {
+	content := &v1alpha1.TemplateContent{Direction: s.template.Spec.Direction, Order: s.template.Spec.Order, Text: s.text}
+	switch {
+	case s.reason != "" && status.InForce == nil:
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" It is not used until then.")
+	case s.reason != "":
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" Until then the content of status.inForce is used.")
+	case s.template.Spec.Direction == v1alpha1.DirectionOutput:
+		status.InForce, status.Hash = content, hashOf(s.template.Spec, s.text)
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonPartlyActedOn, "The template can be used; this version does not format or check answers.")
+	default:
+		status.InForce, status.Hash = content, hashOf(s.template.Spec, s.text)
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template is put before what agents send from their next task on.")
+	}
+}
+
 func (r *Reconciler) writeStatus(ctx context.Context, t *v1alpha1.Template, status v1alpha1.TemplateStatus) error {
-	config := applyv1alpha1.TemplateStatus().
-		WithObservedGeneration(status.ObservedGeneration).
-		WithConditions(conditions.Configs(status.Conditions)...)
-	if status.Hash != "" {
-		config = config.WithHash(status.Hash)
+	// The API's JSON is what both types have in common.
+	raw, err := json.Marshal(status)
+	if err != nil {
+		return fmt.Errorf("encode status of Template %s: %w", t.Name, err)
+	}
+	config := applyv1alpha1.TemplateStatus()
+	if err := json.Unmarshal(raw, config); err != nil {
+		return fmt.Errorf("decode status of Template %s: %w", t.Name, err)
 	}
 	template := applyv1alpha1.Template(t.Name, t.Namespace).WithUID(t.UID).WithResourceVersion(t.ResourceVersion).WithStatus(config)
 	if err := r.Client.Status().Apply(ctx, template, fieldOwner, client.ForceOwnership); err != nil {

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 // reconciled creates or reads a Template after the controller saw it.
 func reconciled(t *testing.T, manager client.Client, key client.ObjectKey) *v1alpha1.Template {
 	t.Helper()
-	r := reconcile.AsReconciler(manager, &Reconciler{Client: manager, Live: manager, Clock: clocktesting.NewFakePassiveClock(time.Now())})
+	r := reconcile.AsReconciler(manager, &Reconciler{Client: manager, Live: manager, Clock: clocktesting.NewFakePassiveClock(time.Now()), SystemNamespace: kubetest.SystemNamespace})
 	version := ""
 	var tmpl v1alpha1.Template
 	for range 2 {

@@ -25,8 +25,8 @@ import (
 
 // Names of the scripted provider and of what the gateway is configured with.
 const (
-	providerName = "model-provider"
-	providerPort = 8443
+	ProviderService = "model-provider"
+	providerPort    = 8443
 	// BackendsConfigMap and KeysSecret configure the gateway.
 	BackendsConfigMap = "tidewaiter-backends"
 	KeysSecret        = "tidewaiter-model-keys"
@@ -60,7 +60,7 @@ func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provide
 		return nil, err
 	}
 	p := &Provider{cluster: c, namespace: namespace, Backend: "scripted-" + strings.ToLower(rand.Text()[:8]), Key: rand.Text()}
-	host := providerName + "." + namespace + ".svc"
+	host := ProviderService + "." + namespace + ".svc"
 	cert, key, err := selfSigned(host)
 	if err != nil {
 		return nil, fmt.Errorf("make the provider's certificate: %w", err)
@@ -165,7 +165,7 @@ func (c *Cluster) StopProvider(ctx context.Context, namespace string) error {
 
 func (p *Provider) pod(ctx context.Context) (string, error) {
 	var pods corev1.PodList
-	if err := p.cluster.List(ctx, &pods, client.InNamespace(p.namespace), client.MatchingLabels{"app": providerName}); err != nil {
+	if err := p.cluster.List(ctx, &pods, client.InNamespace(p.namespace), client.MatchingLabels{"app": ProviderService}); err != nil {
 		return "", err
 	}
 	for _, pod := range pods.Items {
@@ -175,7 +175,7 @@ func (p *Provider) pod(ctx context.Context) (string, error) {
 			}
 		}
 	}
-	return "", apierrors.NewNotFound(corev1.Resource("pods"), providerName)
+	return "", apierrors.NewNotFound(corev1.Resource("pods"), ProviderService)
 }
 
 func (p *Provider) ready(ctx context.Context) (bool, error) {
@@ -201,8 +201,8 @@ func (p *Provider) Asked(ctx context.Context) ([]Asked, error) {
 }
 
 func (p *Provider) objects(cert, key []byte) []client.Object {
-	meta := metav1.ObjectMeta{Name: providerName, Namespace: p.namespace}
-	labels := map[string]string{"app": providerName}
+	meta := metav1.ObjectMeta{Name: ProviderService, Namespace: p.namespace}
+	labels := map[string]string{"app": ProviderService}
 	return []client.Object{
 		&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{"tls.crt": cert, "tls.key": key, "key": []byte(p.Key)}},
 		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 443, TargetPort: intstr.FromInt(providerPort)}}}},
@@ -221,13 +221,13 @@ func (p *Provider) podSpec() corev1.PodSpec {
 			SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
 		},
 		Containers: []corev1.Container{{
-			Name: providerName, Image: p.cluster.Image,
+			Name: ProviderService, Image: p.cluster.Image,
 			Command: []string{
 				"/usr/local/bin/modelprovider", "--listen", fmt.Sprintf(":%d", providerPort), "--recorded", fmt.Sprintf("localhost:%d", providerPort+1),
 				"--cert", "/tls/tls.crt", "--key", "/tls/tls.key", "--api-key", "$(KEY)",
 			},
 			Env: []corev1.EnvVar{{Name: "KEY", ValueFrom: &corev1.EnvVarSource{
-				SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: providerName}, Key: "key"},
+				SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: ProviderService}, Key: "key"},
 			}}},
 			ReadinessProbe: &corev1.Probe{
 				ProbeHandler:  corev1.ProbeHandler{TCPSocket: &corev1.TCPSocketAction{Port: intstr.FromInt(providerPort)}},
@@ -236,6 +236,6 @@ func (p *Provider) podSpec() corev1.PodSpec {
 			SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 			VolumeMounts:    []corev1.VolumeMount{{Name: "tls", MountPath: "/tls"}},
 		}},
-		Volumes: []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: providerName}}}},
+		Volumes: []corev1.Volume{{Name: "tls", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: ProviderService}}}},
 	}
 }

@@ -4,14 +4,18 @@
 package e2e
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/test/cluster"
@@ -30,20 +34,70 @@ func agentImage(t *testing.T, runtime string) string {
 	return strings.TrimSpace(string(image))
 }
 
+// globalTemplate is what every agent of these tests is told first.
+const globalTemplate = "Follow the rules of the house of lighthouses."
+
+// tellEveryAgent makes the global template as a team does that manages its templates as ConfigMaps.
+func tellEveryAgent(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+		Namespace: cluster.SystemNamespace, Name: "e2e-house", Labels: map[string]string{v1alpha1.LabelTemplate: "global-input"},
+	}, Data: map[string]string{"text": globalTemplate}}
+	if err := client.IgnoreAlreadyExists(k8s.Create(ctx, source)); err != nil { // an earlier run may have left it
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k8s.Delete(context.WithoutCancel(t.Context()), source); err != nil {
+			t.Errorf("delete the global template: %v", err)
+		}
+	})
+	inForce(ctx, t, cluster.SystemNamespace, "configmap-e2e-house")
+}
+
+// inForce waits until a template is.
+func inForce(ctx context.Context, t *testing.T, namespace, name string) {
+	t.Helper()
+	err := cluster.Until(ctx, "Template "+name+" to be in force", func(ctx context.Context) (bool, error) {
+		var template v1alpha1.Template
+		err := k8s.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &template)
+		return err == nil && template.Status.InForce != nil, client.IgnoreNotFound(err)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestAgents: the real CLIs work in their pods, ask the model through watchdog and gateway, each in its own dialect, and what
-// they write is checkpointed and delivered. No key is in the pod, and the provider sees the gateway's alone.
+// they write is checkpointed and delivered. No key is in the pod, and the provider sees the gateway's alone. Whatever they
+// ask, the global and the project's templates come first (SUP-2).
 func TestAgents(t *testing.T) {
-	for runtime, key := range map[string]string{"claude-code": "X-Api-Key", "codex": "Authorization", "opencode": "Authorization"} {
+	tellEveryAgent(t)
+	for runtime, speaks := range map[string]struct{ key, frame string }{
+		"claude-code": {"X-Api-Key", `"system":[{"type":"text","text":"`},
+		"codex":       {"Authorization", `"instructions":"`},
+		"opencode":    {"Authorization", `"messages":[{"role":"system","content":"`},
+	} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
-			testAgent(t, runtime, key)
+			testAgent(t, runtime, speaks.key, speaks.frame)
 		})
 	}
 }
 
-func testAgent(t *testing.T, runtime, key string) {
+// testAgent of a runtime whose provider is given its key in this header, and whose requests have the system's text in this
+// frame.
+func testAgent(t *testing.T, runtime, key, frame string) {
 	p := newPlace(t, 5*time.Minute)
 	image, page := agentImage(t, runtime), "lighthouses-by-"+runtime
+	projectTemplate := "This is the project of " + runtime + "."
+	p.must(k8s.Create(p.ctx, &v1alpha1.Template{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "house"}, Spec: v1alpha1.TemplateSpec{
+		Direction: v1alpha1.DirectionInput, Text: &projectTemplate,
+	}}), "create the project's template")
+	inForce(p.ctx, t, p.project, "house")
+	composed := `<!-- GLOBAL_TEMPLATE_START -->\n` + globalTemplate + `\n<!-- GLOBAL_TEMPLATE_END -->\n` +
+		`<!-- PROJECT_TEMPLATE_START -->\n` + projectTemplate + `\n<!-- PROJECT_TEMPLATE_END -->\n<!-- USER_PROMPT_START -->\n`
 	p.feature("page", "", func(s *v1alpha1.FeatureSpec) {
 		s.Agent = v1alpha1.Agent{Runtime: runtime, Image: image}
 		s.Workspace.Size = ptr.To(resource.MustParse("256Mi"))
@@ -69,6 +123,10 @@ func testAgent(t *testing.T, runtime, key string) {
 		turns++
 		if strings.TrimPrefix(a.Header[key], "Bearer ") != provider.Key || a.Header["X-Api-Key"] != "" && a.Header["Authorization"] != "" {
 			t.Errorf("the provider was asked with %v", a.Header)
+		}
+		before, _, found := strings.Cut(a.Body, composed)
+		if !found || !strings.HasSuffix(before, frame) || strings.Count(a.Body, composed) != 1 {
+			t.Errorf("the templates are not before what the agent sent: %.600s", a.Body)
 		}
 		if !strings.Contains(a.Body, `"model":"`+cluster.Model+`"`) {
 			t.Errorf("the provider was asked for another model: %.200s", a.Body)

@@ -95,13 +95,15 @@ func TestWorkspaceLeftFullIsHeld(t *testing.T) {
 	p.phase("hoarder", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
 }
 
-// TestAgentReachesNothing: no name service, no API server, no Git server, no other pod; intake and gateway refuse it.
-func TestAgentReachesNothing(t *testing.T) {
+// TestSUP1AgentReachesNothing: no provider of models, no name service, no API server, no Git server, no other pod; intake and
+// gateway refuse it.
+func TestSUP1AgentReachesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)
 	var targets []string
 	for name, port := range map[[2]string]int{
 		{"default", "kubernetes"}: 443, {"kube-system", "kube-dns"}: 53, {gitProject, "git"}: 443,
+		{providerProject, cluster.ProviderService}: 443,
 	} {
 		svc, err := k8s.Clientset.CoreV1().Services(name[0]).Get(p.ctx, name[1], metav1.GetOptions{})
 		p.must(err, "find Service %s", name[1])

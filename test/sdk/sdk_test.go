@@ -22,6 +22,7 @@ import (
 	openaioption "github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/responses"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/compose"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
@@ -56,11 +57,11 @@ func gateway(t *testing.T) string {
 // authorizer lets everybody in but the stranger.
 type authorizer struct{}
 
-func (authorizer) Authorize(_ context.Context, token string) (models.Caller, error) {
+func (authorizer) Authorize(_ context.Context, token, _ string) (models.Caller, error) {
 	if token == "stranger" {
 		return models.Caller{}, fmt.Errorf("%w: unknown", callers.ErrUnauthenticated)
 	}
-	return models.Caller{Feature: "shop/" + token}, nil
+	return models.Caller{Feature: "shop/" + token, Prefix: compose.Layers{Global: []string{"Be kind."}}.Prefix(), Silence: time.Minute}, nil
 }
 
 const (

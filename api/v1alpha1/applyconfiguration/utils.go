@@ -187,6 +187,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TaskStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Template"):
 		return &apiv1alpha1.TemplateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TemplateContent"):
+		return &apiv1alpha1.TemplateContentApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TemplateSpec"):
 		return &apiv1alpha1.TemplateSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TemplateStatus"):

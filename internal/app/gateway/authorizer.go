@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -25,15 +27,21 @@ type pods struct {
 	authenticator interface {
 		Authenticate(ctx context.Context, token string) (identity.Caller, error)
 	}
-	policies        client.Reader
+	objects         client.Reader
 	systemNamespace string
 }
 
 // pod is one that asks.
 type pod struct {
-	feature string
-	runtime string
-	policy  policy.Effective
+	feature *v1alpha1.Feature
+	attempt int64
+}
+
+func (p pod) name() string {
+	if p.feature == nil {
+		return ""
+	}
+	return client.ObjectKeyFromObject(p.feature).String()
 }
 
 func (p *pods) find(ctx context.Context, token string) (pod, error) {
@@ -44,11 +52,16 @@ func (p *pods) find(ctx context.Context, token string) (pod, error) {
 	case err != nil:
 		return pod{}, fmt.Errorf("%w: %w", callers.ErrUnavailable, err)
 	}
-	found := pod{feature: client.ObjectKeyFromObject(caller.Feature).String(), runtime: caller.Feature.Spec.Agent.Runtime}
-	if found.policy, err = identity.Effective(ctx, p.policies, caller.Feature, p.systemNamespace); err != nil {
-		return found, fmt.Errorf("%w: policy: %w", callers.ErrUnavailable, err)
+	return pod{feature: caller.Feature, attempt: caller.Attempt}, nil
+}
+
+// policy that a Feature is held to now.
+func (p *pods) policy(ctx context.Context, f *v1alpha1.Feature) (policy.Effective, error) {
+	effective, err := identity.Effective(ctx, p.objects, f, p.systemNamespace)
+	if err != nil {
+		return effective, fmt.Errorf("%w: policy: %w", callers.ErrUnavailable, err)
 	}
-	return found, nil
+	return effective, nil
 }
 
 // toHosts authorizes tunnels.
@@ -60,27 +73,40 @@ var _ egress.Authorizer = toHosts{}
 func (a toHosts) Authorize(ctx context.Context, token string) (egress.Caller, error) {
 	p, err := a.find(ctx, token)
 	if err != nil {
-		return egress.Caller{Feature: p.feature}, err
+		return egress.Caller{}, err
 	}
-	return egress.Caller{Feature: p.feature, Hosts: p.policy.GitHosts, Field: coreegress.FieldGit}, nil
+	effective, err := a.policy(ctx, p.feature)
+	return egress.Caller{Feature: p.name(), Hosts: effective.GitHosts, Field: coreegress.FieldGit}, err
 }
 
 // toModels authorizes calls of models.
-type toModels struct{ *pods }
+type toModels struct {
+	*pods
+
+	pins *pins
+	log  *slog.Logger
+}
 
 var _ models.Authorizer = toModels{}
 
 // Authorize implements models.Authorizer. The watchdog asks for the agent.
-func (a toModels) Authorize(ctx context.Context, token string) (models.Caller, error) {
+func (a toModels) Authorize(ctx context.Context, token, task string) (models.Caller, error) {
 	p, err := a.find(ctx, token)
 	if err != nil {
-		return models.Caller{Feature: p.feature}, err
+		return models.Caller{}, err
 	}
-	runtime, _ := runtimes.Find(p.runtime)
-	return models.Caller{Feature: p.feature, Models: p.policy.Models, Role: func(model string) string {
-		if runtime.Small(model) {
-			return coremodels.Summarizer
-		}
-		return coremodels.Primary
-	}}, nil
+	t, err := a.pins.terms(pinned{p.feature.UID, p.attempt, task}, func() (terms, error) { return a.terms(ctx, p, task) })
+	if err != nil {
+		return models.Caller{Feature: p.name()}, err
+	}
+	runtime, _ := runtimes.Find(p.feature.Spec.Agent.Runtime)
+	return models.Caller{
+		Feature: p.name(), Models: t.models, Prefix: t.prefix, Silence: t.silence,
+		Role: func(model string) string {
+			if runtime.Small(model) {
+				return coremodels.Summarizer
+			}
+			return coremodels.Primary
+		},
+	}, nil
 }

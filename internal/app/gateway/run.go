@@ -70,7 +70,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		return fmt.Errorf("set up authentication: %w", err)
 	}
 	// Caches are filled before anything is served, not at the first question.
-	for _, kind := range []client.Object{&v1alpha1.Feature{}, &v1alpha1.SupervisorPolicy{}, identity.Namespace()} {
+	for _, kind := range []client.Object{&v1alpha1.Feature{}, &v1alpha1.SupervisorPolicy{}, &v1alpha1.Template{}, identity.Namespace()} {
 		if _, err := mgr.GetCache().GetInformer(ctx, kind, cache.BlockUntilSynced(false)); err != nil {
 			return fmt.Errorf("watch %T: %w", kind, err)
 		}
@@ -79,10 +79,14 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	if err != nil {
 		return err
 	}
-	found := &pods{authenticator: authenticator, policies: mgr.GetClient(), systemNamespace: o.Namespace}
+	found := &pods{authenticator: authenticator, objects: mgr.GetClient(), systemNamespace: o.Namespace}
+	pins, err := newPins()
+	if err != nil {
+		return err
+	}
 	b := &backends{file: o.BackendsFile, keys: o.KeysDir, log: slog.New(logs).With("logger", "backends"), told: measured.configured}
 	answers := models.New(models.Options{
-		Authorizer: toModels{found}, Table: b.table.Load, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call,
+		Authorizer: toModels{pods: found, pins: pins, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call,
 	})
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	s := &service{address: o.ProxyAddress, certificate: certificate, proxy: egress.New(egress.Options{

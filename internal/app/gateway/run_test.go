@@ -44,11 +44,11 @@ type gateway struct {
 	rotator         *pki.Rotator
 }
 
-func start(t *testing.T) *gateway {
+func start(t *testing.T, more ...string) *gateway {
 	t.Helper()
 	g := &gateway{address: program.FreeAddress(t), health: program.FreeAddress(t)}
 	program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace},
-		"--proxy-bind-address="+g.address, "--health-probe-bind-address="+g.health, "--metrics-bind-address=0")
+		append([]string{"--proxy-bind-address=" + g.address, "--health-probe-bind-address=" + g.health, "--metrics-bind-address=0"}, more...)...)
 	g.rotator = pki.NewRotator(pki.Options{Live: env.Client, Namespace: kubetest.SystemNamespace, Clock: clock.RealClock{}, Logger: testr.New(t)})
 	return g
 }

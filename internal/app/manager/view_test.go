@@ -89,6 +89,7 @@ func TestAggregatedAPI(t *testing.T) {
 		t.Errorf("a bad parameter: %v", err)
 	}
 	wantNoWrites(t, viewer, path)
+	wantPrompt(t, viewer, version, project)
 	wantOnlyTheFrontProxy(t, address, path)
 	wantDiscovery(t)
 
@@ -97,6 +98,71 @@ func TestAggregatedAPI(t *testing.T) {
 		t.Errorf("the manager lacks a right, see its log")
 	}
 	wantIncompleteDiscovery(t)
+}
+
+// wantPrompt: a viewer sees what a task would be told, composed as the gateway does, and no text of a ConfigMap, which the
+// viewer may not be allowed to read.
+func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
+	t.Helper()
+	path := version + "/namespaces/" + project + "/features/"
+	spec := func(change func(*v1alpha1.FeatureSpec)) v1alpha1.FeatureSpec {
+		s := v1alpha1.FeatureSpec{
+			Prompt: "Add a login page.", Repository: v1alpha1.Repository{URL: "https://git.example.com/shop.git"}, Suspend: true,
+			Agent: v1alpha1.Agent{Runtime: "command", Image: "agent", Command: []string{"true"}},
+		}
+		change(&s)
+		return s
+	}
+	input := func(namespace, name, text string) *v1alpha1.Template {
+		return &v1alpha1.Template{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionInput, Text: &text}}
+	}
+	for _, o := range []client.Object{
+		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "planned"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
+			s.Plan = &v1alpha1.Plan{Milestones: []v1alpha1.Milestone{{Name: "login", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "The form."}, {Name: "save", Instructions: "The store."}}}}}
+		})},
+		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "from"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
+			s.Prompt, s.PromptFrom = "", &v1alpha1.PromptSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "login"}}
+		})},
+		input(kubetest.SystemNamespace, "kind", "Be kind."), input(project, "tabs", "Use tabs."),
+	} {
+		if err := env.Client.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(t.Context(), o)) })
+	}
+	const composed = "<!-- GLOBAL_TEMPLATE_START -->\nBe kind.\n<!-- GLOBAL_TEMPLATE_END -->\n<!-- PROJECT_TEMPLATE_START -->\nUse tabs.\n<!-- PROJECT_TEMPLATE_END -->\n<!-- USER_PROMPT_START -->\n"
+	until(t, "the templates are in force", func() bool {
+		text, err := raw(t, viewer, path+"planned/prompt")
+		return err == nil && text == composed+"Add a login page.\n\nThe form.\n"
+	})
+	want := func(target, expected string) {
+		t.Helper()
+		if text, err := raw(t, viewer, path+target); err != nil || text != expected {
+			t.Errorf("%s: %q, %v; want %q", target, text, err, expected)
+		}
+	}
+	want("planned/prompt?task=login/save", composed+"Add a login page.\n\nThe store.\n")
+	want("from/prompt", composed+"(the text of key \"login\" of ConfigMap prompts)\n")
+	for target, message := range map[string]string{
+		"planned/prompt?task=none": `no task "none": it has login/form, login/save`, "planned/prompt?model=x": "use task", "other/prompt": `"other" not found`,
+	} {
+		if text, err := raw(t, viewer, path+target); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: %q, %v; want an error with %q", target, text, err, message)
+		}
+	}
+	off := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: "off"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Defaults: &v1alpha1.Rules{Supervision: &v1alpha1.SupervisionRules{Enabled: new(bool)}},
+	}}
+	if err := env.Client.Create(t.Context(), off); err != nil {
+		t.Fatal(err)
+	}
+	want("from/prompt", "(supervision.enabled is false: no template is put before this)\n(the text of key \"login\" of ConfigMap prompts)\n")
+	for _, o := range []client.Object{off, input(kubetest.SystemNamespace, "kind", ""), input(project, "tabs", "")} {
+		if err := env.Client.Delete(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want("from/prompt", "(no Input template applies)\n(the text of key \"login\" of ConfigMap prompts)\n")
 }
 
 // wantNoWrites: a person who may see the record may do nothing else.

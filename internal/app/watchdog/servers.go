@@ -56,6 +56,7 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 	serve("models", s.modelsURL, func() error {
 		return modelproxy.Serve(ctx, s.models, modelproxy.Options{
 			Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log,
+			Task: func() string { return l.attempt.journal.State().Working() },
 		})
 	})
 	if s.tools != nil {

@@ -21,6 +21,8 @@ func anthropic() Dialect {
 		Headers: []string{"anthropic-", "x-app", "x-claude-code-", "x-stainless-"},
 		Query:   []string{"beta", "limit", "after_id", "before_id"},
 		Key:     func(key string) (name, value string) { return "X-Api-Key", key },
+		System:  "system",
+		place:   func(r Request) (place, error) { return r.placeIn("system") },
 		Models:  anthropicModels,
 		Error:   anthropicError,
 		Broken: func(f Failure) []byte {

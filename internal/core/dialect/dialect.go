@@ -11,6 +11,9 @@ import (
 	"strings"
 )
 
+// TaskHeader names the task that an agent works on. The watchdog sets it in every call that it sends on to the gateway.
+const TaskHeader = "Tidewaiter-Task"
+
 // Kind of an endpoint.
 type Kind int
 
@@ -54,6 +57,10 @@ type Dialect struct {
 	Query []string
 	// Key gives the header that carries a provider's key.
 	Key func(key string) (name, value string)
+	// System is the member of a request that holds what the model is told before anything else.
+	System string
+	// place finds where a text stands before all that the agent says to the model.
+	place func(Request) (place, error)
 	// Models gives the JSON body of a list of models.
 	Models func(names []string) []byte
 	// Error gives the JSON body of a failure.

@@ -5,6 +5,7 @@ package dialect_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -92,7 +93,7 @@ func TestRequest(t *testing.T) {
 		"nothing":             {``, "", "", "not JSON"},
 		"too deep":            {`{"model":"a","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, "", "", "depth"},
 	} {
-		r, err := dialect.ReadRequest([]byte(tc.body))
+		r, err := find("anthropic").ReadRequest([]byte(tc.body))
 		if tc.err != "" {
 			if err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: %v, want %q", name, err, tc.err)
@@ -103,40 +104,147 @@ func TestRequest(t *testing.T) {
 			t.Errorf("%s: model %q, %v", name, r.Model, err)
 			continue
 		}
-		if diff := cmp.Diff(tc.want, string(r.WithModel(`b"`))); diff != "" {
+		if diff := cmp.Diff(tc.want, body(t, r, `b"`, "")); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
-		if got := r.WithModel(tc.model); string(got) != tc.body {
+		if got := body(t, r, tc.model, ""); got != tc.body {
 			t.Errorf("%s: the same model makes it %s", name, got)
 		}
 	}
 }
 
-// FuzzRequest: what is spliced is the same JSON but for its model.
-func FuzzRequest(f *testing.F) {
-	for _, seed := range []string{`{"model":"a"}`, `{"x":[{"model":1}],"model":"\u0061","y":null}`, `{"model":"a"`, `{}`, "{\"model\":\"a\",\"\xff\":\"\xff\"}"} {
-		f.Add([]byte(seed), "claude")
+func find(name string) dialect.Dialect {
+	d, _ := dialect.Find(name)
+	return d
+}
+
+func body(t testing.TB, r dialect.Request, model, text string) string {
+	t.Helper()
+	b, err := r.Body(model, text)
+	if err != nil {
+		t.Fatalf("body: %v", err)
 	}
-	f.Fuzz(func(t *testing.T, body []byte, model string) {
-		r, err := dialect.ReadRequest(body)
-		if err != nil || model == "" {
+	return string(b)
+}
+
+// TestText: a text comes before all that the agent says to the model, and what the agent says stays as it is, byte by byte.
+func TestText(t *testing.T) {
+	const text = "say \"no\"\n<!-- é -->\u2028"
+	const in = `say \"no\"\n<!-- é -->` + "\u2028"
+	for name, tc := range map[string]struct{ dialect, body, want string }{
+		"Anthropic, none":          {"anthropic", ` { "model":"a", "x": 1.0}`, ` {"system":"` + in + `", "model":"a", "x": 1.0}`},
+		"Anthropic, null":          {"anthropic", `{"system": null,"model":"a"}`, `{"system": "` + in + `","model":"a"}`},
+		"Anthropic, a text":        {"anthropic", `{"model":"a","system": "\u0041 \/"}`, `{"model":"a","system": "` + in + `\u0041 \/"}`},
+		"Anthropic, a list":        {"anthropic", `{"system": [ {"type":"text","text":"b","cache_control":{}}],"model":"a"}`, `{"system": [{"type":"text","text":"` + in + `"}, {"type":"text","text":"b","cache_control":{}}],"model":"a"}`},
+		"Anthropic, an empty list": {"anthropic", `{"system":[ ],"model":"a"}`, `{"system":[{"type":"text","text":"` + in + `"} ],"model":"a"}`},
+		"Anthropic, odd":           {"anthropic", `{"system":{"a":1},"model":"a"}`, `"system" of the request is neither a text nor a list`},
+		"Responses, none":          {"openai-responses", `{"model":"a","input":"hi"}`, `{"instructions":"` + in + `","model":"a","input":"hi"}`},
+		"Responses, a text":        {"openai-responses", `{"model":"a","instructions":"code","input":[]}`, `{"model":"a","instructions":"` + in + `code","input":[]}`},
+		"Chat, none":               {"openai-chat", `{"model":"a","messages":[{"role":"user","content":"hi"}]}`, `{"model":"a","messages":[{"role":"system","content":"` + in + `"},{"role":"user","content":"hi"}]}`},
+		"Chat, system":             {"openai-chat", `{"model":"a","messages":[{"content":"code","role":"system"},{"role":"user","content":"hi"}]}`, `{"model":"a","messages":[{"content":"` + in + `code","role":"system"},{"role":"user","content":"hi"}]}`},
+		"Chat, developer, a list":  {"openai-chat", `{"messages": [ {"role":"developer","content":[{"type":"text","text":"code"}]}],"model":"a"}`, `{"messages": [ {"role":"developer","content":[{"type":"text","text":"` + in + `"},{"type":"text","text":"code"}]}],"model":"a"}`},
+		"Chat, system, no content": {"openai-chat", `{"messages":[{"role":"system"}],"model":"a"}`, `{"messages":[{"role":"system","content":"` + in + `"},{"role":"system"}],"model":"a"}`},
+		"Chat, empty":              {"openai-chat", `{"messages":[],"model":"a"}`, `{"messages":[{"role":"system","content":"` + in + `"}],"model":"a"}`},
+		"Chat, odd roles":          {"openai-chat", `{"messages":[{"role":7,"content":"x"}],"model":"a"}`, `{"messages":[{"role":"system","content":"` + in + `"},{"role":7,"content":"x"}],"model":"a"}`},
+		"Chat, odd content":        {"openai-chat", `{"messages":[{"role":"system","content":7}],"model":"a"}`, `"messages[0].content" of the request is neither`},
+		"Chat, no messages":        {"openai-chat", `{"model":"a"}`, `"messages" of the request is not a list`},
+		"Chat, odd messages":       {"openai-chat", `{"model":"a","messages":{}}`, `"messages" of the request is not a list`},
+	} {
+		r, err := find(tc.dialect).ReadRequest([]byte(tc.body))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got, err := r.Body("a", text)
+		if err != nil {
+			got = []byte(err.Error())
+		}
+		if string(got) != tc.want && (err == nil || !strings.HasPrefix(string(got), tc.want)) {
+			t.Errorf("%s:\n%s, want\n%s", name, got, tc.want)
+		}
+		// Another model and a text at once are each of them.
+		if both, err := r.Body("other", text); err == nil && string(both) != strings.Replace(tc.want, `"model":"a"`, `"model":"other"`, 1) {
+			t.Errorf("%s: with another model: %s", name, both)
+		}
+	}
+}
+
+// TestAPrefixStays: what a provider has cached of a conversation is found again in its next turn: with the same text before
+// it, a longer conversation still begins with the shorter one.
+func TestAPrefixStays(t *testing.T) {
+	text := strings.Repeat("Follow the house rules.\n", 40)
+	for name, frame := range map[string][2]string{
+		"anthropic":        {`{"model":"a","system":[{"type":"text","text":"You write code.","cache_control":{"type":"ephemeral"}}],"messages":[`, `]}`},
+		"openai-responses": {`{"model":"a","instructions":"You write code.","input":[`, `]}`},
+		"openai-chat":      {`{"model":"a","messages":[{"role":"system","content":"You write code."}`, `]}`},
+	} {
+		var before string
+		turns := frame[0]
+		for turn := range 40 {
+			if !strings.HasSuffix(turns, "[") {
+				turns += ","
+			}
+			turns += fmt.Sprintf(`{"role":"user","content":"turn %d \ud83d"}`, turn)
+			r, err := find(name).ReadRequest([]byte(turns + frame[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := body(t, r, "large", text)
+			if common := strings.TrimSuffix(before, frame[1]); !strings.HasPrefix(now, common) {
+				t.Fatalf("%s, turn %d: %d bytes of the turn before, and not all are in this one", name, turn, len(common))
+			}
+			if before = now; !strings.Contains(now, "house rules") {
+				t.Fatalf("%s: the text is not there", name)
+			}
+		}
+	}
+}
+
+// FuzzRequest: what is spliced is the same JSON but for its model and the text before it.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []string{
+		`{"model":"a"}`, `{"x":[{"model":1}],"model":"\u0061","y":null}`, `{"model":"a"`, `{}`, "{\"model\":\"a\",\"\xff\":\"\xff\"}",
+		`{"system":"a","model":"b"}`, `{"system":[],"model":"b"}`, `{"system":[{"type":"text","text":"a"}],"model":"b"}`, `{"instructions":null,"model":"b"}`,
+		`{"messages":[{"role":"system","content":"a"}],"model":"b"}`, `{"messages":[{"content":["a"],"role":"developer"}],"model":"b"}`, `{"messages":[1],"model":"b"}`,
+	} {
+		f.Add([]byte(seed), "claude", "obey")
+	}
+	f.Fuzz(func(t *testing.T, given []byte, model, text string) {
+		if model == "" || strings.ToValidUTF8(model+text, "") != model+text {
 			return
 		}
-		var before, after map[string]json.RawMessage
-		if err := json.Unmarshal(body, &before); err != nil {
-			t.Fatalf("%q was read and is not JSON: %v", body, err)
-		}
-		spliced := r.WithModel(model)
-		if err := json.Unmarshal(spliced, &after); err != nil {
-			t.Fatalf("%q became %q: %v", body, spliced, err)
-		}
-		if again, err := dialect.ReadRequest(spliced); err != nil || again.Model != strings.ToValidUTF8(model, "\ufffd") && strings.ToValidUTF8(model, "") == model {
-			t.Fatalf("%q became %q: model %q, %v", body, spliced, again.Model, err)
-		}
-		delete(before, "model")
-		delete(after, "model")
-		if diff := cmp.Diff(before, after); diff != "" {
-			t.Fatalf("%q became %q:\n%s", body, spliced, diff)
+		for _, d := range dialect.All() {
+			r, err := d.ReadRequest(given)
+			if err != nil {
+				return
+			}
+			var before, after map[string]json.RawMessage
+			if err := json.Unmarshal(given, &before); err != nil {
+				t.Fatalf("%q was read and is not JSON: %v", given, err)
+			}
+			spliced, err := r.Body(model, text)
+			if err != nil {
+				continue
+			}
+			if err := json.Unmarshal(spliced, &after); err != nil {
+				t.Fatalf("%s: %q became %q: %v", d.Name, given, spliced, err)
+			}
+			if again, err := d.ReadRequest(spliced); err != nil || again.Model != model {
+				t.Fatalf("%s: %q became %q: model %q, %v", d.Name, given, spliced, again.Model, err)
+			}
+			// A null of four bytes becomes two quotes.
+			if without, err := r.Body(model, ""); err != nil || len(spliced)+2 < len(without)+len(text) {
+				t.Fatalf("%s: %q became %q, without the text: %v", d.Name, given, spliced, err)
+			}
+			delete(before, "model")
+			delete(after, "model")
+			if text != "" {
+				delete(before, d.System)
+				delete(after, d.System)
+			}
+			if diff := cmp.Diff(before, after); diff != "" {
+				t.Fatalf("%s: %q became %q:\n%s", d.Name, given, spliced, diff)
+			}
 		}
 	})
 }

@@ -4,8 +4,13 @@
 package dialect
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // openaiPrefix is where both dialects of OpenAI are: their clients have one base URL for all.
@@ -28,6 +33,7 @@ func openaiResponses() Dialect {
 			{"POST", "/v1/responses/compact", Generate},
 			{"POST", "/v1/responses/input_tokens", Measure},
 		},
+		System: "instructions", place: func(r Request) (place, error) { return r.placeIn("instructions") },
 		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte {
 			type event struct {
@@ -50,9 +56,49 @@ func openaiChat() Dialect {
 			{"POST", "/v1/chat/completions", Generate},
 			{"GET", "/v1/models", List},
 		},
+		System: "messages", place: placeInMessages,
 		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte { return slices.Concat([]byte("data: "), openaiError(f), []byte("\n\n")) },
 	}
+}
+
+// placeInMessages is in the first message where that is the system's, because many servers of models take one such message
+// and no more, and a message of its own otherwise.
+func placeInMessages(r Request) (place, error) {
+	list := jsontext.Value(r.body[r.system.from:r.system.to])
+	if r.system == (span{}) || list.Kind() != '[' {
+		return place{}, errors.New(`"messages" of the request is not a list`)
+	}
+	start := span{r.system.from + 1, r.system.from + 1}
+	first := place{start, `{"role":"system","content":"`, `"}` + comma(list)}
+	in := jsontext.NewDecoder(bytes.NewReader(list), jsontext.AllowInvalidUTF8(true))
+	_, _ = in.ReadToken() // the request was read: this is JSON
+	if in.PeekKind() != '{' {
+		return first, nil
+	}
+	_, _ = in.ReadToken()
+	role, content := "", span{}
+	for in.PeekKind() == '"' {
+		name, err := in.ReadToken()
+		if err != nil {
+			return place{}, fmt.Errorf("the request is not JSON: %w", err)
+		}
+		member := name.String()
+		value, err := in.ReadValue()
+		if err != nil {
+			return place{}, fmt.Errorf("the request is not JSON: %w", err)
+		}
+		switch to := r.system.from + int(in.InputOffset()); member {
+		case "role":
+			_ = json.Unmarshal(value, &role) // what is no text is no role
+		case "content":
+			content = span{to - len(value), to}
+		}
+	}
+	if role != "system" && role != "developer" || content == (span{}) {
+		return first, nil
+	}
+	return r.placeBefore(content, "messages[0].content")
 }
 
 // openaiModels is the list of https://platform.openai.com/docs/api-reference/models.

@@ -5,10 +5,12 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -16,11 +18,25 @@ import (
 // Request is the body of a request with the places in it that are spliced. Every dialect names its model in the member
 // "model" of one JSON object.
 type Request struct {
-	body []byte
+	dialect Dialect
+	body    []byte
 	// Model that is asked for.
 	Model string
-	// from and to are where it stands, quotes included.
-	from, to int
+	// open is where the members begin.
+	open int
+	// model and system are where these members' values stand; zero where there is none.
+	model, system span
+}
+
+// span of a value in a body, quotes included.
+type span struct{ from, to int }
+
+// place where a text goes: what stands between from and to is replaced by before, the text as the inside of a JSON string,
+// and after.
+type place struct {
+	span
+
+	before, after string
 }
 
 // errNoModel says that a request names no model.
@@ -28,8 +44,8 @@ var errNoModel = errors.New(`the request has no member "model"`)
 
 // ReadRequest reads a body, whose bytes it keeps. It fails for what is no JSON object, and for an object that has a name
 // twice: gateway and provider could take different ones.
-func ReadRequest(body []byte) (Request, error) {
-	r := Request{body: body}
+func (d Dialect) ReadRequest(body []byte) (Request, error) {
+	r := Request{dialect: d, body: body}
 	// Whether a text is valid in every detail is the provider's business: JavaScript cuts characters in half.
 	in := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowInvalidUTF8(true))
 	first, err := in.ReadToken()
@@ -39,23 +55,27 @@ func ReadRequest(body []byte) (Request, error) {
 	if first.Kind() != '{' {
 		return r, errors.New("the request is not a JSON object")
 	}
+	r.open = int(in.InputOffset())
 	for in.PeekKind() == '"' {
 		name, err := in.ReadToken()
 		if err != nil {
 			return r, fmt.Errorf("the request is not JSON: %w", err)
 		}
-		isModel := name.String() == "model"
+		member := name.String()
 		value, err := in.ReadValue()
 		if err != nil {
 			return r, fmt.Errorf("the request is not JSON: %w", err)
 		}
-		if !isModel {
-			continue
-		}
-		r.to = int(in.InputOffset())
-		r.from = r.to - len(value)
-		if value.Kind() != '"' || json.Unmarshal(value, &r.Model) != nil {
-			return r, errors.New(`the member "model" of the request is not a text`)
+		to := int(in.InputOffset())
+		at := span{to - len(value), to}
+		switch member {
+		case "model":
+			if value.Kind() != '"' || json.Unmarshal(value, &r.Model) != nil {
+				return r, errors.New(`the member "model" of the request is not a text`)
+			}
+			r.model = at
+		case d.System:
+			r.system = at
 		}
 	}
 	if _, err := in.ReadToken(); err != nil {
@@ -70,14 +90,75 @@ func ReadRequest(body []byte) (Request, error) {
 	return r, nil
 }
 
-// WithModel is the body with another model, and not one other byte changed.
-func (r Request) WithModel(model string) []byte {
-	if model == r.Model {
-		return r.body
+// Body is the request for another model, with a text before all that the agent says to the model, and not one other byte
+// changed. It fails where the request has no place for such a text.
+func (r Request) Body(model, text string) ([]byte, error) {
+	var edits []place
+	if model != r.Model {
+		edits = append(edits, place{r.model, `"` + inside(model), `"`})
 	}
-	name, err := json.Marshal(model)
+	if text != "" {
+		at, err := r.dialect.place(r)
+		if err != nil {
+			return nil, err
+		}
+		at.before += inside(text)
+		edits = append(edits, at)
+	}
+	if len(edits) == 0 {
+		return r.body, nil
+	}
+	slices.SortFunc(edits, func(a, b place) int { return cmp.Compare(a.from, b.from) })
+	size := len(r.body)
+	for _, e := range edits {
+		size += len(e.before) + len(e.after)
+	}
+	body, done := make([]byte, 0, size), 0
+	for _, e := range edits {
+		body = append(body, r.body[done:e.from]...)
+		body = append(append(body, e.before...), e.after...)
+		done = e.to
+	}
+	return append(body, r.body[done:]...), nil
+}
+
+// inside is a text as it stands between the quotes of a JSON string. What is not UTF-8 is replaced.
+func inside(text string) string {
+	quoted, err := jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\ufffd"))
 	if err != nil {
-		return r.body
+		return ""
 	}
-	return slices.Concat(r.body[:r.from], name, r.body[r.to:])
+	return string(quoted[1 : len(quoted)-1])
+}
+
+// placeIn is the place before the text of a member: in front of a string, of a list of text blocks, or a new member.
+func (r Request) placeIn(member string) (place, error) {
+	if r.system == (span{}) {
+		return place{span{r.open, r.open}, `"` + member + `":"`, `",`}, nil // a request has a model, so something follows
+	}
+	return r.placeBefore(r.system, member)
+}
+
+// placeBefore is the place before a text: a string, or a list of text blocks.
+func (r Request) placeBefore(text span, name string) (place, error) {
+	start := span{text.from + 1, text.from + 1}
+	switch value := jsontext.Value(r.body[text.from:text.to]); value.Kind() {
+	case '"':
+		return place{start, "", ""}, nil
+	case 'n':
+		return place{text, `"`, `"`}, nil
+	case '[':
+		// Where the API of a dialect takes no list there, its provider says so.
+		return place{start, `{"type":"text","text":"`, `"}` + comma(value)}, nil
+	default:
+		return place{}, fmt.Errorf("%q of the request is neither a text nor a list", name)
+	}
+}
+
+// comma goes between an element that is put first and those that a list has.
+func comma(list []byte) string {
+	if len(bytes.TrimSpace(list[1:len(list)-1])) == 0 {
+		return ""
+	}
+	return ","
 }

@@ -73,6 +73,22 @@ type Task struct {
 	Done bool
 }
 
+// Working is the name of the task that the agent works on; empty where it works on none.
+func (s State) Working() string {
+	if s.Orders == nil {
+		return ""
+	}
+	for _, t := range s.Orders.Tasks {
+		if have := s.Tasks[t.Name]; !have.Done {
+			if have.Begun {
+				return t.Name
+			}
+			return ""
+		}
+	}
+	return ""
+}
+
 // Checkpoint in the chain.
 type Checkpoint struct {
 	Sequence int64

@@ -12,6 +12,10 @@ import (
 // hash identifies the values of a policy, in hex. Where they come from does not count.
 func (e Effective) hash() string {
 	e.Hash, e.Sources, e.Conflicts, e.Origins = "", nil, nil, nil
+	// What the first version did not have counts where it is not built in, so that an upgrade of Tidewaiter changes no hash.
+	if e.Supervision == (Supervision{Enabled: true, TimeoutProfile: TimeoutStandard}) {
+		e.Supervision = Supervision{}
+	}
 	// encoding/json writes fields in the order of their declaration, and every list is sorted: equal values, equal bytes.
 	// Only channels, functions, cycles and numbers that are none cannot be written, and a policy has none of these.
 	text, _ := json.Marshal(e) //nolint:errchkjson // see above

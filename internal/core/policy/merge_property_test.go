@@ -98,6 +98,8 @@ func drawRules(t *rapid.T) Rules {
 			*p = drawHosts(t, row.Path)
 		case **int:
 			*p = maybe(t, row.Path, rapid.IntRange(1, 3))
+		case **bool:
+			*p = maybe(t, row.Path, rapid.Bool())
 		case **int64:
 			*p = maybe(t, row.Path, small)
 		case **time.Duration:
@@ -291,8 +293,35 @@ func TestConflictsAreOnlyTies(t *testing.T) {
 		for i := range s.Policies {
 			s.Policies[i].Priority = int32(i)
 		}
-		if got := Merge(s).Conflicts; len(got) > 0 {
+		got := slices.DeleteFunc(Merge(s).Conflicts, func(c string) bool { return strings.HasPrefix(c, "supervision.enabled: ") })
+		if len(got) > 0 {
 			t.Errorf("conflicts: %v", got)
 		}
 	})
+}
+
+// TestAProjectDoesNotSwitchSupervisionOff: only where a global policy switches it off as well.
+func TestAProjectDoesNotSwitchSupervisionOff(t *testing.T) {
+	off, on := false, true
+	source := func(name string, scope Scope, defaults, overrides *bool) Source {
+		return Source{Name: name, Scope: scope, Defaults: Rules{Supervision: SupervisionRules{Enabled: defaults}}, Overrides: Rules{Supervision: SupervisionRules{Enabled: overrides}}}
+	}
+	for name, tc := range map[string]struct {
+		policies []Source
+		want     bool
+		conflict string
+	}{
+		"nobody":                     {nil, true, ""},
+		"a project":                  {[]Source{source("shop/p", Project, &off, nil)}, true, "supervision.enabled: defaults of shop/p switches it off, and no global policy permits that; it stays on"},
+		"a project that overrides":   {[]Source{source("shop/p", Project, nil, &off), source("sys/g", Global, &on, nil)}, true, "supervision.enabled: overrides of shop/p switches it off, and no global policy permits that; it stays on"},
+		"all":                        {[]Source{source("sys/g", Global, &off, nil)}, false, ""},
+		"a project that takes leave": {[]Source{source("shop/p", Project, &off, nil), source("sys/g", Global, &off, nil)}, false, ""},
+		"a project that wants it":    {[]Source{source("shop/p", Project, &on, nil), source("sys/g", Global, &off, nil)}, true, ""},
+		"a global one that insists":  {[]Source{source("shop/p", Project, &off, nil), source("sys/g", Global, nil, &on)}, true, ""},
+	} {
+		e := Merge(Sources{Policies: tc.policies})
+		if got := strings.Join(e.Conflicts, "\n"); e.Supervision.Enabled != tc.want || got != tc.conflict {
+			t.Errorf("%s: %v, %q; want %v, %q", name, e.Supervision.Enabled, got, tc.want, tc.conflict)
+		}
+	}
 }

@@ -35,6 +35,7 @@ func TestBuiltin(t *testing.T) {
 			Hardlinks: Warn, Executables: Warn, Binaries: Warn, Secrets: Deny,
 			Confusables: Warn, UnportableNames: Warn, HiddenCharacters: Warn, StrayLinks: Warn,
 		},
+		Supervision:           Supervision{Enabled: true, TimeoutProfile: TimeoutStandard},
 		MaxCheckpointFailures: 3,
 		Approval:              ApprovalNone,
 		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},

@@ -84,6 +84,8 @@ type Effective struct {
 	Checks []Check `json:"checks,omitempty"`
 	// Models that answer, by role.
 	Models []ModelRef `json:"models,omitempty"`
+	// Supervision of the conversation with models.
+	Supervision Supervision `json:"supervision,omitzero"`
 	// MaxCheckpointFailures in a row open the breaker.
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
 	// GitHosts that the watchdog may reach.

@@ -19,9 +19,11 @@ type Row struct {
 	// Merging says what is taken where policies of one scope and priority set different values.
 	Merging string
 
-	// SetWord and SetNumber set what a source says; nil where the value is no word, or no number of things or bytes.
+	// SetWord and SetNumber set what a source says; nil where the value is no word, no number of things or bytes, or
+	// nothing that is on or off.
 	SetWord   func(*Rules, string)
 	SetNumber func(*Rules, int64)
+	SetFlag   func(*Rules, bool)
 
 	// preset sets the built-in value; nil where there is none.
 	preset func(*Rules)
@@ -37,7 +39,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows())
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), supervisionRows())
 }
 
 func executionRows() []Row {

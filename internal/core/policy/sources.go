@@ -48,6 +48,7 @@ type Rules struct {
 	Contracts             []Contract
 	Checks                []Check
 	Models                []ModelRef
+	Supervision           SupervisionRules
 	MaxCheckpointFailures *int
 	GitHosts              []Host
 	AgentHosts            []Host

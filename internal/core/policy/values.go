@@ -129,6 +129,29 @@ func size(path, purpose string, rules func(*Rules) **int64, effective func(*Effe
 	return number(Row{Path: path, Purpose: purpose, Builtin: shown, SetNumber: set}, rules, effective, builtin, which, moreThanZero)
 }
 
+// flag is on or off; strict is the stricter of the two.
+func flag(path, purpose string, rules func(*Rules) **bool, effective func(*Effective) *bool, builtin, strict bool) Row {
+	return rowOf(Row{
+		Path: path, Purpose: purpose, Allowed: "true, false", Builtin: strconv.FormatBool(builtin), Merging: strconv.FormatBool(strict),
+		SetFlag: func(r *Rules, on bool) { *rules(r) = &on },
+		preset:  func(r *Rules) { *rules(r) = &builtin },
+	}, flagValue(path, rules, strict), func(r *Rules) any { return rules(r) }, effective)
+}
+
+func flagValue(path string, rules func(*Rules) **bool, strict bool) value[bool] {
+	return value[bool]{
+		name: path,
+		of: func(r *Rules) (bool, bool) {
+			if p := *rules(r); p != nil {
+				return *p, true
+			}
+			return false, false
+		},
+		stricter: func(a, b bool) bool { return (a == strict || b == strict) == strict },
+		equal:    func(a, b bool) bool { return a == b },
+	}
+}
+
 // span is a length of time.
 func span(path, purpose string, rules func(*Rules) **duration, effective func(*Effective) *duration, builtin duration, bound least) Row {
 	return number(Row{Path: path, Purpose: purpose, Builtin: builtin.String()}, rules, effective, builtin, smaller, bound)

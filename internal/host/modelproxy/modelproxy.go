@@ -41,7 +41,9 @@ type Options struct {
 	Gateway, Name string
 	// Token and CA are files. Both change while the pod lives.
 	Token, CA string
-	Log       *slog.Logger
+	// Task that the agent works on now, by its name; empty where it works on none.
+	Task func() string
+	Log  *slog.Logger
 }
 
 // Listen for an agent's calls.
@@ -127,6 +129,9 @@ func (p *proxy) rewrite(r *httputil.ProxyRequest) {
 		if strings.HasPrefix(name, "Tidewaiter-") { // ours to set
 			r.Out.Header.Del(name)
 		}
+	}
+	if task := p.options.Task(); task != "" {
+		r.Out.Header.Set(dialect.TaskHeader, task)
 	}
 	if token, err := p.token(); err == nil {
 		r.Out.Header.Set("Authorization", "Bearer "+token)

@@ -48,7 +48,7 @@ func newPod(t *testing.T, gateway http.HandlerFunc) *pod {
 	done := make(chan error, 1)
 	go func() {
 		// The certificate of httptest names example.com.
-		done <- modelproxy.Serve(ctx, l, modelproxy.Options{Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Log: slog.New(slog.DiscardHandler)})
+		done <- modelproxy.Serve(ctx, l, modelproxy.Options{Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Task: func() string { return "login" }, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -86,7 +86,8 @@ func (p *pod) post(path string, header map[string]string) *http.Response {
 	return answer
 }
 
-// TestTheTokenIsThePods: whatever credentials the agent shows, the gateway sees those of the pod, as they are now.
+// TestTheTokenIsThePods: whatever credentials the agent shows, and whatever task it claims, the gateway sees those of the
+// pod, as they are now.
 func TestTheTokenIsThePods(t *testing.T) {
 	seen := make(chan http.Header, 1)
 	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
@@ -100,7 +101,7 @@ func TestTheTokenIsThePods(t *testing.T) {
 		if got := header.Values("Authorization"); len(got) != 1 || got[0] != "Bearer "+token {
 			t.Errorf("Authorization %q, want the pod's %s", got, token)
 		}
-		if header.Get("Tidewaiter-Task") != "" || header.Get("Anthropic-Beta") != "x" {
+		if strings.Join(header.Values("Tidewaiter-Task"), ",") != "login" || header.Get("Anthropic-Beta") != "x" {
 			t.Errorf("headers %v", header)
 		}
 		if path, _ := io.ReadAll(answer.Body); string(path) != "/anthropic/v1/messages?beta=true" {
@@ -172,7 +173,7 @@ func TestAnotherGatewayIsNotAsked(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go func() {
-		_ = modelproxy.Serve(ctx, l, modelproxy.Options{Gateway: p.gateway.URL, Name: "example.com", Token: other.token, CA: pool, Log: slog.New(slog.DiscardHandler)})
+		_ = modelproxy.Serve(ctx, l, modelproxy.Options{Gateway: p.gateway.URL, Name: "example.com", Token: other.token, CA: pool, Task: func() string { return "" }, Log: slog.New(slog.DiscardHandler)})
 	}()
 	other.url = modelproxy.URL(l)
 	if answer := other.post("/anthropic/v1/messages", nil); answer.StatusCode != http.StatusServiceUnavailable {

@@ -34,10 +34,10 @@ var errSilent = errors.New("the backend was silent for too long")
 func (c *call) forward() *failure {
 	ctx, cancel := context.WithCancelCause(c.r.Context())
 	defer cancel(nil)
-	silence := time.AfterFunc(c.server.options.Limits.Silence, func() { cancel(errSilent) })
+	silence := time.AfterFunc(c.caller.Silence, func() { cancel(errSilent) })
 	defer silence.Stop()
 	for c.record.Tries = 1; ; c.record.Tries++ {
-		silence.Reset(c.server.options.Limits.Silence)
+		silence.Reset(c.caller.Silence)
 		answer, err := c.ask(ctx)
 		pause, again := c.again(answer, err)
 		if !again || c.record.Tries == tries || ctx.Err() != nil {
@@ -57,7 +57,7 @@ func (c *call) forward() *failure {
 // ask the backend once.
 func (c *call) ask(ctx context.Context) (*http.Response, error) {
 	target := strings.TrimSuffix(c.route.Backend.BaseURL, "/") + c.endpoint.Path
-	request, err := http.NewRequestWithContext(ctx, c.endpoint.Method, target, bytes.NewReader(c.request.WithModel(c.route.Model.Name)))
+	request, err := http.NewRequestWithContext(ctx, c.endpoint.Method, target, bytes.NewReader(c.body))
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 	if err != nil {
 		switch {
 		case errors.Is(context.Cause(ctx), errSilent):
-			return fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, c.server.options.Limits.Silence)
+			return fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, c.caller.Silence)
 		case ctx.Err() != nil:
 			return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
 		}
@@ -138,7 +138,7 @@ var copied = []string{"content-type", "request-id", "retry-after", "x-request-id
 // copy an answer to the agent as it comes.
 func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Timer) {
 	// An answer takes minutes, and the request is not needed any more.
-	c.request, answer.Request = dialect.Request{}, nil
+	c.request, c.body, answer.Request = dialect.Request{}, nil, nil
 	c.free()
 	c.record.Reason, c.record.Status = reasonAnswered, answer.StatusCode
 	c.record.FirstByte = c.server.options.Now().Sub(c.began)
@@ -156,7 +156,7 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 	control, buffer := http.NewResponseController(c.w), make([]byte, 32<<10)
 	for {
 		n, err := answer.Body.Read(buffer)
-		silence.Reset(c.server.options.Limits.Silence)
+		silence.Reset(c.caller.Silence)
 		if n > 0 {
 			c.record.Received += int64(n)
 			if _, gone := c.w.Write(buffer[:n]); gone != nil {
@@ -183,7 +183,7 @@ func (c *call) broken(ctx context.Context, answer *http.Response, err error) {
 	message := "the backend's answer broke off; try again"
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):
-		c.record.Reason, message = reasonSilent, "the backend said nothing for "+c.server.options.Limits.Silence.String()+"; try again"
+		c.record.Reason, message = reasonSilent, "the backend said nothing for "+c.caller.Silence.String()+"; try again"
 	case c.r.Context().Err() != nil:
 		c.record.Reason = reasonGone
 		return

@@ -62,11 +62,16 @@ type Caller struct {
 	Models []policy.ModelRef
 	// Role that asks when a model of this name is asked for.
 	Role func(model string) string
+	// Prefix comes before all that the agent says to a model: its templates. Empty where nothing does.
+	Prefix string
+	// Silence is how long a backend may say nothing before a call ends.
+	Silence time.Duration
 }
 
-// Authorizer knows callers by their tokens. Its errors are those of package callers.
+// Authorizer knows callers by their tokens, and what applies to the task that they work on. Its errors are those of package
+// callers.
 type Authorizer interface {
-	Authorize(ctx context.Context, token string) (Caller, error)
+	Authorize(ctx context.Context, token, task string) (Caller, error)
 }
 
 // Record is what became of one request; it is given to Options.Observe.
@@ -90,15 +95,12 @@ type Limits struct {
 	Total, PerFeature int
 	// Memory for the bodies of all requests under way, in bytes.
 	Memory int64
-	// Silence ends a call whose backend says nothing for so long.
-	Silence time.Duration
 	// Pause before a backend is asked again: it doubles each time.
 	Pause time.Duration
 }
 
-// DefaultLimits are generous for agents: each makes a call or two at a time. A model that thinks says nothing for minutes
-// where an answer is not streamed.
-var DefaultLimits = Limits{Total: 1024, PerFeature: 32, Memory: 192 << 20, Silence: 5 * time.Minute, Pause: 500 * time.Millisecond}
+// DefaultLimits are generous for agents: each makes a call or two at a time.
+var DefaultLimits = Limits{Total: 1024, PerFeature: 32, Memory: 192 << 20, Pause: 500 * time.Millisecond}
 
 // Options of a Server. All but Observe and Limits are required.
 type Options struct {
@@ -177,6 +179,7 @@ type call struct {
 	record   Record
 	caller   Caller
 	request  dialect.Request
+	body     []byte // as the backend gets it
 	route    models.Route
 	key      string
 	client   http.RoundTripper
@@ -214,6 +217,9 @@ func (c *call) serve() *failure {
 	if f := c.choose(table); f != nil {
 		return f
 	}
+	if f := c.compose(); f != nil {
+		return f
+	}
 	return c.forward()
 }
 
@@ -222,11 +228,14 @@ func (c *call) authenticate() *failure {
 	if !is || token == "" || len(c.r.Header.Values("Authorization")) != 1 {
 		return fail(http.StatusUnauthorized, reasonUnauthenticated, nil, "the watchdog's token is missing: agents ask the watchdog of their own pod")
 	}
-	caller, err := c.server.options.Authorizer.Authorize(callers.WithSource(c.r.Context(), c.r.RemoteAddr), token)
+	caller, err := c.server.options.Authorizer.Authorize(callers.WithSource(c.r.Context(), c.r.RemoteAddr), token, c.r.Header.Get(dialect.TaskHeader))
 	c.caller, c.record.Feature = caller, caller.Feature
+	refusal, refused := errors.AsType[*models.Refusal](err)
 	switch {
 	case err == nil:
 		return nil
+	case refused:
+		return notAvailable(refusal)
 	case errors.Is(err, callers.ErrUnauthenticated):
 		return fail(http.StatusUnauthorized, reasonUnauthenticated, err, "the token is not that of the pod of a Feature's current attempt")
 	default:
@@ -255,7 +264,7 @@ func (c *call) read() *failure {
 	if size < 0 {
 		size = MaxBody
 	}
-	size *= 2 // as it came, and as it is sent on
+	size = 2*size + int64(len(c.caller.Prefix)) // as it came, and as it is sent on
 	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request in Content-Encoding %q is not read: send it as it is", encoding)
 	}
@@ -275,7 +284,7 @@ func (c *call) read() *failure {
 		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
 	}
 	c.record.Sent = int64(len(body))
-	if c.request, err = dialect.ReadRequest(body); err != nil {
+	if c.request, err = c.dialect.ReadRequest(body); err != nil {
 		free()
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%v", err)
 	}
@@ -326,6 +335,15 @@ func (c *call) choose(table *Table) *failure {
 	}
 	if c.key = table.keys[b.Key]; c.key == "" {
 		return fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the gateway has no key for the backend %q: an administrator adds the entry %q to its Secret", b.Name, b.Key)
+	}
+	return nil
+}
+
+// compose what the backend gets.
+func (c *call) compose() *failure {
+	var err error
+	if c.body, err = c.request.Body(c.route.Model.Name, c.caller.Prefix); err != nil {
+		return fail(http.StatusBadRequest, reasonInvalid, nil, "templates cannot be put into the request: %v", err)
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/compose"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
@@ -34,6 +35,9 @@ type world struct {
 	server  *httptest.Server
 	backend *httptest.Server
 
+	// silence that backends may keep.
+	silence time.Duration
+
 	mu      sync.Mutex
 	records []models.Record
 }
@@ -41,7 +45,7 @@ type world struct {
 // newWorld has a backend with the models large and small.
 func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	t.Helper()
-	w := &world{t: t, backend: httptest.NewTLSServer(backend)}
+	w := &world{t: t, backend: httptest.NewTLSServer(backend), silence: 10 * time.Second}
 	t.Cleanup(w.backend.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
@@ -63,7 +67,7 @@ func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 }
 
 func quick() models.Limits {
-	return models.Limits{Total: 8, PerFeature: 2, Memory: 80 << 20, Silence: 10 * time.Second, Pause: time.Millisecond}
+	return models.Limits{Total: 8, PerFeature: 2, Memory: 80 << 20, Pause: time.Millisecond}
 }
 
 func (w *world) observe(r models.Record) {
@@ -89,8 +93,8 @@ func (w *world) last(n int) models.Record {
 }
 
 // Authorize implements models.Authorizer: the token names the Feature.
-func (w *world) Authorize(ctx context.Context, token string) (models.Caller, error) {
-	c := models.Caller{Feature: "shop/" + token, Role: func(model string) string {
+func (w *world) Authorize(ctx context.Context, token, task string) (models.Caller, error) {
+	c := models.Caller{Feature: "shop/" + token, Silence: w.silence, Role: func(model string) string {
 		if strings.Contains(model, "tiny") {
 			return coremodels.Summarizer
 		}
@@ -101,6 +105,10 @@ func (w *world) Authorize(ctx context.Context, token string) (models.Caller, err
 		return models.Caller{}, fmt.Errorf("%w: unknown", callers.ErrUnauthenticated)
 	case token == "later":
 		return models.Caller{}, callers.ErrUnavailable
+	case token == "composed":
+		c.Prefix = compose.Layers{Global: []string{"Be kind."}, Project: []string{"Task is " + task + "."}}.Prefix()
+	case token == "crowded":
+		return c, &coremodels.Refusal{Message: "too many templates"}
 	case token == "mapped":
 		c.Models = []policy.ModelRef{{Role: "summarizer", Backend: "main", Model: "small"}}
 	case token == "keyless":
@@ -120,7 +128,7 @@ func (w *world) ask(feature, method, path, body string) (*http.Response, string)
 	}
 	for name, value := range map[string]string{
 		"Authorization": "Bearer " + feature, "X-Api-Key": "the agent's own", "Cookie": "a=b", "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "x,y",
-		"X-Forwarded-For": "10.0.0.1", "Content-Type": "application/json", "User-Agent": "agent/1", "X-Stainless-Lang": "js", "Accept-Encoding": "gzip",
+		"X-Forwarded-For": "10.0.0.1", "Tidewaiter-Task": "form", "Content-Type": "application/json", "User-Agent": "agent/1", "X-Stainless-Lang": "js", "Accept-Encoding": "gzip",
 	} {
 		request.Header.Set(name, value)
 	}
@@ -261,8 +269,6 @@ func TestRetries(t *testing.T) {
 
 // TestBackendsThatFail in other ways.
 func TestBackendsThatFail(t *testing.T) {
-	limits := quick()
-	limits.Silence = 300 * time.Millisecond
 	for name, tc := range map[string]struct {
 		backend      http.HandlerFunc
 		status       int
@@ -294,7 +300,8 @@ func TestBackendsThatFail(t *testing.T) {
 		w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then does the server notice that the caller hangs up
 			tc.backend(w, r)
-		}), limits)
+		}), quick())
+		w.silence = 300 * time.Millisecond
 		answer, text := w.ask("login", "POST", messages, conversation(true, "large", ""))
 		if r := w.last(1); answer.StatusCode != tc.status || r.Reason != tc.reason || !strings.Contains(text, tc.text) {
 			t.Errorf("%s: %d %s %s", name, answer.StatusCode, r.Reason, text)
@@ -302,6 +309,40 @@ func TestBackendsThatFail(t *testing.T) {
 		if answer.Header.Get("Set-Cookie") != "" || name == "sets cookies" && answer.Header.Get("Anthropic-Ratelimit-Tokens-Limit") != "7" {
 			t.Errorf("%s: headers %v", name, answer.Header)
 		}
+	}
+}
+
+// TestSUP2Composition: what reaches a provider begins with the global templates, then those of the project, then what the
+// agent sent, as it sent it; in every dialect, where the tokens of a request are counted too, and whatever the model is.
+func TestSUP2Composition(t *testing.T) {
+	seen := make(chan []byte, 1)
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		seen <- body
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, "{}")
+	}), quick())
+	const prefix = `<!-- GLOBAL_TEMPLATE_START -->\nBe kind.\n<!-- GLOBAL_TEMPLATE_END -->\n<!-- PROJECT_TEMPLATE_START -->\nTask is form.\n<!-- PROJECT_TEMPLATE_END -->\n<!-- USER_PROMPT_START -->\n`
+	for name, tc := range map[string]struct{ path, body, want string }{
+		"Anthropic":           {"/anthropic/v1/messages", `{"model":"tiny","max_tokens":1,"messages":[]}`, `{"system":"` + prefix + `","model":"large","max_tokens":1,"messages":[]}`},
+		"Anthropic, a system": {"/anthropic/v1/messages", `{"model":"large", "system":[{"type":"text","text":"Code."}]}`, `{"model":"large", "system":[{"type":"text","text":"` + prefix + `"},{"type":"text","text":"Code."}]}`},
+		"Anthropic, counted":  {"/anthropic/v1/messages/count_tokens", `{"model":"large","system":"Code."}`, `{"model":"large","system":"` + prefix + `Code."}`},
+		"Responses":           {"/openai/v1/responses", `{"model":"x","instructions":"Code.","input":[]}`, `{"model":"large","instructions":"` + prefix + `Code.","input":[]}`},
+		"Chat":                {"/openai/v1/chat/completions", `{"model":"x","messages":[{"role":"system","content":"Code."}]}`, `{"model":"large","messages":[{"role":"system","content":"` + prefix + `Code."}]}`},
+	} {
+		if answer, text := w.ask("composed", "POST", tc.path, tc.body); answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: %d %s", name, answer.StatusCode, text)
+			continue
+		}
+		if diff := cmp.Diff(tc.want, string(<-seen)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	if answer, text := w.ask("composed", "POST", "/anthropic/v1/messages", `{"model":"large","system":7}`); answer.StatusCode != http.StatusBadRequest || !strings.Contains(text, "templates cannot be put into the request") {
+		t.Errorf("no place for a text: %d %s", answer.StatusCode, text)
+	}
+	if answer, text := w.ask("crowded", "POST", "/anthropic/v1/messages", `{"model":"large"}`); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "too many templates") {
+		t.Errorf("too many templates: %d %s", answer.StatusCode, text)
 	}
 }
 

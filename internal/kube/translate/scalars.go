@@ -16,7 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// scalars sets every word, number and size that the API's rules have. The path of a row in core's table is that of the field,
+// scalars sets every word, number, size and flag that the API's rules have. The path of a row in core's table is that of the field,
 // so a new value needs no reader of its own. Lists and durations are read one by one: see rules. at names the rules in errors.
 func scalars(at string, out *policy.Rules, r *v1alpha1.Rules) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r)
@@ -39,6 +39,10 @@ func scalars(at string, out *policy.Rules, r *v1alpha1.Rules) error {
 // scalar sets one value, as JSON has it.
 func scalar(out *policy.Rules, row policy.Row, value any) error {
 	switch v := value.(type) {
+	case bool:
+		if row.SetFlag != nil {
+			row.SetFlag(out, v)
+		}
 	case int64:
 		if row.SetNumber != nil {
 			row.SetNumber(out, v)

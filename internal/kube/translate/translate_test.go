@@ -429,9 +429,10 @@ func TestRulesReachTheCore(t *testing.T) {
 			Protected: []string{"a/**"}, Severity: v1alpha1.SeverityCritical,
 			Rules: []v1alpha1.PathRule{{Paths: []string{"db/**"}, Roles: []string{"dba"}, Access: "Write"}},
 		},
-		Contracts: []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"api.yaml"}}, {Name: "db", Paths: []string{"db/**"}}},
-		Checks:    []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
-		Models:    []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m"}},
+		Contracts:   []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"api.yaml"}}, {Name: "db", Paths: []string{"db/**"}}},
+		Checks:      []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
+		Supervision: &v1alpha1.SupervisionRules{Enabled: ptr.To(false), TimeoutProfile: "Long"},
+		Models:      []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m"}},
 		Changes: &v1alpha1.ChangeRules{
 			MaxLines: ptr.To[int64](10), Hardlinks: v1alpha1.PermissionDeny, Executables: v1alpha1.PermissionDeny,
 			Binaries: v1alpha1.PermissionDeny, Secrets: v1alpha1.PermissionWarn,

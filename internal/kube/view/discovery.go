@@ -29,6 +29,7 @@ func subresources() []subresource {
 	return []subresource{
 		{"features", "diff", "Diff"},
 		{"features", "log", "Log"},
+		{"features", "prompt", "Prompt"},
 		{"features", "verify", "Verification"},
 		{"checkpoints", "diff", "Diff"},
 	}

@@ -47,8 +47,10 @@ type Asker interface {
 
 // Options of a Server. All are required.
 type Options struct {
-	// Live reads Checkpoints from the API server.
+	// Live reads from the API server.
 	Live client.Reader
+	// SystemNamespace is where policies and templates are global.
+	SystemNamespace string
 	// Authenticator says who asks, and Authorizer whether they may.
 	Authenticator authenticator.Request
 	Authorizer    authorizer.Authorizer
@@ -124,6 +126,7 @@ func (s *Server) Handler() http.Handler {
 	// Callers: who may get this subresource of this object (ClusterRole tidewaiter-viewer).
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/diff", s.authorized(resource("features", "diff"), s.featureDiff))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/log", s.authorized(resource("features", "log"), s.featureLog))
+	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/prompt", s.authorized(resource("features", "prompt"), s.featurePrompt))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/verify", s.authorized(resource("features", "verify"), s.featureVerify))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/checkpoints/{name}/diff", s.authorized(resource("checkpoints", "diff"), s.checkpointDiff))
 	// Callers: anybody whom kube-apiserver vouches for; there is nothing here.

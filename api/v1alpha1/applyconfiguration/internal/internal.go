@@ -1762,6 +1762,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TemplateStatus
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TemplateContent
+  map:
+    fields:
+    - name: direction
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Direction
+    - name: order
+      type:
+        scalar: numeric
+    - name: text
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TemplateSpec
   map:
     fields:
@@ -1800,9 +1812,15 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: features
+      type:
+        scalar: numeric
     - name: hash
       type:
         scalar: string
+    - name: inForce
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TemplateContent
     - name: observedGeneration
       type:
         scalar: numeric

@@ -18,7 +18,8 @@ import (
 // with apply.
 //
 // Template is text that the gateway puts around what an agent says to a model, or a check of what the model answers.
-// In the system namespace it is global, elsewhere it is that project's.
+// In the system namespace it is global, elsewhere it is that project's. A ConfigMap of the system namespace with the label
+// tidewaiter.dev/template becomes a Template named configmap-<name>.
 type TemplateApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// metadata is the standard object metadata.

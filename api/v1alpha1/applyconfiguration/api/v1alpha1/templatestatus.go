@@ -16,9 +16,13 @@ import (
 type TemplateStatusApplyConfiguration struct {
 	// observedGeneration is the generation that was looked at.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// hash of the resolved text and checks.
+	// hash of inForce.
 	Hash *string `json:"hash,omitempty"`
-	// conditions: Valid, and Ready derived from it.
+	// inForce is what the gateway uses: the newest content that could be used. A template that is broken later keeps it.
+	InForce *TemplateContentApplyConfiguration `json:"inForce,omitempty"`
+	// features are those that it applies to and that are not at their end.
+	Features *int32 `json:"features,omitempty"`
+	// conditions: Valid, InUse, and Ready derived from Valid.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 
@@ -41,6 +45,22 @@ func (b *TemplateStatusApplyConfiguration) WithObservedGeneration(value int64) *
 // If called multiple times, the Hash field is set to the value of the last call.
 func (b *TemplateStatusApplyConfiguration) WithHash(value string) *TemplateStatusApplyConfiguration {
 	b.Hash = &value
+	return b
+}
+
+// WithInForce sets the InForce field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the InForce field is set to the value of the last call.
+func (b *TemplateStatusApplyConfiguration) WithInForce(value *TemplateContentApplyConfiguration) *TemplateStatusApplyConfiguration {
+	b.InForce = value
+	return b
+}
+
+// WithFeatures sets the Features field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Features field is set to the value of the last call.
+func (b *TemplateStatusApplyConfiguration) WithFeatures(value int32) *TemplateStatusApplyConfiguration {
+	b.Features = &value
 	return b
 }
 

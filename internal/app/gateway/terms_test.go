@@ -1,0 +1,191 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+)
+
+// backend answers with what it was asked, and two models.
+func backend(t *testing.T) (file string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.Copy(w, r.Body)
+	}))
+	t.Cleanup(server.Close)
+	file = filepath.Join(t.TempDir(), "backends.yaml")
+	text := fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic]\n  baseURL: %s\n  models: [{name: large}, {name: small}]\n", server.URL)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// ask for a model in a task; what the backend was asked comes back.
+func (g *gateway) ask(t *testing.T, token, task string) (status int, model string, parts compose.Parts, message string) {
+	t.Helper()
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(g.rotator.Bundle())
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13}}
+	defer transport.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.address+"/anthropic/v1/messages", strings.NewReader(`{"model":"any","system":"Code.","messages":[]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	if task != "" {
+		request.Header.Set(dialect.TaskHeader, task)
+	}
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sent struct{ Model, System string }
+	if err := json.Unmarshal(text, &sent); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	parts, composed := compose.Extract(sent.System)
+	if !composed {
+		parts.Rest = sent.System
+	}
+	return answer.StatusCode, sent.Model, parts, string(text)
+}
+
+// put makes a template with a content that is in force.
+func put(t *testing.T, namespace, name string, in v1alpha1.TemplateSpec) *v1alpha1.Template {
+	t.Helper()
+	tmpl := &v1alpha1.Template{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: in}
+	if err := env.Client.Create(t.Context(), tmpl); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(t.Context(), tmpl)) })
+	tmpl.Status.InForce = &v1alpha1.TemplateContent{Direction: in.Direction, Order: in.Order, Text: *in.Text}
+	if err := env.Client.Status().Update(t.Context(), tmpl); err != nil {
+		t.Fatal(err)
+	}
+	return tmpl
+}
+
+func input(order int32, text string) v1alpha1.TemplateSpec {
+	return v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionInput, Order: order, Text: ptr.To(text)}
+}
+
+// TestTemplatesArePinned: a task keeps the templates and models that it began with, and the next task has those of then.
+func TestTemplatesArePinned(t *testing.T) {
+	g := start(t, "--backends="+backend(t))
+	if err := g.rotator.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until := func(what string, done func() bool) {
+		t.Helper()
+		gomega.NewWithT(t).Eventually(done, 60*time.Second, 20*time.Millisecond).Should(gomega.BeTrue(), what)
+	}
+	until("it is ready", g.ready)
+	project := env.Project(t)
+	login := attempt.Start(t, env, attempt.Feature(t, env, project, "login"))
+	until("the pod is known", func() bool { status, _, _, _ := g.ask(t, login.Token, ""); return status == http.StatusOK })
+	want := func(task, model string, parts compose.Parts) {
+		t.Helper()
+		if status, gotModel, got, text := g.ask(t, login.Token, task); status != http.StatusOK || gotModel != model || got != parts {
+			t.Errorf("task %q: %d, model %q, %+v; want model %q, %+v: %s", task, status, gotModel, got, model, parts, text)
+		}
+	}
+	rest := compose.Parts{Rest: "Code."}
+	want("plain", "large", rest)
+
+	put(t, kubetest.SystemNamespace, "z-first", input(-1, "Be kind."))
+	put(t, kubetest.SystemNamespace, "a-second", input(3, "Be brief."))
+	put(t, project, "house", input(0, "Use tabs."))
+	put(t, project, "answers", v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, Text: ptr.To("<{{OUTPUT}}>")})
+	put(t, env.Project(t), "foreign", input(0, "Not here."))
+	broken := put(t, project, "b-broken", input(0, "Never good."))
+	broken.Status.InForce = nil
+	if err := env.Client.Status().Update(t.Context(), broken); err != nil {
+		t.Fatal(err)
+	}
+	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "models"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Defaults: &v1alpha1.Rules{Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "main", Model: "small"}}},
+	}}
+	if err := env.Client.Create(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	composed := compose.Parts{Global: "Be kind.\n\nBe brief.", Project: "Use tabs.", Rest: "Code."}
+	until("the cache has them", func() bool {
+		_, model, parts, _ := g.ask(t, login.Token, "")
+		return model == "small" && parts == composed
+	})
+	want("plain", "large", rest)
+	want("next", "small", composed)
+	if err := env.Client.Delete(t.Context(), policy); err != nil {
+		t.Fatal(err)
+	}
+	until("the cache has it", func() bool { _, model, _, _ := g.ask(t, login.Token, ""); return model == "large" })
+	want("next", "small", composed)
+	want("last", "large", composed)
+
+	// A project alone cannot switch it off; with a global policy that does, it can.
+	off := func(namespace string) *v1alpha1.SupervisorPolicy {
+		t.Helper()
+		p := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "off"}, Spec: v1alpha1.SupervisorPolicySpec{
+			Priority: 1, Defaults: &v1alpha1.Rules{Supervision: &v1alpha1.SupervisionRules{Enabled: ptr.To(false)}, Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "main", Model: "small"}}},
+		}}
+		if err := env.Client.Create(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(t.Context(), p)) })
+		return p
+	}
+	off(project)
+	until("the cache has it", func() bool { _, model, _, _ := g.ask(t, login.Token, ""); return model == "small" })
+	want("", "small", composed)
+	off(kubetest.SystemNamespace)
+	until("it is off", func() bool { _, _, parts, _ := g.ask(t, login.Token, ""); return parts == rest })
+	want("next", "small", composed)
+
+	// More than a request may carry is refused, and says so.
+	half := strings.Repeat("x", compose.MaxText)
+	for i := range 5 {
+		put(t, project, fmt.Sprintf("huge-%d", i), input(0, half))
+	}
+	if err := env.Client.Delete(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "off"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Client.Delete(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: "off"}}); err != nil {
+		t.Fatal(err)
+	}
+	until("there is too much", func() bool {
+		status, _, _, text := g.ask(t, login.Token, "")
+		return status == http.StatusServiceUnavailable && strings.Contains(text, "the Input templates of scope project have")
+	})
+	want("next", "small", composed)
+}

@@ -1,0 +1,99 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+)
+
+// paramTask is a task of the Feature, by its name.
+const paramTask = "task"
+
+// featurePrompt shows what a task of a Feature would be told if it began now: templates, then the prompt and the
+// instructions. No model is asked.
+func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
+	query, err := parameters(r, paramTask)
+	if err != nil {
+		fail(w, apierrors.NewBadRequest(err.Error()))
+		return
+	}
+	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	var f v1alpha1.Feature
+	if err := s.options.Live.Get(r.Context(), key, &f); err != nil {
+		s.refuse(w, r, key, err)
+		return
+	}
+	tasks := translate.Tasks(&f)
+	at := 0
+	if name := query.Get(paramTask); name != "" {
+		at = slices.IndexFunc(tasks, func(t protocol.Task) bool { return t.Name == name })
+	}
+	if at < 0 {
+		fail(w, failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no task %q: it has %s", key.Name, query.Get(paramTask), taskNames(tasks))))
+		return
+	}
+	prefix, note, err := s.prefix(r, &f)
+	if err != nil {
+		s.refuse(w, r, key, err)
+		return
+	}
+	prompt := f.Spec.Prompt
+	if name, entry, from := translate.PromptKey(&f); from {
+		prompt = fmt.Sprintf("(the text of key %q of ConfigMap %s)", entry, name)
+	}
+	text := runtimes.Task{Prompt: prompt}
+	if len(tasks) > 0 {
+		text.Instructions = tasks[at].Instructions
+	}
+	header := w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	_, _ = fmt.Fprintf(w, "%s%s%s\n", note, prefix, text.Text()) // whoever hung up does not read it
+}
+
+// prefix of what a Feature's agent sends, and a note where there is none.
+func (s *Server) prefix(r *http.Request, f *v1alpha1.Feature) (prefix, note string, err error) {
+	effective, err := identity.Effective(r.Context(), s.options.Live, f, s.options.SystemNamespace)
+	if err != nil {
+		return "", "", err
+	}
+	if !effective.Supervision.Enabled {
+		return "", "(supervision.enabled is false: no template is put before this)\n", nil
+	}
+	layers, err := identity.Templates(r.Context(), s.options.Live, f.Namespace, s.options.SystemNamespace)
+	if err != nil {
+		return "", "", err
+	}
+	tooLarge := layers.Validate()
+	switch {
+	case tooLarge != nil:
+		note = fmt.Sprintf("(models are not asked: %v)\n", tooLarge)
+	case layers.Empty():
+		note = "(no Input template applies)\n"
+	default:
+		prefix = layers.Prefix()
+	}
+	return prefix, note, nil
+}
+
+func taskNames(tasks []protocol.Task) string {
+	names := make([]string, len(tasks))
+	for i, t := range tasks {
+		names[i] = t.Name
+	}
+	return strings.Join(names, ", ")
+}
