@@ -3,7 +3,11 @@
 
 package dialect
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
 
 // anthropic is the Messages API.
 // https://docs.claude.com/en/api/messages
@@ -23,6 +27,7 @@ func anthropic() Dialect {
 		Key:     func(key string) (name, value string) { return "X-Api-Key", key },
 		System:  "system",
 		place:   func(r Request) (place, error) { return r.placeIn("system") },
+		Answer:  func() conversation.Decoder { return &anthropicAnswer{} },
 		Models:  anthropicModels,
 		Error:   anthropicError,
 		Broken: func(f Failure) []byte {

@@ -9,6 +9,8 @@ package dialect
 import (
 	"slices"
 	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
 // TaskHeader names the task that an agent works on. The watchdog sets it in every call that it sends on to the gateway.
@@ -61,6 +63,8 @@ type Dialect struct {
 	System string
 	// place finds where a text stands before all that the agent says to the model.
 	place func(Request) (place, error)
+	// Answer gives what reads one answer.
+	Answer func() conversation.Decoder
 	// Models gives the JSON body of a list of models.
 	Models func(names []string) []byte
 	// Error gives the JSON body of a failure.

@@ -11,6 +11,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
 // openaiPrefix is where both dialects of OpenAI are: their clients have one base URL for all.
@@ -34,6 +36,7 @@ func openaiResponses() Dialect {
 			{"POST", "/v1/responses/input_tokens", Measure},
 		},
 		System: "instructions", place: func(r Request) (place, error) { return r.placeIn("instructions") },
+		Answer:  func() conversation.Decoder { return &responsesAnswer{} },
 		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte {
 			type event struct {
@@ -57,6 +60,7 @@ func openaiChat() Dialect {
 			{"GET", "/v1/models", List},
 		},
 		System: "messages", place: placeInMessages,
+		Answer:  func() conversation.Decoder { return &chatAnswer{} },
 		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte { return slices.Concat([]byte("data: "), openaiError(f), []byte("\n\n")) },
 	}

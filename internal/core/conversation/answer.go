@@ -1,0 +1,112 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conversation is what is said between an agent and a model, in terms that hold for every dialect. The dialects read
+// their wire formats into it as the bytes pass by; whatever they cannot read is left out, and nothing of it fails.
+package conversation
+
+// Bounds of what is remembered of one answer. The answer itself passes by whole.
+const (
+	// MaxText of an answer, in bytes. The longest outputs of models are some 128,000 tokens of about four bytes.
+	MaxText = 1 << 20
+	// MaxTools that one answer calls.
+	MaxTools = 256
+	// MaxArguments of a call, in bytes.
+	MaxArguments = 256 << 10
+)
+
+// Stop says why an answer ended.
+type Stop string
+
+// Reasons to stop.
+const (
+	// StopNone: it has not ended, or not in order.
+	StopNone Stop = ""
+	// StopEnd: the model had said what it had to say.
+	StopEnd Stop = "End"
+	// StopTools: it wants tools to be called.
+	StopTools Stop = "Tools"
+	// StopLength: there was no more room.
+	StopLength Stop = "Length"
+	// StopOther: anything else, such as a refusal.
+	StopOther Stop = "Other"
+)
+
+// Usage of an answer, in tokens. A dialect that counts cached ones among the others is read so that they are apart.
+type Usage struct {
+	Input, Cached, Output int64
+}
+
+// Total of all kinds.
+func (u Usage) Total() int64 { return u.Input + u.Cached + u.Output }
+
+// Tool is a call that the model asks for.
+type Tool struct {
+	ID, Name string
+	// Arguments as the model wrote them, in most dialects JSON; cut after MaxArguments.
+	Arguments []byte
+}
+
+// Answer of a model, as far as it has come.
+type Answer struct {
+	// Model that says it has answered.
+	Model string
+	Stop  Stop
+	// Text for people, without what the model thought; cut after MaxText.
+	Text []byte
+	// Tools in the order in which they were begun.
+	Tools []Tool
+	Usage Usage
+	// Counted says that the provider has sent a usage.
+	Counted bool
+	// Failure is an error in the midst of a stream.
+	Failure string
+	// Cut says that something was more than is remembered.
+	Cut bool
+	// Ended says that the answer is whole.
+	Ended bool
+}
+
+// Say adds text.
+func (a *Answer) Say(text string) {
+	room := MaxText - len(a.Text)
+	if len(text) > room {
+		a.Cut, text = true, text[:max(room, 0)]
+	}
+	a.Text = append(a.Text, text...)
+}
+
+// Call begins a call of a tool, and gives its place in Tools; -1 where there are too many.
+func (a *Answer) Call(id, name string) int {
+	if len(a.Tools) == MaxTools {
+		a.Cut = true
+		return -1
+	}
+	a.Tools = append(a.Tools, Tool{ID: id, Name: name})
+	return len(a.Tools) - 1
+}
+
+// Argue adds to the arguments of a call.
+func (a *Answer) Argue(tool int, text string) {
+	if tool < 0 || tool >= len(a.Tools) {
+		return
+	}
+	t := &a.Tools[tool]
+	if room := MaxArguments - len(t.Arguments); len(text) > room {
+		a.Cut, text = true, text[:room]
+	}
+	t.Arguments = append(t.Arguments, text...)
+}
+
+// Count takes over a usage; what is 0 or less says nothing new, because providers send some counts early and some late.
+func (a *Answer) Count(u Usage) {
+	a.Counted = true
+	for _, x := range []struct {
+		to   *int64
+		from int64
+	}{{&a.Usage.Input, u.Input}, {&a.Usage.Cached, u.Cached}, {&a.Usage.Output, u.Output}} {
+		if x.from > 0 {
+			*x.to = x.from
+		}
+	}
+}

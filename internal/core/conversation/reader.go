@@ -1,0 +1,108 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversation
+
+import "bytes"
+
+// maxEvent bounds one event of a stream, and maxWhole an answer that is no stream, in bytes. What is larger is not read:
+// Responses repeats a whole answer in its last event.
+const (
+	maxEvent = 4 << 20
+	maxWhole = 8 << 20
+)
+
+// Decoder reads the messages of one dialect.
+type Decoder interface {
+	// Event of a stream, by its JSON.
+	Event(a *Answer, data []byte)
+	// Whole is an answer that is no stream.
+	Whole(a *Answer, body []byte)
+}
+
+// Reader reads an answer while its bytes pass by. Make it with NewReader.
+type Reader struct {
+	decoder  Decoder
+	streamed bool
+	answer   Answer
+	// buffer holds the line that has not ended, or all of an answer that is no stream.
+	buffer []byte
+	// data is what the lines of an event have said.
+	data []byte
+	// skips the rest of an event, or answer, that is too large.
+	skips bool
+}
+
+// NewReader reads an answer that is a stream of server-sent events, or one JSON document.
+func NewReader(d Decoder, streamed bool) *Reader { return &Reader{decoder: d, streamed: streamed} }
+
+// Write takes the next bytes. It keeps no reference to them, and never fails.
+func (r *Reader) Write(p []byte) {
+	if !r.streamed {
+		if r.skips = r.skips || len(r.buffer)+len(p) > maxWhole; r.skips {
+			r.buffer, r.answer.Cut = nil, true
+			return
+		}
+		r.buffer = append(r.buffer, p...)
+		return
+	}
+	for len(p) > 0 {
+		end := bytes.IndexByte(p, '\n')
+		if end < 0 {
+			r.hold(p)
+			return
+		}
+		r.hold(p[:end])
+		p = p[end+1:]
+		r.line(bytes.TrimSuffix(r.buffer, []byte("\r")))
+		r.buffer = r.buffer[:0]
+	}
+}
+
+// hold adds to the line that has not ended.
+func (r *Reader) hold(p []byte) {
+	if r.skips = r.skips || len(r.buffer)+len(r.data)+len(p) > maxEvent; r.skips {
+		r.buffer, r.data, r.answer.Cut = r.buffer[:0], r.data[:0], true
+		return
+	}
+	r.buffer = append(r.buffer, p...)
+}
+
+// line of a stream (https://html.spec.whatwg.org/multipage/server-sent-events.html). The name of an event is in its data
+// too, in every dialect.
+func (r *Reader) line(line []byte) {
+	if len(line) == 0 && !r.skipping() {
+		if len(r.data) > 0 {
+			r.decoder.Event(&r.answer, r.data)
+			r.data = r.data[:0]
+		}
+		return
+	}
+	data, is := bytes.CutPrefix(line, []byte("data:"))
+	if !is {
+		return
+	}
+	if len(r.data) > 0 {
+		r.data = append(r.data, '\n')
+	}
+	r.data = append(r.data, bytes.TrimPrefix(data, []byte(" "))...)
+}
+
+// skipping ends with the line that was too long; what was read of its event is gone.
+func (r *Reader) skipping() bool {
+	was := r.skips
+	r.skips = false
+	return was
+}
+
+// Answer as far as it was read.
+func (r *Reader) Answer() *Answer { return &r.answer }
+
+// Close says that there is nothing more, and gives the answer.
+func (r *Reader) Close() *Answer {
+	if !r.streamed && len(r.buffer) > 0 {
+		r.decoder.Whole(&r.answer, r.buffer)
+	}
+	r.buffer, r.data = nil, nil
+	return &r.answer
+}

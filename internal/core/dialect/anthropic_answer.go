@@ -1,0 +1,145 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"encoding/json"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// anthropicAnswer reads messages of https://docs.claude.com/en/api/messages and its stream
+// (https://docs.claude.com/en/docs/build-with-claude/streaming).
+type anthropicAnswer struct {
+	// tools by the index of their block.
+	tools map[int]int
+}
+
+type anthropicUsage struct {
+	Input  int64 `json:"input_tokens"`
+	Writes int64 `json:"cache_creation_input_tokens"`
+	Reads  int64 `json:"cache_read_input_tokens"`
+	Output int64 `json:"output_tokens"`
+}
+
+func (u *anthropicUsage) count(a *conversation.Answer) {
+	if u != nil {
+		a.Count(conversation.Usage{Input: max(u.Input, 0) + max(u.Writes, 0), Cached: u.Reads, Output: u.Output})
+	}
+}
+
+type anthropicBlock struct {
+	Type  string          `json:"type"`
+	Text  string          `json:"text"`
+	ID    string          `json:"id"`
+	Name  string          `json:"name"`
+	Input json.RawMessage `json:"input"`
+}
+
+func anthropicStop(reason string) conversation.Stop {
+	switch reason {
+	case "":
+		return conversation.StopNone
+	case "end_turn", "stop_sequence":
+		return conversation.StopEnd
+	case "tool_use", "pause_turn":
+		return conversation.StopTools
+	case "max_tokens", "model_context_window_exceeded":
+		return conversation.StopLength
+	default:
+		return conversation.StopOther
+	}
+}
+
+// Event implements conversation.Decoder.
+func (d *anthropicAnswer) Event(a *conversation.Answer, data []byte) {
+	var e struct {
+		Type    string `json:"type"`
+		Index   int    `json:"index"`
+		Message struct {
+			Model string          `json:"model"`
+			Usage *anthropicUsage `json:"usage"`
+		} `json:"message"`
+		Block anthropicBlock `json:"content_block"`
+		Delta struct {
+			Type    string `json:"type"`
+			Text    string `json:"text"`
+			Partial string `json:"partial_json"`
+			Stop    string `json:"stop_reason"`
+		} `json:"delta"`
+		Usage *anthropicUsage `json:"usage"`
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	switch e.Type {
+	case "message_start":
+		a.Model = e.Message.Model
+		e.Message.Usage.count(a)
+	case "content_block_start":
+		d.begin(a, e.Index, e.Block)
+	case "content_block_delta":
+		switch e.Delta.Type {
+		case "text_delta":
+			a.Say(e.Delta.Text)
+		case "input_json_delta":
+			if tool, is := d.tools[e.Index]; is {
+				a.Argue(tool, e.Delta.Partial)
+			}
+		}
+	case "message_delta":
+		a.Stop = anthropicStop(e.Delta.Stop)
+		e.Usage.count(a)
+	case "message_stop":
+		a.Ended = true
+	case "error":
+		a.Failure = e.Error.Message
+	}
+}
+
+// begin a block. Tools that the provider runs itself are not the agent's.
+func (d *anthropicAnswer) begin(a *conversation.Answer, index int, b anthropicBlock) {
+	switch b.Type {
+	case "text":
+		a.Say(b.Text)
+	case "tool_use":
+		if d.tools == nil {
+			d.tools = map[int]int{}
+		}
+		if len(d.tools) < conversation.MaxTools {
+			d.tools[index] = a.Call(b.ID, b.Name)
+		}
+	}
+}
+
+// Whole implements conversation.Decoder.
+func (d *anthropicAnswer) Whole(a *conversation.Answer, body []byte) {
+	var m struct {
+		Type    string           `json:"type"`
+		Model   string           `json:"model"`
+		Content []anthropicBlock `json:"content"`
+		Stop    string           `json:"stop_reason"`
+		Usage   *anthropicUsage  `json:"usage"`
+		Error   struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	}
+	if json.Unmarshal(body, &m) != nil {
+		return
+	}
+	a.Model, a.Stop, a.Failure = m.Model, anthropicStop(m.Stop), m.Error.Message
+	m.Usage.count(a)
+	for _, b := range m.Content {
+		switch b.Type {
+		case "text":
+			a.Say(b.Text)
+		case "tool_use":
+			a.Argue(a.Call(b.ID, b.Name), string(b.Input))
+		}
+	}
+	a.Ended = m.Type == "message"
+}

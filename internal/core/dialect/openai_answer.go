@@ -1,0 +1,262 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"encoding/json"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// responsesAnswer reads responses of https://platform.openai.com/docs/api-reference/responses and their stream.
+type responsesAnswer struct {
+	// said says that the text of the item under way has come in pieces.
+	said bool
+}
+
+type responsesItem struct {
+	Type      string          `json:"type"`
+	ID        string          `json:"id"`
+	CallID    string          `json:"call_id"`
+	Name      string          `json:"name"`
+	Arguments string          `json:"arguments"`
+	Input     string          `json:"input"`
+	Action    json.RawMessage `json:"action"`
+	Content   []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	} `json:"content"`
+}
+
+// take an item that is whole.
+func (i responsesItem) take(a *conversation.Answer, said bool) {
+	switch i.Type {
+	case "message":
+		for _, c := range i.Content {
+			if c.Type == "output_text" && !said {
+				a.Say(c.Text)
+			}
+		}
+	case "function_call":
+		a.Argue(a.Call(i.CallID, i.Name), i.Arguments)
+	case "custom_tool_call":
+		a.Argue(a.Call(i.CallID, i.Name), i.Input)
+	case "local_shell_call", "shell_call", "apply_patch_call":
+		a.Argue(a.Call(i.CallID, i.Type), string(i.Action))
+	}
+}
+
+type response struct {
+	Object     string          `json:"object"`
+	Model      string          `json:"model"`
+	Status     string          `json:"status"`
+	Output     []responsesItem `json:"output"`
+	Incomplete struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Usage *struct {
+		Input   int64 `json:"input_tokens"`
+		Details struct {
+			Cached int64 `json:"cached_tokens"`
+		} `json:"input_tokens_details"`
+		Output int64 `json:"output_tokens"`
+	} `json:"usage"`
+	Error *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+// end of an answer; its items were taken before.
+func (r response) end(a *conversation.Answer) {
+	a.Model = r.Model
+	if u := r.Usage; u != nil {
+		a.Count(conversation.Usage{Input: u.Input - u.Details.Cached, Cached: u.Details.Cached, Output: u.Output})
+	}
+	switch {
+	case r.Error != nil:
+		a.Failure = r.Error.Message
+	case r.Status == "incomplete" && r.Incomplete.Reason == "max_output_tokens":
+		a.Stop = conversation.StopLength
+	case r.Status != "completed":
+		a.Stop = conversation.StopOther
+	case len(a.Tools) > 0:
+		a.Stop = conversation.StopTools
+	default:
+		a.Stop = conversation.StopEnd
+	}
+	a.Ended = r.Error == nil
+}
+
+// Event implements conversation.Decoder.
+func (d *responsesAnswer) Event(a *conversation.Answer, data []byte) {
+	var e struct {
+		Type     string          `json:"type"`
+		Delta    json.RawMessage `json:"delta"`
+		Item     responsesItem   `json:"item"`
+		Response json.RawMessage `json:"response"`
+		Message  string          `json:"message"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	switch e.Type {
+	case "response.output_text.delta":
+		var text string
+		if json.Unmarshal(e.Delta, &text) == nil {
+			a.Say(text)
+			d.said = true
+		}
+	case "response.output_item.done":
+		e.Item.take(a, d.said)
+		d.said = false
+	case "response.created", "response.completed", "response.incomplete", "response.failed":
+		var r response
+		if json.Unmarshal(e.Response, &r) != nil {
+			return
+		}
+		if a.Model = r.Model; e.Type != "response.created" {
+			r.end(a)
+		}
+	case "error":
+		a.Failure = e.Message
+	}
+}
+
+// Whole implements conversation.Decoder.
+func (d *responsesAnswer) Whole(a *conversation.Answer, body []byte) {
+	var r response
+	if json.Unmarshal(body, &r) != nil {
+		return
+	}
+	for _, item := range r.Output {
+		item.take(a, false)
+	}
+	if r.Object == "response" || r.Error != nil {
+		r.end(a)
+	}
+}
+
+// chatAnswer reads chat completions of https://platform.openai.com/docs/api-reference/chat and their stream. Of several
+// choices the first one counts: agents ask for one.
+type chatAnswer struct {
+	// tools by their index in the stream.
+	tools map[int]int
+}
+
+type chatTool struct {
+	Index    int    `json:"index"`
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
+}
+
+type chatMessage struct {
+	Content string     `json:"content"`
+	Tools   []chatTool `json:"tool_calls"`
+}
+
+type chat struct {
+	Model   string `json:"model"`
+	Choices []struct {
+		Index   int         `json:"index"`
+		Delta   chatMessage `json:"delta"`
+		Message chatMessage `json:"message"`
+		Finish  string      `json:"finish_reason"`
+	} `json:"choices"`
+	Usage *struct {
+		Prompt  int64 `json:"prompt_tokens"`
+		Details struct {
+			Cached int64 `json:"cached_tokens"`
+		} `json:"prompt_tokens_details"`
+		Completion int64 `json:"completion_tokens"`
+	} `json:"usage"`
+	Error *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func chatStop(finish string) conversation.Stop {
+	switch finish {
+	case "":
+		return conversation.StopNone
+	case "stop":
+		return conversation.StopEnd
+	case "tool_calls", "function_call":
+		return conversation.StopTools
+	case "length":
+		return conversation.StopLength
+	default:
+		return conversation.StopOther
+	}
+}
+
+// common is what chunks and whole completions have.
+func (c chat) common(a *conversation.Answer) {
+	if c.Model != "" {
+		a.Model = c.Model
+	}
+	if u := c.Usage; u != nil {
+		a.Count(conversation.Usage{Input: u.Prompt - u.Details.Cached, Cached: u.Details.Cached, Output: u.Completion})
+	}
+	if c.Error != nil {
+		a.Failure = c.Error.Message
+	}
+}
+
+// Event implements conversation.Decoder.
+func (d *chatAnswer) Event(a *conversation.Answer, data []byte) {
+	if string(data) == "[DONE]" {
+		a.Ended = true
+		return
+	}
+	var c chat
+	if json.Unmarshal(data, &c) != nil {
+		return
+	}
+	c.common(a)
+	for _, choice := range c.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		a.Say(choice.Delta.Content)
+		for _, t := range choice.Delta.Tools {
+			tool, known := d.tools[t.Index]
+			if !known {
+				if d.tools == nil {
+					d.tools = map[int]int{}
+				}
+				if len(d.tools) == conversation.MaxTools {
+					continue
+				}
+				tool = a.Call(t.ID, t.Function.Name)
+				d.tools[t.Index] = tool
+			}
+			a.Argue(tool, t.Function.Arguments)
+		}
+		if stop := chatStop(choice.Finish); stop != conversation.StopNone {
+			a.Stop = stop
+		}
+	}
+}
+
+// Whole implements conversation.Decoder.
+func (d *chatAnswer) Whole(a *conversation.Answer, body []byte) {
+	var c chat
+	if json.Unmarshal(body, &c) != nil {
+		return
+	}
+	c.common(a)
+	for _, choice := range c.Choices {
+		if choice.Index != 0 {
+			continue
+		}
+		a.Say(choice.Message.Content)
+		for _, t := range choice.Message.Tools {
+			a.Argue(a.Call(t.ID, t.Function.Name), t.Function.Arguments)
+		}
+		a.Stop, a.Ended = chatStop(choice.Finish), true
+	}
+}
