@@ -70,6 +70,8 @@ const (
 	ReasonPromptNotFound = "PromptNotFound"
 	// ReasonOrdersTooLarge: the prompt, the instructions, the plan or the policy are too large for the agent's pod; the message has the number and says what to shorten.
 	ReasonOrdersTooLarge = "OrdersTooLarge"
+	// ReasonModelNotAvailable: no backend of the gateway speaks the runtime's dialect, or the policy names one that it does not have.
+	ReasonModelNotAvailable = "ModelNotAvailable"
 	// ReasonPolicyInvalid: an applicable SupervisorPolicy cannot be used.
 	ReasonPolicyInvalid = "PolicyInvalid"
 	// ReasonPolicyConflict: policies of equal scope and priority disagree; the message names the value.

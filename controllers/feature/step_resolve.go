@@ -16,7 +16,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
@@ -29,10 +31,11 @@ type resolver struct {
 	bundle          CABundle
 	endpoints       Endpoints
 	systemNamespace string
+	backends        *backends
 }
 
 func (r *Reconciler) resolver() resolver {
-	return resolver{client: r.Client, live: r.Live, bundle: r.CABundle, endpoints: r.Endpoints, systemNamespace: r.SystemNamespace}
+	return resolver{client: r.Client, live: r.Live, bundle: r.CABundle, endpoints: r.Endpoints, systemNamespace: r.SystemNamespace, backends: &r.process.backends}
 }
 
 // policy merges the policies that the Feature is held to. One that applies and cannot be used refuses the
@@ -121,6 +124,22 @@ func resolveOrders(_ context.Context, s *scope) error {
 	}
 	if problem := translate.OrdersProblem(s.feature, s.effective, s.prompt); problem != "" {
 		s.refuse(v1alpha1.ReasonOrdersTooLarge, true, "%s", problem)
+	}
+	return nil
+}
+
+// model refuses an agent that no backend of the gateway would answer. One that runs already is told by the gateway.
+func (r resolver) model(ctx context.Context, s *scope) error {
+	runtime, _ := runtimes.Find(s.feature.Spec.Agent.Runtime)
+	if runtime.Dialect == "" || s.active() || s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
+		return nil
+	}
+	config, err := r.backends.config(ctx, r.live, r.systemNamespace, s.now)
+	if err != nil || config == nil {
+		return err
+	}
+	if _, err := config.Route(runtime.Dialect, s.effective.Models, models.Primary); err != nil {
+		s.refuse(v1alpha1.ReasonModelNotAvailable, false, "The runtime %s has no model: %s (ConfigMap %s in %s).", runtime.Name, err, protocol.BackendsConfigMap, r.systemNamespace)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@
 package feature
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
 func TestDelivered(t *testing.T) {
@@ -241,6 +244,40 @@ func TestUnknownRuntimeMakesNothing(t *testing.T) {
 	r.wantCondition("login", v1alpha1.ConditionStalled, metav1.ConditionTrue, v1alpha1.ReasonRuntimeNotAvailable)
 	if after := r.world(); strings.Count(before, "\n") != strings.Count(after, "\n") {
 		t.Errorf("something was made:\n%s", after)
+	}
+}
+
+// TestAModelThatAppears: an agent that no backend would answer is not started, and starts once there is one.
+func TestAModelThatAppears(t *testing.T) {
+	r := newHarness(t)
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: "example.com/agent:1"}
+	})
+	r.settle("login")
+	f := r.want("login", v1alpha1.PhasePending, v1alpha1.ReasonModelNotAvailable)
+	r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonModelNotAvailable)
+	if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionAccepted); !strings.Contains(c.Message, "speaks the dialect anthropic") {
+		t.Errorf("message %q", c.Message)
+	}
+	if r.results["login"].RequeueAfter == 0 {
+		t.Error("nobody looks again")
+	}
+	config := func(text string) {
+		t.Helper()
+		source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: protocol.BackendsConfigMap}, Data: map[string]string{protocol.BackendsKey: text}}
+		r.must(client.IgnoreNotFound(env.Client.Delete(t.Context(), source)), "delete the configuration")
+		source.ResourceVersion = ""
+		r.must(env.Client.Create(t.Context(), source), "create the configuration")
+		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(t.Context()), source)) })
+		r.pass(time.Minute)
+		r.settle("login")
+	}
+	config("backends: [{name: main, dialects: [openai-chat], baseURL: https://api.example.com, models: [{name: large}]}]")
+	r.want("login", v1alpha1.PhasePending, v1alpha1.ReasonModelNotAvailable)
+	config("backends: [{name: main, dialects: [anthropic], baseURL: https://api.example.com, models: [{name: large}]}]")
+	r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	if got := r.get("login").Status.Attempt; got != 1 {
+		t.Errorf("attempt %d, want 1", got)
 	}
 }
 

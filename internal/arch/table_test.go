@@ -36,7 +36,8 @@ func coreRows() []row {
 		{pkg: "internal/core/clip", why: why + "cuts texts to what is stored of them", pure: true},
 		{pkg: "internal/core/protocol", why: why + "files, paths and JSON that processes exchange, no logic", allow: []string{"internal/core/judge", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/compose", why: why + "templates before what an agent sends", pure: true},
-		{pkg: "internal/core/dialect", why: why + "wire formats of model providers, bytes in and bytes out; jsontext finds where a value stands", allow: []string{"github.com/go-json-experiment/json/jsontext"}, pure: true},
+		{pkg: "internal/core/conversation", why: why + "what agents and models say, in no dialect", pure: true},
+		{pkg: "internal/core/dialect", why: why + "wire formats of model providers, bytes in and bytes out; jsontext finds where a value stands", allow: []string{"internal/core/conversation", "github.com/go-json-experiment/json/jsontext"}, pure: true},
 		{pkg: "internal/core/egress", why: why + "which hosts a policy lets through", allow: []string{"internal/core/policy"}, pure: true},
 		{pkg: "internal/core/isolation", why: why + "which network policies open the network of pods", pure: true},
 		{pkg: "internal/core/journal", why: why + "what a journal's lines mean; host writes them", allow: core, pure: true},
@@ -105,7 +106,7 @@ func kubeRows() []row {
 		{pkg: "internal/kube/observe", why: why + "objects to what lifecycle decides on; reads values and talks to nobody", pure: true, allow: with(core, apiTypes, []string{"internal/kube/translate", "internal/kube/conditions"})},
 		{pkg: "internal/kube/pki", why: why + "the CA and the certificates of intake and gateway", allow: with(core, apiClient)},
 		{pkg: "internal/kube/runstatus", why: why + "what reports make of a run; values alone", pure: true, allow: with(core, apiTypes)},
-		{pkg: "internal/kube/translate", why: why + "API to core and back; values alone", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions"})},
+		{pkg: "internal/kube/translate", why: why + "API to core and back; values alone", pure: true, allow: with(core, apiTypes, []string{"internal/kube/conditions", "sigs.k8s.io/yaml"})},
 		{pkg: "internal/kube/view", why: why + "the aggregated API, for people; kube-apiserver vouches for them", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/intake", "internal/kube/translate", "k8s.io/apiserver/pkg/"}), tests: []string{"k8s.io/apiserver/pkg/"}},
 	}
 }
@@ -125,7 +126,7 @@ func programRows() []row {
 
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process)},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/callers", "internal/host/egress", "internal/host/models", "internal/kube/identity", "internal/kube/pki", "github.com/hashicorp/golang-lru/v2", "sigs.k8s.io/yaml"})},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/callers", "internal/host/egress", "internal/host/models", "internal/kube/identity", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2"})},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/host/runnerlink", "internal/host/proc", "golang.org/x/sys/unix"}},
 		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},
 		{pkg: "cmd/manager", why: program, allow: []string{"internal/app/manager"}},

@@ -17,10 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
-	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 const (
@@ -73,9 +71,8 @@ func (b *backends) load(ctx context.Context) {
 		return
 	}
 	b.seen = seen // a broken configuration is told once
-	var config coremodels.Config
-	err = yaml.UnmarshalStrict(text, &config)
 	var table *models.Table
+	config, err := translate.Backends(string(text))
 	if err == nil {
 		table, err = models.NewTable(config, keys)
 	}

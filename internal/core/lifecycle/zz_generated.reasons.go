@@ -40,6 +40,7 @@ const (
 	ReasonRuntimeNotAvailable = "RuntimeNotAvailable"
 	ReasonPromptNotFound      = "PromptNotFound"
 	ReasonOrdersTooLarge      = "OrdersTooLarge"
+	ReasonModelNotAvailable   = "ModelNotAvailable"
 	ReasonPolicyInvalid       = "PolicyInvalid"
 	ReasonPolicyConflict      = "PolicyConflict"
 	ReasonModeFallback        = "ModeFallback"
