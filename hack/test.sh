@@ -31,7 +31,13 @@ run() { # run NAME GO-TEST-ARGUMENTS…
 }
 
 unit() {
+  # The ledger is tested on a real PostgreSQL.
+  trap 'hack/postgres.sh down' EXIT
+  TIDEWAITER_POSTGRES=$(hack/postgres.sh up)
+  export TIDEWAITER_POSTGRES
   run "unit, property, golden and architecture tests" -timeout "$limit" $(packages without)
+  hack/postgres.sh down
+  trap - EXIT
   run "tests of the local cluster's driver" -C hack/cluster ./...
   run "alert rules, with Prometheus' own parser and engine" -C hack/tools/prometheus ./...
   run "the providers' official clients, through the gateway" -C test/sdk ./...

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
-	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -138,7 +137,7 @@ func (r resolver) model(ctx context.Context, s *scope) error {
 	if err != nil || config == nil {
 		return err
 	}
-	if _, err := config.Route(runtime.Dialect, s.effective.Models, models.Primary); err != nil {
+	if _, err := config.Route(runtime.Dialect, s.effective.Models, policy.RolePrimary); err != nil {
 		s.refuse(v1alpha1.ReasonModelNotAvailable, false, "The runtime %s has no model: %s (ConfigMap %s in %s).", runtime.Name, err, protocol.BackendsConfigMap, r.systemNamespace)
 	}
 	return nil

@@ -72,7 +72,7 @@ func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provide
 	}
 	backends, err := yaml.Marshal(map[string]any{"backends": []any{map[string]any{
 		"name": p.Backend, "dialects": []string{"anthropic", "openai-responses", "openai-chat"}, "baseURL": "https://" + host, "key": p.Backend, "ca": string(cert),
-		"models": []any{map[string]any{"name": Model, "contextWindow": 200_000}},
+		"models": []any{map[string]any{"name": Model, "contextWindow": 200_000, "prices": map[string]any{"input": "3", "output": "15"}}},
 	}}})
 	if err != nil {
 		return nil, fmt.Errorf("write the configuration of backends: %w", err)

@@ -5,8 +5,11 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
@@ -138,5 +142,32 @@ func testAgent(t *testing.T, runtime, key, frame string) {
 	}
 	if turns < 3 {
 		t.Errorf("%d requests of this Feature reached the provider, want 3", turns)
+	}
+	wantRecorded(t, p, page)
+}
+
+// wantRecorded: people see each call that the agent of the Feature page has made, and what was answered.
+func wantRecorded(t *testing.T, p *place, page string) {
+	t.Helper()
+	var list protocol.Turns
+	p.must(json.Unmarshal([]byte(p.view("features/page/turns", "output", "json")), &list), "read the turns")
+	answered := 0
+	for _, turn := range list.Turns {
+		if turn.Status == http.StatusOK && turn.Role == "primary" {
+			answered++
+			if turn.InputTokens == 0 || turn.OutputTokens == 0 || turn.Cost == "0.000000" || turn.Templates == "" || turn.Attempt != 1 || turn.Task != "page" || turn.Model != cluster.Model {
+				t.Errorf("turn %+v", turn)
+			}
+		}
+	}
+	if answered < 3 {
+		t.Errorf("%d turns are recorded as answered, want 3: %+v", answered, list.Turns)
+	}
+	seen := ""
+	for _, turn := range list.Turns {
+		seen += p.view("features/page/turns", "output", "text", "turn", strconv.FormatInt(turn.Sequence, 10))
+	}
+	if !strings.Contains(seen, page) || strings.Contains(seen, provider.Key) {
+		t.Errorf("the answers are:\n%s", seen)
 	}
 }

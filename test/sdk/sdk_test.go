@@ -23,6 +23,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
@@ -48,7 +49,7 @@ func gateway(t *testing.T) string {
 	limits := models.DefaultLimits
 	limits.Pause = time.Millisecond
 	server := httptest.NewServer(models.New(models.Options{
-		Authorizer: authorizer{}, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Limits: limits,
+		Authorizer: authorizer{}, Ledger: blank{}, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Limits: limits,
 	}))
 	t.Cleanup(server.Close)
 	return server.URL
@@ -63,6 +64,13 @@ func (authorizer) Authorize(_ context.Context, token, _ string) (models.Caller, 
 	}
 	return models.Caller{Feature: "shop/" + token, Prefix: compose.Layers{Global: []string{"Be kind."}}.Prefix(), Silence: time.Minute}, nil
 }
+
+// blank is a ledger that keeps nothing.
+type blank struct{}
+
+func (blank) Reserve(context.Context, ledger.Reservation, []ledger.Budget) error { return nil }
+
+func (blank) Settle(context.Context, string, ledger.Interaction) error { return nil }
 
 const (
 	sdkPrompt = "Work.\n```script\nturns:\n- {text: one two three, run: make, fail: {status: 503}}\n```\n"

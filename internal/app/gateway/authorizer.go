@@ -13,7 +13,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
-	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
@@ -95,18 +94,19 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (models.Cal
 	if err != nil {
 		return models.Caller{}, err
 	}
-	t, err := a.pins.terms(pinned{p.feature.UID, p.attempt, task}, func() (terms, error) { return a.terms(ctx, p, task) })
+	t, err := a.pins.terms(ctx, pinned{p.feature.UID, p.attempt, task}, func() (terms, error) { return a.terms(ctx, p, task) })
 	if err != nil {
 		return models.Caller{Feature: p.name()}, err
 	}
 	runtime, _ := runtimes.Find(p.feature.Spec.Agent.Runtime)
 	return models.Caller{
-		Feature: p.name(), Models: t.models, Prefix: t.prefix, Silence: t.silence,
+		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: task,
+		Models: t.Models, Prefix: t.prefix, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded,
 		Role: func(model string) string {
 			if runtime.Small(model) {
-				return coremodels.Summarizer
+				return policy.RoleSummarizer
 			}
-			return coremodels.Primary
+			return policy.RolePrimary
 		},
 	}, nil
 }

@@ -1,14 +1,18 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gateway is the process through which the pods of Features reach the world: so far the Git hosts that a policy
-// lists.
+// Package gateway is the process through which the pods of Features reach the world: models, and the Git hosts that a policy
+// lists. What was said to models is in its ledger.
 package gateway
 
 import (
+	"fmt"
+	"time"
+
 	"github.com/spf13/pflag"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Options of the process.
@@ -20,6 +24,11 @@ type Options struct {
 	// BackendsFile has the configuration of backends, KeysDir a file for each key.
 	BackendsFile string
 	KeysDir      string
+	// Ledger is the URL of the ledger; LedgerFile has it instead where it exists. LedgerRetention is how long turns are kept.
+	Ledger, LedgerFile string
+	LedgerRetention    time.Duration
+	// LedgerAddress is where managers read it.
+	LedgerAddress string
 }
 
 // Flags binds the options to flags.
@@ -28,5 +37,9 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ProxyAddress, "proxy-bind-address", ":8444", "where models and the CONNECT proxy are served, over TLS")
 	flags.StringVar(&o.BackendsFile, "backends", "/etc/tidewaiter/backends/backends.yaml", "file with the configuration of backends; without it there are none")
 	flags.StringVar(&o.KeysDir, "keys", "/etc/tidewaiter/keys", "directory with a file for each key of a backend")
+	flags.StringVar(&o.LedgerAddress, "ledger-bind-address", fmt.Sprintf(":%d", protocol.LedgerPort), "where managers read the ledger, over TLS")
+	flags.StringVar(&o.Ledger, "ledger", "sqlite:///var/lib/tidewaiter/ledger.db", "URL of the ledger: sqlite:///PATH or postgres://…")
+	flags.StringVar(&o.LedgerFile, "ledger-file", "/etc/tidewaiter/ledger/url", "file with the URL of the ledger, for one with a password; where it is there, it counts")
+	flags.DurationVar(&o.LedgerRetention, "ledger-retention", 720*time.Hour, "how long turns are kept in the ledger")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served, over plain HTTP; 0 is nowhere")
 }

@@ -26,6 +26,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
@@ -80,13 +81,14 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		return err
 	}
 	found := &pods{authenticator: authenticator, objects: mgr.GetClient(), systemNamespace: o.Namespace}
-	pins, err := newPins()
+	kept := &record{options: o, log: slog.New(logs).With("logger", "ledger")}
+	pins, err := newPins(kept)
 	if err != nil {
 		return err
 	}
 	b := &backends{file: o.BackendsFile, keys: o.KeysDir, log: slog.New(logs).With("logger", "backends"), told: measured.configured}
 	answers := models.New(models.Options{
-		Authorizer: toModels{pods: found, pins: pins, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call,
+		Authorizer: toModels{pods: found, pins: pins, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call,
 	})
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	s := &service{address: o.ProxyAddress, certificate: certificate, proxy: egress.New(egress.Options{
@@ -94,7 +96,11 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: answers,
 	})}
 	if err := errors.Join(
-		mgr.Add(certificate), mgr.Add(b), mgr.Add(s),
+		mgr.Add(certificate), mgr.Add(b), mgr.Add(kept), mgr.Add(s),
+		mgr.Add(&turns{
+			address: o.LedgerAddress, manager: "system:serviceaccount:" + o.Namespace + ":" + protocol.ManagerAccount, tls: certificate.TLS,
+			reviews: mgr.GetClient(), ledger: kept, log: slog.New(logs).With("logger", "turns"),
+		}),
 		// Unauthenticated: the kubelet's probes.
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("certificate", certificate.Check),

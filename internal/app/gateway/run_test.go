@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -40,15 +41,17 @@ func TestMain(m *testing.M) {
 
 // gateway is the process with the rights that it is installed with, as a pod sees it.
 type gateway struct {
-	address, health string
-	rotator         *pki.Rotator
+	*program.Program
+
+	address, health, ledger string
+	rotator                 *pki.Rotator
 }
 
 func start(t *testing.T, more ...string) *gateway {
 	t.Helper()
-	g := &gateway{address: program.FreeAddress(t), health: program.FreeAddress(t)}
-	program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace},
-		append([]string{"--proxy-bind-address=" + g.address, "--health-probe-bind-address=" + g.health, "--metrics-bind-address=0"}, more...)...)
+	g := &gateway{address: program.FreeAddress(t), health: program.FreeAddress(t), ledger: program.FreeAddress(t)}
+	g.Program = program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace},
+		append([]string{"--proxy-bind-address=" + g.address, "--health-probe-bind-address=" + g.health, "--metrics-bind-address=0", "--ledger-bind-address=" + g.ledger, "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}, more...)...)
 	g.rotator = pki.NewRotator(pki.Options{Live: env.Client, Namespace: kubetest.SystemNamespace, Clock: clock.RealClock{}, Logger: testr.New(t)})
 	return g
 }

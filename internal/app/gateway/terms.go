@@ -5,6 +5,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -15,15 +16,21 @@ import (
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 )
 
-// terms are what applies to the calls of one task. What changes later counts from the next task on.
+// terms are what applies to the calls of one task. What changes later counts from the next task on. They are kept in the
+// ledger as JSON.
 type terms struct {
-	models  []policy.ModelRef
-	silence time.Duration
-	// prefix of all that is sent to models, and its hash.
-	prefix, templates string
+	Models  []policy.ModelRef `json:"models,omitempty"`
+	Silence time.Duration     `json:"silence"`
+	// Unrecorded lets calls through that the ledger cannot record.
+	Unrecorded bool `json:"unrecorded,omitempty"`
+	// Templates is the hash of the prefix.
+	Templates string `json:"templates,omitempty"`
+	// prefix of all that is sent to models.
+	prefix string
 }
 
 // pinned is the task of an attempt.
@@ -39,20 +46,24 @@ const mostPins = 4096
 
 // pins keep the terms of tasks from their first call on.
 type pins struct {
+	ledger interface {
+		Pin(ctx context.Context, key ledger.PinKey, terms []byte, templates string) ([]byte, string, error)
+	}
+
 	mu    sync.Mutex
 	known *lru.Cache[pinned, terms]
 }
 
-func newPins() (*pins, error) {
+func newPins(l *record) (*pins, error) {
 	known, err := lru.New[pinned, terms](mostPins)
 	if err != nil {
 		return nil, fmt.Errorf("make a cache: %w", err)
 	}
-	return &pins{known: known}, nil
+	return &pins{ledger: l, known: known}, nil
 }
 
 // terms of a task; found gives those of a task that calls for the first time. Calls of no task have those of the moment.
-func (p *pins) terms(of pinned, found func() (terms, error)) (terms, error) {
+func (p *pins) terms(ctx context.Context, of pinned, found func() (terms, error)) (terms, error) {
 	if of.task == "" {
 		return found()
 	}
@@ -63,10 +74,35 @@ func (p *pins) terms(of pinned, found func() (terms, error)) (terms, error) {
 		return t, nil
 	}
 	t, err := found()
-	if err == nil {
+	if err != nil {
+		return terms{}, err
+	}
+	if t, err = p.keep(ctx, of, t); err == nil {
 		p.known.Add(of, t)
 	}
 	return t, err
+}
+
+// keep terms in the ledger, or take those that are there: another replica, or this one before it was started anew, has seen
+// a call of the task.
+func (p *pins) keep(ctx context.Context, of pinned, t terms) (terms, error) {
+	text, err := json.Marshal(t)
+	if err != nil {
+		return terms{}, fmt.Errorf("encode terms: %w", err)
+	}
+	kept, prefix, err := p.ledger.Pin(ctx, ledger.PinKey{FeatureUID: string(of.feature), Attempt: of.attempt, Task: of.task}, text, t.prefix)
+	switch {
+	case err != nil && t.Unrecorded:
+		return t, nil
+	case err != nil:
+		return terms{}, fmt.Errorf("%w: %w", callers.ErrUnavailable, err)
+	}
+	var first terms
+	if err := json.Unmarshal(kept, &first); err != nil {
+		return terms{}, fmt.Errorf("%w: terms in the ledger: %w", callers.ErrUnavailable, err)
+	}
+	first.prefix = prefix
+	return first, nil
 }
 
 // terms of the moment.
@@ -75,7 +111,9 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 	if err != nil {
 		return terms{}, err
 	}
-	t := terms{models: effective.Models, silence: effective.Supervision.TimeoutProfile.Silence()}
+	t := terms{
+		Models: effective.Models, Silence: effective.Supervision.TimeoutProfile.Silence(), Unrecorded: effective.LedgerFailure == policy.LedgerOpen,
+	}
 	if !effective.Supervision.Enabled {
 		a.log.InfoContext(ctx, "Supervision is off: nothing is put before what the agent sends", "feature", p.name(), "task", task)
 		return t, nil
@@ -87,8 +125,8 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 	if err := layers.Validate(); err != nil {
 		return terms{}, &coremodels.Refusal{Message: err.Error()}
 	}
-	t.prefix, t.templates = layers.Prefix(), layers.Hash()
+	t.prefix, t.Templates = layers.Prefix(), layers.Hash()
 	a.log.InfoContext(ctx, "Pinned the templates of a task", "feature", p.name(), "attempt", p.attempt, "task", task,
-		"global", len(layers.Global), "project", len(layers.Project), "hash", t.templates)
+		"global", len(layers.Global), "project", len(layers.Project), "hash", t.Templates)
 	return t, nil
 }

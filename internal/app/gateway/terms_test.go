@@ -13,11 +13,14 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -102,7 +105,8 @@ func input(order int32, text string) v1alpha1.TemplateSpec {
 
 // TestTemplatesArePinned: a task keeps the templates and models that it began with, and the next task has those of then.
 func TestTemplatesArePinned(t *testing.T) {
-	g := start(t, "--backends="+backend(t))
+	options := []string{"--backends=" + backend(t), "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}
+	g := start(t, options...)
 	if err := g.rotator.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -153,6 +157,18 @@ func TestTemplatesArePinned(t *testing.T) {
 	want("next", "small", composed)
 	want("last", "large", composed)
 
+	// A gateway that starts anew goes on with what the ledger has.
+	g.End(t)
+	g = start(t, options...)
+	if err := g.rotator.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until("it is ready again", g.ready)
+	until("the pod is known again", func() bool { status, _, _, _ := g.ask(t, login.Token, ""); return status == http.StatusOK })
+	want("plain", "large", rest)
+	want("next", "small", composed)
+	g.wantTurns(t, login.Feature)
+
 	// A project alone cannot switch it off; with a global policy that does, it can.
 	off := func(namespace string) *v1alpha1.SupervisorPolicy {
 		t.Helper()
@@ -188,4 +204,71 @@ func TestTemplatesArePinned(t *testing.T) {
 		return status == http.StatusServiceUnavailable && strings.Contains(text, "the Input templates of scope project have")
 	})
 	want("next", "small", composed)
+}
+
+// turns asks as the manager of a namespace does.
+func (g *gateway) turns(t *testing.T, account, audience, query string) (int, []protocol.Turn) {
+	t.Helper()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: ptr.To[int64](600)}}
+	holder := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: account}}
+	if err := client.IgnoreAlreadyExists(env.Client.Create(t.Context(), holder.DeepCopy())); err != nil {
+		t.Fatal(err)
+	}
+	if err := env.Client.SubResource("token").Create(t.Context(), holder, request); err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(g.rotator.Bundle())
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13}}
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+g.ledger+protocol.TurnsPath+"?"+query, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ask.Header.Set("Authorization", "Bearer "+request.Status.Token)
+	answer, err := transport.RoundTrip(ask)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var found protocol.Turns
+	if err := json.NewDecoder(answer.Body).Decode(&found); err != nil && answer.StatusCode == http.StatusOK {
+		t.Fatal(err)
+	}
+	return answer.StatusCode, found.Turns
+}
+
+// wantTurns: the manager, and nobody else, reads what was recorded before and after a restart.
+func (g *gateway) wantTurns(t *testing.T, f *v1alpha1.Feature) {
+	t.Helper()
+	query := "feature=" + string(f.UID)
+	code, all := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, query)
+	if code != http.StatusOK || len(all) < 5 {
+		t.Fatalf("%d: %+v", code, all)
+	}
+	first := slices.IndexFunc(all, func(x protocol.Turn) bool { return x.Task == "next" })
+	if x := all[first]; x.Turn != 1 || x.Attempt != 1 || x.Model != "small" || x.ModelAsked != "any" || x.Status != http.StatusOK || x.Templates == "" || x.Answer != "" {
+		t.Errorf("the first turn of the task is %+v", x)
+	}
+	code, one := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, query+"&attempt=1&task=next&turn=1")
+	if code != http.StatusOK || len(one) != 1 || !strings.Contains(one[0].Answer, "Be kind.") || one[0].Sequence != all[first].Sequence {
+		t.Errorf("one turn: %d %+v", code, one)
+	}
+	if code, some := g.turns(t, protocol.ManagerAccount, protocol.LedgerAudience, query+"&after=1&limit=2"); code != http.StatusOK || len(some) != 2 || some[0].Sequence != 2 {
+		t.Errorf("some turns: %d %+v", code, some)
+	}
+	for name, tc := range map[string]struct {
+		account, audience, query string
+		want                     int
+	}{
+		"another account":  {"default", protocol.LedgerAudience, query, http.StatusUnauthorized},
+		"another audience": {protocol.ManagerAccount, "https://kubernetes.default.svc", query, http.StatusUnauthorized},
+		"no Feature":       {protocol.ManagerAccount, protocol.LedgerAudience, "", http.StatusBadRequest},
+		"no such turn":     {protocol.ManagerAccount, protocol.LedgerAudience, query + "&attempt=1&task=next&turn=99", http.StatusNotFound},
+		"no number":        {protocol.ManagerAccount, protocol.LedgerAudience, query + "&after=x", http.StatusBadRequest},
+		"another Feature":  {protocol.ManagerAccount, protocol.LedgerAudience, "feature=other", http.StatusOK},
+	} {
+		if code, found := g.turns(t, tc.account, tc.audience, tc.query); code != tc.want || len(found) != 0 {
+			t.Errorf("%s: %d %+v, want %d", name, code, found, tc.want)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Options of the process.
@@ -29,6 +30,8 @@ type Options struct {
 	IntakeAddress  string
 	MetricsAddress string
 	ViewAddress    string
+	// LedgerToken is the file with the token by which the gateway lets its ledger be read.
+	LedgerToken string
 }
 
 // Flags binds the options to flags; defaults come from the environment where Kubernetes gives them (downward API).
@@ -40,6 +43,7 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile")
 	flags.StringVar(&o.IntakeAddress, "intake-bind-address", ":8443", "where watchdogs are served, over TLS")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to clients that may get /metrics of the cluster; 0 is nowhere")
+	flags.StringVar(&o.LedgerToken, "ledger-token", protocol.LedgerTokenFile, "file with the token by which the gateway lets its ledger be read")
 	flags.StringVar(&o.ViewAddress, "view-bind-address", "0", "where kube-apiserver finds the aggregated API view.tidewaiter.dev, over TLS; 0 is nowhere")
 }
 

@@ -106,7 +106,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	if err != nil {
 		return err
 	}
-	if err := serveView(mgr, live, rotator, server, o.ViewAddress, o.Namespace, log.WithName("view")); err != nil {
+	if err := serveView(mgr, live, rotator, server, o.ViewAddress, o.Namespace, gatewayLedger{endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, bundle: rotator.Bundle, token: o.LedgerToken, namespace: o.Namespace}, log.WithName("view")); err != nil {
 		return err
 	}
 	if err := serveMetrics(mgr, rotator, o.MetricsAddress); err != nil {

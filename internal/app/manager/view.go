@@ -27,7 +27,7 @@ import (
 
 // serveView serves the aggregated API with intake's certificate, to kube-apiserver alone, and keeps its registration. What
 // it needs beside the manager's role is installed together with the APIService (config/view).
-func serveView(mgr ctrl.Manager, live client.Client, rotator *pki.Rotator, asker *intake.Server, address, namespace string, log logr.Logger) error {
+func serveView(mgr ctrl.Manager, live client.Client, rotator *pki.Rotator, asker *intake.Server, address, namespace string, turns view.Ledger, log logr.Logger) error {
 	if address == "0" {
 		return nil
 	}
@@ -53,7 +53,7 @@ func serveView(mgr ctrl.Manager, live client.Client, rotator *pki.Rotator, asker
 	if err := errors.Join(
 		mgr.Add(proxy),
 		mgr.Add(view.New(view.Options{
-			Live: mgr.GetAPIReader(), SystemNamespace: namespace, Authenticator: proxy, Authorizer: reviews, Asker: asker, Clock: clock.RealClock{},
+			Live: mgr.GetAPIReader(), SystemNamespace: namespace, Ledger: turns, Authenticator: proxy, Authorizer: reviews, Asker: asker, Clock: clock.RealClock{},
 			Address: address, TLS: rotator.Intake().TLS(), Logger: log,
 		})),
 		mgr.Add(&view.Registration{Live: live, Bundle: rotator.Bundle, Changed: changed, Clock: clock.RealClock{}, Logger: log}),

@@ -150,6 +150,15 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 			t.Errorf("%s: %q, %v; want an error with %q", target, text, err, message)
 		}
 	}
+	// No gateway runs here: that the ledger cannot be read is said, and no right is missing.
+	for target, message := range map[string]string{
+		"planned/turns": "ledger cannot be read at the moment", "planned/turns?after=x": "is no number of turns", "planned/turns?all=1": "use after, limit, turn, output",
+		"other/turns": `"other" not found`,
+	} {
+		if text, err := raw(t, viewer, path+target); err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%s: %q, %v; want an error with %q", target, text, err, message)
+		}
+	}
 	off := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: "off"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{Supervision: &v1alpha1.SupervisionRules{Enabled: new(bool)}},
 	}}

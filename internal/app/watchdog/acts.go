@@ -18,7 +18,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
-	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -111,7 +110,7 @@ func (x *acts) launch(o protocol.Orders, task string) (protocol.RunnerStart, err
 	}
 	prompt := cmp.Or(t.Prompt, o.Prompt)
 	model := ""
-	if i := slices.IndexFunc(o.Policy.Models, func(r policy.ModelRef) bool { return r.Role == models.Primary }); i >= 0 {
+	if i := slices.IndexFunc(o.Policy.Models, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary }); i >= 0 {
 		model = o.Policy.Models[i].Model
 	}
 	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,

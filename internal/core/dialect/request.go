@@ -90,6 +90,9 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	return r, nil
 }
 
+// Bytes of the request as it came.
+func (r Request) Bytes() []byte { return r.body }
+
 // Body is the request for another model, with a text before all that the agent says to the model, and not one other byte
 // changed. It fails where the request has no place for such a text.
 func (r Request) Body(model, text string) ([]byte, error) {

@@ -31,16 +31,19 @@ func TestValidate(t *testing.T) {
 		t.Errorf("an empty one: %v", err)
 	}
 	for want, change := range map[string]func(*models.Backend){
-		"backends[1].name":                    func(*models.Backend) {},
-		"backends[1].dialects: at least one":  func(b *models.Backend) { b.Dialects = nil },
-		`backends[1].dialects: "greek"`:       func(b *models.Backend) { b.Dialects = []string{"greek"} },
-		"backends[1].baseURL: \"ftp://a\"":    func(b *models.Backend) { b.BaseURL = "ftp://a" },
-		"backends[1].baseURL: \"\"":           func(b *models.Backend) { b.BaseURL = "" },
-		"backends[1].baseURL: a user":         func(b *models.Backend) { b.BaseURL = "https://u:p@a" },
-		"plain http":                          func(b *models.Backend) { b.BaseURL = "http://a" },
-		"backends[1].key":                     func(b *models.Backend) { b.Key = "../token" },
-		"backends[1].models":                  func(b *models.Backend) { b.Models = nil },
-		"backends[1].models[1].name":          func(b *models.Backend) { b.Models = []models.Model{{Name: "a"}, {Name: "a"}} },
+		"backends[1].name":                   func(*models.Backend) {},
+		"backends[1].dialects: at least one": func(b *models.Backend) { b.Dialects = nil },
+		`backends[1].dialects: "greek"`:      func(b *models.Backend) { b.Dialects = []string{"greek"} },
+		"backends[1].baseURL: \"ftp://a\"":   func(b *models.Backend) { b.BaseURL = "ftp://a" },
+		"backends[1].baseURL: \"\"":          func(b *models.Backend) { b.BaseURL = "" },
+		"backends[1].baseURL: a user":        func(b *models.Backend) { b.BaseURL = "https://u:p@a" },
+		"plain http":                         func(b *models.Backend) { b.BaseURL = "http://a" },
+		"backends[1].key":                    func(b *models.Backend) { b.Key = "../token" },
+		"backends[1].models":                 func(b *models.Backend) { b.Models = nil },
+		"backends[1].models[1].name":         func(b *models.Backend) { b.Models = []models.Model{{Name: "a"}, {Name: "a"}} },
+		"backends[1].models[0].prices.output": func(b *models.Backend) {
+			b.Models = []models.Model{{Name: "a", Prices: models.Prices{Output: "3 EUR"}}}
+		},
 		"backends[1].models[0].contextWindow": func(b *models.Backend) { b.Models = []models.Model{{Name: "a", ContextWindow: -1}} },
 	} {
 		other := backend(func(b *models.Backend) {
@@ -74,15 +77,15 @@ func TestRoute(t *testing.T) {
 		role string
 		want string
 	}{
-		"no policy":                   {nil, models.Primary, "main/large"},
-		"no policy, a side call":      {nil, models.Summarizer, "main/large"},
-		"by policy":                   {[]policy.ModelRef{ref("primary", "second", "small")}, models.Primary, "second/small"},
-		"a side call without its own": {[]policy.ModelRef{ref("primary", "second", "small")}, models.Summarizer, "second/small"},
-		"a side call":                 {[]policy.ModelRef{ref("primary", "second", "large"), ref("summarizer", "main", "small")}, models.Summarizer, "main/small"},
-		"another role":                {[]policy.ModelRef{ref("supervisor", "second", "large")}, models.Primary, "main/large"},
-		"an unknown backend":          {[]policy.ModelRef{ref("primary", "third", "large")}, models.Primary, `the policy's models[primary] names the backend "third", which the gateway does not have`},
-		"an unknown model":            {[]policy.ModelRef{ref("primary", "main", "huge")}, models.Primary, `names the model "huge", which the backend "main" does not list`},
-		"another dialect":             {[]policy.ModelRef{ref("primary", "other", "large")}, models.Primary, "does not speak the dialect anthropic but other"},
+		"no policy":                   {nil, policy.RolePrimary, "main/large"},
+		"no policy, a side call":      {nil, policy.RoleSummarizer, "main/large"},
+		"by policy":                   {[]policy.ModelRef{ref("primary", "second", "small")}, policy.RolePrimary, "second/small"},
+		"a side call without its own": {[]policy.ModelRef{ref("primary", "second", "small")}, policy.RoleSummarizer, "second/small"},
+		"a side call":                 {[]policy.ModelRef{ref("primary", "second", "large"), ref("summarizer", "main", "small")}, policy.RoleSummarizer, "main/small"},
+		"another role":                {[]policy.ModelRef{ref("supervisor", "second", "large")}, policy.RolePrimary, "main/large"},
+		"an unknown backend":          {[]policy.ModelRef{ref("primary", "third", "large")}, policy.RolePrimary, `the policy's models[primary] names the backend "third", which the gateway does not have`},
+		"an unknown model":            {[]policy.ModelRef{ref("primary", "main", "huge")}, policy.RolePrimary, `names the model "huge", which the backend "main" does not list`},
+		"another dialect":             {[]policy.ModelRef{ref("primary", "other", "large")}, policy.RolePrimary, "does not speak the dialect anthropic but other"},
 	} {
 		r, err := config.Route("anthropic", tc.refs, tc.role)
 		got := r.Backend.Name + "/" + r.Model.Name
@@ -96,7 +99,7 @@ func TestRoute(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, tc.want)
 		}
 	}
-	if _, err := (models.Config{}).Route("anthropic", nil, models.Primary); err == nil || !strings.Contains(err.Error(), "no backend") {
+	if _, err := (models.Config{}).Route("anthropic", nil, policy.RolePrimary); err == nil || !strings.Contains(err.Error(), "no backend") {
 		t.Errorf("without backends: %v", err)
 	}
 }

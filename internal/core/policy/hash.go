@@ -16,6 +16,9 @@ func (e Effective) hash() string {
 	if e.Supervision == (Supervision{Enabled: true, TimeoutProfile: TimeoutStandard}) {
 		e.Supervision = Supervision{}
 	}
+	if e.LedgerFailure == LedgerClosed {
+		e.LedgerFailure = ""
+	}
 	// encoding/json writes fields in the order of their declaration, and every list is sorted: equal values, equal bytes.
 	// Only channels, functions, cycles and numbers that are none cannot be written, and a policy has none of these.
 	text, _ := json.Marshal(e) //nolint:errchkjson // see above

@@ -36,6 +36,7 @@ func TestBuiltin(t *testing.T) {
 			Confusables: Warn, UnportableNames: Warn, HiddenCharacters: Warn, StrayLinks: Warn,
 		},
 		Supervision:           Supervision{Enabled: true, TimeoutProfile: TimeoutStandard},
+		LedgerFailure:         LedgerClosed,
 		MaxCheckpointFailures: 3,
 		Approval:              ApprovalNone,
 		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},

@@ -86,6 +86,8 @@ type Effective struct {
 	Models []ModelRef `json:"models,omitempty"`
 	// Supervision of the conversation with models.
 	Supervision Supervision `json:"supervision,omitzero"`
+	// LedgerFailure says what becomes of calls of models that cannot be recorded.
+	LedgerFailure LedgerFailure `json:"ledgerFailure,omitempty"`
 	// MaxCheckpointFailures in a row open the breaker.
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
 	// GitHosts that the watchdog may reach.
@@ -137,6 +139,12 @@ type Paths struct {
 	// Severity of a change to a path that must not change: protected, forbidden, not allowed, read-only, not locked.
 	Severity Severity `json:"severity"`
 }
+
+// Roles that ask for models. What an agent itself asks for is the primary one, its small side calls the summarizer.
+const (
+	RolePrimary    = "primary"
+	RoleSummarizer = "summarizer"
+)
 
 // ModelRef names the backend and the model of the gateway that a role is answered by.
 type ModelRef struct {

@@ -49,6 +49,7 @@ type Rules struct {
 	Checks                []Check
 	Models                []ModelRef
 	Supervision           SupervisionRules
+	LedgerFailure         LedgerFailure
 	MaxCheckpointFailures *int
 	GitHosts              []Host
 	AgentHosts            []Host

@@ -30,6 +30,15 @@ func (p TimeoutProfile) Silence() time.Duration {
 	return time.Minute
 }
 
+// LedgerFailure says what becomes of calls of models that the ledger cannot record.
+type LedgerFailure string
+
+// What becomes of such calls.
+const (
+	LedgerClosed LedgerFailure = "Closed"
+	LedgerOpen   LedgerFailure = "Open"
+)
+
 // SupervisionRules are the values of Supervision that a source sets.
 type SupervisionRules struct {
 	Enabled        *bool
@@ -52,6 +61,9 @@ func supervisionRows() []Row {
 		choice("supervision.timeoutProfile", "How long a model may say nothing before a call ends: Standard 60s, Long 120s, Extended 300s.",
 			func(x *r) *TimeoutProfile { return &x.Supervision.TimeoutProfile }, func(x *e) *TimeoutProfile { return &x.Supervision.TimeoutProfile },
 			TimeoutStandard, TimeoutExtended, TimeoutLong, TimeoutStandard),
+		choice("ledger.onFailure", "What becomes of calls of models that cannot be recorded: Closed refuses them, Open lets them through.",
+			func(x *r) *LedgerFailure { return &x.LedgerFailure }, func(x *e) *LedgerFailure { return &x.LedgerFailure },
+			LedgerClosed, LedgerOpen, LedgerClosed),
 	}
 }
 

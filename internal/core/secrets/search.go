@@ -65,13 +65,7 @@ type search struct {
 	opened []int
 	// inPaths and inOld remember answers.
 	inPaths, inOld map[string]bool
-	list           []located
-}
-
-// located is a finding whose line is not counted yet.
-type located struct {
-	rule string
-	at   int
+	list           []Place
 }
 
 func (s *Scanner) newSearch(ctx context.Context, budget int64, path string, old, text []byte) *search {
@@ -229,7 +223,7 @@ func (f *search) weigh(i int, s found) {
 	if !f.charge(f.allowWork(c.rule, s)) || f.allowed(c.rule, secret, f.text[s.matchFrom:s.matchTo], f.lineAround(s)) || f.was(s) {
 		return
 	}
-	f.list = append(f.list, located{c.id, s.from})
+	f.list = append(f.list, Place{c.id, s.from, s.to})
 }
 
 // was says whether the old text has a secret.

@@ -111,7 +111,7 @@ func (s *Scanner) Find(ctx context.Context, budget int64, path string, old, now 
 	lower := strings.ToLower(path)
 	for _, c := range s.pathRules {
 		if strings.Contains(lower, c.part) && f.inPath(c.path) && !f.allowed(c.rule, nil, nil, nil) {
-			f.list = append(f.list, located{c.id, 0})
+			f.list = append(f.list, Place{Rule: c.id})
 		}
 	}
 	f.run()
@@ -134,13 +134,13 @@ func (s *Scanner) Find(ctx context.Context, budget int64, path string, old, now 
 
 // findings counts lines, once through the text.
 func (f *search) findings() []Finding {
-	slices.SortFunc(f.list, func(a, b located) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(f.list, func(a, b Place) int { return cmp.Compare(a.From, b.From) })
 	var list []Finding
 	line, at := 1, 0
 	for _, l := range f.list {
-		line += bytes.Count(f.text[at:l.at], []byte{'\n'})
-		at = l.at
-		list = append(list, Finding{Rule: l.rule, Line: line})
+		line += bytes.Count(f.text[at:l.From], []byte{'\n'})
+		at = l.From
+		list = append(list, Finding{Rule: l.Rule, Line: line})
 	}
 	return list
 }

@@ -153,20 +153,20 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 		header.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))
 	}
 	c.w.WriteHeader(answer.StatusCode)
-	control, buffer := http.NewResponseController(c.w), make([]byte, 32<<10)
-	for {
+	c.turn.answered(answer)
+	r := &relay{call: c, answer: answer, control: http.NewResponseController(c.w), held: c.turn != nil && !c.turn.streamed}
+	if r.held {
+		_ = r.control.Flush() // the agent waits for something
+	}
+	for buffer := make([]byte, 32<<10); ; {
 		n, err := answer.Body.Read(buffer)
 		silence.Reset(c.caller.Silence)
-		if n > 0 {
-			c.record.Received += int64(n)
-			if _, gone := c.w.Write(buffer[:n]); gone != nil {
-				c.record.Reason = reasonGone
-				return
-			}
-			_ = control.Flush() // the next write says what is wrong
+		if n > 0 && !r.pass(buffer[:n]) {
+			return
 		}
 		// A backend that notices the end of a call that was given up may still end its answer as if it were whole.
 		if errors.Is(err, io.EOF) && ctx.Err() == nil {
+			r.end()
 			return
 		}
 		if err != nil {
@@ -174,6 +174,62 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 			return
 		}
 	}
+}
+
+// relay passes an answer on.
+type relay struct {
+	call    *call
+	answer  *http.Response
+	control *http.ResponseController
+	// held says that a part waits in next until the following one is there: an answer that is no stream of events does not say
+	// where it ends.
+	held bool
+	next []byte
+}
+
+// pass the next part on; false where the answer is over for the agent.
+func (r *relay) pass(part []byte) bool {
+	r.call.record.Received += int64(len(part))
+	if r.call.turn.see(part) && !r.record() {
+		return false
+	}
+	if r.held {
+		part, r.next = r.next, append([]byte(nil), part...)
+	}
+	return len(part) == 0 || r.call.send(r.control, part)
+}
+
+// end an answer that is whole.
+func (r *relay) end() {
+	if r.record() && len(r.next) > 0 {
+		r.call.send(r.control, r.next)
+	}
+}
+
+// record the call; false where the agent must not see its end.
+func (r *relay) record() bool {
+	lost := r.call.turn.record()
+	if lost != nil {
+		r.call.lose(r.answer, lost)
+	}
+	return lost == nil
+}
+
+// send a part of the answer to the agent; false where it is gone.
+func (c *call) send(control *http.ResponseController, part []byte) bool {
+	if _, gone := c.w.Write(part); gone != nil {
+		c.record.Reason = reasonGone
+		return false
+	}
+	_ = control.Flush() // the next write says what is wrong
+	return true
+}
+
+// lose an answer whose end the agent must not see, because it could not be recorded.
+func (c *call) lose(answer *http.Response, err error) {
+	f := unrecorded(err)
+	c.record.Reason = f.reason
+	c.interrupt(answer, f)
 }
 
 // broken ends an answer that has begun and cannot be completed. A stream of events ends with one that says so; any other
@@ -190,10 +246,14 @@ func (c *call) broken(ctx context.Context, answer *http.Response, err error) {
 	}
 	c.server.options.Logger.Warn("An answer of a backend broke off", "feature", c.record.Feature, "backend", c.record.Backend,
 		"model", c.record.Model, "reason", c.record.Reason, "received", c.record.Received, "error", err.Error())
+	c.interrupt(answer, fail(http.StatusServiceUnavailable, c.record.Reason, nil, "%s", message))
+}
+
+// interrupt an answer that has begun.
+func (c *call) interrupt(answer *http.Response, f *failure) {
 	if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") || answer.ContentLength >= 0 {
 		panic(http.ErrAbortHandler)
 	}
-	f := fail(http.StatusServiceUnavailable, c.record.Reason, nil, "%s", message)
 	// What was cut in the middle of an event ends there.
 	_, _ = c.w.Write(append([]byte("\n\n"), c.dialect.Broken(f.Failure)...)) // whoever hung up does not read it
 }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
@@ -52,18 +53,25 @@ const (
 	reasonSilent          = "BackendSilent"
 	reasonCutOff          = "AnswerCutOff"
 	reasonGone            = "CallerGone"
+	reasonUnrecorded      = "LedgerUnavailable"
 )
 
 // Caller is who may ask which models.
 type Caller struct {
-	// Feature as namespace/name.
-	Feature string
+	// Feature as namespace/name, and its UID.
+	Feature, UID string
+	// Attempt and Task that the agent works on; Task is empty where it works on none.
+	Attempt int64
+	Task    string
 	// Models of the Feature's policy, by role.
 	Models []policy.ModelRef
 	// Role that asks when a model of this name is asked for.
 	Role func(model string) string
-	// Prefix comes before all that the agent says to a model: its templates. Empty where nothing does.
-	Prefix string
+	// Prefix comes before all that the agent says to a model: its templates, which Templates is the hash of. Empty where
+	// nothing does.
+	Prefix, Templates string
+	// Unrecorded lets calls through that the ledger cannot record.
+	Unrecorded bool
 	// Silence is how long a backend may say nothing before a call ends.
 	Silence time.Duration
 }
@@ -74,9 +82,21 @@ type Authorizer interface {
 	Authorize(ctx context.Context, token, task string) (Caller, error)
 }
 
+// Ledger keeps what was said. *ledger.Ledger of internal/host/ledger is one.
+type Ledger interface {
+	// Settle records a call that has ended, once for its ID. What it has recorded outlives a crash.
+	Settle(ctx context.Context, reservation string, i ledger.Interaction) error
+	// Reserve says that a call is about to be made, and fails where it may not be: over a budget, or without a record.
+	Reserve(ctx context.Context, r ledger.Reservation, budgets []ledger.Budget) error
+}
+
 // Record is what became of one request; it is given to Options.Observe.
 type Record struct {
 	Feature, Dialect, Backend, Model string
+	// Role that asked.
+	Role string
+	// Tokens that the provider has counted.
+	Tokens ledger.Tokens
 	// Reason in one word; Answered where the backend has answered, whatever it said.
 	Reason string
 	// Status of the answer.
@@ -107,6 +127,7 @@ type Options struct {
 	Authorizer Authorizer
 	// Table in effect now; nil where there is none yet.
 	Table   func() *Table
+	Ledger  Ledger
 	Now     func() time.Time
 	Logger  *slog.Logger
 	Limits  Limits
@@ -180,6 +201,7 @@ type call struct {
 	caller   Caller
 	request  dialect.Request
 	body     []byte // as the backend gets it
+	turn     *turn  // nil where nothing is recorded
 	route    models.Route
 	key      string
 	client   http.RoundTripper
@@ -220,7 +242,16 @@ func (c *call) serve() *failure {
 	if f := c.compose(); f != nil {
 		return f
 	}
-	return c.forward()
+	if f := c.reserve(); f != nil {
+		return f
+	}
+	// An answer that was cut off, or given up, is recorded as far as it came; nobody waits for that.
+	defer func() { _ = c.turn.record() }()
+	f := c.forward()
+	if f != nil {
+		c.record.Reason, c.record.Status = f.reason, f.Status
+	}
+	return f
 }
 
 func (c *call) authenticate() *failure {
@@ -245,7 +276,7 @@ func (c *call) authenticate() *failure {
 
 // list the model that a Feature is answered by.
 func (c *call) list(table *Table) *failure {
-	route, err := table.config.Route(c.dialect.Name, c.caller.Models, models.Primary)
+	route, err := table.config.Route(c.dialect.Name, c.caller.Models, policy.RolePrimary)
 	if err != nil {
 		return notAvailable(err)
 	}
@@ -320,12 +351,12 @@ func notAvailable(err error) *failure {
 
 // choose who answers.
 func (c *call) choose(table *Table) *failure {
-	role := models.Primary
+	c.record.Role = policy.RolePrimary
 	if c.caller.Role != nil {
-		role = c.caller.Role(c.request.Model)
+		c.record.Role = c.caller.Role(c.request.Model)
 	}
 	var err error
-	if c.route, err = table.config.Route(c.dialect.Name, c.caller.Models, role); err != nil {
+	if c.route, err = table.config.Route(c.dialect.Name, c.caller.Models, c.record.Role); err != nil {
 		return notAvailable(err)
 	}
 	b := c.route.Backend

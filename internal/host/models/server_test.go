@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
@@ -40,17 +42,41 @@ type world struct {
 
 	mu      sync.Mutex
 	records []models.Record
+	turns   []ledger.Interaction
+	// reserving and settling are the errors of the ledger.
+	reserving, settling error
+	reserved            map[string]bool
+}
+
+// Reserve implements models.Ledger.
+func (w *world) Reserve(_ context.Context, r ledger.Reservation, _ []ledger.Budget) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.reserved[r.ID] = true
+	return w.reserving
+}
+
+// Settle implements models.Ledger.
+func (w *world) Settle(_ context.Context, reservation string, i ledger.Interaction) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i.Raw = slices.Clone(i.Raw)
+	w.turns = append(w.turns, i)
+	if !w.reserved[reservation] || reservation != i.ID {
+		w.t.Errorf("the call %s was settled with the reservation %s, which nobody has made", i.ID, reservation)
+	}
+	return w.settling
 }
 
 // newWorld has a backend with the models large and small.
 func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	t.Helper()
-	w := &world{t: t, backend: httptest.NewTLSServer(backend), silence: 10 * time.Second}
+	w := &world{t: t, backend: httptest.NewTLSServer(backend), silence: 10 * time.Second, reserved: map[string]bool{}}
 	t.Cleanup(w.backend.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca),
-		Headers: map[string]string{"X-Team": "shop"}, Models: []coremodels.Model{{Name: "large"}, {Name: "small"}},
+		Headers: map[string]string{"X-Team": "shop"}, Models: []coremodels.Model{{Name: "large", Prices: coremodels.Prices{Input: "3", Output: "15.00", CachedInput: "0.3"}}, {Name: "small"}},
 	}, {
 		Name: "keyless", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL, Key: "missing", CA: string(ca), Models: []coremodels.Model{{Name: "large"}},
 	}}}, map[string]string{"main": providerKey})
@@ -59,7 +85,7 @@ func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	}
 	t.Cleanup(table.Close)
 	w.server = httptest.NewServer(models.New(models.Options{
-		Authorizer: w, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Authorizer: w, Ledger: w, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Limits: limits, Observe: w.observe,
 	}))
 	t.Cleanup(w.server.Close)
@@ -94,11 +120,11 @@ func (w *world) last(n int) models.Record {
 
 // Authorize implements models.Authorizer: the token names the Feature.
 func (w *world) Authorize(ctx context.Context, token, task string) (models.Caller, error) {
-	c := models.Caller{Feature: "shop/" + token, Silence: w.silence, Role: func(model string) string {
+	c := models.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Role: func(model string) string {
 		if strings.Contains(model, "tiny") {
-			return coremodels.Summarizer
+			return policy.RoleSummarizer
 		}
-		return coremodels.Primary
+		return policy.RolePrimary
 	}}
 	switch {
 	case token == "stranger" || callers.Source(ctx) == "":
@@ -120,7 +146,7 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 }
 
 // ask sends a request as a Feature, with what an agent and its environment might add.
-func (w *world) ask(feature, method, path, body string) (*http.Response, string) {
+func (w *world) ask(feature, method, path, body string, header ...string) (*http.Response, string) {
 	w.t.Helper()
 	request, err := http.NewRequestWithContext(w.t.Context(), method, w.server.URL+path, strings.NewReader(body))
 	if err != nil {
@@ -131,6 +157,9 @@ func (w *world) ask(feature, method, path, body string) (*http.Response, string)
 		"X-Forwarded-For": "10.0.0.1", "Tidewaiter-Task": "form", "Content-Type": "application/json", "User-Agent": "agent/1", "X-Stainless-Lang": "js", "Accept-Encoding": "gzip",
 	} {
 		request.Header.Set(name, value)
+	}
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
 	}
 	answer, err := (&http.Transport{DisableCompression: true}).RoundTrip(request)
 	if err != nil {

@@ -432,6 +432,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Contracts:   []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"api.yaml"}}, {Name: "db", Paths: []string{"db/**"}}},
 		Checks:      []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
 		Supervision: &v1alpha1.SupervisionRules{Enabled: ptr.To(false), TimeoutProfile: "Long"},
+		Ledger:      &v1alpha1.LedgerRules{OnFailure: "Open"},
 		Models:      []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m"}},
 		Changes: &v1alpha1.ChangeRules{
 			MaxLines: ptr.To[int64](10), Hardlinks: v1alpha1.PermissionDeny, Executables: v1alpha1.PermissionDeny,

@@ -30,6 +30,7 @@ func subresources() []subresource {
 		{"features", "diff", "Diff"},
 		{"features", "log", "Log"},
 		{"features", "prompt", "Prompt"},
+		{"features", "turns", "Turns"},
 		{"features", "verify", "Verification"},
 		{"checkpoints", "diff", "Diff"},
 	}

@@ -55,6 +55,7 @@ type Options struct {
 	Authenticator authenticator.Request
 	Authorizer    authorizer.Authorizer
 	Asker         Asker
+	Ledger        Ledger
 	Clock         clock.PassiveClock
 	// Address to listen on.
 	Address string
@@ -127,6 +128,7 @@ func (s *Server) Handler() http.Handler {
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/diff", s.authorized(resource("features", "diff"), s.featureDiff))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/log", s.authorized(resource("features", "log"), s.featureLog))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/prompt", s.authorized(resource("features", "prompt"), s.featurePrompt))
+	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/turns", s.authorized(resource("features", "turns"), s.featureTurns))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/features/{name}/verify", s.authorized(resource("features", "verify"), s.featureVerify))
 	mux.HandleFunc("GET "+version+"/namespaces/{namespace}/checkpoints/{name}/diff", s.authorized(resource("checkpoints", "diff"), s.checkpointDiff))
 	// Callers: anybody whom kube-apiserver vouches for; there is nothing here.

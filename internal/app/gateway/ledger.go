@@ -1,0 +1,118 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
+)
+
+const (
+	// openAgain is the pause before a ledger that could not be opened is tried again.
+	openAgain = 5 * time.Second
+	// expireEvery is how often what is old is removed, in steps of so many turns.
+	expireEvery, expireStep = 10 * time.Minute, 1000
+)
+
+// errNotOpen is what is said while there is no ledger.
+var errNotOpen = errors.New("the ledger could not be opened yet; the gateway's log says why")
+
+// record is the ledger of this process, which may come later than the process.
+type record struct {
+	options Options
+	log     *slog.Logger
+
+	open atomic.Pointer[ledger.Ledger]
+}
+
+var _ models.Ledger = (*record)(nil)
+
+// NeedLeaderElection is false: every replica records.
+func (*record) NeedLeaderElection() bool { return false }
+
+// Start opens the ledger, again and again until that succeeds, and keeps it small until the context ends.
+func (r *record) Start(ctx context.Context) error {
+	for {
+		l, err := r.tryOpen(ctx)
+		if err == nil {
+			r.log.InfoContext(ctx, "The ledger is open")
+			r.open.Store(l)
+			r.keep(ctx, l)
+			return l.Close()
+		}
+		r.log.ErrorContext(ctx, "The ledger cannot be opened; it is tried again, and until then calls of models are refused where the policy asks for a record", "error", err.Error())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(openAgain):
+		}
+	}
+}
+
+func (r *record) tryOpen(ctx context.Context) (*ledger.Ledger, error) {
+	url := r.options.Ledger
+	text, err := os.ReadFile(r.options.LedgerFile)
+	switch {
+	case err == nil:
+		url = strings.TrimSpace(string(text))
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, err
+	}
+	return ledger.Open(ctx, ledger.Options{URL: url, Log: r.log, Now: time.Now})
+}
+
+// keep removes what is older than is kept.
+func (r *record) keep(ctx context.Context, l *ledger.Ledger) {
+	ticker := time.NewTicker(expireEvery)
+	defer ticker.Stop()
+	for {
+		for {
+			n, err := l.Expire(ctx, time.Now().Add(-r.options.LedgerRetention), expireStep)
+			if err != nil && ctx.Err() == nil {
+				r.log.WarnContext(ctx, "Old turns could not be removed from the ledger", "error", err.Error())
+			}
+			if err != nil || n < expireStep {
+				break
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// Reserve implements models.Ledger.
+func (r *record) Reserve(ctx context.Context, reservation coreledger.Reservation, budgets []coreledger.Budget) error {
+	if l := r.open.Load(); l != nil {
+		return l.Reserve(ctx, reservation, budgets)
+	}
+	return errNotOpen
+}
+
+// Settle implements models.Ledger.
+func (r *record) Settle(ctx context.Context, reservation string, i coreledger.Interaction) error {
+	if l := r.open.Load(); l != nil {
+		return l.Settle(ctx, reservation, i)
+	}
+	return errNotOpen
+}
+
+// Pin says what applies to a task: what was given for it first, by whatever replica.
+func (r *record) Pin(ctx context.Context, key ledger.PinKey, terms []byte, templates string) ([]byte, string, error) {
+	if l := r.open.Load(); l != nil {
+		return l.Pin(ctx, key, terms, templates)
+	}
+	return nil, "", errNotOpen
+}

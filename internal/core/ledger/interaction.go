@@ -1,0 +1,80 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ledger has what is recorded of model calls, what they cost, and whether another one may be made. It decides by
+// values; internal/host/ledger stores them.
+package ledger
+
+import (
+	"fmt"
+	"time"
+)
+
+// MaxAnswer is how much of an answer is stored, in bytes.
+const MaxAnswer = 4 << 20
+
+// Interaction is one model call that has ended.
+type Interaction struct {
+	// ID of the call. It is recorded once, however often it is given.
+	ID string
+	// At is when the call ended.
+	At time.Time
+	// FeatureUID, Namespace and Feature are who called.
+	FeatureUID, Namespace, Feature string
+	// Attempt and Task are what the agent worked on.
+	Attempt int64
+	Task    string
+	// Turn counts the calls of a task in an attempt, and Sequence all calls of a Feature, both from 1. The store gives them.
+	Turn, Sequence int64
+	// Dialect that was spoken, and the Backend that was asked.
+	Dialect, Backend string
+	// ModelAsked is what the agent asked for, Model is what answered, and Role is the role that the policy has it in.
+	ModelAsked, Model, Role string
+	// RequestDigest is the SHA-256 of the request in hexadecimal, and RequestBytes its size.
+	RequestDigest string
+	RequestBytes  int64
+	// TemplateHash names the templates that came before the request; empty where there were none.
+	TemplateHash string
+	// AnswerBytes is the size of the whole answer, also where less of it is stored.
+	AnswerBytes int64
+	// Raw is the answer as the backend gave it, without secrets.
+	Raw []byte
+	// Formatted is the answer as the agent got it; empty where that is Raw.
+	Formatted []byte
+	// Violations of output rules that were found in the answer.
+	Violations []Violation
+	// Retries are the calls of the backend after the first.
+	Retries int64
+	Tokens  Tokens
+	// Cost in millionths of the currency that prices are in.
+	Cost int64
+	// Status that the agent got, and the Reason in one word.
+	Status int
+	Reason string
+	// FirstByte is the time until the answer began, Duration until it had ended.
+	FirstByte, Duration time.Duration
+}
+
+// Violation of an output rule.
+type Violation struct {
+	Type     string `json:"type"`
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
+}
+
+// Tokens of a call. Each token counts in one of the fields: Cached are those of the request that the provider had in its
+// cache, and Input are the others.
+type Tokens struct {
+	Input, Output, Cached int64
+}
+
+// Total of all tokens. A negative number counts as none.
+func (t Tokens) Total() int64 {
+	return add(add(max(t.Input, 0), max(t.Output, 0)), max(t.Cached, 0))
+}
+
+// Decimal is a cost as people write it, in units of the currency.
+func Decimal(cost int64) string {
+	const unit = 1_000_000
+	return fmt.Sprintf("%d.%06d", cost/unit, cost%unit)
+}

@@ -1,0 +1,71 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import "time"
+
+const (
+	// LedgerPort of the gateway is where managers, and nobody else, read its ledger.
+	LedgerPort = 8446
+	// LedgerAudience is who the manager's token for that is made for.
+	LedgerAudience = "tidewaiter-ledger"
+	// LedgerTokenFile holds it.
+	LedgerTokenFile = "/var/run/secrets/tidewaiter-ledger/token"
+	// ManagerAccount is the manager's service account, in the system's namespace.
+	ManagerAccount = "tidewaiter-manager"
+	// TurnsPath of the port. Its parameters: feature (a UID), after and limit for a list of turns, or attempt, task and turn
+	// for one with what was answered.
+	TurnsPath = "/v1/turns"
+	// MaxTurns of one answer.
+	MaxTurns = 500
+)
+
+// Turns is what the ledger has of a Feature.
+type Turns struct {
+	Turns []Turn `json:"turns"`
+}
+
+// Turn is one call of a model.
+type Turn struct {
+	// Sequence counts the calls of the Feature, Turn those of the task in an attempt.
+	Sequence int64  `json:"sequence"`
+	Attempt  int64  `json:"attempt"`
+	Task     string `json:"task,omitempty"`
+	Turn     int64  `json:"turn"`
+	// At is when it ended.
+	At         time.Time `json:"at"`
+	Dialect    string    `json:"dialect"`
+	Backend    string    `json:"backend"`
+	ModelAsked string    `json:"modelAsked"`
+	Model      string    `json:"model"`
+	Role       string    `json:"role"`
+	// RequestDigest is the SHA-256 of what the agent sent.
+	RequestDigest string `json:"requestDigest"`
+	RequestBytes  int64  `json:"requestBytes"`
+	AnswerBytes   int64  `json:"answerBytes"`
+	// Templates is the hash of what came before it.
+	Templates         string `json:"templates,omitempty"`
+	Retries           int64  `json:"retries"`
+	InputTokens       int64  `json:"inputTokens"`
+	CachedInputTokens int64  `json:"cachedInputTokens"`
+	OutputTokens      int64  `json:"outputTokens"`
+	// Cost in the gateway's currency, as a decimal number.
+	Cost   string `json:"cost"`
+	Status int    `json:"status"`
+	Reason string `json:"reason"`
+	// FirstByte is the time until the answer began, Duration until it had ended, in milliseconds.
+	FirstByte int64 `json:"firstByteMilliseconds"`
+	Duration  int64 `json:"durationMilliseconds"`
+	// Text that the model said, Tools that it wanted to be called, and Answer as the backend gave it, without secrets; only
+	// where one turn is asked for.
+	Text   string     `json:"text,omitempty"`
+	Tools  []ToolCall `json:"tools,omitempty"`
+	Answer string     `json:"answer,omitempty"`
+}
+
+// ToolCall is what a model wanted.
+type ToolCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}

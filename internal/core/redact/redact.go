@@ -1,0 +1,114 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package redact takes secrets out of texts that are stored: what was sent to models and what they answered.
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+)
+
+// maxRounds bounds how often a text is searched for what a search before had no room for.
+const maxRounds = 64
+
+// Redactor takes secrets out of texts. It is not for several goroutines, and dear to make.
+type Redactor struct{ scanner *secrets.Scanner }
+
+// New makes a Redactor.
+func New() *Redactor { return &Redactor{scanner: secrets.New()} }
+
+// Redact gives a text in which "[redacted: RULE]" stands for each secret; the text itself where it has none. Secrets are also
+// found in strings of JSON, where a character such as a line feed is written as two, and in the events of a stream that
+// gives a string in pieces. It takes work as
+// secrets.Find does, at most the budget; a text that needs more, or that has more secrets than
+// can be told apart, is secrets.ErrTooHard.
+func (r *Redactor) Redact(ctx context.Context, budget int64, text []byte) ([]byte, error) {
+	for range maxRounds {
+		found, full, err := r.inJSON(ctx, &budget, text)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range piecesOf(text) {
+			inPieces, more, err := r.inJSON(ctx, &budget, p.text)
+			if err != nil {
+				return nil, err
+			}
+			full = full || more
+			for _, l := range inPieces {
+				found = append(found, p.locate(l)...)
+			}
+		}
+		if len(found) == 0 {
+			return text, nil
+		}
+		if text = replace(text, found); !full {
+			return text, nil
+		}
+	}
+	return nil, secrets.ErrTooHard
+}
+
+// inJSON are where the secrets of a text are, as it is and in strings of JSON; full, where there may be more.
+func (r *Redactor) inJSON(ctx context.Context, budget *int64, text []byte) (found []secrets.Place, full bool, err error) {
+	found, full, err = r.places(ctx, budget, text)
+	if err != nil || bytes.IndexByte(text, '\\') < 0 {
+		return found, full, err
+	}
+	more, also, err := r.places(ctx, budget, withoutEscapes(text))
+	return append(found, more...), full || also, err
+}
+
+// places are where the secrets of a text are; full, where there may be more.
+func (r *Redactor) places(ctx context.Context, budget *int64, text []byte) (found []secrets.Place, full bool, err error) {
+	found, work, err := r.scanner.Locate(ctx, *budget, text)
+	*budget -= work
+	return found, len(found) >= secrets.MaxPlaces, err
+}
+
+// withoutEscapes is a text of the same length in which what JSON writes with a backslash stands for itself, after a space, and
+// so does what JSON in a string of JSON writes with several.
+func withoutEscapes(text []byte) []byte {
+	plain := bytes.Clone(text)
+	for i := 0; i < len(plain); i++ {
+		begin := i
+		for i < len(plain) && plain[i] == '\\' {
+			i++
+		}
+		if i == begin || i == len(plain) {
+			continue
+		}
+		if at := strings.IndexByte(`nrt"bf`, plain[i]); at >= 0 {
+			plain[i] = "\n\r\t\"  "[at]
+			for j := begin; j < i; j++ {
+				plain[j] = ' '
+			}
+		}
+	}
+	return plain
+}
+
+// replace puts marks in the place of secrets, and nothing in that of the rest of one. Of secrets that overlap the first and
+// longest gives its name.
+func replace(text []byte, found []secrets.Place) []byte {
+	slices.SortFunc(found, func(a, b secrets.Place) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(b.Rule, a.Rule))
+	})
+	var clean []byte
+	end := 0
+	for _, l := range found {
+		if l.From >= end {
+			clean = append(clean, text[end:l.From]...)
+			if l.Rule != "" {
+				clean = append(clean, "[redacted: "+l.Rule+"]"...)
+			}
+		}
+		end = max(end, l.To)
+	}
+	return append(clean, text[end:]...)
+}

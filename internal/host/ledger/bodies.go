@@ -1,0 +1,157 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"runtime"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/redact"
+	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+)
+
+const (
+	// maxSecret is how much more is searched, so that a secret is found of which the end would be cut off. Keys have some
+	// kilobytes.
+	maxSecret = 64 << 10
+	// maxWord bounds names: Kubernetes has 253 characters for its own, and providers less for models.
+	maxWord = 512
+	// maxViolations, maxKind and maxMessage bound what is stored of violations: 500 turns with them are a list of 20 MB.
+	maxViolations, maxKind, maxMessage = 32, 64, 1024
+	// searches is the work of searching an answer: as much as for so many files.
+	searches = 4
+	// withheld is stored in the place of a text of which nobody can tell whether it has secrets.
+	withheld = "[withheld: the search for secrets would take too long]"
+)
+
+// bodies makes texts ready for being stored.
+type bodies struct {
+	// redactors that are free.
+	redactors chan *redact.Redactor
+	gzips     sync.Pool
+}
+
+func newBodies() *bodies {
+	b := &bodies{redactors: make(chan *redact.Redactor, runtime.GOMAXPROCS(0)), gzips: sync.Pool{New: func() any {
+		w, _ := gzip.NewWriterLevel(io.Discard, gzip.BestSpeed) // the level is right
+		return w
+	}}}
+	for range cap(b.redactors) {
+		b.redactors <- nil // made when it is needed
+	}
+	return b
+}
+
+// prepare bounds everything in an interaction, takes out the secrets and compresses the answers.
+func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, error) {
+	if i.At.IsZero() {
+		i.At = l.now()
+	}
+	for _, text := range []*string{
+		&i.FeatureUID, &i.Namespace, &i.Feature, &i.Task, &i.Dialect, &i.Backend, &i.ModelAsked, &i.Model, &i.Role, &i.RequestDigest, &i.TemplateHash, &i.Reason,
+	} {
+		*text = word(*text, maxWord)
+	}
+	i.ID = word(i.ID, maxID)
+	s := &settlement{entry: i, done: make(chan error, 1)}
+	raw, err := l.bodies.answer(ctx, i.Raw)
+	if err != nil {
+		return nil, err
+	}
+	formatted, err := l.bodies.answer(ctx, i.Formatted)
+	if err != nil {
+		return nil, err
+	}
+	var list []core.Violation
+	for _, v := range clip.List(i.Violations, maxViolations) {
+		message, err := l.bodies.clean(ctx, []byte(clip.Bytes(v.Message, maxSecret)))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, core.Violation{Type: word(v.Type, maxKind), Severity: word(v.Severity, maxKind), Message: word(string(message), maxMessage)})
+	}
+	violations, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	s.entry.Raw, s.entry.Formatted, s.entry.Violations = nil, nil, nil
+	s.raw, s.formatted, s.violations = l.bodies.compress(raw), l.bodies.compress(formatted), string(violations)
+	return s, nil
+}
+
+// word is a text that both engines store: PostgreSQL takes no zero in it, and nothing but UTF-8.
+func word(text string, limit int) string {
+	return clip.Bytes(strings.ReplaceAll(text, "\x00", "\uFFFD"), limit)
+}
+
+// answer without secrets, cut where it is too long.
+func (b *bodies) answer(ctx context.Context, text []byte) ([]byte, error) {
+	text, err := b.clean(ctx, text[:min(len(text), core.MaxAnswer+maxSecret)])
+	if err != nil || len(text) <= core.MaxAnswer {
+		return text, err
+	}
+	end := core.MaxAnswer - len(clip.Mark)
+	for end > core.MaxAnswer-utf8.UTFMax-len(clip.Mark) && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return append(bytes.Clone(text[:end]), clip.Mark...), nil
+}
+
+// clean takes the secrets out of a text.
+func (b *bodies) clean(ctx context.Context, text []byte) ([]byte, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	var redactor *redact.Redactor
+	select {
+	case redactor = <-b.redactors:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if redactor == nil {
+		redactor = redact.New()
+	}
+	defer func() { b.redactors <- redactor }()
+	clean, err := redactor.Redact(ctx, searches*secrets.Budget, text)
+	if errors.Is(err, secrets.ErrTooHard) {
+		return []byte(withheld), nil
+	}
+	return clean, err
+}
+
+// compress a text; of nothing there is nothing.
+func (b *bodies) compress(text []byte) []byte {
+	if len(text) == 0 {
+		return []byte{}
+	}
+	var packed bytes.Buffer
+	w := b.gzips.Get().(*gzip.Writer)
+	defer b.gzips.Put(w)
+	w.Reset(&packed)
+	_, _ = w.Write(text) // a buffer takes everything
+	_ = w.Close()
+	return packed.Bytes()
+}
+
+// decompress what compress has made; at most limit bytes of it.
+func decompress(packed []byte, limit int64) ([]byte, error) {
+	if len(packed) == 0 {
+		return nil, nil
+	}
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(r, limit))
+}

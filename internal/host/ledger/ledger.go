@@ -1,0 +1,191 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ledger keeps the long record of model calls in an SQL database: what was asked and answered, what it cost, and
+// what calls that have not ended may still cost. The database is SQLite, in a file, or PostgreSQL, which several replicas
+// share. internal/core/ledger decides.
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+)
+
+const (
+	// tries of a transaction whose connection was lost or that another one was in the way of. Each loses one connection, and
+	// there may be as many of them as are kept.
+	tries = connections + 1
+	// openTime bounds the opening of a database with its migrations.
+	openTime = time.Minute
+)
+
+// ErrNotFound is wrapped where the ledger does not have what was asked for.
+var ErrNotFound = errors.New("the ledger does not have it")
+
+// Options of a Ledger. All are required.
+type Options struct {
+	// URL of the database: sqlite:///path/to/file or postgres://user:password@host:port/database.
+	URL string
+	Log *slog.Logger
+	Now func() time.Time
+}
+
+// Ledger is the record. Make it with Open. Its methods may be called from any goroutine, and each may be called again when it
+// has failed.
+type Ledger struct {
+	log    *slog.Logger
+	now    func() time.Time
+	engine engine
+	// writer and reader are the same for PostgreSQL.
+	writer, reader *sql.DB
+	bodies         *bodies
+	queue          chan *settlement
+	closing        chan struct{}
+	close          sync.Once
+	// stopped is closed when nothing is settled any more.
+	stopped chan struct{}
+}
+
+// Open opens the database and brings its tables to this version. A database that cannot be reached now is ErrUnavailable.
+// No error has the URL's password.
+func Open(ctx context.Context, o Options) (*Ledger, error) {
+	ctx, cancel := context.WithTimeout(ctx, openTime)
+	defer cancel()
+	e, err := engineOf(o.URL)
+	if err != nil {
+		return nil, err
+	}
+	l := &Ledger{
+		log: o.Log, now: o.Now, engine: e, bodies: newBodies(), queue: make(chan *settlement, maxBatch),
+		closing: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	if l.writer, l.reader, err = e.open(); err == nil {
+		err = e.migrate(ctx, l.writer)
+	}
+	if err != nil {
+		return nil, errors.Join(l.explain(ctx, "open the ledger", err), l.closeDatabases())
+	}
+	l.log.Info("Opened the ledger", "database", e.describe())
+	go l.settleAll()
+	return l, nil
+}
+
+// Close ends what is being settled and closes the database.
+func (l *Ledger) Close() error {
+	l.close.Do(func() { close(l.closing) })
+	<-l.stopped
+	return l.closeDatabases()
+}
+
+func (l *Ledger) closeDatabases() error {
+	var errs []error
+	for _, db := range []*sql.DB{l.writer, l.reader} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// durability of a transaction.
+type durability bool
+
+const (
+	// durable: it survives a crash of the machine once it has ended.
+	durable durability = true
+	// quick: a crash of the machine may take it back, in the order of transactions. A crash of the process may not.
+	quick durability = false
+)
+
+// write runs a function in a transaction; more than once, where a connection is lost.
+func (l *Ledger) write(ctx context.Context, what string, d durability, do func(tx *sql.Tx) error) error {
+	var err error
+	for range tries {
+		if err = l.transact(ctx, d, do); err == nil || !again(err) {
+			break
+		}
+	}
+	return l.explain(ctx, what, err)
+}
+
+func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *sql.Tx) error) (err error) {
+	conn, err := l.writer.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = conn.Close() }() // gives it back
+	before, within := l.engine.promises(d)
+	if before != "" {
+		if _, err := conn.ExecContext(ctx, before); err != nil {
+			return err
+		}
+	}
+	tx, err := conn.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = tx.Rollback() // the error before it says more
+		}
+	}()
+	if within != "" {
+		if _, err := tx.ExecContext(ctx, within); err != nil {
+			return err
+		}
+	}
+	if err := do(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
+}
+
+// read runs a function that reads; more than once, where a connection is lost.
+func (l *Ledger) read(ctx context.Context, what string, do func(db *sql.DB) error) error {
+	var err error
+	for range tries {
+		if err = do(l.reader); err == nil || !again(err) {
+			break
+		}
+	}
+	return l.explain(ctx, what, err)
+}
+
+// Usage of a scope: what its calls have used, and how many have ended. Calls that were removed count.
+type Usage struct {
+	Tokens, Cost, Calls int64
+}
+
+// Usage gives the totals of a scope; key is as in core.Budget.
+func (l *Ledger) Usage(ctx context.Context, scope core.Scope, key string) (Usage, error) {
+	var u Usage
+	err := l.read(ctx, "read the usage", func(db *sql.DB) error {
+		u = Usage{}
+		err := db.QueryRowContext(ctx, selectTotals, string(scope), word(key, maxWord)).Scan(&u.Tokens, &u.Cost, &u.Calls)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return u, err
+}
+
+// explain says what failed, and whether to try again. Errors of a decision stay as they are.
+func (l *Ledger) explain(ctx context.Context, what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", what, context.Cause(ctx))
+	case unavailable(err):
+		return fmt.Errorf("%s: %w: %w", what, ErrUnavailable, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

@@ -1,0 +1,74 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+// All statements, for both engines. The tables are in migrations.
+
+// Totals.
+const (
+	selectTotals = `SELECT tokens, cost, calls FROM totals WHERE scope = $1 AND key = $2`
+
+	// lockTotals keeps others from the row until the transaction ends.
+	lockTotals = `INSERT INTO totals (scope, key, tokens, cost, calls) VALUES ($1, $2, 0, 0, 0)
+ON CONFLICT (scope, key) DO UPDATE SET calls = totals.calls
+RETURNING calls`
+
+	addTotals = `INSERT INTO totals (scope, key, tokens, cost, calls) VALUES ($1, $2, $3, $4, $5)
+ON CONFLICT (scope, key) DO UPDATE SET tokens = totals.tokens + excluded.tokens, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls`
+)
+
+// Reservations. What is used and what is reserved is read at once: a call that ends meanwhile goes from one to the other.
+const (
+	selectTaken = `SELECT COALESCE((SELECT tokens FROM totals WHERE scope = $1 AND key = $2), 0), COALESCE((SELECT cost FROM totals WHERE scope = $1 AND key = $2), 0),
+CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM reservations WHERE until > $3 AND id <> $4`
+
+	selectTakenByFeature = selectTaken + ` AND feature_uid = $2`
+	selectTakenByProject = selectTaken + ` AND namespace = $2`
+
+	upsertReservation = `INSERT INTO reservations (id, feature_uid, namespace, tokens, cost, until) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (id) DO UPDATE SET feature_uid = excluded.feature_uid, namespace = excluded.namespace, tokens = excluded.tokens, cost = excluded.cost, until = excluded.until`
+
+	deleteReservation = `DELETE FROM reservations WHERE id = $1`
+)
+
+// Interactions.
+const (
+	columns = `id, at, feature_uid, namespace, feature, attempt, task, turn, sequence, dialect, backend, model_asked, model, role,
+request_digest, request_bytes, template_hash, answer_bytes, violations, retries, input, output, cached, cost, status, reason, first_byte, duration`
+
+	// insertInteraction gives the turn its number while the row of the Feature's totals is locked.
+	insertInteraction = `INSERT INTO interactions (` + columns + `, raw, formatted)
+VALUES ($1, $2, $3, $4, $5, $6, $7, COALESCE((SELECT turns FROM tasks WHERE feature_uid = $3 AND attempt = $6 AND task = $7), 0) + 1, $8, $9, $10, $11, $12, $13,
+$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29)
+ON CONFLICT (id) DO NOTHING`
+
+	countTurn = `INSERT INTO tasks (feature_uid, attempt, task, turns) VALUES ($1, $2, $3, 1)
+ON CONFLICT (feature_uid, attempt, task) DO UPDATE SET turns = tasks.turns + 1`
+
+	selectTurns = `SELECT ` + columns + ` FROM interactions WHERE feature_uid = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`
+	selectTurn  = `SELECT ` + columns + `, raw, formatted FROM interactions WHERE feature_uid = $1 AND attempt = $2 AND task = $3 AND turn = $4`
+)
+
+// Pins.
+const (
+	selectPin = `SELECT pins.terms, templates.text FROM pins JOIN templates ON templates.hash = pins.template
+WHERE pins.feature_uid = $1 AND pins.attempt = $2 AND pins.task = $3`
+
+	insertTemplate = `INSERT INTO templates (hash, text) VALUES ($1, $2) ON CONFLICT (hash) DO NOTHING`
+
+	insertPin = `INSERT INTO pins (feature_uid, attempt, task, at, terms, template) VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (feature_uid, attempt, task) DO NOTHING`
+)
+
+// Retention.
+const (
+	expireInteractions = `DELETE FROM interactions WHERE id IN (SELECT id FROM interactions WHERE at < $1 ORDER BY at LIMIT $2)`
+
+	expireReservations = `DELETE FROM reservations WHERE id IN (SELECT id FROM reservations WHERE until <= $1 ORDER BY until LIMIT $2)`
+
+	// expirePins keeps those of tasks that still have a turn.
+	expirePins = `DELETE FROM pins WHERE at < $1 AND (feature_uid, attempt, task) IN (
+SELECT p.feature_uid, p.attempt, p.task FROM pins p WHERE p.at < $1 AND NOT EXISTS (
+SELECT 1 FROM interactions i WHERE i.feature_uid = p.feature_uid AND i.attempt = p.attempt AND i.task = p.task) ORDER BY p.at LIMIT $2)`
+)

@@ -1,0 +1,195 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+)
+
+const (
+	// maxBatch is how many calls share a transaction. What a commit costs is then no more than what its rows cost.
+	maxBatch = 64
+	// maxBatchBytes bounds the compressed answers of a transaction, so that others do not wait long for it.
+	maxBatchBytes = 8 << 20
+	// commitTime bounds a transaction; whoever waits gives up before, or tries again.
+	commitTime = 15 * time.Second
+)
+
+// errClosed is what is said of calls that come after Close.
+var errClosed = errors.New("the ledger is closed")
+
+// settlement is a call that waits for being recorded, and for the answer.
+type settlement struct {
+	reservation string
+	// entry is bounded and without secrets; its answers are in raw and formatted.
+	entry          core.Interaction
+	raw, formatted []byte
+	violations     string
+	done           chan error
+}
+
+// Settle records a call that has ended and gives back what was reserved for it. When it returns nil, both survive a crash of
+// the machine. A call that is there already is left as it is. Calls that end at the same time share a transaction.
+func (l *Ledger) Settle(ctx context.Context, reservationID string, i core.Interaction) error {
+	const what = "record a call"
+	if i.ID == "" || len(i.ID) > maxID || i.FeatureUID == "" {
+		return fmt.Errorf("%s: give it an ID of 1 to %d bytes and the UID of its Feature", what, maxID)
+	}
+	s, err := l.prepare(ctx, i)
+	if err != nil {
+		return l.explain(ctx, what, err)
+	}
+	s.reservation = word(reservationID, maxID)
+	select {
+	case l.queue <- s:
+	case <-l.closing:
+		return fmt.Errorf("%s: %w", what, errClosed)
+	case <-ctx.Done():
+		return l.explain(ctx, what, ctx.Err())
+	}
+	select {
+	case err = <-s.done:
+	case <-l.stopped: // it came too late, or it was the last
+		select {
+		case err = <-s.done:
+		default:
+			err = errClosed
+		}
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	return l.explain(ctx, what, err)
+}
+
+// settleAll records calls until the ledger is closed. A call that comes alone does not wait for others; those that come while
+// one is being recorded are recorded together.
+func (l *Ledger) settleAll() {
+	defer close(l.stopped)
+	for {
+		select {
+		case first := <-l.queue:
+			l.settle(l.batch(first))
+		case <-l.closing:
+			for {
+				select {
+				case first := <-l.queue:
+					l.settle(l.batch(first))
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// batch is what has come.
+func (l *Ledger) batch(first *settlement) []*settlement {
+	batch, size := []*settlement{first}, first.size()
+	for len(batch) < maxBatch && size < maxBatchBytes {
+		select {
+		case next := <-l.queue:
+			batch, size = append(batch, next), size+next.size()
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (s *settlement) size() int { return len(s.raw) + len(s.formatted) + len(s.violations) }
+
+// settle records calls together.
+func (l *Ledger) settle(batch []*settlement) {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
+	defer cancel()
+	err := l.record(ctx, batch)
+	for _, s := range batch {
+		s.done <- err
+	}
+}
+
+// account is whose total it is.
+type account struct {
+	scope core.Scope
+	key   string
+}
+
+// record calls in one transaction. Rows that several replicas change are locked in the same order everywhere: Features, then
+// projects, then the one of all.
+func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
+	return l.write(ctx, "record calls", durable, func(tx *sql.Tx) error {
+		features := map[string]int64{} // how many calls each has
+		for _, s := range batch {
+			features[s.entry.FeatureUID] = 0
+		}
+		for _, uid := range slices.Sorted(maps.Keys(features)) {
+			var calls int64
+			if err := tx.QueryRowContext(ctx, lockTotals, string(core.Feature), uid).Scan(&calls); err != nil {
+				return err
+			}
+			features[uid] = calls
+		}
+		used := map[account]Usage{}
+		for _, s := range batch {
+			fresh, err := s.insert(ctx, tx, features[s.entry.FeatureUID]+1)
+			if err != nil {
+				return err
+			}
+			if fresh {
+				features[s.entry.FeatureUID]++
+				s.charge(used)
+			}
+			if _, err := tx.ExecContext(ctx, deleteReservation, s.reservation); err != nil {
+				return err
+			}
+		}
+		return addAll(ctx, tx, used)
+	})
+}
+
+// charge adds a call to the totals that it counts in.
+func (s *settlement) charge(used map[account]Usage) {
+	for _, a := range []account{{core.Feature, s.entry.FeatureUID}, {core.Project, s.entry.Namespace}, {core.Global, ""}} {
+		u := used[a]
+		used[a] = Usage{Tokens: u.Tokens + min(s.entry.Tokens.Total(), maxTokens), Cost: u.Cost + min(max(s.entry.Cost, 0), maxCost), Calls: u.Calls + 1}
+	}
+}
+
+func addAll(ctx context.Context, tx *sql.Tx, used map[account]Usage) error {
+	accounts := slices.SortedFunc(maps.Keys(used), func(a, b account) int {
+		return cmp.Or(cmp.Compare(slices.Index(scopes, a.scope), slices.Index(scopes, b.scope)), cmp.Compare(a.key, b.key))
+	})
+	for _, a := range accounts {
+		u := used[a]
+		if _, err := tx.ExecContext(ctx, addTotals, string(a.scope), a.key, u.Tokens, u.Cost, u.Calls); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// insert adds the row of a call; not fresh, where it is there.
+func (s *settlement) insert(ctx context.Context, tx *sql.Tx, sequence int64) (fresh bool, err error) {
+	i := s.entry
+	result, err := tx.ExecContext(ctx, insertInteraction, i.ID, i.At.UnixNano(), i.FeatureUID, i.Namespace, i.Feature, i.Attempt, i.Task, sequence,
+		i.Dialect, i.Backend, i.ModelAsked, i.Model, i.Role, i.RequestDigest, i.RequestBytes, i.TemplateHash, i.AnswerBytes, s.violations, i.Retries,
+		i.Tokens.Input, i.Tokens.Output, i.Tokens.Cached, i.Cost, i.Status, i.Reason, int64(i.FirstByte), int64(i.Duration), s.raw, s.formatted)
+	if err != nil {
+		return false, err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return false, err
+	}
+	_, err = tx.ExecContext(ctx, countTurn, i.FeatureUID, i.Attempt, i.Task)
+	return true, err
+}

@@ -1,0 +1,87 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+)
+
+// MaxTurns is how many turns are listed at once.
+const MaxTurns = 500
+
+// Turns lists calls of a Feature without their answers, the newest last: those after a Sequence, where 0 is the beginning, and
+// at most limit. The Sequence of the last one is where to go on. Calls are seen in the order of their Sequence, so that none
+// that ends meanwhile is missed.
+func (l *Ledger) Turns(ctx context.Context, featureUID string, after int64, limit int) ([]core.Interaction, error) {
+	var turns []core.Interaction
+	err := l.read(ctx, "list turns", func(db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, selectTurns, word(featureUID, maxWord), after, min(max(limit, 0), MaxTurns))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for turns = nil; rows.Next(); {
+			turn, err := scan(rows.Scan)
+			if err != nil {
+				return err
+			}
+			turns = append(turns, turn)
+		}
+		return rows.Err()
+	})
+	return turns, err
+}
+
+// Turn gives one call with its answers, or wraps ErrNotFound.
+func (l *Ledger) Turn(ctx context.Context, featureUID string, attempt int64, task string, turn int64) (core.Interaction, error) {
+	var i core.Interaction
+	err := l.read(ctx, "read a turn", func(db *sql.DB) (err error) {
+		var raw, formatted []byte
+		i, err = scan(db.QueryRowContext(ctx, selectTurn, word(featureUID, maxWord), attempt, word(task, maxWord), turn).Scan, &raw, &formatted)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("turn %d of task %q in attempt %d: %w", turn, task, attempt, ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		if i.Raw, err = decompress(raw, core.MaxAnswer); err != nil {
+			return err
+		}
+		i.Formatted, err = decompress(formatted, core.MaxAnswer)
+		return err
+	})
+	if err != nil {
+		return core.Interaction{}, err
+	}
+	return i, nil
+}
+
+// scan reads the columns of a call, and more where there are more.
+func scan(row func(...any) error, more ...any) (core.Interaction, error) {
+	var (
+		i          core.Interaction
+		at         int64
+		violations string
+	)
+	err := row(append([]any{
+		&i.ID, &at, &i.FeatureUID, &i.Namespace, &i.Feature, &i.Attempt, &i.Task, &i.Turn, &i.Sequence, &i.Dialect, &i.Backend, &i.ModelAsked, &i.Model, &i.Role,
+		&i.RequestDigest, &i.RequestBytes, &i.TemplateHash, &i.AnswerBytes, &violations, &i.Retries, &i.Tokens.Input, &i.Tokens.Output, &i.Tokens.Cached, &i.Cost,
+		&i.Status, &i.Reason, &i.FirstByte, &i.Duration,
+	}, more...)...)
+	if err != nil {
+		return core.Interaction{}, err
+	}
+	i.At = time.Unix(0, at).UTC()
+	if err := json.Unmarshal([]byte(violations), &i.Violations); err != nil {
+		return core.Interaction{}, fmt.Errorf("violations of the call %s: %w", i.ID, err)
+	}
+	return i, nil
+}

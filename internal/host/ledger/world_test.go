@@ -1,0 +1,129 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"crypto/rand"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
+
+	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+)
+
+// postgresVariable has the URL of a server for tests.
+const postgresVariable = "TIDEWAITER_POSTGRES"
+
+// began is when all tests begin.
+var began = time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC)
+
+// world is one database, empty at first, and a clock.
+type world struct {
+	testing.TB
+
+	url string
+	now atomic.Int64
+}
+
+// each runs a test on both engines.
+func each(t *testing.T, test func(t *testing.T, w *world)) {
+	t.Run("SQLite", func(t *testing.T) { test(t, newWorld(t, sqliteURL(t))) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, newWorld(t, postgresURL(t))) })
+}
+
+func newWorld(t testing.TB, url string) *world {
+	w := &world{TB: t, url: url}
+	w.now.Store(began.UnixNano())
+	return w
+}
+
+func sqliteURL(t testing.TB) string {
+	// A space and what has a meaning in URLs, so that it need not be in other tests.
+	return "sqlite://" + filepath.Join(t.TempDir(), "the%20led%3Fger%25.db")
+}
+
+// postgresURL is that of a schema of its own.
+func postgresURL(t testing.TB) string {
+	t.Helper()
+	server := os.Getenv(postgresVariable)
+	if server == "" {
+		t.Fatalf("%s is not set: run hack/test.sh unit, or export %s=$(hack/postgres.sh up) and in the end hack/postgres.sh down", postgresVariable, postgresVariable)
+	}
+	db, err := sql.Open("pgx", server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	schema := "t" + strings.ToLower(rand.Text())
+	if _, err := db.ExecContext(t.Context(), "CREATE SCHEMA "+schema); err != nil {
+		t.Fatal(err)
+	}
+	u, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("search_path", schema)
+	query.Set("application_name", schema) // by which a test knows its own connections
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// open gives a ledger on the world's database; several are replicas.
+func (w *world) open() *ledger.Ledger {
+	w.Helper()
+	l, err := ledger.Open(w.Context(), ledger.Options{URL: w.url, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return time.Unix(0, w.now.Load()) }})
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			w.Error(err)
+		}
+	})
+	return l
+}
+
+// must fails the test for an error.
+func (w *world) must(err error) {
+	w.Helper()
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// usage must be as wanted.
+func (w *world) usage(l *ledger.Ledger, scope core.Scope, key string, want ledger.Usage) {
+	w.Helper()
+	got, err := l.Usage(w.Context(), scope, key)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		w.Errorf("usage of %s %q: %v (-want +got):\n%s", scope, key, err, diff)
+	}
+}
+
+// call of the Feature login that used ten tokens.
+func call(id string) core.Interaction {
+	return core.Interaction{
+		ID: id, At: began, FeatureUID: "uid", Namespace: "shop", Feature: "login", Attempt: 1, Task: "form", Model: "large",
+		Raw: []byte("the answer to " + id), Tokens: core.Tokens{Input: 7, Output: 2, Cached: 1}, Cost: 100, Status: 200,
+	}
+}
+
+func reservation(id string, tokens int64) core.Reservation {
+	return core.Reservation{ID: id, FeatureUID: "uid", Namespace: "shop", Tokens: tokens, Cost: 10 * tokens, Until: began.Add(time.Minute)}
+}
+
+// name of one of many.
+func name(parts ...any) string { return strings.ReplaceAll(fmt.Sprint(parts...), " ", "-") }

@@ -1,0 +1,142 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
+)
+
+const (
+	// reserveTime bounds the question whether a call may be made, settleTime what it takes to record one.
+	reserveTime, settleTime = 5 * time.Second, 20 * time.Second
+	// longestCall is when a call has ended that nobody has recorded the end of: its gateway is gone.
+	longestCall = time.Hour
+	// kept is how much memory is taken at a time for an answer that is recorded, in bytes. What is read of it takes up to
+	// keptTimes as much.
+	kept, keptTimes = 64 << 10, 3
+)
+
+// turn is a call that is recorded: one that asks a model for an answer.
+type turn struct {
+	call     *call
+	entry    ledger.Interaction
+	reader   *conversation.Reader
+	streamed bool
+	// raw is the answer as far as there is memory for it, which took so many bytes.
+	raw   []byte
+	taken int64
+	// recorded says that there is nothing more to do.
+	recorded bool
+}
+
+// reserve says that a call is about to be made. A failure has not been answered yet.
+func (c *call) reserve() *failure {
+	if c.endpoint.Kind != dialect.Generate {
+		return nil
+	}
+	digest := sha256.Sum256(c.request.Bytes())
+	c.turn = &turn{call: c, entry: ledger.Interaction{
+		ID: rand.Text(), FeatureUID: c.caller.UID, Attempt: c.caller.Attempt, Task: c.caller.Task,
+		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.request.Model, Model: c.route.Model.Name, Role: c.record.Role,
+		RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
+	}}
+	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
+	ctx, cancel := context.WithTimeout(c.r.Context(), reserveTime)
+	defer cancel()
+	err := c.server.options.Ledger.Reserve(ctx, ledger.Reservation{
+		ID: c.turn.entry.ID, FeatureUID: c.caller.UID, Namespace: c.turn.entry.Namespace, Until: c.began.Add(longestCall),
+	}, nil)
+	if err == nil {
+		return nil
+	}
+	if c.caller.Unrecorded {
+		c.server.options.Logger.Error("A call is let through that cannot be recorded", "feature", c.caller.Feature, "error", err.Error())
+		return nil
+	}
+	c.turn = nil
+	return unrecorded(err)
+}
+
+func unrecorded(err error) *failure {
+	return fail(http.StatusServiceUnavailable, reasonUnrecorded, err, "the gateway's ledger cannot be written at the moment, and the policy (ledger.onFailure) lets no call through without it; try again")
+}
+
+// answered begins with the answer of a backend.
+func (t *turn) answered(answer *http.Response) {
+	if t == nil {
+		return
+	}
+	t.streamed = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
+	t.reader = conversation.NewReader(t.call.dialect.Answer(), t.streamed)
+}
+
+// see the next bytes of the answer. Over says that they end it: it is recorded before the agent sees them.
+func (t *turn) see(p []byte) (over bool) {
+	if t == nil {
+		return false
+	}
+	t.reader.Write(p)
+	if t.keep(len(p)) {
+		t.raw = append(t.raw, p...)
+	}
+	return t.streamed && t.reader.Answer().Ended
+}
+
+// keep says whether there is memory for so many more bytes. An answer is kept from its beginning, without gaps.
+func (t *turn) keep(n int) bool {
+	if int64(len(t.raw)) != t.call.record.Received-int64(n) || len(t.raw)+n > ledger.MaxAnswer {
+		return false
+	}
+	for int64(len(t.raw)+n)*keptTimes > t.taken {
+		if !t.call.server.memory.TryAcquire(kept * keptTimes) {
+			return false
+		}
+		t.taken += kept * keptTimes
+	}
+	return true
+}
+
+// record the call; nil where that need not be, or was done. The agent may be gone: it is recorded all the same.
+func (t *turn) record() error {
+	if t == nil || t.recorded {
+		return nil
+	}
+	t.recorded = true
+	c, o := t.call, t.call.server.options
+	e := &t.entry
+	e.At, e.Retries, e.Status, e.Reason = o.Now(), int64(c.record.Tries-1), c.record.Status, c.record.Reason
+	e.FirstByte, e.Duration, e.AnswerBytes, e.Raw = c.record.FirstByte, e.At.Sub(c.began), c.record.Received, t.raw
+	if t.reader != nil {
+		a := t.reader.Close()
+		if a.Model != "" {
+			e.Model = a.Model
+		}
+		e.Tokens = ledger.Tokens{Input: a.Usage.Input, Cached: a.Usage.Cached, Output: a.Usage.Output}
+		e.Cost = c.route.Model.Prices.Price().Cost(e.Tokens)
+		c.record.Tokens = e.Tokens
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), settleTime)
+	defer cancel()
+	err := o.Ledger.Settle(ctx, e.ID, *e)
+	t.raw, e.Raw = nil, nil
+	c.server.memory.Release(t.taken)
+	t.taken = 0
+	if err != nil {
+		o.Logger.Error("A call could not be recorded", "feature", c.caller.Feature, "call", e.ID, "error", err.Error())
+		if c.caller.Unrecorded {
+			return nil
+		}
+	}
+	return err
+}

@@ -1,0 +1,167 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
+)
+
+// answers of a backend, with all that a turn needs.
+const (
+	wholeAnswer = `{"type":"message","model":"large-7","content":[{"type":"text","text":"Done."}],"stop_reason":"end_turn","usage":{"input_tokens":1000,"cache_read_input_tokens":10,"output_tokens":100}}`
+	streamStart = "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"large-7\",\"usage\":{\"input_tokens\":1000,\"cache_read_input_tokens\":10}}}\n\n" +
+		"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"Done.\"}}\n\n"
+	streamEnd = "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":100}}\n\n" +
+		"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"
+)
+
+// answering is a backend that gives these answers, the stream in pieces.
+func answering(w http.ResponseWriter, r *http.Request) {
+	if strings.HasSuffix(r.URL.Path, "count_tokens") {
+		fmt.Fprint(w, `{"input_tokens":7}`)
+		return
+	}
+	if r.Header.Get("Anthropic-Beta") == "refuse" {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)
+		return
+	}
+	if r.Header.Get("Accept") != "text/event-stream" {
+		w.Header().Set("Content-Type", "application/json")
+		for _, half := range []string{wholeAnswer[:40], wholeAnswer[40:]} {
+			fmt.Fprint(w, half)
+			_ = http.NewResponseController(w).Flush()
+		}
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, part := range []string{streamStart, streamEnd} {
+		fmt.Fprint(w, part)
+		_ = http.NewResponseController(w).Flush()
+	}
+}
+
+// TestTurnsAreRecorded: what was asked and answered, by whom, with what was used, also where the provider refuses.
+func TestTurnsAreRecorded(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(answering), quick())
+	request := `{"model":"large","messages":[]}`
+	digest := sha256.Sum256([]byte(request))
+	want := ledger.Interaction{
+		FeatureUID: "uid-of-login", Namespace: "shop", Feature: "login", Attempt: 2, Task: "form", Dialect: "anthropic", Backend: "main",
+		ModelAsked: "large", Model: "large-7", Role: "primary", RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: int64(len(request)),
+		AnswerBytes: int64(len(wholeAnswer)), Raw: []byte(wholeAnswer), Tokens: ledger.Tokens{Input: 1000, Output: 100, Cached: 10},
+		Cost: 3000 + 1500 + 3, Status: 200, Reason: "Answered",
+	}
+	last := func() ledger.Interaction {
+		t.Helper()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.turns) != 1 {
+			t.Fatalf("%d turns were recorded, want 1", len(w.turns))
+		}
+		turn := w.turns[0]
+		w.turns = nil
+		if turn.ID == "" || turn.At.IsZero() || turn.FirstByte <= 0 || turn.Duration < turn.FirstByte {
+			t.Errorf("%+v", turn)
+		}
+		return turn
+	}
+	untold := cmpopts.IgnoreFields(ledger.Interaction{}, "ID", "At", "FirstByte", "Duration")
+	if _, text := w.ask("login", "POST", "/anthropic/v1/messages", request); text != wholeAnswer {
+		t.Errorf("the agent got %s", text)
+	}
+	w.last(1)
+	if diff := cmp.Diff(want, last(), untold); diff != "" {
+		t.Errorf("whole (-want +got):\n%s", diff)
+	}
+	if _, text := w.ask("login", "POST", "/anthropic/v1/messages", request, "Accept", "text/event-stream"); text != streamStart+streamEnd {
+		t.Errorf("the agent got %s", text)
+	}
+	w.last(2)
+	want.Raw, want.AnswerBytes = []byte(streamStart+streamEnd), int64(len(streamStart+streamEnd))
+	if diff := cmp.Diff(want, last(), untold); diff != "" {
+		t.Errorf("streamed (-want +got):\n%s", diff)
+	}
+	w.ask("login", "POST", "/anthropic/v1/messages", request, "Anthropic-Beta", "refuse")
+	w.last(3)
+	if got := last(); got.Status != http.StatusBadRequest || !strings.Contains(string(got.Raw), "invalid_request_error") || got.Cost != 0 {
+		t.Errorf("refused: %+v", got)
+	}
+	// To count tokens is no turn.
+	w.ask("login", "POST", "/anthropic/v1/messages/count_tokens", request)
+	if w.last(4); len(w.turns) != 0 {
+		t.Errorf("a count was recorded: %+v", w.turns)
+	}
+}
+
+// TestNoEndWithoutARecord: an agent never sees the end of an answer that could not be recorded, and nothing is asked while
+// the ledger is away, unless the policy says otherwise.
+func TestNoEndWithoutARecord(t *testing.T) {
+	asked := 0
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		asked++
+		answering(rw, r)
+	}), quick())
+	const request = `{"model":"large","messages":[]}`
+	w.settling = errors.New("the disk is full")
+	if _, text := w.ask("login", "POST", "/anthropic/v1/messages", request, "Accept", "text/event-stream"); !strings.HasPrefix(text, streamStart) || strings.Contains(text, "message_stop") ||
+		!strings.Contains(text, "event: error") || !strings.Contains(text, "ledger cannot be written") {
+		t.Errorf("streamed: the agent got %s", text)
+	}
+	if r := w.last(1); r.Reason != "LedgerUnavailable" {
+		t.Errorf("streamed: %s", r.Reason)
+	}
+	if _, text := w.ask("login", "POST", "/anthropic/v1/messages", request); strings.Contains(text, "output_tokens") || !strings.Contains(text, "unexpected EOF") {
+		t.Errorf("whole: the agent got %s", text)
+	}
+	if _, text := w.ask("unrecorded", "POST", "/anthropic/v1/messages", request); text != wholeAnswer {
+		t.Errorf("where the policy lets it through: %s", text)
+	}
+	w.last(3)
+	w.reserving, asked = errors.New("nobody is there"), 0
+	if answer, text := w.ask("login", "POST", "/anthropic/v1/messages", request); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "ledger.onFailure") || asked != 0 {
+		t.Errorf("without a ledger: %d %s, asked %d times", answer.StatusCode, text, asked)
+	}
+	if _, text := w.ask("unrecorded", "POST", "/anthropic/v1/messages", request); text != wholeAnswer || asked != 1 {
+		t.Errorf("where the policy lets it through: %s", text)
+	}
+}
+
+// TestABrokenTurnIsRecorded: as far as it came, also when the agent hangs up.
+func TestABrokenTurnIsRecorded(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(rw, streamStart)
+		_ = http.NewResponseController(rw).Flush()
+		panic(http.ErrAbortHandler)
+	}), quick())
+	w.ask("login", "POST", "/anthropic/v1/messages", `{"model":"large"}`)
+	w.last(1)
+	for range 200 {
+		w.mu.Lock()
+		n := len(w.turns)
+		w.mu.Unlock()
+		if n > 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.turns) != 1 || w.turns[0].Reason != "AnswerCutOff" || string(w.turns[0].Raw) != streamStart || w.turns[0].Tokens.Input != 1000 {
+		t.Errorf("%+v", w.turns)
+	}
+}
