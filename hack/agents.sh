@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Builds the images of agents for the local cluster, without Docker: the program as npm publishes it, by version and
 # checksum, on Debian packages. $1 is the folder of the built programs; agent-RUNTIME.ref there names the image afterwards.
+# Further arguments are the only runtimes to build.
 set -euo pipefail
 bin=$1
 cd "$(dirname "$0")/.."
@@ -8,6 +9,7 @@ cache=${TIDEWAITER_CACHE:-${XDG_CACHE_HOME:-${HOME:?set HOME or TIDEWAITER_CACHE
 mkdir -p "$cache" "$bin"
 
 runtimes=(claude-code codex opencode)
+((${#@} > 1)) && runtimes=("${@:2}")
 
 if [[ -n ${KUBECONFIG:-} ]]; then
   for runtime in "${runtimes[@]}"; do

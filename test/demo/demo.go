@@ -20,12 +20,14 @@ import (
 const (
 	project    = "tidewaiter-demo"
 	gitProject = "tidewaiter-demo-git"
-	repository = "project"
+	// modelsProject has the scripted model of the real agent.
+	modelsProject = "tidewaiter-demo-models"
+	repository    = "project"
 )
 
 type options struct {
-	kubeconfig, kubectl, image, repository string
-	timeout                                time.Duration
+	kubeconfig, kubectl, image, agent, repository string
+	timeout                                       time.Duration
 }
 
 type demo struct {
@@ -61,7 +63,7 @@ func run(ctx context.Context, o options) error {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
 	}
-	d.progress.farewell(o.kubectl)
+	d.progress.farewell(o.kubectl, o.agent != "")
 	return nil
 }
 
@@ -89,12 +91,15 @@ func (d *demo) prepare(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	if err := d.provideModels(ctx); err != nil {
+		return err
+	}
 	d.progress.say("serving %s with its whole history (%s commits)", git.URL(repository), strings.TrimSpace(commits))
 	return d.Create(ctx, git.Secret(project, cluster.GitSecret))
 }
 
 func (d *demo) apply(ctx context.Context, _ string) error {
-	for _, s := range stories {
+	for _, s := range d.stories() {
 		f := s.feature(d)
 		if err := d.Create(ctx, f); err != nil {
 			return fmt.Errorf("apply Feature %s: %w", f.Name, err)
@@ -109,7 +114,7 @@ func (d *demo) follow(ctx context.Context, _ string) error {
 	happened := map[string]bool{}
 	return cluster.Until(ctx, "the Features to end", func(ctx context.Context) (bool, error) {
 		ended := 0
-		for _, s := range stories {
+		for _, s := range d.stories() {
 			f, err := d.Feature(ctx, project, s.name)
 			if err != nil {
 				return false, err
@@ -129,7 +134,7 @@ func (d *demo) follow(ctx context.Context, _ string) error {
 				ended++
 			}
 		}
-		return ended == len(stories), nil
+		return ended == len(d.stories()), nil
 	})
 }
 
@@ -161,7 +166,7 @@ func (d *demo) check(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range stories {
+	for _, s := range d.stories() {
 		f, err := d.Feature(ctx, project, s.name)
 		if err != nil {
 			return err

@@ -74,19 +74,23 @@ func (p *progress) change(name, state string) {
 	}
 }
 
-func (p *progress) farewell(kubectl string) {
+func (p *progress) farewell(kubectl string, agent bool) {
+	withAgent := ""
+	if agent {
+		withAgent = "\nA real agent asked models through the gateway, and every turn is on record (writer)."
+	}
 	fmt.Fprintf(p.out, `
 Seen: work that keeps its rules is delivered (years), work that breaks them is held and says why (intruder);
-a lost pod costs no work (survivor), a person takes work back (regret), and an agent that cannot write patches (patcher).
+a lost pod costs no work (survivor), a person takes work back (regret), and an agent that cannot write patches (patcher).%[3]s
 The cluster stays up. Look further: %[1]s describe feature intruder --namespace %[2]s
 Apply a Feature of your own: docs/tour.md shows one; %[1]s explain feature.spec
 Remove everything: make cluster-down
-`, kubectl, project)
+`, kubectl, project, withAgent)
 }
 
 // figures prints what the run cost, from the objects themselves.
 func (d *demo) figures(ctx context.Context) error {
-	for _, s := range stories {
+	for _, s := range d.stories() {
 		checkpoints, err := d.Checkpoints(ctx, project, s.name)
 		if err != nil {
 			return err

@@ -20,6 +20,7 @@ type metrics struct {
 	connectionBytes  *prometheus.CounterVec
 	connectionTime   prometheus.Histogram
 	calls, callBytes *prometheus.CounterVec
+	tokens           *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
 	broken           prometheus.Gauge
@@ -43,6 +44,9 @@ func newMetrics() (*metrics, error) {
 		callBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tidewaiter_model_bytes_total", Help: "Bytes of model calls, by backend and direction: sent to or received from it.",
 		}, []string{"backend", "direction"}),
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_model_tokens_total", Help: "Tokens that backends have counted, by backend, model and kind: input, cached (input that the provider had kept) or output.",
+		}, []string{"backend", "model", "kind"}),
 		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tidewaiter_model_first_byte_seconds", Help: "Time until an answer of a backend began, retries included.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
 		}, []string{"backend"}),
@@ -54,7 +58,7 @@ func newMetrics() (*metrics, error) {
 		}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.firstByte, m.backends, m.broken} {
+	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.firstByte, m.backends, m.broken} {
 		errs = append(errs, ctrlmetrics.Registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -76,6 +80,11 @@ func (m *metrics) call(r models.Record) {
 	m.calls.WithLabelValues(r.Backend, r.Reason, fmt.Sprint(r.Status)).Inc()
 	m.callBytes.WithLabelValues(r.Backend, "sent").Add(float64(r.Sent))
 	m.callBytes.WithLabelValues(r.Backend, "received").Add(float64(r.Received))
+	for kind, n := range map[string]int64{"input": r.Tokens.Input, "cached": r.Tokens.Cached, "output": r.Tokens.Output} {
+		if n > 0 {
+			m.tokens.WithLabelValues(r.Backend, r.Model, kind).Add(float64(n))
+		}
+	}
 	if r.FirstByte > 0 {
 		m.firstByte.WithLabelValues(r.Backend).Observe(r.FirstByte.Seconds())
 	}
