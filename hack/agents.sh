@@ -31,6 +31,7 @@ esac
 npm() { # as installed here, or Debian's
   if ! type -P npm >/dev/null; then
     echo "  Installing npm from Debian's packages" >&2
+    apt-get update -qq >&2
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends npm >/dev/null
   fi
   command npm "$@"

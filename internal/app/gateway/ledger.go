@@ -27,21 +27,21 @@ const (
 // errNotOpen is what is said while there is no ledger.
 var errNotOpen = errors.New("the ledger could not be opened yet; the gateway's log says why")
 
-// record is the ledger of this process, which may come later than the process.
-type record struct {
+// recorder is the ledger of this process, which may come later than the process.
+type recorder struct {
 	options Options
 	log     *slog.Logger
 
 	open atomic.Pointer[ledger.Ledger]
 }
 
-var _ models.Ledger = (*record)(nil)
+var _ models.Ledger = (*recorder)(nil)
 
 // NeedLeaderElection is false: every replica records.
-func (*record) NeedLeaderElection() bool { return false }
+func (*recorder) NeedLeaderElection() bool { return false }
 
 // Start opens the ledger, again and again until that succeeds, and keeps it small until the context ends.
-func (r *record) Start(ctx context.Context) error {
+func (r *recorder) Start(ctx context.Context) error {
 	for {
 		l, err := r.tryOpen(ctx)
 		if err == nil {
@@ -59,7 +59,7 @@ func (r *record) Start(ctx context.Context) error {
 	}
 }
 
-func (r *record) tryOpen(ctx context.Context) (*ledger.Ledger, error) {
+func (r *recorder) tryOpen(ctx context.Context) (*ledger.Ledger, error) {
 	url := r.options.Ledger
 	text, err := os.ReadFile(r.options.LedgerFile)
 	switch {
@@ -72,7 +72,7 @@ func (r *record) tryOpen(ctx context.Context) (*ledger.Ledger, error) {
 }
 
 // keep removes what is older than is kept.
-func (r *record) keep(ctx context.Context, l *ledger.Ledger) {
+func (r *recorder) keep(ctx context.Context, l *ledger.Ledger) {
 	ticker := time.NewTicker(expireEvery)
 	defer ticker.Stop()
 	for {
@@ -94,7 +94,7 @@ func (r *record) keep(ctx context.Context, l *ledger.Ledger) {
 }
 
 // Reserve implements models.Ledger.
-func (r *record) Reserve(ctx context.Context, reservation coreledger.Reservation, budgets []coreledger.Budget) error {
+func (r *recorder) Reserve(ctx context.Context, reservation coreledger.Reservation, budgets []coreledger.Budget) error {
 	if l := r.open.Load(); l != nil {
 		return l.Reserve(ctx, reservation, budgets)
 	}
@@ -102,7 +102,7 @@ func (r *record) Reserve(ctx context.Context, reservation coreledger.Reservation
 }
 
 // Settle implements models.Ledger.
-func (r *record) Settle(ctx context.Context, reservation string, i coreledger.Interaction) error {
+func (r *recorder) Settle(ctx context.Context, reservation string, i coreledger.Interaction) error {
 	if l := r.open.Load(); l != nil {
 		return l.Settle(ctx, reservation, i)
 	}
@@ -110,7 +110,7 @@ func (r *record) Settle(ctx context.Context, reservation string, i coreledger.In
 }
 
 // Pin says what applies to a task: what was given for it first, by whatever replica.
-func (r *record) Pin(ctx context.Context, key ledger.PinKey, terms []byte, templates string) ([]byte, string, error) {
+func (r *recorder) Pin(ctx context.Context, key ledger.PinKey, terms []byte, templates string) ([]byte, string, error) {
 	if l := r.open.Load(); l != nil {
 		return l.Pin(ctx, key, terms, templates)
 	}

@@ -81,7 +81,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		return err
 	}
 	found := &pods{authenticator: authenticator, objects: mgr.GetClient(), systemNamespace: o.Namespace}
-	kept := &record{options: o, log: slog.New(logs).With("logger", "ledger")}
+	kept := &recorder{options: o, log: slog.New(logs).With("logger", "ledger")}
 	pins, err := newPins(kept)
 	if err != nil {
 		return err

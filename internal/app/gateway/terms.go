@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -17,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 )
 
@@ -44,17 +44,18 @@ type pinned struct {
 // terms of then.
 const mostPins = 4096
 
+// pinTime bounds a question to the ledger: an agent waits for it.
+const pinTime = 5 * time.Second
+
 // pins keep the terms of tasks from their first call on.
 type pins struct {
 	ledger interface {
 		Pin(ctx context.Context, key ledger.PinKey, terms []byte, templates string) ([]byte, string, error)
 	}
-
-	mu    sync.Mutex
 	known *lru.Cache[pinned, terms]
 }
 
-func newPins(l *record) (*pins, error) {
+func newPins(l *recorder) (*pins, error) {
 	known, err := lru.New[pinned, terms](mostPins)
 	if err != nil {
 		return nil, fmt.Errorf("make a cache: %w", err)
@@ -67,9 +68,6 @@ func (p *pins) terms(ctx context.Context, of pinned, found func() (terms, error)
 	if of.task == "" {
 		return found()
 	}
-	// One at a time, so that two calls of a task cannot find different ones.
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	if t, ok := p.known.Get(of); ok {
 		return t, nil
 	}
@@ -77,10 +75,14 @@ func (p *pins) terms(ctx context.Context, of pinned, found func() (terms, error)
 	if err != nil {
 		return terms{}, err
 	}
-	if t, err = p.keep(ctx, of, t); err == nil {
-		p.known.Add(of, t)
+	// Two calls at once get the same: the ledger and the cache both keep the first.
+	if t, err = p.keep(ctx, of, t); err != nil {
+		return terms{}, err
 	}
-	return t, err
+	if first, ok, _ := p.known.PeekOrAdd(of, t); ok {
+		return first, nil
+	}
+	return t, nil
 }
 
 // keep terms in the ledger, or take those that are there: another replica, or this one before it was started anew, has seen
@@ -90,12 +92,14 @@ func (p *pins) keep(ctx context.Context, of pinned, t terms) (terms, error) {
 	if err != nil {
 		return terms{}, fmt.Errorf("encode terms: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, pinTime)
+	defer cancel()
 	kept, prefix, err := p.ledger.Pin(ctx, ledger.PinKey{FeatureUID: string(of.feature), Attempt: of.attempt, Task: of.task}, text, t.prefix)
 	switch {
 	case err != nil && t.Unrecorded:
 		return t, nil
 	case err != nil:
-		return terms{}, fmt.Errorf("%w: %w", callers.ErrUnavailable, err)
+		return terms{}, fmt.Errorf("%w: %w", models.ErrUnrecorded, err)
 	}
 	var first terms
 	if err := json.Unmarshal(kept, &first); err != nil {

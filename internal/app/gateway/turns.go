@@ -43,7 +43,7 @@ type turns struct {
 	manager string
 	tls     func() *tls.Config
 	reviews client.Client
-	ledger  *record
+	ledger  *recorder
 	log     *slog.Logger
 }
 
@@ -116,7 +116,7 @@ func (t *turns) authenticate(ctx context.Context, r *http.Request) error {
 }
 
 // errNotATurn says what is wrong with a question.
-var errNotATurn = errors.New("feature, and either after and limit or attempt, task and turn, say which turns are meant")
+var errNotATurn = errors.New("the parameters are feature, and either turn or after and limit")
 
 // find what is asked for.
 func (t *turns) find(ctx context.Context, query url.Values) (protocol.Turns, error) {
@@ -129,12 +129,11 @@ func (t *turns) find(ctx context.Context, query url.Values) (protocol.Turns, err
 		return protocol.Turns{}, errNotATurn
 	}
 	if query.Has("turn") {
-		attempt, err := strconv.ParseInt(query.Get("attempt"), 10, 64)
-		turn, err2 := strconv.ParseInt(query.Get("turn"), 10, 64)
-		if err != nil || err2 != nil {
+		sequence, err := strconv.ParseInt(query.Get("turn"), 10, 64)
+		if err != nil {
 			return protocol.Turns{}, errNotATurn
 		}
-		i, err := l.Turn(ctx, feature, attempt, query.Get("task"), turn)
+		i, err := l.Turn(ctx, feature, sequence)
 		if err != nil {
 			return protocol.Turns{}, err
 		}

@@ -112,7 +112,7 @@ func read(r reading, chunk int) *conversation.Answer {
 	return in.Close()
 }
 
-// TestAnswers: what each dialect says is the same to whoever supervises it, however its bytes are cut.
+// TestAnswers: every dialect is read into the same view, wherever its bytes are cut.
 func TestAnswers(t *testing.T) {
 	for name, r := range readings() {
 		for _, chunk := range []int{1, 7, 1 << 20} {

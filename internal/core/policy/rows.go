@@ -39,7 +39,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), supervisionRows())
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), conversationRows())
 }
 
 func executionRows() []Row {

@@ -45,7 +45,7 @@ func TestRoundTrip(t *testing.T) {
 		given := full
 		given.Turn, given.Sequence = 77, 88 // the store gives them
 		w.must(l.Settle(t.Context(), "", given))
-		got, err := l.Turn(t.Context(), "uid", 3, "form ü", 1)
+		got, err := l.Turn(t.Context(), "uid", 1)
 		if diff := cmp.Diff(full, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
@@ -57,7 +57,7 @@ func TestRoundTrip(t *testing.T) {
 		}
 		// What is empty stays so, and a time that is missing is now.
 		w.must(l.Settle(t.Context(), "", core.Interaction{ID: "empty", FeatureUID: "uid"}))
-		got, err = l.Turn(t.Context(), "uid", 0, "", 1)
+		got, err = l.Turn(t.Context(), "uid", 2)
 		if diff := cmp.Diff(core.Interaction{ID: "empty", FeatureUID: "uid", At: began, Turn: 1, Sequence: 2}, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
@@ -69,7 +69,7 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestTurns: turns and sequences have no gaps, whoever records at the same time, and a list goes on where it ended.
+// TestTurns: turns and sequences have no gaps when several replicas record at the same time, and a list goes on where it ended.
 func TestTurns(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const tasks, calls = 4, 12
@@ -108,7 +108,7 @@ func TestTurns(t *testing.T) {
 				t.Errorf("%s: sequence %d, turn %d, want %d, %d", i.Task, i.Sequence, i.Turn, n+1, next[i.Task])
 			}
 		}
-		if _, err := replicas[0].Turn(t.Context(), "uid", 1, "task-0", calls+1); !errors.Is(err, ledger.ErrNotFound) {
+		if _, err := replicas[0].Turn(t.Context(), "uid", 1_000_000); !errors.Is(err, ledger.ErrNotFound) {
 			t.Errorf("a turn that is not there: %v", err)
 		}
 	})
@@ -137,7 +137,7 @@ func TestSettleOnce(t *testing.T) {
 		w.must(replicas[0].Reserve(t.Context(), reservation("two", 90), []core.Budget{{Scope: core.Global, MaxTokens: 100}}))
 		// A call that comes again takes no number.
 		w.must(replicas[0].Settle(t.Context(), "two", call("two")))
-		if i, err := replicas[0].Turn(t.Context(), "uid", 1, "form", 2); err != nil || i.ID != "two" || i.Sequence != 2 {
+		if i, err := replicas[0].Turn(t.Context(), "uid", 2); err != nil || i.ID != "two" || i.Sequence != 2 {
 			t.Errorf("%+v, %v", i, err)
 		}
 	})
@@ -288,7 +288,7 @@ func TestRedaction(t *testing.T) {
 		i.Formatted = []byte("use " + token)
 		i.Violations = []core.Violation{{Type: "secret", Severity: "major", Message: "the answer has " + token}}
 		w.must(l.Settle(t.Context(), "", i))
-		got, err := l.Turn(t.Context(), "uid", 1, "form", 1)
+		got, err := l.Turn(t.Context(), "uid", 1)
 		w.must(err)
 		const mark = "[redacted: github-pat]"
 		if string(got.Raw) != `{"text":"use\n`+mark+`\nthere"}` || string(got.Formatted) != "use "+mark || got.Violations[0].Message != "the answer has "+mark {
@@ -299,7 +299,7 @@ func TestRedaction(t *testing.T) {
 		i.Raw = append(bytes.Repeat([]byte("1234567 "), core.MaxAnswer/8-2), "    "+token+" and more than the most"...)
 		i.AnswerBytes = int64(len(i.Raw))
 		w.must(l.Settle(t.Context(), "", i))
-		got, err = l.Turn(t.Context(), "uid", 1, "form", 2)
+		got, err = l.Turn(t.Context(), "uid", 2)
 		if end := string(got.Raw[max(0, len(got.Raw)-32):]); err != nil || strings.Contains(end, "ghp_") || len(got.Raw) > core.MaxAnswer || !strings.HasSuffix(end, "…") {
 			t.Errorf("%d bytes end with %q, %v", len(got.Raw), end, err)
 		}
@@ -307,7 +307,7 @@ func TestRedaction(t *testing.T) {
 		hard := call("three")
 		hard.Raw = hardText()
 		w.must(l.Settle(t.Context(), "", hard))
-		if got, err = l.Turn(t.Context(), "uid", 1, "form", 3); err != nil || string(got.Raw) != "[withheld: the search for secrets would take too long]" {
+		if got, err = l.Turn(t.Context(), "uid", 3); err != nil || string(got.Raw) != "[withheld: the search for secrets would take too long]" {
 			t.Errorf("%d bytes, %v: %.60s", len(got.Raw), err, got.Raw)
 		}
 	})
@@ -346,7 +346,7 @@ func TestBounds(t *testing.T) {
 		w.usage(l, core.Global, "", ledger.Usage{Tokens: 2 << 40, Cost: 2 << 50, Calls: 2})
 		turns, err := l.Turns(t.Context(), "uid", 0, 1<<40)
 		w.must(err)
-		got, err := l.Turn(t.Context(), "uid", 0, turns[0].Task, 1)
+		got, err := l.Turn(t.Context(), "uid", turns[0].Sequence)
 		w.must(err)
 		if len(got.Raw) > core.MaxAnswer || len(got.Formatted) > core.MaxAnswer || !bytes.HasSuffix(got.Formatted, []byte("ä…")) {
 			t.Errorf("%d and %d bytes", len(got.Raw), len(got.Formatted))
@@ -371,7 +371,7 @@ func TestOddNames(t *testing.T) {
 		w.must(l.Reserve(ctx, core.Reservation{ID: "k", FeatureUID: odd, Namespace: odd, Tokens: 10, Until: began.Add(1)}, budgets))
 		w.usage(l, core.Feature, odd, ledger.Usage{Tokens: 10, Calls: 1})
 		w.usage(l, core.Project, odd, ledger.Usage{Tokens: 10, Calls: 1})
-		if got, err := l.Turn(ctx, odd, 0, odd, 1); err != nil || got.Sequence != 1 {
+		if got, err := l.Turn(ctx, odd, 1); err != nil || got.Sequence != 1 {
 			t.Errorf("%v", err)
 		}
 		if turns, err := l.Turns(ctx, odd, 0, 1); err != nil || len(turns) != 1 {
@@ -425,7 +425,7 @@ func TestExpire(t *testing.T) {
 		w.must(l.Settle(ctx, "", i))
 		i.ID = "new"
 		w.must(l.Settle(ctx, "", i))
-		if _, err := l.Turn(ctx, "uid", 1, "old", 1); !errors.Is(err, ledger.ErrNotFound) {
+		if _, err := l.Turn(ctx, "uid", 1); !errors.Is(err, ledger.ErrNotFound) {
 			t.Errorf("the number of a turn was used again: %v", err)
 		}
 		w.now.Add(1)

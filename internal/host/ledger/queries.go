@@ -47,7 +47,7 @@ ON CONFLICT (id) DO NOTHING`
 ON CONFLICT (feature_uid, attempt, task) DO UPDATE SET turns = tasks.turns + 1`
 
 	selectTurns = `SELECT ` + columns + ` FROM interactions WHERE feature_uid = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`
-	selectTurn  = `SELECT ` + columns + `, raw, formatted FROM interactions WHERE feature_uid = $1 AND attempt = $2 AND task = $3 AND turn = $4`
+	selectTurn  = `SELECT ` + columns + `, raw, formatted FROM interactions WHERE feature_uid = $1 AND sequence = $2`
 )
 
 // Pins.

@@ -21,7 +21,7 @@ const (
 	maxBatch = 64
 	// maxBatchBytes bounds the compressed answers of a transaction, so that others do not wait long for it.
 	maxBatchBytes = 8 << 20
-	// commitTime bounds a transaction; whoever waits gives up before, or tries again.
+	// commitTime bounds a transaction. A caller may give up before, or try again.
 	commitTime = 15 * time.Second
 )
 

@@ -40,14 +40,14 @@ func (l *Ledger) Turns(ctx context.Context, featureUID string, after int64, limi
 	return turns, err
 }
 
-// Turn gives one call with its answers, or wraps ErrNotFound.
-func (l *Ledger) Turn(ctx context.Context, featureUID string, attempt int64, task string, turn int64) (core.Interaction, error) {
+// Turn gives the call of a Sequence with its answers, or wraps ErrNotFound.
+func (l *Ledger) Turn(ctx context.Context, featureUID string, sequence int64) (core.Interaction, error) {
 	var i core.Interaction
 	err := l.read(ctx, "read a turn", func(db *sql.DB) (err error) {
 		var raw, formatted []byte
-		i, err = scan(db.QueryRowContext(ctx, selectTurn, word(featureUID, maxWord), attempt, word(task, maxWord), turn).Scan, &raw, &formatted)
+		i, err = scan(db.QueryRowContext(ctx, selectTurn, word(featureUID, maxWord), sequence).Scan, &raw, &formatted)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("turn %d of task %q in attempt %d: %w", turn, task, attempt, ErrNotFound)
+			return fmt.Errorf("turn %d of the Feature: %w", sequence, ErrNotFound)
 		}
 		if err != nil {
 			return err

@@ -76,6 +76,9 @@ type Caller struct {
 	Silence time.Duration
 }
 
+// ErrUnrecorded of an Authorizer: the ledger, in which the terms of a task are kept, cannot be used at the moment.
+var ErrUnrecorded = errors.New("the ledger cannot be used at the moment")
+
 // Authorizer knows callers by their tokens, and what applies to the task that they work on. Its errors are those of package
 // callers.
 type Authorizer interface {
@@ -267,6 +270,8 @@ func (c *call) authenticate() *failure {
 		return nil
 	case refused:
 		return notAvailable(refusal)
+	case errors.Is(err, ErrUnrecorded):
+		return unrecorded(err)
 	case errors.Is(err, callers.ErrUnauthenticated):
 		return fail(http.StatusUnauthorized, reasonUnauthenticated, err, "the token is not that of the pod of a Feature's current attempt")
 	default:

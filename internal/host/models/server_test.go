@@ -133,6 +133,8 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 		return models.Caller{}, callers.ErrUnavailable
 	case token == "composed":
 		c.Prefix = compose.Layers{Global: []string{"Be kind."}, Project: []string{"Task is " + task + "."}}.Prefix()
+	case token == "unpinned":
+		return c, fmt.Errorf("%w: nobody is there", models.ErrUnrecorded)
 	case token == "crowded":
 		return c, &coremodels.Refusal{Message: "too many templates"}
 	case token == "mapped":

@@ -60,11 +60,11 @@ func (c *call) reserve() *failure {
 	if err == nil {
 		return nil
 	}
+	c.turn = nil
 	if c.caller.Unrecorded {
-		c.server.options.Logger.Error("A call is let through that cannot be recorded", "feature", c.caller.Feature, "error", err.Error())
+		c.server.options.Logger.Error("A call is let through without a record", "feature", c.caller.Feature, "error", err.Error())
 		return nil
 	}
-	c.turn = nil
 	return unrecorded(err)
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
 // answers of a backend, with all that a turn needs.
@@ -134,6 +135,9 @@ func TestNoEndWithoutARecord(t *testing.T) {
 	w.reserving, asked = errors.New("nobody is there"), 0
 	if answer, text := w.ask("login", "POST", "/anthropic/v1/messages", request); answer.StatusCode != http.StatusServiceUnavailable || !strings.Contains(text, "ledger.onFailure") || asked != 0 {
 		t.Errorf("without a ledger: %d %s, asked %d times", answer.StatusCode, text, asked)
+	}
+	if answer, _ := w.ask("unpinned", "POST", "/anthropic/v1/messages", request); answer.Header.Get(callers.ReasonHeader) != "LedgerUnavailable" {
+		t.Errorf("a task without terms: %d %s", answer.StatusCode, answer.Header.Get(callers.ReasonHeader))
 	}
 	if _, text := w.ask("unrecorded", "POST", "/anthropic/v1/messages", request); text != wholeAnswer || asked != 1 {
 		t.Errorf("where the policy lets it through: %s", text)

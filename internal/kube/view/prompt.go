@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -30,7 +29,13 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 		fail(w, apierrors.NewBadRequest(err.Error()))
 		return
 	}
-	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	release, refused := s.streams.take(whoAsks(r).GetName())
+	if refused != "" {
+		fail(w, apierrors.NewTooManyRequests(refused, 1))
+		return
+	}
+	defer release()
+	key := feature(r)
 	var f v1alpha1.Feature
 	if err := s.options.Live.Get(r.Context(), key, &f); err != nil {
 		s.refuse(w, r, key, err)
@@ -62,7 +67,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
-	_, _ = fmt.Fprintf(w, "%s%s%s\n", note, prefix, text.Text()) // whoever hung up does not read it
+	_, _ = fmt.Fprintf(w, "%s%s%s\n", note, prefix, text.Text()) // fails where the client has closed the connection
 }
 
 // prefix of what a Feature's agent sends, and a note where there is none.

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -58,13 +57,25 @@ func (s *Server) featureTurns(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 	}
-	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	release, refused := s.streams.take(whoAsks(r).GetName())
+	if refused != "" {
+		fail(w, apierrors.NewTooManyRequests(refused, 1))
+		return
+	}
+	defer release()
+	key := feature(r)
 	var f v1alpha1.Feature
 	if err := s.options.Live.Get(r.Context(), key, &f); err != nil {
 		s.refuse(w, r, key, err)
 		return
 	}
-	turns, err := s.turns(r.Context(), string(f.UID), query)
+	ask := url.Values{"feature": {string(f.UID)}}
+	for _, name := range []string{paramAfter, paramLimit, paramTurn} {
+		if query.Has(name) {
+			ask.Set(name, query.Get(name))
+		}
+	}
+	turns, err := s.options.Ledger.Turns(r.Context(), ask)
 	switch {
 	case errors.Is(err, ErrNoTurn):
 		fail(w, failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no turn %s", key.Name, query.Get(paramTurn))))
@@ -76,34 +87,6 @@ func (s *Server) featureTurns(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// turns that a query means.
-func (s *Server) turns(ctx context.Context, feature string, query url.Values) ([]protocol.Turn, error) {
-	ask := url.Values{"feature": {feature}}
-	if number := query.Get(paramTurn); number != "" {
-		n, err := strconv.ParseInt(number, 10, 64)
-		if err != nil || n == 0 {
-			return nil, ErrNoTurn
-		}
-		ask["after"], ask["limit"] = []string{strconv.FormatInt(n-1, 10)}, []string{"1"}
-		found, err := s.options.Ledger.Turns(ctx, ask)
-		if err != nil {
-			return nil, err
-		}
-		if len(found) == 0 || found[0].Sequence != n {
-			return nil, ErrNoTurn
-		}
-		return s.options.Ledger.Turns(ctx, url.Values{
-			"feature": {feature}, "attempt": {strconv.FormatInt(found[0].Attempt, 10)}, "task": {found[0].Task}, "turn": {strconv.FormatInt(found[0].Turn, 10)},
-		})
-	}
-	for _, name := range []string{paramAfter, paramLimit} {
-		if query.Has(name) {
-			ask.Set(name, query.Get(name))
-		}
-	}
-	return s.options.Ledger.Turns(ctx, ask)
-}
-
 // writeTurns for programs or for people. What a model said is never taken for a page by a browser, nor kept by a proxy.
 func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) {
 	header := w.Header()
@@ -112,7 +95,7 @@ func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) 
 	if asJSON {
 		header.Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(protocol.Turns{Turns: turns}); err != nil {
-			panic(http.ErrAbortHandler) // whoever asks must not take a part for the whole
+			panic(http.ErrAbortHandler) // a part must not look like the whole answer
 		}
 		return
 	}

@@ -104,5 +104,5 @@ func (chat) answer(w *stream, c *conversation, t Turn) {
 	last := head("chat.completion.chunk", []any{})
 	last["usage"] = usage
 	w.event("", last)
-	_, _ = io.WriteString(w.ResponseWriter, "data: [DONE]\n\n") // whoever hung up does not read it
+	_, _ = io.WriteString(w.ResponseWriter, "data: [DONE]\n\n") // fails where the client has closed the connection
 }

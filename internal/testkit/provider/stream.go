@@ -32,7 +32,7 @@ func (w *stream) WriteHeader(status int) {
 func (w *stream) json(status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.ResponseWriter.Write(encode(v)) // whoever hung up does not read it
+	_, _ = w.ResponseWriter.Write(encode(v)) // fails where the client has closed the connection
 }
 
 // encode what can always be written down: texts, numbers, lists and objects.

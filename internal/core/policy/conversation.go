@@ -53,7 +53,7 @@ type Supervision struct {
 	TimeoutProfile TimeoutProfile `json:"timeoutProfile"`
 }
 
-func supervisionRows() []Row {
+func conversationRows() []Row {
 	type r = Rules
 	type e = Effective
 	return []Row{
