@@ -31,7 +31,7 @@ const untilTold = `until case "$line" in *checkpoint_violation*) true;; *) false
 
 // strategyScript breaks a rule beside work that is fine, and waits to be told.
 const strategyScript = `echo good > web/good.html; rm web/index.html; echo evil > web/legacy/evil.html; rm README.md
-	` + untilTold + `echo "$line" > "$HOME/told"; ls -R . > "$HOME/found"; rm -f web/legacy/evil.html; git checkout -q README.md; `
+	` + untilTold + `echo "$line" > "$HOME/told"; ls -R . > "$HOME/looking"; mv "$HOME/looking" "$HOME/found"; rm -f web/legacy/evil.html; git checkout -q README.md; `
 
 // TestStrategies takes one look at a workspace with good and evil in it, and then lets the agent end it well.
 func TestStrategies(t *testing.T) {

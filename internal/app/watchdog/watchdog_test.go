@@ -261,7 +261,7 @@ func TestRequestedCheckpoint(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "")
 	w.intake.Order(func(o *protocol.Orders) {
-		o.Agent.Command[2] = `echo a > web/a.html; ` + w.waitFor("go")
+		o.Agent.Command[2] = `echo a > web/a.new; mv web/a.new web/a.html; ` + w.waitFor("go")
 		seldom(o)
 	})
 	p := w.start(1, nil)
@@ -295,7 +295,7 @@ func TestIntakeIsAway(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", keen)
 	w.intake.Order(func(o *protocol.Orders) {
-		o.Agent.Command[2] = `echo a > web/a.html; ` + w.waitFor("go") + `echo b > web/b.html`
+		o.Agent.Command[2] = `echo a > web/a.new; mv web/a.new web/a.html; ` + w.waitFor("go") + `echo b > web/b.html`
 	})
 	p := w.start(1, nil)
 	w.eventually("the first checkpoint", func() bool { return len(w.intake.Checkpoints()) > 0 })

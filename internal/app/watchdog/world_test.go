@@ -125,6 +125,7 @@ func newWorld(t *testing.T, script string, change ...func(*protocol.Orders)) *wo
 func orders(url, script string, change ...func(*protocol.Orders)) protocol.Orders {
 	e := policy.Merge(policy.Sources{})
 	e.Execution.Interval, e.Execution.MinInterval, e.Execution.MaxChanges = 300*time.Millisecond, 50*time.Millisecond, 50
+	e.Execution.PauseTimeout = 2 * time.Minute // a busy machine is no reason for a checkpoint to fail
 	e.Hash = "policy-1"
 	o := protocol.Orders{
 		Version: protocol.Version, Attempt: 1, Run: "agent", NextCheckpoint: 1,
@@ -381,7 +382,7 @@ func (w *world) seal(attempt int64) protocol.FinalReport {
 
 func (w *world) eventually(what string, holds func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if holds() {
 			return
 		}

@@ -36,7 +36,7 @@ func freezeWithin(t testing.TB, c *Container, timeout time.Duration) Frozen {
 
 func mustFreeze(t testing.TB, c *Container) Frozen {
 	t.Helper()
-	frozen := freezeWithin(t, c, 10*time.Second)
+	frozen := freezeWithin(t, c, 2*time.Minute)
 	if !frozen.Settled {
 		t.Fatalf("freeze did not settle: %s", frozen.Reason)
 	}

@@ -142,6 +142,21 @@ func (p process) ranSince(before process) bool {
 // maxNamed bounds how many processes a message lists.
 const maxNamed = 5
 
+// moving describes the first thread that can run user code: its state, as proc_pid_status(5) has it, and whether a stop waits
+// for it.
+func (p process) moving() string {
+	for _, t := range p.tasks {
+		if t.stopped() || t.uninterruptible() && p.stopping() {
+			continue
+		}
+		if t.stopPending {
+			return fmt.Sprintf("state %c, a stop is pending", t.state)
+		}
+		return fmt.Sprintf("state %c, no stop is pending", t.state)
+	}
+	return "no thread was seen"
+}
+
 // unsettled says what does not stand still, for people.
 func (s snapshot) unsettled() string {
 	var named []string
@@ -155,7 +170,7 @@ func (s snapshot) unsettled() string {
 		case at == inKernel:
 			named = append(named, fmt.Sprintf("process %d is inside a system call", p.pid))
 		default:
-			named = append(named, fmt.Sprintf("process %d still runs", p.pid))
+			named = append(named, fmt.Sprintf("process %d still runs (%s)", p.pid, p.moving()))
 		}
 	}
 	if rest > 0 {

@@ -187,7 +187,9 @@ func TestUnsettledNamesAFew(t *testing.T) {
 	}
 	s[1].tasks[0].state = 'T'
 	s[2].tasks[0] = task{id: 2, state: 'D', stopPending: true}
-	want := "process 0 still runs, process 2 is inside a system call, process 3 still runs, process 4 still runs, process 5 still runs, and 2 more"
+	s[3].tasks[0].stopPending = true
+	want := "process 0 still runs (state R, no stop is pending), process 2 is inside a system call, process 3 still runs (state R, a stop is pending), " +
+		"process 4 still runs (state R, no stop is pending), process 5 still runs (state R, no stop is pending), and 2 more"
 	if got := s.unsettled(); got != want {
 		t.Errorf("unsettled() = %q, want %q", got, want)
 	}
