@@ -5,137 +5,35 @@ package bench
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
+	"sync"
 
-	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/engine"
 )
 
-// engineEnv makes the test binary an engine of its own: the directory of a place, and its base.
-const engineEnv = "TIDEWAITER_BENCH_ENGINE"
-
-// glance is how often a watchdog looks at most at what has changed.
-const glance = 100 * time.Millisecond
-
-// sight is what an engine process tells of itself.
-type sight struct {
-	// Changed paths since the last capture, Lost the times that changes could not be followed.
-	Changed int
-	Lost    int64
-	// CPU that the process has used so far.
-	CPU     time.Duration
-	Settled bool
-	Reason  string
-}
-
-// engineMain is the life of an engine process: a watchdog without the rest of the world. It is false in other processes.
-func engineMain() bool {
-	dir, base, ok := strings.Cut(os.Getenv(engineEnv), "@")
-	if !ok {
-		return false
-	}
-	watchdog.LimitMemory()
-	if err := serve(context.Background(), dir, base, os.Stdin, os.Stdout); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	return true
-}
-
-// serve follows the workspace and answers each line of in with a sight: "look", or "capture" first, or "judge" what was
-// captured.
-func serve(ctx context.Context, dir, base string, in io.Reader, out io.Writer) error {
-	repo, err := git.Open(ctx, filepath.Join(dir, "repo.git"), git.Options{})
+// engineProgram is built once. It has what a watchdog's program has, so that their pages in memory are alike; those of a test
+// are more.
+var engineProgram = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "engine-")
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer repo.Close()
-	id, err := objects.ParseID(base)
-	if err != nil {
-		return err
+	path := filepath.Join(dir, "engine")
+	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, "github.com/tidewaiter/tidewaiter/test/engine")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", errors.Join(err, errors.New(string(out)))
 	}
-	e, err := openEngine(ctx, dir, repo, id)
-	if err != nil {
-		return err
-	}
-	defer e.Close()
-	if err := e.Watch(ctx); err != nil {
-		return err
-	}
-	if ok, why := e.Watching(); !ok {
-		return fmt.Errorf("not watched: %s", why)
-	}
-	asked := make(chan string)
-	go func() {
-		defer close(asked)
-		for lines := bufio.NewScanner(in); lines.Scan(); {
-			asked <- lines.Text()
-		}
-	}()
-	var quiet <-chan time.Time
-	for {
-		wake := e.Wake()
-		if quiet != nil {
-			wake = nil
-		}
-		select {
-		case <-wake:
-			quiet = time.After(glance)
-			e.Changed()
-		case <-quiet:
-			quiet = nil
-		case line, open := <-asked:
-			if !open {
-				return nil
-			}
-			if err := answer(ctx, repo, e, line, out); err != nil {
-				return err
-			}
-		}
-	}
-}
-
-func answer(ctx context.Context, repo *git.Repository, e *workspace.Engine, line string, out io.Writer) error {
-	s := sight{Changed: e.Changed()}
-	if line != "look" {
-		limits := policy.Merge(policy.Sources{}).Changes
-		snapshot, err := e.Capture(ctx, workspace.Still{Limits: workspace.Limits{
-			MaxFileSize: limits.MaxFileSize, MaxBytes: limits.MaxWorkspaceSize, MaxFiles: limits.MaxWorkspaceFiles,
-		}})
-		if err != nil {
-			return err
-		}
-		s.Settled, s.Reason = snapshot.Settled, snapshot.Reason
-		if line == "judge" {
-			if err := judgeSnapshot(ctx, repo, e, snapshot); err != nil {
-				return err
-			}
-		}
-		repo.Store().Recent().Clear()
-		debug.FreeOSMemory() // as retain.Service.Tidy does
-	}
-	s.Lost = e.Lost()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return err
-	}
-	s.CPU = time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	return json.NewEncoder(out).Encode(s)
-}
+	return path, nil
+})
 
 // process is a running engine process.
 type process struct {
@@ -147,10 +45,9 @@ type process struct {
 
 // process starts an engine on this place, and waits until it knows the workspace.
 func (p *place) process() *process {
-	executable, err := os.Executable()
+	program, err := engineProgram()
 	p.do(err)
-	cmd := exec.CommandContext(p.t.Context(), executable)
-	cmd.Env = append(os.Environ(), engineEnv+"="+p.dir+"@"+p.base.String())
+	cmd := exec.CommandContext(p.t.Context(), program, p.dir, p.base.String())
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	p.do(err)
@@ -166,10 +63,10 @@ func (p *place) process() *process {
 	return e
 }
 
-func (e *process) ask(what string) sight {
+func (e *process) ask(what string) engine.Sight {
 	_, err := io.WriteString(e.in, what+"\n")
 	e.p.do(err)
-	var s sight
+	var s engine.Sight
 	if !e.lines.Scan() {
 		e.p.t.Fatalf("engine process: %v", e.lines.Err())
 	}
@@ -177,14 +74,14 @@ func (e *process) ask(what string) sight {
 	return s
 }
 
-func (e *process) look() sight { return e.ask("look") }
+func (e *process) look() engine.Sight { return e.ask("look") }
 
-func (e *process) capture() sight { return e.snapshot("capture") }
+func (e *process) capture() engine.Sight { return e.snapshot("capture") }
 
 // judge captures, and judges what was captured.
-func (e *process) judge() sight { return e.snapshot("judge") }
+func (e *process) judge() engine.Sight { return e.snapshot("judge") }
 
-func (e *process) snapshot(what string) sight {
+func (e *process) snapshot(what string) engine.Sight {
 	s := e.ask(what)
 	if !s.Settled {
 		e.p.t.Fatalf("%s: %s", what, s.Reason)

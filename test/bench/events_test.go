@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/testkit/engine"
 )
 
 // events writes files at a steady rate and sees that an engine follows all of it, and what that costs.
@@ -43,14 +45,14 @@ func events(t *testing.T, s scale, b *board) {
 }
 
 // settled waits until the engine has followed so many changed paths, or makes no more progress.
-func (e *process) settled(changed int) sight {
-	for last := (sight{Changed: -1}); ; {
+func (e *process) settled(changed int) engine.Sight {
+	for last := (engine.Sight{Changed: -1}); ; {
 		now := e.look()
 		if now.Changed >= changed || now.Changed == last.Changed {
 			return now
 		}
 		last = now
-		time.Sleep(glance)
+		time.Sleep(engine.Glance)
 	}
 }
 

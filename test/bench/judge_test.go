@@ -15,6 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/engine"
 )
 
 // judging compares a judgement, which looks at both sides of every change, with what `git diff-tree -p` takes to show the
@@ -104,7 +105,7 @@ func (p *place) input(after objects.ID) judge.Input {
 	in.Plan.Allowed = []string{"d*/**", "docs/"}
 	in.Plan.Forbidden = []string{"legacy/**", "*.secret", "services/*/config/*.yaml"}
 	in.Policy.Paths.Protected = append(in.Policy.Paths.Protected, "**/fixtures/[a-z]*.json")
-	in.Names = lookup(tree)
+	in.Names = engine.Lookup(tree)
 	in.BaseNames = in.Names
 	in.Contents, in.Compile = p.contents, checks.Compile
 	in.Policy.Checks = []policy.Check{{Name: "no-big-sql", CEL: "file.path.endsWith('.sql') && file.linesAdded > 500", Message: "too much SQL"}}
@@ -124,23 +125,4 @@ func (p *place) contentsFrom(from *git.Objects, hexIDs []string, limit int64, vi
 		p.do(err)
 	}
 	p.do(from.ReadAll(context.Background(), ids, limit, func(i int, content []byte, err error) { visit(i, content, err == nil) }))
-}
-
-func lookup(tree *objects.Tree) judge.Lookup {
-	return func(dirs []string) map[string][]string {
-		listed := make(map[string][]string, len(dirs))
-		for _, dir := range dirs {
-			at := tree
-			if e := tree.Lookup(dir); dir != "" && e != nil {
-				at = e.Tree
-			} else if dir != "" {
-				at = nil
-			}
-			listed[dir] = nil
-			for i := 0; at != nil && i < len(at.Entries); i++ {
-				listed[dir] = append(listed[dir], at.Entries[i].Name)
-			}
-		}
-		return listed
-	}
 }

@@ -19,9 +19,6 @@ const fullEnv = "TIDEWAITER_BENCH"
 func TestMain(m *testing.M) {
 	proc.Launch()
 	container.Main()
-	if engineMain() {
-		os.Exit(0)
-	}
 	os.Exit(m.Run())
 }
 

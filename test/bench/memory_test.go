@@ -4,20 +4,13 @@
 package bench
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/checks"
-	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
-	"github.com/tidewaiter/tidewaiter/internal/host/git"
-	"github.com/tidewaiter/tidewaiter/internal/host/objects"
-	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
 
 // memory is what an engine process occupies after captures, and what it occupied at most.
@@ -101,28 +94,4 @@ func rewrite(t *testing.T, s scale, b *board) {
 		e.judge()
 		most(b, name+"/"+kind, e.peak())
 	}
-}
-
-// judgeSnapshot judges what was captured as a watchdog does.
-func judgeSnapshot(ctx context.Context, repo *git.Repository, e *workspace.Engine, s workspace.Snapshot) error {
-	base, now, err := e.Trees()
-	if err != nil {
-		return err
-	}
-	var failed error
-	j, err := judge.Judge(ctx, judge.Input{
-		Changes: s.Changes, Found: s.Found, Workspace: s.Workspace, Policy: policy.Merge(policy.Sources{}), Memory: &judge.Memory{},
-		Names: lookup(now), BaseNames: lookup(base), Compile: checks.Compile,
-		Contents: func(hexIDs []string, limit int64, visit func(int, []byte, bool)) {
-			ids := make([]objects.ID, len(hexIDs))
-			for i, hexID := range hexIDs {
-				ids[i], _ = objects.ParseID(hexID)
-			}
-			failed = repo.Objects().ReadAll(ctx, ids, limit, func(i int, content []byte, err error) { visit(i, content, err == nil) })
-		},
-	})
-	if err == nil && j.Verdict == "" {
-		err = errors.New("there is no verdict")
-	}
-	return errors.Join(err, failed)
 }

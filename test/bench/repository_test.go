@@ -4,7 +4,6 @@
 package bench
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/engine"
 )
 
 // filesInDir is how many files a directory of a workspace has, dirsInDir how many such directories the one above.
@@ -104,7 +104,7 @@ func (p *place) commit(over objects.ID) objects.ID {
 
 // open makes an engine that starts from a base.
 func (p *place) open(base objects.ID) *workspace.Engine {
-	e, err := openEngine(p.t.Context(), p.dir, p.repo, base)
+	e, err := engine.Open(p.t.Context(), p.dir, p.repo, base)
 	p.do(err)
 	return e
 }
@@ -116,16 +116,6 @@ func (p *place) watch() {
 	p.do(p.engine.Watch(p.t.Context()))
 	_, err := p.engine.Capture(p.t.Context(), workspace.Still{})
 	p.do(err)
-}
-
-func openEngine(ctx context.Context, dir string, repo *git.Repository, base objects.ID) (*workspace.Engine, error) {
-	e, err := workspace.Open(ctx, workspace.Options{
-		Root: filepath.Join(dir, "workspace"), Repository: repo, Scratch: filepath.Join(dir, "scratch"),
-	})
-	if err != nil {
-		return nil, err
-	}
-	return e, e.Reset(ctx, base, base)
 }
 
 // spread visits n files all over the tree, others in each round.
