@@ -74,7 +74,7 @@ const (
 	ReasonModelNotAvailable = "ModelNotAvailable"
 	// ReasonPolicyInvalid: an applicable SupervisorPolicy cannot be used.
 	ReasonPolicyInvalid = "PolicyInvalid"
-	// ReasonPolicyConflict: policies of equal scope and priority disagree; the message names the value.
+	// ReasonPolicyConflict: policies of equal scope and priority disagree, or one sets what it may not; the message names the value.
 	ReasonPolicyConflict = "PolicyConflict"
 	// ReasonModeFallback: the runtime cannot run in the execution mode that is asked for; the message names the one that it runs in.
 	ReasonModeFallback = "ModeFallback"
@@ -159,8 +159,12 @@ const (
 	ReasonWaitingForArea = "WaitingForArea"
 	// ReasonNotCompared: the policy lets areas overlap (concurrency.overlap Allow).
 	ReasonNotCompared = "NotCompared"
-	// ReasonNoBudget: no policy sets a budget.
+	// ReasonNoBudget: neither a policy nor the Feature sets a budget.
 	ReasonNoBudget = "NoBudget"
+	// ReasonWithinBudget: no budget that applies has been used up.
+	ReasonWithinBudget = "WithinBudget"
+	// ReasonBudgetNearlySpent: as much of a budget is used as the policy warns at; the message names it.
+	ReasonBudgetNearlySpent = "BudgetNearlySpent"
 	// ReasonNoAnomaly: nothing out of the ordinary was seen.
 	ReasonNoAnomaly = "NoAnomaly"
 	// ReasonValid: the object can be used.
@@ -216,6 +220,8 @@ const (
 	ReasonCheckpointFailed = "CheckpointFailed"
 	// ReasonBreakerOpen: several checkpoints in a row could not be captured or judged.
 	ReasonBreakerOpen = "BreakerOpen"
+	// ReasonBudgetExceeded: a budget leaves too little for the next call of a model; the message names it. The agent is frozen until there is more.
+	ReasonBudgetExceeded = "BudgetExceeded"
 	// ReasonAgentFailed: the agent exited with an error and no retries are left.
 	ReasonAgentFailed = "AgentFailed"
 	// ReasonAgentNotStarted: the agent's command could not be started.

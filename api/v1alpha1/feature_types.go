@@ -19,6 +19,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Checkpoint",type=string,JSONPath=`.status.lastCheckpoint`
 // +kubebuilder:printcolumn:name="Valid",type=integer,JSONPath=`.status.checkpoints.valid`
 // +kubebuilder:printcolumn:name="Invalid",type=integer,JSONPath=`.status.checkpoints.invalid`
+// +kubebuilder:printcolumn:name="Cost",type=string,JSONPath=`.status.run.usage.cost`,priority=1
 // +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.attempt`,priority=1
 // +kubebuilder:printcolumn:name="Branch",type=string,JSONPath=`.status.branch`,priority=1
 // +kubebuilder:printcolumn:name="Head",type=string,JSONPath=`.status.head`,priority=1
@@ -87,6 +88,9 @@ type FeatureSpec struct {
 	// execution says how the agent's writes become checkpoints. A policy may override it.
 	// +optional
 	Execution *Execution `json:"execution,omitempty"`
+	// budget lowers what the Feature may use of models below what its policy gives it; it cannot raise that.
+	// +optional
+	Budget *Budget `json:"budget,omitempty"`
 	// gates are commands that must exit 0 after the tasks that name them.
 	// +optional
 	// +listType=map

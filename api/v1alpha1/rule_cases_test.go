@@ -16,6 +16,7 @@ func ruleCases() map[string]ruleCase {
 	for name, c := range executionCases {
 		all["feature, "+name] = under(c, feature, "spec.execution")
 	}
+	all["feature, budget"] = under(costCase, feature, "spec.budget")
 	for _, field := range []string{"selector", "namespaceSelector"} {
 		for name, c := range selectorCases {
 			all[field+", "+name] = under(c, policy, "spec."+field)
@@ -25,11 +26,22 @@ func ruleCases() map[string]ruleCase {
 		for name, c := range executionCases {
 			all["policy "+part+", "+name] = under(c, policy, "spec."+part+".execution")
 		}
+		for _, whose := range []string{"budget", "budget.project", "budget.global"} {
+			all["policy "+part+", "+whose] = under(costCase, policy, "spec."+part+"."+whose)
+		}
 		for name, c := range policyCases {
 			all["policy "+part+", "+name] = under(c, policy, "spec."+part)
 		}
 	}
 	return all
+}
+
+// costCase holds for every budget.
+var costCase = ruleCase{
+	field:   "cost",
+	accept:  `{cost: "0.000001", inputTokens: 1}`,
+	reject:  `{cost: "0.00"}`,
+	message: `cost must be a decimal number more than 0 such as "12.50", with at most 6 digits after the point`,
 }
 
 // under puts a case of a part of the schema to a place where that part is used.

@@ -159,9 +159,26 @@ type ModelRef struct {
 	Model string `json:"model"`
 }
 
-// Budget of a Feature.
+// BudgetRules bound what models may cost.
+type BudgetRules struct {
+	// The budget of a Feature, over all of its attempts.
+	Budget `json:",inline"`
+	// project is the budget of all Features of a project together, for a calendar month (UTC).
+	// +optional
+	Project *Budget `json:"project,omitempty"`
+	// global is the budget of all Features together, for a calendar month (UTC). Only a global policy may set it.
+	// +optional
+	Global *Budget `json:"global,omitempty"`
+	// warnAtPercent is the share of a budget from which on the condition WithinBudget warns; built-in 80.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	WarnAtPercent *int32 `json:"warnAtPercent,omitempty"`
+}
+
+// Budget bounds what calls of models may use. Before each call its size is estimated, and one that may go over a limit is not made.
 type Budget struct {
-	// inputTokens in all.
+	// inputTokens in all, those that the provider had cached included.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
@@ -171,10 +188,10 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000000000
 	OutputTokens *int64 `json:"outputTokens,omitempty"`
-	// cost in the gateway's currency, a decimal number.
+	// cost in the currency of the gateway's prices, a decimal number such as "12.50".
 	// +optional
 	// +kubebuilder:validation:MaxLength=16
-	// +kubebuilder:validation:Pattern=`^[0-9]{1,9}(\.[0-9]{1,6})?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]{1,9}([.][0-9]{1,6})?$') && double(self) > 0.0",message="cost must be a decimal number more than 0 such as \"12.50\", with at most 6 digits after the point"
 	Cost string `json:"cost,omitempty"`
 }
 

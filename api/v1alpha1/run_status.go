@@ -65,6 +65,10 @@ type RunStatus struct {
 	// usage of models so far, over all attempts.
 	// +optional
 	Usage *Usage `json:"usage,omitempty"`
+	// budgetWarning names a budget of which most is used; empty where there is none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	BudgetWarning string `json:"budgetWarning,omitempty"`
 	// anomalies seen in the conversation that are not over.
 	// +optional
 	// +listType=map
@@ -253,10 +257,13 @@ type SaluteEnvironment struct {
 
 // Usage of models.
 type Usage struct {
-	// inputTokens sent.
+	// calls that have ended.
+	// +optional
+	Calls int64 `json:"calls,omitempty"`
+	// inputTokens sent, cachedInputTokens included.
 	// +optional
 	InputTokens int64 `json:"inputTokens,omitempty"`
-	// cachedInputTokens among them that the provider had kept.
+	// cachedInputTokens are those that the provider had kept.
 	// +optional
 	CachedInputTokens int64 `json:"cachedInputTokens,omitempty"`
 	// outputTokens received.

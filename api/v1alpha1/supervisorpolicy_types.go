@@ -125,7 +125,7 @@ type Rules struct {
 	Models []ModelRef `json:"models,omitempty"`
 	// budget is enforced before each model call.
 	// +optional
-	Budget *Budget `json:"budget,omitempty"`
+	Budget *BudgetRules `json:"budget,omitempty"`
 	// breaker stops a Feature whose checkpoints cannot be taken.
 	// +optional
 	Breaker *BreakerRules `json:"breaker,omitempty"`

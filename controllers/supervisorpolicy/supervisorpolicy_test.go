@@ -87,8 +87,8 @@ func TestStatus(t *testing.T) {
 			}}},
 		},
 		"ahead-of-its-time": {
-			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies, spec.defaults.budget.", wantFeatures: 2,
-			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{}, Budget: &v1alpha1.Budget{}}},
+			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies, spec.defaults.reviewers.", wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{}, Reviewers: &v1alpha1.ReviewerRules{}}},
 		},
 	}
 	manager := env.As(t, kubetest.Manager)

@@ -69,6 +69,12 @@ func (authorizer) Authorize(_ context.Context, token, _ string) (models.Caller, 
 type blank struct{}
 
 func (blank) Reserve(context.Context, ledger.Reservation, []ledger.Budget) error { return nil }
+func (blank) Usage(context.Context, ledger.Scope, string) (ledger.Usage, error) {
+	return ledger.Usage{}, nil
+}
+func (blank) Taken(context.Context, ledger.Budget) (used, reserved ledger.Amount, err error) {
+	return used, reserved, nil
+}
 
 func (blank) Settle(context.Context, string, ledger.Interaction) error { return nil }
 

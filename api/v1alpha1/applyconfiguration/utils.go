@@ -37,6 +37,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BreakerRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Budget"):
 		return &apiv1alpha1.BudgetApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BudgetRules"):
+		return &apiv1alpha1.BudgetRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CapacityRules"):
 		return &apiv1alpha1.CapacityRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CaptureInfo"):

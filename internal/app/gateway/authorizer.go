@@ -82,8 +82,9 @@ func (a toHosts) Authorize(ctx context.Context, token string) (egress.Caller, er
 type toModels struct {
 	*pods
 
-	pins *pins
-	log  *slog.Logger
+	pins    *pins
+	budgets *budgets
+	log     *slog.Logger
 }
 
 var _ models.Authorizer = toModels{}
@@ -98,10 +99,15 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (models.Cal
 	if err != nil {
 		return models.Caller{Feature: p.name()}, err
 	}
+	allowed, err := a.budgets.of(ctx, p, func(ctx context.Context) (policy.Effective, error) { return a.policy(ctx, p.feature) })
+	if err != nil {
+		return models.Caller{Feature: p.name()}, err
+	}
 	runtime, _ := runtimes.Find(p.feature.Spec.Agent.Runtime)
 	return models.Caller{
 		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: task,
 		Models: t.Models, Prefix: t.prefix, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded,
+		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent,
 		Role: func(model string) string {
 			if runtime.Small(model) {
 				return policy.RoleSummarizer

@@ -101,6 +101,22 @@ func (r *recorder) Reserve(ctx context.Context, reservation coreledger.Reservati
 	return errNotOpen
 }
 
+// Usage implements models.Ledger.
+func (r *recorder) Usage(ctx context.Context, scope coreledger.Scope, key string) (coreledger.Usage, error) {
+	if l := r.open.Load(); l != nil {
+		return l.Usage(ctx, scope, key)
+	}
+	return coreledger.Usage{}, errNotOpen
+}
+
+// Taken implements models.Ledger.
+func (r *recorder) Taken(ctx context.Context, b coreledger.Budget) (used, reserved coreledger.Amount, err error) {
+	if l := r.open.Load(); l != nil {
+		return l.Taken(ctx, b)
+	}
+	return used, reserved, errNotOpen
+}
+
 // Settle implements models.Ledger.
 func (r *recorder) Settle(ctx context.Context, reservation string, i coreledger.Interaction) error {
 	if l := r.open.Load(); l != nil {

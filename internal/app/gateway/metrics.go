@@ -20,7 +20,7 @@ type metrics struct {
 	connectionBytes  *prometheus.CounterVec
 	connectionTime   prometheus.Histogram
 	calls, callBytes *prometheus.CounterVec
-	tokens           *prometheus.CounterVec
+	tokens, cost     *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
 	broken           prometheus.Gauge
@@ -47,6 +47,9 @@ func newMetrics() (*metrics, error) {
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tidewaiter_model_tokens_total", Help: "Tokens that backends have counted, by backend, model and kind: input, cached (input that the provider had kept) or output.",
 		}, []string{"backend", "model", "kind"}),
+		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_model_cost_total", Help: "Cost of model calls by the configured prices and in their currency, by backend and model.",
+		}, []string{"backend", "model"}),
 		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tidewaiter_model_first_byte_seconds", Help: "Time until an answer of a backend began, retries included.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
 		}, []string{"backend"}),
@@ -58,7 +61,7 @@ func newMetrics() (*metrics, error) {
 		}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.firstByte, m.backends, m.broken} {
+	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.firstByte, m.backends, m.broken} {
 		errs = append(errs, ctrlmetrics.Registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -84,6 +87,9 @@ func (m *metrics) call(r models.Record) {
 		if n > 0 {
 			m.tokens.WithLabelValues(r.Backend, r.Model, kind).Add(float64(n))
 		}
+	}
+	if r.Cost > 0 {
+		m.cost.WithLabelValues(r.Backend, r.Model).Add(float64(r.Cost) / 1e6)
 	}
 	if r.FirstByte > 0 {
 		m.firstByte.WithLabelValues(r.Backend).Observe(r.FirstByte.Seconds())

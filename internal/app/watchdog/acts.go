@@ -42,8 +42,6 @@ const (
 	retryLink = 200 * time.Millisecond
 	// maxResistance bounds the reason for which processes could not be stopped, in bytes.
 	maxResistance = 512
-	// breakerLimit is how long a freeze of the breaker lasts before it is renewed.
-	breakerLimit = time.Hour
 )
 
 // acts are carried out one at a time, each in a goroutine of its own. They change nothing of the loop's state: what came of

@@ -46,11 +46,11 @@ func (x *acts) kill(ctx context.Context) (supervise.Event, error) {
 func (x *acts) freeze(ctx context.Context) (supervise.Event, error) {
 	within, cancel := context.WithTimeout(ctx, 2*startWithin)
 	defer cancel()
-	f, err := x.agent.Freeze(within, protocol.RunnerFreeze{Timeout: startWithin, Limit: breakerLimit})
+	f, err := x.agent.Freeze(within, protocol.RunnerFreeze{Timeout: startWithin, Limit: supervise.FreezeLimit})
 	if err != nil {
 		return x.resisted(ctx, "freeze", err)
 	}
-	x.log().WarnContext(ctx, "Agent is frozen until the breaker is reset", "processes", f.Processes, "settled", f.Settled)
+	x.log().WarnContext(ctx, "Agent is frozen until a person has acted", "processes", f.Processes, "settled", f.Settled)
 	return supervise.FrozenNow{}, nil
 }
 

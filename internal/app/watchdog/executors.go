@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 )
@@ -71,8 +72,11 @@ func (l *loop) occasion(a supervise.Action) checkpoint.Occasion {
 		o.Pin(l.attempt.journal.State().Tasks[task.Name])
 	}
 	if l.state.Agent.Connected && l.state.Agent.Leftovers {
-		ask := askToPause(l.attempt.options.adapter(l.latest.Agent.Runtime), l.attempt.journal.State().Sequence, o)
-		o.Freezer = &freezer{agent: l.agent, timeout: o.Terms.Policy.Execution.PauseTimeout, now: l.attempt.options.Now, ask: ask}
+		var ask *protocol.RunnerAsk
+		if !l.state.Agent.Frozen { // one that is frozen does not answer
+			ask = askToPause(l.attempt.options.adapter(l.latest.Agent.Runtime), l.attempt.journal.State().Sequence, o)
+		}
+		o.Freezer = &freezer{agent: l.agent, timeout: o.Terms.Policy.Execution.PauseTimeout, keep: l.state.Agent.Frozen, now: l.attempt.options.Now, ask: ask}
 	}
 	return o
 }

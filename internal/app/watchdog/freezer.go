@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
@@ -21,6 +22,8 @@ const freezeLimit = 3 * time.Minute
 type freezer struct {
 	agent   *runnerlink.Runner
 	timeout time.Duration
+	// keep an agent frozen that is so already.
+	keep bool
 	// ask comes before a freeze; nil where the runtime knows of no such thing.
 	ask   *protocol.RunnerAsk
 	now   func() time.Time
@@ -39,13 +42,21 @@ func (f *freezer) Freeze(ctx context.Context) (workspace.Frozen, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	a, err := f.agent.Freeze(ctx, protocol.RunnerFreeze{Timeout: f.timeout, Limit: freezeLimit, Ask: f.ask})
+	limit := freezeLimit
+	if f.keep {
+		limit = supervise.FreezeLimit
+	}
+	a, err := f.agent.Freeze(ctx, protocol.RunnerFreeze{Timeout: f.timeout, Limit: limit, Ask: f.ask})
 	f.last.Pause, f.last.Still = a.Pause, err == nil && a.Settled
 	return workspace.Frozen{Processes: a.Processes, Settled: a.Settled, Reason: a.Reason}, err
 }
 
 // Thaw implements workspace.Freezer. It fails when the freeze was none: a process ran meanwhile, or it ended by its limit.
 func (f *freezer) Thaw(ctx context.Context) error {
+	if f.keep {
+		f.last.Held = false
+		return nil
+	}
 	lasted := f.now().Sub(f.since)
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()

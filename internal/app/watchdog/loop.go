@@ -39,6 +39,7 @@ type loop struct {
 	services *services
 	acts     *acts
 	agent    *runnerlink.Runner // nil without an agent
+	accounts accounts
 	state    supervise.State
 	latest   protocol.Orders
 	warnings warnings
@@ -156,6 +157,7 @@ func (l *loop) start(ctx context.Context, a supervise.Action) {
 	l.state = l.state.Begin(a)
 	l.look()
 	if a.Kind == supervise.Finish {
+		l.apply(ctx, l.accounts.close(ctx, l.state))
 		last := l.state
 		last.Final = &a.Final
 		l.say(ctx, last)
@@ -184,6 +186,8 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		if open {
 			l.heard(ctx, e)
 		}
+	case a := <-l.accounts.told():
+		l.apply(ctx, l.accounts.event(ctx, l.state, a))
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)
 		l.look()

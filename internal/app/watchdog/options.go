@@ -52,6 +52,8 @@ type Options struct {
 	Paths Paths
 	// Grace that an agent has between SIGTERM and SIGKILL.
 	Grace time.Duration
+	// BudgetPause is how long a raised budget may not be noticed; 0 is the proxy's own.
+	BudgetPause time.Duration
 	// Linger is how long a finished watchdog waits for the pod to end it: a sidecar that ends by itself is started again.
 	Linger time.Duration
 	// MaxPacks of the trusted repository: beyond it, packs are put together. PruneAbove so many bytes that checkpoints have

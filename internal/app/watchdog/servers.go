@@ -17,6 +17,7 @@ import (
 type servers struct {
 	models, tools       net.Listener // tools is nil in Interactive mode
 	modelsURL, toolsURL string
+	proxy               *modelproxy.Proxy
 	stop                context.CancelFunc
 	serving             sync.WaitGroup
 }
@@ -30,6 +31,14 @@ func listenForAgent(a *attempt) (*servers, error) {
 		return nil, err
 	}
 	s.modelsURL = modelproxy.URL(s.models)
+	o := a.options
+	if s.proxy, err = modelproxy.New(modelproxy.Options{
+		Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log, Pause: o.BudgetPause,
+		Task: func() string { return a.journal.State().Working() },
+	}); err != nil {
+		s.close()
+		return nil, err
+	}
 	if a.journal.State().Orders.Mode != policy.ModeDeterministic {
 		return s, nil
 	}
@@ -53,12 +62,7 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 		})
 		o.Log.InfoContext(ctx, "Serving the agent", "server", what, "url", url)
 	}
-	serve("models", s.modelsURL, func() error {
-		return modelproxy.Serve(ctx, s.models, modelproxy.Options{
-			Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log,
-			Task: func() string { return l.attempt.journal.State().Working() },
-		})
-	})
+	serve("models", s.modelsURL, func() error { return s.proxy.Serve(ctx, s.models) })
 	if s.tools != nil {
 		serve("tools", s.toolsURL, func() error {
 			return tools.Serve(ctx, s.tools, tools.Options{Backend: l.backend, Repository: l.services.repository, Log: o.Log})

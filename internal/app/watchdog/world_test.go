@@ -98,6 +98,7 @@ type world struct {
 	requests atomic.Int64
 	paths    watchdog.Paths
 	tools    string // address of the agent's tools
+	gateway  string // URL of the gateway; empty in worlds without models
 }
 
 const secretPassword = "the-password-of-shop"
@@ -243,7 +244,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 	return watchdog.Options{
 		Runtimes: append(runtimes.All(), w.runtimes...), MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
-		Models: "127.0.0.1:0", Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
+		Models: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),
 	}
 }

@@ -3,95 +3,212 @@
 
 package ledger
 
-import "fmt"
+import (
+	"fmt"
+	"math/big"
+	"time"
+)
 
 // Scope is what a budget is about.
 type Scope string
 
 // Scopes of budgets.
 const (
-	// Feature budgets have the UID of a Feature as their key.
+	// Feature budgets have the UID of a Feature as their key. They are for as long as it lives.
 	Feature Scope = "Feature"
-	// Project budgets have a namespace as their key.
+	// Project budgets have a namespace as their key. They are for a calendar month.
 	Project Scope = "Project"
-	// Global budgets are about all calls and have no key.
+	// Global budgets are about all calls and have no key. They are for a calendar month.
 	Global Scope = "Global"
 )
+
+// Period that a time belongs to, of a budget of this scope: a month in UTC, such as "2026-02"; empty where there is one
+// period only.
+func (s Scope) Period(at time.Time) string {
+	if s == Feature {
+		return ""
+	}
+	return at.UTC().Format("2006-01")
+}
+
+// Resource that a budget limits.
+type Resource string
+
+// Resources that budgets limit, by the names that they have in a policy.
+const (
+	InputTokens  Resource = "inputTokens"
+	OutputTokens Resource = "outputTokens"
+	Cost         Resource = "cost"
+)
+
+// Resources are all of them.
+func Resources() []Resource { return []Resource{InputTokens, OutputTokens, Cost} }
+
+// Amount of each resource: tokens, and money in millionths of the currency. Input counts also what the provider had cached.
+type Amount struct {
+	Input, Output, Cost int64
+}
+
+// Of a resource.
+func (a Amount) Of(r Resource) int64 {
+	switch r {
+	case InputTokens:
+		return a.Input
+	case OutputTokens:
+		return a.Output
+	case Cost:
+	}
+	return a.Cost
+}
+
+// Plus adds amounts. What does not fit is the largest number.
+func (a Amount) Plus(b Amount) Amount {
+	return Amount{Input: add(a.Input, b.Input), Output: add(a.Output, b.Output), Cost: add(a.Cost, b.Cost)}
+}
+
+// String writes an amount for a header, to be read by ParseAmount.
+func (a Amount) String() string { return fmt.Sprintf("%d,%d,%d", a.Input, a.Output, a.Cost) }
+
+// ParseAmount reads what String has written; what cannot be read is nothing.
+func ParseAmount(text string) Amount {
+	var a Amount
+	if n, err := fmt.Sscanf(text, "%d,%d,%d", &a.Input, &a.Output, &a.Cost); n != 3 || err != nil || a.Input < 0 || a.Output < 0 || a.Cost < 0 {
+		return Amount{}
+	}
+	return a
+}
+
+// Usage is what calls that have ended have used, and how many they are.
+type Usage struct {
+	Amount
+
+	// Cached are those of the input tokens that the provider had in its cache.
+	Cached int64
+	Calls  int64
+}
 
 // Budget limits what the calls of a scope may use.
 type Budget struct {
 	Scope Scope
 	// Key is whose budget it is: see Scope.
 	Key string
-	// MaxTokens and MaxCost, in millionths of the currency; 0 is no limit.
-	MaxTokens, MaxCost int64
+	// Limit of each resource; 0 is no limit.
+	Limit Amount
+	// Origins say for people where the limits are set.
+	Origins map[Resource]string
 }
 
-// Amount of tokens, and of money in millionths of the currency.
-type Amount struct {
-	Tokens, Cost int64
-}
-
-// Plus adds amounts. What does not fit is the largest number.
-func (a Amount) Plus(b Amount) Amount {
-	return Amount{Tokens: add(a.Tokens, b.Tokens), Cost: add(a.Cost, b.Cost)}
-}
-
-// Resource that a budget limits.
-type Resource string
-
-// Resources that budgets limit.
-const (
-	ResourceTokens Resource = "tokens"
-	ResourceCost   Resource = "cost"
-)
+// Any says whether the budget limits anything.
+func (b Budget) Any() bool { return b.Limit != Amount{} }
 
 // OverBudgetError says which limit a call would go over.
 type OverBudgetError struct {
 	Scope    Scope
 	Key      string
 	Resource Resource
+	// Origin says for people where the limit is set; empty where that is not known.
+	Origin string
 	// Limit of the resource, how much is Used, how much is Reserved for calls that have not ended, and how much is Wanted.
 	Limit, Used, Reserved, Wanted int64
 }
 
-// Error implements error.
-func (e *OverBudgetError) Error() string {
-	whose := "the global budget"
-	switch e.Scope {
-	case Feature:
-		whose = "the budget of the Feature"
-	case Project:
-		whose = fmt.Sprintf("the budget of the project %q", e.Key)
-	case Global:
-	}
-	return fmt.Sprintf("%s leaves %s: the limit is %s, %s is used and %s is reserved for calls that have not ended; raise the limit, or wait for these calls",
-		whose, e.amount(max(0, e.Limit-e.Used-e.Reserved)), e.amount(e.Limit), e.amount(e.Used), e.amount(e.Reserved))
+// Passes says whether the call may be made when the calls under way have ended and have used nothing: then it is worth
+// trying again, and no person has to do anything.
+func (e *OverBudgetError) Passes() bool {
+	return e.Used < e.Limit && e.Wanted <= e.Limit-e.Used
 }
 
-// amount as people write it: money in units of the currency.
-func (e *OverBudgetError) amount(n int64) string {
-	if e.Resource == ResourceCost {
-		return "a cost of " + Decimal(n)
+// Error implements error. It says what is left, and what to do.
+func (e *OverBudgetError) Error() string {
+	left := whose(e.Scope, e.Key) + " has " + e.Resource.left(max(0, e.Limit-e.Used), e.Limit)
+	switch e.Resource {
+	case Cost:
+		left += ", and the next call may cost " + Decimal(e.Wanted)
+	case InputTokens, OutputTokens:
+		left += fmt.Sprintf(", and the next call may take %d", e.Wanted)
 	}
-	return fmt.Sprintf("%d tokens", n)
+	switch {
+	case e.Passes():
+		return left + "; calls under way may take the rest: try again when they have ended"
+	case e.Origin == "the Feature":
+		return left + "; raise spec." + e.path() + " of the Feature"
+	case e.Origin != "":
+		return left + "; raise " + e.path() + " of the SupervisorPolicy (" + e.Origin + ")"
+	}
+	return left + "; raise " + e.path()
+}
+
+// path of the limit in the rules of a SupervisorPolicy.
+func (e *OverBudgetError) path() string {
+	switch e.Scope {
+	case Project:
+		return "budget.project." + string(e.Resource)
+	case Global:
+		return "budget.global." + string(e.Resource)
+	case Feature:
+	}
+	return "budget." + string(e.Resource)
+}
+
+func whose(s Scope, key string) string {
+	switch s {
+	case Project:
+		return fmt.Sprintf("this month's budget of the project %q", key)
+	case Global:
+		return "this month's global budget"
+	case Feature:
+	}
+	return "the budget of the Feature"
+}
+
+// left of a limit, as people write it.
+func (r Resource) left(n, limit int64) string {
+	switch r {
+	case InputTokens:
+		return fmt.Sprintf("%d of %d input tokens left", n, limit)
+	case OutputTokens:
+		return fmt.Sprintf("%d of %d output tokens left", n, limit)
+	case Cost:
+	}
+	return fmt.Sprintf("%s of %s left", Decimal(n), Decimal(limit))
 }
 
 // Over says whether a call that wants an amount goes over a budget of which some is used and some is reserved for calls that
-// have not ended. The error is an *OverBudgetError. What a call uses is known only when it has ended, so calls under way can
-// use more than was reserved for them; then no other call is made.
+// have not ended. The error is an *OverBudgetError, of a limit that a person has to raise before one that only has to be
+// waited for. What a call uses is known only when it has ended, so calls under way can use more than was reserved for them;
+// then no other call is made.
 func Over(b Budget, used, reserved, wanted Amount) error {
-	for _, r := range [...]struct {
-		resource                      Resource
-		limit, used, reserved, wanted int64
-	}{
-		{ResourceTokens, b.MaxTokens, used.Tokens, reserved.Tokens, wanted.Tokens},
-		{ResourceCost, b.MaxCost, used.Cost, reserved.Cost, wanted.Cost},
-	} {
-		taken := add(r.used, r.reserved)
-		if r.limit > 0 && (taken >= r.limit || r.wanted > r.limit-taken) {
-			return &OverBudgetError{Scope: b.Scope, Key: b.Key, Resource: r.resource, Limit: r.limit, Used: r.used, Reserved: r.reserved, Wanted: r.wanted}
+	var wait error
+	for _, r := range Resources() {
+		limit, u, taken := b.Limit.Of(r), used.Of(r), add(used.Of(r), reserved.Of(r))
+		if limit <= 0 || taken < limit && wanted.Of(r) <= limit-taken {
+			continue
+		}
+		e := &OverBudgetError{Scope: b.Scope, Key: b.Key, Resource: r, Origin: b.Origins[r], Limit: limit, Used: u, Reserved: reserved.Of(r), Wanted: wanted.Of(r)}
+		if !e.Passes() {
+			return e
+		}
+		if wait == nil {
+			wait = e
 		}
 	}
-	return nil
+	return wait
+}
+
+// Nearly says for people that some percent of a budget are used, of the resource that most is used of; empty where less is.
+func Nearly(b Budget, used Amount, percent int) string {
+	text, most := "", new(big.Rat)
+	for _, r := range Resources() {
+		limit, u := b.Limit.Of(r), used.Of(r)
+		if limit <= 0 {
+			continue
+		}
+		share := new(big.Rat).SetFrac(new(big.Int).Mul(big.NewInt(u), big.NewInt(100)), big.NewInt(limit))
+		if share.Cmp(new(big.Rat).SetInt64(int64(percent))) < 0 || share.Cmp(most) <= 0 {
+			continue
+		}
+		most = share
+		text = whose(b.Scope, b.Key) + " has " + r.left(max(0, limit-u), limit)
+	}
+	return text
 }

@@ -5,10 +5,7 @@
 // values; internal/host/ledger stores them.
 package ledger
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
 // MaxAnswer is how much of an answer is stored, in bytes.
 const MaxAnswer = 4 << 20
@@ -68,13 +65,7 @@ type Tokens struct {
 	Input, Output, Cached int64
 }
 
-// Total of all tokens. A negative number counts as none.
-func (t Tokens) Total() int64 {
-	return add(add(max(t.Input, 0), max(t.Output, 0)), max(t.Cached, 0))
-}
-
-// Decimal is a cost as people write it, in units of the currency.
-func Decimal(cost int64) string {
-	const unit = 1_000_000
-	return fmt.Sprintf("%d.%06d", cost/unit, cost%unit)
+// Amount of tokens that a call has used, and its cost.
+func (t Tokens) Amount(cost int64) Amount {
+	return Amount{Input: add(max(t.Input, 0), max(t.Cached, 0)), Output: max(t.Output, 0), Cost: max(cost, 0)}
 }

@@ -8,49 +8,66 @@ import (
 	"math"
 	"math/big"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 )
 
 func TestOver(t *testing.T) {
-	feature := Budget{Scope: Feature, Key: "uid", MaxTokens: 100}
-	cost := Budget{Scope: Project, Key: "shop", MaxCost: 2_500_000}
+	feature := Budget{Scope: Feature, Key: "uid", Limit: Amount{Input: 100}, Origins: map[Resource]string{InputTokens: "the Feature"}}
+	cost := Budget{Scope: Project, Key: "shop", Limit: Amount{Cost: 2_500_000}, Origins: map[Resource]string{Cost: "overrides of shop/limits"}}
 	for name, tc := range map[string]struct {
 		budget                 Budget
 		used, reserved, wanted Amount
 		want                   string // "" where the call may be made
+		passes                 bool
 	}{
-		"no limit":                  {Budget{Scope: Global}, Amount{1 << 60, 1 << 60}, Amount{}, Amount{1 << 62, 1 << 62}, ""},
-		"nothing used":              {feature, Amount{}, Amount{}, Amount{Tokens: 100}, ""},
-		"exactly what is left":      {feature, Amount{Tokens: 50}, Amount{Tokens: 30}, Amount{Tokens: 20}, ""},
-		"another resource":          {feature, Amount{Cost: 1000}, Amount{Cost: 1000}, Amount{Tokens: 1, Cost: 1000}, ""},
-		"an unknown size, one left": {feature, Amount{Tokens: 99}, Amount{}, Amount{}, ""},
-		"one too many": {
-			feature, Amount{Tokens: 50}, Amount{Tokens: 30}, Amount{Tokens: 21},
-			"the budget of the Feature leaves 20 tokens: the limit is 100 tokens, 50 tokens is used and 30 tokens is reserved for calls that have not ended; raise the limit, or wait for these calls",
+		"no limit":                  {Budget{Scope: Global}, Amount{1 << 60, 1 << 60, 1 << 60}, Amount{}, Amount{1 << 62, 1 << 62, 1 << 62}, "", false},
+		"nothing used":              {feature, Amount{}, Amount{}, Amount{Input: 100}, "", false},
+		"exactly what is left":      {feature, Amount{Input: 50}, Amount{Input: 30}, Amount{Input: 20}, "", false},
+		"another resource":          {feature, Amount{Cost: 1000, Output: 1000}, Amount{Cost: 1000}, Amount{Input: 1, Cost: 1000}, "", false},
+		"an unknown size, one left": {feature, Amount{Input: 99}, Amount{}, Amount{}, "", false},
+		"one too many for now": {
+			feature, Amount{Input: 50}, Amount{Input: 30}, Amount{Input: 21},
+			"the budget of the Feature has 50 of 100 input tokens left, and the next call may take 21; calls under way may take the rest: try again when they have ended",
+			true,
 		},
-		"nothing left, an unknown size": {
-			feature, Amount{Tokens: 60}, Amount{Tokens: 40}, Amount{},
-			"the budget of the Feature leaves 0 tokens: the limit is 100 tokens, 60 tokens is used and 40 tokens is reserved for calls that have not ended; raise the limit, or wait for these calls",
+		"one too many": {
+			feature, Amount{Input: 80}, Amount{}, Amount{Input: 21},
+			"the budget of the Feature has 20 of 100 input tokens left, and the next call may take 21; raise spec.budget.inputTokens of the Feature",
+			false,
+		},
+		"all is reserved, an unknown size": {
+			feature, Amount{Input: 60}, Amount{Input: 40}, Amount{},
+			"the budget of the Feature has 40 of 100 input tokens left, and the next call may take 0; calls under way may take the rest: try again when they have ended",
+			true,
 		},
 		"over by a call that used more": {
-			feature, Amount{Tokens: 120}, Amount{}, Amount{Tokens: 1},
-			"the budget of the Feature leaves 0 tokens: the limit is 100 tokens, 120 tokens is used and 0 tokens is reserved for calls that have not ended; raise the limit, or wait for these calls",
+			feature, Amount{Input: 120}, Amount{}, Amount{Input: 1},
+			"the budget of the Feature has 0 of 100 input tokens left, and the next call may take 1; raise spec.budget.inputTokens of the Feature",
+			false,
 		},
 		"money": {
-			cost, Amount{Cost: 2_400_000}, Amount{Cost: 50_000}, Amount{Cost: 50_001},
-			"the budget of the project \"shop\" leaves a cost of 0.050000: the limit is a cost of 2.500000, a cost of 2.400000 is used and a cost of 0.050000 is reserved for calls that have not ended; raise the limit, or wait for these calls",
+			cost, Amount{Cost: 2_450_000}, Amount{Cost: 50_000}, Amount{Cost: 50_001},
+			`this month's budget of the project "shop" has 0.05 of 2.50 left, and the next call may cost 0.050001; raise budget.project.cost of the SupervisorPolicy (overrides of shop/limits)`,
+			false,
+		},
+		"what has to be raised comes before what has to be waited for": {
+			Budget{Scope: Global, Limit: Amount{Input: 100, Output: 10}}, Amount{Input: 50, Output: 10}, Amount{Input: 50}, Amount{Input: 1, Output: 1},
+			"this month's global budget has 0 of 10 output tokens left, and the next call may take 1; raise budget.global.outputTokens",
+			false,
 		},
 		"more than fits": {
-			Budget{Scope: Global, MaxTokens: math.MaxInt64}, Amount{Tokens: math.MaxInt64 - 1}, Amount{Tokens: 2}, Amount{Tokens: math.MaxInt64},
-			"the global budget leaves 0 tokens: the limit is 9223372036854775807 tokens, 9223372036854775806 tokens is used and 2 tokens is reserved for calls that have not ended; raise the limit, or wait for these calls",
+			Budget{Scope: Global, Limit: Amount{Input: math.MaxInt64}}, Amount{Input: math.MaxInt64 - 1}, Amount{Input: 2}, Amount{Input: math.MaxInt64},
+			"this month's global budget has 1 of 9223372036854775807 input tokens left, and the next call may take 9223372036854775807; raise budget.global.inputTokens",
+			false,
 		},
 	} {
 		got := ""
 		if err := Over(tc.budget, tc.used, tc.reserved, tc.wanted); err != nil {
 			got = err.Error()
-			if over, is := errors.AsType[*OverBudgetError](err); !is || over.Scope != tc.budget.Scope || over.Key != tc.budget.Key {
+			if over, is := errors.AsType[*OverBudgetError](err); !is || over.Scope != tc.budget.Scope || over.Key != tc.budget.Key || over.Passes() != tc.passes {
 				t.Errorf("%s: %#v", name, err)
 			}
 		}
@@ -60,14 +77,23 @@ func TestOver(t *testing.T) {
 	}
 }
 
-// TestOverHolds: calls that may be made, each using what it wanted, never use more than the limit.
+// TestOverHolds: calls that may be made, each using what it wanted, never use more than the limit. One that passes may be made
+// once nothing is reserved.
 func TestOverHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := Budget{Scope: Global, MaxTokens: rapid.Int64Range(1, 1000).Draw(t, "limit"), MaxCost: rapid.Int64Range(0, 1000).Draw(t, "cost")}
+		amount := func(name string, from, to int64) Amount {
+			n := rapid.Int64Range(from, to)
+			return Amount{n.Draw(t, name+" input"), n.Draw(t, name+" output"), n.Draw(t, name+" cost")}
+		}
+		b := Budget{Scope: Global, Limit: amount("limit", 0, 1000)}
 		var used, reserved Amount
 		for range rapid.IntRange(1, 50).Draw(t, "calls") {
-			wanted := Amount{Tokens: rapid.Int64Range(0, 200).Draw(t, "tokens"), Cost: rapid.Int64Range(0, 200).Draw(t, "cost")}
-			if Over(b, used, reserved, wanted) != nil {
+			wanted := amount("wanted", 0, 200)
+			if err := Over(b, used, reserved, wanted); err != nil {
+				over, _ := errors.AsType[*OverBudgetError](err)
+				if over.Passes() != (Over(b, used, Amount{}, wanted) == nil) {
+					t.Fatalf("passes %v: %v", over.Passes(), err)
+				}
 				continue
 			}
 			if rapid.Bool().Draw(t, "ends") {
@@ -75,11 +101,92 @@ func TestOverHolds(t *testing.T) {
 			} else {
 				reserved = reserved.Plus(wanted)
 			}
-			if all := used.Plus(reserved); all.Tokens > b.MaxTokens || b.MaxCost > 0 && all.Cost > b.MaxCost {
-				t.Fatalf("%+v of %+v", all, b)
+			for _, r := range Resources() {
+				if limit := b.Limit.Of(r); limit > 0 && used.Plus(reserved).Of(r) > limit {
+					t.Fatalf("%+v and %+v of %+v", used, reserved, b)
+				}
 			}
 		}
 	})
+}
+
+func TestNearly(t *testing.T) {
+	b := Budget{Scope: Feature, Key: "uid", Limit: Amount{Input: 1000, Cost: 10_000_000}}
+	for name, tc := range map[string]struct {
+		used Amount
+		want string
+	}{
+		"little":                  {Amount{Input: 799, Output: 1 << 60, Cost: 7_999_999}, ""},
+		"just so much":            {Amount{Input: 800}, "the budget of the Feature has 200 of 1000 input tokens left"},
+		"the larger share counts": {Amount{Input: 900, Cost: 9_100_000}, "the budget of the Feature has 0.90 of 10.00 left"},
+		"more than all":           {Amount{Input: math.MaxInt64}, "the budget of the Feature has 0 of 1000 input tokens left"},
+	} {
+		if got := Nearly(b, tc.used, 80); got != tc.want {
+			t.Errorf("%s: %q, want %q", name, got, tc.want)
+		}
+	}
+}
+
+func TestPeriod(t *testing.T) {
+	at := time.Date(2026, 3, 1, 0, 30, 0, 0, time.FixedZone("east", 3600))
+	for scope, want := range map[Scope]string{Feature: "", Project: "2026-02", Global: "2026-02"} {
+		if got := scope.Period(at); got != want {
+			t.Errorf("%s: %q, want %q", scope, got, want)
+		}
+	}
+}
+
+func TestExpect(t *testing.T) {
+	price := Price{Input: 3_000_000, Output: 15_000_000}
+	for name, tc := range map[string]struct {
+		request, window int64
+		want            Amount
+	}{
+		"text":                       {40_000, 200_000, Amount{Input: 10_000, Output: 1024, Cost: 30_000 + 15_360}},
+		"no more than a model reads": {40_000_000, 200_000, Amount{Input: 200_000, Output: 1024, Cost: 600_000 + 15_360}},
+		"an unknown window":          {4_000_000, 0, Amount{Input: 200_000, Output: 1024, Cost: 600_000 + 15_360}},
+	} {
+		if got := Expect(tc.request, tc.window, price); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+	if got := Expect(400, 0, Price{}); got.Cost != 0 {
+		t.Errorf("without a price: %+v", got)
+	}
+}
+
+// TestCharge: what the provider has not counted is not free.
+func TestCharge(t *testing.T) {
+	for name, tc := range map[string]struct {
+		counted Tokens
+		answer  int64
+		want    Tokens
+	}{
+		"nothing is counted":          {Tokens{}, 4000, Tokens{Input: 10_000, Output: 1000}},
+		"the request is":              {Tokens{Input: 7, Cached: 9000}, 400, Tokens{Input: 7, Cached: 9000, Output: 100}},
+		"a part of the answer is":     {Tokens{Input: 9000, Output: 20}, 4000, Tokens{Input: 9000, Output: 1000}},
+		"more than the words come to": {Tokens{Input: 9000, Output: 2000}, 400, Tokens{Input: 9000, Output: 2000}},
+	} {
+		if got := Charge(tc.counted, 40_000, 0, tc.answer); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+func TestDecimal(t *testing.T) {
+	for cost, want := range map[int64]string{0: "0.00", 1: "0.000001", 500_000: "0.50", 12_500_000: "12.50", 10_000_000: "10.00", 12_340_000: "12.34", 12_345_000: "12.345", 999_999_999_999_999: "999999999.999999"} {
+		if got := Decimal(cost); got != want {
+			t.Errorf("%d: %s, want %s", cost, got, want)
+		}
+		if got, err := ParseDecimal(want); err != nil || got != cost {
+			t.Errorf("%s: %d, %v, want %d", want, got, err, cost)
+		}
+	}
+	for _, text := range []string{"", "-1", "1.", ".5", "1,5", "1e3", "0.0000001", "1234567890", "12 EUR", "NaN"} {
+		if n, err := ParseDecimal(text); err == nil {
+			t.Errorf("%q: %d", text, n)
+		}
+	}
 }
 
 func TestCost(t *testing.T) {
@@ -127,15 +234,15 @@ func TestCostIsExact(t *testing.T) {
 	})
 }
 
-func TestTotal(t *testing.T) {
-	for tokens, want := range map[Tokens]int64{
-		{1, 2, 3}:                         6,
-		{-1, 2, -3}:                       2,
-		{math.MaxInt64, 1, 1}:             math.MaxInt64,
-		{1, math.MaxInt64, math.MaxInt64}: math.MaxInt64,
+func TestAmountOfTokens(t *testing.T) {
+	for tokens, want := range map[Tokens]Amount{
+		{1, 2, 3}:                         {Input: 4, Output: 2, Cost: 9},
+		{-1, 2, -3}:                       {Output: 2, Cost: 9},
+		{math.MaxInt64, 1, 1}:             {Input: math.MaxInt64, Output: 1, Cost: 9},
+		{1, math.MaxInt64, math.MaxInt64}: {Input: math.MaxInt64, Output: math.MaxInt64, Cost: 9},
 	} {
-		if got := tokens.Total(); got != want {
-			t.Errorf("%+v: %d, want %d", tokens, got, want)
+		if got := tokens.Amount(9); got != want {
+			t.Errorf("%+v: %+v, want %+v", tokens, got, want)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func conditions(s situation, p plan) []Condition {
 		locksHeld(s, p, at),
 		areasDisjoint(s, at),
 		checkpointsValid(s.o),
-		notActedOn(ConditionWithinBudget, "This version does not count what models cost."),
+		withinBudget(s),
 		readyToMerge(at),
 		delivered(at),
 		notActedOn(ConditionAgentStalled, notWatched),
@@ -75,7 +75,7 @@ func accepted(o Observed) Condition {
 	}
 	if values := o.PolicyConflicts; len(values) > 0 {
 		reason = ReasonPolicyConflict
-		parts = append([]string{"Policies of equal scope and priority disagree: " + strings.Join(values, "; ") + "."}, parts...)
+		parts = append([]string{"Policies conflict: " + strings.Join(values, "; ") + "."}, parts...)
 	}
 	if s := o.Spec; s.ApprovalBy != "" {
 		parts = append(parts, "A person has to approve the delivery"+requiredBy(s)+".")
@@ -181,6 +181,23 @@ func checkpointsValid(o Observed) Condition {
 	default:
 		return notYet(ConditionCheckpointsValid, "Nothing has changed yet.")
 	}
+}
+
+// withinBudget keeps what an attempt said that has ended: what was used stays used.
+func withinBudget(s situation) Condition {
+	r := s.report()
+	was := s.o.Memory.Condition(ConditionWithinBudget)
+	switch {
+	case r != nil && r.Fault != nil && r.Fault.Reason == protocol.ReasonBudgetExceeded:
+		return Condition{ConditionWithinBudget, False, protocol.ReasonBudgetExceeded, sentence(r.Fault.Message)}
+	case !s.o.Spec.Budget:
+		return Condition{ConditionWithinBudget, True, ReasonNoBudget, "Neither a policy nor the Feature sets a budget."}
+	case !s.active() && was.Reason == protocol.ReasonBudgetExceeded:
+		return was
+	case s.o.Run != nil && s.o.Run.BudgetWarning != "":
+		return Condition{ConditionWithinBudget, True, ReasonBudgetNearlySpent, sentence(s.o.Run.BudgetWarning)}
+	}
+	return Condition{ConditionWithinBudget, True, ReasonWithinBudget, "No budget has been used up."}
 }
 
 func readyToMerge(at summary) Condition {

@@ -79,6 +79,8 @@ type Spec struct {
 	// Mode that the agent runs in, in the policy's words, and ModeNotice where it is not the one that was asked for.
 	Mode       string
 	ModeNotice string
+	// Budget says that the Feature's calls of models have one.
+	Budget bool
 	// Requests in the order of the spec.
 	Requests []Request
 	// NotActedOn names the fields in use that this version does not act on; sorted.
@@ -266,6 +268,8 @@ type Run struct {
 	Fault *Problem
 	// Problems that the watchdog works around.
 	Problems []string
+	// BudgetWarning names a budget that is nearly used; empty for none.
+	BudgetWarning string
 	// Connected is true while the long poll is open.
 	Connected bool
 	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.

@@ -45,6 +45,9 @@ func runningSummary(s situation) summary {
 		case p.Reason == protocol.ReasonBreakerOpen:
 			at.phase, at.stalled = Blocked, true
 			at.message = sentence(p.Message) + breakerHint(s)
+		case p.Reason == protocol.ReasonBudgetExceeded:
+			at.phase, at.stalled = Blocked, true
+			at.message = sentence(p.Message) + " The agent is frozen. It goes on by itself when there is more; or end it with spec.suspend."
 		}
 	} else if r != nil && r.Question != "" {
 		at = summary{phase: AwaitingInput, reason: ReasonAwaitingInput, message: fmt.Sprintf(

@@ -114,6 +114,9 @@ func (s *sim) state() string {
 			text += ": " + c.Message
 		}
 	}
+	if c := m.Condition(ConditionWithinBudget); c.Reason != ReasonNoBudget {
+		text += fmt.Sprintf("\n=>   %s %s/%s: %s", c.Type, c.Status, c.Reason, c.Message)
+	}
 	for _, name := range []string{ConditionAccepted, ConditionStalled, ConditionReconciling, ConditionSupervised} {
 		c := m.Condition(name)
 		usual := map[string]Status{ConditionAccepted: True, ConditionStalled: False, ConditionReconciling: False, ConditionSupervised: c.Status}
@@ -199,6 +202,8 @@ func tell(r *Run, args []string, now time.Time) {
 			r.Question, r.QuestionID = "Which colour?", "q1"
 		case "hears":
 			r.Question, r.QuestionID = "", ""
+		case "warned":
+			r.BudgetWarning = "The budget of the Feature is nearly used"
 		case "connected", "disconnected":
 			r.Connected, r.ConnectionChangedAt = a == "connected", now
 		default:
@@ -231,6 +236,8 @@ func change(s *sim, what string, args []string) error {
 		s.spec.RequireApproval, s.spec.ApprovalBy = true, rest
 	case "approve":
 		s.spec.ApprovedCommit = strings.Repeat(rest, 40)
+	case "budget":
+		s.spec.Budget = true
 	case "deadline":
 		s.spec.Deadline, _ = time.ParseDuration(rest)
 	case "ttl":

@@ -85,6 +85,8 @@ const (
 	ReasonWaitingForArea      = "WaitingForArea"
 	ReasonNotCompared         = "NotCompared"
 	ReasonNoBudget            = "NoBudget"
+	ReasonWithinBudget        = "WithinBudget"
+	ReasonBudgetNearlySpent   = "BudgetNearlySpent"
 	ReasonNoAnomaly           = "NoAnomaly"
 	ReasonValid               = "Valid"
 	ReasonInvalid             = "Invalid"

@@ -5,9 +5,6 @@ package models
 
 import (
 	"fmt"
-	"regexp"
-	"strconv"
-	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 )
@@ -19,29 +16,23 @@ type Prices struct {
 	Output      string `json:"output,omitempty"`
 }
 
-// decimal has as many digits as millionths of a currency have, and no price of a million tokens has more before the point.
-var decimal = regexp.MustCompile(`^[0-9]{1,9}(\.[0-9]{1,6})?$`)
-
 func (p Prices) validate() error {
 	for _, x := range []struct{ name, price string }{{"input", p.Input}, {"cachedInput", p.CachedInput}, {"output", p.Output}} {
-		if x.price != "" && !decimal.MatchString(x.price) {
+		if _, err := ledger.ParseDecimal(x.price); x.price != "" && err != nil {
 			return fmt.Errorf(`%s: %q is no price of a million tokens such as "3.00"`, x.name, x.price)
 		}
 	}
 	return nil
 }
 
-// Price in the ledger's units.
+// Price in the ledger's units. What is no price is 0.
 func (p Prices) Price() ledger.Price {
-	return ledger.Price{Input: millionths(p.Input), Cached: millionths(p.CachedInput), Output: millionths(p.Output)}
-}
-
-// millionths of a price that was validated; what is none is 0.
-func millionths(price string) int64 {
-	whole, fraction, _ := strings.Cut(price, ".")
-	n, err := strconv.ParseInt(whole+(fraction + "000000")[:6], 10, 64)
-	if err != nil || !decimal.MatchString(price) {
-		return 0
+	price := func(text string) int64 {
+		n, err := ledger.ParseDecimal(text)
+		if err != nil {
+			return 0
+		}
+		return n
 	}
-	return n
+	return ledger.Price{Input: price(p.Input), Cached: price(p.CachedInput), Output: price(p.Output)}
 }

@@ -19,6 +19,9 @@ func (e Effective) hash() string {
 	if e.LedgerFailure == LedgerClosed {
 		e.LedgerFailure = ""
 	}
+	if e.Budgets == (Budgets{WarnAtPercent: builtinWarnAtPercent}) {
+		e.Budgets = Budgets{}
+	}
 	// encoding/json writes fields in the order of their declaration, and every list is sorted: equal values, equal bytes.
 	// Only channels, functions, cycles and numbers that are none cannot be written, and a policy has none of these.
 	text, _ := json.Marshal(e) //nolint:errchkjson // see above

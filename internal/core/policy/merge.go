@@ -14,7 +14,7 @@ import (
 // of global policies, overrides of project policies, the Feature, defaults of project policies, defaults of global
 // policies, the built-in rules. Protected paths, path rules and the paths of a contract are united; checks are decided
 // name by name. What bounds Features is bounded by every source together: a role must be allowed by all that list roles, and
-// an approval that any source requires is required. Among policies of one scope the higher priority wins; where equal ones disagree the stricter value is
+// an approval that any source requires is required; a Feature may lower its budget, and not raise it. Among policies of one scope the higher priority wins; where equal ones disagree the stricter value is
 // taken and the disagreement is named in Conflicts.
 //
 // Merge is pure, and the order of the policies does not matter.
@@ -43,6 +43,15 @@ type merger struct {
 	conflicts []string
 }
 
+// Levels in their order; what the repository and Tidewaiter itself say comes last.
+const (
+	levelGlobalOverrides = iota
+	levelProjectOverrides
+	levelFeature
+	levelProjectDefaults
+	levelGlobalDefaults
+)
+
 // level is one place in the order of sources. Its members have priorities among each other.
 type level []member
 
@@ -60,11 +69,11 @@ func newMerger(s Sources) *merger {
 	overrides := func(p *Source) *Rules { return &p.Overrides }
 	defaults := func(p *Source) *Rules { return &p.Defaults }
 	m.levels = []level{
-		m.level(Global, "overrides", overrides),
-		m.level(Project, "overrides", overrides),
-		{{origin: "the Feature", rules: &Rules{Execution: s.Feature}}},
-		m.level(Project, "defaults", defaults),
-		m.level(Global, "defaults", defaults),
+		levelGlobalOverrides:  m.level(Global, "overrides", overrides),
+		levelProjectOverrides: m.level(Project, "overrides", overrides),
+		levelFeature:          {{origin: "the Feature", rules: &Rules{Execution: s.Feature, Budget: BudgetRules{Feature: s.FeatureBudget}}}},
+		levelProjectDefaults:  m.level(Project, "defaults", defaults),
+		levelGlobalDefaults:   m.level(Global, "defaults", defaults),
 		{{origin: "the repository's host", rules: repositoryRules(s.RepositoryHost)}},
 		{{origin: "built-in", rules: new(builtin())}},
 	}

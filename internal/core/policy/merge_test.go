@@ -37,6 +37,7 @@ func TestBuiltin(t *testing.T) {
 		},
 		Supervision:           Supervision{Enabled: true, TimeoutProfile: TimeoutStandard},
 		LedgerFailure:         LedgerClosed,
+		Budgets:               Budgets{WarnAtPercent: 80},
 		MaxCheckpointFailures: 3,
 		Approval:              ApprovalNone,
 		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},

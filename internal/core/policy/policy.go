@@ -88,6 +88,8 @@ type Effective struct {
 	Supervision Supervision `json:"supervision,omitzero"`
 	// LedgerFailure says what becomes of calls of models that cannot be recorded.
 	LedgerFailure LedgerFailure `json:"ledgerFailure,omitempty"`
+	// Budgets bound what calls of models may use.
+	Budgets Budgets `json:"budgets,omitzero"`
 	// MaxCheckpointFailures in a row open the breaker.
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
 	// GitHosts that the watchdog may reach.

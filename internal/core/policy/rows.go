@@ -24,6 +24,8 @@ type Row struct {
 	SetWord   func(*Rules, string)
 	SetNumber func(*Rules, int64)
 	SetFlag   func(*Rules, bool)
+	// SetMoney sets millionths of the currency; nil where the value is no money.
+	SetMoney func(*Rules, int64)
 
 	// preset sets the built-in value; nil where there is none.
 	preset func(*Rules)
@@ -39,7 +41,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), conversationRows())
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), conversationRows(), budgetRows())
 }
 
 func executionRows() []Row {

@@ -18,8 +18,9 @@ const (
 type Sources struct {
 	// Policies that select the Feature, in any order.
 	Policies []Source
-	// Feature is what the Feature says for itself.
-	Feature ExecutionRules
+	// Feature is what the Feature says for itself, FeatureBudget how much less it takes of models than it may.
+	Feature       ExecutionRules
+	FeatureBudget LimitRules
 	// RepositoryHost of the Feature: the one Git host where no policy lists any. Its AllowPrivate does not count.
 	RepositoryHost Host
 }
@@ -50,6 +51,7 @@ type Rules struct {
 	Models                []ModelRef
 	Supervision           SupervisionRules
 	LedgerFailure         LedgerFailure
+	Budget                BudgetRules
 	MaxCheckpointFailures *int
 	GitHosts              []Host
 	AgentHosts            []Host

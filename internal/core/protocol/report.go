@@ -59,6 +59,9 @@ type StatusReport struct {
 	Problems []string `json:"problems,omitempty"`
 	// Question that the agent waits on.
 	Question *Question `json:"question,omitempty"`
+	// Usage of models, where a model was called, and which budget is nearly used.
+	Usage         *Usage `json:"usage,omitempty"`
+	BudgetWarning string `json:"budgetWarning,omitempty"`
 }
 
 // Question that the agent asks.

@@ -22,6 +22,7 @@ const (
 	ReasonCheckpointInvalid     = "CheckpointInvalid"
 	ReasonCheckpointFailed      = "CheckpointFailed"
 	ReasonBreakerOpen           = "BreakerOpen"
+	ReasonBudgetExceeded        = "BudgetExceeded"
 	ReasonAgentFailed           = "AgentFailed"
 	ReasonAgentNotStarted       = "AgentNotStarted"
 	ReasonAgentUnstoppable      = "AgentUnstoppable"

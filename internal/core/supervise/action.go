@@ -24,7 +24,7 @@ const (
 	Patch Kind = "patch"
 	// Kill every process of the agent.
 	Kill Kind = "kill"
-	// Freeze the agent until the breaker is reset.
+	// Freeze the agent until a person has acted.
 	Freeze Kind = "freeze"
 	// Thaw the agent after that.
 	Thaw Kind = "thaw"

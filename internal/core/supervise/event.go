@@ -334,29 +334,6 @@ func (d *Delivery) move(head string, changed bool) {
 	d.Head, d.Changed = head, changed
 }
 
-// FrozenNow: the agent was frozen because of the breaker.
-type FrozenNow struct{}
-
-func (FrozenNow) apply(s *State, _ time.Time) {
-	s.idle()
-	s.Agent.Frozen = true
-	s.Agent.obeys()
-}
-
-// ThawedNow: the agent was let go again.
-type ThawedNow struct{}
-
-func (ThawedNow) apply(s *State, _ time.Time) {
-	s.idle()
-	s.Agent.Frozen = false
-	s.Agent.obeys()
-}
-
-// Slipped: a freeze ended by its own limit.
-type Slipped struct{}
-
-func (Slipped) apply(s *State, _ time.Time) { s.Agent.Frozen = false }
-
 // Reviewed: base…head was judged under the policy with the hash.
 type Reviewed struct {
 	PolicyHash string

@@ -111,7 +111,10 @@ func short(commit string) string {
 func (s State) Status(base string) protocol.StatusReport {
 	r := protocol.StatusReport{
 		State: s.activity(), WorkspaceReady: true, AgentRunning: s.Agent.Running,
-		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.Question,
+		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.Question, BudgetWarning: s.Allowance.Warning,
+	}
+	if u := s.Allowance.Usage; u.Calls > 0 {
+		r.Usage = &u
 	}
 	for i, t := range s.Tasks {
 		status := protocol.TaskStatus{Name: t.Name, State: string(t.Phase)}
@@ -137,7 +140,7 @@ func (s State) activity() string {
 	switch {
 	case s.Over():
 		return protocol.StateComplete
-	case s.Checkpoints.Breaker:
+	case halted(s):
 		return protocol.StateFrozen
 	case s.End != GoOn || s.Current() < 0:
 		return protocol.StateFinishing
@@ -155,6 +158,8 @@ func (s State) fault() *protocol.Fault {
 		return &protocol.Fault{Reason: protocol.ReasonBreakerOpen, Message: fmt.Sprintf(
 			"%d checkpoints in a row failed, the last one because %s; the agent is frozen",
 			s.Checkpoints.Failures, s.Checkpoints.Failure.Message)}
+	case overBudget(s):
+		return &protocol.Fault{Reason: protocol.ReasonBudgetExceeded, Message: s.Allowance.Exceeded}
 	case s.Checkpoints.Failures > 0:
 		f := s.Checkpoints.Failure
 		return &f

@@ -20,7 +20,7 @@ func Next(s State, now time.Time) Action {
 		resisting, // an agent that cannot be stopped
 		ending,    // stop, suspend, terminate
 		answers,   // requests that need no checkpoint
-		breaker,   // an open breaker holds everything else
+		held,      // an open breaker, or a budget that is used up, holds everything else
 		sealing,   // no agent: only deliver
 		switching, // the next task wants another pod
 		tasks,     // one after the other
@@ -117,19 +117,6 @@ func (s State) reset(id string) protocol.RequestReport {
 
 func refuse(id, message string) Action {
 	return Action{Kind: Answer, Answer: protocol.RequestReport{ID: id, Message: message}}
-}
-
-func breaker(s State, _ time.Time) (Action, bool) {
-	live := s.Agent.Connected && s.Agent.Leftovers
-	switch {
-	case s.Seal:
-		return Action{}, false
-	case s.Checkpoints.Breaker && live && !s.Agent.Frozen:
-		return Action{Kind: Freeze}, true
-	case !s.Checkpoints.Breaker && s.Agent.Frozen:
-		return Action{Kind: Thaw}, true
-	}
-	return Action{}, s.Checkpoints.Breaker
 }
 
 // sealing repeats what the last attempt ended with when there is nothing that could be delivered without an agent, or

@@ -68,8 +68,9 @@ type Agent struct {
 	Running bool
 	// Leftovers: a process of the agent may live; true from a start until everything was killed.
 	Leftovers bool
-	// Frozen until the breaker is reset.
-	Frozen bool
+	// Frozen until a person has acted, and since when.
+	Frozen   bool
+	FrozenAt time.Time
 	// Resisted counts kills, freezes and thaws in a row that failed; Resistance is why the last one did.
 	Resisted   int
 	Resistance string
@@ -151,6 +152,8 @@ type State struct {
 	Agent       Agent
 	Checkpoints Checkpoints
 	Delivery    Delivery
+	// Allowance is what was used of models, and what is left.
+	Allowance protocol.Allowance
 	// Requests that have no result yet.
 	Requests []protocol.Request
 	// PolicyHash of the policy in the newest orders.

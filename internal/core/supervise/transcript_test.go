@@ -225,6 +225,8 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.FrozenNow{}
 	case "thawed":
 		return supervise.ThawedNow{}
+	case "allowed":
+		return supervise.Allowed{Allowance: protocol.Allowance{Exceeded: arg}}
 	case "slipped":
 		return supervise.Slipped{}
 	case "taken":

@@ -116,7 +116,12 @@ func (e *sqliteEngine) handle(parameters url.Values, most int) (*sql.DB, error) 
 }
 
 func (e *sqliteEngine) migrate(ctx context.Context, db *sql.DB) error {
-	return migrate(ctx, db, goose.DialectSQLite3)
+	if err := migrate(ctx, db, goose.DialectSQLite3); err != nil {
+		return err
+	}
+	// The calls of an earlier process have ended with it.
+	_, err := db.ExecContext(ctx, deleteReservations)
+	return err
 }
 
 func (e *sqliteEngine) promises(d durability) (before, within string) {

@@ -106,7 +106,7 @@ func TestCrash(t *testing.T) {
 		if len(settled) > 0 {
 			t.Errorf("%d calls are lost: %v", len(settled), settled)
 		}
-		w.usage(l, core.Feature, "uid", ledger.Usage{Tokens: 10 * count, Cost: 100 * count, Calls: count})
+		w.usage(l, core.Feature, "uid", calls(count))
 	})
 }
 
@@ -133,7 +133,7 @@ func TestConnectionsThatEnd(t *testing.T) {
 		w.must(err)
 		id := name("call", round, 0)
 		w.must(l.Settle(t.Context(), id, call(id)))
-		w.usage(l, core.Feature, "uid", ledger.Usage{Tokens: 10 * int64(round+1), Cost: 100 * int64(round+1), Calls: int64(round + 1)})
+		w.usage(l, core.Feature, "uid", calls(int64(round+1)))
 	}
 }
 
@@ -156,7 +156,7 @@ func TestDatabaseThatIsAway(t *testing.T) {
 		_, _, pin := l.Pin(t.Context(), ledger.PinKey{}, nil, "")
 		_, expire := l.Expire(t.Context(), began, 1)
 		for what, err := range map[string]error{
-			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire, "Release": l.Release(t.Context(), "x"),
+			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire,
 			"Reserve": l.Reserve(t.Context(), reservation("x", 1), nil), "Settle": l.Settle(t.Context(), "one", call("one")),
 		} {
 			if !errors.Is(err, ledger.ErrUnavailable) {
@@ -165,7 +165,7 @@ func TestDatabaseThatIsAway(t *testing.T) {
 		}
 		w.must(line.up(line.address))
 		w.must(l.Settle(t.Context(), "one", call("one")))
-		w.usage(l, core.Feature, "uid", ledger.Usage{Tokens: 10, Cost: 100, Calls: 1})
+		w.usage(l, core.Feature, "uid", calls(1))
 	}
 }
 

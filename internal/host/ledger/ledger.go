@@ -158,17 +158,13 @@ func (l *Ledger) read(ctx context.Context, what string, do func(db *sql.DB) erro
 	return l.explain(ctx, what, err)
 }
 
-// Usage of a scope: what its calls have used, and how many have ended. Calls that were removed count.
-type Usage struct {
-	Tokens, Cost, Calls int64
-}
-
-// Usage gives the totals of a scope; key is as in core.Budget.
-func (l *Ledger) Usage(ctx context.Context, scope core.Scope, key string) (Usage, error) {
-	var u Usage
+// Usage gives the totals of a scope in its current period; key is as in core.Budget. Calls that were removed count.
+func (l *Ledger) Usage(ctx context.Context, scope core.Scope, key string) (core.Usage, error) {
+	var u core.Usage
 	err := l.read(ctx, "read the usage", func(db *sql.DB) error {
-		u = Usage{}
-		err := db.QueryRowContext(ctx, selectTotals, string(scope), word(key, maxWord)).Scan(&u.Tokens, &u.Cost, &u.Calls)
+		u = core.Usage{}
+		row := db.QueryRowContext(ctx, selectTotals, string(scope), word(key, maxWord), scope.Period(l.now()))
+		err := row.Scan(&u.Input, &u.Cached, &u.Output, &u.Cost, &u.Calls)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

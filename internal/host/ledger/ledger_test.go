@@ -129,12 +129,12 @@ func TestSettleOnce(t *testing.T) {
 		}
 		group.Wait()
 		for scope, key := range map[core.Scope]string{core.Feature: "uid", core.Project: "shop", core.Global: ""} {
-			w.usage(replicas[1], scope, key, ledger.Usage{Tokens: 10, Cost: 100, Calls: 1})
+			w.usage(replicas[1], scope, key, calls(1))
 		}
 		if turns, err := replicas[0].Turns(t.Context(), "uid", 0, 10); err != nil || len(turns) != 1 {
 			t.Errorf("%d turns, %v", len(turns), err)
 		}
-		w.must(replicas[0].Reserve(t.Context(), reservation("two", 90), []core.Budget{{Scope: core.Global, MaxTokens: 100}}))
+		w.must(replicas[0].Reserve(t.Context(), reservation("two", 90), []core.Budget{{Scope: core.Global, Limit: core.Amount{Input: 100}}}))
 		// A call that comes again takes no number.
 		w.must(replicas[0].Settle(t.Context(), "two", call("two")))
 		if i, err := replicas[0].Turn(t.Context(), "uid", 2); err != nil || i.ID != "two" || i.Sequence != 2 {
@@ -147,7 +147,7 @@ func TestSettleOnce(t *testing.T) {
 func TestReserve(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l, ctx := w.open(), t.Context()
-		feature := []core.Budget{{Scope: core.Feature, Key: "uid", MaxTokens: 100}}
+		feature := []core.Budget{{Scope: core.Feature, Key: "uid", Limit: core.Amount{Input: 100}}}
 		over := func(id string, tokens int64, budgets []core.Budget, used, reserved int64) {
 			t.Helper()
 			err := l.Reserve(ctx, reservation(id, tokens), budgets)
@@ -160,21 +160,20 @@ func TestReserve(t *testing.T) {
 		w.must(l.Reserve(ctx, reservation("a", 70), feature)) // again: in the place of what it has
 		w.must(l.Reserve(ctx, reservation("b", 30), feature))
 		over("c", 0, feature, 0, 100)
-		w.must(l.Release(ctx, "a"))
-		w.must(l.Release(ctx, "a"))
+		w.must(l.Reserve(ctx, reservation("a", 0), feature))
 		over("c", 71, feature, 0, 30)
 		w.must(l.Settle(ctx, "b", call("b")))
 		over("c", 91, feature, 10, 0)
 		w.must(l.Reserve(ctx, reservation("c", 90), feature))
 		// Another Feature of the project, and another project.
-		other := core.Reservation{ID: "d", FeatureUID: "other", Namespace: "shop", Tokens: 5, Cost: 5, Until: began.Add(time.Minute)}
-		w.must(l.Reserve(ctx, other, []core.Budget{{Scope: core.Feature, Key: "other", MaxTokens: 5}, {Scope: core.Project, Key: "shop", MaxTokens: 105}}))
-		over("e", 1, []core.Budget{{Scope: core.Project, Key: "shop", MaxTokens: 105}}, 10, 95)
-		over("e", 1, []core.Budget{{Scope: core.Global, MaxCost: 1005}}, 100, 905)
-		w.must(l.Reserve(ctx, core.Reservation{ID: "f", FeatureUID: "far", Namespace: "away", Tokens: 1000, Until: began}, []core.Budget{{Scope: core.Project, Key: "away", MaxTokens: 1000}}))
+		other := core.Reservation{ID: "d", FeatureUID: "other", Namespace: "shop", Wanted: core.Amount{Input: 5, Cost: 5}, Until: began.Add(time.Minute)}
+		w.must(l.Reserve(ctx, other, []core.Budget{{Scope: core.Feature, Key: "other", Limit: core.Amount{Input: 5}}, {Scope: core.Project, Key: "shop", Limit: core.Amount{Input: 105}}}))
+		over("e", 1, []core.Budget{{Scope: core.Project, Key: "shop", Limit: core.Amount{Input: 105}}}, 10, 95)
+		over("e", 1, []core.Budget{{Scope: core.Global, Limit: core.Amount{Cost: 1005}}}, 100, 905)
+		w.must(l.Reserve(ctx, core.Reservation{ID: "f", FeatureUID: "far", Namespace: "away", Wanted: core.Amount{Input: 1000}, Until: began}, []core.Budget{{Scope: core.Project, Key: "away", Limit: core.Amount{Input: 1000}}}))
 		// The last moment has passed.
 		w.now.Add(int64(time.Minute))
-		w.must(l.Reserve(ctx, core.Reservation{ID: "g", FeatureUID: "uid", Tokens: 90, Until: began.Add(time.Hour)}, feature))
+		w.must(l.Reserve(ctx, core.Reservation{ID: "g", FeatureUID: "uid", Wanted: core.Amount{Input: 90}, Until: began.Add(time.Hour)}, feature))
 		// Budgets of others.
 		for _, b := range []core.Budget{{Scope: core.Feature, Key: "other"}, {Scope: core.Project}, {Scope: core.Global, Key: "x"}, {Scope: "Team"}} {
 			if err := l.Reserve(ctx, reservation("h", 1), []core.Budget{b}); err == nil || !strings.Contains(err.Error(), "is not about the Feature uid") {
@@ -195,7 +194,7 @@ func TestBudgetHoldsAcrossReplicas(t *testing.T) {
 			each(t, func(t *testing.T, w *world) {
 				const workers, limit, tokens = 8, 300, 10
 				replicas := []*ledger.Ledger{w.open(), w.open()}
-				budgets := []core.Budget{{Scope: core.Global, MaxTokens: 10 * limit}, {Scope: core.Feature, Key: "uid", MaxTokens: limit}}
+				budgets := []core.Budget{{Scope: core.Global, Limit: core.Amount{Input: 10 * limit}}, {Scope: core.Feature, Key: "uid", Limit: core.Amount{Input: limit}}}
 				var group sync.WaitGroup
 				for worker := range workers {
 					group.Go(func() {
@@ -225,7 +224,7 @@ func TestBudgetHoldsAcrossReplicas(t *testing.T) {
 				group.Wait()
 				u, err := replicas[0].Usage(t.Context(), core.Feature, "uid")
 				w.must(err)
-				if most := limit + workers*more; u.Tokens > most || u.Tokens < limit-tokens+1 || u.Tokens != u.Calls*(tokens+more) {
+				if most := limit + workers*more; u.Input > most || u.Input < limit-tokens+1 || u.Input != u.Calls*(tokens+more) {
 					t.Errorf("%+v, want at most %d", u, most)
 				}
 			})
@@ -343,7 +342,7 @@ func TestBounds(t *testing.T) {
 		w.must(l.Settle(t.Context(), "", i))
 		i.ID = "two"
 		w.must(l.Settle(t.Context(), "", i))
-		w.usage(l, core.Global, "", ledger.Usage{Tokens: 2 << 40, Cost: 2 << 50, Calls: 2})
+		w.usage(l, core.Global, "", core.Usage{Amount: core.Amount{Input: 2 << 40, Output: 2 << 40, Cost: 2 << 50}, Calls: 2})
 		turns, err := l.Turns(t.Context(), "uid", 0, 1<<40)
 		w.must(err)
 		got, err := l.Turn(t.Context(), "uid", turns[0].Sequence)
@@ -363,14 +362,13 @@ func TestOddNames(t *testing.T) {
 		l, ctx := w.open(), t.Context()
 		odd := "a\x00b\xff" + strings.Repeat("ü", 10_000)
 		i := core.Interaction{ID: "i\x00\xff", FeatureUID: odd, Namespace: odd, Task: odd, Tokens: core.Tokens{Input: 10}}
-		budgets := []core.Budget{{Scope: core.Feature, Key: odd, MaxTokens: 20}, {Scope: core.Project, Key: odd, MaxTokens: 20}}
-		w.must(l.Reserve(ctx, core.Reservation{ID: i.ID, FeatureUID: odd, Namespace: odd, Tokens: 20, Until: began.Add(1)}, budgets))
+		budgets := []core.Budget{{Scope: core.Feature, Key: odd, Limit: core.Amount{Input: 20}}, {Scope: core.Project, Key: odd, Limit: core.Amount{Input: 20}}}
+		w.must(l.Reserve(ctx, core.Reservation{ID: i.ID, FeatureUID: odd, Namespace: odd, Wanted: core.Amount{Input: 20}, Until: began.Add(1)}, budgets))
 		w.must(l.Settle(ctx, i.ID, i))
-		w.must(l.Reserve(ctx, core.Reservation{ID: "j\x00", FeatureUID: odd, Namespace: odd, Tokens: 10, Until: began.Add(1)}, budgets))
-		w.must(l.Release(ctx, "j\x00"))
-		w.must(l.Reserve(ctx, core.Reservation{ID: "k", FeatureUID: odd, Namespace: odd, Tokens: 10, Until: began.Add(1)}, budgets))
-		w.usage(l, core.Feature, odd, ledger.Usage{Tokens: 10, Calls: 1})
-		w.usage(l, core.Project, odd, ledger.Usage{Tokens: 10, Calls: 1})
+		w.must(l.Reserve(ctx, core.Reservation{ID: "j\x00", FeatureUID: odd, Namespace: odd, Wanted: core.Amount{Input: 10}, Until: began.Add(1)}, budgets))
+		w.must(l.Reserve(ctx, core.Reservation{ID: "j\x00", FeatureUID: odd, Namespace: odd, Wanted: core.Amount{Input: 10}, Until: began.Add(1)}, budgets))
+		w.usage(l, core.Feature, odd, core.Usage{Amount: core.Amount{Input: 10}, Calls: 1})
+		w.usage(l, core.Project, odd, core.Usage{Amount: core.Amount{Input: 10}, Calls: 1})
 		if got, err := l.Turn(ctx, odd, 1); err != nil || got.Sequence != 1 {
 			t.Errorf("%v", err)
 		}
@@ -420,7 +418,7 @@ func TestExpire(t *testing.T) {
 		if err != nil || len(turns) != 5 || turns[0].ID != "call-5" && turns[0].ID != "call5" {
 			t.Errorf("%d left, %v", len(turns), err)
 		}
-		w.usage(l, core.Feature, "uid", ledger.Usage{Tokens: 110, Cost: 1100, Calls: 11})
+		w.usage(l, core.Feature, "uid", calls(11))
 		// Numbers are not used again.
 		w.must(l.Settle(ctx, "", i))
 		i.ID = "new"
@@ -483,7 +481,7 @@ func TestOpenAgain(t *testing.T) {
 		if err := l.Settle(t.Context(), "", call("two")); err == nil || !strings.Contains(err.Error(), "closed") {
 			t.Errorf("after Close: %v", err)
 		}
-		w.usage(w.open(), core.Global, "", ledger.Usage{Tokens: 10, Cost: 100, Calls: 1})
+		w.usage(w.open(), core.Global, "", calls(1))
 		driver, source := "pgx", w.url
 		if path, is := strings.CutPrefix(w.url, "sqlite://"); is {
 			path = strings.NewReplacer("%20", " ", "%3F", "?", "%25", "%").Replace(path)
@@ -557,8 +555,9 @@ func TestContexts(t *testing.T) {
 		_, turns := l.Turns(ctx, "uid", 0, 1)
 		_, _, pin := l.Pin(ctx, ledger.PinKey{}, nil, "")
 		_, expire := l.Expire(ctx, began, 1)
+		_, _, taken := l.Taken(ctx, core.Budget{Scope: core.Global})
 		for what, err := range map[string]error{
-			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire, "Release": l.Release(ctx, "x"),
+			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire, "Taken": taken,
 			"Reserve": l.Reserve(ctx, reservation("x", 1), nil), "Settle": l.Settle(ctx, "x", call("x")),
 		} {
 			if !errors.Is(err, context.Canceled) || errors.Is(err, ledger.ErrUnavailable) {

@@ -5,29 +5,35 @@ package ledger
 
 // All statements, for both engines. The tables are in migrations.
 
-// Totals.
+// Totals. Those of a scope with periods have one row for each.
 const (
-	selectTotals = `SELECT tokens, cost, calls FROM totals WHERE scope = $1 AND key = $2`
+	selectTotals = `SELECT input, cached, output, cost, calls FROM totals WHERE scope = $1 AND key = $2 AND period = $3`
 
 	// lockTotals keeps others from the row until the transaction ends.
-	lockTotals = `INSERT INTO totals (scope, key, tokens, cost, calls) VALUES ($1, $2, 0, 0, 0)
-ON CONFLICT (scope, key) DO UPDATE SET calls = totals.calls
+	lockTotals = `INSERT INTO totals (scope, key, period, input, cached, output, cost, calls) VALUES ($1, $2, $3, 0, 0, 0, 0, 0)
+ON CONFLICT (scope, key, period) DO UPDATE SET calls = totals.calls
 RETURNING calls`
 
-	addTotals = `INSERT INTO totals (scope, key, tokens, cost, calls) VALUES ($1, $2, $3, $4, $5)
-ON CONFLICT (scope, key) DO UPDATE SET tokens = totals.tokens + excluded.tokens, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls`
+	addTotals = `INSERT INTO totals (scope, key, period, input, cached, output, cost, calls) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (scope, key, period) DO UPDATE SET input = totals.input + excluded.input, cached = totals.cached + excluded.cached,
+output = totals.output + excluded.output, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls`
 )
 
 // Reservations. What is used and what is reserved is read at once: a call that ends meanwhile goes from one to the other.
 const (
-	selectTaken = `SELECT COALESCE((SELECT tokens FROM totals WHERE scope = $1 AND key = $2), 0), COALESCE((SELECT cost FROM totals WHERE scope = $1 AND key = $2), 0),
-CAST(COALESCE(SUM(tokens), 0) AS BIGINT), CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM reservations WHERE until > $3 AND id <> $4`
+	selectTaken = `SELECT COALESCE(MAX(t.input), 0), COALESCE(MAX(t.output), 0), COALESCE(MAX(t.cost), 0),
+CAST(COALESCE(SUM(r.input), 0) AS BIGINT), CAST(COALESCE(SUM(r.output), 0) AS BIGINT), CAST(COALESCE(SUM(r.cost), 0) AS BIGINT)
+FROM (SELECT 1) one LEFT JOIN totals t ON t.scope = $1 AND t.key = $2 AND t.period = $3
+LEFT JOIN reservations r ON r.until > $4 AND r.id <> $5`
 
-	selectTakenByFeature = selectTaken + ` AND feature_uid = $2`
-	selectTakenByProject = selectTaken + ` AND namespace = $2`
+	selectTakenByFeature = selectTaken + ` AND r.feature_uid = $2`
+	selectTakenByProject = selectTaken + ` AND r.namespace = $2`
 
-	upsertReservation = `INSERT INTO reservations (id, feature_uid, namespace, tokens, cost, until) VALUES ($1, $2, $3, $4, $5, $6)
-ON CONFLICT (id) DO UPDATE SET feature_uid = excluded.feature_uid, namespace = excluded.namespace, tokens = excluded.tokens, cost = excluded.cost, until = excluded.until`
+	upsertReservation = `INSERT INTO reservations (id, feature_uid, namespace, input, output, cost, until) VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (id) DO UPDATE SET feature_uid = excluded.feature_uid, namespace = excluded.namespace, input = excluded.input, output = excluded.output,
+cost = excluded.cost, until = excluded.until`
+
+	deleteReservations = `DELETE FROM reservations`
 
 	deleteReservation = `DELETE FROM reservations WHERE id = $1`
 )

@@ -6,6 +6,7 @@ package ledger
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -20,7 +21,7 @@ const (
 )
 
 // Reserve lets a call be made if it keeps to all the budgets, across replicas, or gives a *core.OverBudgetError. The call then
-// ends with Settle or Release. What a call has reserved before under the same ID is replaced.
+// ends with Settle. What a call has reserved before under the same ID is replaced.
 func (l *Ledger) Reserve(ctx context.Context, r core.Reservation, budgets []core.Budget) error {
 	const what = "reserve a call"
 	if r.ID == "" || len(r.ID) > maxID || r.FeatureUID == "" {
@@ -32,24 +33,58 @@ func (l *Ledger) Reserve(ctx context.Context, r core.Reservation, budgets []core
 		}
 	}
 	r.ID, r.FeatureUID, r.Namespace = word(r.ID, maxID), word(r.FeatureUID, maxWord), word(r.Namespace, maxWord)
-	wanted := core.Amount{Tokens: min(max(r.Tokens, 0), maxTokens), Cost: min(max(r.Cost, 0), maxCost)}
+	wanted := bounded(r.Wanted)
 	return l.write(ctx, what, quick, func(tx *sql.Tx) error {
+		var wait error
 		for _, b := range inOrder(budgets) {
 			if err := l.engine.serialize(ctx, tx, b); err != nil {
 				return err
 			}
-			var used, reserved core.Amount
-			row := tx.QueryRowContext(ctx, taken[b.Scope], string(b.Scope), word(b.Key, maxWord), l.now().UnixNano(), r.ID)
-			if err := row.Scan(&used.Tokens, &used.Cost, &reserved.Tokens, &reserved.Cost); err != nil {
+			used, reserved, err := l.taken(ctx, tx, b, r.ID)
+			if err != nil {
 				return err
 			}
-			if err := core.Over(b, used, reserved, wanted); err != nil {
-				return err
+			over, is := errors.AsType[*core.OverBudgetError](core.Over(b, used, reserved, wanted))
+			switch {
+			case is && !over.Passes(): // what a person has to do comes first
+				return over
+			case is && wait == nil:
+				wait = over
 			}
 		}
-		_, err := tx.ExecContext(ctx, upsertReservation, r.ID, r.FeatureUID, r.Namespace, wanted.Tokens, wanted.Cost, r.Until.UnixNano())
+		if wait != nil {
+			return wait
+		}
+		_, err := tx.ExecContext(ctx, upsertReservation, r.ID, r.FeatureUID, r.Namespace, wanted.Input, wanted.Output, wanted.Cost, r.Until.UnixNano())
 		return err
 	})
+}
+
+// bounded is what a call uses or wants, so that sums always fit.
+func bounded(a core.Amount) core.Amount {
+	return core.Amount{Input: min(max(a.Input, 0), maxTokens), Output: min(max(a.Output, 0), maxTokens), Cost: min(max(a.Cost, 0), maxCost)}
+}
+
+// Taken says what is used of a budget in its current period, and what is reserved for calls that have not ended.
+func (l *Ledger) Taken(ctx context.Context, b core.Budget) (used, reserved core.Amount, err error) {
+	err = l.read(ctx, "read what is used of a budget", func(db *sql.DB) error {
+		used, reserved, err = l.taken(ctx, db, b, "")
+		return err
+	})
+	return used, reserved, err
+}
+
+// querier is a database or a transaction.
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// taken leaves out what is reserved for one call.
+func (l *Ledger) taken(ctx context.Context, q querier, b core.Budget, but string) (used, reserved core.Amount, err error) {
+	now := l.now()
+	row := q.QueryRowContext(ctx, taken[b.Scope], string(b.Scope), word(b.Key, maxWord), b.Scope.Period(now), now.UnixNano(), but)
+	err = row.Scan(&used.Input, &used.Output, &used.Cost, &reserved.Input, &reserved.Output, &reserved.Cost)
+	return used, reserved, err
 }
 
 // taken are the statements that read what is taken of a scope.
@@ -70,12 +105,4 @@ func belongs(r core.Reservation, b core.Budget) error {
 		return fmt.Errorf("the budget %q of %q is not about the Feature %s in %q", b.Scope, b.Key, r.FeatureUID, r.Namespace)
 	}
 	return nil
-}
-
-// Release gives back what was reserved for a call that never reached a model.
-func (l *Ledger) Release(ctx context.Context, reservationID string) error {
-	return l.write(ctx, "release a call", quick, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, deleteReservation, word(reservationID, maxID))
-		return err
-	})
 }

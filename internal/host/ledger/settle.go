@@ -118,10 +118,10 @@ func (l *Ledger) settle(batch []*settlement) {
 	}
 }
 
-// account is whose total it is.
+// account is whose total it is, and of when.
 type account struct {
-	scope core.Scope
-	key   string
+	scope       core.Scope
+	key, period string
 }
 
 // record calls in one transaction. Rows that several replicas change are locked in the same order everywhere: Features, then
@@ -134,12 +134,12 @@ func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
 		}
 		for _, uid := range slices.Sorted(maps.Keys(features)) {
 			var calls int64
-			if err := tx.QueryRowContext(ctx, lockTotals, string(core.Feature), uid).Scan(&calls); err != nil {
+			if err := tx.QueryRowContext(ctx, lockTotals, string(core.Feature), uid, "").Scan(&calls); err != nil {
 				return err
 			}
 			features[uid] = calls
 		}
-		used := map[account]Usage{}
+		used := map[account]core.Usage{}
 		for _, s := range batch {
 			fresh, err := s.insert(ctx, tx, features[s.entry.FeatureUID]+1)
 			if err != nil {
@@ -157,21 +157,23 @@ func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
 	})
 }
 
-// charge adds a call to the totals that it counts in.
-func (s *settlement) charge(used map[account]Usage) {
-	for _, a := range []account{{core.Feature, s.entry.FeatureUID}, {core.Project, s.entry.Namespace}, {core.Global, ""}} {
+// charge adds a call to the totals that it counts in: those of the period in which it ended.
+func (s *settlement) charge(used map[account]core.Usage) {
+	call := core.Usage{Amount: bounded(s.entry.Tokens.Amount(s.entry.Cost)), Cached: min(max(s.entry.Tokens.Cached, 0), maxTokens), Calls: 1}
+	for scope, key := range map[core.Scope]string{core.Feature: s.entry.FeatureUID, core.Project: s.entry.Namespace, core.Global: ""} {
+		a := account{scope, key, scope.Period(s.entry.At)}
 		u := used[a]
-		used[a] = Usage{Tokens: u.Tokens + min(s.entry.Tokens.Total(), maxTokens), Cost: u.Cost + min(max(s.entry.Cost, 0), maxCost), Calls: u.Calls + 1}
+		used[a] = core.Usage{Amount: u.Plus(call.Amount), Cached: u.Cached + call.Cached, Calls: u.Calls + 1}
 	}
 }
 
-func addAll(ctx context.Context, tx *sql.Tx, used map[account]Usage) error {
+func addAll(ctx context.Context, tx *sql.Tx, used map[account]core.Usage) error {
 	accounts := slices.SortedFunc(maps.Keys(used), func(a, b account) int {
-		return cmp.Or(cmp.Compare(slices.Index(scopes, a.scope), slices.Index(scopes, b.scope)), cmp.Compare(a.key, b.key))
+		return cmp.Or(cmp.Compare(slices.Index(scopes, a.scope), slices.Index(scopes, b.scope)), cmp.Compare(a.key, b.key), cmp.Compare(a.period, b.period))
 	})
 	for _, a := range accounts {
 		u := used[a]
-		if _, err := tx.ExecContext(ctx, addTotals, string(a.scope), a.key, u.Tokens, u.Cost, u.Calls); err != nil {
+		if _, err := tx.ExecContext(ctx, addTotals, string(a.scope), a.key, a.period, u.Input, u.Cached, u.Output, u.Cost, u.Calls); err != nil {
 			return err
 		}
 	}

@@ -105,7 +105,7 @@ func (w *world) must(err error) {
 }
 
 // usage must be as wanted.
-func (w *world) usage(l *ledger.Ledger, scope core.Scope, key string, want ledger.Usage) {
+func (w *world) usage(l *ledger.Ledger, scope core.Scope, key string, want core.Usage) {
 	w.Helper()
 	got, err := l.Usage(w.Context(), scope, key)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -113,16 +113,21 @@ func (w *world) usage(l *ledger.Ledger, scope core.Scope, key string, want ledge
 	}
 }
 
-// call of the Feature login that used ten tokens.
+// call of the Feature login that used ten input tokens.
 func call(id string) core.Interaction {
 	return core.Interaction{
 		ID: id, At: began, FeatureUID: "uid", Namespace: "shop", Feature: "login", Attempt: 1, Task: "form", Model: "large",
-		Raw: []byte("the answer to " + id), Tokens: core.Tokens{Input: 7, Output: 2, Cached: 1}, Cost: 100, Status: 200,
+		Raw: []byte("the answer to " + id), Tokens: core.Tokens{Input: 9, Output: 2, Cached: 1}, Cost: 100, Status: 200,
 	}
 }
 
 func reservation(id string, tokens int64) core.Reservation {
-	return core.Reservation{ID: id, FeatureUID: "uid", Namespace: "shop", Tokens: tokens, Cost: 10 * tokens, Until: began.Add(time.Minute)}
+	return core.Reservation{ID: id, FeatureUID: "uid", Namespace: "shop", Wanted: core.Amount{Input: tokens, Cost: 10 * tokens}, Until: began.Add(time.Minute)}
+}
+
+// calls is the usage of so many of them.
+func calls(n int64) core.Usage {
+	return core.Usage{Amount: core.Amount{Input: 10 * n, Output: 2 * n, Cost: 100 * n}, Cached: n, Calls: n}
 }
 
 // name of one of many.

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package modelproxy takes an agent's calls of models on the loopback address of its pod, adds the pod's token, and sends
-// them on to the gateway. It holds nothing: requests and answers stream through.
+// them on to the gateway. Requests and answers stream through; what is held for a while is the answer that a budget leaves
+// nothing for a call.
 package modelproxy
 
 import (
@@ -18,6 +19,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
@@ -43,8 +45,18 @@ type Options struct {
 	Token, CA string
 	// Task that the agent works on now, by its name; empty where it works on none.
 	Task func() string
-	Log  *slog.Logger
+	// Pause between two questions for what is left of the budgets, while a call is held; UsageEvery is that between two questions
+	// for what was used, while calls are made. Zero values mean DefaultPause and DefaultUsageEvery.
+	Pause, UsageEvery time.Duration
+	Log               *slog.Logger
 }
+
+const (
+	// DefaultPause is how long a raised budget may not be noticed.
+	DefaultPause = 5 * time.Second
+	// DefaultUsageEvery is as seldom as checkpoints are: each makes the manager write the Feature's status.
+	DefaultUsageEvery = 30 * time.Second
+)
 
 // Listen for an agent's calls.
 func Listen(address string) (net.Listener, error) { return loopback.Listen(address, maxConnections) }
@@ -52,13 +64,32 @@ func Listen(address string) (net.Listener, error) { return loopback.Listen(addre
 // URL under which a listener's models are found.
 func URL(l net.Listener) string { return "http://" + l.Addr().String() }
 
-// Serve answers until the context ends.
-func Serve(ctx context.Context, l net.Listener, o Options) error {
+// New makes a Proxy that has yet to serve.
+func New(o Options) (*Proxy, error) {
 	target, err := url.Parse(o.Gateway)
 	if err != nil {
-		return fmt.Errorf("address of the gateway: %w", err)
+		return nil, fmt.Errorf("address of the gateway: %w", err)
 	}
-	p := &proxy{options: o, target: target}
+	if o.Pause == 0 {
+		o.Pause = DefaultPause
+	}
+	if o.UsageEvery == 0 {
+		o.UsageEvery = DefaultUsageEvery
+	}
+	p := &Proxy{options: o, target: target}
+	p.transport = p.newTransport()
+	p.allowances = newAllowances(p.ask)
+	return p, nil
+}
+
+// Serve answers until the context ends.
+func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
+	o := p.options
+	var following sync.WaitGroup
+	defer following.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	following.Go(func() { p.allowances.follow(ctx, o.Pause, o.UsageEvery) })
 	server := &http.Server{
 		Handler: loopback.Guard(l.Addr().String(), p.handler()), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx }, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
@@ -73,19 +104,21 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	return nil
 }
 
-type proxy struct {
-	options   Options
-	target    *url.URL
-	transport *http.Transport
+// Proxy of one agent. Make it with New.
+type Proxy struct {
+	options    Options
+	target     *url.URL
+	transport  *http.Transport
+	allowances *allowances
 }
 
-func (p *proxy) handler() http.Handler {
+func (p *Proxy) newTransport() *http.Transport {
 	dialer := net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}
-	p.transport = &http.Transport{
+	transport := &http.Transport{
 		DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTime, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: 20 * time.Second,
 		DisableCompression: true, WriteBufferSize: 32 << 10, ReadBufferSize: 32 << 10,
 	}
-	p.transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		// The bundle is read for each connection: it is replaced when the CA is.
 		config, err := p.trust()
 		if err != nil {
@@ -93,8 +126,12 @@ func (p *proxy) handler() http.Handler {
 		}
 		return (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, network, address)
 	}
+	return transport
+}
+
+func (p *Proxy) handler() http.Handler {
 	forward := &httputil.ReverseProxy{
-		Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ErrorHandler: p.fail,
+		Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ErrorHandler: p.fail, ModifyResponse: p.hold,
 		ErrorLog: slog.NewLogLogger(p.options.Log.Handler(), slog.LevelDebug),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -103,12 +140,13 @@ func (p *proxy) handler() http.Handler {
 			http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
 			return
 		}
+		defer p.allowances.used() // also where the agent hung up, which ends it by a panic
 		forward.ServeHTTP(w, r)
 	})
 }
 
 // trust is how the gateway is known.
-func (p *proxy) trust() (*tls.Config, error) {
+func (p *Proxy) trust() (*tls.Config, error) {
 	pem, err := os.ReadFile(p.options.CA)
 	if err != nil {
 		return nil, fmt.Errorf("read the CA: %w", err)
@@ -121,7 +159,7 @@ func (p *proxy) trust() (*tls.Config, error) {
 }
 
 // rewrite sends a request to the gateway, with the pod's token in place of whatever the agent was given.
-func (p *proxy) rewrite(r *httputil.ProxyRequest) {
+func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.target)
 	r.Out.Host = ""
 	r.Out.Header.Del("Authorization")
@@ -140,7 +178,7 @@ func (p *proxy) rewrite(r *httputil.ProxyRequest) {
 	}
 }
 
-func (p *proxy) token() (string, error) {
+func (p *Proxy) token() (string, error) {
 	info, err := os.Stat(p.options.Token)
 	if err != nil {
 		return "", err
@@ -153,7 +191,7 @@ func (p *proxy) token() (string, error) {
 }
 
 // fail answers in the dialect's own form that the gateway could not be asked; clients of every dialect try again.
-func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // nobody listens
 	}

@@ -18,7 +18,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 )
 
@@ -28,9 +30,22 @@ type pod struct {
 	url     string
 	token   string
 	gateway *httptest.Server
+	proxy   *modelproxy.Proxy
 }
 
+// newPod has a gateway that says nothing of budgets.
 func newPod(t *testing.T, gateway http.HandlerFunc) *pod {
+	t.Helper()
+	return newMeteredPod(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == protocol.AllowancePath {
+			http.NotFound(w, r)
+			return
+		}
+		gateway(w, r)
+	}))
+}
+
+func newMeteredPod(t *testing.T, gateway http.Handler) *pod {
 	t.Helper()
 	server := httptest.NewTLSServer(gateway)
 	t.Cleanup(server.Close)
@@ -44,11 +59,17 @@ func newPod(t *testing.T, gateway http.HandlerFunc) *pod {
 		t.Fatal(err)
 	}
 	p.url = modelproxy.URL(l)
+	// The certificate of httptest names example.com.
+	if p.proxy, err = modelproxy.New(modelproxy.Options{
+		Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Task: func() string { return "login" }, Log: slog.New(slog.DiscardHandler),
+		Pause: time.Millisecond, UsageEvery: time.Hour,
+	}); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		// The certificate of httptest names example.com.
-		done <- modelproxy.Serve(ctx, l, modelproxy.Options{Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Task: func() string { return "login" }, Log: slog.New(slog.DiscardHandler)})
+		done <- p.proxy.Serve(ctx, l)
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -172,9 +193,11 @@ func TestAnotherGatewayIsNotAsked(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() {
-		_ = modelproxy.Serve(ctx, l, modelproxy.Options{Gateway: p.gateway.URL, Name: "example.com", Token: other.token, CA: pool, Task: func() string { return "" }, Log: slog.New(slog.DiscardHandler)})
-	}()
+	proxy, err := modelproxy.New(modelproxy.Options{Gateway: p.gateway.URL, Name: "example.com", Token: other.token, CA: pool, Task: func() string { return "" }, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = proxy.Serve(ctx, l) }()
 	other.url = modelproxy.URL(l)
 	if answer := other.post("/anthropic/v1/messages", nil); answer.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("status %d", answer.StatusCode)

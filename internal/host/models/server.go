@@ -23,6 +23,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
@@ -56,41 +57,17 @@ const (
 	reasonUnrecorded      = "LedgerUnavailable"
 )
 
-// Caller is who may ask which models.
-type Caller struct {
-	// Feature as namespace/name, and its UID.
-	Feature, UID string
-	// Attempt and Task that the agent works on; Task is empty where it works on none.
-	Attempt int64
-	Task    string
-	// Models of the Feature's policy, by role.
-	Models []policy.ModelRef
-	// Role that asks when a model of this name is asked for.
-	Role func(model string) string
-	// Prefix comes before all that the agent says to a model: its templates, which Templates is the hash of. Empty where
-	// nothing does.
-	Prefix, Templates string
-	// Unrecorded lets calls through that the ledger cannot record.
-	Unrecorded bool
-	// Silence is how long a backend may say nothing before a call ends.
-	Silence time.Duration
-}
-
-// ErrUnrecorded of an Authorizer: the ledger, in which the terms of a task are kept, cannot be used at the moment.
-var ErrUnrecorded = errors.New("the ledger cannot be used at the moment")
-
-// Authorizer knows callers by their tokens, and what applies to the task that they work on. Its errors are those of package
-// callers.
-type Authorizer interface {
-	Authorize(ctx context.Context, token, task string) (Caller, error)
-}
-
 // Ledger keeps what was said. *ledger.Ledger of internal/host/ledger is one.
 type Ledger interface {
 	// Settle records a call that has ended, once for its ID. What it has recorded outlives a crash.
 	Settle(ctx context.Context, reservation string, i ledger.Interaction) error
-	// Reserve says that a call is about to be made, and fails where it may not be: over a budget, or without a record.
+	// Reserve says that a call is about to be made, and fails where it may not be: over a budget (*ledger.OverBudgetError), or
+	// without a record.
 	Reserve(ctx context.Context, r ledger.Reservation, budgets []ledger.Budget) error
+	// Usage is what the calls of a scope have used; key is as in ledger.Budget.
+	Usage(ctx context.Context, scope ledger.Scope, key string) (ledger.Usage, error)
+	// Taken is what is used of a budget, and what is reserved for calls that have not ended.
+	Taken(ctx context.Context, b ledger.Budget) (used, reserved ledger.Amount, err error)
 }
 
 // Record is what became of one request; it is given to Options.Observe.
@@ -98,8 +75,9 @@ type Record struct {
 	Feature, Dialect, Backend, Model string
 	// Role that asked.
 	Role string
-	// Tokens that the provider has counted.
+	// Tokens that the provider has counted, and their Cost in millionths of the currency.
 	Tokens ledger.Tokens
+	Cost   int64
 	// Reason in one word; Answered where the backend has answered, whatever it said.
 	Reason string
 	// Status of the answer.
@@ -160,6 +138,8 @@ type failure struct {
 	dialect.Failure
 
 	reason string
+	// wanted by a call that goes over a budget; nil for others.
+	wanted *ledger.Amount
 	// cause for the log, where it is more than the message.
 	cause error
 }
@@ -173,6 +153,10 @@ func fail(status int, reason string, cause error, format string, args ...any) *f
 
 // ServeHTTP answers one request of a Feature's pod.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == protocol.AllowancePath {
+		s.allowance(w, r)
+		return
+	}
 	d, e, known, found := dialect.Serve(r.Method, r.URL.Path)
 	if !known {
 		http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
@@ -255,28 +239,6 @@ func (c *call) serve() *failure {
 		c.record.Reason, c.record.Status = f.reason, f.Status
 	}
 	return f
-}
-
-func (c *call) authenticate() *failure {
-	token, is := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
-	if !is || token == "" || len(c.r.Header.Values("Authorization")) != 1 {
-		return fail(http.StatusUnauthorized, reasonUnauthenticated, nil, "the watchdog's token is missing: agents ask the watchdog of their own pod")
-	}
-	caller, err := c.server.options.Authorizer.Authorize(callers.WithSource(c.r.Context(), c.r.RemoteAddr), token, c.r.Header.Get(dialect.TaskHeader))
-	c.caller, c.record.Feature = caller, caller.Feature
-	refusal, refused := errors.AsType[*models.Refusal](err)
-	switch {
-	case err == nil:
-		return nil
-	case refused:
-		return notAvailable(refusal)
-	case errors.Is(err, ErrUnrecorded):
-		return unrecorded(err)
-	case errors.Is(err, callers.ErrUnauthenticated):
-		return fail(http.StatusUnauthorized, reasonUnauthenticated, err, "the token is not that of the pod of a Feature's current attempt")
-	default:
-		return fail(http.StatusServiceUnavailable, reasonUnavailable, err, "the gateway cannot tell at the moment who asks; try again")
-	}
 }
 
 // list the model that a Feature is answered by.
@@ -395,6 +357,9 @@ func (c *call) refuse(f *failure) {
 	c.server.options.Logger.Warn("Answered a model call with an error", attributes...)
 	header := c.w.Header()
 	header.Set(callers.ReasonHeader, f.reason)
+	if f.wanted != nil {
+		header.Set(protocol.WantedHeader, f.wanted.String())
+	}
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
 	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {

@@ -46,14 +46,41 @@ type world struct {
 	// reserving and settling are the errors of the ledger.
 	reserving, settling error
 	reserved            map[string]bool
+	// budgets of every caller, what each has used and what is reserved, and what calls wanted.
+	budgets           []ledger.Budget
+	used, reservedNow ledger.Amount
+	wanted            []ledger.Amount
 }
 
 // Reserve implements models.Ledger.
-func (w *world) Reserve(_ context.Context, r ledger.Reservation, _ []ledger.Budget) error {
+func (w *world) Reserve(_ context.Context, r ledger.Reservation, budgets []ledger.Budget) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reserved[r.ID] = true
+	w.wanted = append(w.wanted, r.Wanted)
+	for _, b := range budgets {
+		if err := ledger.Over(b, w.used, w.reservedNow, r.Wanted); err != nil {
+			return err
+		}
+	}
 	return w.reserving
+}
+
+// Usage implements models.Ledger.
+func (w *world) Usage(_ context.Context, scope ledger.Scope, key string) (ledger.Usage, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if scope != ledger.Feature || key != "uid-of-login" {
+		w.t.Errorf("the usage of %s %s was asked for", scope, key)
+	}
+	return ledger.Usage{Amount: w.used, Cached: 3, Calls: 2}, w.reserving
+}
+
+// Taken implements models.Ledger.
+func (w *world) Taken(context.Context, ledger.Budget) (used, reserved ledger.Amount, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.used, w.reservedNow, nil
 }
 
 // Settle implements models.Ledger.
@@ -120,7 +147,7 @@ func (w *world) last(n int) models.Record {
 
 // Authorize implements models.Authorizer: the token names the Feature.
 func (w *world) Authorize(ctx context.Context, token, task string) (models.Caller, error) {
-	c := models.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Role: func(model string) string {
+	c := models.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Budgets: w.budgets, WarnAtPercent: 80, Role: func(model string) string {
 		if strings.Contains(model, "tiny") {
 			return policy.RoleSummarizer
 		}

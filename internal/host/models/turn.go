@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -15,13 +16,16 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 const (
 	// reserveTime bounds the question whether a call may be made, settleTime what it takes to record one.
 	reserveTime, settleTime = 5 * time.Second, 20 * time.Second
-	// longestCall is when a call has ended that nobody has recorded the end of: its gateway is gone.
-	longestCall = time.Hour
+	// longestCall is when a call has ended that nobody has recorded the end of: its gateway is gone. Nothing is reserved any more
+	// for a longer one, and it is recorded all the same.
+	longestCall = 10 * time.Minute
 	// kept is how much memory is taken at a time for an answer that is recorded, in bytes. What is read of it takes up to
 	// keptTimes as much.
 	kept, keptTimes = 64 << 10, 3
@@ -33,6 +37,8 @@ type turn struct {
 	entry    ledger.Interaction
 	reader   *conversation.Reader
 	streamed bool
+	// sent to the backend, in bytes.
+	sent int64
 	// raw is the answer as far as there is memory for it, which took so many bytes.
 	raw   []byte
 	taken int64
@@ -45,6 +51,9 @@ func (c *call) reserve() *failure {
 	if c.endpoint.Kind != dialect.Generate {
 		return nil
 	}
+	if f := c.priced(); f != nil {
+		return f
+	}
 	digest := sha256.Sum256(c.request.Bytes())
 	c.turn = &turn{call: c, entry: ledger.Interaction{
 		ID: rand.Text(), FeatureUID: c.caller.UID, Attempt: c.caller.Attempt, Task: c.caller.Task,
@@ -52,20 +61,51 @@ func (c *call) reserve() *failure {
 		RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
+	c.turn.sent = int64(len(c.body))
+	wanted := ledger.Expect(c.turn.sent, c.route.Model.ContextWindow, c.route.Model.Prices.Price())
 	ctx, cancel := context.WithTimeout(c.r.Context(), reserveTime)
 	defer cancel()
 	err := c.server.options.Ledger.Reserve(ctx, ledger.Reservation{
-		ID: c.turn.entry.ID, FeatureUID: c.caller.UID, Namespace: c.turn.entry.Namespace, Until: c.began.Add(longestCall),
-	}, nil)
+		ID: c.turn.entry.ID, FeatureUID: c.caller.UID, Namespace: c.turn.entry.Namespace, Until: c.began.Add(longestCall), Wanted: wanted,
+	}, c.caller.Budgets)
 	if err == nil {
 		return nil
 	}
 	c.turn = nil
+	if over, is := errors.AsType[*ledger.OverBudgetError](err); is {
+		return overBudget(over, wanted)
+	}
 	if c.caller.Unrecorded {
 		c.server.options.Logger.Error("A call is let through without a record", "feature", c.caller.Feature, "error", err.Error())
 		return nil
 	}
 	return unrecorded(err)
+}
+
+// priced refuses a model whose cost nobody knows where a budget limits the cost.
+func (c *call) priced() *failure {
+	if c.route.Model.Prices != (models.Prices{}) {
+		return nil
+	}
+	for _, b := range c.caller.Budgets {
+		if b.Limit.Cost > 0 {
+			return fail(http.StatusServiceUnavailable, reasonNoModel, nil, "a budget limits the cost (%s), and the model %q of the backend %q has no prices: an administrator adds them, \"0\" for a model that costs nothing",
+				b.Origins[ledger.Cost], c.route.Model.Name, c.route.Backend.Name)
+		}
+	}
+	return nil
+}
+
+// overBudget is told with a status that clients of every dialect try again after: the watchdog holds an agent that has nothing
+// left until there is more.
+func overBudget(over *ledger.OverBudgetError, wanted ledger.Amount) *failure {
+	reason := protocol.ReasonBudgetExceeded
+	if over.Passes() {
+		reason = protocol.RefusalReserved
+	}
+	f := fail(http.StatusServiceUnavailable, reason, nil, "%v", over)
+	f.wanted = &wanted
+	return f
 }
 
 func unrecorded(err error) *failure {
@@ -107,6 +147,23 @@ func (t *turn) keep(n int) bool {
 	return true
 }
 
+// charged is what the provider has counted. Of an answer that it has not counted to the end, as where the agent hangs up, it is
+// what is to be expected at least: nothing that was answered is free of budgets.
+func (t *turn) charged(a *conversation.Answer) ledger.Tokens {
+	counted := ledger.Tokens{Input: a.Usage.Input, Cached: a.Usage.Cached, Output: a.Usage.Output}
+	if a.Counted && a.Ended || t.entry.Status >= http.StatusBadRequest {
+		return counted
+	}
+	words := int64(len(a.Text))
+	for _, tool := range a.Tools {
+		words += int64(len(tool.Arguments))
+	}
+	if !t.streamed { // a part of it cannot be read
+		words = max(words, t.call.record.Received)
+	}
+	return ledger.Charge(counted, t.sent, t.call.route.Model.ContextWindow, words)
+}
+
 // record the call; nil where that need not be, or was done. The agent may be gone: it is recorded all the same.
 func (t *turn) record() error {
 	if t == nil || t.recorded {
@@ -122,9 +179,9 @@ func (t *turn) record() error {
 		if a.Model != "" {
 			e.Model = a.Model
 		}
-		e.Tokens = ledger.Tokens{Input: a.Usage.Input, Cached: a.Usage.Cached, Output: a.Usage.Output}
+		e.Tokens = t.charged(a)
 		e.Cost = c.route.Model.Prices.Price().Cost(e.Tokens)
-		c.record.Tokens = e.Tokens
+		c.record.Tokens, c.record.Cost = e.Tokens, e.Cost
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), settleTime)
 	defer cancel()

@@ -33,6 +33,8 @@ func TestNoRunIsRefused(t *testing.T) {
 	text := texts()
 	rapid.Check(t, func(t *rapid.T) {
 		status := &protocol.StatusReport{State: protocol.StateActive, Task: text.Draw(t, "task"), Problems: rapid.SliceOfN(text, 0, 12).Draw(t, "problems")}
+		status.BudgetWarning = text.Draw(t, "warning")
+		status.Usage = &protocol.Usage{Calls: rapid.Int64Min(0).Draw(t, "calls"), Cost: text.Draw(t, "cost")}
 		name := text.Draw(t, "name")
 		for n := range rapid.SampledFrom([]int{0, 1, 2048}).Draw(t, "tasks") {
 			status.Tasks = append(status.Tasks, protocol.TaskStatus{Name: fmt.Sprintf("%d%s", n, name), State: protocol.TaskPending})

@@ -63,6 +63,16 @@ func TestFold(t *testing.T) {
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", Health: "Degraded", ReportedAt: at(1),
 				Problems: []string{"watcher: scanning only", "2", "3", "4", "5", "6", "7", "8"}}},
 		},
+		"what models have used, which a report without it does not take back": {
+			attempt: 1,
+			reports: []protocol.Report{
+				reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, BudgetWarning: "it is nearly\nused",
+					Usage: &protocol.Usage{Calls: 3, InputTokens: 100, CachedInputTokens: 90, OutputTokens: 10, Cost: "0.5"}}),
+				reports.New(1, 2, protocol.StatusReport{State: protocol.StateActive}),
+			},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Active", ReportedAt: at(2)}, BudgetWarning: "it is nearly used",
+				Usage: &v1alpha1.Usage{Calls: 3, InputTokens: 100, CachedInputTokens: 90, OutputTokens: 10, Cost: "0.5"}},
+		},
 		"checkpoints are counted by verdict": {
 			attempt: 1,
 			reports: []protocol.Report{reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, reports.Taken(2, judge.Skipped)), reports.New(1, 3, reports.Taken(3, judge.Invalid))},

@@ -20,6 +20,10 @@ import (
 const (
 	// maxTasks bounds the tasks of a status report: 32 milestones of 64 tasks, as the API has it.
 	maxTasks = 32 * 64
+	// maxCost of a usage, in characters, as the API has it.
+	maxCost = 32
+	// maxNumber is the largest that every reader of JSON takes as it is (RFC 8259, section 6).
+	maxNumber = 1<<53 - 1
 	// maxProblems is how many problems of a watchdog a run has room for.
 	maxProblems = 8
 )
@@ -43,6 +47,11 @@ func validateStatus(s protocol.StatusReport) error {
 	}
 	if s.Fault != nil && s.Fault.Reason == "" {
 		return errors.New("status.fault.reason is missing")
+	}
+	if u := s.Usage; u != nil {
+		if u.InputTokens < 0 || u.CachedInputTokens < 0 || u.OutputTokens < 0 || u.Calls < 0 {
+			return errors.New("status.usage has a negative number")
+		}
 	}
 	if s.Question != nil && (s.Question.ID == "" || s.Question.Text == "") {
 		return errors.New("status.question has no id or no text")
@@ -77,6 +86,12 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 	if s.Question != nil {
 		run.Question = &v1alpha1.Question{ID: Clean(s.Question.ID, maxName), Text: Clean(s.Question.Text, maxMessage)}
 	}
+	if s.Usage != nil || s.BudgetWarning != "" { // a watchdog that has just started does not know yet
+		run.BudgetWarning = Clean(s.BudgetWarning, maxText)
+	}
+	if u := s.Usage; u != nil {
+		run.Usage = &v1alpha1.Usage{Calls: u.Calls, InputTokens: u.InputTokens, CachedInputTokens: u.CachedInputTokens, OutputTokens: u.OutputTokens, Cost: Clean(u.Cost, maxCost)}
+	}
 	run.Fault = nil
 	if s.Fault != nil {
 		run.Fault = &v1alpha1.RunFault{Reason: Clean(s.Fault.Reason, maxName), Message: Clean(s.Fault.Message, maxMessage)}
@@ -90,6 +105,13 @@ func boundStatus(run *v1alpha1.RunStatus) {
 		r.Problems = clip.List(r.Problems, maxProblems)
 		for i := range r.Problems {
 			r.Problems[i] = clip.Runes(r.Problems[i], maxText)
+		}
+	}
+	run.BudgetWarning = clip.Runes(run.BudgetWarning, maxText)
+	if u := run.Usage; u != nil {
+		u.Cost = clip.Runes(u.Cost, maxCost)
+		for _, n := range []*int64{&u.Calls, &u.InputTokens, &u.CachedInputTokens, &u.OutputTokens} {
+			*n = min(*n, maxNumber)
 		}
 	}
 	run.Tasks = clip.List(run.Tasks, maxTasks)

@@ -37,6 +37,7 @@ func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Pla
 	return policy.Merge(policy.Sources{
 		Policies:       sources,
 		Feature:        executionRules(f.Spec.Execution),
+		FeatureBudget:  budget(f.Spec.Budget),
 		RepositoryHost: repositoryHost(f.Spec.Repository.URL),
 	}), nil
 }
@@ -137,6 +138,19 @@ func executionRules(e *v1alpha1.Execution) policy.ExecutionRules {
 		r.MaxChanges = integer(t.MaxChanges)
 	}
 	return r
+}
+
+// budget of a Feature. The API server takes nothing else than a decimal number as a cost.
+func budget(b *v1alpha1.Budget) policy.LimitRules {
+	if b == nil {
+		return policy.LimitRules{}
+	}
+	limits := policy.LimitRules{InputTokens: b.InputTokens, OutputTokens: b.OutputTokens}
+	if b.Cost != "" {
+		cost, _ := amount(b.Cost) // what is no amount lets nothing through
+		limits.Cost = &cost
+	}
+	return limits
 }
 
 func patterns(at string, list []string) error {

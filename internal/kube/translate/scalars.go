@@ -13,10 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// scalars sets every word, number, size and flag that the API's rules have. The path of a row in core's table is that of the field,
+// scalars sets every word, number, size, flag and amount of money that the API's rules have. The path of a row in core's table is that of the field,
 // so a new value needs no reader of its own. Lists and durations are read one by one: see rules. at names the rules in errors.
 func scalars(at string, out *policy.Rules, r *v1alpha1.Rules) error {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(r)
@@ -51,6 +52,10 @@ func scalar(out *policy.Rules, row policy.Row, value any) error {
 		switch {
 		case row.SetWord != nil:
 			row.SetWord(out, v)
+		case row.SetMoney != nil:
+			n, err := amount(v)
+			row.SetMoney(out, n)
+			return err
 		case row.SetNumber != nil:
 			n, err := bytes(v)
 			if err != nil {
@@ -60,6 +65,18 @@ func scalar(out *policy.Rules, row policy.Row, value any) error {
 		}
 	}
 	return nil
+}
+
+// amount of money in millionths of the currency. What is none is the least that there is, so that it lets nothing through.
+func amount(text string) (int64, error) {
+	n, err := ledger.ParseDecimal(text)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("%s is too little: give an amount of money more than 0, for example 12.50", text)
+	}
+	if err != nil {
+		return 1, err
+	}
+	return n, nil
 }
 
 // bytes of a quantity.

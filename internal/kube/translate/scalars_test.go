@@ -75,6 +75,24 @@ func fieldsOf(at string, v reflect.Value) map[string]reflect.Value {
 	return all
 }
 
+// TestBudgetsOfAFeature: they are limits of its policy, and what is no amount of money lets nothing through.
+func TestBudgetsOfAFeature(t *testing.T) {
+	f := &v1alpha1.Feature{Spec: v1alpha1.FeatureSpec{Budget: &v1alpha1.Budget{OutputTokens: ptr.To[int64](7), Cost: "0.5"}}}
+	e, err := Effective(f, nil, Place{SystemNamespace: "tidewaiter-system"})
+	if want := (policy.Limits{OutputTokens: 7, Cost: 500_000}); err != nil || e.Budgets.Feature != want {
+		t.Errorf("%+v, %v; want %+v", e.Budgets.Feature, err, want)
+	}
+	if !Spec(f, e).Budget || Spec(f, policy.Effective{}).Budget {
+		t.Error("whether there is a budget is not told")
+	}
+	for text, want := range map[string]string{"much": `spec.defaults.budget.cost: "much" is not an amount of money`, "0.0": "spec.defaults.budget.cost: 0.0 is too little"} {
+		r, err := rules("spec.defaults", &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{Cost: text}}})
+		if err == nil || !strings.HasPrefix(err.Error(), want) || *r.Budget.Feature.Cost != 1 {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 // TestSizes: a size is read as bytes, and one of nothing is refused at its place.
 func TestSizes(t *testing.T) {
 	got, err := rules("spec.defaults", &v1alpha1.Rules{Changes: &v1alpha1.ChangeRules{MaxFileSize: ptr.To(resource.MustParse("1.5Mi"))}})

@@ -28,6 +28,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Branch:     Branch(f),
 		Ephemeral:  Ephemeral(f),
 		NotActedOn: notActedOn(f),
+		Budget:     effective.Budgets.Any(),
 	}
 	choice := Mode(f, effective)
 	s.Mode, s.ModeNotice = choice.Mode, choice.Notice
@@ -123,6 +124,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		LastValidCheckpoint: r.LastValidCheckpoint,
 		Counts:              lifecycle.Counts(r.Checkpoints),
 		Requests:            requestResults(r.Requests),
+		BudgetWarning:       r.BudgetWarning,
 	}
 	if p := r.Report; p != nil {
 		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head

@@ -433,7 +433,11 @@ func TestRulesReachTheCore(t *testing.T) {
 		Checks:      []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
 		Supervision: &v1alpha1.SupervisionRules{Enabled: ptr.To(false), TimeoutProfile: "Long"},
 		Ledger:      &v1alpha1.LedgerRules{OnFailure: "Open"},
-		Models:      []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m"}},
+		Budget: &v1alpha1.BudgetRules{
+			Budget: v1alpha1.Budget{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: "12.50"}, Project: &v1alpha1.Budget{Cost: "100"},
+			Global: &v1alpha1.Budget{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To[int32](90),
+		},
+		Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m"}},
 		Changes: &v1alpha1.ChangeRules{
 			MaxLines: ptr.To[int64](10), Hardlinks: v1alpha1.PermissionDeny, Executables: v1alpha1.PermissionDeny,
 			Binaries: v1alpha1.PermissionDeny, Secrets: v1alpha1.PermissionWarn,
@@ -471,6 +475,13 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	if diff := cmp.Diff([]policy.Host{{Name: "g", Port: 443, AllowPrivate: true}}, got.GitHosts); diff != "" {
 		t.Errorf("Git hosts (-want +got):\n%s", diff)
+	}
+	budget := policy.BudgetRules{
+		Feature: policy.LimitRules{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: ptr.To[int64](12_500_000)},
+		Project: policy.LimitRules{Cost: ptr.To[int64](100_000_000)}, Global: policy.LimitRules{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To(90),
+	}
+	if diff := cmp.Diff(budget, got.Budget); diff != "" {
+		t.Errorf("budget (-want +got):\n%s", diff)
 	}
 	lists := policy.Rules{PathRules: got.PathRules, Contracts: got.Contracts, Checks: got.Checks}
 	want := policy.Rules{

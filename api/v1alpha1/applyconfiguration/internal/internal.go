@@ -159,6 +159,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outputTokens
       type:
         scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.BudgetRules
+  map:
+    fields:
+    - name: cost
+      type:
+        scalar: string
+    - name: global
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Budget
+    - name: inputTokens
+      type:
+        scalar: numeric
+    - name: outputTokens
+      type:
+        scalar: numeric
+    - name: project
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Budget
+    - name: warnAtPercent
+      type:
+        scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.CapacityRules
   map:
     fields:
@@ -657,6 +678,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - question
+    - name: budget
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Budget
     - name: deadline
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
@@ -1339,7 +1363,7 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.BreakerRules
     - name: budget
       type:
-        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Budget
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.BudgetRules
     - name: capacity
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.CapacityRules
@@ -1484,6 +1508,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: budgetWarning
+      type:
+        scalar: string
     - name: checkpointSequence
       type:
         scalar: numeric
@@ -1830,6 +1857,9 @@ var schemaYAML = typed.YAMLObject(`types:
   map:
     fields:
     - name: cachedInputTokens
+      type:
+        scalar: numeric
+    - name: calls
       type:
         scalar: numeric
     - name: cost

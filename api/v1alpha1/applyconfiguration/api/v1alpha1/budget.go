@@ -8,13 +8,13 @@ package v1alpha1
 // BudgetApplyConfiguration represents a declarative configuration of the Budget type for use
 // with apply.
 //
-// Budget of a Feature.
+// Budget bounds what calls of models may use. Before each call its size is estimated, and one that may go over a limit is not made.
 type BudgetApplyConfiguration struct {
-	// inputTokens in all.
+	// inputTokens in all, those that the provider had cached included.
 	InputTokens *int64 `json:"inputTokens,omitempty"`
 	// outputTokens in all.
 	OutputTokens *int64 `json:"outputTokens,omitempty"`
-	// cost in the gateway's currency, a decimal number.
+	// cost in the currency of the gateway's prices, a decimal number such as "12.50".
 	Cost *string `json:"cost,omitempty"`
 }
 

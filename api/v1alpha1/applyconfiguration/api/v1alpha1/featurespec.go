@@ -30,6 +30,8 @@ type FeatureSpecApplyConfiguration struct {
 	Agent *AgentApplyConfiguration `json:"agent,omitempty"`
 	// execution says how the agent's writes become checkpoints. A policy may override it.
 	Execution *ExecutionApplyConfiguration `json:"execution,omitempty"`
+	// budget lowers what the Feature may use of models below what its policy gives it; it cannot raise that.
+	Budget *BudgetApplyConfiguration `json:"budget,omitempty"`
 	// gates are commands that must exit 0 after the tasks that name them.
 	Gates []GateApplyConfiguration `json:"gates,omitempty"`
 	// workspace sizes the volumes. Fixed at creation.
@@ -115,6 +117,14 @@ func (b *FeatureSpecApplyConfiguration) WithAgent(value *AgentApplyConfiguration
 // If called multiple times, the Execution field is set to the value of the last call.
 func (b *FeatureSpecApplyConfiguration) WithExecution(value *ExecutionApplyConfiguration) *FeatureSpecApplyConfiguration {
 	b.Execution = value
+	return b
+}
+
+// WithBudget sets the Budget field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Budget field is set to the value of the last call.
+func (b *FeatureSpecApplyConfiguration) WithBudget(value *BudgetApplyConfiguration) *FeatureSpecApplyConfiguration {
+	b.Budget = value
 	return b
 }
 

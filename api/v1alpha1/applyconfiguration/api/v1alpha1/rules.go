@@ -35,7 +35,7 @@ type RulesApplyConfiguration struct {
 	// models say which backend and model of the gateway a role is answered by.
 	Models []ModelRefApplyConfiguration `json:"models,omitempty"`
 	// budget is enforced before each model call.
-	Budget *BudgetApplyConfiguration `json:"budget,omitempty"`
+	Budget *BudgetRulesApplyConfiguration `json:"budget,omitempty"`
 	// breaker stops a Feature whose checkpoints cannot be taken.
 	Breaker *BreakerRulesApplyConfiguration `json:"breaker,omitempty"`
 	// egress lists hosts that may be reached through the gateway.
@@ -166,7 +166,7 @@ func (b *RulesApplyConfiguration) WithModels(values ...*ModelRefApplyConfigurati
 // WithBudget sets the Budget field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Budget field is set to the value of the last call.
-func (b *RulesApplyConfiguration) WithBudget(value *BudgetApplyConfiguration) *RulesApplyConfiguration {
+func (b *RulesApplyConfiguration) WithBudget(value *BudgetRulesApplyConfiguration) *RulesApplyConfiguration {
 	b.Budget = value
 	return b
 }

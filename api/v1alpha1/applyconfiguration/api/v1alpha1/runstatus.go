@@ -48,6 +48,8 @@ type RunStatusApplyConfiguration struct {
 	Turn *int64 `json:"turn,omitempty"`
 	// usage of models so far, over all attempts.
 	Usage *UsageApplyConfiguration `json:"usage,omitempty"`
+	// budgetWarning names a budget of which most is used; empty where there is none.
+	BudgetWarning *string `json:"budgetWarning,omitempty"`
 	// anomalies seen in the conversation that are not over.
 	Anomalies []AnomalyApplyConfiguration `json:"anomalies,omitempty"`
 	// directives that the agent has been given, and how far they are.
@@ -207,6 +209,14 @@ func (b *RunStatusApplyConfiguration) WithTurn(value int64) *RunStatusApplyConfi
 // If called multiple times, the Usage field is set to the value of the last call.
 func (b *RunStatusApplyConfiguration) WithUsage(value *UsageApplyConfiguration) *RunStatusApplyConfiguration {
 	b.Usage = value
+	return b
+}
+
+// WithBudgetWarning sets the BudgetWarning field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BudgetWarning field is set to the value of the last call.
+func (b *RunStatusApplyConfiguration) WithBudgetWarning(value string) *RunStatusApplyConfiguration {
+	b.BudgetWarning = &value
 	return b
 }
 

@@ -10,9 +10,11 @@ package v1alpha1
 //
 // Usage of models.
 type UsageApplyConfiguration struct {
-	// inputTokens sent.
+	// calls that have ended.
+	Calls *int64 `json:"calls,omitempty"`
+	// inputTokens sent, cachedInputTokens included.
 	InputTokens *int64 `json:"inputTokens,omitempty"`
-	// cachedInputTokens among them that the provider had kept.
+	// cachedInputTokens are those that the provider had kept.
 	CachedInputTokens *int64 `json:"cachedInputTokens,omitempty"`
 	// outputTokens received.
 	OutputTokens *int64 `json:"outputTokens,omitempty"`
@@ -24,6 +26,14 @@ type UsageApplyConfiguration struct {
 // apply.
 func Usage() *UsageApplyConfiguration {
 	return &UsageApplyConfiguration{}
+}
+
+// WithCalls sets the Calls field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Calls field is set to the value of the last call.
+func (b *UsageApplyConfiguration) WithCalls(value int64) *UsageApplyConfiguration {
+	b.Calls = &value
+	return b
 }
 
 // WithInputTokens sets the InputTokens field in the declarative configuration to the given value

@@ -1,0 +1,73 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+)
+
+// TestBudgetsAreThoseOfNow: a task that is under way is held to the budget that a policy has now, whatever it began with, and the
+// refusal names the policy. Another project has its own.
+func TestBudgetsAreThoseOfNow(t *testing.T) {
+	g := start(t, "--backends="+backend(t), "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
+	if err := g.rotator.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until := func(what string, done func() bool) {
+		t.Helper()
+		gomega.NewWithT(t).Eventually(done, 60*time.Second, 50*time.Millisecond).Should(gomega.BeTrue(), what)
+	}
+	until("it is ready", g.ready)
+	project, other := env.Project(t), env.Project(t)
+	login := attempt.Start(t, env, attempt.Feature(t, env, project, "login"))
+	elsewhere := attempt.Start(t, env, attempt.Feature(t, env, other, "login"))
+	answered := func(token string, want int) func() bool {
+		return func() bool { status, _, _, _ := g.ask(t, token, "form"); return status == want }
+	}
+	until("the pod is known", answered(login.Token, http.StatusOK))
+	until("the other pod is known", answered(elsewhere.Token, http.StatusOK))
+
+	limits := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "limits"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Defaults: &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Project: &v1alpha1.Budget{OutputTokens: ptr.To[int64](100)}}},
+	}}
+	if err := env.Client.Create(t.Context(), limits); err != nil {
+		t.Fatal(err)
+	}
+	until("the budget is held to", answered(login.Token, http.StatusServiceUnavailable))
+	_, _, _, text := g.ask(t, login.Token, "form")
+	for _, part := range []string{`this month's budget of the project \"` + project + `\"`, "raise budget.project.outputTokens of the SupervisorPolicy (defaults of " + project + "/limits)"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in %s", part, text)
+		}
+	}
+	if !answered(elsewhere.Token, http.StatusOK)() {
+		t.Error("another project is held to it")
+	}
+	// A policy that cannot be used lifts no budget, and stops nobody.
+	broken := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "broken"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Defaults: &v1alpha1.Rules{Checks: []v1alpha1.Check{{Name: "odd", CEL: "no such thing", Message: "m"}}},
+	}}
+	if err := env.Client.Create(t.Context(), broken); err != nil {
+		t.Fatal(err)
+	}
+	if !answered(elsewhere.Token, http.StatusOK)() {
+		t.Error("a broken policy stops an agent at work")
+	}
+	limits.Spec.Defaults.Budget.Project.OutputTokens = ptr.To[int64](1_000_000)
+	if err := env.Client.Update(t.Context(), limits); err != nil {
+		t.Fatal(err)
+	}
+	until("the raised budget is known", answered(login.Token, http.StatusOK))
+}

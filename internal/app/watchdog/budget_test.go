@@ -1,0 +1,158 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// purse is a gateway with a budget.
+type purse struct {
+	empty atomic.Bool
+	calls atomic.Int64
+}
+
+func (p *purse) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodConnect:
+		tunnel(w, r.Host)
+	case r.URL.Path == protocol.AllowancePath:
+		a := protocol.Allowance{Usage: protocol.Usage{Calls: p.calls.Load(), InputTokens: 100 * p.calls.Load(), Cost: "0.5"}, Warning: "it is nearly used"}
+		if p.empty.Load() {
+			a.Exceeded = "the budget has nothing left; raise budget.cost"
+		}
+		if err := json.NewEncoder(w).Encode(a); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	case p.empty.Load():
+		w.Header().Set("Tidewaiter-Reason", protocol.ReasonBudgetExceeded)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	default:
+		p.calls.Add(1)
+	}
+}
+
+// tunnel to whatever is asked for: Git goes through the gateway, too.
+func tunnel(w http.ResponseWriter, host string) {
+	far, err := net.Dial("tcp", host)
+	if err != nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
+	defer far.Close()
+	w.WriteHeader(http.StatusOK)
+	near, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer near.Close()
+	go func() {
+		_, _ = io.Copy(far, buffered)
+		_ = far.Close()
+	}()
+	_, _ = io.Copy(near, far)
+}
+
+// TestABudgetThatIsUsedUp: the agent is frozen with its call under way, which costs it no retry of its task; people are told, may
+// have checkpoints, and when there is more it goes on where it was. The last status has all that was used.
+func TestABudgetThatIsUsedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", seldom)
+	p := &purse{}
+	server := httptest.NewTLSServer(p)
+	t.Cleanup(server.Close)
+	w.gateway = server.URL
+	ca, err := os.ReadFile(w.paths.CA)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.paths.CA = filepath.Join(w.dir, "both.crt")
+	w.write("both.crt", string(ca)+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `echo "$TIDEWAITER_MODELS_URL" > "$HOME/url.new"; mv "$HOME/url.new" "$HOME/url"; echo a > web/a.html; ` +
+			`until [ -e ` + filepath.Join(w.dir, "signals", "end") + ` ]; do echo tick >> "$HOME/ticks"; sleep 0.01; done`
+	})
+	run := w.start(1, nil)
+	var url string
+	w.eventually("the agent knows where models are", func() bool {
+		text, err := os.ReadFile(filepath.Join(w.paths.Home, "url"))
+		url = strings.TrimSpace(string(text))
+		return err == nil
+	})
+	// The test asks in the agent's place.
+	ask := func() int {
+		answer, err := http.Post(url+"/anthropic/v1/messages", "application/json", strings.NewReader("{}")) //nolint:noctx // it ends with the watchdog
+		if err != nil {
+			t.Error(err)
+			return 0
+		}
+		answer.Body.Close()
+		return answer.StatusCode
+	}
+	ticks := func() int64 {
+		info, err := os.Stat(filepath.Join(w.paths.Home, "ticks"))
+		if err != nil {
+			return 0
+		}
+		return info.Size()
+	}
+	if status := ask(); status != http.StatusOK {
+		t.Fatalf("within the budget: %d", status)
+	}
+	p.empty.Store(true)
+	answered := make(chan int, 1)
+	go func() { answered <- ask() }()
+	w.eventually("people are told", func() bool {
+		s := w.intake.Status()
+		return s.State == protocol.StateFrozen && s.Fault != nil && s.BudgetWarning == "it is nearly used"
+	})
+	want := protocol.Fault{Reason: protocol.ReasonBudgetExceeded, Message: "the budget has nothing left; raise budget.cost"}
+	if diff := cmp.Diff(want, *w.intake.Status().Fault); diff != "" {
+		t.Errorf("fault (-want +got):\n%s", diff)
+	}
+	// A checkpoint lets the agent go at its end, and it is frozen again.
+	if c := w.checkpointNow("now"); c.Action != protocol.ActionPromoted {
+		t.Errorf("a checkpoint that was asked for: %+v", c)
+	}
+	w.eventually("the agent stands still", func() bool {
+		before := ticks()
+		time.Sleep(300 * time.Millisecond)
+		return ticks() == before
+	})
+	select {
+	case status := <-answered:
+		t.Errorf("the agent was answered %d", status)
+	default:
+	}
+	still := ticks()
+	p.empty.Store(false)
+	if status := <-answered; status != http.StatusServiceUnavailable {
+		t.Errorf("the call that was held: %d, want one that clients try again after", status)
+	}
+	w.eventually("the agent goes on", func() bool { return ticks() > still })
+	w.eventually("the fault is gone", func() bool { return w.intake.Status().Fault == nil })
+	if status := ask(); status != http.StatusOK {
+		t.Errorf("with a raised budget: %d", status)
+	}
+	w.signal("end")
+	wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if diff := cmp.Diff(&protocol.Usage{Calls: 2, InputTokens: 200, Cost: "0.5"}, w.intake.Status().Usage); diff != "" {
+		t.Errorf("usage (-want +got):\n%s", diff)
+	}
+}

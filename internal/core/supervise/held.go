@@ -1,0 +1,83 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// renewFreeze is when a freeze is made anew, before it ends by its limit (see FreezeLimit): an agent that runs in between
+// would find that its calls have timed out.
+const renewFreeze = FreezeLimit / 2
+
+// FreezeLimit is how long an agent stays frozen whose watchdog is gone.
+const FreezeLimit = time.Hour
+
+// held freezes an agent that cannot go on before a person has acted, and lets it go on after that. Where only a budget is used
+// up, checkpoints can be taken: people may ask for them.
+func held(s State, now time.Time) (Action, bool) {
+	live := s.Agent.Connected && s.Agent.Leftovers
+	switch {
+	case s.Seal:
+		return Action{}, false
+	case halted(s) && live && (!s.Agent.Frozen || !now.Before(s.Agent.FrozenAt.Add(renewFreeze))):
+		return Action{Kind: Freeze}, true
+	case !halted(s) && s.Agent.Frozen:
+		return Action{Kind: Thaw}, true
+	case !halted(s):
+		return Action{}, false
+	}
+	var a Action
+	if !s.Checkpoints.Breaker {
+		a, _ = requested(s, now)
+	}
+	if live && a.Kind == Wait {
+		if at := s.Agent.FrozenAt.Add(renewFreeze); a.Until.IsZero() || at.Before(a.Until) {
+			a.Until = at
+		}
+	}
+	return a, true
+}
+
+// halted says that the agent cannot go on: checkpoints fail, or the budget of its calls of models is used up.
+func halted(s State) bool { return s.Checkpoints.Breaker || overBudget(s) }
+
+// overBudget holds for an agent at work alone: what has ended, or is said to be done, is captured and delivered without a call
+// of a model.
+func overBudget(s State) bool {
+	i := s.Current()
+	return s.Allowance.Exceeded != "" && s.Agent.Running && i >= 0 && s.Tasks[i].Completed.IsZero()
+}
+
+// Allowed: the gateway has said what was used of models, and whether more may be.
+type Allowed struct {
+	Allowance protocol.Allowance
+}
+
+func (e Allowed) apply(s *State, _ time.Time) { s.Allowance = e.Allowance }
+
+// FrozenNow: the agent was frozen until a person has acted.
+type FrozenNow struct{}
+
+func (FrozenNow) apply(s *State, now time.Time) {
+	s.idle()
+	s.Agent.Frozen, s.Agent.FrozenAt = true, now
+	s.Agent.obeys()
+}
+
+// ThawedNow: the agent was let go again.
+type ThawedNow struct{}
+
+func (ThawedNow) apply(s *State, _ time.Time) {
+	s.idle()
+	s.Agent.Frozen = false
+	s.Agent.obeys()
+}
+
+// Slipped: a freeze ended by its own limit.
+type Slipped struct{}
+
+func (Slipped) apply(s *State, _ time.Time) { s.Agent.Frozen = false }
