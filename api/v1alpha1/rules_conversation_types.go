@@ -12,6 +12,11 @@ type SupervisionRules struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Standard;Long;Extended
 	TimeoutProfile string `json:"timeoutProfile,omitempty"`
+	// maxCorrections: how often an agent that has ended with work that is not valid goes on in its session and is told what is wrong; built-in 2.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=10
+	MaxCorrections *int32 `json:"maxCorrections,omitempty"`
 	// maxRetries of an answer that breaks a major rule; built-in 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

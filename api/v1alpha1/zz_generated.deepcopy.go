@@ -2120,6 +2120,11 @@ func (in *SupervisionRules) DeepCopyInto(out *SupervisionRules) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.MaxCorrections != nil {
+		in, out := &in.MaxCorrections, &out.MaxCorrections
+		*out = new(int32)
+		**out = **in
+	}
 	if in.MaxRetries != nil {
 		in, out := &in.MaxRetries, &out.MaxRetries
 		*out = new(int32)

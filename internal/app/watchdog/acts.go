@@ -18,6 +18,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -58,13 +60,20 @@ type acts struct {
 
 func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
 
-// start pins the policy for the task, and starts the agent.
-func (x *acts) start(ctx context.Context, o protocol.Orders, task string) (supervise.Event, error) {
+// start pins the policy for the task, and starts the agent. One that is corrected goes on under the policy that it began with.
+func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction string) (supervise.Event, error) {
 	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan}}
-	if err := x.note(begun, "task begun"); err != nil {
-		return nil, err
+	if correction != "" {
+		begun = journal.Record{TaskCorrected: &journal.TaskCorrected{Name: task, Text: correction}}
 	}
-	how, err := x.launch(o, task)
+	have := x.attempt.journal.State().Tasks[task]
+	if noted := have.Begun && !have.Ended && have.Start == 0 && have.Correction != ""; !noted { // the watchdog ended after it had noted it
+		if err := x.note(begun, "task begun"); err != nil {
+			return nil, err
+		}
+		have = x.attempt.journal.State().Tasks[task]
+	}
+	how, err := x.launch(o, task, have)
 	if err != nil {
 		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %v", task, err)}, nil
 	}
@@ -77,9 +86,12 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task string) (super
 	if err != nil {
 		return x.unreachable(ctx, err)
 	}
-	x.log().InfoContext(ctx, "Agent started", "task", task, "pid", started.PID, "policy", o.Policy.Hash)
-	return supervise.Started{Rules: supervise.RulesOf(o.Policy)},
-		x.note(journal.Record{TaskStarted: &journal.TaskStarted{Name: task, Start: id}}, "task started")
+	if err := x.attempt.options.Probe.After("agent launched"); err != nil {
+		return nil, err
+	}
+	x.log().InfoContext(ctx, "Agent started", "task", task, "pid", started.PID, "policy", have.Policy.Hash, "corrections", have.Corrections)
+	return supervise.Started{Rules: supervise.RulesOf(have.Policy)},
+		x.note(journal.Record{TaskStarted: &journal.TaskStarted{Name: task, Start: id, Session: sessions(x.attempt.options.Runtimes, o.Agent.Runtime)}}, "task started")
 }
 
 // note journals a record, after which a crash may follow.
@@ -91,7 +103,7 @@ func (x *acts) note(r journal.Record, step string) error {
 }
 
 // launch is how the agent is started for a task.
-func (x *acts) launch(o protocol.Orders, task string) (protocol.RunnerStart, error) {
+func (x *acts) launch(o protocol.Orders, task string, have journal.Task) (protocol.RunnerStart, error) {
 	adapter := x.attempt.options.adapter(o.Agent.Runtime)
 	if adapter == nil {
 		return protocol.RunnerStart{}, fmt.Errorf("this version cannot start the runtime %q: choose another spec.agent.runtime", o.Agent.Runtime)
@@ -108,11 +120,11 @@ func (x *acts) launch(o protocol.Orders, task string) (protocol.RunnerStart, err
 	}
 	prompt := cmp.Or(t.Prompt, o.Prompt)
 	model := ""
-	if i := slices.IndexFunc(o.Policy.Models, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary }); i >= 0 {
-		model = o.Policy.Models[i].Model
+	if i := slices.IndexFunc(have.Policy.Models, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary }); i >= 0 {
+		model = have.Policy.Models[i].Model
 	}
 	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
-		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Env: append(env,
+		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Interrupted: have.Interrupted, Correction: have.Correction, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,
@@ -145,6 +157,10 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 	e := supervise.Taken{Action: a, Settled: t.Snapshot.Settled, Unsettled: t.Snapshot.Reason, TreeVerdict: t.Judgement.Verdict,
 		Head: j.Promoted.Commit, Changed: j.Promoted.Tree != j.Base.Tree, Objection: checkpoint.Objection(t.Judgement)}
 	e.Completes = t.Intent != nil && t.Intent.Completes != ""
+	if t.Intent != nil {
+		e.Restored = t.Intent.Restore != ""
+		e.Told = notice.Correction(naming.Checkpoint(o.Orders.Feature.Name, t.Intent.Sequence), t.Judgement.Violations)
+	}
 	return e, nil
 }
 

@@ -85,7 +85,7 @@ func TestABudgetThatIsUsedUp(t *testing.T) {
 	w.paths.CA = filepath.Join(w.dir, "both.crt")
 	w.write("both.crt", string(ca)+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	w.intake.Order(func(o *protocol.Orders) {
-		o.Agent.Command[2] = `echo "$TIDEWAITER_MODELS_URL" > "$HOME/url.new"; mv "$HOME/url.new" "$HOME/url"; echo a > web/a.html; ` +
+		o.Agent.Command[2] = `echo a > web/a.html; echo "$TIDEWAITER_MODELS_URL" > "$HOME/url.new"; mv "$HOME/url.new" "$HOME/url"; ` +
 			`until [ -e ` + filepath.Join(w.dir, "signals", "end") + ` ]; do echo tick >> "$HOME/ticks"; sleep 0.01; done`
 	})
 	run := w.start(1, nil)

@@ -19,8 +19,10 @@ type act func(context.Context) (supervise.Event, error)
 // executors prepare acts in the loop's goroutine, where its state may be read.
 var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 	supervise.Start: func(l *loop, a supervise.Action) act {
-		o, task := l.latest, l.state.Tasks[a.Task].Name
-		return func(ctx context.Context) (supervise.Event, error) { return l.acts.start(ctx, o, task) }
+		o, task := l.latest, l.state.Tasks[a.Task]
+		return func(ctx context.Context) (supervise.Event, error) {
+			return l.acts.start(ctx, o, task.Name, task.Correction)
+		}
 	},
 	supervise.Checkpoint: func(l *loop, a supervise.Action) act {
 		o, running, streak := l.occasion(a), l.state.Agent.Running, streakOf(l.state)

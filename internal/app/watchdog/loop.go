@@ -76,6 +76,7 @@ func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loo
 		return now, err
 	})
 	l.state = restored(a.journal.State(), agent == nil, a.options.Now())
+	l.state.Sessions = sessions(a.options.Runtimes, latest.Agent.Runtime)
 	return l
 }
 
@@ -92,12 +93,13 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	}
 	s.Delivery.Changed = j.Base != nil && j.Promoted.Tree != j.Base.Tree
 	for _, t := range j.Orders.Tasks {
-		task := supervise.Task{Name: t.Name, Phase: supervise.Pending}
-		switch have := j.Tasks[t.Name]; {
+		have := j.Tasks[t.Name]
+		task := supervise.Task{Name: t.Name, Phase: supervise.Pending, Corrections: have.Corrections}
+		switch {
 		case have.Done:
 			task.Phase = supervise.Done
 		case have.Ended:
-			task.Phase, task.ExitCode = supervise.Exited, have.ExitCode
+			task.Phase, task.ExitCode, s.Rules = supervise.Exited, have.ExitCode, supervise.RulesOf(have.Policy)
 		case have.Begun:
 			task.Phase, s.Rules = supervise.Running, supervise.RulesOf(have.Policy)
 		}

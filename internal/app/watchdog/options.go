@@ -15,6 +15,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -80,6 +81,11 @@ func (o Options) adapter(runtime string) runtimes.Adapter {
 		}
 	}
 	return nil
+}
+
+// sessions says whether the agents of a runtime can be started again in their session.
+func sessions(known []runtimes.Record, runtime string) bool {
+	return slices.ContainsFunc(known, func(r runtimes.Record) bool { return r.Name == runtime && r.Sessions })
 }
 
 // Paths of the pod; DefaultPaths but in tests.

@@ -57,6 +57,11 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"corrected": func(t *testing.T) *world {
+		w := newMonastery(t, correctedScript)
+		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"squashed": func(t *testing.T) *world {
 		w, start := newAudited(t)
 		p := start(nil)

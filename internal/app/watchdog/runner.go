@@ -40,11 +40,11 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) {
 	case h.Running != 0 && task.Begun && !task.Ended && (task.Start == 0 || task.Start == h.Running):
 		e.Running = true
 		if task.Start == 0 { // the crash came between the start and its record
-			l.note(ctx, journal.Record{TaskStarted: &journal.TaskStarted{Name: known, Start: h.Running}})
+			l.note(ctx, journal.Record{TaskStarted: &journal.TaskStarted{Name: known, Start: h.Running, Session: l.state.Sessions}})
 		}
 	case h.LastExit != nil && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
 		e.Exited = h.LastExit
-		l.note(ctx, journal.Record{TaskEnded: &journal.TaskEnded{Name: known, ExitCode: h.LastExit.Code}})
+		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, known, h.LastExit.Code)})
 	}
 	l.attempt.options.Log.InfoContext(ctx, "Runner connected", "running", h.Running, "frozen", h.Frozen)
 	l.apply(ctx, e)
@@ -57,7 +57,7 @@ func ours(s journal.State, task journal.Task, e protocol.RunnerExited) bool {
 		return task.Start == e.Start
 	}
 	for _, t := range s.Tasks {
-		if t.Start >= e.Start {
+		if max(t.Start, t.Before) >= e.Start {
 			return false
 		}
 	}
@@ -77,11 +77,17 @@ func (l *loop) current() (journal.Task, string) {
 func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) {
 	l.attempt.options.Log.InfoContext(ctx, "Agent exited", "start", e.Start, "code", e.Code, "signal", e.Signal)
 	task, name := l.current()
-	if !task.Begun || task.Ended || task.Start != 0 && task.Start != e.Start {
+	stale := task.Start != 0 && task.Start != e.Start || e.Start <= task.Before
+	if !task.Begun || task.Ended || stale {
 		return
 	}
-	l.note(ctx, journal.Record{TaskEnded: &journal.TaskEnded{Name: name, ExitCode: e.Code}})
+	l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, name, e.Code)})
 	l.apply(ctx, supervise.AgentExited{Code: e.Code})
+}
+
+// endedOf is the record of an agent that has: by itself, or because the watchdog ended it.
+func endedOf(s supervise.State, task string, code int) *journal.TaskEnded {
+	return &journal.TaskEnded{Name: task, ExitCode: code, Stopped: s.End != supervise.GoOn}
 }
 
 // note journals what the runner could tell again: failing to is no reason to stop.

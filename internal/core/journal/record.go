@@ -34,6 +34,8 @@ type Record struct {
 	Base *Base `json:"base,omitempty"`
 	// TaskBegun: the agent is about to be started.
 	TaskBegun *TaskBegun `json:"taskBegun,omitempty"`
+	// TaskCorrected: the agent is about to be started again, because its work was not valid.
+	TaskCorrected *TaskCorrected `json:"taskCorrected,omitempty"`
 	// TaskStarted: the runner has started it.
 	TaskStarted *TaskStarted `json:"taskStarted,omitempty"`
 	// TaskEnded: the agent's process has ended.
@@ -87,16 +89,27 @@ type TaskBegun struct {
 	Plan   judge.Plan       `json:"plan"`
 }
 
+// TaskCorrected: the agent ended its task in order and its work was not valid. It is started again, in its session, and told why.
+type TaskCorrected struct {
+	Name string `json:"name"`
+	// Text that it is told.
+	Text string `json:"text"`
+}
+
 // TaskStarted names the runner's start, by which an exit is told from that of an earlier task.
 type TaskStarted struct {
 	Name  string `json:"name"`
 	Start int64  `json:"start"`
+	// Session: the agent has one that another start may go on with.
+	Session bool `json:"session,omitempty"`
 }
 
 // TaskEnded says how the agent's process ended.
 type TaskEnded struct {
 	Name     string `json:"name"`
 	ExitCode int    `json:"exitCode"`
+	// Stopped: the watchdog had been asked to end it.
+	Stopped bool `json:"stopped,omitempty"`
 }
 
 // TaskCompleted is the agent's word that a task is done.

@@ -66,9 +66,17 @@ type Task struct {
 	Completed time.Time
 	// Operations of the agent, by id; forgotten when the task is done.
 	Operations map[string]Operation
-	// Start that the runner gave it.
-	Start    int64
-	ExitCode int
+	// Start that the runner gave it, and Before the last one before it was corrected.
+	Start, Before int64
+	ExitCode      int
+	// Session: the agent has one. Stopped: the watchdog had been asked to end it.
+	Session, Stopped bool
+	// Corrections of its work in this attempt, and the Correction that the agent is told in the current one.
+	Corrections int
+	Correction  string
+	// Interrupted: an agent of an earlier attempt was ended before it was done, by no fault of its own. It may go on with its
+	// session.
+	Interrupted bool
 	// Done for ever.
 	Done bool
 }
@@ -151,8 +159,10 @@ func (s *State) apply(r Record) error {
 		return s.base(*r.Base)
 	case r.TaskBegun != nil:
 		return s.begun(*r.TaskBegun)
+	case r.TaskCorrected != nil:
+		return s.task(r.TaskCorrected.Name, func(t *Task) { t.correct(r.TaskCorrected.Text) })
 	case r.TaskStarted != nil:
-		return s.task(r.TaskStarted.Name, func(t *Task) { t.Start = r.TaskStarted.Start })
+		return s.task(r.TaskStarted.Name, func(t *Task) { t.Start, t.Session = r.TaskStarted.Start, r.TaskStarted.Session })
 	case r.TaskCompleted != nil:
 		return s.task(r.TaskCompleted.Name, func(t *Task) { t.Completed = r.Time })
 	case r.Asked != nil:
@@ -161,7 +171,9 @@ func (s *State) apply(r Record) error {
 		return s.operation(*r.Operation)
 	case r.TaskEnded != nil:
 		s.Asked = nil
-		return s.task(r.TaskEnded.Name, func(t *Task) { t.Ended, t.ExitCode = true, r.TaskEnded.ExitCode })
+		return s.task(r.TaskEnded.Name, func(t *Task) {
+			t.Ended, t.ExitCode, t.Stopped = true, r.TaskEnded.ExitCode, r.TaskEnded.Stopped
+		})
 	case r.Intent != nil:
 		return s.intent(*r.Intent)
 	case r.Withheld != nil:
@@ -198,7 +210,7 @@ func (s *State) attempt(a Attempt) error {
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
 	for name, t := range s.Tasks {
 		if !t.Done {
-			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations}
+			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted()}
 		}
 	}
 	return nil
@@ -228,8 +240,26 @@ func (s *State) begun(b TaskBegun) error {
 	case t.Done:
 		return fmt.Errorf("task %q begun after it was done", b.Name)
 	}
-	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: s.Tasks[b.Name].Operations}
+	was := s.Tasks[b.Name]
+	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations, Interrupted: was.Interrupted}
 	return nil
+}
+
+// correct begins the task once more in the same attempt.
+func (t *Task) correct(text string) {
+	t.Corrections, t.Correction, t.Before = t.Corrections+1, text, max(t.Before, t.Start)
+	t.Start, t.Ended, t.ExitCode, t.Stopped, t.Completed = 0, false, 0, false, time.Time{}
+}
+
+// interrupted says whether the agent was ended before it was done, and has a session to go on with.
+func (t Task) interrupted() bool {
+	switch {
+	case t.Ended:
+		return t.Session && t.Stopped
+	case t.Start == 0 && t.Before == 0: // it was not started: its session is that of before
+		return t.Interrupted
+	}
+	return t.Session
 }
 
 func (s *State) task(name string, change func(*Task)) error {

@@ -5,6 +5,7 @@ package policy
 
 import (
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -43,6 +44,7 @@ const (
 type SupervisionRules struct {
 	Enabled        *bool
 	TimeoutProfile TimeoutProfile
+	MaxCorrections *int
 }
 
 // Supervision of the conversation between an agent and its models.
@@ -51,6 +53,8 @@ type Supervision struct {
 	Enabled bool `json:"enabled"`
 	// TimeoutProfile of calls.
 	TimeoutProfile TimeoutProfile `json:"timeoutProfile"`
+	// MaxCorrections of an agent whose work is not valid when it ends.
+	MaxCorrections int `json:"maxCorrections,omitempty"`
 }
 
 func conversationRows() []Row {
@@ -61,10 +65,23 @@ func conversationRows() []Row {
 		choice("supervision.timeoutProfile", "How long a model may say nothing before a call ends: Standard 60s, Long 120s, Extended 300s.",
 			func(x *r) *TimeoutProfile { return &x.Supervision.TimeoutProfile }, func(x *e) *TimeoutProfile { return &x.Supervision.TimeoutProfile },
 			TimeoutStandard, TimeoutExtended, TimeoutLong, TimeoutStandard),
+		corrections(),
 		choice("ledger.onFailure", "What becomes of calls of models that cannot be recorded: Closed refuses them, Open lets them through.",
 			func(x *r) *LedgerFailure { return &x.LedgerFailure }, func(x *e) *LedgerFailure { return &x.LedgerFailure },
 			LedgerClosed, LedgerOpen, LedgerClosed),
 	}
+}
+
+// builtinCorrections is what is usual for retries of a model's answer: requirements of such systems name 2.
+const builtinCorrections = 2
+
+// corrections may be none.
+func corrections() Row {
+	rules := func(x *Rules) **int { return &x.Supervision.MaxCorrections }
+	return number(Row{
+		Path: "supervision.maxCorrections", Purpose: "How often an agent is told in its session what is wrong, when it has ended and its work is not valid. Runtimes without sessions are not.",
+		Builtin: strconv.Itoa(builtinCorrections), SetNumber: func(r *Rules, n int64) { *rules(r) = new(int(n)) },
+	}, rules, func(x *Effective) *int { return &x.Supervision.MaxCorrections }, builtinCorrections, smaller, notNegative)
 }
 
 // supervisionEnabled can be switched off by a project only where a global policy switches it off too.

@@ -13,6 +13,12 @@ import (
 func (e Effective) hash() string {
 	e.Hash, e.Sources, e.Conflicts, e.Origins = "", nil, nil, nil
 	// What the first version did not have counts where it is not built in, so that an upgrade of Tidewaiter changes no hash.
+	switch e.Supervision.MaxCorrections {
+	case builtinCorrections:
+		e.Supervision.MaxCorrections = 0 // which is not written
+	case 0:
+		e.Supervision.MaxCorrections = -1
+	}
 	if e.Supervision == (Supervision{Enabled: true, TimeoutProfile: TimeoutStandard}) {
 		e.Supervision = Supervision{}
 	}

@@ -23,11 +23,30 @@ type Task struct {
 	Model string
 	// Models is the URL of the watchdog's server of models: that of a dialect is below its prefix.
 	Models string
+	// Interrupted: an agent was ended in the middle of the task, by no fault of its own.
+	Interrupted bool
+	// Correction is what the agent is told that has ended its task with work that is not valid; empty at its start.
+	Correction string
 }
+
+// interruption is what an agent is told that was ended in the middle of its task. It may have no session to go on with, so
+// that the task follows.
+const interruption = "You were interrupted in the middle of this task, and go on in another container. The workspace is as the last checkpoint has it: " +
+	"look at it before you go on. What the task is:"
+
+// Goes says whether the agent goes on with a session.
+func (t Task) Goes() bool { return t.Interrupted || t.Correction != "" }
 
 // Text is what an agent that takes one text is told to do.
 func (t Task) Text() string {
-	return strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions)
+	task := strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions)
+	switch {
+	case t.Correction != "":
+		return t.Correction
+	case t.Interrupted:
+		return interruption + "\n\n" + task
+	}
+	return task
 }
 
 // Launch is how a process is started.

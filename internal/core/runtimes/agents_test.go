@@ -65,3 +65,33 @@ func TestOpencodeConfiguration(t *testing.T) {
 		t.Error("the gateway does not tell its models apart")
 	}
 }
+
+// TestSessions: an agent that was interrupted, or whose work is not valid, goes on in its session. The one may have none and is
+// told its task again; the other is told what is wrong, and that alone.
+func TestSessions(t *testing.T) {
+	flags := map[string][]string{"claude-code": {"--continue"}, "codex": {"resume", "--last"}, "opencode": {"--continue"}}
+	for _, r := range runtimes.All() {
+		if !r.Sessions {
+			if flags[r.Name] != nil || r.Channel == runtimes.ChannelSession {
+				t.Errorf("%s has no sessions", r.Name)
+			}
+			continue
+		}
+		has := func(how runtimes.Launch) bool {
+			i := slices.Index(how.Argv, flags[r.Name][0])
+			return i >= 0 && slices.Equal(how.Argv[i:i+len(flags[r.Name])], flags[r.Name])
+		}
+		task := runtimes.Task{Prompt: "Shop.", Instructions: "Add a form."}
+		if how := r.Adapter.Launch(task); has(how) || *how.Input != "Shop.\n\nAdd a form." {
+			t.Errorf("%s: at its start: %q, %q", r.Name, how.Argv, *how.Input)
+		}
+		task.Interrupted = true
+		if how := r.Adapter.Launch(task); !has(how) || !strings.HasPrefix(*how.Input, "You were interrupted") || !strings.HasSuffix(*how.Input, "\n\nShop.\n\nAdd a form.") {
+			t.Errorf("%s: interrupted: %q, %q", r.Name, how.Argv, *how.Input)
+		}
+		task.Correction = "Remove evil.html."
+		if how := r.Adapter.Launch(task); !has(how) || *how.Input != "Remove evil.html." {
+			t.Errorf("%s: corrected: %q, %q", r.Name, how.Argv, *how.Input)
+		}
+	}
+}

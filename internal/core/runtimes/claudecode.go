@@ -18,7 +18,11 @@ func (claudeCode) Launch(t Task) Launch {
 		program = []string{"claude"}
 	}
 	// It may do whatever its container lets it do: what it writes is judged by its effect.
-	argv := slices.Concat(program, []string{"--print", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"}, t.Args)
+	argv := slices.Concat(program, []string{"--print", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"})
+	if t.Goes() { // where there is no session it begins one
+		argv = append(argv, "--continue")
+	}
+	argv = append(argv, t.Args...)
 	env := []string{
 		"HOME=" + t.Home,
 		"ANTHROPIC_BASE_URL=" + t.Models + "/anthropic",

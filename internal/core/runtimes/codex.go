@@ -26,10 +26,14 @@ func (codex) Launch(t Task) Launch {
 	}
 	const provider = "model_providers.tidewaiter."
 	setting := func(name, value string) []string { return []string{"--config", name + "=" + strconv.Quote(value)} }
+	var session []string
+	if t.Goes() { // where there is no session it begins one
+		session = []string{"resume", "--last"}
+	}
 	argv := slices.Concat(program, []string{"exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access"},
 		setting("model", cmp.Or(t.Model, unknownModel)), setting("model_provider", "tidewaiter"), setting(provider+"name", "Tidewaiter"),
 		setting(provider+"base_url", t.Models+"/openai/v1"), setting(provider+"wire_api", "responses"),
-		t.Args, []string{"-"})
+		t.Args, session, []string{"-"})
 	text := t.Text()
 	return Launch{Argv: argv, Env: append([]string{"HOME=" + t.Home}, t.Env...), Input: &text}
 }

@@ -24,7 +24,11 @@ func (opencode) Launch(t Task) Launch {
 	if len(program) == 0 {
 		program = []string{"opencode"}
 	}
-	argv := slices.Concat(program, []string{"run", "--format", "json"}, t.Args)
+	argv := slices.Concat(program, []string{"run", "--format", "json"})
+	if t.Goes() { // where there is no session it begins one
+		argv = append(argv, "--continue")
+	}
+	argv = append(argv, t.Args...)
 	env := []string{
 		"HOME=" + t.Home,
 		"OPENCODE_CONFIG_CONTENT=" + opencodeConfig(t.Models+"/openai/v1"),

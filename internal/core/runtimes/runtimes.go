@@ -13,8 +13,8 @@ type Channel string
 const (
 	// ChannelStdin: one JSON object a line on the standard input of its process.
 	ChannelStdin Channel = "JSON lines on standard input"
-	// ChannelNone: not while it works; the next task, or the next attempt, is told.
-	ChannelNone Channel = "none while it works"
+	// ChannelSession: when it has ended, by a further turn of its session.
+	ChannelSession Channel = "a further turn of its session, when it has ended"
 	// ChannelTools: in the answers of the tools that it calls (Deterministic mode).
 	ChannelTools Channel = "answers of its tools"
 )
@@ -44,6 +44,8 @@ type Record struct {
 	Deterministic bool
 	// Channel by which it is told of violations while it works in Interactive mode.
 	Channel Channel
+	// Sessions: it can be started again in its session, and told something.
+	Sessions bool
 	// Pause of it.
 	Pause Pause
 	// Dialect that it asks models in; empty where it asks none.
@@ -74,17 +76,17 @@ func All() []Record {
 			Doc: "Any image with a command. In Deterministic mode the command is an MCP client: it finds the tools at `TIDEWAITER_MCP_URL`.",
 		},
 		{
-			Name: "claude-code", Available: true, Interactive: true, Channel: ChannelNone, Pause: PauseSignal, Adapter: claudeCode{},
+			Name: "claude-code", Available: true, Interactive: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: claudeCode{},
 			Dialect: "anthropic", SmallModels: []string{"haiku"},
 			Doc: "Claude Code without a terminal. Its image needs the program `claude` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
-			Name: "codex", Available: true, Interactive: true, Channel: ChannelNone, Pause: PauseSignal, Adapter: codex{},
+			Name: "codex", Available: true, Interactive: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: codex{},
 			Dialect: "openai-responses", SmallModels: []string{"-mini", "-nano"},
 			Doc: "Codex CLI (`codex exec`). Its image needs the program `codex` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
-			Name: "opencode", Available: true, Interactive: true, Channel: ChannelNone, Pause: PauseSignal, Adapter: opencode{},
+			Name: "opencode", Available: true, Interactive: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: opencode{},
 			Dialect: "openai-chat", SmallModels: []string{opencodeSmall},
 			Doc: "opencode (`opencode run`). Its image needs the program `opencode` in its `PATH`, or `spec.agent.command` names it.",
 		},

@@ -4,6 +4,7 @@
 package supervise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -140,7 +141,7 @@ func (e Started) apply(s *State, now time.Time) {
 	s.idle()
 	s.Rules, s.Checkpoints.Last = e.Rules, now
 	if i := s.Current(); i >= 0 && s.Tasks[i].Phase == Pending {
-		s.Tasks[i].Phase = Running
+		s.Tasks[i].Phase, s.Tasks[i].Correction = Running, ""
 		s.Agent.Running, s.Agent.Leftovers = true, true
 	}
 }
@@ -221,8 +222,11 @@ type Taken struct {
 	// Head is the last promoted commit, Changed whether its tree differs from the base's.
 	Head    string
 	Changed bool
-	// Objection names the worst violation and what to do about it.
-	Objection string
+	// Objection names the worst violation and what to do about it, Told what the agent is told of all of them; empty where
+	// nothing was judged anew.
+	Objection, Told string
+	// Restored: the workspace, or a part of it, was put back.
+	Restored bool
 }
 
 func (e Taken) apply(s *State, now time.Time) {
@@ -237,15 +241,16 @@ func (e Taken) apply(s *State, now time.Time) {
 	s.Closed = s.Closed || s.End != GoOn && e.Action.Trigger == protocol.TriggerFinal && !s.Agent.Running
 	s.Closed = s.Closed || s.End == Terminate && e.Action.Hold
 	if e.Action.Closes && e.Action.Task >= 0 {
-		s.Tasks[e.Action.Task].close(e, s.Ending(e.Action.Task))
+		i := e.Action.Task
+		s.Tasks[i].close(e, s.Ending(i), s.Sessions && !e.Restored && s.End == GoOn && s.Tasks[i].Corrections < s.Rules.MaxCorrections)
 	}
 }
 
 // Unsettled says in words that a checkpoint failed because the workspace was not at rest, and why.
 func Unsettled(reason string) string { return "the workspace could not be held still: " + reason }
 
-// close decides a task by the checkpoint that was taken after its process ended.
-func (t *Task) close(e Taken, end Ending) {
+// close decides a task by the checkpoint that was taken after its process ended. One that may be corrected is started again.
+func (t *Task) close(e Taken, end Ending, correct bool) {
 	switch {
 	case e.Completes:
 		t.Phase = Done
@@ -255,6 +260,9 @@ func (t *Task) close(e Taken, end Ending) {
 	case !end.orderly():
 		t.Phase, t.Reason = Failed, protocol.ReasonAgentFailed
 		t.Message = fmt.Sprintf("task %q: the agent exited with code %d; its log says why", t.Name, t.ExitCode)
+	case correct:
+		t.Phase, t.ExitCode, t.Completed = Pending, 0, time.Time{}
+		t.Corrections, t.Correction = t.Corrections+1, cmp.Or(e.Told, e.Objection)
 	default:
 		t.Phase, t.Reason, t.Message = Failed, protocol.ReasonCheckpointInvalid, e.Objection
 	}

@@ -23,15 +23,18 @@ type Rules struct {
 	MaxChanges int
 	// MaxFailures in a row open the breaker.
 	MaxFailures int
+	// MaxCorrections of a task: see Task.Corrections.
+	MaxCorrections int
 }
 
 // RulesOf takes the rules of supervision from a policy.
 func RulesOf(p policy.Effective) Rules {
 	return Rules{
-		Interval:    p.Execution.Interval,
-		MinInterval: p.Execution.MinInterval,
-		MaxChanges:  p.Execution.MaxChanges,
-		MaxFailures: max(p.MaxCheckpointFailures, 1),
+		Interval:       p.Execution.Interval,
+		MinInterval:    p.Execution.MinInterval,
+		MaxChanges:     p.Execution.MaxChanges,
+		MaxFailures:    max(p.MaxCheckpointFailures, 1),
+		MaxCorrections: p.Supervision.MaxCorrections,
 	}
 }
 
@@ -53,6 +56,10 @@ type Task struct {
 	Phase Phase
 	// ExitCode of the agent, once it exited.
 	ExitCode int
+	// Corrections is how often it was started again because its work was not valid, and Correction what it is told the next
+	// time; empty where it is told nothing.
+	Corrections int
+	Correction  string
 	// Completed is when the agent said that the task is done (Deterministic mode); zero before.
 	Completed time.Time
 	// Reason and Message say why it failed; the reason is one of the contract's.
@@ -139,6 +146,8 @@ type Delivery struct {
 type State struct {
 	// Seal: there is no agent; the attempt only delivers, or does an errand.
 	Seal bool
+	// Sessions: the agent can be started again in its session, and told something.
+	Sessions bool
 	// Errand: the sealed attempt was asked for something else than a delivery.
 	Errand bool
 	// Mode that the pod is made for, and NextMode that the next task is to run in.

@@ -103,6 +103,8 @@ func (p *player) scene(fields []string) bool {
 				p.state.Rules.MinInterval = d
 			case "changes":
 				p.state.Rules.MaxChanges = n
+			case "corrections":
+				p.state.Rules.MaxCorrections = n
 			case "failures":
 				p.state.Rules.MaxFailures = n
 			}
@@ -119,6 +121,8 @@ func (p *player) scene(fields []string) bool {
 		p.state.Delivery.Head, p.state.Delivery.Changed = "c1", len(fields) > 1
 	case "earlier":
 		p.state.Earlier = &protocol.FinalReport{Outcome: fields[1], Reason: fields[2], Message: "as before"}
+	case "sessions":
+		p.state.Sessions = true
 	case "unseen":
 		p.state.Checkpoints.Unseen = true
 	case "approval":
@@ -161,6 +165,9 @@ func (p *player) describe(a supervise.Action) string {
 	switch a.Kind {
 	case supervise.Start:
 		words = append(words, p.state.Tasks[a.Task].Name)
+		if text := p.state.Tasks[a.Task].Correction; text != "" {
+			words = append(words, "corrected:", text)
+		}
 	case supervise.Checkpoint:
 		words = append(words, a.Trigger)
 		if a.Closes {

@@ -26,6 +26,8 @@ const (
 	// longestCall is when a call has ended that nobody has recorded the end of: its gateway is gone. Nothing is reserved any more
 	// for a longer one, and it is recorded all the same.
 	longestCall = 10 * time.Minute
+	// framing is how many bytes of a stream come with one of its words, about, in the dialects of these providers.
+	framing = 16
 	// kept is how much memory is taken at a time for an answer that is recorded, in bytes. What is read of it takes up to
 	// keptTimes as much.
 	kept, keptTimes = 64 << 10, 3
@@ -158,8 +160,11 @@ func (t *turn) charged(a *conversation.Answer) ledger.Tokens {
 	for _, tool := range a.Tools {
 		words += int64(len(tool.Arguments))
 	}
-	if !t.streamed { // a part of it cannot be read
+	switch {
+	case !t.streamed: // a part of it cannot be read
 		words = max(words, t.call.record.Received)
+	case !a.Ended: // what a model thinks is not read; an event has several times the bytes of its words
+		words = max(words, t.call.record.Received/framing)
 	}
 	return ledger.Charge(counted, t.sent, t.call.route.Model.ContextWindow, words)
 }

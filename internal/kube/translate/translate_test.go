@@ -431,7 +431,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		},
 		Contracts:   []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"api.yaml"}}, {Name: "db", Paths: []string{"db/**"}}},
 		Checks:      []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
-		Supervision: &v1alpha1.SupervisionRules{Enabled: ptr.To(false), TimeoutProfile: "Long"},
+		Supervision: &v1alpha1.SupervisionRules{Enabled: ptr.To(false), TimeoutProfile: "Long", MaxCorrections: ptr.To[int32](1)},
 		Ledger:      &v1alpha1.LedgerRules{OnFailure: "Open"},
 		Budget: &v1alpha1.BudgetRules{
 			Budget: v1alpha1.Budget{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: "12.50"}, Project: &v1alpha1.Budget{Cost: "100"},

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -61,6 +62,9 @@ func (b blocks) texts() (texts []string) {
 	return texts
 }
 
+// interrupted is what Claude Code says in the model's place (2.1.330).
+const interrupted = "No response requested."
+
 func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) {
 	if r.URL.Path == "/v1/models" {
 		model := object{"type": "model", "id": "scripted-1", "display_name": "Scripted", "created_at": "2026-01-01T00:00:00Z"}
@@ -90,7 +94,8 @@ func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) 
 	}
 	c := &conversation{model: request.Model, streamed: request.Stream, size: len(body), texts: append([]string{""}, request.System.texts()...)}
 	for _, m := range request.Messages {
-		if m.Role == "assistant" {
+		// When Claude Code goes on with a session that was interrupted, it answers for the model.
+		if m.Role == "assistant" && !slices.Equal(m.Content.texts(), []string{interrupted}) {
 			c.turns++
 		}
 		c.texts = append(c.texts, m.Content.texts()...)

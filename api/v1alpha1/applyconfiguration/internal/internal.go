@@ -1678,6 +1678,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: failOnViolation
       type:
         scalar: boolean
+    - name: maxCorrections
+      type:
+        scalar: numeric
     - name: maxRetries
       type:
         scalar: numeric

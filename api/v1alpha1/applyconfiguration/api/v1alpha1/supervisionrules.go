@@ -14,6 +14,8 @@ type SupervisionRulesApplyConfiguration struct {
 	Enabled *bool `json:"enabled,omitempty"`
 	// timeoutProfile of a model call: Standard 60s, Long 120s, Extended 300s.
 	TimeoutProfile *string `json:"timeoutProfile,omitempty"`
+	// maxCorrections: how often an agent that has ended with work that is not valid goes on in its session and is told what is wrong; built-in 2.
+	MaxCorrections *int32 `json:"maxCorrections,omitempty"`
 	// maxRetries of an answer that breaks a major rule; built-in 2.
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
 	// failOnViolation fails the task when retries are spent; built-in true.
@@ -43,6 +45,14 @@ func (b *SupervisionRulesApplyConfiguration) WithEnabled(value bool) *Supervisio
 // If called multiple times, the TimeoutProfile field is set to the value of the last call.
 func (b *SupervisionRulesApplyConfiguration) WithTimeoutProfile(value string) *SupervisionRulesApplyConfiguration {
 	b.TimeoutProfile = &value
+	return b
+}
+
+// WithMaxCorrections sets the MaxCorrections field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxCorrections field is set to the value of the last call.
+func (b *SupervisionRulesApplyConfiguration) WithMaxCorrections(value int32) *SupervisionRulesApplyConfiguration {
+	b.MaxCorrections = &value
 	return b
 }
 

@@ -1,0 +1,120 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// runtimesWithSessions are the real CLIs.
+var runtimesWithSessions = []string{"claude-code", "codex", "opencode"}
+
+// session is a Feature of a real CLI whose model plays a script.
+func session(t *testing.T, p *place, runtime, about, script string) {
+	t.Helper()
+	p.feature("page", "", func(s *v1alpha1.FeatureSpec) {
+		s.Agent = v1alpha1.Agent{Runtime: runtime, Image: agentImage(t, runtime)}
+		s.Workspace.Size = ptr.To(resource.MustParse("256Mi"))
+		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}, ForbiddenAreas: []string{"web/legacy/**"}}
+		s.Prompt = scripted("Write a page about "+about+".", script)
+	})
+}
+
+// said are the texts that the provider was sent about something, the last request of all.
+func said(p *place, about string) string {
+	p.Helper()
+	asked, err := provider.Asked(p.ctx)
+	p.must(err, "ask the provider")
+	last := ""
+	for _, a := range asked {
+		if strings.Contains(a.Body, "Write a page about "+about) && strings.Contains(a.Body, "\"tools\"") {
+			last = a.Body
+		}
+	}
+	return last
+}
+
+// TestAgentIsToldAndMends: a real CLI that has ended with work which breaks a rule goes on in its session, is told which rule and
+// where, and mends it; its work is delivered by the same attempt.
+func TestAgentIsToldAndMends(t *testing.T) {
+	t.Parallel()
+	for _, runtime := range runtimesWithSessions {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			p, about := newPlace(t, 5*time.Minute), "storms by "+runtime
+			session(t, p, runtime, about, `turns:
+- text: I write too much.
+  run: mkdir -p web/legacy && echo good > web/storm.html && echo evil > web/legacy/storm.html
+- text: It is written.
+- text: I mend it.
+  run: rm web/legacy/storm.html
+- text: It is mended.`)
+			f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+			if f.Status.Attempt != 1 || f.Status.Checkpoints.Invalid == 0 {
+				t.Errorf("attempt %d, checkpoints %+v", f.Status.Attempt, f.Status.Checkpoints)
+			}
+			if got := p.history(f.Status.Branch); !strings.Contains(got, "web/storm.html") || strings.Contains(got, "evil") {
+				t.Errorf("the branch is not what it should be:\n%s", got)
+			}
+			body := said(p, about)
+			for _, part := range []string{"I write too much.", "Your work is not delivered yet", `web/legacy/storm.html\", rule forbidden-areas`} {
+				if !strings.Contains(body, part) {
+					t.Errorf("the last request lacks %q: %.3000s", part, body)
+				}
+			}
+		})
+	}
+}
+
+// TestAgentResumesItsSession: a real CLI whose pod is lost in the middle of a turn goes on with its session in the next one.
+func TestAgentResumesItsSession(t *testing.T) {
+	t.Parallel()
+	for _, runtime := range runtimesWithSessions {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			p, about := newPlace(t, 5*time.Minute), "wrecks by "+runtime
+			session(t, p, runtime, about, `turns:
+- text: I begin.
+  run: mkdir -p web && echo one > web/one.html
+- text: I think for long.
+  run: touch web/thinking; while [ -e web/thinking ]; do sleep 1; done
+- text: I go on.
+  run: echo two > web/two.html
+- text: It is written.`)
+			f := p.until("page", "the call of a tool in the second turn", func(f *v1alpha1.Feature) bool {
+				if f.Status.Job == nil || f.Status.Job.PodName == "" {
+					return false
+				}
+				_, _, err := k8s.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "test", "-e", protocol.WorkspaceDir+"/web/thinking")
+				return err == nil
+			})
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: f.Status.Job.PodName}}
+			p.must(k8s.Delete(p.ctx, pod, client.GracePeriodSeconds(0)), "lose the pod")
+			f = p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+			if f.Status.Attempt != 2 {
+				t.Errorf("attempt %d, want 2", f.Status.Attempt)
+			}
+			if got := p.history(f.Status.Branch); !strings.Contains(got, "web/two.html") {
+				t.Errorf("the branch lacks the page:\n%s", got)
+			}
+			body := said(p, about)
+			for _, part := range []string{"I begin.", "I think for long.", "You were interrupted in the middle of this task"} {
+				if !strings.Contains(body, part) {
+					t.Errorf("the session lacks %q: %.3000s", part, body)
+				}
+			}
+		})
+	}
+}
