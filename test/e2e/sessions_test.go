@@ -46,9 +46,9 @@ func said(p *place, about string) string {
 	return last
 }
 
-// TestAgentIsToldAndMends: a real CLI that has ended with work which breaks a rule goes on in its session, is told which rule and
-// where, and mends it; its work is delivered by the same attempt.
-func TestAgentIsToldAndMends(t *testing.T) {
+// TestAgentIsToldAndFixes: a real CLI that has ended with work which breaks a rule goes on in its session, is told which rule and
+// where, and fixes it. Its work is delivered by the same attempt.
+func TestAgentIsToldAndFixes(t *testing.T) {
 	t.Parallel()
 	for _, runtime := range runtimesWithSessions {
 		t.Run(runtime, func(t *testing.T) {
@@ -58,9 +58,9 @@ func TestAgentIsToldAndMends(t *testing.T) {
 - text: I write too much.
   run: mkdir -p web/legacy && echo good > web/storm.html && echo evil > web/legacy/storm.html
 - text: It is written.
-- text: I mend it.
+- text: I fix it.
   run: rm web/legacy/storm.html
-- text: It is mended.`)
+- text: It is fixed.`)
 			f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 			if f.Status.Attempt != 1 || f.Status.Checkpoints.Invalid == 0 {
 				t.Errorf("attempt %d, checkpoints %+v", f.Status.Attempt, f.Status.Checkpoints)

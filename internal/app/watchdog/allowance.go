@@ -31,7 +31,7 @@ func (a accounts) told() <-chan protocol.Allowance {
 	return a.models.Allowances()
 }
 
-// close asks what the last calls have used, where some are not known yet.
+// close asks what the last calls have used.
 func (a accounts) close(ctx context.Context, s supervise.State) supervise.Event {
 	if a.models != nil {
 		ctx, cancel := context.WithTimeout(ctx, accountWithin)

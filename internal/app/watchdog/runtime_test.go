@@ -74,7 +74,7 @@ func newMonastery(t *testing.T, script string, change ...func(*protocol.Orders))
 	return w
 }
 
-// correctedScript breaks a rule, breaks it elsewhere when it is told, and mends that when it is told again.
+// correctedScript breaks a rule. When it is told, it breaks the rule at another path; when it is told again, it fixes that.
 const correctedScript = `if [ "$CORRECTION" ]; then echo "$CORRECTION" >> "$HOME/told"; else echo good > web/good.html; echo evil > web/legacy/evil.html; exit 0; fi
 	if [ -e web/legacy/evil.html ]; then mv web/legacy/evil.html web/legacy/worse.html; else rm web/legacy/worse.html; fi`
 
@@ -124,7 +124,7 @@ func TestWorkThatWentBackIsNotCorrected(t *testing.T) {
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
 }
 
-// TestACorrectionInVain: an agent that does not mend its work is told as often as the policy says, and no more.
+// TestACorrectionInVain: an agent that does not fix its work is told as often as the policy allows.
 func TestACorrectionInVain(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[int]int{0: 1, 2: 3} {

@@ -40,7 +40,7 @@ func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.
 }
 
 const (
-	// maxCorrected bounds the violations that a correction lists: an agent mends a few at a time.
+	// maxCorrected bounds the violations that a correction lists: an agent fixes a few at a time.
 	maxCorrected = 8
 	// maxPart bounds each text in it, in bytes.
 	maxPart = 512

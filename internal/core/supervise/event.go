@@ -13,15 +13,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Backoff of a push that failed: it doubles from the first to the last.
-const (
-	firstRetry = 2 * time.Second
-	lastRetry  = 30 * time.Second
-	// maxDeliveries is how often a delivery is tried before a person is asked: with these pauses, for an hour. A server that
-	// is down comes back by then, and a refusal that does not change needs no pod that waits.
-	maxDeliveries = 120
-)
-
 // Event is something that happened.
 type Event interface{ apply(*State, time.Time) }
 
@@ -332,66 +323,6 @@ func (e RolledBack) apply(s *State, now time.Time) {
 	}
 	s.Checkpoints = Checkpoints{Last: now, Breaker: s.Checkpoints.Breaker}
 	s.Delivery.move(e.Head, e.Changed)
-}
-
-// move takes a new head: what was said of the one before does not hold for it.
-func (d *Delivery) move(head string, changed bool) {
-	if d.Head != head {
-		d.Reviewed, d.Objection, d.ObjectionReason, d.Squashed, d.Refusal = false, "", "", "", nil
-	}
-	d.Head, d.Changed = head, changed
-}
-
-// Reviewed: base…head was judged under the policy with the hash.
-type Reviewed struct {
-	PolicyHash string
-	// Objection is empty when the head may be delivered; Reason is that of the protocol for it.
-	Objection, Reason string
-	// Head is the commit to deliver, where it became another one: one commit on the base, because of Squashed.
-	Head, Squashed string
-}
-
-func (e Reviewed) apply(s *State, _ time.Time) {
-	s.idle()
-	d := &s.Delivery
-	if e.Head != "" {
-		d.move(e.Head, d.Changed)
-		d.Squashed = e.Squashed
-	}
-	d.Reviewed, d.Objection, d.ObjectionReason = e.PolicyHash == s.PolicyHash, e.Objection, e.Reason
-}
-
-// Pushed: the server has taken the commit.
-type Pushed struct {
-	Commit string
-}
-
-func (e Pushed) apply(s *State, _ time.Time) {
-	s.idle()
-	s.Delivery.Pushed, s.Delivery.Fault = e.Commit, nil
-}
-
-// Refused: the server will not take the head, however often it is asked.
-type Refused struct {
-	Fault protocol.Fault
-}
-
-func (e Refused) apply(s *State, _ time.Time) {
-	s.idle()
-	s.Delivery.Refusal, s.Delivery.Fault = &e.Fault, nil
-}
-
-// Undelivered: a review or push failed, and may succeed later.
-type Undelivered struct {
-	Fault protocol.Fault
-}
-
-func (e Undelivered) apply(s *State, now time.Time) {
-	s.idle()
-	d := &s.Delivery
-	d.Fault = &e.Fault
-	d.RetryAt = now.Add(min(lastRetry, firstRetry<<min(d.Failures, 8)))
-	d.Failures++
 }
 
 // Finished: the attempt ended with this report; nil when it left without one.

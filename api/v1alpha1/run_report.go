@@ -1,0 +1,168 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// RunReport is the structured status report of a run (SALUTE).
+type RunReport struct {
+	// state: Preparing, Active, Idle, Frozen, Finishing or Complete.
+	// +optional
+	// +kubebuilder:validation:Enum=Preparing;Active;Idle;Frozen;Finishing;Complete
+	State string `json:"state,omitempty"`
+	// health: Nominal, Degraded or Critical.
+	// +optional
+	// +kubebuilder:validation:Enum=Nominal;Degraded;Critical
+	Health string `json:"health,omitempty"`
+	// problems that the watchdog works around. It then promotes less or is slower; it judges as ever.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	Problems []string `json:"problems,omitempty"`
+	// paceLevel: Primary, Alternate, Contingent or Emergency.
+	// +optional
+	// +kubebuilder:validation:Enum=Primary;Alternate;Contingent;Emergency
+	PaceLevel string `json:"paceLevel,omitempty"`
+	// progress in the plan, for people ("2/5 tasks").
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Progress string `json:"progress,omitempty"`
+	// task being worked on.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Task string `json:"task,omitempty"`
+	// activity of the agent.
+	// +optional
+	Activity *SaluteActivity `json:"activity,omitempty"`
+	// location of its work.
+	// +optional
+	Location *SaluteLocation `json:"location,omitempty"`
+	// unit that works.
+	// +optional
+	Unit *SaluteUnit `json:"unit,omitempty"`
+	// time it has been at it, in turns.
+	// +optional
+	Time *SaluteTime `json:"time,omitempty"`
+	// environment it works with.
+	// +optional
+	Environment *SaluteEnvironment `json:"environment,omitempty"`
+	// base is the commit that the work started from.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	Base string `json:"base,omitempty"`
+	// head is the last promoted commit.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	Head string `json:"head,omitempty"`
+	// agentRunning is true while the agent's process lives.
+	// +optional
+	AgentRunning bool `json:"agentRunning,omitempty"`
+	// workspaceReady is true once the workspace is laid out.
+	// +optional
+	WorkspaceReady bool `json:"workspaceReady,omitempty"`
+	// reportedAt is when the watchdog said so.
+	// +optional
+	ReportedAt *metav1.Time `json:"reportedAt,omitempty"`
+}
+
+// SaluteActivity is what the agent is doing.
+type SaluteActivity struct {
+	// tool that was called last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Tool string `json:"tool,omitempty"`
+	// step of the task, for people.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Step string `json:"step,omitempty"`
+	// iterations spent on this step.
+	// +optional
+	Iterations int64 `json:"iterations,omitempty"`
+}
+
+// SaluteLocation is where the agent is working.
+type SaluteLocation struct {
+	// directory below the workspace.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Directory string `json:"directory,omitempty"`
+	// filesModified since the base.
+	// +optional
+	FilesModified int64 `json:"filesModified,omitempty"`
+	// filesRead in this attempt, as far as tools tell.
+	// +optional
+	FilesRead int64 `json:"filesRead,omitempty"`
+	// contracts that are claimed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=63
+	Contracts []string `json:"contracts,omitempty"`
+}
+
+// SaluteUnit is who is working.
+type SaluteUnit struct {
+	// role of the agent.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Role string `json:"role,omitempty"`
+	// runtime that drives it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Runtime string `json:"runtime,omitempty"`
+}
+
+// SaluteTime is how long it has been at it, in turns of the conversation.
+type SaluteTime struct {
+	// turnsSinceProgress is how many turns changed nothing.
+	// +optional
+	TurnsSinceProgress int64 `json:"turnsSinceProgress,omitempty"`
+	// contextTurnsRemaining is an estimate of how many more fit into the model's window.
+	// +optional
+	ContextTurnsRemaining int64 `json:"contextTurnsRemaining,omitempty"`
+}
+
+// SaluteEnvironment is what the agent works with.
+type SaluteEnvironment struct {
+	// model that answered last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Model string `json:"model,omitempty"`
+	// contextPercent of the model's window that is used.
+	// +optional
+	ContextPercent int32 `json:"contextPercent,omitempty"`
+	// contextTokens that are used.
+	// +optional
+	ContextTokens int64 `json:"contextTokens,omitempty"`
+	// contextTokensMax of the model's window.
+	// +optional
+	ContextTokensMax int64 `json:"contextTokensMax,omitempty"`
+	// toolFailuresInARow is how many of the last tool calls failed, one after the other.
+	// +optional
+	ToolFailuresInARow int64 `json:"toolFailuresInARow,omitempty"`
+	// toolFailures in this attempt.
+	// +optional
+	ToolFailures int64 `json:"toolFailures,omitempty"`
+}
+
+// Usage of models.
+type Usage struct {
+	// calls that have ended.
+	// +optional
+	Calls int64 `json:"calls,omitempty"`
+	// inputTokens sent, cachedInputTokens included.
+	// +optional
+	InputTokens int64 `json:"inputTokens,omitempty"`
+	// cachedInputTokens are those that the provider had kept.
+	// +optional
+	CachedInputTokens int64 `json:"cachedInputTokens,omitempty"`
+	// outputTokens received.
+	// +optional
+	OutputTokens int64 `json:"outputTokens,omitempty"`
+	// cost in the gateway's currency, a decimal number.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	Cost string `json:"cost,omitempty"`
+}
