@@ -6,14 +6,18 @@ package bench
 import (
 	"encoding/pem"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -29,11 +33,12 @@ import (
 const prepareRuns = 3
 
 // preparing compares a preparation from nothing with `git clone` over the same line, and the first checkpoint after it with
-// `git add -A && git write-tree` in that clone, with ten files changed.
+// `git add -A && git write-tree` in that clone, with ten files changed. The limit of any first checkpoint is to ask for the
+// state of every file once, in a tree that nobody has looked at since it was made.
 func preparing(t *testing.T, s scale, b *board) {
 	files := s.files[len(s.files)-1]
 	o := newOrigin(t, files)
-	var prepared, cloned, first, added []time.Duration
+	var prepared, cloned, first, added, walked []time.Duration
 	for run := range prepareRuns {
 		dir := filepath.Join(o.dir, fmt.Sprintf("run%d", run))
 		clone := filepath.Join(dir, "clone")
@@ -48,11 +53,15 @@ func preparing(t *testing.T, s scale, b *board) {
 			o.stock("-C", clone, "write-tree")
 		}))
 		first = append(first, o.first(w.Paths))
+		beside := filepath.Join(dir, "beside")
+		o.stock("-C", clone, "worktree", "add", "--quiet", "--detach", beside)
+		walked = append(walked, o.time(func() { o.walk(beside) }))
 		o.do(os.RemoveAll(dir))
 	}
 	name := "files=" + short(files)
 	b.ratio("prepare-vs-clone/"+name, median(prepared), median(cloned), atMost(1.5))
 	b.ratio("first-checkpoint-vs-git/"+name+"/dirty=10", median(first), median(added), atMost(1))
+	b.ratio("first-checkpoint-vs-walk/"+name+"/dirty=10", median(first), median(walked), bound{})
 }
 
 // origin is a Git server with one repository, and an intake.
@@ -120,6 +129,26 @@ func (o *origin) volumes(dir string) watchdog.Options {
 		Namespace: "bench", Feature: "bench", Attempt: 1, Intake: o.intake.URL, IntakeName: fakeintake.ServerName, Paths: p,
 		Now: time.Now, Log: slog.New(slog.DiscardHandler), MaxPacks: 50, PruneAbove: 1 << 30,
 	}
+}
+
+// walk asks for the state of every file, on all processors.
+func (o *origin) walk(root string) {
+	var group errgroup.Group
+	group.SetLimit(runtime.NumCPU())
+	list, err := os.ReadDir(root)
+	o.do(err)
+	for _, top := range list {
+		group.Go(func() error {
+			return filepath.WalkDir(filepath.Join(root, top.Name()), func(_ string, e fs.DirEntry, err error) error {
+				if err != nil {
+					return err
+				}
+				_, err = e.Info()
+				return err
+			})
+		})
+	}
+	o.do(group.Wait())
 }
 
 // change writes ten files of a directory that was cloned or laid out.

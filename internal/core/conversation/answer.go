@@ -63,6 +63,8 @@ type Answer struct {
 	Failure string
 	// Cut says that something was more than is remembered.
 	Cut bool
+	// Acts says that a tool is to be called, or that something is asked for which is not known: more follows after it.
+	Acts bool
 	// Ended says that the answer is whole.
 	Ended bool
 }
@@ -76,8 +78,14 @@ func (a *Answer) Say(text string) {
 	a.Text = append(a.Text, text...)
 }
 
+// Final says that the model has ended its turn: nothing follows unless somebody says something.
+func (a *Answer) Final() bool {
+	return a.Ended && !a.Acts && a.Stop != StopTools && a.Stop != StopNone
+}
+
 // Call begins a call of a tool, and gives its place in Tools; -1 where there are too many.
 func (a *Answer) Call(id, name string) int {
+	a.Acts = true
 	if len(a.Tools) == MaxTools {
 		a.Cut = true
 		return -1

@@ -48,12 +48,12 @@ func readings() map[string]reading {
 			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":42}}`,
 			`{"type":"message_stop"}`,
 		), conversation.Answer{
-			Model: "large-1", Stop: conversation.StopTools, Text: text("I look around."), Ended: true, Counted: true,
+			Model: "large-1", Stop: conversation.StopTools, Text: text("I look around."), Ended: true, Counted: true, Acts: true,
 			Tools: []conversation.Tool{{ID: "t1", Name: "Bash", Arguments: text(`{"command":"ls"}`)}}, Usage: conversation.Usage{Input: 15, Cached: 100, Output: 42},
 		}},
 		"Anthropic, whole": {"anthropic", false, `{"type":"message","model":"large-1","content":[{"type":"text","text":"Done."},{"type":"tool_use","id":"t1","name":"Read","input":{"path":"a"}}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4}}`,
 			conversation.Answer{
-				Model: "large-1", Stop: conversation.StopEnd, Text: text("Done."), Ended: true, Counted: true,
+				Model: "large-1", Stop: conversation.StopEnd, Text: text("Done."), Ended: true, Counted: true, Acts: true,
 				Tools: []conversation.Tool{{ID: "t1", Name: "Read", Arguments: text(`{"path":"a"}`)}}, Usage: conversation.Usage{Input: 3, Output: 4},
 			}},
 		"Anthropic, broken": {"anthropic", true, events(`{"type":"message_start","message":{"model":"large-1"}}`, `{"type":"error","error":{"type":"overloaded_error","message":"busy"}}`),
@@ -67,7 +67,7 @@ func readings() map[string]reading {
 			`{"type":"response.output_item.done","output_index":1,"item":{"type":"function_call","call_id":"c1","name":"exec_command","arguments":"{\"cmd\":\"ls\"}"}}`,
 			`{"type":"response.completed","response":{"object":"response","model":"gpt-x","status":"completed","output":[],"usage":{"input_tokens":110,"input_tokens_details":{"cached_tokens":100},"output_tokens":7}}}`,
 		), conversation.Answer{
-			Model: "gpt-x", Stop: conversation.StopTools, Text: text("I look around."), Ended: true, Counted: true,
+			Model: "gpt-x", Stop: conversation.StopTools, Text: text("I look around."), Ended: true, Counted: true, Acts: true,
 			Tools: []conversation.Tool{{ID: "c1", Name: "exec_command", Arguments: text(`{"cmd":"ls"}`)}}, Usage: conversation.Usage{Input: 10, Cached: 100, Output: 7},
 		}},
 		"Responses, items alone": {"openai-responses", true, events(
@@ -88,13 +88,13 @@ func readings() map[string]reading {
 			`{"model":"m","choices":[],"usage":{"prompt_tokens":30,"prompt_tokens_details":{"cached_tokens":20},"completion_tokens":5}}`,
 			`[DONE]`,
 		), conversation.Answer{
-			Model: "m", Stop: conversation.StopTools, Text: text("I look around."), Ended: true, Counted: true,
+			Model: "m", Stop: conversation.StopTools, Text: text("I look around."), Ended: true, Counted: true, Acts: true, Cut: true,
 			Tools: []conversation.Tool{{ID: "c1", Name: "bash", Arguments: text(`{"c":1}`)}, {ID: "c2", Name: "read", Arguments: text(`{}`)}},
 			Usage: conversation.Usage{Input: 10, Cached: 20, Output: 5},
 		}},
 		"Chat, whole": {"openai-chat", false, `{"model":"m","choices":[{"index":0,"message":{"content":"Done.","tool_calls":[{"id":"c1","function":{"name":"bash","arguments":"{}"}}]},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}`,
 			conversation.Answer{
-				Model: "m", Stop: conversation.StopEnd, Text: text("Done."), Ended: true, Counted: true,
+				Model: "m", Stop: conversation.StopEnd, Text: text("Done."), Ended: true, Counted: true, Acts: true,
 				Tools: []conversation.Tool{{ID: "c1", Name: "bash", Arguments: text(`{}`)}}, Usage: conversation.Usage{Input: 3, Output: 4},
 			}},
 		"Chat, broken": {"openai-chat", true, events(`{"error":{"message":"busy"}}`), conversation.Answer{Failure: "busy"}},

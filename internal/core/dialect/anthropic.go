@@ -26,8 +26,11 @@ func anthropic() Dialect {
 		Query:   []string{"beta", "limit", "after_id", "before_id"},
 		Key:     func(key string) (name, value string) { return "X-Api-Key", key },
 		System:  "system",
+		History: "messages",
+		turn:    chatTurn,
 		place:   func(r Request) (place, error) { return r.placeIn("system") },
 		Answer:  func() conversation.Decoder { return &anthropicAnswer{} },
+		retext:  func(text string) retexter { return &anthropicRetext{text: text, numbers: map[int]int{}} },
 		Models:  anthropicModels,
 		Error:   anthropicError,
 		Broken: func(f Failure) []byte {

@@ -5,6 +5,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
@@ -113,7 +114,18 @@ func (d *anthropicAnswer) begin(a *conversation.Answer, index int, b anthropicBl
 		if len(d.tools) < conversation.MaxTools {
 			d.tools[index] = a.Call(b.ID, b.Name)
 		}
+	default:
+		a.Acts = a.Acts || !anthropicPassive(b.Type)
 	}
+}
+
+// anthropicPassive says whether a block that is no text asks for nothing: thoughts, and what the provider does itself.
+func anthropicPassive(kind string) bool {
+	switch kind {
+	case "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use":
+		return true
+	}
+	return strings.HasSuffix(kind, "_tool_result")
 }
 
 // Whole implements conversation.Decoder.
@@ -139,6 +151,8 @@ func (d *anthropicAnswer) Whole(a *conversation.Answer, body []byte) {
 			a.Say(b.Text)
 		case "tool_use":
 			a.Argue(a.Call(b.ID, b.Name), string(b.Input))
+		default:
+			a.Acts = a.Acts || !anthropicPassive(b.Type)
 		}
 	}
 	a.Ended = m.Type == "message"

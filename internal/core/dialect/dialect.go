@@ -61,10 +61,16 @@ type Dialect struct {
 	Key func(key string) (name, value string)
 	// System is the member of a request that holds what the model is told before anything else.
 	System string
+	// History is the member of a request that holds the conversation so far.
+	History string
+	// turn gives one more turn of the conversation, of the model or of its user, with a text as the inside of a JSON string.
+	turn func(model bool, text string) string
 	// place finds where a text stands before all that the agent says to the model.
 	place func(Request) (place, error)
 	// Answer gives what reads one answer.
 	Answer func() conversation.Decoder
+	// retext gives what replaces the text of one answer.
+	retext func(text string) retexter
 	// Models gives the JSON body of a list of models.
 	Models func(names []string) []byte
 	// Error gives the JSON body of a failure.

@@ -35,8 +35,10 @@ func openaiResponses() Dialect {
 			{"POST", "/v1/responses/compact", Generate},
 			{"POST", "/v1/responses/input_tokens", Measure},
 		},
+		History: "input", turn: responsesTurn,
 		System: "instructions", place: func(r Request) (place, error) { return r.placeIn("instructions") },
 		Answer:  func() conversation.Decoder { return &responsesAnswer{} },
+		retext:  func(text string) retexter { return &responsesRetext{text: text} },
 		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte {
 			type event struct {
@@ -59,11 +61,27 @@ func openaiChat() Dialect {
 			{"POST", "/v1/chat/completions", Generate},
 			{"GET", "/v1/models", List},
 		},
+		History: "messages", turn: chatTurn,
 		System: "messages", place: placeInMessages,
 		Answer:  func() conversation.Decoder { return &chatAnswer{} },
+		retext:  func(text string) retexter { return &chatRetext{text: text} },
 		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte { return slices.Concat([]byte("data: "), openaiError(f), []byte("\n\n")) },
 	}
+}
+
+func responsesTurn(model bool, text string) string {
+	if model {
+		return `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"` + text + `"}]}`
+	}
+	return `{"type":"message","role":"user","content":[{"type":"input_text","text":"` + text + `"}]}`
+}
+
+func chatTurn(model bool, text string) string {
+	if model {
+		return `{"role":"assistant","content":"` + text + `"}`
+	}
+	return `{"role":"user","content":"` + text + `"}`
 }
 
 // placeInMessages is in the first message where that is the system's, because many servers of models take one such message

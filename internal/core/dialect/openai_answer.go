@@ -29,6 +29,15 @@ type responsesItem struct {
 	} `json:"content"`
 }
 
+// passive says whether an item that is no text asks for nothing: thoughts, and what the provider does itself.
+func (i responsesItem) passive() bool {
+	switch i.Type {
+	case "", "reasoning", "compaction", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_call":
+		return true
+	}
+	return false
+}
+
 // take an item that is whole.
 func (i responsesItem) take(a *conversation.Answer, said bool) {
 	switch i.Type {
@@ -44,6 +53,8 @@ func (i responsesItem) take(a *conversation.Answer, said bool) {
 		a.Argue(a.Call(i.CallID, i.Name), i.Input)
 	case "local_shell_call", "shell_call", "apply_patch_call":
 		a.Argue(a.Call(i.CallID, i.Type), string(i.Action))
+	default:
+		a.Acts = a.Acts || !i.passive()
 	}
 }
 
@@ -107,6 +118,8 @@ func (d *responsesAnswer) Event(a *conversation.Answer, data []byte) {
 			a.Say(text)
 			d.said = true
 		}
+	case "response.output_item.added":
+		a.Acts = a.Acts || e.Item.Type != "message" && !e.Item.passive()
 	case "response.output_item.done":
 		e.Item.take(a, d.said)
 		d.said = false
@@ -219,6 +232,7 @@ func (d *chatAnswer) Event(a *conversation.Answer, data []byte) {
 	c.common(a)
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
+			a.Cut = true
 			continue
 		}
 		a.Say(choice.Delta.Content)
@@ -251,6 +265,7 @@ func (d *chatAnswer) Whole(a *conversation.Answer, body []byte) {
 	c.common(a)
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
+			a.Cut = true
 			continue
 		}
 		a.Say(choice.Message.Content)

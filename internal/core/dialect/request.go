@@ -24,8 +24,20 @@ type Request struct {
 	Model string
 	// open is where the members begin.
 	open int
-	// model and system are where these members' values stand; zero where there is none.
-	model, system span
+	// model, system and history are where these members' values stand; zero where there is none.
+	model, system, history span
+	// Tools says that the model may call tools.
+	Tools bool
+}
+
+// Edit is what becomes of a request.
+type Edit struct {
+	// Model that is asked instead.
+	Model string
+	// Before is said before all that the agent says; empty for nothing.
+	Before string
+	// Objection is said after all that; empty for nothing. Answer is what the model has answered before it, which may be empty.
+	Answer, Objection string
 }
 
 // span of a value in a body, quotes included.
@@ -74,8 +86,14 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 				return r, errors.New(`the member "model" of the request is not a text`)
 			}
 			r.model = at
-		case d.System:
+		case "tools":
+			r.Tools = value.Kind() == '[' && comma(value) != ""
+		}
+		if member == d.System {
 			r.system = at
+		}
+		if member == d.History {
+			r.history = at
 		}
 	}
 	if _, err := in.ReadToken(); err != nil {
@@ -93,25 +111,31 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 // Bytes of the request as it came.
 func (r Request) Bytes() []byte { return r.body }
 
-// Body is the request for another model, with a text before all that the agent says to the model, and not one other byte
-// changed. It fails where the request has no place for such a text.
-func (r Request) Body(model, text string) ([]byte, error) {
+// Body is the request with an edit, and not one other byte changed. It fails where the request has no place for what is said.
+func (r Request) Body(e Edit) ([]byte, error) {
 	var edits []place
-	if model != r.Model {
-		edits = append(edits, place{r.model, `"` + inside(model), `"`})
+	if e.Model != r.Model {
+		edits = append(edits, place{r.model, `"` + inside(e.Model), `"`})
 	}
-	if text != "" {
+	if e.Before != "" {
 		at, err := r.dialect.place(r)
 		if err != nil {
 			return nil, err
 		}
-		at.before += inside(text)
+		at.before += inside(e.Before)
 		edits = append(edits, at)
+	}
+	if e.Objection != "" {
+		more, err := r.after(e)
+		if err != nil {
+			return nil, err
+		}
+		edits = append(edits, more...)
 	}
 	if len(edits) == 0 {
 		return r.body, nil
 	}
-	slices.SortFunc(edits, func(a, b place) int { return cmp.Compare(a.from, b.from) })
+	slices.SortStableFunc(edits, func(a, b place) int { return cmp.Compare(a.from, b.from) })
 	size := len(r.body)
 	for _, e := range edits {
 		size += len(e.before) + len(e.after)
@@ -123,6 +147,28 @@ func (r Request) Body(model, text string) ([]byte, error) {
 		done = e.to
 	}
 	return append(body, r.body[done:]...), nil
+}
+
+// after are the places of an answer and of what is said about it, at the end of the conversation.
+func (r Request) after(e Edit) ([]place, error) {
+	if r.history == (span{}) {
+		return nil, fmt.Errorf("the request has no member %q", r.dialect.History)
+	}
+	var turns []string
+	if e.Answer != "" {
+		turns = append(turns, r.dialect.turn(true, inside(e.Answer)))
+	}
+	more := strings.Join(append(turns, r.dialect.turn(false, inside(e.Objection))), ",")
+	start, end := span{r.history.from, r.history.from}, span{r.history.to, r.history.to}
+	switch list := jsontext.Value(r.body[r.history.from:r.history.to]); list.Kind() {
+	case '[':
+		return []place{{span{end.from - 1, end.from - 1}, comma(list) + more, ""}}, nil
+	case '"': // the whole conversation is one text of its user
+		head, tail, _ := strings.Cut(r.dialect.turn(false, "\x00"), `"\x00"`)
+		return []place{{start, "[" + head, ""}, {end, tail + "," + more + "]", ""}}, nil
+	default:
+		return nil, fmt.Errorf("%q of the request is neither a text nor a list", r.dialect.History)
+	}
 }
 
 // inside is a text as it stands between the quotes of a JSON string. What is not UTF-8 is replaced.

@@ -213,7 +213,8 @@ func newIDSet(trees ...*objects.Tree) *idSet {
 		s.collect(tree)
 	}
 	slices.SortFunc(s.sorted, compareIDs)
-	s.sorted = slices.Compact(s.sorted)
+	// The trees have most objects in common, and the set lives long: it keeps no room that it does not need.
+	s.sorted = slices.Clone(slices.Compact(s.sorted))
 	return s
 }
 
