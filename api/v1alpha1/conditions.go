@@ -220,6 +220,8 @@ const (
 	ReasonCheckpointFailed = "CheckpointFailed"
 	// ReasonBreakerOpen: several checkpoints in a row could not be captured or judged.
 	ReasonBreakerOpen = "BreakerOpen"
+	// ReasonAnswerRejected: what the model answers breaks the rules of Output templates, also when it is asked again; the message says which.
+	ReasonAnswerRejected = "AnswerRejected"
 	// ReasonBudgetExceeded: a budget leaves too little for the next call of a model; the message names it. The agent is frozen until there is more.
 	ReasonBudgetExceeded = "BudgetExceeded"
 	// ReasonAgentFailed: the agent exited with an error and no retries are left.

@@ -332,13 +332,13 @@ var templateCases = map[string]ruleCase{
 		base: template, field: "spec",
 		accept:  "spec: {direction: Output, requiredSections: [Summary], jsonSchema: {type: object}, autoCorrect: {trimSpace: true}}",
 		reject:  "spec: {requiredSections: [Summary]}",
-		message: "requiredSections, jsonSchema and autoCorrect check answers: they need direction Output",
+		message: "requiredSections, requiredPatterns, forbiddenPhrases, jsonSchema and autoCorrect check answers: they need direction Output",
 	},
 	"an Output template that does nothing": {
 		base: template, field: "spec",
 		accept:  "spec: {direction: Output, text: null, jsonSchema: {type: object}}",
-		reject:  "spec: {direction: Output, text: null, autoCorrect: {trimSpace: true}}",
-		message: "an Output template needs text, configMapKeyRef, requiredSections or jsonSchema",
+		reject:  "spec: {direction: Output, text: null}",
+		message: "an Output template needs text, configMapKeyRef, requiredSections, requiredPatterns, forbiddenPhrases, jsonSchema or autoCorrect",
 	},
 }
 

@@ -61,8 +61,8 @@ const (
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.text) && has(self.configMapKeyRef))",message="only one of text and configMapKeyRef may be set"
 // +kubebuilder:validation:XValidation:rule="self.direction == 'Output' || has(self.text) || has(self.configMapKeyRef)",message="an Input template needs text or configMapKeyRef"
-// +kubebuilder:validation:XValidation:rule="self.direction == 'Output' || !(has(self.requiredSections) || has(self.jsonSchema) || has(self.autoCorrect))",message="requiredSections, jsonSchema and autoCorrect check answers: they need direction Output"
-// +kubebuilder:validation:XValidation:rule="self.direction == 'Input' || has(self.text) || has(self.configMapKeyRef) || has(self.requiredSections) || has(self.jsonSchema)",message="an Output template needs text, configMapKeyRef, requiredSections or jsonSchema"
+// +kubebuilder:validation:XValidation:rule="self.direction == 'Output' || !(has(self.requiredSections) || has(self.requiredPatterns) || has(self.forbiddenPhrases) || has(self.jsonSchema) || has(self.autoCorrect))",message="requiredSections, requiredPatterns, forbiddenPhrases, jsonSchema and autoCorrect check answers: they need direction Output"
+// +kubebuilder:validation:XValidation:rule="self.direction == 'Input' || has(self.text) || has(self.configMapKeyRef) || has(self.requiredSections) || has(self.requiredPatterns) || has(self.forbiddenPhrases) || has(self.jsonSchema) || has(self.autoCorrect)",message="an Output template needs text, configMapKeyRef, requiredSections, requiredPatterns, forbiddenPhrases, jsonSchema or autoCorrect"
 type TemplateSpec struct {
 	// direction: Input goes before what the agent sends, Output formats or checks final answers.
 	// +required
@@ -72,26 +72,47 @@ type TemplateSpec struct {
 	// +kubebuilder:validation:Minimum=-1000000
 	// +kubebuilder:validation:Maximum=1000000
 	Order int32 `json:"order,omitempty"`
-	// text of the template. An Output template may hold {{OUTPUT}} once.
+	// text of the template. That of an Output template is put around final answers: {{OUTPUT}}, which it may hold once, stands for the
+	// answer; without it the text comes first. Texts of a project take the place of global ones.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Text *string `json:"text,omitempty"`
 	// configMapKeyRef takes the text from a ConfigMap of the same namespace.
 	// +optional
 	ConfigMapKeyRef *ConfigMapKeyRef `json:"configMapKeyRef,omitempty"`
-	// requiredSections are headings that a final answer must have.
+	AnswerChecks    `json:",inline"`
+}
+
+// AnswerChecks are what a final answer must be like.
+type AnswerChecks struct {
+	// requiredSections are titles for each of which a final answer must have a Markdown heading, of any level and in any case.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	RequiredSections []string `json:"requiredSections,omitempty"`
-	// jsonSchema that a final answer must match.
+	// requiredPatterns are regular expressions (RE2) each of which must match somewhere in a final answer.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	RequiredPatterns []string `json:"requiredPatterns,omitempty"`
+	// forbiddenPhrases are what a final answer must not say, in any case.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=1024
+	ForbiddenPhrases []string `json:"forbiddenPhrases,omitempty"`
+	// jsonSchema that a final answer must match, which is then nothing but JSON: draft 2020-12 or draft-07, with references inside of it
+	// alone and without recursion.
 	// +optional
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	JSONSchema *apiextensionsv1.JSON `json:"jsonSchema,omitempty"`
-	// autoCorrect says which violations may be fixed instead of retried.
+	// autoCorrect says what is corrected in a final answer before the model is asked again.
 	// +optional
 	AutoCorrect *AutoCorrect `json:"autoCorrect,omitempty"`
 }
@@ -104,7 +125,7 @@ type AutoCorrect struct {
 	// addMissingSections appends empty required sections.
 	// +optional
 	AddMissingSections bool `json:"addMissingSections,omitempty"`
-	// stripCodeFence removes a Markdown fence around a JSON answer.
+	// stripCodeFence removes a Markdown fence around an answer that is nothing but JSON.
 	// +optional
 	StripCodeFence bool `json:"stripCodeFence,omitempty"`
 }
@@ -146,4 +167,6 @@ type TemplateContent struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Text string `json:"text,omitempty"`
+
+	AnswerChecks `json:",inline"`
 }

@@ -11,11 +11,10 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
-
-// placeholder stands for the agent's answer in an Output template.
-const placeholder = "{{OUTPUT}}"
 
 // problemOf says why a template with this text cannot be used; empty when it can.
 func problemOf(spec v1alpha1.TemplateSpec, text string) string {
@@ -26,18 +25,12 @@ func problemOf(spec v1alpha1.TemplateSpec, text string) string {
 	if err := check(text); err != nil {
 		return "The text cannot be used: " + err.Error() + "."
 	}
-	if n := strings.Count(text, placeholder); spec.Direction == v1alpha1.DirectionOutput && n > 1 {
-		return fmt.Sprintf("The text has %s %d times: an Output template may hold it once.", placeholder, n)
+	if n := strings.Count(text, answers.Placeholder); spec.Direction == v1alpha1.DirectionOutput && n > 1 {
+		return fmt.Sprintf("The text has %s %d times: an Output template may hold it once.", answers.Placeholder, n)
 	}
-	if spec.JSONSchema == nil {
-		return ""
-	}
-	var schema any
-	if err := json.Unmarshal(spec.JSONSchema.Raw, &schema); err != nil {
-		return "spec.jsonSchema is not JSON: " + err.Error() + "."
-	}
-	if _, ok := schema.(map[string]any); !ok {
-		return `spec.jsonSchema must be an object, for example {"type": "object"}.`
+	checks, _ := translate.Checks(spec.AnswerChecks)
+	if err := checks.Check(); err != nil {
+		return "The checks cannot be used: " + err.Error() + "."
 	}
 	return ""
 }

@@ -4,6 +4,7 @@
 package template
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -37,7 +38,7 @@ func TestConfigMapsBecomeTemplates(t *testing.T) {
 		if err := env.Client.Create(ctx, c); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = env.Client.Delete(t.Context(), c) })
+		t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), c) })
 		return c
 	}
 	names := func() string {
@@ -82,7 +83,7 @@ func TestConfigMapsBecomeTemplates(t *testing.T) {
 	if err := env.Client.Create(ctx, mine); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = env.Client.Delete(t.Context(), mine) })
+	t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), mine) })
 	create("late", "global-output")
 	sync()
 	if got, want := names(), "configmap-framed/Output configmap-late/Input"; got != want {

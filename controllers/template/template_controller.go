@@ -163,7 +163,7 @@ func (r *Reconciler) close(s *scope, err error) flow.Close {
 }
 
 func setValid(w conditions.Writer, s *scope, status *v1alpha1.TemplateStatus) {
-	content := &v1alpha1.TemplateContent{Direction: s.template.Spec.Direction, Order: s.template.Spec.Order, Text: s.text}
+	content := &v1alpha1.TemplateContent{Direction: s.template.Spec.Direction, Order: s.template.Spec.Order, Text: s.text, AnswerChecks: s.template.Spec.AnswerChecks}
 	switch {
 	case s.reason != "" && status.InForce == nil:
 		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" It is not used until then.")
@@ -171,7 +171,7 @@ func setValid(w conditions.Writer, s *scope, status *v1alpha1.TemplateStatus) {
 		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" Until then the content of status.inForce is used.")
 	case s.template.Spec.Direction == v1alpha1.DirectionOutput:
 		status.InForce, status.Hash = content, hashOf(s.template.Spec, s.text)
-		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonPartlyActedOn, "The template can be used; this version does not format or check answers.")
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template checks and formats the final answers of agents from their next task on.")
 	default:
 		status.InForce, status.Hash = content, hashOf(s.template.Spec, s.text)
 		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template is put before what agents send from their next task on.")

@@ -72,6 +72,9 @@ func TestStatus(t *testing.T) {
 		"output-once":   {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, Text: ptr.To("<{{OUTPUT}}>")}},
 		"output-twice":  {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, Text: ptr.To("{{OUTPUT}}{{OUTPUT}}")}, wantReason: v1alpha1.ReasonInvalid, wantInMsg: "2 times"},
 		"schema":        {spec: withSchema(t, `{"type": "object"}`)},
+		"recursion":     {spec: withSchema(t, `{"items": {"$ref": "#/items"}}`), wantReason: v1alpha1.ReasonInvalid, wantInMsg: "leads back to itself"},
+		"checks":        {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, AnswerChecks: v1alpha1.AnswerChecks{RequiredPatterns: []string{"(?m)^Risk"}, ForbiddenPhrases: []string{"TODO"}}}},
+		"no-pattern":    {spec: v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionOutput, AnswerChecks: v1alpha1.AnswerChecks{RequiredPatterns: []string{"("}}}, wantReason: v1alpha1.ReasonInvalid, wantInMsg: `the pattern "(" cannot be used`},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,14 +135,14 @@ func withSchema(t *testing.T, raw string) v1alpha1.TemplateSpec {
 
 func TestSchemaThatIsNoObject(t *testing.T) {
 	// The CRD refuses it too; an object that was stored before must not be taken for valid.
-	for raw, want := range map[string]string{`"object"`: "must be an object", `[]`: "must be an object", `{}`: ""} {
+	for raw, want := range map[string]string{`"object"`: "it is no object", `[]`: "it is no object", `{}`: ""} {
 		if got := problemOf(withSchema(t, raw), ""); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("schema %s: %q, want %q", raw, got, want)
 		}
 	}
 	broken := withSchema(t, `{}`)
 	broken.JSONSchema.Raw = []byte("{")
-	if got := problemOf(broken, ""); !strings.Contains(got, "not JSON") {
+	if got := problemOf(broken, ""); !strings.Contains(got, "unexpected end of JSON") {
 		t.Errorf("a schema that is not JSON: %q", got)
 	}
 }

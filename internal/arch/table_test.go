@@ -31,6 +31,7 @@ func rows() []row {
 func coreRows() []row {
 	const why = "core decides by plain values, so that manager, gateway and watchdog share it and tests need no world: "
 	return []row{
+		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
 		{pkg: "internal/core/checks", why: why + "rules that users write, in CEL", allow: []string{"github.com/google/cel-go/cel"}, pure: true},
 		{pkg: "internal/core/clip", why: why + "cuts texts to what is stored of them", pure: true},

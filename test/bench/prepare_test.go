@@ -14,10 +14,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -133,22 +132,31 @@ func (o *origin) volumes(dir string) watchdog.Options {
 
 // walk asks for the state of every file, on all processors.
 func (o *origin) walk(root string) {
-	var group errgroup.Group
-	group.SetLimit(runtime.NumCPU())
 	list, err := os.ReadDir(root)
 	o.do(err)
+	tops, failed := make(chan string, len(list)), make(chan error, len(list))
 	for _, top := range list {
-		group.Go(func() error {
-			return filepath.WalkDir(filepath.Join(root, top.Name()), func(_ string, e fs.DirEntry, err error) error {
-				if err != nil {
+		tops <- filepath.Join(root, top.Name())
+	}
+	close(tops)
+	var walkers sync.WaitGroup
+	for range runtime.NumCPU() {
+		walkers.Go(func() {
+			for top := range tops {
+				failed <- filepath.WalkDir(top, func(_ string, e fs.DirEntry, err error) error {
+					if err != nil {
+						return err
+					}
+					_, err = e.Info()
 					return err
-				}
-				_, err = e.Info()
-				return err
-			})
+				})
+			}
 		})
 	}
-	o.do(group.Wait())
+	walkers.Wait()
+	for range list {
+		o.do(<-failed)
+	}
 }
 
 // change writes ten files of a directory that was cloned or laid out.

@@ -197,7 +197,7 @@ func TestAuditBlocksNothing(t *testing.T) {
 	t.Error("no checkpoint tells of the violation")
 }
 
-func TestPodLostIsResumed(t *testing.T) {
+func TestSUP6PodLostIsResumed(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)
 	p.feature("survivor", `for i in $(seq 1 10); do [ -e "web/$i" ] || sleep 1; echo "$i" > "web/$i"; done`, allow("web/**"))

@@ -29,6 +29,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.AnomalyRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Answer"):
 		return &apiv1alpha1.AnswerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("AnswerChecks"):
+		return &apiv1alpha1.AnswerChecksApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ApprovePlanRequest"):
 		return &apiv1alpha1.ApprovePlanRequestApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AutoCorrect"):

@@ -107,6 +107,7 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (models.Cal
 	return models.Caller{
 		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: task,
 		Models: t.Models, Prefix: t.prefix, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded,
+		Answers: t.Answers, SideCalls: runtime.SideCalls(),
 		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent,
 		Role: func(model string) string {
 			if runtime.Small(model) {

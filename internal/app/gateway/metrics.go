@@ -21,6 +21,7 @@ type metrics struct {
 	connectionTime   prometheus.Histogram
 	calls, callBytes *prometheus.CounterVec
 	tokens, cost     *prometheus.CounterVec
+	checked          *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
 	broken           prometheus.Gauge
@@ -50,6 +51,9 @@ func newMetrics() (*metrics, error) {
 		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tidewaiter_model_cost_total", Help: "Cost of model calls by the configured prices and in their currency, by backend and model.",
 		}, []string{"backend", "model"}),
+		checked: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_answers_checked_total", Help: "Answers that Output templates apply to, by backend, model and what came of it: Accepted, Changed (corrected or formatted), Retried (asked for again) or Rejected.",
+		}, []string{"backend", "model", "outcome"}),
 		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tidewaiter_model_first_byte_seconds", Help: "Time until an answer of a backend began, retries included.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
 		}, []string{"backend"}),
@@ -61,7 +65,7 @@ func newMetrics() (*metrics, error) {
 		}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.firstByte, m.backends, m.broken} {
+	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.firstByte, m.backends, m.broken} {
 		errs = append(errs, ctrlmetrics.Registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -90,6 +94,16 @@ func (m *metrics) call(r models.Record) {
 	}
 	if r.Cost > 0 {
 		m.cost.WithLabelValues(r.Backend, r.Model).Add(float64(r.Cost) / 1e6)
+	}
+	retried := r.Rejected
+	if r.Checked == models.CheckedRejected {
+		retried--
+	}
+	if retried > 0 {
+		m.checked.WithLabelValues(r.Backend, r.Model, "Retried").Add(float64(retried))
+	}
+	if r.Checked != models.Unchecked {
+		m.checked.WithLabelValues(r.Backend, r.Model, string(r.Checked)).Inc()
 	}
 	if r.FirstByte > 0 {
 		m.firstByte.WithLabelValues(r.Backend).Observe(r.FirstByte.Seconds())

@@ -6,12 +6,14 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
@@ -29,6 +31,8 @@ type terms struct {
 	Unrecorded bool `json:"unrecorded,omitempty"`
 	// Templates is the hash of the prefix.
 	Templates string `json:"templates,omitempty"`
+	// Answers that end a turn keep to these rules.
+	Answers answers.Rules `json:"answers,omitzero"`
 	// prefix of all that is sent to models.
 	prefix string
 }
@@ -119,18 +123,33 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 		Models: effective.Models, Silence: effective.Supervision.TimeoutProfile.Silence(), Unrecorded: effective.LedgerFailure == policy.LedgerOpen,
 	}
 	if !effective.Supervision.Enabled {
-		a.log.InfoContext(ctx, "Supervision is off: nothing is put before what the agent sends", "feature", p.name(), "task", task)
+		a.log.InfoContext(ctx, "Supervision is off: nothing is put before what the agent sends, and no answer is checked", "feature", p.name(), "task", task)
 		return t, nil
 	}
-	layers, err := identity.Templates(ctx, a.objects, p.feature.Namespace, a.systemNamespace)
+	layers, outputs, err := identity.Templates(ctx, a.objects, p.feature.Namespace, a.systemNamespace)
 	if err != nil {
 		return terms{}, fmt.Errorf("%w: %w", callers.ErrUnavailable, err)
 	}
-	if err := layers.Validate(); err != nil {
+	t.Answers = answerRules(effective.Supervision.Answers, outputs)
+	if err := errors.Join(layers.Validate(), t.Answers.Validate()); err != nil {
 		return terms{}, &coremodels.Refusal{Message: err.Error()}
 	}
 	t.prefix, t.Templates = layers.Prefix(), layers.Hash()
 	a.log.InfoContext(ctx, "Pinned the templates of a task", "feature", p.name(), "attempt", p.attempt, "task", task,
-		"global", len(layers.Global), "project", len(layers.Project), "hash", t.Templates)
+		"global", len(layers.Global), "project", len(layers.Project), "hash", t.Templates, "checks", len(t.Answers.Checks), "formats", len(t.Answers.Formats))
 	return t, nil
+}
+
+// answerRules are what the policy leaves of what Output templates ask for.
+func answerRules(p policy.AnswerRules, outputs answers.Rules) answers.Rules {
+	if !p.RequireFormatValidation {
+		outputs.Checks = nil
+	}
+	if p.AllowRawOutput {
+		outputs.Formats = nil
+	}
+	if outputs.Any() {
+		outputs.Retries, outputs.Fail = p.MaxRetries, p.FailOnViolation
+	}
+	return outputs
 }

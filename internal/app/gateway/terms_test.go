@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -34,13 +35,16 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
-// backend answers with what it was asked, and two models.
-func backend(t *testing.T) (file string) {
+// echo answers with what it was asked.
+func echo(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = io.Copy(w, r.Body)
+}
+
+// backend with two models.
+func backend(t *testing.T, answer http.HandlerFunc) (file string) {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.Copy(w, r.Body)
-	}))
+	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
 	file = filepath.Join(t.TempDir(), "backends.yaml")
 	text := fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic]\n  baseURL: %s\n  models: [{name: large}, {name: small}]\n", server.URL)
@@ -85,6 +89,15 @@ func (g *gateway) ask(t *testing.T, token, task string) (status int, model strin
 	return answer.StatusCode, sent.Model, parts, string(text)
 }
 
+// removed when the test ends: what it makes in the system namespace is there for all tests.
+func removed(t *testing.T, object client.Object) {
+	t.Cleanup(func() {
+		if err := client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(t.Context()), object)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // put makes a template with a content that is in force.
 func put(t *testing.T, namespace, name string, in v1alpha1.TemplateSpec) *v1alpha1.Template {
 	t.Helper()
@@ -92,8 +105,8 @@ func put(t *testing.T, namespace, name string, in v1alpha1.TemplateSpec) *v1alph
 	if err := env.Client.Create(t.Context(), tmpl); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(t.Context(), tmpl)) })
-	tmpl.Status.InForce = &v1alpha1.TemplateContent{Direction: in.Direction, Order: in.Order, Text: *in.Text}
+	removed(t, tmpl)
+	tmpl.Status.InForce = &v1alpha1.TemplateContent{Direction: in.Direction, Order: in.Order, Text: ptr.Deref(in.Text, ""), AnswerChecks: in.AnswerChecks}
 	if err := env.Client.Status().Update(t.Context(), tmpl); err != nil {
 		t.Fatal(err)
 	}
@@ -104,9 +117,9 @@ func input(order int32, text string) v1alpha1.TemplateSpec {
 	return v1alpha1.TemplateSpec{Direction: v1alpha1.DirectionInput, Order: order, Text: ptr.To(text)}
 }
 
-// TestTemplatesArePinned: a task keeps the templates and models that it began with, and the next task has those of then.
-func TestTemplatesArePinned(t *testing.T) {
-	options := []string{"--backends=" + backend(t), "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}
+// TestSUP4TemplatesArePinned: a task keeps the templates and models that it began with, and the next task has those of then.
+func TestSUP4TemplatesArePinned(t *testing.T) {
+	options := []string{"--backends=" + backend(t, echo), "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}
 	g := start(t, options...)
 	if err := g.rotator.Sync(t.Context()); err != nil {
 		t.Fatal(err)
@@ -179,7 +192,7 @@ func TestTemplatesArePinned(t *testing.T) {
 		if err := env.Client.Create(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(t.Context(), p)) })
+		removed(t, p)
 		return p
 	}
 	off(project)

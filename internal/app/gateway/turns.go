@@ -168,10 +168,16 @@ func wholeTurn(i coreledger.Interaction) protocol.Turn {
 	if !known { // of another version
 		return turn
 	}
-	// An answer that is no stream is one JSON object.
-	in := conversation.NewReader(d.Answer(), !bytes.HasPrefix(bytes.TrimSpace(i.Raw), []byte("{")))
-	in.Write(i.Raw)
-	answer := in.Close()
+	read := func(body []byte) *conversation.Answer {
+		// An answer that is no stream is one JSON object.
+		in := conversation.NewReader(d.Answer(), !bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")))
+		in.Write(body)
+		return in.Close()
+	}
+	answer := read(i.Raw)
+	if len(i.Formatted) > 0 {
+		turn.Formatted = text(read(i.Formatted).Text)
+	}
 	turn.Text = text(answer.Text)
 	for _, tool := range answer.Tools {
 		turn.Tools = append(turn.Tools, protocol.ToolCall{Name: tool.Name, Arguments: text(tool.Arguments)})
@@ -180,8 +186,13 @@ func wholeTurn(i coreledger.Interaction) protocol.Turn {
 }
 
 func turnOf(i coreledger.Interaction) protocol.Turn {
+	var violations []protocol.TurnViolation
+	for _, v := range i.Violations {
+		violations = append(violations, protocol.TurnViolation(v))
+	}
 	return protocol.Turn{
-		Sequence: i.Sequence, Attempt: i.Attempt, Task: i.Task, Turn: i.Turn, At: i.At, Dialect: i.Dialect, Backend: i.Backend,
+		Violations: violations,
+		Sequence:   i.Sequence, Attempt: i.Attempt, Task: i.Task, Turn: i.Turn, At: i.At, Dialect: i.Dialect, Backend: i.Backend,
 		ModelAsked: i.ModelAsked, Model: i.Model, Role: i.Role, RequestDigest: i.RequestDigest, RequestBytes: i.RequestBytes, AnswerBytes: i.AnswerBytes,
 		Templates: i.TemplateHash, Retries: i.Retries, InputTokens: i.Tokens.Input, CachedInputTokens: i.Tokens.Cached, OutputTokens: i.Tokens.Output,
 		Cost: coreledger.Decimal(i.Cost), Status: i.Status, Reason: i.Reason, FirstByte: i.FirstByte.Milliseconds(), Duration: i.Duration.Milliseconds(),

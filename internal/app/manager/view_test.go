@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -128,7 +129,7 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		if err := env.Client.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(t.Context(), o)) })
+		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(t.Context()), o)) })
 	}
 	const composed = "<!-- GLOBAL_TEMPLATE_START -->\nBe kind.\n<!-- GLOBAL_TEMPLATE_END -->\n<!-- PROJECT_TEMPLATE_START -->\nUse tabs.\n<!-- PROJECT_TEMPLATE_END -->\n<!-- USER_PROMPT_START -->\n"
 	until(t, "the templates are in force", func() bool {

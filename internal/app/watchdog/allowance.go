@@ -31,6 +31,14 @@ func (a accounts) told() <-chan protocol.Allowance {
 	return a.models.Allowances()
 }
 
+// rejected has why the task cannot be done, when that is because of what a model has answered.
+func (a accounts) rejected() <-chan string {
+	if a.models == nil {
+		return nil
+	}
+	return a.models.Rejections()
+}
+
 // close asks what the last calls have used.
 func (a accounts) close(ctx context.Context, s supervise.State) supervise.Event {
 	if a.models != nil {

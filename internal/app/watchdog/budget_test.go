@@ -69,18 +69,15 @@ func tunnel(w http.ResponseWriter, host string) {
 	_, _ = io.Copy(near, far)
 }
 
-// TestABudgetThatIsUsedUp: the agent is frozen with its call under way, which costs it no retry of its task; people are told, may
-// have checkpoints, and when there is more it goes on where it was. The last status has all that was used.
-func TestABudgetThatIsUsedUp(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, "", seldom)
-	p := &purse{}
-	server := httptest.NewTLSServer(p)
-	t.Cleanup(server.Close)
+// withModels starts an agent that works until it is told to end, with a gateway. The test asks models in the agent's place.
+func (w *world) withModels(gateway http.Handler, probe func(string) error) (run *pod, ask func() int) {
+	w.t.Helper()
+	server := httptest.NewTLSServer(gateway)
+	w.t.Cleanup(server.Close)
 	w.gateway = server.URL
 	ca, err := os.ReadFile(w.paths.CA)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.paths.CA = filepath.Join(w.dir, "both.crt")
 	w.write("both.crt", string(ca)+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
@@ -88,23 +85,32 @@ func TestABudgetThatIsUsedUp(t *testing.T) {
 		o.Agent.Command[2] = `echo a > web/a.html; echo "$TIDEWAITER_MODELS_URL" > "$HOME/url.new"; mv "$HOME/url.new" "$HOME/url"; ` +
 			`until [ -e ` + filepath.Join(w.dir, "signals", "end") + ` ]; do echo tick >> "$HOME/ticks"; sleep 0.01; done`
 	})
-	run := w.start(1, nil)
+	run = w.start(1, probe)
 	var url string
 	w.eventually("the agent knows where models are", func() bool {
 		text, err := os.ReadFile(filepath.Join(w.paths.Home, "url"))
 		url = strings.TrimSpace(string(text))
 		return err == nil
 	})
-	// The test asks in the agent's place.
-	ask := func() int {
+	return run, func() int {
 		answer, err := http.Post(url+"/anthropic/v1/messages", "application/json", strings.NewReader("{}")) //nolint:noctx // it ends with the watchdog
 		if err != nil {
-			t.Error(err)
+			w.t.Error(err)
 			return 0
 		}
-		answer.Body.Close()
+		defer answer.Body.Close()
+		_, _ = io.Copy(io.Discard, answer.Body) // what follows it is at its end
 		return answer.StatusCode
 	}
+}
+
+// TestABudgetThatIsUsedUp: the agent is frozen with its call under way, which costs it no retry of its task; people are told, may
+// have checkpoints, and when there is more it goes on where it was. The last status has all that was used.
+func TestABudgetThatIsUsedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", seldom)
+	p := &purse{}
+	run, ask := w.withModels(p, nil)
 	ticks := func() int64 {
 		info, err := os.Stat(filepath.Join(w.paths.Home, "ticks"))
 		if err != nil {

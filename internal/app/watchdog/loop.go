@@ -94,7 +94,7 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	s.Delivery.Changed = j.Base != nil && j.Promoted.Tree != j.Base.Tree
 	for _, t := range j.Orders.Tasks {
 		have := j.Tasks[t.Name]
-		task := supervise.Task{Name: t.Name, Phase: supervise.Pending, Corrections: have.Corrections}
+		task := supervise.Task{Name: t.Name, Phase: supervise.Pending, Corrections: have.Corrections, Rejected: have.Rejected}
 		switch {
 		case have.Done:
 			task.Phase = supervise.Done
@@ -190,6 +190,8 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		}
 	case a := <-l.accounts.told():
 		l.apply(ctx, l.accounts.event(ctx, l.state, a))
+	case message := <-l.accounts.rejected():
+		rejected(ctx, l, message)
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)
 		l.look()

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -60,6 +61,13 @@ var recorded = map[string]func(t *testing.T) *world{
 	"corrected": func(t *testing.T) *world {
 		w := newMonastery(t, correctedScript)
 		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
+	"rejected": func(t *testing.T) *world {
+		w := newWorld(t, "", seldom)
+		run, ask := w.withModels(http.HandlerFunc(rejecting), nil)
+		ask()
+		wantFinal(t, run.finish(), protocol.OutcomeBlocked, protocol.ReasonAnswerRejected)
 		return w
 	},
 	"squashed": func(t *testing.T) *world {

@@ -85,6 +85,17 @@ func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) {
 	l.apply(ctx, supervise.AgentExited{Code: e.Code})
 }
 
+// rejected fails the task at hand because of what a model has answered.
+func rejected(ctx context.Context, l *loop, message string) {
+	task, name := l.current()
+	if !task.Begun || task.Done {
+		return
+	}
+	l.attempt.options.Log.WarnContext(ctx, "The task fails: an answer of its model is not accepted", "task", name, "message", message)
+	l.note(ctx, journal.Record{TaskRejected: &journal.TaskRejected{Name: name, Message: message}})
+	l.apply(ctx, supervise.AnswerRejected{Message: message})
+}
+
 // endedOf is the record of an agent that has: by itself, or because the watchdog ended it.
 func endedOf(s supervise.State, task string, code int) *journal.TaskEnded {
 	return &journal.TaskEnded{Name: task, ExitCode: code, Stopped: s.End != supervise.GoOn}

@@ -120,7 +120,7 @@ func find(name string) dialect.Dialect {
 
 func body(t testing.TB, r dialect.Request, model, text string) string {
 	t.Helper()
-	b, err := r.Body(model, text)
+	b, err := r.Body(dialect.Edit{Model: model, Before: text})
 	if err != nil {
 		t.Fatalf("body: %v", err)
 	}
@@ -155,7 +155,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got, err := r.Body("a", text)
+		got, err := r.Body(dialect.Edit{Model: "a", Before: text})
 		if err != nil {
 			got = []byte(err.Error())
 		}
@@ -163,8 +163,49 @@ func TestText(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", name, got, tc.want)
 		}
 		// Another model and a text at once are each of them.
-		if both, err := r.Body("other", text); err == nil && string(both) != strings.Replace(tc.want, `"model":"a"`, `"model":"other"`, 1) {
+		if both, err := r.Body(dialect.Edit{Model: "other", Before: text}); err == nil && string(both) != strings.Replace(tc.want, `"model":"a"`, `"model":"other"`, 1) {
 			t.Errorf("%s: with another model: %s", name, both)
+		}
+	}
+}
+
+// TestObjections: what is said about an answer stands at the end of the conversation, after the answer.
+func TestObjections(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dialect, body, before, answer, want string
+	}{
+		"Anthropic":               {"anthropic", `{"model":"a","messages":[{"role":"user","content":"hi"} ],"x":1}`, "", `a "text"`, `{"model":"a","messages":[{"role":"user","content":"hi"} ,{"role":"assistant","content":"a \"text\""},{"role":"user","content":"Again."}],"x":1}`},
+		"Anthropic, before":       {"anthropic", `{"model":"a","messages":[{"role":"user","content":"hi"}]}`, "First.", "x", `{"system":"First.","model":"a","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"x"},{"role":"user","content":"Again."}]}`},
+		"no answer":               {"anthropic", `{"model":"a","messages":[1]}`, "", "", `{"model":"a","messages":[1,{"role":"user","content":"Again."}]}`},
+		"Responses, a list":       {"openai-responses", `{"model":"a","input":[{"role":"user"}]}`, "", "x", `{"model":"a","input":[{"role":"user"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]},{"type":"message","role":"user","content":[{"type":"input_text","text":"Again."}]}]}`},
+		"Responses, a text":       {"openai-responses", `{"input":"hi","model":"a"}`, "", "", `{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},{"type":"message","role":"user","content":[{"type":"input_text","text":"Again."}]}],"model":"a"}`},
+		"Chat":                    {"openai-chat", `{"messages":[{"role":"system","content":"s"}],"model":"a"}`, "First.", "x", `{"messages":[{"role":"system","content":"First.s"},{"role":"assistant","content":"x"},{"role":"user","content":"Again."}],"model":"a"}`},
+		"Chat, empty":             {"openai-chat", `{"messages":[],"model":"a"}`, "First.", "", `{"messages":[{"role":"system","content":"First."},{"role":"user","content":"Again."}],"model":"a"}`},
+		"no conversation":         {"anthropic", `{"model":"a"}`, "", "", `the request has no member "messages"`},
+		"an odd conversation":     {"openai-responses", `{"model":"a","input":7}`, "", "", `"input" of the request is neither a text nor a list`},
+		"an odd one, in messages": {"anthropic", `{"model":"a","messages":null}`, "", "", `"messages" of the request is neither a text nor a list`},
+	} {
+		r, err := find(tc.dialect).ReadRequest([]byte(tc.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Body(dialect.Edit{Model: "a", Before: tc.before, Objections: []dialect.Objection{{Answer: tc.answer, Text: "Again."}}})
+		if err != nil {
+			got = []byte(err.Error())
+		}
+		if diff := cmp.Diff(tc.want, string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestRequestsWithTools are told from those without.
+func TestRequestsWithTools(t *testing.T) {
+	for body, want := range map[string]bool{`{"model":"a","tools":[{"name":"x"}]}`: true, `{"model":"a","tools":[ ]}`: false, `{"model":"a","tools":null}`: false, `{"model":"a"}`: false} {
+		for _, d := range dialect.All() {
+			if r, err := d.ReadRequest([]byte(body)); err != nil || r.Tools != want {
+				t.Errorf("%s: %s: %v, %v", d.Name, body, r.Tools, err)
+			}
 		}
 	}
 }
@@ -222,7 +263,7 @@ func FuzzRequest(f *testing.F) {
 			if err := json.Unmarshal(given, &before); err != nil {
 				t.Fatalf("%q was read and is not JSON: %v", given, err)
 			}
-			spliced, err := r.Body(model, text)
+			spliced, err := r.Body(dialect.Edit{Model: model, Before: text})
 			if err != nil {
 				continue
 			}
@@ -233,8 +274,11 @@ func FuzzRequest(f *testing.F) {
 				t.Fatalf("%s: %q became %q: model %q, %v", d.Name, given, spliced, again.Model, err)
 			}
 			// A null of four bytes becomes two quotes.
-			if without, err := r.Body(model, ""); err != nil || len(spliced)+2 < len(without)+len(text) {
+			if without, err := r.Body(dialect.Edit{Model: model}); err != nil || len(spliced)+2 < len(without)+len(text) {
 				t.Fatalf("%s: %q became %q, without the text: %v", d.Name, given, spliced, err)
+			}
+			if told, err := r.Body(dialect.Edit{Model: model, Before: text, Objections: []dialect.Objection{{Answer: text, Text: "o"}, {Text: "p"}}}); err == nil && (!json.Valid(told) || len(told) <= len(spliced)) {
+				t.Fatalf("%s: %q became %q", d.Name, given, told)
 			}
 			delete(before, "model")
 			delete(after, "model")

@@ -36,8 +36,14 @@ type Edit struct {
 	Model string
 	// Before is said before all that the agent says; empty for nothing.
 	Before string
-	// Objection is said after all that; empty for nothing. Answer is what the model has answered before it, which may be empty.
-	Answer, Objection string
+	// Objections come after all that, in their order.
+	Objections []Objection
+}
+
+// Objection is what is said about an answer of the model.
+type Objection struct {
+	// Answer may be empty.
+	Answer, Text string
 }
 
 // span of a value in a body, quotes included.
@@ -80,20 +86,8 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 		}
 		to := int(in.InputOffset())
 		at := span{to - len(value), to}
-		switch member {
-		case "model":
-			if value.Kind() != '"' || json.Unmarshal(value, &r.Model) != nil {
-				return r, errors.New(`the member "model" of the request is not a text`)
-			}
-			r.model = at
-		case "tools":
-			r.Tools = value.Kind() == '[' && comma(value) != ""
-		}
-		if member == d.System {
-			r.system = at
-		}
-		if member == d.History {
-			r.history = at
+		if err := r.member(member, value, at); err != nil {
+			return r, err
 		}
 	}
 	if _, err := in.ReadToken(); err != nil {
@@ -106,6 +100,26 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 		return r, errNoModel
 	}
 	return r, nil
+}
+
+// member of the request, and where its value stands.
+func (r *Request) member(name string, value jsontext.Value, at span) error {
+	switch name {
+	case "model":
+		if value.Kind() != '"' || json.Unmarshal(value, &r.Model) != nil {
+			return errors.New(`the member "model" of the request is not a text`)
+		}
+		r.model = at
+	case "tools":
+		r.Tools = value.Kind() == '[' && comma(value) != ""
+	}
+	if name == r.dialect.System {
+		r.system = at
+	}
+	if name == r.dialect.History {
+		r.history = at
+	}
+	return nil
 }
 
 // Bytes of the request as it came.
@@ -125,7 +139,7 @@ func (r Request) Body(e Edit) ([]byte, error) {
 		at.before += inside(e.Before)
 		edits = append(edits, at)
 	}
-	if e.Objection != "" {
+	if len(e.Objections) > 0 {
 		more, err := r.after(e)
 		if err != nil {
 			return nil, err
@@ -149,23 +163,30 @@ func (r Request) Body(e Edit) ([]byte, error) {
 	return append(body, r.body[done:]...), nil
 }
 
-// after are the places of an answer and of what is said about it, at the end of the conversation.
+// after are the places of answers and of what is said about them, at the end of the conversation.
 func (r Request) after(e Edit) ([]place, error) {
 	if r.history == (span{}) {
 		return nil, fmt.Errorf("the request has no member %q", r.dialect.History)
 	}
 	var turns []string
-	if e.Answer != "" {
-		turns = append(turns, r.dialect.turn(true, inside(e.Answer)))
+	for _, o := range e.Objections {
+		if o.Answer != "" { // no dialect has empty turns
+			turns = append(turns, r.dialect.turn(true, inside(o.Answer)))
+		}
+		turns = append(turns, r.dialect.turn(false, inside(o.Text)))
 	}
-	more := strings.Join(append(turns, r.dialect.turn(false, inside(e.Objection))), ",")
-	start, end := span{r.history.from, r.history.from}, span{r.history.to, r.history.to}
-	switch list := jsontext.Value(r.body[r.history.from:r.history.to]); list.Kind() {
+	more := strings.Join(turns, ",")
+	start, end := r.history.from, r.history.to
+	switch list := jsontext.Value(r.body[start:end]); list.Kind() {
 	case '[':
-		return []place{{span{end.from - 1, end.from - 1}, comma(list) + more, ""}}, nil
+		sep := comma(list)
+		if e.Before != "" && r.system == r.history { // which makes it a list of one
+			sep = ","
+		}
+		return []place{{span{end - 1, end - 1}, sep + more, ""}}, nil
 	case '"': // the whole conversation is one text of its user
-		head, tail, _ := strings.Cut(r.dialect.turn(false, "\x00"), `"\x00"`)
-		return []place{{start, "[" + head, ""}, {end, tail + "," + more + "]", ""}}, nil
+		head, tail, _ := strings.Cut(r.dialect.turn(false, "TEXT"), `"TEXT"`)
+		return []place{{span{start, start}, "[" + head, ""}, {span{end, end}, tail + "," + more + "]", ""}}, nil
 	default:
 		return nil, fmt.Errorf("%q of the request is neither a text nor a list", r.dialect.History)
 	}

@@ -10,7 +10,7 @@ func TestInterrupted(t *testing.T) {
 	begun, started := Record{TaskBegun: &TaskBegun{Name: "form"}}, Record{TaskStarted: &TaskStarted{Name: "form", Start: 11, Session: true}}
 	ended := func(code int) Record { return Record{TaskEnded: &TaskEnded{Name: "form", ExitCode: code}} }
 	stopped := Record{TaskEnded: &TaskEnded{Name: "form", ExitCode: 1, Stopped: true}}
-	corrected := Record{TaskCorrected: &TaskCorrected{Name: "form", Text: "Mend it."}}
+	corrected := Record{TaskCorrected: &TaskCorrected{Name: "form", Text: "Fix it."}}
 	next := Record{Attempt: &Attempt{Epoch: 2, Run: "agent"}}
 	for name, tc := range map[string]struct {
 		records []Record
@@ -24,6 +24,7 @@ func TestInterrupted(t *testing.T) {
 		"stopped":                           {[]Record{begun, started, stopped}, true},
 		"killed by the kernel":              {[]Record{begun, started, ended(137)}, false},
 		"at work without a session":         {[]Record{begun, {TaskStarted: &TaskStarted{Name: "form", Start: 11}}}, false},
+		"rejected":                          {[]Record{begun, started, {TaskRejected: &TaskRejected{Name: "form", Message: "m"}}, ended(137)}, false},
 		"corrected":                         {[]Record{begun, started, ended(0), corrected}, true},
 		"corrected and at work":             {[]Record{begun, started, ended(0), corrected, started}, true},
 		"corrected and failed":              {[]Record{begun, started, ended(0), corrected, started, ended(1)}, false},
@@ -55,13 +56,32 @@ func TestCorrected(t *testing.T) {
 	s, err := Replay([]Record{
 		{Attempt: &Attempt{Epoch: 1, Run: "agent"}}, {Base: &Base{Commit: "c", Tree: "t"}},
 		{TaskBegun: &TaskBegun{Name: "form"}}, {TaskStarted: &TaskStarted{Name: "form", Start: 11}}, {TaskEnded: &TaskEnded{Name: "form"}},
-		{TaskCorrected: &TaskCorrected{Name: "form", Text: "Mend it."}},
+		{TaskCorrected: &TaskCorrected{Name: "form", Text: "Fix it."}},
 	})
 	task := s.Tasks["form"]
-	if err != nil || !task.Begun || task.Ended || task.Start != 0 || task.Before != 11 || task.Corrections != 1 || task.Correction != "Mend it." || !task.Completed.IsZero() {
+	if err != nil || !task.Begun || task.Ended || task.Start != 0 || task.Before != 11 || task.Corrections != 1 || task.Correction != "Fix it." || !task.Completed.IsZero() {
 		t.Errorf("%+v, %v", task, err)
 	}
 	if _, err := s.Apply(Record{TaskCorrected: &TaskCorrected{Name: "other", Text: "x"}}); err == nil {
 		t.Error("a task that was not begun was corrected")
+	}
+}
+
+// TestRejected: why a task has failed is known until it begins anew.
+func TestRejected(t *testing.T) {
+	s, err := Replay([]Record{
+		{Attempt: &Attempt{Epoch: 1, Run: "agent"}}, {Base: &Base{Commit: "c", Tree: "t"}},
+		{TaskBegun: &TaskBegun{Name: "form"}}, {TaskStarted: &TaskStarted{Name: "form", Start: 11}}, {TaskRejected: &TaskRejected{Name: "form", Message: "no summary"}},
+	})
+	if err != nil || s.Tasks["form"].Rejected != "no summary" {
+		t.Errorf("%+v, %v", s.Tasks["form"], err)
+	}
+	for _, r := range []Record{{Attempt: &Attempt{Epoch: 2, Run: "agent"}}, {TaskBegun: &TaskBegun{Name: "form"}}} {
+		if s, err = s.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s.Tasks["form"].Rejected != "" {
+		t.Errorf("%+v", s.Tasks["form"])
 	}
 }

@@ -38,6 +38,8 @@ type Record struct {
 	TaskCorrected *TaskCorrected `json:"taskCorrected,omitempty"`
 	// TaskStarted: the runner has started it.
 	TaskStarted *TaskStarted `json:"taskStarted,omitempty"`
+	// TaskRejected: the task has failed while the agent worked on it.
+	TaskRejected *TaskRejected `json:"taskRejected,omitempty"`
 	// TaskEnded: the agent's process has ended.
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
 	// TaskCompleted: the agent says that the task is done, in Deterministic mode.
@@ -102,6 +104,13 @@ type TaskStarted struct {
 	Start int64  `json:"start"`
 	// Session: the agent has one that another start may go on with.
 	Session bool `json:"session,omitempty"`
+}
+
+// TaskRejected: what a model has answered is not accepted, and the task cannot be done. The agent is ended.
+type TaskRejected struct {
+	Name string `json:"name"`
+	// Message says why.
+	Message string `json:"message"`
 }
 
 // TaskEnded says how the agent's process ended.

@@ -74,6 +74,8 @@ type Task struct {
 	// Corrections of its work in this attempt, and the Correction that the agent is told in the current one.
 	Corrections int
 	Correction  string
+	// Rejected says why the task has failed while the agent worked on it; empty where it has not.
+	Rejected string
 	// Interrupted: an agent of an earlier attempt was ended before it was done, by no fault of its own. It may go on with its
 	// session.
 	Interrupted bool
@@ -163,6 +165,8 @@ func (s *State) apply(r Record) error {
 		return s.task(r.TaskCorrected.Name, func(t *Task) { t.correct(r.TaskCorrected.Text) })
 	case r.TaskStarted != nil:
 		return s.task(r.TaskStarted.Name, func(t *Task) { t.Start, t.Session = r.TaskStarted.Start, r.TaskStarted.Session })
+	case r.TaskRejected != nil:
+		return s.task(r.TaskRejected.Name, func(t *Task) { t.Rejected = r.TaskRejected.Message })
 	case r.TaskCompleted != nil:
 		return s.task(r.TaskCompleted.Name, func(t *Task) { t.Completed = r.Time })
 	case r.Asked != nil:

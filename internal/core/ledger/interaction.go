@@ -65,6 +65,11 @@ type Tokens struct {
 	Input, Output, Cached int64
 }
 
+// Plus adds tokens.
+func (t Tokens) Plus(o Tokens) Tokens {
+	return Tokens{Input: add(t.Input, o.Input), Output: add(t.Output, o.Output), Cached: add(t.Cached, o.Cached)}
+}
+
 // Amount of tokens that a call has used, and its cost.
 func (t Tokens) Amount(cost int64) Amount {
 	return Amount{Input: add(max(t.Input, 0), max(t.Cached, 0)), Output: max(t.Output, 0), Cost: max(cost, 0)}

@@ -42,9 +42,13 @@ const (
 
 // SupervisionRules are the values of Supervision that a source sets.
 type SupervisionRules struct {
-	Enabled        *bool
-	TimeoutProfile TimeoutProfile
-	MaxCorrections *int
+	Enabled                 *bool
+	TimeoutProfile          TimeoutProfile
+	MaxCorrections          *int
+	MaxRetries              *int
+	FailOnViolation         *bool
+	AllowRawOutput          *bool
+	RequireFormatValidation *bool
 }
 
 // Supervision of the conversation between an agent and its models.
@@ -55,25 +59,50 @@ type Supervision struct {
 	TimeoutProfile TimeoutProfile `json:"timeoutProfile"`
 	// MaxCorrections of an agent whose work is not valid when it ends.
 	MaxCorrections int `json:"maxCorrections,omitempty"`
+	// Answers that end a turn.
+	Answers AnswerRules `json:"answers,omitzero"`
+}
+
+// AnswerRules say what becomes of answers that end a turn.
+type AnswerRules struct {
+	// MaxRetries of an answer that breaks a rule.
+	MaxRetries int `json:"maxRetries"`
+	// FailOnViolation fails the task when they are spent.
+	FailOnViolation bool `json:"failOnViolation"`
+	// AllowRawOutput leaves answers as they are, without the texts of Output templates.
+	AllowRawOutput bool `json:"allowRawOutput"`
+	// RequireFormatValidation checks and corrects answers.
+	RequireFormatValidation bool `json:"requireFormatValidation"`
 }
 
 func conversationRows() []Row {
 	type r = Rules
 	type e = Effective
 	return []Row{
-		supervisionEnabled(),
+		permitted("supervision.enabled", "Whether templates are put before what agents send to models, and what these answer is checked.",
+			func(x *r) **bool { return &x.Supervision.Enabled }, func(x *e) *bool { return &x.Supervision.Enabled }, true),
 		choice("supervision.timeoutProfile", "How long a model may say nothing before a call ends: Standard 60s, Long 120s, Extended 300s.",
 			func(x *r) *TimeoutProfile { return &x.Supervision.TimeoutProfile }, func(x *e) *TimeoutProfile { return &x.Supervision.TimeoutProfile },
 			TimeoutStandard, TimeoutExtended, TimeoutLong, TimeoutStandard),
 		corrections(),
+		retries(),
+		permitted("supervision.failOnViolation", "Whether a task fails when an answer still breaks a rule of an Output template after all retries. Otherwise only the turn fails.",
+			func(x *r) **bool { return &x.Supervision.FailOnViolation }, func(x *e) *bool { return &x.Supervision.Answers.FailOnViolation }, true),
+		permitted("supervision.allowRawOutput", "Whether answers are left without the texts of Output templates.",
+			func(x *r) **bool { return &x.Supervision.AllowRawOutput }, func(x *e) *bool { return &x.Supervision.Answers.AllowRawOutput }, false),
+		permitted("supervision.requireFormatValidation", "Whether answers are checked by Output templates, and corrected.",
+			func(x *r) **bool { return &x.Supervision.RequireFormatValidation }, func(x *e) *bool { return &x.Supervision.Answers.RequireFormatValidation }, true),
 		choice("ledger.onFailure", "What becomes of calls of models that cannot be recorded: Closed refuses them, Open lets them through.",
 			func(x *r) *LedgerFailure { return &x.LedgerFailure }, func(x *e) *LedgerFailure { return &x.LedgerFailure },
 			LedgerClosed, LedgerOpen, LedgerClosed),
 	}
 }
 
-// builtinCorrections is what is usual for retries of a model's answer: requirements of such systems name 2.
-const builtinCorrections = 2
+// builtinCorrections and builtinRetries are what is usual: requirements of such systems name 2.
+const builtinCorrections, builtinRetries = 2, 2
+
+// builtinAnswers are the rules where no source says anything.
+var builtinAnswers = AnswerRules{MaxRetries: builtinRetries, FailOnViolation: true, RequireFormatValidation: true}
 
 // corrections may be none.
 func corrections() Row {
@@ -84,18 +113,24 @@ func corrections() Row {
 	}, rules, func(x *Effective) *int { return &x.Supervision.MaxCorrections }, builtinCorrections, smaller, notNegative)
 }
 
-// supervisionEnabled can be switched off by a project only where a global policy switches it off too.
-func supervisionEnabled() Row {
-	const path = "supervision.enabled"
-	rules := func(x *Rules) **bool { return &x.Supervision.Enabled }
-	effective := func(x *Effective) *bool { return &x.Supervision.Enabled }
-	row := flag(path, "Whether templates are put before what agents send to models. A project may switch it off only where a global policy does.", rules, effective, true, true)
+// retries may be none.
+func retries() Row {
+	rules := func(x *Rules) **int { return &x.Supervision.MaxRetries }
+	return number(Row{
+		Path: "supervision.maxRetries", Purpose: "How often a model is asked again when its answer breaks a rule of an Output template.",
+		Builtin: strconv.Itoa(builtinRetries), SetNumber: func(r *Rules, n int64) { *rules(r) = new(int(n)) },
+	}, rules, func(x *Effective) *int { return &x.Supervision.Answers.MaxRetries }, builtinRetries, smaller, notNegative)
+}
+
+// permitted is on or off as it is built in; a project may set it to the other only where a global policy does.
+func permitted(path, purpose string, rules func(*Rules) **bool, effective func(*Effective) *bool, builtin bool) Row {
+	row := flag(path, purpose+" A project may change it only where a global policy does.", rules, effective, builtin, builtin)
 	decided := row.merge
 	row.merge = func(m *merger, e *Effective) {
 		decided(m, e)
-		if on := effective(e); !*on && !m.globalSets(flagValue(path, rules, true), false) {
-			m.conflicts = append(m.conflicts, fmt.Sprintf("%s: %s switches it off, and no global policy permits that; it stays on", path, m.origins[path]))
-			*on, m.origins[path] = true, "built-in"
+		if now := effective(e); *now != builtin && !m.globalSets(flagValue(path, rules, builtin), !builtin) {
+			m.conflicts = append(m.conflicts, fmt.Sprintf("%s: %s sets it to %t, and no global policy permits that; it stays %t", path, m.origins[path], *now, builtin))
+			*now, m.origins[path] = builtin, "built-in"
 		}
 	}
 	return row

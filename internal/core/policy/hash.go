@@ -19,6 +19,9 @@ func (e Effective) hash() string {
 	case 0:
 		e.Supervision.MaxCorrections = -1
 	}
+	if e.Supervision.Answers == builtinAnswers {
+		e.Supervision.Answers = AnswerRules{}
+	}
 	if e.Supervision == (Supervision{Enabled: true, TimeoutProfile: TimeoutStandard}) {
 		e.Supervision = Supervision{}
 	}

@@ -302,7 +302,7 @@ func TestConflictsAreOnlyTies(t *testing.T) {
 // ties are the conflicts that come from equal priorities, and not from what a project may not set.
 func ties(e Effective) []string {
 	return slices.DeleteFunc(slices.Clone(e.Conflicts), func(c string) bool {
-		return strings.HasPrefix(c, "supervision.enabled: ") || strings.HasPrefix(c, "budget.global.")
+		return strings.Contains(c, "no global policy permits that") || strings.HasPrefix(c, "budget.global.")
 	})
 }
 
@@ -318,8 +318,8 @@ func TestAProjectDoesNotSwitchSupervisionOff(t *testing.T) {
 		conflict string
 	}{
 		"nobody":                     {nil, true, ""},
-		"a project":                  {[]Source{source("shop/p", Project, &off, nil)}, true, "supervision.enabled: defaults of shop/p switches it off, and no global policy permits that; it stays on"},
-		"a project that overrides":   {[]Source{source("shop/p", Project, nil, &off), source("sys/g", Global, &on, nil)}, true, "supervision.enabled: overrides of shop/p switches it off, and no global policy permits that; it stays on"},
+		"a project":                  {[]Source{source("shop/p", Project, &off, nil)}, true, "supervision.enabled: defaults of shop/p sets it to false, and no global policy permits that; it stays true"},
+		"a project that overrides":   {[]Source{source("shop/p", Project, nil, &off), source("sys/g", Global, &on, nil)}, true, "supervision.enabled: overrides of shop/p sets it to false, and no global policy permits that; it stays true"},
 		"all":                        {[]Source{source("sys/g", Global, &off, nil)}, false, ""},
 		"a project that takes leave": {[]Source{source("shop/p", Project, &off, nil), source("sys/g", Global, &off, nil)}, false, ""},
 		"a project that wants it":    {[]Source{source("shop/p", Project, &on, nil), source("sys/g", Global, &off, nil)}, true, ""},
@@ -329,5 +329,19 @@ func TestAProjectDoesNotSwitchSupervisionOff(t *testing.T) {
 		if got := strings.Join(e.Conflicts, "\n"); e.Supervision.Enabled != tc.want || got != tc.conflict {
 			t.Errorf("%s: %v, %q; want %v, %q", name, e.Supervision.Enabled, got, tc.want, tc.conflict)
 		}
+	}
+}
+
+// TestAProjectDoesNotLiftAnswerRules: what checks answers is as built in, unless a global policy permits something else.
+func TestAProjectDoesNotLiftAnswerRules(t *testing.T) {
+	off, on := false, true
+	lifted := Rules{Supervision: SupervisionRules{FailOnViolation: &off, AllowRawOutput: &on, RequireFormatValidation: &off}}
+	project := Source{Name: "shop/p", Scope: Project, Defaults: lifted}
+	if e := Merge(Sources{Policies: []Source{project}}); e.Supervision.Answers != builtinAnswers || len(e.Conflicts) != 3 {
+		t.Errorf("%+v, %q", e.Supervision.Answers, e.Conflicts)
+	}
+	e := Merge(Sources{Policies: []Source{project, {Name: "sys/g", Scope: Global, Defaults: lifted}}})
+	if e.Supervision.Answers != (AnswerRules{MaxRetries: builtinRetries, AllowRawOutput: true}) || len(e.Conflicts) != 0 {
+		t.Errorf("%+v, %q", e.Supervision.Answers, e.Conflicts)
 	}
 }

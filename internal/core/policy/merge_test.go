@@ -35,7 +35,7 @@ func TestBuiltin(t *testing.T) {
 			Hardlinks: Warn, Executables: Warn, Binaries: Warn, Secrets: Deny,
 			Confusables: Warn, UnportableNames: Warn, HiddenCharacters: Warn, StrayLinks: Warn,
 		},
-		Supervision:           Supervision{Enabled: true, TimeoutProfile: TimeoutStandard, MaxCorrections: 2},
+		Supervision:           Supervision{Enabled: true, TimeoutProfile: TimeoutStandard, MaxCorrections: 2, Answers: builtinAnswers},
 		LedgerFailure:         LedgerClosed,
 		Budgets:               Budgets{WarnAtPercent: 80},
 		MaxCheckpointFailures: 3,

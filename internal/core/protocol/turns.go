@@ -57,11 +57,23 @@ type Turn struct {
 	// FirstByte is the time until the answer began, Duration until it had ended, in milliseconds.
 	FirstByte int64 `json:"firstByteMilliseconds"`
 	Duration  int64 `json:"durationMilliseconds"`
+	// Violations of Output templates that the answer had.
+	Violations []TurnViolation `json:"violations,omitempty"`
 	// Text that the model said, Tools that it wanted to be called, and Answer as the backend gave it, without secrets; only
 	// where one turn is asked for.
 	Text   string     `json:"text,omitempty"`
 	Tools  []ToolCall `json:"tools,omitempty"`
 	Answer string     `json:"answer,omitempty"`
+	// Formatted is the text that the agent got, where that is another one.
+	Formatted string `json:"formatted,omitempty"`
+}
+
+// TurnViolation is what an answer did not keep to.
+type TurnViolation struct {
+	Type string `json:"type"`
+	// Severity is Minor where it was corrected, else Major.
+	Severity string `json:"severity"`
+	Message  string `json:"message"`
 }
 
 // ToolCall is what a model wanted.

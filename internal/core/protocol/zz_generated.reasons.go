@@ -22,6 +22,7 @@ const (
 	ReasonCheckpointInvalid     = "CheckpointInvalid"
 	ReasonCheckpointFailed      = "CheckpointFailed"
 	ReasonBreakerOpen           = "BreakerOpen"
+	ReasonAnswerRejected        = "AnswerRejected"
 	ReasonBudgetExceeded        = "BudgetExceeded"
 	ReasonAgentFailed           = "AgentFailed"
 	ReasonAgentNotStarted       = "AgentNotStarted"

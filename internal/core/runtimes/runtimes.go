@@ -68,6 +68,10 @@ func (r Record) Small(model string) bool {
 	return false
 }
 
+// SideCalls says whether it makes calls of models of its own, such as for titles: runtimes that have models for them do. Some of
+// them ask the agent's model, but offer it no tools.
+func (r Record) SideCalls() bool { return len(r.SmallModels) > 0 }
+
 // All are the runtimes, the one that takes any image first. A new runtime is an entry here.
 func All() []Record {
 	return []Record{

@@ -243,6 +243,8 @@ func Unsettled(reason string) string { return "the workspace could not be held s
 // close decides a task by the checkpoint that was taken after its process ended. One that may be corrected is started again.
 func (t *Task) close(e Taken, end Ending, correct bool) {
 	switch {
+	case end.Rejected:
+		t.Phase, t.Reason, t.Message = Failed, protocol.ReasonAnswerRejected, t.Rejected
 	case e.Completes:
 		t.Phase = Done
 	case t.ExitCode == 0 && !end.orderly():

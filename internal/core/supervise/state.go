@@ -60,6 +60,8 @@ type Task struct {
 	// time; empty where it is told nothing.
 	Corrections int
 	Correction  string
+	// Rejected says why the task has failed because of what a model has answered; empty where it has not.
+	Rejected string
 	// Completed is when the agent said that the task is done (Deterministic mode); zero before.
 	Completed time.Time
 	// Reason and Message say why it failed; the reason is one of the contract's.

@@ -91,11 +91,16 @@ type Ending struct {
 	ExitCode int
 	// Completed: the agent had said that the task is done.
 	Completed bool
+	// Rejected: what a model has answered is not accepted, and the task has failed.
+	Rejected bool
 }
 
 // orderly says whether the agent ended its task by itself: with exit code 0 and, in Deterministic mode, its word that the
 // task is done. After that word it does not matter if the watchdog had to end a process that did not go.
 func (e Ending) orderly() bool {
+	if e.Rejected {
+		return false
+	}
 	if e.Mode != policy.ModeDeterministic {
 		return e.ExitCode == 0
 	}
@@ -111,5 +116,5 @@ func Completes(e Ending, v judge.Verdict, enforcement policy.Enforcement) bool {
 
 // Ending of the task with the index.
 func (s State) Ending(i int) Ending {
-	return Ending{Mode: s.Mode, ExitCode: s.Tasks[i].ExitCode, Completed: !s.Tasks[i].Completed.IsZero()}
+	return Ending{Mode: s.Mode, ExitCode: s.Tasks[i].ExitCode, Completed: !s.Tasks[i].Completed.IsZero(), Rejected: s.Tasks[i].Rejected != ""}
 }

@@ -78,7 +78,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{options: o, target: target}
 	p.transport = p.newTransport()
-	p.allowances = newAllowances(p.ask)
+	p.allowances, p.rejections = newAllowances(p.ask), make(chan string, 1)
 	return p, nil
 }
 
@@ -110,6 +110,7 @@ type Proxy struct {
 	target     *url.URL
 	transport  *http.Transport
 	allowances *allowances
+	rejections chan string
 }
 
 func (p *Proxy) newTransport() *http.Transport {
@@ -131,7 +132,7 @@ func (p *Proxy) newTransport() *http.Transport {
 
 func (p *Proxy) handler() http.Handler {
 	forward := &httputil.ReverseProxy{
-		Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ErrorHandler: p.fail, ModifyResponse: p.hold,
+		Rewrite: p.rewrite, Transport: p.transport, FlushInterval: -1, ErrorHandler: p.fail, ModifyResponse: p.look,
 		ErrorLog: slog.NewLogLogger(p.options.Log.Handler(), slog.LevelDebug),
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
@@ -31,6 +32,11 @@ type Caller struct {
 	// Prefix comes before all that the agent says to a model: its templates, which Templates is the hash of. Empty where
 	// nothing does.
 	Prefix, Templates string
+	// Answers that end a turn keep to these rules.
+	Answers answers.Rules
+	// SideCalls: the agent's runtime makes calls of its own, such as for titles. They offer no tools, and no rules are for their
+	// answers.
+	SideCalls bool
 	// Budgets that its calls keep to: of the Feature, its project and all.
 	Budgets []ledger.Budget
 	// WarnAtPercent of a budget people are told.

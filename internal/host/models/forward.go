@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
 
 const (
@@ -36,11 +34,12 @@ func (c *call) forward() *failure {
 	defer cancel(nil)
 	silence := time.AfterFunc(c.caller.Silence, func() { cancel(errSilent) })
 	defer silence.Stop()
-	for c.record.Tries = 1; ; c.record.Tries++ {
+	for tried := 1; ; tried++ {
 		silence.Reset(c.caller.Silence)
+		c.record.Tries++
 		answer, err := c.ask(ctx)
-		pause, again := c.again(answer, err)
-		if !again || c.record.Tries == tries || ctx.Err() != nil {
+		pause, again := c.again(answer, err, tried)
+		if !again || tried == tries || ctx.Err() != nil {
 			return c.take(ctx, answer, err, silence)
 		}
 		if answer != nil {
@@ -88,8 +87,8 @@ func (c *call) query() url.Values {
 }
 
 // again says whether it may help to ask again, and after which pause.
-func (c *call) again(answer *http.Response, err error) (time.Duration, bool) {
-	pause := c.server.options.Limits.Pause << (c.record.Tries - 1)
+func (c *call) again(answer *http.Response, err error, tried int) (time.Duration, bool) {
+	pause := c.server.options.Limits.Pause << (tried - 1)
 	pause += rand.N(pause/2 + 1) //nolint:gosec // so that agents that were refused together do not come back together
 	if err != nil {
 		return pause, true
@@ -127,133 +126,5 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden && c.key == "":
 		return fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the backend %q does not accept the gateway's key (status %d): an administrator sets another one", name, answer.StatusCode)
 	}
-	c.copy(ctx, answer, silence)
-	return nil
-}
-
-// copied are the headers of an answer that reach the agent, beside those of the dialect. Cookies and what the way back has
-// added do not.
-var copied = []string{"content-type", "request-id", "retry-after", "x-request-id"}
-
-// copy an answer to the agent as it comes.
-func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Timer) {
-	// An answer takes minutes, and the request is not needed any more.
-	c.request, c.body, answer.Request = dialect.Request{}, nil, nil
-	c.free()
-	c.record.Reason, c.record.Status = reasonAnswered, answer.StatusCode
-	c.record.FirstByte = c.server.options.Now().Sub(c.began)
-	header := c.w.Header()
-	for name, values := range answer.Header {
-		if slices.Contains(copied, strings.ToLower(name)) || c.dialect.Passes(name) {
-			header[name] = values
-		}
-	}
-	header.Set("X-Content-Type-Options", "nosniff")
-	if answer.ContentLength >= 0 {
-		header.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))
-	}
-	c.w.WriteHeader(answer.StatusCode)
-	c.turn.answered(answer)
-	r := &relay{call: c, answer: answer, control: http.NewResponseController(c.w), held: c.turn != nil && !c.turn.streamed}
-	if r.held {
-		_ = r.control.Flush() // the agent waits for something
-	}
-	for buffer := make([]byte, 32<<10); ; {
-		n, err := answer.Body.Read(buffer)
-		silence.Reset(c.caller.Silence)
-		if n > 0 && !r.pass(buffer[:n]) {
-			return
-		}
-		// A backend that notices the end of a call that was given up may still end its answer as if it were whole.
-		if errors.Is(err, io.EOF) && ctx.Err() == nil {
-			r.end()
-			return
-		}
-		if err != nil {
-			c.broken(ctx, answer, err)
-			return
-		}
-	}
-}
-
-// relay passes an answer on.
-type relay struct {
-	call    *call
-	answer  *http.Response
-	control *http.ResponseController
-	// held says that a part waits in next until the following one is there: an answer that is no stream of events does not say
-	// where it ends.
-	held bool
-	next []byte
-}
-
-// pass the next part on; false where the answer is over for the agent.
-func (r *relay) pass(part []byte) bool {
-	r.call.record.Received += int64(len(part))
-	if r.call.turn.see(part) && !r.record() {
-		return false
-	}
-	if r.held {
-		part, r.next = r.next, append([]byte(nil), part...)
-	}
-	return len(part) == 0 || r.call.send(r.control, part)
-}
-
-// end an answer that is whole.
-func (r *relay) end() {
-	if r.record() && len(r.next) > 0 {
-		r.call.send(r.control, r.next)
-	}
-}
-
-// record the call; false where the agent must not see its end.
-func (r *relay) record() bool {
-	lost := r.call.turn.record()
-	if lost != nil {
-		r.call.lose(r.answer, lost)
-	}
-	return lost == nil
-}
-
-// send a part of the answer to the agent; false where it is gone.
-func (c *call) send(control *http.ResponseController, part []byte) bool {
-	if _, gone := c.w.Write(part); gone != nil {
-		c.record.Reason = reasonGone
-		return false
-	}
-	_ = control.Flush() // the next write says what is wrong
-	return true
-}
-
-// lose an answer whose end the agent must not see, because it could not be recorded.
-func (c *call) lose(answer *http.Response, err error) {
-	f := unrecorded(err)
-	c.record.Reason = f.reason
-	c.interrupt(answer, f)
-}
-
-// broken ends an answer that has begun and cannot be completed. A stream of events ends with one that says so; any other
-// answer with its connection, so that nobody takes it for whole.
-func (c *call) broken(ctx context.Context, answer *http.Response, err error) {
-	c.record.Reason = reasonCutOff
-	message := "the backend's answer broke off; try again"
-	switch {
-	case errors.Is(context.Cause(ctx), errSilent):
-		c.record.Reason, message = reasonSilent, "the backend said nothing for "+c.caller.Silence.String()+"; try again"
-	case c.r.Context().Err() != nil:
-		c.record.Reason = reasonGone
-		return
-	}
-	c.server.options.Logger.Warn("An answer of a backend broke off", "feature", c.record.Feature, "backend", c.record.Backend,
-		"model", c.record.Model, "reason", c.record.Reason, "received", c.record.Received, "error", err.Error())
-	c.interrupt(answer, fail(http.StatusServiceUnavailable, c.record.Reason, nil, "%s", message))
-}
-
-// interrupt an answer that has begun.
-func (c *call) interrupt(answer *http.Response, f *failure) {
-	if !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") || answer.ContentLength >= 0 {
-		panic(http.ErrAbortHandler)
-	}
-	// What was cut in the middle of an event ends there.
-	_, _ = c.w.Write(append([]byte("\n\n"), c.dialect.Broken(f.Failure)...)) // whoever hung up does not read it
+	return c.copy(ctx, answer, silence)
 }

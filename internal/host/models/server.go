@@ -12,6 +12,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +20,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
@@ -55,6 +57,7 @@ const (
 	reasonCutOff          = "AnswerCutOff"
 	reasonGone            = "CallerGone"
 	reasonUnrecorded      = "LedgerUnavailable"
+	reasonRejected        = protocol.ReasonAnswerRejected
 )
 
 // Ledger keeps what was said. *ledger.Ledger of internal/host/ledger is one.
@@ -84,11 +87,25 @@ type Record struct {
 	Status int
 	// Tries that the backend was asked.
 	Tries int
+	// Checked says what came of checking the answer, and Rejected how many answers broke a rule.
+	Checked  Checked
+	Rejected int
 	// Sent and Received are the bytes of the request's body and the answer's.
 	Sent, Received int64
 	// FirstByte is the time until the answer began, Duration until it had ended.
 	FirstByte, Duration time.Duration
 }
+
+// Checked says what came of checking an answer.
+type Checked string
+
+// What comes of checking an answer; Unchecked is said of one that no rule is for.
+const (
+	Unchecked       Checked = ""
+	CheckedAccepted Checked = "Accepted"
+	CheckedChanged  Checked = "Changed"
+	CheckedRejected Checked = "Rejected"
+)
 
 // Limits bound what callers can use up. Zero values mean DefaultLimits.
 type Limits struct {
@@ -98,10 +115,12 @@ type Limits struct {
 	Memory int64
 	// Pause before a backend is asked again: it doubles each time.
 	Pause time.Duration
+	// Alive is how often a stream that is held says that it is still there.
+	Alive time.Duration
 }
 
 // DefaultLimits are generous for agents: each makes a call or two at a time.
-var DefaultLimits = Limits{Total: 1024, PerFeature: 32, Memory: 192 << 20, Pause: 500 * time.Millisecond}
+var DefaultLimits = Limits{Total: 1024, PerFeature: 32, Memory: 192 << 20, Pause: 500 * time.Millisecond, Alive: 5 * time.Second}
 
 // Options of a Server. All but Observe and Limits are required.
 type Options struct {
@@ -140,12 +159,26 @@ type failure struct {
 	reason string
 	// wanted by a call that goes over a budget; nil for others.
 	wanted *ledger.Amount
+	// fails says that the task cannot be done.
+	fails bool
 	// cause for the log, where it is more than the message.
 	cause error
 }
 
 // Error implements error.
 func (f *failure) Error() string { return f.Message }
+
+// told are the headers that tell the watchdog what it has to do.
+func (f *failure) told() map[string]string {
+	told := map[string]string{callers.ReasonHeader: f.reason}
+	if f.wanted != nil {
+		told[protocol.WantedHeader] = f.wanted.String()
+	}
+	if f.fails {
+		told[protocol.FailsHeader] = url.QueryEscape(clip.Bytes(f.Message, protocol.MaxFails))
+	}
+	return told
+}
 
 func fail(status int, reason string, cause error, format string, args ...any) *failure {
 	return &failure{Failure: dialect.Failure{Status: status, Message: "tidewaiter: " + fmt.Sprintf(format, args...)}, reason: reason, cause: cause}
@@ -162,7 +195,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
 		return
 	}
-	c := &call{server: s, dialect: d, endpoint: e, w: w, r: r, began: s.options.Now(), record: Record{Dialect: d.Name}}
+	c := &call{server: s, dialect: d, endpoint: e, w: w, r: r, began: s.options.Now(), record: Record{Dialect: d.Name}, reply: reply{w: w}}
 	defer func() {
 		c.record.Duration = s.options.Now().Sub(c.began)
 		s.options.Observe(c.record)
@@ -188,12 +221,17 @@ type call struct {
 	caller   Caller
 	request  dialect.Request
 	body     []byte // as the backend gets it
-	turn     *turn  // nil where nothing is recorded
+	turn     *turn  // nil where nothing is asked for that could be recorded
 	route    models.Route
 	key      string
 	client   http.RoundTripper
 	// free gives the memory of the request back, once.
-	free func()
+	free  func()
+	reply reply
+	// rejected answers so far. Repeat: the backend is asked once more, with the objections to what it has answered.
+	rejected   int
+	repeat     bool
+	objections []dialect.Objection
 }
 
 // serve answers; a failure has not been answered yet.
@@ -226,19 +264,34 @@ func (c *call) serve() *failure {
 	if f := c.choose(table); f != nil {
 		return f
 	}
+	defer c.reply.settle()
+	for {
+		if c.repeat = false; c.rejected > 0 {
+			c.turn = nil
+		}
+		f := c.once()
+		if f != nil && !c.reply.started.Load() {
+			c.record.Status = f.Status
+		}
+		if f != nil {
+			c.record.Reason = f.reason
+		}
+		c.turn.close()
+		if !c.repeat {
+			return f
+		}
+	}
+}
+
+// once asks the backend and passes its answer on.
+func (c *call) once() *failure {
 	if f := c.compose(); f != nil {
 		return f
 	}
 	if f := c.reserve(); f != nil {
 		return f
 	}
-	// An answer that was cut off, or given up, is recorded as far as it came; nobody waits for that.
-	defer func() { _ = c.turn.record() }()
-	f := c.forward()
-	if f != nil {
-		c.record.Reason, c.record.Status = f.reason, f.Status
-	}
-	return f
+	return c.forward()
 }
 
 // list the model that a Feature is answered by.
@@ -340,8 +393,13 @@ func (c *call) choose(table *Table) *failure {
 // compose what the backend gets.
 func (c *call) compose() *failure {
 	var err error
-	if c.body, err = c.request.Body(c.route.Model.Name, c.caller.Prefix); err != nil {
-		return fail(http.StatusBadRequest, reasonInvalid, nil, "templates cannot be put into the request: %v", err)
+	e := dialect.Edit{Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
+	if c.body, err = c.request.Body(e); err != nil {
+		what := "templates"
+		if len(c.objections) > 0 {
+			what = "what is said about an answer"
+		}
+		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s cannot be put into the request: %v", what, err)
 	}
 	return nil
 }
@@ -355,10 +413,15 @@ func (c *call) refuse(f *failure) {
 		attributes = append(attributes, "error", f.cause.Error())
 	}
 	c.server.options.Logger.Warn("Answered a model call with an error", attributes...)
+	c.reply.settle()
+	if c.reply.started.Load() {
+		c.interrupt(f)
+		return
+	}
 	header := c.w.Header()
-	header.Set(callers.ReasonHeader, f.reason)
-	if f.wanted != nil {
-		header.Set(protocol.WantedHeader, f.wanted.String())
+	header.Del("Content-Length")
+	for name, value := range f.told() {
+		header.Set(name, value)
 	}
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
@@ -37,6 +38,9 @@ type world struct {
 	server  *httptest.Server
 	backend *httptest.Server
 
+	// answers keep to these rules; the callers' runtimes make side calls.
+	answers   answers.Rules
+	sideCalls bool
 	// silence that backends may keep.
 	silence time.Duration
 
@@ -120,7 +124,7 @@ func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 }
 
 func quick() models.Limits {
-	return models.Limits{Total: 8, PerFeature: 2, Memory: 80 << 20, Pause: time.Millisecond}
+	return models.Limits{Total: 8, PerFeature: 2, Memory: 80 << 20, Pause: time.Millisecond, Alive: 5 * time.Millisecond}
 }
 
 func (w *world) observe(r models.Record) {
@@ -147,7 +151,7 @@ func (w *world) last(n int) models.Record {
 
 // Authorize implements models.Authorizer: the token names the Feature.
 func (w *world) Authorize(ctx context.Context, token, task string) (models.Caller, error) {
-	c := models.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Budgets: w.budgets, WarnAtPercent: 80, Role: func(model string) string {
+	c := models.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Answers: w.answers, SideCalls: w.sideCalls, Budgets: w.budgets, WarnAtPercent: 80, Role: func(model string) string {
 		if strings.Contains(model, "tiny") {
 			return policy.RoleSummarizer
 		}
@@ -202,8 +206,8 @@ func (w *world) ask(feature, method, path, body string, header ...string) (*http
 	return answer, string(text)
 }
 
-// conversation is a request that plays a script.
-func conversation(streamed bool, model, script string) string {
+// scripted is a request that plays a script.
+func scripted(streamed bool, model, script string) string {
 	text, err := json.Marshal("Work.\n```script\n" + script + "\n```\n")
 	if err != nil {
 		panic(err)
@@ -218,7 +222,7 @@ const messages = "/anthropic/v1/messages"
 func TestForward(t *testing.T) {
 	p := provider.New(providerKey)
 	w := newWorld(t, p, quick())
-	body := conversation(true, "whatever-it-likes", "turns: [{text: I work on it, run: make}]")
+	body := scripted(true, "whatever-it-likes", "turns: [{text: I work on it, run: make}]")
 	answer, text := w.ask("login", http.MethodPost, messages+"?beta=true&evil=1", body)
 	if answer.StatusCode != http.StatusOK || !strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") ||
 		!strings.Contains(text, "event: message_stop") || !strings.Contains(text, `"name":"Bash"`) || answer.Header.Get("Request-Id") != "req_scripted" {
@@ -242,13 +246,13 @@ func TestForward(t *testing.T) {
 		t.Errorf("record %+v", r)
 	}
 	// The same without a stream, and as a side call.
-	if answer, text = w.ask("mapped", http.MethodPost, messages, conversation(false, "a-tiny-one", "turns: [{text: Done}]")); answer.StatusCode != http.StatusOK || !strings.Contains(text, `"end_turn"`) {
+	if answer, text = w.ask("mapped", http.MethodPost, messages, scripted(false, "a-tiny-one", "turns: [{text: Done}]")); answer.StatusCode != http.StatusOK || !strings.Contains(text, `"end_turn"`) {
 		t.Errorf("%d %s", answer.StatusCode, text)
 	}
 	if r := w.last(2); r.Model != "small" {
 		t.Errorf("a side call was answered by %s", r.Model)
 	}
-	if answer, text = w.ask("login", http.MethodPost, messages+"/count_tokens", conversation(false, "large", "")); answer.StatusCode != http.StatusOK || !strings.Contains(text, "input_tokens") {
+	if answer, text = w.ask("login", http.MethodPost, messages+"/count_tokens", scripted(false, "large", "")); answer.StatusCode != http.StatusOK || !strings.Contains(text, "input_tokens") {
 		t.Errorf("%d %s", answer.StatusCode, text)
 	}
 	if answer, text = w.ask("login", http.MethodGet, "/anthropic/v1/models", ""); answer.StatusCode != http.StatusOK || !strings.Contains(text, `"id":"large"`) || strings.Contains(text, "small") {
@@ -263,7 +267,7 @@ func TestForward(t *testing.T) {
 func TestRefusals(t *testing.T) {
 	p := provider.New(providerKey)
 	w := newWorld(t, p, quick())
-	good := conversation(false, "large", "")
+	good := scripted(false, "large", "")
 	for name, tc := range map[string]struct {
 		feature, method, path, body string
 		status                      int
@@ -314,7 +318,7 @@ func TestRetries(t *testing.T) {
 		"cut off":             {"turns: [{text: one two three four, cut: true}]", "AnswerCutOff", "event: error", 200, 1, 1},
 	} {
 		w := newWorld(t, provider.New(providerKey), quick())
-		answer, text := w.ask("login", "POST", messages, conversation(true, "large", tc.script))
+		answer, text := w.ask("login", "POST", messages, scripted(true, "large", tc.script))
 		r := w.last(1)
 		if answer.StatusCode != tc.status || r.Reason != tc.reason || r.Tries != tc.tries || !strings.Contains(text, tc.text) {
 			t.Errorf("%s: %d after %d tries, %s: %s", name, answer.StatusCode, r.Tries, r.Reason, text)
@@ -360,7 +364,7 @@ func TestBackendsThatFail(t *testing.T) {
 			tc.backend(w, r)
 		}), quick())
 		w.silence = 300 * time.Millisecond
-		answer, text := w.ask("login", "POST", messages, conversation(true, "large", ""))
+		answer, text := w.ask("login", "POST", messages, scripted(true, "large", ""))
 		if r := w.last(1); answer.StatusCode != tc.status || r.Reason != tc.reason || !strings.Contains(text, tc.text) {
 			t.Errorf("%s: %d %s %s", name, answer.StatusCode, r.Reason, text)
 		}
@@ -416,7 +420,7 @@ func TestHangingUp(t *testing.T) {
 		close(gone)
 	}), quick())
 	ctx, cancel := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.URL+messages, strings.NewReader(conversation(true, "large", "")))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.URL+messages, strings.NewReader(scripted(true, "large", "")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -447,10 +451,10 @@ func TestBounds(t *testing.T) {
 	}), quick())
 	var calls sync.WaitGroup
 	for range 2 {
-		calls.Go(func() { w.ask("login", "POST", messages, conversation(false, "large", "")) })
+		calls.Go(func() { w.ask("login", "POST", messages, scripted(false, "large", "")) })
 	}
 	under.Wait()
-	if answer, text := w.ask("login", "POST", messages, conversation(false, "large", "")); answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get(callers.ReasonHeader) != "TooManyCalls" {
+	if answer, text := w.ask("login", "POST", messages, scripted(false, "large", "")); answer.StatusCode != http.StatusTooManyRequests || answer.Header.Get(callers.ReasonHeader) != "TooManyCalls" {
 		t.Errorf("a third call: %d %s", answer.StatusCode, text)
 	}
 	close(release)

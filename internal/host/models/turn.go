@@ -39,8 +39,14 @@ type turn struct {
 	entry    ledger.Interaction
 	reader   *conversation.Reader
 	streamed bool
-	// sent to the backend, in bytes.
-	sent int64
+	// sent to the backend and received from it, in bytes.
+	sent, received int64
+	// began is when the call was made, first is how long its answer took to begin, and tries are those before it.
+	began time.Time
+	first time.Duration
+	tries int
+	// unrecorded calls are let through without a record.
+	unrecorded bool
 	// raw is the answer as far as there is memory for it, which took so many bytes.
 	raw   []byte
 	taken int64
@@ -57,7 +63,7 @@ func (c *call) reserve() *failure {
 		return f
 	}
 	digest := sha256.Sum256(c.request.Bytes())
-	c.turn = &turn{call: c, entry: ledger.Interaction{
+	c.turn = &turn{call: c, began: c.server.options.Now(), tries: c.record.Tries, entry: ledger.Interaction{
 		ID: rand.Text(), FeatureUID: c.caller.UID, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.request.Model, Model: c.route.Model.Name, Role: c.record.Role,
 		RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
@@ -68,19 +74,21 @@ func (c *call) reserve() *failure {
 	ctx, cancel := context.WithTimeout(c.r.Context(), reserveTime)
 	defer cancel()
 	err := c.server.options.Ledger.Reserve(ctx, ledger.Reservation{
-		ID: c.turn.entry.ID, FeatureUID: c.caller.UID, Namespace: c.turn.entry.Namespace, Until: c.began.Add(longestCall), Wanted: wanted,
+		ID: c.turn.entry.ID, FeatureUID: c.caller.UID, Namespace: c.turn.entry.Namespace, Until: c.turn.began.Add(longestCall), Wanted: wanted,
 	}, c.caller.Budgets)
 	if err == nil {
 		return nil
 	}
-	c.turn = nil
 	if over, is := errors.AsType[*ledger.OverBudgetError](err); is {
+		c.turn = nil
 		return overBudget(over, wanted)
 	}
 	if c.caller.Unrecorded {
 		c.server.options.Logger.Error("A call is let through without a record", "feature", c.caller.Feature, "error", err.Error())
+		c.turn.unrecorded = true
 		return nil
 	}
+	c.turn = nil
 	return unrecorded(err)
 }
 
@@ -115,12 +123,12 @@ func unrecorded(err error) *failure {
 }
 
 // answered begins with the answer of a backend.
-func (t *turn) answered(answer *http.Response) {
+func (t *turn) answered(now time.Time, streamed bool) {
 	if t == nil {
 		return
 	}
-	t.streamed = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
-	t.reader = conversation.NewReader(t.call.dialect.Answer(), t.streamed)
+	t.first, t.streamed = now.Sub(t.began), streamed
+	t.reader = conversation.NewReader(t.call.dialect.Answer(), streamed)
 }
 
 // see the next bytes of the answer. Over says that they end it: it is recorded before the agent sees them.
@@ -128,6 +136,7 @@ func (t *turn) see(p []byte) (over bool) {
 	if t == nil {
 		return false
 	}
+	t.received += int64(len(p))
 	t.reader.Write(p)
 	if t.keep(len(p)) {
 		t.raw = append(t.raw, p...)
@@ -137,7 +146,7 @@ func (t *turn) see(p []byte) (over bool) {
 
 // keep says whether there is memory for so many more bytes. An answer is kept from its beginning, without gaps.
 func (t *turn) keep(n int) bool {
-	if int64(len(t.raw)) != t.call.record.Received-int64(n) || len(t.raw)+n > ledger.MaxAnswer {
+	if int64(len(t.raw)) != t.received-int64(n) || len(t.raw)+n > ledger.MaxAnswer {
 		return false
 	}
 	for int64(len(t.raw)+n)*keptTimes > t.taken {
@@ -148,6 +157,9 @@ func (t *turn) keep(n int) bool {
 	}
 	return true
 }
+
+// whole says whether all that came was kept.
+func (t *turn) whole() bool { return int64(len(t.raw)) == t.received }
 
 // charged is what the provider has counted. Of an answer that it has not counted to the end, as where the agent hangs up, it is
 // what is to be expected at least: nothing that was answered is free of budgets.
@@ -162,9 +174,9 @@ func (t *turn) charged(a *conversation.Answer) ledger.Tokens {
 	}
 	switch {
 	case !t.streamed: // a part of it cannot be read
-		words = max(words, t.call.record.Received)
+		words = max(words, t.received)
 	case !a.Ended: // what a model thinks is not read; an event has several times the bytes of its words
-		words = max(words, t.call.record.Received/framing)
+		words = max(words, t.received/framing)
 	}
 	return ledger.Charge(counted, t.sent, t.call.route.Model.ContextWindow, words)
 }
@@ -177,8 +189,8 @@ func (t *turn) record() error {
 	t.recorded = true
 	c, o := t.call, t.call.server.options
 	e := &t.entry
-	e.At, e.Retries, e.Status, e.Reason = o.Now(), int64(c.record.Tries-1), c.record.Status, c.record.Reason
-	e.FirstByte, e.Duration, e.AnswerBytes, e.Raw = c.record.FirstByte, e.At.Sub(c.began), c.record.Received, t.raw
+	e.At, e.Retries, e.Status, e.Reason = o.Now(), int64(max(0, c.record.Tries-t.tries-1)), c.record.Status, c.record.Reason
+	e.FirstByte, e.Duration, e.AnswerBytes, e.Raw = t.first, e.At.Sub(t.began), t.received, t.raw
 	if t.reader != nil {
 		a := t.reader.Close()
 		if a.Model != "" {
@@ -186,19 +198,30 @@ func (t *turn) record() error {
 		}
 		e.Tokens = t.charged(a)
 		e.Cost = c.route.Model.Prices.Price().Cost(e.Tokens)
-		c.record.Tokens, c.record.Cost = e.Tokens, e.Cost
+		c.record.Tokens, c.record.Cost = c.record.Tokens.Plus(e.Tokens), c.record.Cost+e.Cost
+	}
+	if t.unrecorded {
+		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.r.Context()), settleTime)
 	defer cancel()
-	err := o.Ledger.Settle(ctx, e.ID, *e)
-	t.raw, e.Raw = nil, nil
-	c.server.memory.Release(t.taken)
-	t.taken = 0
-	if err != nil {
+	if err := o.Ledger.Settle(ctx, e.ID, *e); err != nil {
 		o.Logger.Error("A call could not be recorded", "feature", c.caller.Feature, "call", e.ID, "error", err.Error())
-		if c.caller.Unrecorded {
-			return nil
+		if !c.caller.Unrecorded {
+			return err
 		}
 	}
-	return err
+	return nil
+}
+
+// close records the call, should nobody have done so, and gives its memory back. An answer that was cut off, or given up, is
+// recorded as far as it came; nobody waits for that.
+func (t *turn) close() {
+	if t == nil {
+		return
+	}
+	_ = t.record() // which says so in the log
+	t.raw, t.entry = nil, ledger.Interaction{}
+	t.call.server.memory.Release(t.taken)
+	t.taken = 0
 }

@@ -13,26 +13,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
-// Templates are the Input templates that apply to the Features of a namespace now, by what is in force of each.
-func Templates(ctx context.Context, reader client.Reader, namespace, systemNamespace string) (compose.Layers, error) {
+// Templates are those that apply to the Features of a namespace now, by what is in force of each: what comes before what agents
+// send, and what final answers are checked by and formatted with.
+func Templates(ctx context.Context, reader client.Reader, namespace, systemNamespace string) (compose.Layers, answers.Rules, error) {
 	var l compose.Layers
-	var err error
-	if l.Global, err = inputs(ctx, reader, systemNamespace); err != nil {
-		return compose.Layers{}, err
+	var r answers.Rules
+	global, err := inForce(ctx, reader, systemNamespace)
+	if err != nil {
+		return l, r, err
 	}
+	var project []v1alpha1.TemplateContent
 	if namespace != systemNamespace {
-		if l.Project, err = inputs(ctx, reader, namespace); err != nil {
-			return compose.Layers{}, err
+		if project, err = inForce(ctx, reader, namespace); err != nil {
+			return l, r, err
 		}
 	}
-	return l, nil
+	l.Global, l.Project = inputs(global), inputs(project)
+	for _, t := range append(global, project...) {
+		if t.Direction != v1alpha1.DirectionOutput {
+			continue
+		}
+		if checks, some := translate.Checks(t.AnswerChecks); some {
+			r.Checks = append(r.Checks, checks)
+		}
+	}
+	// Texts of a project take the place of global ones.
+	if r.Formats = formats(project); len(r.Formats) == 0 {
+		r.Formats = formats(global)
+	}
+	return l, r, nil
 }
 
-// inputs of a namespace in their order.
-func inputs(ctx context.Context, reader client.Reader, namespace string) ([]string, error) {
+// inForce are the contents of a namespace's templates in their order.
+func inForce(ctx context.Context, reader client.Reader, namespace string) ([]v1alpha1.TemplateContent, error) {
 	var list v1alpha1.TemplateList
 	if err := reader.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil, fmt.Errorf("list Templates of %s: %w", namespace, err)
@@ -40,13 +58,32 @@ func inputs(ctx context.Context, reader client.Reader, namespace string) ([]stri
 	slices.SortFunc(list.Items, func(a, b v1alpha1.Template) int {
 		return cmp.Or(cmp.Compare(order(a), order(b)), strings.Compare(a.Name, b.Name))
 	})
-	var texts []string
+	var contents []v1alpha1.TemplateContent
 	for _, t := range list.Items {
-		if in := t.Status.InForce; in != nil && in.Direction == v1alpha1.DirectionInput && t.DeletionTimestamp == nil {
-			texts = append(texts, in.Text)
+		if in := t.Status.InForce; in != nil && t.DeletionTimestamp == nil {
+			contents = append(contents, *in)
 		}
 	}
-	return texts, nil
+	return contents, nil
+}
+
+func inputs(contents []v1alpha1.TemplateContent) []string {
+	return texts(contents, v1alpha1.DirectionInput)
+}
+
+// formats are put around answers; a text of nothing but white space is none.
+func formats(contents []v1alpha1.TemplateContent) []string {
+	return slices.DeleteFunc(texts(contents, v1alpha1.DirectionOutput), func(t string) bool { return strings.TrimSpace(t) == "" })
+}
+
+func texts(contents []v1alpha1.TemplateContent, d v1alpha1.Direction) []string {
+	var list []string
+	for _, t := range contents {
+		if t.Direction == d {
+			list = append(list, t.Text)
+		}
+	}
+	return list
 }
 
 func order(t v1alpha1.Template) int32 {

@@ -4,6 +4,7 @@
 package intake
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -42,7 +43,7 @@ func TestOrdersNameOnlyLocksThatAreHeld(t *testing.T) {
 		if err := env.Client.Create(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = env.Client.Delete(t.Context(), l) })
+		t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), l) })
 	}
 	lease("db", leases.Holder(f), 0)
 	lease("openapi", leases.Holder(f), 100*time.Second)

@@ -4,6 +4,7 @@
 package intake
 
 import (
+	"context"
 	"net/http"
 	"testing"
 	"time"
@@ -100,7 +101,7 @@ func TestAPollWaits(t *testing.T) {
 			if err := env.Client.Create(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
-			t.Cleanup(func() { _ = env.Client.Delete(t.Context(), p) })
+			t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), p) })
 		},
 		"a request": func() {
 			change(t, login.Feature, func(f *v1alpha1.Feature) {

@@ -79,7 +79,7 @@ func (s *Server) prefix(r *http.Request, f *v1alpha1.Feature) (prefix, note stri
 	if !effective.Supervision.Enabled {
 		return "", "(supervision.enabled is false: no template is put before this)\n", nil
 	}
-	layers, err := identity.Templates(r.Context(), s.options.Live, f.Namespace, s.options.SystemNamespace)
+	layers, _, err := identity.Templates(r.Context(), s.options.Live, f.Namespace, s.options.SystemNamespace)
 	if err != nil {
 		return "", "", err
 	}

@@ -112,6 +112,12 @@ func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) 
 	for _, tool := range t.Tools {
 		_, _ = fmt.Fprintf(w, "\n[calls %s] %s\n", tool.Name, tool.Arguments)
 	}
+	for _, v := range t.Violations {
+		_, _ = fmt.Fprintf(w, "\n[%s %s] %s\n", strings.ToLower(v.Severity), v.Type, v.Message)
+	}
+	if t.Formatted != "" {
+		_, _ = fmt.Fprintf(w, "\n[the agent got]\n%s\n", strings.TrimRight(t.Formatted, "\n"))
+	}
 }
 
 // table for people.

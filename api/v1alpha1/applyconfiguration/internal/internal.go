@@ -1795,12 +1795,36 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TemplateContent
   map:
     fields:
+    - name: autoCorrect
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.AutoCorrect
     - name: direction
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Direction
+    - name: forbiddenPhrases
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: jsonSchema
+      type:
+        namedType: io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON
     - name: order
       type:
         scalar: numeric
+    - name: requiredPatterns
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: requiredSections
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: text
       type:
         scalar: string
@@ -1816,12 +1840,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: direction
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Direction
+    - name: forbiddenPhrases
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: jsonSchema
       type:
         namedType: io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSON
     - name: order
       type:
         scalar: numeric
+    - name: requiredPatterns
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: requiredSections
       type:
         list:

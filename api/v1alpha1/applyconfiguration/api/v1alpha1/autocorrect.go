@@ -14,7 +14,7 @@ type AutoCorrectApplyConfiguration struct {
 	TrimSpace *bool `json:"trimSpace,omitempty"`
 	// addMissingSections appends empty required sections.
 	AddMissingSections *bool `json:"addMissingSections,omitempty"`
-	// stripCodeFence removes a Markdown fence around a JSON answer.
+	// stripCodeFence removes a Markdown fence around an answer that is nothing but JSON.
 	StripCodeFence *bool `json:"stripCodeFence,omitempty"`
 }
 

@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
 // TemplateContentApplyConfiguration represents a declarative configuration of the TemplateContent type for use
@@ -19,7 +20,8 @@ type TemplateContentApplyConfiguration struct {
 	// order that it had.
 	Order *int32 `json:"order,omitempty"`
 	// text of it.
-	Text *string `json:"text,omitempty"`
+	Text                           *string `json:"text,omitempty"`
+	AnswerChecksApplyConfiguration `json:""`
 }
 
 // TemplateContentApplyConfiguration constructs a declarative configuration of the TemplateContent type for use with
@@ -49,5 +51,51 @@ func (b *TemplateContentApplyConfiguration) WithOrder(value int32) *TemplateCont
 // If called multiple times, the Text field is set to the value of the last call.
 func (b *TemplateContentApplyConfiguration) WithText(value string) *TemplateContentApplyConfiguration {
 	b.Text = &value
+	return b
+}
+
+// WithRequiredSections adds the given value to the RequiredSections field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RequiredSections field.
+func (b *TemplateContentApplyConfiguration) WithRequiredSections(values ...string) *TemplateContentApplyConfiguration {
+	for i := range values {
+		b.AnswerChecksApplyConfiguration.RequiredSections = append(b.AnswerChecksApplyConfiguration.RequiredSections, values[i])
+	}
+	return b
+}
+
+// WithRequiredPatterns adds the given value to the RequiredPatterns field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RequiredPatterns field.
+func (b *TemplateContentApplyConfiguration) WithRequiredPatterns(values ...string) *TemplateContentApplyConfiguration {
+	for i := range values {
+		b.AnswerChecksApplyConfiguration.RequiredPatterns = append(b.AnswerChecksApplyConfiguration.RequiredPatterns, values[i])
+	}
+	return b
+}
+
+// WithForbiddenPhrases adds the given value to the ForbiddenPhrases field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ForbiddenPhrases field.
+func (b *TemplateContentApplyConfiguration) WithForbiddenPhrases(values ...string) *TemplateContentApplyConfiguration {
+	for i := range values {
+		b.AnswerChecksApplyConfiguration.ForbiddenPhrases = append(b.AnswerChecksApplyConfiguration.ForbiddenPhrases, values[i])
+	}
+	return b
+}
+
+// WithJSONSchema sets the JSONSchema field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the JSONSchema field is set to the value of the last call.
+func (b *TemplateContentApplyConfiguration) WithJSONSchema(value v1.JSON) *TemplateContentApplyConfiguration {
+	b.AnswerChecksApplyConfiguration.JSONSchema = &value
+	return b
+}
+
+// WithAutoCorrect sets the AutoCorrect field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AutoCorrect field is set to the value of the last call.
+func (b *TemplateContentApplyConfiguration) WithAutoCorrect(value *AutoCorrectApplyConfiguration) *TemplateContentApplyConfiguration {
+	b.AnswerChecksApplyConfiguration.AutoCorrect = value
 	return b
 }

@@ -19,16 +19,12 @@ type TemplateSpecApplyConfiguration struct {
 	Direction *apiv1alpha1.Direction `json:"direction,omitempty"`
 	// order among templates of the same scope and direction, lowest first; the name decides a tie.
 	Order *int32 `json:"order,omitempty"`
-	// text of the template. An Output template may hold {{OUTPUT}} once.
+	// text of the template. That of an Output template is put around final answers: {{OUTPUT}}, which it may hold once, stands for the
+	// answer; without it the text comes first. Texts of a project take the place of global ones.
 	Text *string `json:"text,omitempty"`
 	// configMapKeyRef takes the text from a ConfigMap of the same namespace.
-	ConfigMapKeyRef *ConfigMapKeyRefApplyConfiguration `json:"configMapKeyRef,omitempty"`
-	// requiredSections are headings that a final answer must have.
-	RequiredSections []string `json:"requiredSections,omitempty"`
-	// jsonSchema that a final answer must match.
-	JSONSchema *v1.JSON `json:"jsonSchema,omitempty"`
-	// autoCorrect says which violations may be fixed instead of retried.
-	AutoCorrect *AutoCorrectApplyConfiguration `json:"autoCorrect,omitempty"`
+	ConfigMapKeyRef                *ConfigMapKeyRefApplyConfiguration `json:"configMapKeyRef,omitempty"`
+	AnswerChecksApplyConfiguration `json:""`
 }
 
 // TemplateSpecApplyConfiguration constructs a declarative configuration of the TemplateSpec type for use with
@@ -74,7 +70,27 @@ func (b *TemplateSpecApplyConfiguration) WithConfigMapKeyRef(value *ConfigMapKey
 // If called multiple times, values provided by each call will be appended to the RequiredSections field.
 func (b *TemplateSpecApplyConfiguration) WithRequiredSections(values ...string) *TemplateSpecApplyConfiguration {
 	for i := range values {
-		b.RequiredSections = append(b.RequiredSections, values[i])
+		b.AnswerChecksApplyConfiguration.RequiredSections = append(b.AnswerChecksApplyConfiguration.RequiredSections, values[i])
+	}
+	return b
+}
+
+// WithRequiredPatterns adds the given value to the RequiredPatterns field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the RequiredPatterns field.
+func (b *TemplateSpecApplyConfiguration) WithRequiredPatterns(values ...string) *TemplateSpecApplyConfiguration {
+	for i := range values {
+		b.AnswerChecksApplyConfiguration.RequiredPatterns = append(b.AnswerChecksApplyConfiguration.RequiredPatterns, values[i])
+	}
+	return b
+}
+
+// WithForbiddenPhrases adds the given value to the ForbiddenPhrases field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ForbiddenPhrases field.
+func (b *TemplateSpecApplyConfiguration) WithForbiddenPhrases(values ...string) *TemplateSpecApplyConfiguration {
+	for i := range values {
+		b.AnswerChecksApplyConfiguration.ForbiddenPhrases = append(b.AnswerChecksApplyConfiguration.ForbiddenPhrases, values[i])
 	}
 	return b
 }
@@ -83,7 +99,7 @@ func (b *TemplateSpecApplyConfiguration) WithRequiredSections(values ...string) 
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the JSONSchema field is set to the value of the last call.
 func (b *TemplateSpecApplyConfiguration) WithJSONSchema(value v1.JSON) *TemplateSpecApplyConfiguration {
-	b.JSONSchema = &value
+	b.AnswerChecksApplyConfiguration.JSONSchema = &value
 	return b
 }
 
@@ -91,6 +107,6 @@ func (b *TemplateSpecApplyConfiguration) WithJSONSchema(value v1.JSON) *Template
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the AutoCorrect field is set to the value of the last call.
 func (b *TemplateSpecApplyConfiguration) WithAutoCorrect(value *AutoCorrectApplyConfiguration) *TemplateSpecApplyConfiguration {
-	b.AutoCorrect = value
+	b.AnswerChecksApplyConfiguration.AutoCorrect = value
 	return b
 }

@@ -1,0 +1,236 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answers
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/google/jsonschema-go/jsonschema"
+)
+
+// mostMessage of a schema's objection, in bytes: it may quote the answer.
+const mostMessage = 400
+
+// mostSchema is the size of a schema, in bytes: as a template's text.
+const mostSchema = 64 << 10
+
+// schema is what an answer that is JSON must look like.
+func schema(c Checks, text string) []Violation {
+	if c.Schema == "" {
+		return nil
+	}
+	compiled, err := compile(c.Schema)
+	if err != nil { // of another version: templates are checked before they are in force
+		return []Violation{{SkippedValidation, Major, fmt.Sprintf("The JSON schema of the answer cannot be used: %v.", err)}}
+	}
+	var value any
+	in := json.NewDecoder(strings.NewReader(text))
+	if err := in.Decode(&value); err != nil {
+		return []Violation{{IncorrectFormat, Major, "The answer is not JSON: give nothing but one JSON value, without words or a fence around it."}}
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return []Violation{{IncorrectFormat, Major, "Something follows the JSON of the answer: give nothing but one JSON value."}}
+	}
+	if err := compiled.Validate(value); err != nil {
+		return []Violation{{IncorrectFormat, Major, "The JSON of the answer does not match its schema: " + shortened(err.Error()) + "."}}
+	}
+	return nil
+}
+
+// shortened to what a person reads.
+func shortened(message string) string {
+	if len(message) > mostMessage {
+		message = strings.ToValidUTF8(message[:mostMessage], "") + "…"
+	}
+	return message
+}
+
+// compile a schema whose cost is bounded.
+func compile(text string) (*jsonschema.Resolved, error) {
+	if _, err := costOf(text); err != nil {
+		return nil, err
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, err
+	}
+	compiled, err := s.Resolve(nil) // which loads nothing
+	if err != nil {
+		return nil, err
+	}
+	switch s.Schema {
+	case "", "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#":
+		return compiled, nil
+	default:
+		return nil, fmt.Errorf("$schema is %q: use draft 2020-12 or draft-07", s.Schema)
+	}
+}
+
+// costOf a schema is how many values it has when every reference is written out: each of them looks at each value of an answer
+// once at the most. A schema that leads back to itself has no such number, and one that leads elsewhere is not whole.
+func costOf(text string) (int, error) {
+	if len(text) > mostSchema {
+		return 0, fmt.Errorf("it has %d bytes, and %d are the most: shorten it", len(text), mostSchema)
+	}
+	var root any
+	if err := json.Unmarshal([]byte(text), &root); err != nil {
+		return 0, err
+	}
+	if _, object := root.(map[string]any); !object {
+		return 0, errors.New("it is no object: write one such as {\"type\": \"object\"}")
+	}
+	w := weigher{root: root, known: map[string]int{}, open: map[string]bool{}}
+	n, err := w.value(root)
+	if err == nil && n > mostCost {
+		err = fmt.Errorf("it has %d values with every reference written out, and %d are the most: simplify it", n, mostCost)
+	}
+	return n, err
+}
+
+// weigher adds up the cost of a schema.
+type weigher struct {
+	root any
+	// known are costs of what references lead to; open are those that are being looked at.
+	known map[string]int
+	open  map[string]bool
+}
+
+// elsewhere are keywords that lead out of the schema, or to where it cannot be seen.
+var elsewhere = []string{"$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
+
+// weighed are keywords that cost more than the value that they have.
+var weighed = []string{"$ref", "pattern", "patternProperties"}
+
+// known says that an object has no keyword that cannot be used, nor one that differs from others in its case alone, because JSON is read into Go's
+// structs whatever the case of a name.
+func known(object map[string]any) error {
+	for name, value := range object {
+		if _, text := value.(string); !text && !strings.EqualFold(name, "patternProperties") {
+			continue
+		}
+		for _, k := range elsewhere {
+			if strings.EqualFold(name, k) {
+				return fmt.Errorf("it has the keyword %s: use $ref with $defs", name)
+			}
+		}
+		for _, k := range weighed {
+			if name != k && strings.EqualFold(name, k) {
+				return fmt.Errorf("it has the keyword %s: write it %s", name, k)
+			}
+		}
+	}
+	return nil
+}
+
+// value with everything in it.
+func (w weigher) value(v any) (int, error) {
+	inside, total := []any(nil), 1
+	switch v := v.(type) {
+	case []any:
+		inside = v
+	case map[string]any:
+		n, err := w.keywords(v)
+		if err != nil {
+			return 0, err
+		}
+		inside, total = slices.Collect(maps.Values(v)), total+n
+	}
+	for _, e := range inside {
+		n, err := w.value(e)
+		if err != nil {
+			return 0, err
+		}
+		total = min(total+n, math.MaxInt32)
+	}
+	return total, nil
+}
+
+// keywords that cost more than the value that they have.
+func (w weigher) keywords(object map[string]any) (int, error) {
+	if err := known(object); err != nil {
+		return 0, err
+	}
+	total := 0
+	if ref, is := object["$ref"].(string); is {
+		n, err := w.reference(ref)
+		if err != nil {
+			return 0, err
+		}
+		total += n
+	}
+	expressions := slices.Collect(maps.Keys(asObject(object["patternProperties"])))
+	if p, is := object["pattern"].(string); is {
+		expressions = append(expressions, p)
+	}
+	for _, p := range expressions {
+		n, err := instructions(p)
+		if err != nil {
+			return 0, fmt.Errorf("pattern %q: %w", p, err)
+		}
+		total = min(total+n, math.MaxInt32)
+	}
+	return total, nil
+}
+
+// asObject is a value that is an object; empty for any other.
+func asObject(v any) map[string]any {
+	object, _ := v.(map[string]any)
+	return object
+}
+
+// reference inside the schema, such as #/$defs/item.
+func (w weigher) reference(ref string) (int, error) {
+	path, local := strings.CutPrefix(ref, "#/")
+	if !local {
+		return 0, fmt.Errorf("$ref %q leads out of it: use one such as #/$defs/item", ref)
+	}
+	if n, known := w.known[ref]; known {
+		return n, nil
+	}
+	if w.open[ref] {
+		return 0, fmt.Errorf("$ref %q leads back to itself: write down as many levels as answers have", ref)
+	}
+	at := w.root
+	for step := range strings.SplitSeq(path, "/") {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		switch in := at.(type) {
+		case map[string]any:
+			var there bool
+			if at, there = in[step]; !there {
+				return 0, fmt.Errorf("$ref %q leads nowhere", ref)
+			}
+		case []any:
+			i, err := strconv.Atoi(step)
+			if err != nil || i < 0 || i >= len(in) {
+				return 0, fmt.Errorf("$ref %q leads nowhere", ref)
+			}
+			at = in[i]
+		default:
+			return 0, fmt.Errorf("$ref %q leads nowhere", ref)
+		}
+	}
+	w.open[ref] = true
+	n, err := w.value(at)
+	w.open[ref] = false
+	w.known[ref] = n
+	return n, err
+}
+
+// Compact is a schema as it is kept: what is the same has the same text.
+func Compact(schema []byte) string {
+	var b bytes.Buffer
+	if json.Compact(&b, schema) != nil {
+		return string(schema)
+	}
+	return b.String()
+}

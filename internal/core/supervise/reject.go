@@ -1,0 +1,19 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import "time"
+
+// AnswerRejected: what a model has answered is not accepted, and the task cannot be done. The agent is ended, and what it has
+// written is captured.
+type AnswerRejected struct {
+	// Message says why.
+	Message string
+}
+
+func (e AnswerRejected) apply(s *State, _ time.Time) {
+	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Tasks[i].Phase == Exited || s.Doing == Start) {
+		s.Tasks[i].Rejected = e.Message
+	}
+}

@@ -1,0 +1,314 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
+)
+
+// report asks for two sections and puts a frame around the answer.
+var report = answers.Rules{Checks: []answers.Checks{{Sections: []string{"Summary"}}}, Formats: []string{"<<{{OUTPUT}}>>"}, Retries: 2, Fail: true}
+
+// spoken are requests of every dialect that play a script.
+func spoken(streamed bool, script string) map[string][2]string {
+	text, err := json.Marshal("Work.\n```script\n" + script + "\n```\n")
+	if err != nil {
+		panic(err)
+	}
+	return map[string][2]string{
+		"anthropic":        {"/anthropic/v1/messages", fmt.Sprintf(`{"model":"m","max_tokens":10,"stream":%v,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},
+		"openai-responses": {"/openai/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v,"tools":[{"type":"function","name":"shell"}],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":%s}]}]}`, streamed, text)},
+		"openai-chat":      {"/openai/v1/chat/completions", fmt.Sprintf(`{"model":"m","stream":%v,"tools":[{"type":"function","function":{"name":"bash"}}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},
+	}
+}
+
+// understood is an answer as a client of the dialect reads it.
+func understood(t *testing.T, name, body string, streamed bool) *conversation.Answer {
+	t.Helper()
+	d, _ := dialect.Find(name)
+	in := conversation.NewReader(d.Answer(), streamed)
+	in.Write([]byte(body))
+	return in.Close()
+}
+
+// everyWay does something in every dialect, streamed and not.
+func everyWay(t *testing.T, script string, do func(t *testing.T, w *world, p *provider.Server, name, path, body string, streamed bool)) {
+	for _, streamed := range []bool{true, false} {
+		for name, request := range spoken(streamed, script) {
+			t.Run(fmt.Sprintf("%s streamed=%v", name, streamed), func(t *testing.T) {
+				p := provider.New(providerKey)
+				w := newWorld(t, p, quick())
+				w.answers = report
+				do(t, w, p, name, request[0], request[1], streamed)
+			})
+		}
+	}
+}
+
+// asked are the requests that a provider has got, once there are n: it writes one down when it has answered.
+func asked(t *testing.T, p *provider.Server, n int) []provider.Recorded {
+	t.Helper()
+	for range 1000 {
+		if all := p.Recorded(); len(all) >= n {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	all := p.Recorded()
+	if len(all) != n {
+		t.Fatalf("the provider was asked %d times, want %d", len(all), n)
+	}
+	return all
+}
+
+func (w *world) recorded() []ledger.Interaction {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.turns
+}
+
+// TestSUP3AnswersAreFormatted: the agent gets what the template makes of an answer, and the ledger has both.
+func TestSUP3AnswersAreFormatted(t *testing.T) {
+	everyWay(t, `turns: [{text: "## Summary\nAll is well."}]`, func(t *testing.T, w *world, p *provider.Server, name, path, body string, streamed bool) {
+		answer, text := w.ask("login", http.MethodPost, path, body)
+		a := understood(t, name, text, streamed)
+		if answer.StatusCode != http.StatusOK || string(a.Text) != "<<## Summary\nAll is well.>>" || !a.Final() || !a.Counted {
+			t.Errorf("%d %+v\n%s", answer.StatusCode, a, text)
+		}
+		if r := w.last(1); r.Checked != models.CheckedChanged || r.Rejected != 0 {
+			t.Errorf("%+v", r)
+		}
+		asked(t, p, 1)
+		turn := w.recorded()[0]
+		if raw := understood(t, name, string(turn.Raw), streamed); string(raw.Text) != "## Summary\nAll is well." || string(turn.Formatted) != text || len(turn.Violations) != 0 {
+			t.Errorf("raw %q, formatted %q, %v", raw.Text, turn.Formatted, turn.Violations)
+		}
+	})
+}
+
+// TestSUP7BadAnswersAreAskedForAgain: the model is told what is wrong with its answer, and the agent sees the better one alone.
+func TestSUP7BadAnswersAreAskedForAgain(t *testing.T) {
+	everyWay(t, `turns: [{text: Well.}, {text: "Still \"so\"."}, {text: "## Summary\nBetter."}]`, func(t *testing.T, w *world, p *provider.Server, name, path, body string, streamed bool) {
+		_, text := w.ask("login", http.MethodPost, path, body)
+		if a := understood(t, name, text, streamed); string(a.Text) != "<<## Summary\nBetter.>>" || strings.Contains(text, "Well.") {
+			t.Errorf("%+v\n%s", a, text)
+		}
+		r := w.last(1)
+		if r.Checked != models.CheckedChanged || r.Rejected != 2 || r.Tries != 3 || r.Reason != "Answered" {
+			t.Errorf("%+v", r)
+		}
+		turns := w.recorded()
+		if len(turns) != 3 {
+			t.Fatalf("%d turns", len(turns))
+		}
+		var tokens ledger.Tokens
+		for i, turn := range turns {
+			tokens = tokens.Plus(turn.Tokens)
+			if i < 2 && (turn.Reason != protocol.ReasonAnswerRejected || len(turn.Violations) != 1 || turn.Violations[0].Severity != "Major" || turn.Violations[0].Type != "MissingRequiredSection") {
+				t.Errorf("turn %d: %s, %+v", i, turn.Reason, turn.Violations)
+			}
+		}
+		if tokens != r.Tokens || tokens.Output == 0 {
+			t.Errorf("tokens %+v, of all turns %+v", r.Tokens, tokens)
+		}
+		last := ""
+		for _, a := range asked(t, p, 3) {
+			if len(a.Body) > len(last) {
+				last = a.Body
+			}
+		}
+		for _, part := range []string{`Still \"so\".`, "[SUPERVISOR] Your answer was not accepted", `The section \"Summary\" is missing`} {
+			if !strings.Contains(last, part) {
+				t.Errorf("the model was not told %q: %s", part, last)
+			}
+		}
+	})
+}
+
+// TestSUP7RetriesAreExhausted: the turn fails with an error that no client tries again after, and the watchdog is told that the
+// task has, where the policy wants that.
+func TestSUP7RetriesAreExhausted(t *testing.T) {
+	everyWay(t, `turns: [{text: a}, {text: b}, {text: c}, {text: d}]`, func(t *testing.T, w *world, p *provider.Server, _, path, body string, _ bool) {
+		for _, fails := range []bool{true, false} {
+			w.answers.Fail = fails
+			answer, text := w.ask("login", http.MethodPost, path, body)
+			told, err := url.QueryUnescape(answer.Header.Get(protocol.FailsHeader) + answer.Trailer.Get(protocol.FailsHeader))
+			const why = "the model's answer breaks the rules of the Output templates, and 2 retries did not help: MissingRequiredSection: The section \"Summary\" is missing"
+			if err != nil || strings.Contains(told, why) != fails || (told == "") == fails {
+				t.Errorf("fails %v: the watchdog is told %q", fails, told)
+			}
+			if !strings.Contains(strings.ReplaceAll(text, `\"`, `"`), why) {
+				t.Errorf("fails %v: %d %s", fails, answer.StatusCode, text)
+			}
+		}
+		if r := w.last(1); r.Checked != models.CheckedRejected || r.Rejected != 3 || r.Reason != protocol.ReasonAnswerRejected {
+			t.Errorf("%+v", r)
+		}
+		asked(t, p, 6)
+	})
+}
+
+// TestTurnsWithToolsStreamThrough: what is no final answer is not touched, and is not held longer than until that is known.
+func TestTurnsWithToolsStreamThrough(t *testing.T) {
+	everyWay(t, `turns: [{text: I look., run: ls}]`, func(t *testing.T, w *world, p *provider.Server, name, path, body string, streamed bool) {
+		_, text := w.ask("login", http.MethodPost, path, body)
+		if a := understood(t, name, text, streamed); string(a.Text) != "I look." || len(a.Tools) != 1 || a.Stop != conversation.StopTools {
+			t.Errorf("%+v\n%s", a, text)
+		}
+		r := w.last(1)
+		if turn := w.recorded()[0]; r.Checked != models.Unchecked || len(turn.Formatted) != 0 || strings.TrimSpace(strings.ReplaceAll(text, ": the answer is checked\n\n", "")) != strings.TrimSpace(string(turn.Raw)) {
+			t.Errorf("%+v: %s", r, turn.Raw)
+		}
+		asked(t, p, 1)
+	})
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(rw, streamStart+"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"Bash\"}}\n\n")
+		_ = http.NewResponseController(rw).Flush()
+		<-r.Context().Done() // the agent hangs up when it has seen the tool
+	}), quick())
+	w.answers = report
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+messages, strings.NewReader(conversationRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer login")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var seen strings.Builder
+	for part := make([]byte, 1024); !strings.Contains(seen.String(), "tool_use"); {
+		n, err := answer.Body.Read(part)
+		if err != nil {
+			t.Fatalf("%v after %s", err, seen.String())
+		}
+		seen.Write(part[:n])
+	}
+	if !strings.Contains(seen.String(), "Done.") {
+		t.Errorf("what was held is lost: %s", seen.String())
+	}
+}
+
+const conversationRequest = `{"model":"large","tools":[{"name":"Bash"}],"messages":[]}`
+
+// TestSideCallsAreNotChecked: titles and summaries that a runtime asks for itself are no final answers. Of a program that is no
+// such runtime every answer is.
+func TestSideCallsAreNotChecked(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(answering), quick())
+	w.answers, w.sideCalls = answers.Rules{Formats: []string{"!{{OUTPUT}}"}}, true
+	const plain = `{"model":"large","messages":[]}`
+	if _, text := w.ask("login", http.MethodPost, messages, plain); text != wholeAnswer {
+		t.Errorf("a side call: %s", text)
+	}
+	if _, text := w.ask("login", http.MethodPost, messages, strings.Replace(conversationRequest, "large", "a-tiny-one", 1)); text != wholeAnswer {
+		t.Errorf("a call of the small model: %s", text)
+	}
+	if _, text := w.ask("login", http.MethodPost, messages, conversationRequest); !strings.Contains(text, `"text":"!Done."`) {
+		t.Errorf("the agent's own: %s", text)
+	}
+	w.sideCalls = false
+	if _, text := w.ask("login", http.MethodPost, messages, plain); !strings.Contains(text, `"text":"!Done."`) {
+		t.Errorf("a program: %s", text)
+	}
+	if _, text := w.ask("login", http.MethodPost, messages, plain, "Anthropic-Beta", "refuse"); !strings.Contains(text, "invalid_request_error") {
+		t.Errorf("an error: %s", text)
+	}
+}
+
+// TestAHeldStreamIsKeptAlive: comments, which clients pass over, come while an answer is held; an error that follows is one of the stream.
+func TestAHeldStreamIsKeptAlive(t *testing.T) {
+	for name, tc := range map[string]struct {
+		end  func(http.ResponseWriter)
+		want []string
+	}{
+		"accepted":   {func(w http.ResponseWriter) { fmt.Fprint(w, streamEnd) }, []string{"message_stop", "Done."}},
+		"broken off": {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, []string{"event: error", "broke off; try again"}},
+		"ended":      {func(http.ResponseWriter) {}, []string{"event: error", "broke off; try again"}},
+		"failed": {func(w http.ResponseWriter) {
+			fmt.Fprint(w, "event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":\"busy\"}}\n\n")
+		}, []string{"event: error", "broke off; try again"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			released := make(chan struct{})
+			w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprint(rw, streamStart)
+				_ = http.NewResponseController(rw).Flush()
+				<-released
+				tc.end(rw)
+			}), quick())
+			w.answers = answers.Rules{Checks: []answers.Checks{{Phrases: []string{"never"}}}}
+			time.AfterFunc(100*time.Millisecond, func() { close(released) })
+			answer, text := w.ask("login", http.MethodPost, messages, conversationRequest)
+			if answer.StatusCode != http.StatusOK || !strings.HasPrefix(text, ": the answer is checked\n\n") {
+				t.Errorf("%d %s", answer.StatusCode, text)
+			}
+			for _, part := range tc.want {
+				if !strings.Contains(text, part) {
+					t.Errorf("without %q: %s", part, text)
+				}
+			}
+			if name != "accepted" && strings.Contains(text, "Done.") {
+				t.Errorf("a part of it was seen: %s", text)
+			}
+		})
+	}
+}
+
+// TestWhatCannotBeHeldIsNotAnswered: an answer that is too long to be checked is rejected, one that there is no memory for can be
+// tried again, and without a record there is no end.
+func TestWhatCannotBeHeldIsNotAnswered(t *testing.T) {
+	endless := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(rw, streamStart)
+		delta := "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"" + strings.Repeat("x", 32<<10) + "\"}}\n\n"
+		for range 400 { // some 13 MiB
+			if _, err := fmt.Fprint(rw, delta); err != nil {
+				return
+			}
+		}
+		fmt.Fprint(rw, streamEnd)
+	})
+	for name, tc := range map[string]struct {
+		limit func(*models.Limits)
+		want  string
+	}{
+		"too long":  {func(*models.Limits) {}, "SkippedValidation: The answer is too long to be checked"},
+		"no memory": {func(l *models.Limits) { l.Memory = 1 << 20 }, "no memory to check the answer"},
+	} {
+		limits := quick()
+		tc.limit(&limits)
+		w := newWorld(t, endless, limits)
+		w.answers = answers.Rules{Checks: []answers.Checks{{Phrases: []string{"never"}}}}
+		if _, text := w.ask("login", http.MethodPost, messages, conversationRequest); !strings.Contains(text, tc.want) || strings.Contains(text, "xxxx") {
+			t.Errorf("%s: %.500s", name, text)
+		}
+	}
+	w := newWorld(t, http.HandlerFunc(answering), quick())
+	w.answers, w.settling = report, errors.New("the disk is full")
+	if answer, text := w.ask("login", http.MethodPost, messages, conversationRequest); answer.Header.Get(callers.ReasonHeader) != "LedgerUnavailable" || strings.Contains(text, "Done.") {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	if answer, text := w.ask("unrecorded", http.MethodPost, messages, conversationRequest); answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("where the policy lets it through, it is checked all the same: %d %s", answer.StatusCode, text)
+	}
+}

@@ -1,0 +1,120 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// checks says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
+// offer no tools, and their answers are no final ones.
+func (c *call) checks() bool {
+	return c.endpoint.Kind == dialect.Generate && c.caller.Answers.Any() && c.record.Role == policy.RolePrimary && (c.request.Tools || !c.caller.SideCalls)
+}
+
+// hold what has come until it is known what it is.
+func (r *relay) hold(over bool) (more bool, f *failure) {
+	t := r.call.turn
+	switch {
+	case !t.whole() && t.received <= ledger.MaxAnswer:
+		return false, fail(http.StatusServiceUnavailable, reasonTooMany, nil, "there is no memory to check the answer at the moment; try again")
+	case t.reader.Answer().Acts:
+		return r.release(over)
+	case over || !t.whole():
+		return false, r.judge()
+	}
+	return true, nil
+}
+
+// release what was held of an answer that rules are not for. The rest of it passes as it comes.
+func (r *relay) release(over bool) (more bool, f *failure) {
+	c := r.call
+	r.checks = false
+	c.reply.settle()
+	c.forget()
+	if over {
+		if f := c.settled(); f != nil {
+			return false, f
+		}
+	}
+	if !c.turn.streamed {
+		c.w.Header().Set("Content-Length", strconv.Itoa(len(c.turn.raw)))
+	}
+	c.reply.start(c.record.Status)
+	return c.send(c.turn.raw), nil
+}
+
+// judge an answer that is all there, and give it to the agent as far as it is accepted.
+func (r *relay) judge() *failure {
+	c, t := r.call, r.call.turn
+	a := t.reader.Close()
+	switch nothing := len(a.Text) == 0 && !a.Cut; {
+	case a.Acts, a.Stop == conversation.StopTools, !a.Ended && nothing && a.Failure == "":
+		_, f := r.release(true)
+		return f
+	case t.whole() && t.streamed && !a.Ended:
+		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off; try again")
+	}
+	v := c.caller.Answers.Judge(string(a.Text), a.Cut || !t.whole())
+	body := t.raw
+	if !v.Rejected && v.Text != string(a.Text) {
+		var err error
+		if body, err = c.dialect.Retext(t.raw, t.streamed, v.Text); err != nil {
+			v.Rejected = true
+			v.Violations = append(v.Violations, answers.Violation{Type: answers.SkippedValidation, Severity: answers.Major, Message: "The answer cannot be corrected or formatted: " + err.Error() + "."})
+		} else {
+			t.entry.Formatted = body
+		}
+	}
+	for _, x := range v.Violations {
+		t.entry.Violations = append(t.entry.Violations, ledger.Violation{Type: string(x.Type), Severity: string(x.Severity), Message: x.Message})
+	}
+	if v.Rejected {
+		return c.reject(v, a.Text)
+	}
+	c.record.Checked = CheckedAccepted
+	if len(t.entry.Formatted) > 0 {
+		c.record.Checked = CheckedChanged
+	}
+	if f := c.settled(); f != nil {
+		return f
+	}
+	c.reply.settle()
+	if !t.streamed {
+		c.w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	}
+	c.reply.start(c.record.Status)
+	c.send(body)
+	return nil
+}
+
+// reject an answer: the backend is asked again, or the agent is told.
+func (c *call) reject(v answers.Verdict, text []byte) *failure {
+	c.rejected++
+	c.record.Rejected, c.record.Reason = c.rejected, reasonRejected
+	if f := c.settled(); f != nil {
+		return f
+	}
+	rules := c.caller.Answers
+	if c.rejected <= rules.Retries {
+		c.server.options.Logger.Info("The backend is asked for a better answer", "feature", c.caller.Feature, "task", c.caller.Task, "violations", len(v.Violations))
+		o := dialect.Objection{Text: answers.Objection(v.Violations)}
+		if len(text) <= answers.MaxChecked {
+			o.Answer = string(text)
+		}
+		c.repeat, c.objections = true, append(c.objections, o)
+		return nil
+	}
+	c.record.Checked = CheckedRejected
+	f := fail(http.StatusBadRequest, reasonRejected, nil, "the model's answer breaks the rules of the Output templates, and %d retries did not help: %s", rules.Retries, answers.Summary(v.Violations))
+	f.fails = rules.Fail
+	return f
+}

@@ -1,0 +1,172 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+)
+
+// copied are the headers of an answer that reach the agent, beside those of the dialect. Cookies and what the way back has
+// added do not.
+var copied = []string{"content-type", "request-id", "retry-after", "x-request-id"}
+
+// copy an answer to the agent as it comes, or as far as its rules let it pass. A failure has not been told yet.
+func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Timer) *failure {
+	r := &relay{call: c, checks: c.checks() && answer.StatusCode < http.StatusMultipleChoices}
+	streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
+	if c.reply.started.Load() && (!r.checks || !streamed) {
+		return fail(http.StatusBadGateway, reasonUnreachable, nil, "the backend %q was asked for a better answer, and gave one with status %d; try again", c.route.Backend.Name, answer.StatusCode)
+	}
+	answer.Request = nil
+	c.record.Reason, c.record.Status = reasonAnswered, answer.StatusCode
+	c.turn.answered(c.server.options.Now(), streamed)
+	c.heads(answer, r.checks)
+	switch r.held = c.turn != nil && !streamed; {
+	case r.checks && streamed:
+		c.reply.keepAlive(c.server.options.Limits.Alive)
+	case !r.checks:
+		c.forget()
+		c.reply.start(c.record.Status)
+		if r.held {
+			_ = http.NewResponseController(c.w).Flush() // the agent waits for something
+		}
+	}
+	for buffer := make([]byte, 32<<10); ; {
+		n, err := answer.Body.Read(buffer)
+		silence.Reset(c.caller.Silence)
+		if n > 0 {
+			if more, f := r.pass(buffer[:n]); !more {
+				return f
+			}
+		}
+		// A backend that notices the end of a call that was given up may still end its answer as if it were whole.
+		if errors.Is(err, io.EOF) && ctx.Err() == nil {
+			return r.end()
+		}
+		if err != nil {
+			return c.broken(ctx, err)
+		}
+	}
+}
+
+// forget the request: an answer takes minutes, and it is not needed any more.
+func (c *call) forget() {
+	c.request, c.body = dialect.Request{}, nil
+	c.free()
+}
+
+// heads are the headers that the agent gets. The length of an answer that is checked is not known yet.
+func (c *call) heads(answer *http.Response, checks bool) {
+	if c.reply.alive != nil || c.reply.started.Load() {
+		return
+	}
+	if c.record.FirstByte == 0 {
+		c.record.FirstByte = c.server.options.Now().Sub(c.began)
+	}
+	header := c.w.Header()
+	for name, values := range answer.Header {
+		if slices.Contains(copied, strings.ToLower(name)) || c.dialect.Passes(name) {
+			header[name] = values
+		}
+	}
+	header.Set("X-Content-Type-Options", "nosniff")
+	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") && answer.ContentLength < 0
+	if answer.ContentLength >= 0 && !checks {
+		header.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))
+	}
+}
+
+// relay passes an answer on.
+type relay struct {
+	call *call
+	// checks says that nothing passes before it is known whether the answer is one that ends a turn, and keeps to its rules.
+	checks bool
+	// held says that a part waits in next until the following one is there: an answer that is no stream of events does not say
+	// where it ends.
+	held bool
+	next []byte
+}
+
+// pass the next part on; more is false where the answer is over for the agent.
+func (r *relay) pass(part []byte) (more bool, f *failure) {
+	r.call.record.Received += int64(len(part))
+	over := r.call.turn.see(part)
+	if r.checks {
+		return r.hold(over)
+	}
+	if over {
+		if f := r.call.settled(); f != nil {
+			return false, f
+		}
+	}
+	if r.held {
+		part, r.next = r.next, append([]byte(nil), part...)
+	}
+	return len(part) == 0 || r.call.send(part), nil
+}
+
+// end an answer that is whole.
+func (r *relay) end() *failure {
+	if r.checks {
+		return r.judge()
+	}
+	if f := r.call.settled(); f != nil {
+		return f
+	}
+	if len(r.next) > 0 {
+		r.call.send(r.next)
+	}
+	return nil
+}
+
+// settled records the call; a failure where the agent must not see its end.
+func (c *call) settled() *failure {
+	if err := c.turn.record(); err != nil {
+		return unrecorded(err)
+	}
+	return nil
+}
+
+// send a part of the answer to the agent; false where it is gone.
+func (c *call) send(part []byte) bool {
+	if !c.reply.write(part) {
+		c.record.Reason = reasonGone
+		return false
+	}
+	return true
+}
+
+// broken is said of an answer that cannot be completed; nil where nobody listens.
+func (c *call) broken(ctx context.Context, err error) *failure {
+	switch {
+	case errors.Is(context.Cause(ctx), errSilent):
+		return fail(http.StatusServiceUnavailable, reasonSilent, err, "the backend said nothing for %s; try again", c.caller.Silence)
+	case c.r.Context().Err() != nil:
+		c.record.Reason = reasonGone
+		return nil //nolint:nilerr // there is nobody to tell
+	}
+	return fail(http.StatusServiceUnavailable, reasonCutOff, err, "the backend's answer broke off; try again")
+}
+
+// interrupt an answer that has begun. A stream of events ends with one that says so; any other answer with its connection, so
+// that nobody takes it for whole.
+func (c *call) interrupt(f *failure) {
+	if !c.reply.streams {
+		panic(http.ErrAbortHandler)
+	}
+	for name, value := range f.told() {
+		c.w.Header().Set(http.TrailerPrefix+name, value)
+	}
+	// What was cut in the middle of an event ends there.
+	_, _ = c.w.Write(append([]byte("\n\n"), c.dialect.Broken(f.Failure)...)) // whoever hung up does not read it
+}
