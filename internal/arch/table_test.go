@@ -78,7 +78,7 @@ func hostRows() []row {
 		{pkg: "internal/host/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
 		{pkg: "internal/host/loopback", why: why + "what the watchdog's servers for the agent have in common"},
 		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/loopback"})},
-		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/callers", "golang.org/x/sync/semaphore"}), tests: []string{"internal/testkit/provider"}},
+		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/provider"}},
 		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
@@ -197,8 +197,8 @@ func testRows() []row {
 		{pkg: "hack/gen/secrets", why: "writes the rules for secrets from those of gitleaks; needs nothing of ours", allow: []string{"github.com/BurntSushi/toml"}},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
-			pkg: "test/bench", why: "measures engine, judge and freezer as a watchdog and a runner use them",
-			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sys/unix"}),
+			pkg: "test/bench", why: "measures engine, judge, freezer and the way to models as a watchdog, a runner and a gateway use them",
+			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/ledger", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",

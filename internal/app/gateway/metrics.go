@@ -24,6 +24,7 @@ type metrics struct {
 	checked          *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
+	avoided          *prometheus.GaugeVec
 	broken           prometheus.Gauge
 }
 
@@ -60,12 +61,15 @@ func newMetrics() (*metrics, error) {
 		backends: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tidewaiter_backend_ready", Help: "1 for each backend of the configuration in use, 0 where its key is missing.",
 		}, []string{"backend"}),
+		avoided: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "tidewaiter_backend_avoided", Help: "1 for each backend that calls are kept away from because it failed several times in a row, 0 for one that calls are let through to again.",
+		}, []string{"backend"}),
 		broken: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "tidewaiter_backends_broken", Help: "1 where the configuration of backends cannot be used and the last good one is, else 0.",
 		}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.firstByte, m.backends, m.broken} {
+	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.firstByte, m.backends, m.avoided, m.broken} {
 		errs = append(errs, ctrlmetrics.Registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -123,5 +127,13 @@ func (m *metrics) configured(ready map[string]bool) {
 		if is {
 			m.backends.WithLabelValues(name).Set(1)
 		}
+	}
+}
+
+// avoid tells that calls are kept away from a backend, or no more.
+func (m *metrics) avoid(backend string, avoided bool) {
+	m.avoided.WithLabelValues(backend).Set(0)
+	if avoided {
+		m.avoided.WithLabelValues(backend).Set(1)
 	}
 }

@@ -92,7 +92,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	}
 	b := &backends{file: o.BackendsFile, keys: o.KeysDir, log: slog.New(logs).With("logger", "backends"), told: measured.configured}
 	answers := models.New(models.Options{
-		Authorizer: toModels{pods: found, pins: pins, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call,
+		Authorizer: toModels{pods: found, pins: pins, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: measured.avoid,
 	})
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	s := &service{address: o.ProxyAddress, certificate: certificate, proxy: egress.New(egress.Options{

@@ -32,7 +32,7 @@ func (a accounts) told() <-chan protocol.Allowance {
 }
 
 // rejected has why the task cannot be done, when that is because of what a model has answered.
-func (a accounts) rejected() <-chan string {
+func (a accounts) rejected() <-chan modelproxy.Rejection {
 	if a.models == nil {
 		return nil
 	}

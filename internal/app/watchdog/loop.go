@@ -124,6 +124,13 @@ func (l *loop) run(ctx context.Context) error {
 		l.start(beside, supervise.Action{Kind: supervise.Finish, Final: *j.Final})
 	}
 	for !l.state.Over() {
+		select {
+		case r := <-l.accounts.rejected(): // before anything is decided about its task
+			if err := rejected(beside, l, r); err != nil {
+				return err
+			}
+		default:
+		}
 		switch a := supervise.Next(l.state, l.now()); a.Kind {
 		case supervise.Wait:
 			if l.state.Doing != supervise.Finish { // the last status has been said
@@ -190,8 +197,8 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		}
 	case a := <-l.accounts.told():
 		l.apply(ctx, l.accounts.event(ctx, l.state, a))
-	case message := <-l.accounts.rejected():
-		rejected(ctx, l, message)
+	case r := <-l.accounts.rejected():
+		return rejected(ctx, l, r)
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)
 		l.look()

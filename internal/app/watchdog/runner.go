@@ -5,10 +5,12 @@ package watchdog
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
@@ -85,15 +87,19 @@ func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) {
 	l.apply(ctx, supervise.AgentExited{Code: e.Code})
 }
 
-// rejected fails the task at hand because of what a model has answered.
-func rejected(ctx context.Context, l *loop, message string) {
+// rejected fails the task at hand because of what a model has answered. What cannot be journaled ends the process: the agent has
+// been told, and a watchdog that starts anew must not take its task for done.
+func rejected(ctx context.Context, l *loop, r modelproxy.Rejection) error {
 	task, name := l.current()
-	if !task.Begun || task.Done {
-		return
+	if !task.Begun || task.Done || r.Task != name {
+		return nil
 	}
-	l.attempt.options.Log.WarnContext(ctx, "The task fails: an answer of its model is not accepted", "task", name, "message", message)
-	l.note(ctx, journal.Record{TaskRejected: &journal.TaskRejected{Name: name, Message: message}})
-	l.apply(ctx, supervise.AnswerRejected{Message: message})
+	l.attempt.options.Log.WarnContext(ctx, "The task fails: an answer of its model is not accepted", "task", name, "message", r.Message)
+	if err := l.attempt.journal.Note(journal.Record{TaskRejected: &journal.TaskRejected{Name: name, Message: r.Message}}); err != nil {
+		return fmt.Errorf("journal that task %q has failed: %w", name, err)
+	}
+	l.apply(ctx, supervise.AnswerRejected{Message: r.Message})
+	return nil
 }
 
 // endedOf is the record of an agent that has: by itself, or because the watchdog ended it.

@@ -158,7 +158,9 @@ func (r Rules) check(text string, cut bool) (found []Violation, known bool) {
 	switch {
 	case strings.TrimSpace(text) == "" && !cut:
 		return []Violation{{IncorrectFormat, Major, "The answer is empty: give one."}}, true
-	case cut || len(text) > most:
+	case cut && len(text) <= most:
+		return []Violation{{SkippedValidation, Major, "A part of the answer cannot be checked: give one answer, of text alone."}}, false
+	case len(text) > most:
 		return []Violation{{SkippedValidation, Major, fmt.Sprintf("The answer is too long to be checked: give one of at most %d bytes.", most)}}, false
 	}
 	for _, c := range r.Checks {

@@ -63,6 +63,7 @@ func TestJudge(t *testing.T) {
 			`"## Summary\nTODO\n\n## Tests" rejected; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.; Major IncorrectFormat: The answer has the forbidden phrase "TODO": say it without.`},
 		"a correction breaks another rule": {checks(added, answers.Checks{Phrases: []string{"## Tests"}}), "## Summary",
 			`"## Summary\n\n## Tests" rejected; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.; Major IncorrectFormat: The answer has the forbidden phrase "## Tests": say it without.`},
+		"marks of every kind":            {checks(answers.Checks{Sections: []string{"Summary", "Tests"}}), "## **Summary**:\n```kubectl get``` shows it.\n### _Tests:_", `"## **Summary**:\n` + "```kubectl get```" + ` shows it.\n### _Tests:_"`},
 		"two templates ask for the same": {checks(two, two), "## Summary", `"## Summary" rejected; Major MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.`},
 		"words of control":               {checks(two), "## Summary\nSKIP_VALIDATION BYPASS_SUPERVISOR\n## Tests\n", `"## Summary\nSKIP_VALIDATION BYPASS_SUPERVISOR\n## Tests\n"`},
 	} {
@@ -126,16 +127,23 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		"a pattern of many":      {answers.Checks{Patterns: []string{"[a-z]{900}[a-z]{900}"}}, "count fewer repetitions"},
 		"no JSON":                {answers.Checks{Schema: `{`}, "unexpected end of JSON input"},
 		"no object":              {answers.Checks{Schema: `[]`}, "it is no object"},
-		"a type that is none":    {answers.Checks{Schema: `{"type":7}`}, "cannot"},
+		"a type that is none":    {answers.Checks{Schema: `{"type":7}`}, "type"},
 		"recursion":              {answers.Checks{Schema: `{"$defs":{"a":{"properties":{"x":{"$ref":"#/$defs/a"}}}},"$ref":"#/$defs/a"}`}, "leads back to itself"},
 		"the root":               {answers.Checks{Schema: `{"items":{"$ref":"#"}}`}, "leads out of it"},
 		"another document":       {answers.Checks{Schema: `{"$ref":"https://example.com/schema"}`}, "leads out of it"},
 		"nowhere":                {answers.Checks{Schema: `{"$ref":"#/x"}`}, "leads nowhere"},
-		"an escape":              {answers.Checks{Schema: `{"x":{},"$ref":"#/%78"}`}, "leads nowhere"},
+		"an escape":              {answers.Checks{Schema: `{"x":{},"$ref":"#/%78"}`}, "leads out of it"},
 		"an id":                  {answers.Checks{Schema: `{"$id":"https://example.com/x"}`}, "it has the keyword $id"},
 		"an anchor":              {answers.Checks{Schema: `{"$defs":{"a":{"$anchor":"x"}}}`}, "it has the keyword $anchor"},
-		"another case":           {answers.Checks{Schema: `{"$defs":{"a":{"items":{"$REF":"#/$defs/a"}}}}`}, "write it $ref"},
-		"another case, patterns": {answers.Checks{Schema: `{"PatternProperties":{"(.{1000})":{}}}`}, "write it patternProperties"},
+		"another case":           {answers.Checks{Schema: `{"$defs":{"a":{"items":{"$REF":"#/$defs/a"}}},"$ref":"#/$defs/a"}`}, "leads back to itself"},
+		"another case, patterns": {answers.Checks{Schema: `{"PatternProperties":{"(.{999}.{999})":{}}}`}, "count fewer repetitions"},
+		"an escape, recursion":   {answers.Checks{Schema: `{"$ref":"#/$defs/%61","$defs":{"%61":{},"a":{"allOf":[{"$ref":"#/$defs/%61"}]}}}`}, "leads out of it"},
+		"another letter":         {answers.Checks{Schema: `{"$ref":"#/$defs/a","$defs":{"a":{}},"$defſ":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}}}`}, "leads back to itself"},
+		"the same name twice":    {answers.Checks{Schema: `{"$ref":"#/$defs/a","$defs":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}},"$defs":{"b":{}}}`}, "leads back to itself"},
+		"unique items":           {answers.Checks{Schema: `{"type":"array","uniqueItems":true}`}, "leave it out"},
+		"long texts":             {answers.Checks{Schema: `{"contains":{"enum":["` + strings.Repeat("x", 60<<10) + `"]}}`}, "and 512 are the most"},
+		"a section of two lines": {answers.Checks{Sections: []string{"a\nb"}}, "one line"},
+		"a section of marks":     {answers.Checks{Sections: []string{"## "}}, "one line"},
 		"doubling":               {answers.Checks{Schema: doubling}, "and 512 are the most"},
 		"a pattern in it":        {answers.Checks{Schema: `{"pattern":"("}`}, "missing closing )"},
 		"a name's pattern":       {answers.Checks{Schema: `{"patternProperties":{"(":{}}}`}, "missing closing )"},
@@ -200,5 +208,23 @@ func FuzzJudge(f *testing.F) {
 				t.Fatalf("%q is no JSON", v.Text)
 			}
 		}
+	})
+}
+
+// FuzzSchema: a schema that is taken ends, and soon: one that leads back to itself would end the whole process.
+func FuzzSchema(f *testing.F) {
+	for _, seed := range []string{
+		report, `{"$ref":"#/$defs/%61","$defs":{"%61":{},"a":{"allOf":[{"$ref":"#/$defs/%61"}]}}}`, `{"allOf":[{"$ref":"#/allOf/0"}]}`,
+		`{"$ref":"#/$defs/a","$defs":{"a":{}},"$defſ":{"a":{"allOf":[{"$ref":"#/$defs/a"}]}}}`, `{"$defs":{"a~1b":{"items":{"$ref":"#/$defs/a~1b"}}}}`,
+		`{"items":[{"$ref":"#/items/1"},{}],"additionalItems":{"$ref":"#/items/0"}}`, `{"if":{"$ref":"#/then"},"then":{"not":{"$ref":"#/if"}}}`, `{"dependencies":{"a":{"$ref":"#"}}}`,
+	} {
+		f.Add(seed, `{"a":[1,{"b":"c"}]}`)
+	}
+	f.Fuzz(func(t *testing.T, schema, answer string) {
+		c := answers.Checks{Schema: schema}
+		if c.Check() != nil || len(answer) > 10_000 {
+			return
+		}
+		answers.Rules{Checks: []answers.Checks{c}}.Judge(answer, false)
 	})
 }

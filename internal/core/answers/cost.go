@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp/syntax"
+	"strings"
 )
 
 const (
@@ -21,6 +22,11 @@ const (
 
 // Check says why a template cannot ask for this; the message is for its author.
 func (c Checks) Check() error {
+	for _, s := range c.Sections {
+		if key(s) == "" || strings.ContainsAny(s, "\r\n") {
+			return fmt.Errorf("the section %q cannot be found in an answer: write its title in one line", s)
+		}
+	}
 	for _, p := range c.Patterns {
 		if _, err := instructions(p); err != nil {
 			return fmt.Errorf("the pattern %q cannot be used: %w", p, err)

@@ -47,9 +47,9 @@ func (c Checks) correct(text string) string {
 // withoutFence is the JSON in a fence, where a text is nothing else; any other text as it is.
 func withoutFence(text string) string {
 	inner := strings.TrimSpace(text)
-	mark := fenceOf(inner)
 	first, rest, more := strings.Cut(inner, "\n")
-	if mark == "" || !more || strings.ContainsAny(first[len(mark):], mark[:1]) {
+	mark := fenceOf(first)
+	if mark == "" || !more {
 		return text
 	}
 	inner, closed := strings.CutSuffix(strings.TrimRight(rest, " \t\r\n"), mark)

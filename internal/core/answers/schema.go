@@ -57,44 +57,57 @@ func shortened(message string) string {
 
 // compile a schema whose cost is bounded.
 func compile(text string) (*jsonschema.Resolved, error) {
-	if _, err := costOf(text); err != nil {
-		return nil, err
-	}
-	var s jsonschema.Schema
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
-		return nil, err
-	}
-	compiled, err := s.Resolve(nil) // which loads nothing
+	s, _, err := weighed(text)
 	if err != nil {
 		return nil, err
 	}
-	switch s.Schema {
-	case "", "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#":
-		return compiled, nil
-	default:
-		return nil, fmt.Errorf("$schema is %q: use draft 2020-12 or draft-07", s.Schema)
-	}
+	return s.Resolve(nil) // which loads nothing
 }
 
 // costOf a schema is how many values it has when every reference is written out: each of them looks at each value of an answer
 // once at the most. A schema that leads back to itself has no such number, and one that leads elsewhere is not whole.
 func costOf(text string) (int, error) {
+	_, n, err := weighed(text)
+	return n, err
+}
+
+// weighed reads a schema, and says what it costs. It weighs what the library has read and not the text: JSON is read into Go's
+// structs whatever the case of a name, and a name may come twice.
+func weighed(text string) (*jsonschema.Schema, int, error) {
 	if len(text) > mostSchema {
-		return 0, fmt.Errorf("it has %d bytes, and %d are the most: shorten it", len(text), mostSchema)
+		return nil, 0, fmt.Errorf("it has %d bytes, and %d are the most: shorten it", len(text), mostSchema)
+	}
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return nil, 0, errors.New("it is no object: write one such as {\"type\": \"object\"}")
+	}
+	var s jsonschema.Schema
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
+		return nil, 0, err
+	}
+	switch s.Schema {
+	case "", "https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft-07/schema#":
+	default:
+		return nil, 0, fmt.Errorf("$schema is %q: use draft 2020-12 or draft-07", s.Schema)
+	}
+	read, err := json.Marshal(&s)
+	if err != nil {
+		return nil, 0, err
 	}
 	var root any
-	if err := json.Unmarshal([]byte(text), &root); err != nil {
-		return 0, err
-	}
-	if _, object := root.(map[string]any); !object {
-		return 0, errors.New("it is no object: write one such as {\"type\": \"object\"}")
+	if err := json.Unmarshal(read, &root); err != nil {
+		return nil, 0, err
 	}
 	w := weigher{root: root, known: map[string]int{}, open: map[string]bool{}}
 	n, err := w.value(root)
 	if err == nil && n > mostCost {
 		err = fmt.Errorf("it has %d values with every reference written out, and %d are the most: simplify it", n, mostCost)
 	}
-	return n, err
+	if err != nil {
+		return nil, 0, err
+	}
+	// What was weighed is what is used.
+	var same jsonschema.Schema
+	return &same, n, json.Unmarshal(read, &same)
 }
 
 // weigher adds up the cost of a schema.
@@ -108,34 +121,15 @@ type weigher struct {
 // elsewhere are keywords that lead out of the schema, or to where it cannot be seen.
 var elsewhere = []string{"$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveAnchor", "$recursiveRef"}
 
-// weighed are keywords that cost more than the value that they have.
-var weighed = []string{"$ref", "pattern", "patternProperties"}
-
-// known says that an object has no keyword that cannot be used, nor one that differs from others in its case alone, because JSON is read into Go's
-// structs whatever the case of a name.
-func known(object map[string]any) error {
-	for name, value := range object {
-		if _, text := value.(string); !text && !strings.EqualFold(name, "patternProperties") {
-			continue
-		}
-		for _, k := range elsewhere {
-			if strings.EqualFold(name, k) {
-				return fmt.Errorf("it has the keyword %s: use $ref with $defs", name)
-			}
-		}
-		for _, k := range weighed {
-			if name != k && strings.EqualFold(name, k) {
-				return fmt.Errorf("it has the keyword %s: write it %s", name, k)
-			}
-		}
-	}
-	return nil
-}
+// perText is how many bytes of a text in a schema cost as much as a value.
+const perText = 64
 
 // value with everything in it.
 func (w weigher) value(v any) (int, error) {
 	inside, total := []any(nil), 1
 	switch v := v.(type) {
+	case string:
+		total += len(v) / perText
 	case []any:
 		inside = v
 	case map[string]any:
@@ -155,10 +149,15 @@ func (w weigher) value(v any) (int, error) {
 	return total, nil
 }
 
-// keywords that cost more than the value that they have.
+// keywords that cost more than the value that they have, and those that cannot be used.
 func (w weigher) keywords(object map[string]any) (int, error) {
-	if err := known(object); err != nil {
-		return 0, err
+	for _, k := range elsewhere {
+		if _, is := object[k].(string); is {
+			return 0, fmt.Errorf("it has the keyword %s: use $ref with $defs", k)
+		}
+	}
+	if _, is := object["uniqueItems"].(bool); is {
+		return 0, errors.New("it has the keyword uniqueItems, which takes too long for long lists: leave it out")
 	}
 	total := 0
 	if ref, is := object["$ref"].(string); is {
@@ -168,7 +167,8 @@ func (w weigher) keywords(object map[string]any) (int, error) {
 		}
 		total += n
 	}
-	expressions := slices.Collect(maps.Keys(asObject(object["patternProperties"])))
+	by, _ := object["patternProperties"].(map[string]any)
+	expressions := slices.Collect(maps.Keys(by))
 	if p, is := object["pattern"].(string); is {
 		expressions = append(expressions, p)
 	}
@@ -182,16 +182,10 @@ func (w weigher) keywords(object map[string]any) (int, error) {
 	return total, nil
 }
 
-// asObject is a value that is an object; empty for any other.
-func asObject(v any) map[string]any {
-	object, _ := v.(map[string]any)
-	return object
-}
-
 // reference inside the schema, such as #/$defs/item.
 func (w weigher) reference(ref string) (int, error) {
 	path, local := strings.CutPrefix(ref, "#/")
-	if !local {
+	if !local || strings.Contains(ref, "%") { // an escape stands for another name
 		return 0, fmt.Errorf("$ref %q leads out of it: use one such as #/$defs/item", ref)
 	}
 	if n, known := w.known[ref]; known {

@@ -44,8 +44,9 @@ func headings(text string) map[string]bool {
 // fenceOf is the run of at least three marks that a fence of code begins with; empty for any other line.
 func fenceOf(line string) string {
 	for _, mark := range []string{"`", "~"} {
-		if rest := strings.TrimLeft(line, mark); len(line)-len(rest) >= len("```") {
-			return line[:len(line)-len(rest)]
+		rest := strings.TrimLeft(line, mark)
+		if n := len(line) - len(rest); n >= len("```") && (mark == "~" || !strings.Contains(rest, mark)) { // else it is code in a line
+			return line[:n]
 		}
 	}
 	return ""
@@ -58,5 +59,5 @@ func title(section string) string {
 
 // key under which a section is found: its title, whatever its case, with or without a colon.
 func key(section string) string {
-	return strings.ToLower(strings.TrimSpace(strings.TrimRight(strings.Trim(title(section), "*_"), ":")))
+	return strings.ToLower(strings.Trim(title(section), "*_: "))
 }

@@ -63,7 +63,7 @@ type Answer struct {
 	Failure string
 	// Cut says that something was more than is remembered.
 	Cut bool
-	// Acts says that a tool is to be called, or that something is asked for which is not known: more follows after it.
+	// Acts says that a tool is to be called, or that the provider goes on when it is asked again: more follows after it.
 	Acts bool
 	// Ended says that the answer is whole.
 	Ended bool
@@ -80,7 +80,7 @@ func (a *Answer) Say(text string) {
 
 // Final says that the model has ended its turn: nothing follows unless somebody says something.
 func (a *Answer) Final() bool {
-	return a.Ended && !a.Acts && a.Stop != StopTools && a.Stop != StopNone
+	return a.Ended && !a.Acts && a.Stop != StopNone
 }
 
 // Call begins a call of a tool, and gives its place in Tools; -1 where there are too many.

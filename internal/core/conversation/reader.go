@@ -103,6 +103,9 @@ func (r *Reader) Close() *Answer {
 	if !r.streamed && len(r.buffer) > 0 {
 		r.decoder.Whole(&r.answer, r.buffer)
 	}
+	if r.streamed && len(r.buffer)+len(r.data) > 0 { // the last event ends with the stream
+		r.Write([]byte("\n\n"))
+	}
 	r.buffer, r.data = nil, nil
 	return &r.answer
 }

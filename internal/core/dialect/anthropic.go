@@ -15,12 +15,12 @@ func anthropic() Dialect {
 	return Dialect{
 		Name: "anthropic", Prefix: "/anthropic",
 		Endpoints: []Endpoint{
-			{"POST", "/v1/messages", Generate},
-			{"POST", "/v1/messages/count_tokens", Measure},
-			{"GET", "/v1/models", List},
+			{Method: "POST", Path: "/v1/messages", Kind: Generate},
+			{Method: "POST", Path: "/v1/messages/count_tokens", Kind: Measure},
+			{Method: "GET", Path: "/v1/models", Kind: List},
 			// Claude Code asks so whether its gateway is there.
-			{"HEAD", "", Probe},
-			{"HEAD", "/", Probe},
+			{Method: "HEAD", Path: "", Kind: Probe},
+			{Method: "HEAD", Path: "/", Kind: Probe},
 		},
 		Headers: []string{"anthropic-", "x-app", "x-claude-code-", "x-stainless-"},
 		Query:   []string{"beta", "limit", "after_id", "before_id"},

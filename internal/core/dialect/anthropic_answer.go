@@ -5,7 +5,6 @@ package dialect
 
 import (
 	"encoding/json"
-	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
@@ -38,13 +37,16 @@ type anthropicBlock struct {
 	Input json.RawMessage `json:"input"`
 }
 
+// anthropicPause is the reason of an answer that goes on when it is sent back.
+const anthropicPause = "pause_turn"
+
 func anthropicStop(reason string) conversation.Stop {
 	switch reason {
 	case "":
 		return conversation.StopNone
 	case "end_turn", "stop_sequence":
 		return conversation.StopEnd
-	case "tool_use", "pause_turn":
+	case "tool_use", anthropicPause:
 		return conversation.StopTools
 	case "max_tokens", "model_context_window_exceeded":
 		return conversation.StopLength
@@ -94,6 +96,7 @@ func (d *anthropicAnswer) Event(a *conversation.Answer, data []byte) {
 		}
 	case "message_delta":
 		a.Stop = anthropicStop(e.Delta.Stop)
+		a.Acts = a.Acts || e.Delta.Stop == anthropicPause
 		e.Usage.count(a)
 	case "message_stop":
 		a.Ended = true
@@ -114,18 +117,7 @@ func (d *anthropicAnswer) begin(a *conversation.Answer, index int, b anthropicBl
 		if len(d.tools) < conversation.MaxTools {
 			d.tools[index] = a.Call(b.ID, b.Name)
 		}
-	default:
-		a.Acts = a.Acts || !anthropicPassive(b.Type)
 	}
-}
-
-// anthropicPassive says whether a block that is no text asks for nothing: thoughts, and what the provider does itself.
-func anthropicPassive(kind string) bool {
-	switch kind {
-	case "thinking", "redacted_thinking", "server_tool_use", "mcp_tool_use":
-		return true
-	}
-	return strings.HasSuffix(kind, "_tool_result")
 }
 
 // Whole implements conversation.Decoder.
@@ -144,6 +136,7 @@ func (d *anthropicAnswer) Whole(a *conversation.Answer, body []byte) {
 		return
 	}
 	a.Model, a.Stop, a.Failure = m.Model, anthropicStop(m.Stop), m.Error.Message
+	a.Acts = m.Stop == anthropicPause
 	m.Usage.count(a)
 	for _, b := range m.Content {
 		switch b.Type {
@@ -151,8 +144,6 @@ func (d *anthropicAnswer) Whole(a *conversation.Answer, body []byte) {
 			a.Say(b.Text)
 		case "tool_use":
 			a.Argue(a.Call(b.ID, b.Name), string(b.Input))
-		default:
-			a.Acts = a.Acts || !anthropicPassive(b.Type)
 		}
 	}
 	a.Ended = m.Type == "message"

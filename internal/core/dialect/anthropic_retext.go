@@ -10,19 +10,29 @@ import (
 	"strconv"
 )
 
-// anthropicRetext puts the text in the place of the first text block. The others are left out, because no conversation may hold
+// anthropicRetext puts the text in the place of the last text block. The others are left out, because no conversation may hold
 // one that is empty, and the blocks after them get new numbers.
 type anthropicRetext struct {
 	text string
-	// first is the number of the first text block, as it came; said says that there is one.
-	first int
-	said  bool
+	// last is the number of the last text block, as it came.
+	last int
 	// numbers of blocks now, by those that they came with; omitted ones are below zero. out counts those.
 	numbers map[int]int
 	out     int
 }
 
 const omitted = -1
+
+func (r *anthropicRetext) see(data []byte) {
+	var e struct {
+		Type  string         `json:"type"`
+		Index int            `json:"index"`
+		Block anthropicBlock `json:"content_block"`
+	}
+	if json.Unmarshal(data, &e) == nil && e.Type == "content_block_start" && e.Block.Type == "text" {
+		r.last = e.Index
+	}
+}
 
 func (r *anthropicRetext) event(data []byte) (now []byte, more [][]byte, err error) {
 	var e struct {
@@ -48,7 +58,7 @@ func (r *anthropicRetext) event(data []byte) (now []byte, more [][]byte, err err
 	switch {
 	case !known:
 		return nil, nil, fmt.Errorf("block %d has no beginning", e.Index)
-	case number == omitted, r.said && e.Index == r.first && e.Type == "content_block_delta":
+	case number == omitted, e.Index == r.last && e.Type == "content_block_delta":
 		return nil, nil, nil
 	}
 	now, err = spliceValues(data, map[string][]byte{"/index": []byte(strconv.Itoa(number))})
@@ -57,7 +67,7 @@ func (r *anthropicRetext) event(data []byte) (now []byte, more [][]byte, err err
 
 // begin a block.
 func (r *anthropicRetext) begin(data []byte, index int, text bool) (now []byte, more [][]byte, err error) {
-	if text && r.said {
+	if text && index != r.last {
 		r.numbers[index] = omitted
 		r.out++
 		return nil, nil, nil
@@ -66,7 +76,6 @@ func (r *anthropicRetext) begin(data []byte, index int, text bool) (now []byte, 
 	r.numbers[index] = number
 	values := map[string][]byte{"/index": []byte(strconv.Itoa(number))}
 	if text {
-		r.first, r.said = index, true
 		values["/content_block/text"] = []byte(`""`)
 		more = [][]byte{fmt.Appendf(nil, `{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%s}}`, number, quoted(r.text))}
 	}
@@ -81,17 +90,21 @@ func (r *anthropicRetext) whole(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &m); err != nil {
 		return nil, err
 	}
-	var blocks [][]byte
-	for _, raw := range m.Content {
-		var b anthropicBlock
-		if err := json.Unmarshal(raw, &b); err != nil {
+	kinds := make([]anthropicBlock, len(m.Content))
+	for i, raw := range m.Content {
+		if err := json.Unmarshal(raw, &kinds[i]); err != nil {
 			return nil, err
 		}
-		if b.Type == "text" {
-			if r.said {
-				continue
-			}
-			r.said = true
+		if kinds[i].Type == "text" {
+			r.last = i
+		}
+	}
+	var blocks [][]byte
+	for i, raw := range m.Content {
+		if kinds[i].Type == "text" && i != r.last {
+			continue
+		}
+		if kinds[i].Type == "text" {
 			now, err := spliceValues(raw, map[string][]byte{"/text": quoted(r.text), "/citations": []byte("null")})
 			if err != nil {
 				return nil, err

@@ -34,6 +34,8 @@ type Endpoint struct {
 	// Path below the dialect's prefix, and below the base URL of a backend.
 	Path string
 	Kind Kind
+	// Side: what is generated is not for people, such as a summary that a client goes on with.
+	Side bool
 }
 
 // Failure is an error as a client of the dialect understands it.

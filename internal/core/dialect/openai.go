@@ -18,6 +18,9 @@ import (
 // openaiPrefix is where both dialects of OpenAI are: their clients have one base URL for all.
 const openaiPrefix = "/openai"
 
+// badRequest is the status of HTTP that says that a request cannot be answered as it is.
+const badRequest = 400
+
 // openaiHeaders are those of the official clients, of Codex and of opencode.
 func openaiHeaders() []string {
 	return []string{"openai-", "x-stainless-", "x-client-request-id", "originator", "session-id", "thread-id", "x-codex-", "x-session-"}
@@ -31,9 +34,9 @@ func openaiResponses() Dialect {
 	return Dialect{
 		Name: "openai-responses", Prefix: openaiPrefix,
 		Endpoints: []Endpoint{
-			{"POST", "/v1/responses", Generate},
-			{"POST", "/v1/responses/compact", Generate},
-			{"POST", "/v1/responses/input_tokens", Measure},
+			{Method: "POST", Path: "/v1/responses", Kind: Generate},
+			{Method: "POST", Path: "/v1/responses/compact", Kind: Generate, Side: true},
+			{Method: "POST", Path: "/v1/responses/input_tokens", Kind: Measure},
 		},
 		History: "input", turn: responsesTurn,
 		System: "instructions", place: func(r Request) (place, error) { return r.placeIn("instructions") },
@@ -41,6 +44,9 @@ func openaiResponses() Dialect {
 		retext:  func(text string) retexter { return &responsesRetext{text: text} },
 		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte {
+			if f.Status == badRequest { // clients try again after any error but this
+				return responsesFailed(f)
+			}
 			type event struct {
 				Type    string `json:"type"`
 				Code    string `json:"code"`
@@ -58,8 +64,8 @@ func openaiChat() Dialect {
 	return Dialect{
 		Name: "openai-chat", Prefix: openaiPrefix,
 		Endpoints: []Endpoint{
-			{"POST", "/v1/chat/completions", Generate},
-			{"GET", "/v1/models", List},
+			{Method: "POST", Path: "/v1/chat/completions", Kind: Generate},
+			{Method: "GET", Path: "/v1/models", Kind: List},
 		},
 		History: "messages", turn: chatTurn,
 		System: "messages", place: placeInMessages,
@@ -68,6 +74,23 @@ func openaiChat() Dialect {
 		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte { return slices.Concat([]byte("data: "), openaiError(f), []byte("\n\n")) },
 	}
+}
+
+// responsesFailed ends a stream with an error of the request.
+func responsesFailed(f Failure) []byte {
+	type detail struct {
+		Code    string `json:"code"`
+		Message string `json:"message"`
+	}
+	type response struct {
+		Object string `json:"object"`
+		Status string `json:"status"`
+		Error  detail `json:"error"`
+	}
+	return slices.Concat([]byte("event: response.failed\ndata: "), encoded(struct {
+		Type     string   `json:"type"`
+		Response response `json:"response"`
+	}{"response.failed", response{"response", "failed", detail{"invalid_prompt", f.Message}}}), []byte("\n\n"))
 }
 
 func responsesTurn(model bool, text string) string {

@@ -29,10 +29,10 @@ type responsesItem struct {
 	} `json:"content"`
 }
 
-// passive says whether an item that is no text asks for nothing: thoughts, and what the provider does itself.
-func (i responsesItem) passive() bool {
+// acts says whether an item asks the agent for something.
+func (i responsesItem) acts() bool {
 	switch i.Type {
-	case "", "reasoning", "compaction", "web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_list_tools", "mcp_call":
+	case "function_call", "custom_tool_call", "local_shell_call", "shell_call", "apply_patch_call", "computer_call", "mcp_approval_request", "tool_search_call":
 		return true
 	}
 	return false
@@ -54,7 +54,7 @@ func (i responsesItem) take(a *conversation.Answer, said bool) {
 	case "local_shell_call", "shell_call", "apply_patch_call":
 		a.Argue(a.Call(i.CallID, i.Type), string(i.Action))
 	default:
-		a.Acts = a.Acts || !i.passive()
+		a.Acts = a.Acts || i.acts()
 	}
 }
 
@@ -119,7 +119,7 @@ func (d *responsesAnswer) Event(a *conversation.Answer, data []byte) {
 			d.said = true
 		}
 	case "response.output_item.added":
-		a.Acts = a.Acts || e.Item.Type != "message" && !e.Item.passive()
+		a.Acts = a.Acts || e.Item.acts()
 	case "response.output_item.done":
 		e.Item.take(a, d.said)
 		d.said = false
@@ -167,9 +167,37 @@ type chatTool struct {
 }
 
 type chatMessage struct {
-	Content string     `json:"content"`
-	Tools   []chatTool `json:"tool_calls"`
+	Content chatContent `json:"content"`
+	Tools   []chatTool  `json:"tool_calls"`
+	// Function is how tools were called before there were tool_calls.
+	Function json.RawMessage `json:"function_call"`
 }
+
+// chatContent is a text, or a list of parts of which those of text count.
+type chatContent string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (c *chatContent) UnmarshalJSON(data []byte) error {
+	var text string
+	if len(data) > 0 && data[0] == '"' {
+		err := json.Unmarshal(data, &text)
+		*c = chatContent(text)
+		return err
+	}
+	var parts []struct {
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(data, &parts) == nil { // anything else is none
+		for _, p := range parts {
+			text += p.Text
+		}
+	}
+	*c = chatContent(text)
+	return nil
+}
+
+// asks says whether the message asks the agent for something in the old way.
+func (m chatMessage) asks() bool { return len(m.Function) > 0 && string(m.Function) != "null" }
 
 type chat struct {
 	Model   string `json:"model"`
@@ -219,6 +247,22 @@ func (c chat) common(a *conversation.Answer) {
 	}
 }
 
+// call of a tool, or a part of one.
+func (d *chatAnswer) call(a *conversation.Answer, t chatTool) {
+	tool, known := d.tools[t.Index]
+	if !known {
+		if d.tools == nil {
+			d.tools = map[int]int{}
+		}
+		if len(d.tools) == conversation.MaxTools {
+			return
+		}
+		tool = a.Call(t.ID, t.Function.Name)
+		d.tools[t.Index] = tool
+	}
+	a.Argue(tool, t.Function.Arguments)
+}
+
 // Event implements conversation.Decoder.
 func (d *chatAnswer) Event(a *conversation.Answer, data []byte) {
 	if string(data) == "[DONE]" {
@@ -235,20 +279,10 @@ func (d *chatAnswer) Event(a *conversation.Answer, data []byte) {
 			a.Cut = true
 			continue
 		}
-		a.Say(choice.Delta.Content)
+		a.Say(string(choice.Delta.Content))
+		a.Acts = a.Acts || choice.Delta.asks()
 		for _, t := range choice.Delta.Tools {
-			tool, known := d.tools[t.Index]
-			if !known {
-				if d.tools == nil {
-					d.tools = map[int]int{}
-				}
-				if len(d.tools) == conversation.MaxTools {
-					continue
-				}
-				tool = a.Call(t.ID, t.Function.Name)
-				d.tools[t.Index] = tool
-			}
-			a.Argue(tool, t.Function.Arguments)
+			d.call(a, t)
 		}
 		if stop := chatStop(choice.Finish); stop != conversation.StopNone {
 			a.Stop = stop
@@ -268,7 +302,8 @@ func (d *chatAnswer) Whole(a *conversation.Answer, body []byte) {
 			a.Cut = true
 			continue
 		}
-		a.Say(choice.Message.Content)
+		a.Say(string(choice.Message.Content))
+		a.Acts = a.Acts || choice.Message.asks()
 		for _, t := range choice.Message.Tools {
 			a.Argue(a.Call(t.ID, t.Function.Name), t.Function.Arguments)
 		}

@@ -9,12 +9,12 @@ import (
 	"fmt"
 )
 
-// responsesRetext puts the text in the place of the first part of text. The others become empty.
+// responsesRetext puts the text in the place of the last part of text. The others become empty.
 type responsesRetext struct {
 	text string
-	// first is the part that has the text; known says that there is one. told says that its stream has had the text.
-	first       part
-	known, told bool
+	// last is the part that has the text. Told says that its stream has had it.
+	last part
+	told bool
 }
 
 // part of an item of an answer.
@@ -22,10 +22,7 @@ type part struct{ item, content int }
 
 // say is what a part says from now on.
 func (r *responsesRetext) say(p part) []byte {
-	if !r.known {
-		r.first, r.known = p, true
-	}
-	if p == r.first {
+	if p == r.last {
 		return quoted(r.text)
 	}
 	return []byte(`""`)
@@ -39,8 +36,50 @@ func (r *responsesRetext) message(values map[string][]byte, i responsesItem, num
 	for n, c := range i.Content {
 		if c.Type == "output_text" {
 			at := fmt.Sprintf("%s/content/%d", pointer, n)
-			values[at+"/text"], values[at+"/annotations"] = r.say(part{number, n}), []byte("[]")
+			values[at+"/text"], values[at+"/annotations"], values[at+"/logprobs"] = r.say(part{number, n}), []byte("[]"), []byte("[]")
 		}
+	}
+}
+
+// follows says whether a part comes after another one.
+func (p part) follows(o part) bool {
+	return p.item > o.item || p.item == o.item && p.content > o.content
+}
+
+// note a part of text.
+func (r *responsesRetext) note(p part) {
+	if p.follows(r.last) {
+		r.last = p
+	}
+}
+
+// noteItem notes the parts of a message.
+func (r *responsesRetext) noteItem(i responsesItem, number int) {
+	if i.Type != "message" {
+		return
+	}
+	for n, c := range i.Content {
+		if c.Type == "output_text" && c.Text != "" {
+			r.note(part{number, n})
+		}
+	}
+}
+
+func (r *responsesRetext) see(data []byte) {
+	var e struct {
+		Type    string        `json:"type"`
+		Item    int           `json:"output_index"`
+		Content int           `json:"content_index"`
+		Whole   responsesItem `json:"item"`
+	}
+	if json.Unmarshal(data, &e) != nil {
+		return
+	}
+	switch e.Type {
+	case "response.output_text.delta":
+		r.note(part{e.Item, e.Content})
+	case "response.output_item.done":
+		r.noteItem(e.Whole, e.Item)
 	}
 }
 
@@ -63,18 +102,18 @@ func (r *responsesRetext) event(data []byte) (now []byte, more [][]byte, err err
 	switch p := (part{e.Item, e.Content}); e.Type {
 	case "response.output_text.delta":
 		text := r.say(p)
-		if p != r.first || r.told {
+		if p != r.last || r.told {
 			return nil, nil, nil
 		}
 		r.told = true
-		values["/delta"] = text
+		values["/delta"], values["/logprobs"] = text, []byte("[]")
 	case "response.output_text.annotation.added":
 		return nil, nil, nil
 	case "response.output_text.done":
-		values["/text"] = r.say(p)
+		values["/text"], values["/logprobs"] = r.say(p), []byte("[]")
 	case "response.content_part.done":
 		if e.Part.Type == "output_text" {
-			values["/part/text"], values["/part/annotations"] = r.say(p), []byte("[]")
+			values["/part/text"], values["/part/annotations"], values["/part/logprobs"] = r.say(p), []byte("[]"), []byte("[]")
 		}
 	case "response.output_item.done":
 		r.message(values, e.Whole, e.Item, "/item")
@@ -99,6 +138,9 @@ func (r *responsesRetext) whole(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &whole); err != nil {
 		return nil, err
 	}
+	for n, item := range whole.Output {
+		r.noteItem(item, n)
+	}
 	values := map[string][]byte{}
 	for n, item := range whole.Output {
 		r.message(values, item, n, fmt.Sprintf("/output/%d", n))
@@ -111,6 +153,8 @@ type chatRetext struct {
 	text string
 	told bool
 }
+
+func (*chatRetext) see([]byte) {}
 
 func (r *chatRetext) event(data []byte) (now []byte, more [][]byte, err error) {
 	now, err = r.choices(data, func(n int) string { return fmt.Sprintf("/choices/%d/delta/content", n) })
@@ -131,6 +175,7 @@ func (r *chatRetext) choices(data []byte, pointer func(int) string) ([]byte, err
 		if choice.Index != 0 || choice.Delta.Content+choice.Message.Content == "" {
 			continue
 		}
+		values[fmt.Sprintf("/choices/%d/logprobs", n)] = []byte("null")
 		if values[pointer(n)] = []byte(`""`); !r.told {
 			values[pointer(n)], r.told = quoted(r.text), true
 		}

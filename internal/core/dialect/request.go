@@ -170,7 +170,7 @@ func (r Request) after(e Edit) ([]place, error) {
 	}
 	var turns []string
 	for _, o := range e.Objections {
-		if o.Answer != "" { // no dialect has empty turns
+		if strings.TrimSpace(o.Answer) != "" { // no provider takes empty turns
 			turns = append(turns, r.dialect.turn(true, inside(o.Answer)))
 		}
 		turns = append(turns, r.dialect.turn(false, inside(o.Text)))

@@ -14,6 +14,8 @@ import (
 
 // retexter replaces the text of an answer in the form of one dialect.
 type retexter interface {
+	// see an event, before any is changed: the text goes where the last one was, which clients take for the answer.
+	see(data []byte)
 	// event of a stream, by its JSON: what becomes of it, and events that follow it. A nil event is left out.
 	event(data []byte) (now []byte, more [][]byte, err error)
 	// whole answer that is no stream.
@@ -27,7 +29,13 @@ func (d Dialect) Retext(body []byte, streamed bool, text string) ([]byte, error)
 	var now []byte
 	var err error
 	if streamed {
-		now, err = retextEvents(body, r)
+		if n := len(body); n > 0 && body[n-1] != '\n' || n > 1 && !bytes.HasSuffix(bytes.ReplaceAll(body[max(0, n-4):], []byte("\r"), nil), []byte("\n\n")) {
+			body = append(bytes.Clone(body), "\n\n"...) // the last event ends with the stream
+		}
+		seen := seer{r}
+		if _, err = retextEvents(body, seen); err == nil {
+			now, err = retextEvents(body, r)
+		}
 	} else {
 		now, err = r.whole(body)
 	}
@@ -45,6 +53,14 @@ func (d Dialect) Retext(body []byte, streamed bool, text string) ([]byte, error)
 		return nil, errors.New("the answer does not have the form that is known of this dialect")
 	}
 	return now, nil
+}
+
+// seer only looks.
+type seer struct{ retexter }
+
+func (s seer) event(data []byte) (now []byte, more [][]byte, err error) {
+	s.see(data)
+	return nil, nil, nil
 }
 
 // retextEvents goes through a stream of server-sent events. One that has not ended is none.
@@ -107,7 +123,8 @@ func (e *serverEvent) retext(out []byte, r retexter) ([]byte, error) {
 	}
 	switch {
 	case now != nil:
-		out = append(append(append(out, "data: "...), now...), "\n\n"...)
+		lines := bytes.ReplaceAll(now, []byte("\n"), []byte("\ndata: "))
+		out = append(append(append(out, "data: "...), lines...), "\n\n"...)
 	case len(e.data) == 0:
 		out = append(out, '\n')
 	}

@@ -4,6 +4,7 @@
 package dialect_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -46,16 +47,16 @@ func TestRetext(t *testing.T) {
 			`{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":""}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"thinking_delta","thinking":"hm"}}`,
 			`{"type":"content_block_stop","index":0}`,
+			`{"type":"ping"}`,
 			`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`,
 		) + "event: content_block_delta\ndata: " + `{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":` + in + "}}\n\n" + events(
-			`{"type":"ping"}`,
 			`{"type":"content_block_stop","index":1}`,
 			`{"type":"content_block_start","index":2,"content_block":{"type":"server_tool_use","id":"s1"}}`,
 			`{"type":"content_block_stop","index":2}`,
 			`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":42}}`,
 			`{"type":"message_stop"}`,
 		)},
-		"Anthropic, whole": {"anthropic", false, `{"type":"message", "model":"l","content":[{"type":"thinking","thinking":"t","signature":"s"}, {"type":"text","text":"Done","citations":[{"x":1}]},{"type":"text","text":"."}],"stop_reason":"end_turn","usage":{"output_tokens":4}}`,
+		"Anthropic, whole": {"anthropic", false, `{"type":"message", "model":"l","content":[{"type":"thinking","thinking":"t","signature":"s"}, {"type":"text","text":"Done"},{"type":"text","text":".","citations":[{"x":1}]}],"stop_reason":"end_turn","usage":{"output_tokens":4}}`,
 			`{"type":"message", "model":"l","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"text","text":` + in + `,"citations":null}],"stop_reason":"end_turn","usage":{"output_tokens":4}}`},
 		"Responses, streamed": {"openai-responses", true, events(
 			`{"type":"response.created","response":{"id":"r1","model":"gpt-x"}}`,
@@ -83,7 +84,7 @@ func TestRetext(t *testing.T) {
 			`{"type":"response.completed","response":{"object":"response","model":"gpt-x","status":"completed","output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":`+in+`}]}],"usage":{"output_tokens":7}}}`,
 		)},
 		"Responses, two parts": {"openai-responses", false, `{"object":"response","model":"x","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"a"},{"type":"output_text","text":"b"}]},{"type":"message","content":[{"type":"output_text","text":"c"}]}]}`,
-			`{"object":"response","model":"x","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":` + in + `},{"type":"output_text","text":""}]},{"type":"message","content":[{"type":"output_text","text":""}]}]}`},
+			`{"object":"response","model":"x","status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":""},{"type":"output_text","text":""}]},{"type":"message","content":[{"type":"output_text","text":` + in + `}]}]}`},
 		"Chat, streamed": {"openai-chat", true, events(
 			`{"model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":""}}]}`,
 			`{"model":"m","choices":[{"index":0,"delta":{"content":"I say"}}]}`,
@@ -95,6 +96,8 @@ func TestRetext(t *testing.T) {
 			`{"model":"m","choices":[{"index":0,"delta":{"content":""}}]}`,
 			`{"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, `[DONE]`,
 		)},
+		"Chat, lines and logprobs": {"openai-chat", true, "data: {\"model\":\"m\",\ndata: \"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"logprobs\":{\"content\":[1]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]",
+			"data: {\"model\":\"m\",\ndata: \"choices\":[{\"index\":0,\"delta\":{\"content\":" + in + "},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"},
 		"Chat, whole": {"openai-chat", false, `{"model":"m","choices":[{"index":0,"message":{"content":"Done.","x":[]},"finish_reason":"stop"}]}`,
 			`{"model":"m","choices":[{"index":0,"message":{"content":` + in + `,"x":[]},"finish_reason":"stop"}]}`},
 	} {
@@ -115,7 +118,6 @@ func TestRetextRefuses(t *testing.T) {
 		"no text":             {dialect: "anthropic", body: `{"type":"message","content":[],"stop_reason":"end_turn"}`},
 		"no JSON":             {dialect: "openai-chat", body: `{`},
 		"a delta of no block": {dialect: "anthropic", streamed: true, body: events(`{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"x"}}`)},
-		"no end":              {dialect: "openai-chat", streamed: true, body: `data: {"choices":[{"index":0,"delta":{"content":"x"}}]}`},
 	} {
 		if got, err := find(r.dialect).Retext([]byte(r.body), r.streamed, anew); err == nil {
 			t.Errorf("%s: %s", name, got)
@@ -126,9 +128,11 @@ func TestRetextRefuses(t *testing.T) {
 // TestRetextIsLinear: twice as much takes about twice as long, whatever it is made of.
 func TestRetextIsLinear(t *testing.T) {
 	whole := func(n int) string {
-		return events(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
-			`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}`) + strings.Repeat(events(`{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}`), n) +
-			events(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`)
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(events(fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":"x"}}`, i)))
+		}
+		return b.String() + events(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`, `{"type":"message_stop"}`)
 	}
 	name := func(n int) string {
 		return `{"model":"m","` + strings.Repeat("n", 10*n) + `":[` + strings.Repeat("[0],", 10*n) + `0],"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}]}`

@@ -35,6 +35,10 @@ type Backend struct {
 	CA string `json:"ca,omitempty"`
 	// Headers that are sent with every request.
 	Headers map[string]string `json:"headers,omitempty"`
+	// Concurrency is how many calls it gets at once; 0 is no limit.
+	Concurrency int `json:"concurrency,omitempty"`
+	// Fallbacks are names of backends that are asked in this order where it cannot answer.
+	Fallbacks []string `json:"fallbacks,omitempty"`
 	// Models that it has, the one for Features whose policy names none first.
 	Models []Model `json:"models"`
 }
@@ -69,6 +73,13 @@ func (c Config) Validate() error {
 		seen[b.Name] = true
 		errs = append(errs, b.validate(at))
 	}
+	for i, b := range c.Backends {
+		for j, f := range b.Fallbacks {
+			if !seen[f] || f == b.Name || slices.Index(b.Fallbacks, f) != j {
+				errs = append(errs, fmt.Errorf("backends[%d].fallbacks[%d]: %q is not another backend of this list, each once", i, j, f))
+			}
+		}
+	}
 	return errors.Join(errs...)
 }
 
@@ -93,6 +104,9 @@ func (b Backend) validate(at string) error {
 	}
 	if strings.ContainsAny(b.Key, "/\x00") || strings.HasPrefix(b.Key, ".") {
 		errs = append(errs, fmt.Errorf("%s.key: %q is no name of an entry of the Secret", at, b.Key))
+	}
+	if b.Concurrency < 0 {
+		errs = append(errs, fmt.Errorf("%s.concurrency: it is negative; leave it out for no limit", at))
 	}
 	if len(b.Models) == 0 || len(b.Models) > maxModels {
 		errs = append(errs, fmt.Errorf("%s.models: from 1 to %d are needed", at, maxModels))
@@ -153,6 +167,26 @@ func (c Config) Route(d string, refs []policy.ModelRef, role string) (Route, err
 		}
 	}
 	return Route{}, &Refusal{fmt.Sprintf("no backend of the gateway speaks the dialect %s: an administrator adds one to its configuration", d)}
+}
+
+// Routes are all who may answer a request: first who Route finds, then the fallbacks of that backend which speak the dialect,
+// each with the model of the same name or, where it has none, its first.
+func (c Config) Routes(d string, refs []policy.ModelRef, role string) ([]Route, error) {
+	first, err := c.Route(d, refs, role)
+	if err != nil {
+		return nil, err
+	}
+	routes := []Route{first}
+	for _, name := range first.Backend.Fallbacks {
+		i := slices.IndexFunc(c.Backends, func(b Backend) bool { return b.Name == name && slices.Contains(b.Dialects, d) })
+		if i < 0 {
+			continue
+		}
+		b := c.Backends[i]
+		j := max(0, slices.IndexFunc(b.Models, func(m Model) bool { return m.Name == first.Model.Name }))
+		routes = append(routes, Route{Backend: b, Model: b.Models[j]})
+	}
+	return routes, nil
 }
 
 // named is the backend and model that a policy names.

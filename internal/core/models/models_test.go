@@ -31,16 +31,20 @@ func TestValidate(t *testing.T) {
 		t.Errorf("an empty one: %v", err)
 	}
 	for want, change := range map[string]func(*models.Backend){
-		"backends[1].name":                   func(*models.Backend) {},
-		"backends[1].dialects: at least one": func(b *models.Backend) { b.Dialects = nil },
-		`backends[1].dialects: "greek"`:      func(b *models.Backend) { b.Dialects = []string{"greek"} },
-		"backends[1].baseURL: \"ftp://a\"":   func(b *models.Backend) { b.BaseURL = "ftp://a" },
-		"backends[1].baseURL: \"\"":          func(b *models.Backend) { b.BaseURL = "" },
-		"backends[1].baseURL: a user":        func(b *models.Backend) { b.BaseURL = "https://u:p@a" },
-		"plain http":                         func(b *models.Backend) { b.BaseURL = "http://a" },
-		"backends[1].key":                    func(b *models.Backend) { b.Key = "../token" },
-		"backends[1].models":                 func(b *models.Backend) { b.Models = nil },
-		"backends[1].models[1].name":         func(b *models.Backend) { b.Models = []models.Model{{Name: "a"}, {Name: "a"}} },
+		"backends[1].name":                    func(*models.Backend) {},
+		"backends[1].dialects: at least one":  func(b *models.Backend) { b.Dialects = nil },
+		`backends[1].dialects: "greek"`:       func(b *models.Backend) { b.Dialects = []string{"greek"} },
+		"backends[1].baseURL: \"ftp://a\"":    func(b *models.Backend) { b.BaseURL = "ftp://a" },
+		"backends[1].baseURL: \"\"":           func(b *models.Backend) { b.BaseURL = "" },
+		"backends[1].baseURL: a user":         func(b *models.Backend) { b.BaseURL = "https://u:p@a" },
+		"plain http":                          func(b *models.Backend) { b.BaseURL = "http://a" },
+		"backends[1].key":                     func(b *models.Backend) { b.Key = "../token" },
+		"backends[1].concurrency":             func(b *models.Backend) { b.Concurrency = -1 },
+		`backends[1].fallbacks[1]: "gone"`:    func(b *models.Backend) { b.Fallbacks = []string{"main", "gone"} },
+		"backends[1].fallbacks[0]: \"other\"": func(b *models.Backend) { b.Fallbacks = []string{"other"} },
+		"backends[1].fallbacks[1]: \"main\"":  func(b *models.Backend) { b.Fallbacks = []string{"main", "main"} },
+		"backends[1].models":                  func(b *models.Backend) { b.Models = nil },
+		"backends[1].models[1].name":          func(b *models.Backend) { b.Models = []models.Model{{Name: "a"}, {Name: "a"}} },
 		"backends[1].models[0].prices.output": func(b *models.Backend) {
 			b.Models = []models.Model{{Name: "a", Prices: models.Prices{Output: "3 EUR"}}}
 		},
@@ -101,5 +105,32 @@ func TestRoute(t *testing.T) {
 	}
 	if _, err := (models.Config{}).Route("anthropic", nil, policy.RolePrimary); err == nil || !strings.Contains(err.Error(), "no backend") {
 		t.Errorf("without backends: %v", err)
+	}
+}
+
+// TestRoutes: fallbacks that speak the dialect follow, with the model of the same name or their first.
+func TestRoutes(t *testing.T) {
+	named := func(name string, list []models.Model, fallbacks ...string) models.Backend {
+		return backend(func(b *models.Backend) { b.Name, b.Models, b.Fallbacks = name, list, fallbacks })
+	}
+	config := models.Config{Backends: []models.Backend{
+		named("first", []models.Model{{Name: "large"}, {Name: "small"}}, "other", "third", "second"),
+		named("second", []models.Model{{Name: "tiny"}, {Name: "small"}}, "first"),
+		named("third", []models.Model{{Name: "huge"}}),
+		backend(func(b *models.Backend) { b.Name, b.Dialects = "other", []string{"openai-chat"} }),
+	}}
+	if err := config.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	routes, err := config.Routes("anthropic", []policy.ModelRef{{Role: "primary", Backend: "first", Model: "small"}}, policy.RolePrimary)
+	var got []string
+	for _, r := range routes {
+		got = append(got, r.Backend.Name+"/"+r.Model.Name)
+	}
+	if want := "first/small third/huge second/small"; err != nil || strings.Join(got, " ") != want {
+		t.Errorf("%v, %v; want %s", got, err, want)
+	}
+	if _, err := config.Routes("anthropic", []policy.ModelRef{{Role: "primary", Backend: "gone", Model: "small"}}, policy.RolePrimary); err == nil {
+		t.Error("a backend that is not there has routes")
 	}
 }

@@ -19,8 +19,11 @@ func (e Effective) hash() string {
 	case 0:
 		e.Supervision.MaxCorrections = -1
 	}
-	if e.Supervision.Answers == builtinAnswers {
-		e.Supervision.Answers = AnswerRules{}
+	switch a := &e.Supervision.Answers; {
+	case *a == builtinAnswers:
+		*a = AnswerRules{} // which is not written
+	case a.MaxRetries == 0:
+		a.MaxRetries = -1
 	}
 	if e.Supervision == (Supervision{Enabled: true, TimeoutProfile: TimeoutStandard}) {
 		e.Supervision = Supervision{}

@@ -19,6 +19,10 @@ const unknownModel = "primary"
 
 // Launch implements Adapter. Its own sandbox is off: it needs rights that the container does not have, and what it would
 // hold back is held back by the container.
+// codexPatience is how long it waits for the next event, in milliseconds. A stream that is checked has none until it ends, and the
+// gateway ends one whose backend says nothing.
+const codexPatience = 3_600_000
+
 func (codex) Launch(t Task) Launch {
 	program := t.Command
 	if len(program) == 0 {
@@ -33,6 +37,7 @@ func (codex) Launch(t Task) Launch {
 	argv := slices.Concat(program, []string{"exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access"},
 		setting("model", cmp.Or(t.Model, unknownModel)), setting("model_provider", "tidewaiter"), setting(provider+"name", "Tidewaiter"),
 		setting(provider+"base_url", t.Models+"/openai/v1"), setting(provider+"wire_api", "responses"),
+		[]string{"--config", provider + "stream_idle_timeout_ms=" + strconv.Itoa(codexPatience)},
 		t.Args, session, []string{"-"})
 	text := t.Text()
 	return Launch{Argv: argv, Env: append([]string{"HOME=" + t.Home}, t.Env...), Input: &text}

@@ -111,6 +111,8 @@ func (e Connected) apply(s *State, now time.Time) {
 	case e.Exited != nil:
 		s.Tasks[i].Phase = Running
 		AgentExited{Code: e.Exited.Code}.apply(s, now)
+	case s.Tasks[i].Rejected != "":
+		s.Tasks[i].Phase, s.Tasks[i].Reason, s.Tasks[i].Message = Failed, protocol.ReasonAnswerRejected, s.Tasks[i].Rejected
 	case s.Tasks[i].Phase == Running: // the start that was noted never reached the runner
 		s.Tasks[i].Phase = Pending
 	}

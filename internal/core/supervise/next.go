@@ -191,7 +191,7 @@ func running(s State, now time.Time) Action {
 		until = leave
 	}
 	switch {
-	case over, s.Tasks[s.Current()].Rejected != "":
+	case over, s.Agent.Running && s.Tasks[s.Current()].Rejected != "":
 		return s.kill()
 	case due(len(s.Requests) > 0, 0):
 		return s.checkpoint(protocol.TriggerRequested, false)

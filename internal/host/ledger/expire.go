@@ -5,7 +5,6 @@ package ledger
 
 import (
 	"context"
-	"database/sql"
 	"time"
 )
 
@@ -17,7 +16,7 @@ const maxExpired = 1000
 // again while as many are removed as were asked for.
 func (l *Ledger) Expire(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	limit = min(max(limit, 0), maxExpired)
-	err = l.write(ctx, "remove old calls", quick, func(tx *sql.Tx) error {
+	err = l.write(ctx, "remove old calls", quick, func(tx *transaction) error {
 		result, err := tx.ExecContext(ctx, expireInteractions, before.UnixNano(), limit)
 		if err != nil {
 			return err

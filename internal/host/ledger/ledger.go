@@ -45,6 +45,7 @@ type Ledger struct {
 	engine engine
 	// writer and reader are the same for PostgreSQL.
 	writer, reader *sql.DB
+	prepared       map[string]*sql.Stmt
 	bodies         *bodies
 	queue          chan *settlement
 	closing        chan struct{}
@@ -68,6 +69,9 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	if l.writer, l.reader, err = e.open(); err == nil {
 		err = e.migrate(ctx, l.writer)
+	}
+	if err == nil {
+		l.prepared, err = prepared(ctx, l.writer)
 	}
 	if err != nil {
 		return nil, errors.Join(l.explain(ctx, "open the ledger", err), l.closeDatabases())
@@ -105,7 +109,7 @@ const (
 )
 
 // write runs a function in a transaction; more than once, where a connection is lost.
-func (l *Ledger) write(ctx context.Context, what string, d durability, do func(tx *sql.Tx) error) error {
+func (l *Ledger) write(ctx context.Context, what string, d durability, do func(tx *transaction) error) error {
 	var err error
 	for range tries {
 		if err = l.transact(ctx, d, do); err == nil || !again(err) {
@@ -115,7 +119,7 @@ func (l *Ledger) write(ctx context.Context, what string, d durability, do func(t
 	return l.explain(ctx, what, err)
 }
 
-func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *sql.Tx) error) (err error) {
+func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *transaction) error) (err error) {
 	conn, err := l.writer.Conn(ctx)
 	if err != nil {
 		return err
@@ -141,7 +145,7 @@ func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *sql.Tx)
 			return err
 		}
 	}
-	if err := do(tx); err != nil {
+	if err := do(&transaction{Tx: tx, prepared: l.prepared}); err != nil {
 		return err
 	}
 	return tx.Commit()

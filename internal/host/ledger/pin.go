@@ -39,7 +39,7 @@ func (l *Ledger) Pin(ctx context.Context, key PinKey, terms []byte, templates st
 	if errors.Is(err, sql.ErrNoRows) {
 		sum := sha256.Sum256([]byte(templates))
 		hash, packed := hex.EncodeToString(sum[:]), l.bodies.compress([]byte(templates))
-		err = l.write(ctx, what, durable, func(tx *sql.Tx) error {
+		err = l.write(ctx, what, durable, func(tx *transaction) error {
 			if _, err := tx.ExecContext(ctx, insertTemplate, hash, packed); err != nil {
 				return err
 			}

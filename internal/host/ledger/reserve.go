@@ -34,10 +34,10 @@ func (l *Ledger) Reserve(ctx context.Context, r core.Reservation, budgets []core
 	}
 	r.ID, r.FeatureUID, r.Namespace = word(r.ID, maxID), word(r.FeatureUID, maxWord), word(r.Namespace, maxWord)
 	wanted := bounded(r.Wanted)
-	return l.write(ctx, what, quick, func(tx *sql.Tx) error {
+	return l.write(ctx, what, quick, func(tx *transaction) error {
 		var wait error
 		for _, b := range inOrder(budgets) {
-			if err := l.engine.serialize(ctx, tx, b); err != nil {
+			if err := l.engine.serialize(ctx, tx.Tx, b); err != nil {
 				return err
 			}
 			used, reserved, err := l.taken(ctx, tx, b, r.ID)

@@ -6,7 +6,6 @@ package ledger
 import (
 	"cmp"
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
@@ -127,7 +126,7 @@ type account struct {
 // record calls in one transaction. Rows that several replicas change are locked in the same order everywhere: Features, then
 // projects, then the one of all.
 func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
-	return l.write(ctx, "record calls", durable, func(tx *sql.Tx) error {
+	return l.write(ctx, "record calls", durable, func(tx *transaction) error {
 		features := map[string]int64{} // how many calls each has
 		for _, s := range batch {
 			features[s.entry.FeatureUID] = 0
@@ -167,7 +166,7 @@ func (s *settlement) charge(used map[account]core.Usage) {
 	}
 }
 
-func addAll(ctx context.Context, tx *sql.Tx, used map[account]core.Usage) error {
+func addAll(ctx context.Context, tx *transaction, used map[account]core.Usage) error {
 	accounts := slices.SortedFunc(maps.Keys(used), func(a, b account) int {
 		return cmp.Or(cmp.Compare(slices.Index(scopes, a.scope), slices.Index(scopes, b.scope)), cmp.Compare(a.key, b.key), cmp.Compare(a.period, b.period))
 	})
@@ -181,7 +180,7 @@ func addAll(ctx context.Context, tx *sql.Tx, used map[account]core.Usage) error 
 }
 
 // insert adds the row of a call; not fresh, where it is there.
-func (s *settlement) insert(ctx context.Context, tx *sql.Tx, sequence int64) (fresh bool, err error) {
+func (s *settlement) insert(ctx context.Context, tx *transaction, sequence int64) (fresh bool, err error) {
 	i := s.entry
 	result, err := tx.ExecContext(ctx, insertInteraction, i.ID, i.At.UnixNano(), i.FeatureUID, i.Namespace, i.Feature, i.Attempt, i.Task, sequence,
 		i.Dialect, i.Backend, i.ModelAsked, i.Model, i.Role, i.RequestDigest, i.RequestBytes, i.TemplateHash, i.AnswerBytes, s.violations, i.Retries,

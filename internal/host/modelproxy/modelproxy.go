@@ -78,7 +78,7 @@ func New(o Options) (*Proxy, error) {
 	}
 	p := &Proxy{options: o, target: target}
 	p.transport = p.newTransport()
-	p.allowances, p.rejections = newAllowances(p.ask), make(chan string, 1)
+	p.allowances, p.rejections = newAllowances(p.ask), make(chan Rejection, 1)
 	return p, nil
 }
 
@@ -110,7 +110,7 @@ type Proxy struct {
 	target     *url.URL
 	transport  *http.Transport
 	allowances *allowances
-	rejections chan string
+	rejections chan Rejection
 }
 
 func (p *Proxy) newTransport() *http.Transport {

@@ -10,23 +10,27 @@ import (
 	"net/url"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Rejections has why a task cannot be done, when that is because of what its model has answered. One that is not taken stays
-// until it is: the first of a task is enough.
-func (p *Proxy) Rejections() <-chan string { return p.rejections }
+// Rejection says that a task cannot be done because of what its model has answered.
+type Rejection struct{ Task, Message string }
+
+// Rejections that came. One that is not taken stays until it is: the first of a task is enough.
+func (p *Proxy) Rejections() <-chan Rejection { return p.rejections }
 
 // look at an answer of the gateway, at its beginning and at its end.
 func (p *Proxy) look(answer *http.Response) error {
-	if !p.reject(answer.Header) {
-		answer.Body = &ended{ReadCloser: answer.Body, at: func() { p.reject(answer.Trailer) }}
+	task := answer.Request.Header.Get(dialect.TaskHeader)
+	if !p.reject(task, answer.Header) {
+		answer.Body = &ended{ReadCloser: answer.Body, at: func() { p.reject(task, answer.Trailer) }}
 	}
 	return p.hold(answer)
 }
 
 // reject takes what is said in headers; false where nothing is. The agent does not get it.
-func (p *Proxy) reject(header http.Header) bool {
+func (p *Proxy) reject(task string, header http.Header) bool {
 	text := header.Get(protocol.FailsHeader)
 	if text == "" {
 		return false
@@ -37,7 +41,7 @@ func (p *Proxy) reject(header http.Header) bool {
 		message = text
 	}
 	select {
-	case p.rejections <- clip.Bytes(message, protocol.MaxFails):
+	case p.rejections <- Rejection{Task: task, Message: clip.Bytes(message, protocol.MaxFails)}:
 	default: // one is there
 	}
 	return true

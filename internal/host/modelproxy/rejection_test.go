@@ -54,7 +54,7 @@ func TestRejections(t *testing.T) {
 		ask(kind) // one that nobody has taken yet is enough
 		select {
 		case got := <-p.proxy.Rejections():
-			if !strings.HasPrefix(got, want) || len(got) > protocol.MaxFails {
+			if !strings.HasPrefix(got.Message, want) || len(got.Message) > protocol.MaxFails || got.Task != "login" {
 				t.Errorf("%s: %q", kind, got)
 			}
 		default:

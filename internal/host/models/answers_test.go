@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -219,8 +220,8 @@ func TestSideCallsAreNotChecked(t *testing.T) {
 	if _, text := w.ask("login", http.MethodPost, messages, plain); text != wholeAnswer {
 		t.Errorf("a side call: %s", text)
 	}
-	if _, text := w.ask("login", http.MethodPost, messages, strings.Replace(conversationRequest, "large", "a-tiny-one", 1)); text != wholeAnswer {
-		t.Errorf("a call of the small model: %s", text)
+	if _, text := w.ask("login", http.MethodPost, messages, strings.Replace(conversationRequest, "large", "a-tiny-one", 1)); !strings.Contains(text, `"text":"!Done."`) {
+		t.Errorf("with tools, whatever the model is called: %s", text)
 	}
 	if _, text := w.ask("login", http.MethodPost, messages, conversationRequest); !strings.Contains(text, `"text":"!Done."`) {
 		t.Errorf("the agent's own: %s", text)
@@ -241,11 +242,11 @@ func TestAHeldStreamIsKeptAlive(t *testing.T) {
 		want []string
 	}{
 		"accepted":   {func(w http.ResponseWriter) { fmt.Fprint(w, streamEnd) }, []string{"message_stop", "Done."}},
-		"broken off": {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, []string{"event: error", "broke off; try again"}},
-		"ended":      {func(http.ResponseWriter) {}, []string{"event: error", "broke off; try again"}},
+		"broken off": {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, []string{"event: error", "the backend's answer broke off"}},
+		"ended":      {func(http.ResponseWriter) {}, []string{"event: error", "the backend's answer broke off"}},
 		"failed": {func(w http.ResponseWriter) {
 			fmt.Fprint(w, "event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":\"busy\"}}\n\n")
-		}, []string{"event: error", "broke off; try again"}},
+		}, []string{"event: error", "the backend's answer broke off"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			released := make(chan struct{})
@@ -310,5 +311,147 @@ func TestWhatCannotBeHeldIsNotAnswered(t *testing.T) {
 	}
 	if answer, text := w.ask("unrecorded", http.MethodPost, messages, conversationRequest); answer.StatusCode != http.StatusBadRequest {
 		t.Errorf("where the policy lets it through, it is checked all the same: %d %s", answer.StatusCode, text)
+	}
+}
+
+// saying is a backend that answers with these bodies, one after the other, the last one again and again.
+func saying(kind string, bodies ...string) http.HandlerFunc {
+	var asked atomic.Int64
+	return func(w http.ResponseWriter, _ *http.Request) {
+		n := min(int(asked.Add(1)), len(bodies))
+		w.Header().Set("Content-Type", kind)
+		fmt.Fprint(w, bodies[n-1])
+	}
+}
+
+// TestWhatIsNoFinalAnswerPasses as it came: errors of providers, calls of tools however they are written, and answers without a word
+// that the model has not ended itself.
+func TestWhatIsNoFinalAnswerPasses(t *testing.T) {
+	const stream, whole = "text/event-stream", "application/json"
+	for name, tc := range map[string]struct{ path, kind, body string }{
+		"an error of Chat":          {"/openai/v1/chat/completions", whole, `{"error":{"message":"busy"}}`},
+		"an error of Responses":     {"/openai/v1/responses", whole, `{"object":"response","status":"failed","error":{"message":"no"}}`},
+		"a stream that failed":      {"/openai/v1/responses", stream, "data: {\"type\":\"response.failed\",\"response\":{\"status\":\"failed\",\"error\":{\"code\":\"context_length_exceeded\",\"message\":\"too long\"}}}\n\n"},
+		"an error event":            {messages, stream, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"busy\"}}\n\n"},
+		"no room":                   {messages, whole, `{"type":"message","content":[],"stop_reason":"max_tokens"}`},
+		"a refusal":                 {messages, whole, `{"type":"message","content":[],"stop_reason":"refusal"}`},
+		"a pause":                   {messages, whole, `{"type":"message","content":[{"type":"text","text":"x"}],"stop_reason":"pause_turn"}`},
+		"an old call":               {"/openai/v1/chat/completions", whole, `{"choices":[{"index":0,"message":{"content":"x","function_call":{"name":"f"}},"finish_reason":"function_call"}]}`},
+		"a call of the shell":       {"/openai/v1/responses", whole, `{"object":"response","status":"completed","output":[{"type":"local_shell_call","call_id":"c"}]}`},
+		"an approval":               {"/openai/v1/responses", whole, `{"object":"response","status":"completed","output":[{"type":"mcp_approval_request"}]}`},
+		"a compaction":              {"/openai/v1/responses/compact", whole, `{"object":"response.compaction","output":[{"type":"message","content":[{"type":"output_text","text":"x"}]}]}`},
+		"a call in a stream of old": {"/openai/v1/chat/completions", stream, "data: {\"choices\":[{\"index\":0,\"delta\":{\"function_call\":{\"name\":\"f\"}}}]}\n\ndata: [DONE]\n\n"},
+	} {
+		w := newWorld(t, saying(tc.kind, tc.body), quick())
+		w.answers = report
+		if answer, text := w.ask("login", http.MethodPost, tc.path, conversationRequest); answer.StatusCode != http.StatusOK || text != tc.body || answer.Header.Get(protocol.FailsHeader) != "" {
+			t.Errorf("%s: %d %s", name, answer.StatusCode, text)
+		}
+		if r := w.last(1); r.Tries != 1 || r.Checked != models.Unchecked {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// TestWhatIsNotKnownDoesNotPass: nothing that cannot be read reaches people as if it had been checked.
+func TestWhatIsNotKnownDoesNotPass(t *testing.T) {
+	const stream, whole = "text/event-stream", "application/json"
+	for name, tc := range map[string]struct{ path, kind, body string }{
+		"parts of text":            {"/openai/v1/chat/completions", whole, `{"choices":[{"index":0,"message":{"content":[{"type":"text","text":"secret words"}]},"finish_reason":"stop"}]}`},
+		"no call of the tool":      {"/openai/v1/chat/completions", whole, `{"choices":[{"index":0,"message":{"content":"secret words"},"finish_reason":"tool_calls"}]}`},
+		"a stream of another type": {messages, "text/plain", streamStart + streamEnd + "secret words"},
+		"no JSON":                  {messages, whole, "secret words"},
+		"an unknown block":         {messages, whole, `{"type":"message","content":[{"type":"compaction","content":"x"},{"type":"text","text":"secret words"}],"stop_reason":"end_turn"}`},
+		"an unknown item":          {"/openai/v1/responses", whole, `{"object":"response","status":"completed","output":[{"type":"essay"},{"type":"message","content":[{"type":"output_text","text":"secret words"}]}]}`},
+		"two choices":              {"/openai/v1/chat/completions", whole, `{"choices":[{"index":0,"message":{"content":"## Summary"},"finish_reason":"stop"},{"index":1,"message":{"content":"secret words"},"finish_reason":"stop"}]}`},
+		"a stream without its end": {messages, stream, streamStart + "secret words"},
+	} {
+		w := newWorld(t, saying(tc.kind, tc.body), quick())
+		w.answers = report
+		if answer, text := w.ask("login", http.MethodPost, tc.path, conversationRequest); answer.StatusCode == http.StatusOK || strings.Contains(text, "secret words") {
+			t.Errorf("%s: %d %s", name, answer.StatusCode, text)
+		}
+	}
+}
+
+// TestLongThoughtsAreHeld: an answer that is much longer than what the ledger keeps arrives whole, with its call of a tool.
+func TestLongThoughtsAreHeld(t *testing.T) {
+	thought := "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"" + strings.Repeat("hm ", 300) + "\"}}\n\n"
+	body := strings.Repeat(thought, 6000) + "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"tool_use\",\"id\":\"t\",\"name\":\"Bash\"}}\n\n" + streamEnd
+	whole := `{"type":"message","content":[{"type":"thinking","thinking":"` + strings.Repeat("x", 5<<20) + `"},{"type":"text","text":"## Summary"}],"stop_reason":"end_turn"}`
+	limits := quick()
+	limits.Memory = 300 << 20
+	for kind, body := range map[string]string{"text/event-stream": body, "application/json": whole} {
+		w := newWorld(t, saying(kind, body), limits)
+		w.answers = answers.Rules{Checks: report.Checks}
+		if _, text := w.ask("login", http.MethodPost, messages, conversationRequest); strings.ReplaceAll(text, ": the answer is checked\n\n", "") != body {
+			t.Errorf("%s: %d bytes became %d", kind, len(body), len(text))
+		}
+		w.last(1)
+		if turn := w.recorded()[0]; len(turn.Raw) > ledger.MaxAnswer || turn.AnswerBytes != int64(len(body)) {
+			t.Errorf("%s: the ledger has %d of %d bytes", kind, len(turn.Raw), turn.AnswerBytes)
+		}
+	}
+}
+
+// TestARetryThatIsRefused: what the backend says about the question for a better answer reaches the agent, and no comment in the
+// midst of it.
+func TestARetryThatIsRefused(t *testing.T) {
+	for range 20 {
+		w := newWorld(t, func() http.HandlerFunc {
+			var asked atomic.Int64
+			return func(rw http.ResponseWriter, _ *http.Request) {
+				if asked.Add(1) == 1 {
+					rw.Header().Set("Content-Type", "text/event-stream")
+					fmt.Fprint(rw, streamStart+streamEnd)
+					return
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				rw.WriteHeader(http.StatusBadRequest)
+				for range 30 {
+					fmt.Fprint(rw, "0123456789")
+					_ = http.NewResponseController(rw).Flush()
+					time.Sleep(time.Millisecond)
+				}
+			}
+		}(), quick())
+		w.answers = report
+		answer, text := w.ask("login", http.MethodPost, messages, conversationRequest)
+		if answer.StatusCode != http.StatusBadRequest || answer.Header.Get("Content-Type") != "application/json" || text != strings.Repeat("0123456789", 30) {
+			if answer.StatusCode == http.StatusOK && strings.HasPrefix(text, ": the answer is checked") && strings.Contains(text, "event: error") {
+				continue // the comments came first
+			}
+			t.Fatalf("%d %v %s", answer.StatusCode, answer.Header, text)
+		}
+	}
+}
+
+// TestABrokenAnswerIsCharged whether it was held or not.
+func TestABrokenAnswerIsCharged(t *testing.T) {
+	var charged [2]int64
+	for i, rules := range []answers.Rules{{}, report} {
+		w := newWorld(t, saying("text/event-stream", streamStart), quick())
+		w.answers = rules
+		w.ask("login", http.MethodPost, messages, conversationRequest)
+		w.last(1)
+		charged[i] = w.recorded()[0].Tokens.Output
+	}
+	if charged[0] == 0 || charged[0] != charged[1] {
+		t.Errorf("charged %v", charged)
+	}
+}
+
+// TestAFormatAloneIsNoCheck: an answer without a word passes where nothing is checked, and is asked for again where something is.
+func TestAFormatAloneIsNoCheck(t *testing.T) {
+	const empty = `{"type":"message","content":[],"stop_reason":"end_turn"}`
+	w := newWorld(t, saying("application/json", empty), quick())
+	w.answers = answers.Rules{Formats: []string{"!"}, Retries: 2}
+	if _, text := w.ask("login", http.MethodPost, messages, conversationRequest); text != empty {
+		t.Errorf("a format alone: %s", text)
+	}
+	w = newWorld(t, saying("application/json", empty, `{"type":"message","content":[{"type":"text","text":"\n"}],"stop_reason":"end_turn"}`, wholeAnswer), quick())
+	w.answers = answers.Rules{Checks: []answers.Checks{{Phrases: []string{"never"}}}, Retries: 2}
+	if _, text := w.ask("login", http.MethodPost, messages, conversationRequest); text != wholeAnswer {
+		t.Errorf("with a check: %s", text)
 	}
 }

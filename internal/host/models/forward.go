@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
 )
 
 const (
@@ -110,21 +112,37 @@ func (c *call) again(answer *http.Response, err error, tried int) (time.Duration
 // take an answer, or say why there is none.
 func (c *call) take(ctx context.Context, answer *http.Response, err error, silence *time.Timer) *failure {
 	name := c.route.Backend.Name
+	elsewhere := func(f *failure) *failure {
+		f.elsewhere = true
+		return f
+	}
 	if err != nil {
+		c.outcome = models.Failed
 		switch {
 		case errors.Is(context.Cause(ctx), errSilent):
-			return fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, c.caller.Silence)
+			return elsewhere(fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, c.caller.Silence))
 		case ctx.Err() != nil:
+			c.outcome = models.Unknown
 			return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
 		}
-		return fail(http.StatusBadGateway, reasonUnreachable, err, "the backend %q cannot be reached; the gateway's log says why", name)
+		return elsewhere(fail(http.StatusBadGateway, reasonUnreachable, err, "the backend %q cannot be reached; the gateway's log says why", name))
 	}
 	defer answer.Body.Close()
-	switch {
-	case answer.StatusCode >= 300 && answer.StatusCode < 400:
-		return fail(http.StatusBadGateway, reasonRedirected, nil, "the backend %q redirects: an administrator sets the address that it redirects to as its baseURL", name)
-	case answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden && c.key == "":
-		return fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the backend %q does not accept the gateway's key (status %d): an administrator sets another one", name, answer.StatusCode)
+	c.outcome = models.Answered
+	if answer.StatusCode >= http.StatusInternalServerError {
+		c.outcome = models.Failed
+	}
+	switch status := answer.StatusCode; {
+	case status >= 300 && status < 400:
+		return elsewhere(fail(http.StatusBadGateway, reasonRedirected, nil, "the backend %q redirects: an administrator sets the address that it redirects to as its baseURL", name))
+	case status == http.StatusUnauthorized || status == http.StatusForbidden && c.key == "":
+		return elsewhere(fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the backend %q does not accept the gateway's key (status %d): an administrator sets another one", name, status))
+	case len(c.routes) > 0 && (status == http.StatusTooManyRequests || c.outcome == models.Failed):
+		return elsewhere(fail(http.StatusBadGateway, reasonAvoided, nil, "the backend %q answers with status %d", name, status))
+	}
+	if err := plain(answer); err != nil {
+		c.outcome = models.Failed
+		return elsewhere(fail(http.StatusBadGateway, reasonEncoded, err, "the backend %q answers in an encoding that was not asked for and cannot be read: %q", name, answer.Header.Get("Content-Encoding")))
 	}
 	return c.copy(ctx, answer, silence)
 }

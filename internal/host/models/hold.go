@@ -6,30 +6,33 @@ package models
 import (
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// checks says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
+// maxHeld of an answer, in bytes: a stream has some thirty times the bytes of its words, and a model may think for long.
+const maxHeld = 32 << 20
+
+// mayCheck says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
 // offer no tools, and their answers are no final ones.
-func (c *call) checks() bool {
-	return c.endpoint.Kind == dialect.Generate && c.caller.Answers.Any() && c.record.Role == policy.RolePrimary && (c.request.Tools || !c.caller.SideCalls)
+func mayCheck(c *call) bool {
+	return c.endpoint.Kind == dialect.Generate && !c.endpoint.Side && c.caller.Answers.Any() && (c.request.Tools || !c.caller.SideCalls)
 }
 
 // hold what has come until it is known what it is.
 func (r *relay) hold(over bool) (more bool, f *failure) {
 	t := r.call.turn
 	switch {
-	case !t.whole() && t.received <= ledger.MaxAnswer:
+	case !t.whole() && t.received <= maxHeld:
 		return false, fail(http.StatusServiceUnavailable, reasonTooMany, nil, "there is no memory to check the answer at the moment; try again")
-	case t.reader.Answer().Acts:
-		return r.release(over)
 	case over || !t.whole():
 		return false, r.judge()
+	case t.reader.Answer().Acts:
+		return r.release(false)
 	}
 	return true, nil
 }
@@ -56,23 +59,23 @@ func (r *relay) release(over bool) (more bool, f *failure) {
 func (r *relay) judge() *failure {
 	c, t := r.call, r.call.turn
 	a := t.reader.Close()
-	switch nothing := len(a.Text) == 0 && !a.Cut; {
-	case a.Acts, a.Stop == conversation.StopTools, !a.Ended && nothing && a.Failure == "":
+	switch rules, said := c.caller.Answers, strings.TrimSpace(string(a.Text)) != "" || a.Cut; {
+	case !t.whole():
+	case a.Acts, !said && (a.Failure != "" || a.Ended && (len(rules.Checks) == 0 || a.Stop != conversation.StopEnd)):
+		// A call of a tool, an error of the provider, or an answer without a word that the model has not ended itself.
 		_, f := r.release(true)
 		return f
-	case t.whole() && t.streamed && !a.Ended:
-		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off; try again")
+	case !a.Ended:
+		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off, or cannot be read; try again")
 	}
 	v := c.caller.Answers.Judge(string(a.Text), a.Cut || !t.whole())
 	body := t.raw
 	if !v.Rejected && v.Text != string(a.Text) {
 		var err error
 		if body, err = c.dialect.Retext(t.raw, t.streamed, v.Text); err != nil {
-			v.Rejected = true
-			v.Violations = append(v.Violations, answers.Violation{Type: answers.SkippedValidation, Severity: answers.Major, Message: "The answer cannot be corrected or formatted: " + err.Error() + "."})
-		} else {
-			t.entry.Formatted = body
+			return fail(http.StatusBadGateway, reasonRejected, err, "the answer cannot be corrected or formatted, because the backend %q gives it in a form that is not known", c.route.Backend.Name)
 		}
+		t.entry.Formatted = body
 	}
 	for _, x := range v.Violations {
 		t.entry.Violations = append(t.entry.Violations, ledger.Violation{Type: string(x.Type), Severity: string(x.Severity), Message: x.Message})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
 )
 
 // copied are the headers of an answer that reach the agent, beside those of the dialect. Cookies and what the way back has
@@ -22,24 +23,9 @@ var copied = []string{"content-type", "request-id", "retry-after", "x-request-id
 
 // copy an answer to the agent as it comes, or as far as its rules let it pass. A failure has not been told yet.
 func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Timer) *failure {
-	r := &relay{call: c, checks: c.checks() && answer.StatusCode < http.StatusMultipleChoices}
-	streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
-	if c.reply.started.Load() && (!r.checks || !streamed) {
-		return fail(http.StatusBadGateway, reasonUnreachable, nil, "the backend %q was asked for a better answer, and gave one with status %d; try again", c.route.Backend.Name, answer.StatusCode)
-	}
-	answer.Request = nil
-	c.record.Reason, c.record.Status = reasonAnswered, answer.StatusCode
-	c.turn.answered(c.server.options.Now(), streamed)
-	c.heads(answer, r.checks)
-	switch r.held = c.turn != nil && !streamed; {
-	case r.checks && streamed:
-		c.reply.keepAlive(c.server.options.Limits.Alive)
-	case !r.checks:
-		c.forget()
-		c.reply.start(c.record.Status)
-		if r.held {
-			_ = http.NewResponseController(c.w).Flush() // the agent waits for something
-		}
+	r, f := c.relay(answer)
+	if f != nil {
+		return f
 	}
 	for buffer := make([]byte, 32<<10); ; {
 		n, err := answer.Body.Read(buffer)
@@ -59,6 +45,33 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 	}
 }
 
+// relay begins with an answer: its head is sent, unless it is checked first.
+func (c *call) relay(answer *http.Response) (*relay, *failure) {
+	checks := mayCheck(c) && answer.StatusCode < http.StatusMultipleChoices
+	streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
+	if !checks || !streamed { // no comments go with it
+		if c.reply.settle(); c.reply.started.Load() {
+			return nil, fail(http.StatusBadGateway, reasonUnreachable, nil, "the backend %q was asked for a better answer, and gave one with status %d; try again", c.route.Backend.Name, answer.StatusCode)
+		}
+	}
+	answer.Request = nil
+	c.record.Reason, c.record.Status = reasonAnswered, answer.StatusCode
+	c.turn.answered(c.server.options.Now(), answer.StatusCode, streamed, checks)
+	c.heads(answer, checks)
+	r := &relay{call: c, checks: checks, held: c.turn != nil && !streamed}
+	switch {
+	case checks && streamed:
+		c.reply.keepAlive(c.server.options.Limits.Alive)
+	case !checks:
+		c.forget()
+		c.reply.start(c.record.Status)
+		if r.held {
+			_ = http.NewResponseController(c.w).Flush() // the agent waits for something
+		}
+	}
+	return r, nil
+}
+
 // forget the request: an answer takes minutes, and it is not needed any more.
 func (c *call) forget() {
 	c.request, c.body = dialect.Request{}, nil
@@ -74,13 +87,14 @@ func (c *call) heads(answer *http.Response, checks bool) {
 		c.record.FirstByte = c.server.options.Now().Sub(c.began)
 	}
 	header := c.w.Header()
+	clear(header) // an earlier answer may have left some
 	for name, values := range answer.Header {
 		if slices.Contains(copied, strings.ToLower(name)) || c.dialect.Passes(name) {
 			header[name] = values
 		}
 	}
 	header.Set("X-Content-Type-Options", "nosniff")
-	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") && answer.ContentLength < 0
+	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") && (answer.ContentLength < 0 || checks)
 	if answer.ContentLength >= 0 && !checks {
 		header.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))
 	}
@@ -150,11 +164,13 @@ func (c *call) send(part []byte) bool {
 func (c *call) broken(ctx context.Context, err error) *failure {
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):
+		c.outcome = models.Failed
 		return fail(http.StatusServiceUnavailable, reasonSilent, err, "the backend said nothing for %s; try again", c.caller.Silence)
 	case c.r.Context().Err() != nil:
-		c.record.Reason = reasonGone
+		c.outcome, c.record.Reason = models.Unknown, reasonGone
 		return nil //nolint:nilerr // there is nobody to tell
 	}
+	c.outcome = models.Failed
 	return fail(http.StatusServiceUnavailable, reasonCutOff, err, "the backend's answer broke off; try again")
 }
 

@@ -58,6 +58,8 @@ const (
 	reasonGone            = "CallerGone"
 	reasonUnrecorded      = "LedgerUnavailable"
 	reasonRejected        = protocol.ReasonAnswerRejected
+	reasonAvoided         = "BackendAvoided"
+	reasonEncoded         = "BackendEncodes"
 )
 
 // Ledger keeps what was said. *ledger.Ledger of internal/host/ledger is one.
@@ -132,6 +134,8 @@ type Options struct {
 	Logger  *slog.Logger
 	Limits  Limits
 	Observe func(Record)
+	// Avoided is told when calls begin to be kept away from a backend, and when they are let through again.
+	Avoided func(backend string, avoided bool)
 }
 
 // Server answers requests to models. Make it with New.
@@ -139,6 +143,7 @@ type Server struct {
 	options Options
 	slots   *callers.Slots
 	memory  *semaphore.Weighted
+	doors   *doors
 }
 
 // New makes a Server.
@@ -149,7 +154,10 @@ func New(o Options) *Server {
 	if o.Observe == nil {
 		o.Observe = func(Record) {}
 	}
-	return &Server{options: o, slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), memory: semaphore.NewWeighted(o.Limits.Memory)}
+	if o.Avoided == nil {
+		o.Avoided = func(string, bool) {}
+	}
+	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), memory: semaphore.NewWeighted(o.Limits.Memory)}
 }
 
 // failure is an answer that the gateway gives itself.
@@ -161,6 +169,10 @@ type failure struct {
 	wanted *ledger.Amount
 	// fails says that the task cannot be done.
 	fails bool
+	// elsewhere says that another backend may answer.
+	elsewhere bool
+	// wait before another try, in seconds; 0 is a second.
+	wait int
 	// cause for the log, where it is more than the message.
 	cause error
 }
@@ -222,9 +234,12 @@ type call struct {
 	request  dialect.Request
 	body     []byte // as the backend gets it
 	turn     *turn  // nil where nothing is asked for that could be recorded
+	table    *Table
 	route    models.Route
+	routes   []models.Route // that may answer where this one cannot
 	key      string
 	client   http.RoundTripper
+	outcome  models.Outcome // of the backend
 	// free gives the memory of the request back, once.
 	free  func()
 	reply reply
@@ -266,25 +281,40 @@ func (c *call) serve() *failure {
 	}
 	defer c.reply.settle()
 	for {
-		if c.repeat = false; c.rejected > 0 {
-			c.turn = nil
-		}
 		f := c.once()
-		if f != nil && !c.reply.started.Load() {
-			c.record.Status = f.Status
-		}
-		if f != nil {
-			c.record.Reason = f.reason
-		}
-		c.turn.close()
-		if !c.repeat {
+		switch {
+		case !c.repeat:
 			return f
+		case f != nil:
+			c.next()
 		}
 	}
 }
 
-// once asks the backend and passes its answer on.
-func (c *call) once() *failure {
+// once asks the backend and passes its answer on. Repeat says afterwards that another call has to be made.
+func (c *call) once() (f *failure) {
+	c.repeat, c.turn, c.outcome = false, nil, models.Unknown
+	defer func() {
+		if f != nil {
+			if c.record.Reason = f.reason; !c.reply.started.Load() {
+				c.record.Status = f.Status
+			}
+			if c.repeat = f.elsewhere && len(c.routes) > 0; c.repeat {
+				c.server.options.Logger.Warn("Another backend is asked", "feature", c.caller.Feature, "backend", c.record.Backend, "reason", f.reason, "message", f.Message)
+			}
+		}
+		c.turn.close()
+	}()
+	if b := c.route.Backend; b.Key != "" && c.key == "" {
+		f := fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the gateway has no key for the backend %q: an administrator adds the entry %q to its Secret", b.Name, b.Key)
+		f.elsewhere = true
+		return f
+	}
+	leave, f := c.server.doors.enter(c.r.Context(), c.route.Backend, c.caller.Silence)
+	if f != nil {
+		return f
+	}
+	defer func() { leave(c.outcome) }()
 	if f := c.compose(); f != nil {
 		return f
 	}
@@ -315,22 +345,29 @@ func (c *call) read() *failure {
 	if size < 0 {
 		size = MaxBody
 	}
-	size = 2*size + int64(len(c.caller.Prefix)) // as it came, and as it is sent on
-	if encoding := c.r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request in Content-Encoding %q is not read: send it as it is", encoding)
+	encoding := c.r.Header.Get("Content-Encoding")
+	if compressed(encoding) {
+		size = MaxBody // nobody knows before it is read
 	}
+	size = 2*size + int64(len(c.caller.Prefix)) // as it came, and as it is sent on
 	if err := c.server.memory.Acquire(c.r.Context(), size); err != nil {
 		return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
 	}
 	free := sync.OnceFunc(func() { c.server.memory.Release(size) })
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is none, the server's own ends it
 	body := make([]byte, 0, max(c.r.ContentLength, 4<<10)+1)
-	body, err := appendAll(body, http.MaxBytesReader(c.w, c.r.Body, MaxBody))
+	in, err := decompressed(encoding, http.MaxBytesReader(c.w, c.r.Body, MaxBody))
+	if err == nil {
+		body, err = appendAll(body, in)
+	}
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	if err != nil {
 		free()
-		if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, errExpands) {
 			return tooLarge()
+		}
+		if errors.Is(err, errEncoding) {
+			return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request in Content-Encoding %q is not read: send it as it is, or in gzip or zstd", encoding)
 		}
 		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
 	}
@@ -375,19 +412,20 @@ func (c *call) choose(table *Table) *failure {
 	if c.caller.Role != nil {
 		c.record.Role = c.caller.Role(c.request.Model)
 	}
-	var err error
-	if c.route, err = table.config.Route(c.dialect.Name, c.caller.Models, c.record.Role); err != nil {
+	routes, err := table.config.Routes(c.dialect.Name, c.caller.Models, c.record.Role)
+	if err != nil {
 		return notAvailable(err)
 	}
-	b := c.route.Backend
-	c.record.Backend, c.record.Model, c.client = b.Name, c.route.Model.Name, table.clients[b.Name]
-	if b.Key == "" {
-		return nil
-	}
-	if c.key = table.keys[b.Key]; c.key == "" {
-		return fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the gateway has no key for the backend %q: an administrator adds the entry %q to its Secret", b.Name, b.Key)
-	}
+	c.table, c.routes = table, routes
+	c.next()
 	return nil
+}
+
+// next takes the next backend that may answer.
+func (c *call) next() {
+	c.route, c.routes = c.routes[0], c.routes[1:]
+	b := c.route.Backend
+	c.record.Backend, c.record.Model, c.client, c.key = b.Name, c.route.Model.Name, c.table.clients[b.Name], c.table.keys[b.Key]
 }
 
 // compose what the backend gets.
@@ -426,7 +464,7 @@ func (c *call) refuse(f *failure) {
 	header.Set("Content-Type", "application/json")
 	header.Set("X-Content-Type-Options", "nosniff")
 	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
-		header.Set("Retry-After", strconv.Itoa(1))
+		header.Set("Retry-After", strconv.Itoa(max(f.wait, 1)))
 	}
 	c.w.WriteHeader(f.Status)
 	_, _ = c.w.Write(c.dialect.Error(f.Failure)) // whoever hung up does not read it

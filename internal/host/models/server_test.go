@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -44,8 +45,11 @@ type world struct {
 	// silence that backends may keep.
 	silence time.Duration
 
+	skipped atomic.Int64
+
 	mu      sync.Mutex
 	records []models.Record
+	avoided []string
 	turns   []ledger.Interaction
 	// reserving and settling are the errors of the ledger.
 	reserving, settling error
@@ -99,6 +103,9 @@ func (w *world) Settle(_ context.Context, reservation string, i ledger.Interacti
 	return w.settling
 }
 
+// now is the time, moved on by what a test has skipped.
+func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skipped.Load())) }
+
 // newWorld has a backend with the models large and small.
 func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	t.Helper()
@@ -110,14 +117,23 @@ func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 		Headers: map[string]string{"X-Team": "shop"}, Models: []coremodels.Model{{Name: "large", Prices: coremodels.Prices{Input: "3", Output: "15.00", CachedInput: "0.3"}}, {Name: "small"}},
 	}, {
 		Name: "keyless", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL, Key: "missing", CA: string(ca), Models: []coremodels.Model{{Name: "large"}},
+	}, {
+		Name: "first", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL + "/first", CA: string(ca), Models: []coremodels.Model{{Name: "small"}},
+		Fallbacks: []string{"keyless", "main"}, Concurrency: 1,
+	}, {
+		Name: "alone", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL + "/first", CA: string(ca), Models: []coremodels.Model{{Name: "small"}}, Concurrency: 1,
 	}}}, map[string]string{"main": providerKey})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(table.Close)
 	w.server = httptest.NewServer(models.New(models.Options{
-		Authorizer: w, Ledger: w, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-		Limits: limits, Observe: w.observe,
+		Authorizer: w, Ledger: w, Table: func() *models.Table { return table }, Now: w.now, Logger: slog.New(slog.DiscardHandler),
+		Limits: limits, Observe: w.observe, Avoided: func(backend string, avoided bool) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.avoided = append(w.avoided, fmt.Sprint(backend, " ", avoided))
+		},
 	}))
 	t.Cleanup(w.server.Close)
 	return w
@@ -172,6 +188,10 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 		c.Models = []policy.ModelRef{{Role: "summarizer", Backend: "main", Model: "small"}}
 	case token == "keyless":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "keyless", Model: "large"}}
+	case token == "backed":
+		c.Models = []policy.ModelRef{{Role: "primary", Backend: "first", Model: "small"}}
+	case token == "alone":
+		c.Models = []policy.ModelRef{{Role: "primary", Backend: "alone", Model: "small"}}
 	case token == "lost":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "gone", Model: "large"}}
 	}

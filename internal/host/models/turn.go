@@ -45,6 +45,10 @@ type turn struct {
 	began time.Time
 	first time.Duration
 	tries int
+	// status of the backend's answer; 0 before it.
+	status int
+	// most of the answer that is kept, in bytes.
+	most int
 	// unrecorded calls are let through without a record.
 	unrecorded bool
 	// raw is the answer as far as there is memory for it, which took so many bytes.
@@ -123,11 +127,14 @@ func unrecorded(err error) *failure {
 }
 
 // answered begins with the answer of a backend.
-func (t *turn) answered(now time.Time, streamed bool) {
+func (t *turn) answered(now time.Time, status int, streamed, checked bool) {
 	if t == nil {
 		return
 	}
-	t.first, t.streamed = now.Sub(t.began), streamed
+	t.first, t.status, t.streamed, t.most = now.Sub(t.began), status, streamed, ledger.MaxAnswer
+	if checked {
+		t.most = maxHeld
+	}
 	t.reader = conversation.NewReader(t.call.dialect.Answer(), streamed)
 }
 
@@ -146,7 +153,7 @@ func (t *turn) see(p []byte) (over bool) {
 
 // keep says whether there is memory for so many more bytes. An answer is kept from its beginning, without gaps.
 func (t *turn) keep(n int) bool {
-	if int64(len(t.raw)) != t.received-int64(n) || len(t.raw)+n > ledger.MaxAnswer {
+	if int64(len(t.raw)) != t.received-int64(n) || len(t.raw)+n > t.most {
 		return false
 	}
 	for int64(len(t.raw)+n)*keptTimes > t.taken {
@@ -165,7 +172,7 @@ func (t *turn) whole() bool { return int64(len(t.raw)) == t.received }
 // what is to be expected at least: nothing that was answered is free of budgets.
 func (t *turn) charged(a *conversation.Answer) ledger.Tokens {
 	counted := ledger.Tokens{Input: a.Usage.Input, Cached: a.Usage.Cached, Output: a.Usage.Output}
-	if a.Counted && a.Ended || t.entry.Status >= http.StatusBadRequest {
+	if a.Counted && a.Ended || t.status >= http.StatusBadRequest {
 		return counted
 	}
 	words := int64(len(a.Text))
@@ -190,7 +197,10 @@ func (t *turn) record() error {
 	c, o := t.call, t.call.server.options
 	e := &t.entry
 	e.At, e.Retries, e.Status, e.Reason = o.Now(), int64(max(0, c.record.Tries-t.tries-1)), c.record.Status, c.record.Reason
-	e.FirstByte, e.Duration, e.AnswerBytes, e.Raw = t.first, e.At.Sub(t.began), t.received, t.raw
+	e.FirstByte, e.Duration, e.AnswerBytes, e.Raw = t.first, e.At.Sub(t.began), t.received, t.raw[:min(len(t.raw), ledger.MaxAnswer)]
+	if len(e.Formatted) > ledger.MaxAnswer {
+		e.Formatted = e.Formatted[:ledger.MaxAnswer]
+	}
 	if t.reader != nil {
 		a := t.reader.Close()
 		if a.Model != "" {

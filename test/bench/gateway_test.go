@@ -1,0 +1,348 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bench
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
+)
+
+// modelPath is what agents ask.
+const modelPath = "/anthropic/v1/messages"
+
+// road is the way to a scripted provider: through watchdog and gateway, through the gateway alone, and through as many tuned
+// reverse proxies. Whoever is before the gateway speaks TLS with it.
+type road struct {
+	t *testing.T
+	// pod and gateway are where watchdog and gateway serve; two and one are as many reverse proxies in their place.
+	pod, gateway, two, one string
+	client                 *http.Client
+	// delay of the provider, before its answer.
+	delay time.Duration
+}
+
+// hostedModels answers as a provider does: an answer of some 2 KiB, or a stream of it.
+func (r *road) hostedModels(w http.ResponseWriter, request *http.Request) {
+	_, _ = io.Copy(io.Discard, request.Body)
+	time.Sleep(r.delay)
+	text := strings.Repeat("An answer of a model. ", 90)
+	if request.Header.Get("Accept") != "text/event-stream" {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"type":"message","model":"large","content":[{"type":"text","text":"## Summary\n%s"}],"stop_reason":"end_turn","usage":{"input_tokens":10000,"output_tokens":500}}`, text)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	send := func(event string) {
+		fmt.Fprintf(w, "event: x\ndata: %s\n\n", event)
+		_ = http.NewResponseController(w).Flush()
+	}
+	send(`{"type":"message_start","message":{"model":"large","usage":{"input_tokens":10000}}}`)
+	for part := range strings.SplitSeq("## Summary\n. "+text, ". ") {
+		send(fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, part))
+	}
+	if request.URL.Query().Has("beta") { // stays open
+		<-request.Context().Done()
+	}
+	send(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":500}}`)
+	send(`{"type":"message_stop"}`)
+}
+
+// everyone may ask.
+type everyone struct{ caller models.Caller }
+
+// Authorize implements models.Authorizer.
+func (e everyone) Authorize(context.Context, string, string) (models.Caller, error) {
+	return e.caller, nil
+}
+
+// rich is what a Feature has: templates, rules for answers where checked, and budgets of every scope.
+func rich(checked bool) models.Caller {
+	limit := coreledger.Amount{Input: 1 << 60, Output: 1 << 60, Cost: 1 << 60}
+	c := models.Caller{
+		Feature: "shop/login", UID: "u1", Attempt: 1, Task: "form", Silence: time.Minute, WarnAtPercent: 80,
+		Prefix: compose.Layers{Global: []string{strings.Repeat("Follow the rules of the house. ", 60)}, Project: []string{strings.Repeat("Use tabs. ", 60)}}.Prefix(),
+		Role:   func(string) string { return policy.RolePrimary },
+		Budgets: []coreledger.Budget{
+			{Scope: coreledger.Feature, Key: "u1", Limit: limit}, {Scope: coreledger.Project, Key: "shop", Limit: limit}, {Scope: coreledger.Global, Limit: limit},
+		},
+	}
+	if checked {
+		c.Answers = answers.Rules{Checks: []answers.Checks{{Sections: []string{"Summary"}, Phrases: []string{"as an AI"}, Patterns: []string{"answer"}}}, Retries: 2}
+	}
+	return c
+}
+
+func newRoad(t *testing.T, checked bool) *road {
+	r := &road{t: t, client: &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is this process
+	}}}
+	provider := httptest.NewTLSServer(http.HandlerFunc(r.hostedModels))
+	t.Cleanup(provider.Close)
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: provider.Certificate().Raw})
+
+	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
+		Name: "main", Dialects: []string{"anthropic"}, BaseURL: provider.URL, CA: string(ca),
+		Models: []coremodels.Model{{Name: "large", ContextWindow: 200_000, Prices: coremodels.Prices{Input: "3", Output: "15"}}},
+	}}}, nil)
+	r.must(err)
+	dir := t.TempDir()
+	log := slog.New(slog.DiscardHandler)
+	kept, err := ledger.Open(t.Context(), ledger.Options{URL: "sqlite://" + filepath.Join(dir, "ledger.db"), Log: log, Now: time.Now})
+	r.must(err)
+	t.Cleanup(func() { _ = kept.Close() })
+	limits := models.DefaultLimits
+	limits.PerFeature, limits.Total, limits.Memory = 4096, 4096, 4<<30
+	gateway := httptest.NewTLSServer(models.New(models.Options{
+		Authorizer: everyone{rich(checked)}, Table: func() *models.Table { return table }, Ledger: kept, Now: time.Now, Logger: log, Limits: limits,
+	}))
+	t.Cleanup(gateway.Close)
+
+	for name, text := range map[string][]byte{"token": []byte("token"), "ca": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: gateway.Certificate().Raw})} {
+		r.must(os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	}
+	proxy, err := modelproxy.New(modelproxy.Options{
+		Gateway: gateway.URL, Name: "example.com", Token: filepath.Join(dir, "token"), CA: filepath.Join(dir, "ca"), Task: func() string { return "form" }, Log: log,
+	})
+	r.must(err)
+	l, err := modelproxy.Listen("127.0.0.1:0")
+	r.must(err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	done := make(chan error, 1)
+	go func() { done <- proxy.Serve(ctx, l) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	r.pod, r.gateway = modelproxy.URL(l)+modelPath, gateway.URL+modelPath
+	one := httptest.NewTLSServer(r.tuned(provider, "/anthropic"))
+	t.Cleanup(one.Close)
+	two := httptest.NewServer(r.tuned(one, ""))
+	t.Cleanup(two.Close)
+	r.two, r.one = two.URL+modelPath, one.URL+modelPath
+	return r
+}
+
+// tuned is the best that a reverse proxy of the standard library does: connections that are kept, and buffers that are used again.
+func (r *road) tuned(next *httptest.Server, prefix string) http.Handler {
+	target, err := url.Parse(next.URL)
+	r.must(err)
+	roots := x509.NewCertPool()
+	roots.AddCert(next.Certificate())
+	return &httputil.ReverseProxy{
+		Rewrite: func(p *httputil.ProxyRequest) {
+			p.SetURL(target)
+			p.Out.URL.Path = strings.TrimPrefix(p.Out.URL.Path, prefix)
+		},
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConns: 1024, MaxIdleConnsPerHost: 256,
+			DisableCompression: true, WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10,
+		},
+		FlushInterval: -1, BufferPool: buffers{}, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
+	}
+}
+
+// buffers are used again.
+type buffers struct{}
+
+var pool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
+
+// Get implements httputil.BufferPool.
+func (buffers) Get() []byte { return pool.Get().(*[32 << 10]byte)[:] }
+
+// Put implements httputil.BufferPool.
+func (buffers) Put(b []byte) { pool.Put((*[32 << 10]byte)(b)) }
+
+func (r *road) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// request of so many bytes, with a conversation of so many turns.
+func request(size, turns int) []byte {
+	var b bytes.Buffer
+	b.WriteString(`{"model":"any","max_tokens":1000,"system":"You write code.","tools":[{"name":"Bash"}],"messages":[`)
+	for i := range turns {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"role":"user","content":[{"type":"text","text":"%s"}]}`, strings.Repeat("word ", size/turns/5-12))
+	}
+	b.WriteString("]}")
+	return b.Bytes()
+}
+
+// ask once; the times until the first byte of the answer and until its end.
+func (r *road) ask(to string, body []byte, streamed bool) (first, whole time.Duration) {
+	began := time.Now()
+	ask, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, to, bytes.NewReader(body))
+	r.must(err)
+	ask.Header.Set("Content-Type", "application/json")
+	ask.Header.Set("Authorization", "Bearer token")
+	if streamed {
+		ask.Header.Set("Accept", "text/event-stream")
+	}
+	answer, err := r.client.Do(ask)
+	r.must(err)
+	defer answer.Body.Close()
+	one := make([]byte, 1)
+	_, err = io.ReadFull(answer.Body, one)
+	r.must(err)
+	first = time.Since(began)
+	rest, err := io.ReadAll(answer.Body)
+	r.must(err)
+	if answer.StatusCode != http.StatusOK || !bytes.Contains(rest, []byte("end_turn")) {
+		r.t.Fatalf("%s answers %d: %s%s", to, answer.StatusCode, one, rest)
+	}
+	return first, time.Since(began)
+}
+
+// load asks from several agents at once, so often in all, and gives the times of all answers and how long it took.
+func (r *road) load(to string, body []byte, agents, calls int, streamed bool) (first, whole []time.Duration, took time.Duration) {
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	began := time.Now()
+	for range agents {
+		group.Go(func() {
+			for range calls / agents {
+				f, w := r.ask(to, body, streamed)
+				mu.Lock()
+				first, whole = append(first, f), append(whole, w)
+				mu.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	return first, whole, time.Since(began)
+}
+
+// gateway measures what the gateway adds to a call, and what watchdog and gateway do, with templates, budgets and the ledger on,
+// and with checks of answers, beside reverse proxies that do nothing else. Rounds of both take turns.
+func gateway(t *testing.T, s scale, b *board) {
+	for _, checked := range []bool{false, true} {
+		r := newRoad(t, checked)
+		name := "checks=off"
+		if checked {
+			name = "checks=on"
+		}
+		r.compare(s, b, "gateway", name, r.gateway, r.one)
+		r.compare(s, b, "road", name, r.pod, r.two)
+	}
+	r := newRoad(t, false)
+	long(r, s, b)
+	open(r, s, b)
+}
+
+// timing of calls: until their end with a delay of the provider, until the first byte of a stream, and of all without a delay.
+type timing struct {
+	whole, first []time.Duration
+	took         time.Duration
+}
+
+// compare a way with another one.
+func (r *road) compare(s scale, b *board, what, name, ours, theirs string) {
+	agents, calls, rounds := 16, 800, 5
+	if !s.full {
+		agents, calls, rounds = 2, 8, 1
+	}
+	body := request(40<<10, 20)
+	r.load(ours, body, agents, agents, false) // connections
+	r.load(theirs, body, agents, agents, false)
+	var of, beside timing
+	for range rounds {
+		for to, m := range map[string]*timing{ours: &of, theirs: &beside} {
+			r.delay = 20 * time.Millisecond
+			_, whole, _ := r.load(to, body, agents, calls, false)
+			first, _, _ := r.load(to, body, agents, calls/4, true)
+			r.delay = 0
+			_, _, took := r.load(to, body, agents, calls, false)
+			m.whole, m.first, m.took = append(m.whole, whole...), append(m.first, first...), m.took+took
+		}
+	}
+	b.ratio(what+"-p50/"+name+"/delay=20ms", quantile(of.whole, 0.5), quantile(beside.whole, 0.5), atMost(1.05))
+	b.ratio(what+"-p99/"+name+"/delay=20ms", quantile(of.whole, 0.99), quantile(beside.whole, 0.99), atMost(1.2))
+	b.add(what+"-rate/"+name, perSecond(calls*rounds, of.took), perSecond(calls*rounds, beside.took), float64(beside.took)/float64(of.took), atLeast(0.6))
+	limit := atMost(1)
+	if strings.HasSuffix(name, "on") { // streams are held
+		limit = bound{}
+	}
+	late := quantile(of.first, 0.5) - quantile(beside.first, 0.5)
+	b.add(what+"-first-byte-later/"+name, span(quantile(of.first, 0.5)), span(quantile(beside.first, 0.5)), float64(late.Nanoseconds())/1e6, limit)
+}
+
+func perSecond(n int, took time.Duration) string { return number(float64(n)/took.Seconds()) + "/s" }
+
+// long compares turn 200 of a session, with all that was said before, with its turn 2.
+func long(r *road, s scale, b *board) {
+	runs := 200
+	if !s.full {
+		runs = 3
+	}
+	second, late := request(2<<10, 2), request(200<<10, 200)
+	var a, z []time.Duration
+	for range runs {
+		_, w := r.ask(r.pod, second, false)
+		a = append(a, w)
+		_, w = r.ask(r.pod, late, false)
+		z = append(z, w)
+	}
+	b.ratio("gateway-turn/200-vs-2", median(z), median(a), bound{})
+}
+
+// open is what memory a thousand streams take that are open, in gateway, watchdog, provider and agent together: all of them are
+// this process.
+func open(r *road, s scale, b *board) {
+	streams := 50 // a watchdog serves so many connections at once
+	if !s.full {
+		streams = 3
+	}
+	heap := func() float64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapInuse+m.StackInuse) / (1 << 20)
+	}
+	body := request(40<<10, 20)
+	before := heap()
+	ctx, cancel := context.WithCancel(r.t.Context())
+	defer cancel()
+	for range streams {
+		ask, err := http.NewRequestWithContext(ctx, http.MethodPost, r.pod+"?beta=true", bytes.NewReader(body))
+		r.must(err)
+		ask.Header.Set("Accept", "text/event-stream")
+		answer, err := r.client.Do(ask)
+		r.must(err)
+		defer answer.Body.Close()
+		_, err = io.ReadFull(answer.Body, make([]byte, 2000))
+		r.must(err)
+	}
+	b.figure("gateway-memory-of-a-stream/open="+short(streams), (heap()-before)*1024/float64(streams), "KiB", bound{})
+}
