@@ -35,10 +35,18 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
-// echo answers with what it was asked.
+// echo answers with what it was asked, in the form of an answer without a word.
 func echo(w http.ResponseWriter, r *http.Request) {
+	answer := map[string]any{}
+	if err := json.NewDecoder(r.Body).Decode(&answer); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	answer["type"], answer["content"], answer["stop_reason"] = "message", []any{}, "max_tokens"
 	w.Header().Set("Content-Type", "application/json")
-	_, _ = io.Copy(w, r.Body)
+	if err := json.NewEncoder(w).Encode(answer); err != nil {
+		panic(http.ErrAbortHandler)
+	}
 }
 
 // backend with two models.

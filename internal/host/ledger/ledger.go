@@ -48,10 +48,11 @@ type Ledger struct {
 	prepared       map[string]*sql.Stmt
 	bodies         *bodies
 	queue          chan *settlement
+	bookings       chan *booking
 	closing        chan struct{}
 	close          sync.Once
-	// stopped is closed when nothing is settled any more.
-	stopped chan struct{}
+	// stopped is closed when nothing is settled any more, booked when nothing is reserved.
+	stopped, booked chan struct{}
 }
 
 // Open opens the database and brings its tables to this version. A database that cannot be reached now is ErrUnavailable.
@@ -65,7 +66,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l := &Ledger{
 		log: o.Log, now: o.Now, engine: e, bodies: newBodies(), queue: make(chan *settlement, maxBatch),
-		closing: make(chan struct{}), stopped: make(chan struct{}),
+		bookings: make(chan *booking, maxBatch), closing: make(chan struct{}), stopped: make(chan struct{}), booked: make(chan struct{}),
 	}
 	if l.writer, l.reader, err = e.open(); err == nil {
 		err = e.migrate(ctx, l.writer)
@@ -78,6 +79,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l.log.Info("Opened the ledger", "database", e.describe())
 	go l.settleAll()
+	go l.bookAll()
 	return l, nil
 }
 
@@ -85,6 +87,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 func (l *Ledger) Close() error {
 	l.close.Do(func() { close(l.closing) })
 	<-l.stopped
+	<-l.booked
 	return l.closeDatabases()
 }
 

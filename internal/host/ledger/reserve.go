@@ -4,6 +4,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -33,31 +34,142 @@ func (l *Ledger) Reserve(ctx context.Context, r core.Reservation, budgets []core
 		}
 	}
 	r.ID, r.FeatureUID, r.Namespace = word(r.ID, maxID), word(r.FeatureUID, maxWord), word(r.Namespace, maxWord)
-	wanted := bounded(r.Wanted)
-	return l.write(ctx, what, quick, func(tx *transaction) error {
-		var wait error
-		for _, b := range inOrder(budgets) {
+	k := &booking{ctx: ctx, reservation: r, wanted: bounded(r.Wanted), budgets: inOrder(budgets), done: make(chan error, 1)}
+	select {
+	case l.bookings <- k:
+	case <-l.closing:
+		return fmt.Errorf("%s: %w", what, errClosed)
+	case <-ctx.Done():
+		return l.explain(ctx, what, ctx.Err())
+	}
+	select {
+	case err := <-k.done:
+		return l.explain(ctx, what, err)
+	case <-l.booked: // it came too late, or it was the last
+		select {
+		case err := <-k.done:
+			return l.explain(ctx, what, err)
+		default:
+			return fmt.Errorf("%s: %w", what, errClosed)
+		}
+	case <-ctx.Done():
+		go l.abandon(k)
+		return l.explain(ctx, what, ctx.Err())
+	}
+}
+
+// booking is a call that waits for being reserved, and for the answer.
+type booking struct {
+	ctx         context.Context //nolint:containedctx // whoever waits may give up before it is its turn
+	reservation core.Reservation
+	wanted      core.Amount
+	budgets     []core.Budget
+	done        chan error
+}
+
+// abandon gives back what was reserved for a call that was given up meanwhile.
+func (l *Ledger) abandon(k *booking) {
+	select {
+	case err := <-k.done:
+		if err != nil {
+			return
+		}
+	case <-l.booked: // reservations of a process that has ended are gone, or end by their time
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
+	defer cancel()
+	err := l.write(ctx, "give a reservation back", quick, func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, deleteReservation, k.reservation.ID)
+		return err
+	})
+	if err != nil { // it ends by its time
+		l.log.Warn("A reservation of a call that was given up stays until its time", "error", err.Error())
+	}
+}
+
+// bookAll reserves what comes until the ledger is closed, all that has come meanwhile in one transaction.
+func (l *Ledger) bookAll() {
+	defer close(l.booked)
+	for {
+		select {
+		case first := <-l.bookings:
+			batch := []*booking{first}
+			for len(batch) < maxBatch && len(l.bookings) > 0 { // nobody else takes any
+				batch = append(batch, <-l.bookings)
+			}
+			l.book(batch)
+		case <-l.closing:
+			return
+		}
+	}
+}
+
+// book a batch. That one of them goes over a budget is no error of the others.
+func (l *Ledger) book(batch []*booking) {
+	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
+	defer cancel()
+	refused := map[*booking]error{}
+	err := l.write(ctx, "reserve calls", quick, func(tx *transaction) error {
+		clear(refused)
+		var budgets []core.Budget
+		for _, k := range batch {
+			budgets = append(budgets, k.budgets...)
+		}
+		// All replicas lock in the same order.
+		slices.SortStableFunc(budgets, func(a, b core.Budget) int {
+			return cmp.Or(slices.Index(scopes, a.Scope)-slices.Index(scopes, b.Scope), cmp.Compare(a.Key, b.Key))
+		})
+		budgets = slices.CompactFunc(budgets, func(a, b core.Budget) bool { return a.Scope == b.Scope && a.Key == b.Key })
+		for _, b := range budgets {
 			if err := l.engine.serialize(ctx, tx.Tx, b); err != nil {
 				return err
 			}
-			used, reserved, err := l.taken(ctx, tx, b, r.ID)
+		}
+		for _, k := range batch {
+			if err := k.ctx.Err(); err != nil {
+				refused[k] = err
+				continue
+			}
+			over, err := l.reserve(ctx, tx, k)
 			if err != nil {
 				return err
 			}
-			over, is := errors.AsType[*core.OverBudgetError](core.Over(b, used, reserved, wanted))
-			switch {
-			case is && !over.Passes(): // what a person has to do comes first
-				return over
-			case is && wait == nil:
-				wait = over
-			}
+			refused[k] = over
 		}
-		if wait != nil {
-			return wait
-		}
-		_, err := tx.ExecContext(ctx, upsertReservation, r.ID, r.FeatureUID, r.Namespace, wanted.Input, wanted.Output, wanted.Cost, r.Until.UnixNano())
-		return err
+		return nil
 	})
+	for _, k := range batch {
+		if err != nil {
+			k.done <- err
+		} else {
+			k.done <- refused[k]
+		}
+	}
+}
+
+// reserve one call, where no budget has too little left; over says which one has.
+func (l *Ledger) reserve(ctx context.Context, tx *transaction, k *booking) (over, err error) {
+	var wait error
+	for _, b := range k.budgets {
+		used, reserved, err := l.taken(ctx, tx, b, k.reservation.ID)
+		if err != nil {
+			return nil, err
+		}
+		over, is := errors.AsType[*core.OverBudgetError](core.Over(b, used, reserved, k.wanted))
+		switch {
+		case is && !over.Passes(): // what a person has to do comes first
+			return over, nil
+		case is && wait == nil:
+			wait = over
+		}
+	}
+	if wait != nil {
+		return wait, nil
+	}
+	r := k.reservation
+	_, err = tx.ExecContext(ctx, upsertReservation, r.ID, r.FeatureUID, r.Namespace, k.wanted.Input, k.wanted.Output, k.wanted.Cost, r.Until.UnixNano())
+	return nil, err
 }
 
 // bounded is what a call uses or wants, so that sums always fit.
