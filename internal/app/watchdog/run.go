@@ -47,7 +47,7 @@ func Run(ctx context.Context, o Options) error {
 }
 
 // resume reads what earlier processes have left, completes what they could not, and starts to watch.
-func resume(ctx context.Context, a *attempt) (s *services, err error) {
+func resume(ctx context.Context, a *attempt) (_ *services, err error) {
 	if err := a.openJournal(); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func resume(ctx context.Context, a *attempt) (s *services, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = newServices(a, repo, false)
+	s := newServices(a, repo, false)
 	defer func() {
 		if err != nil {
 			s.close()

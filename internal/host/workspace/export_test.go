@@ -9,3 +9,10 @@ func (e *Engine) Unread(while func()) {
 	defer e.watcher.mu.Unlock()
 	while()
 }
+
+// Overflow is what the watcher finds when the kernel has dropped events.
+func (e *Engine) Overflow() {
+	e.watcher.mu.Lock()
+	defer e.watcher.mu.Unlock()
+	e.watcher.overflow = true
+}
