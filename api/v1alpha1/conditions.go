@@ -123,7 +123,7 @@ const (
 	// ReasonConnected: the watchdog's long poll is open.
 	ReasonConnected = "Connected"
 	// ReasonSupervisionDegraded: the watchdog works around a problem of its own (watcher, capture, judge, disk, file events); it may promote less or be
-	// slower, and judges as ever.
+	// slower, and its judgement is not affected.
 	ReasonSupervisionDegraded = "SupervisionDegraded"
 	// ReasonHeartbeatMissing: no word from the watchdog for 30 seconds; it goes on supervising by itself.
 	ReasonHeartbeatMissing = "HeartbeatMissing"

@@ -15,7 +15,7 @@ type RunReport struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Nominal;Degraded;Critical
 	Health string `json:"health,omitempty"`
-	// problems that the watchdog works around. It then promotes less or is slower; it judges as ever.
+	// problems that the watchdog works around. It then promotes less or is slower; its judgement is not affected.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=8

@@ -122,14 +122,14 @@ func own[T any, P interface {
 	err = r.live.Get(ctx, client.ObjectKey{Namespace: s.feature.Namespace, Name: name}, is)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time has just gone", kind, name)
+		return nil, false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier Feature of this name was just deleted", kind, name)
 	case err != nil:
 		return nil, false, fmt.Errorf("read %s %s: %w", kind, name, err)
 	case !metav1.IsControlledBy(is, s.feature) && is.GetDeletionTimestamp() == nil && !ownedByFormer(is, s.feature):
 		return nil, false, outcome.Stallf(v1alpha1.ReasonNameCollision,
 			"%s %s exists and does not belong to this Feature: remove it, or create the Feature under another name", kind, name)
 	case !metav1.IsControlledBy(is, s.feature) || is.GetDeletionTimestamp() != nil:
-		return nil, false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier time is being deleted", kind, name)
+		return nil, false, outcome.Waitf(v1alpha1.ReasonPreparing, terminatingPause, "%s %s of an earlier Feature of this name is being deleted", kind, name)
 	}
 	return is, false, nil
 }

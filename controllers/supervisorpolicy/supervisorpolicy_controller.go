@@ -116,7 +116,7 @@ func (r *Reconciler) close(s *scope, err error) flow.Close {
 func setValid(w conditions.Writer, s *scope) {
 	if s.problem != nil {
 		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, v1alpha1.ReasonInvalid,
-			"Features that it applies to are not started until it is fixed: "+strings.ReplaceAll(s.problem.Error(), "\n", "; ")+".")
+			"The policy is invalid, and Features that it applies to do not start until it is fixed: "+strings.ReplaceAll(s.problem.Error(), "\n", "; ")+".")
 		return
 	}
 	if names := notActedOn(s.policy); len(names) > 0 {

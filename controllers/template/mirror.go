@@ -60,7 +60,7 @@ func (m *Mirror) Start(ctx context.Context) error {
 	defer ticker.Stop()
 	for {
 		if err := m.Sync(ctx); err != nil && ctx.Err() == nil {
-			m.Logger.Error(err, "ConfigMaps that are labelled as templates could not be looked at; it is tried again")
+			m.Logger.Error(err, "Cannot read the ConfigMaps that are labelled as templates; trying again")
 		}
 		select {
 		case <-ctx.Done():
@@ -82,7 +82,7 @@ func (m *Mirror) Sync(ctx context.Context) error {
 		source := &sources.Items[i]
 		direction, known := directions[source.Labels[v1alpha1.LabelTemplate]]
 		if !known {
-			m.Logger.Info("A ConfigMap has a label that says of no template what it is; use global-input or global-output",
+			m.Logger.Info("The label of a ConfigMap does not name a kind of template; use global-input or global-output",
 				"configMap", source.Name, "label", v1alpha1.LabelTemplate, "value", source.Labels[v1alpha1.LabelTemplate])
 			continue
 		}
@@ -126,7 +126,7 @@ func (m *Mirror) ensure(ctx context.Context, t *v1alpha1.Template) error {
 		err = client.IgnoreAlreadyExists(m.Client.Create(ctx, t)) // one that the cache does not show yet is looked at the next time
 	case err != nil:
 	case !metav1.IsControlledBy(&have, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{UID: t.OwnerReferences[0].UID}}):
-		m.Logger.Info("A Template has the name that the one of a ConfigMap would have: rename one of them", "template", t.Name, "configMap", t.Spec.ConfigMapKeyRef.Name)
+		m.Logger.Info("A Template already has the name that a ConfigMap's Template would get: rename one of them", "template", t.Name, "configMap", t.Spec.ConfigMapKeyRef.Name)
 		return nil
 	case !equality.Semantic.DeepEqual(have.Spec, t.Spec) || have.Labels[v1alpha1.LabelTemplate] != t.Labels[v1alpha1.LabelTemplate]:
 		have.Spec, have.Labels = t.Spec, t.Labels

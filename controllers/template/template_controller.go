@@ -150,9 +150,9 @@ func (r *Reconciler) close(s *scope, err error) flow.Close {
 	w := conditions.Writer{List: &status.Conditions, Generation: t.Generation, Now: s.now}
 	setValid(w, s, &status)
 	if s.features > 0 {
-		w.Set(v1alpha1.ConditionInUse, metav1.ConditionTrue, v1alpha1.ReasonInUse, "Features have it; what changes counts for them from their next task on.")
+		w.Set(v1alpha1.ConditionInUse, metav1.ConditionTrue, v1alpha1.ReasonInUse, "Features use it. A change takes effect with their next task.")
 	} else {
-		w.Set(v1alpha1.ConditionInUse, metav1.ConditionFalse, v1alpha1.ReasonNotInUse, "No Feature that it applies to is at work or waits.")
+		w.Set(v1alpha1.ConditionInUse, metav1.ConditionFalse, v1alpha1.ReasonNotInUse, "No running or pending Feature uses it.")
 	}
 	w.Summarize(v1alpha1.ConditionReady, v1alpha1.ConditionValid)
 	end := flow.Close{Recheck: recheck}
@@ -171,10 +171,10 @@ func setValid(w conditions.Writer, s *scope, status *v1alpha1.TemplateStatus) {
 		w.Set(v1alpha1.ConditionValid, metav1.ConditionFalse, s.reason, s.message+" Until then the content of status.inForce is used.")
 	case s.template.Spec.Direction == v1alpha1.DirectionOutput:
 		status.InForce, status.Hash = content, hashOf(s.template.Spec, s.text)
-		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template checks and formats the final answers of agents from their next task on.")
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template checks and formats the final answers of agents, from their next task on.")
 	default:
 		status.InForce, status.Hash = content, hashOf(s.template.Spec, s.text)
-		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template is put before what agents send from their next task on.")
+		w.Set(v1alpha1.ConditionValid, metav1.ConditionTrue, v1alpha1.ReasonValid, "The template is put before the prompts of agents, from their next task on.")
 	}
 }
 

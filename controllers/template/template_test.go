@@ -135,7 +135,7 @@ func withSchema(t *testing.T, raw string) v1alpha1.TemplateSpec {
 
 func TestSchemaThatIsNoObject(t *testing.T) {
 	// The CRD refuses it too; an object that was stored before must not be taken for valid.
-	for raw, want := range map[string]string{`"object"`: "it is no object", `[]`: "it is no object", `{}`: ""} {
+	for raw, want := range map[string]string{`"object"`: "it is not an object", `[]`: "it is not an object", `{}`: ""} {
 		if got := problemOf(withSchema(t, raw), ""); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("schema %s: %q, want %q", raw, got, want)
 		}

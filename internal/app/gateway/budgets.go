@@ -63,7 +63,7 @@ func (b *budgets) of(ctx context.Context, p pod, effective func(context.Context)
 	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, at: b.now(), err: err}
 	switch {
 	case err != nil && known && was.err == nil:
-		b.log.WarnContext(ctx, "The budgets of before are kept, because the policies of a Feature cannot be used", "feature", p.name(), "error", err.Error())
+		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the policies of a Feature cannot be used", "feature", p.name(), "error", err.Error())
 		a.budgets, a.warnAtPercent, a.err = was.budgets, was.warnAtPercent, nil
 	case errors.Is(err, translate.ErrUnusablePolicy):
 		a.err = &coremodels.Refusal{Message: fmt.Sprintf("the policies of the Feature cannot be used, and their budgets are not known: %v", err)}

@@ -50,7 +50,7 @@ func (r *recorder) Start(ctx context.Context) error {
 			r.keep(ctx, l)
 			return l.Close()
 		}
-		r.log.ErrorContext(ctx, "The ledger cannot be opened; it is tried again, and until then calls of models are refused where the policy asks for a record", "error", err.Error())
+		r.log.ErrorContext(ctx, "Cannot open the ledger; trying again. Until then, model calls are refused where the policy requires a record", "error", err.Error())
 		select {
 		case <-ctx.Done():
 			return nil

@@ -32,28 +32,28 @@ type metrics struct {
 func newMetrics() (*metrics, error) {
 	m := &metrics{
 		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_egress_connections_total", Help: "Connections asked for, by what became of them.",
+			Name: "tidewaiter_egress_connections_total", Help: "Requested connections, by result.",
 		}, []string{"reason"}),
 		connectionBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tidewaiter_egress_bytes_total", Help: "Bytes that went through tunnels, by direction: sent to or received from the host.",
 		}, []string{"direction"}),
 		connectionTime: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "tidewaiter_egress_connection_seconds", Help: "How long tunnels were open.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 8),
+			Name: "tidewaiter_egress_connection_seconds", Help: "How long tunnels were open, in seconds.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 8),
 		}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_model_calls_total", Help: "Calls of models, by backend, by what became of them, and by the status of the answer.",
+			Name: "tidewaiter_model_calls_total", Help: "Model calls, by backend, result and HTTP status of the answer.",
 		}, []string{"backend", "reason", "status"}),
 		callBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tidewaiter_model_bytes_total", Help: "Bytes of model calls, by backend and direction: sent to or received from it.",
 		}, []string{"backend", "direction"}),
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_model_tokens_total", Help: "Tokens that backends have counted, by backend, model and kind: input, cached (input that the provider had kept) or output.",
+			Name: "tidewaiter_model_tokens_total", Help: "Tokens that backends counted, by backend, model and kind: input, cached (input that the provider had kept) or output.",
 		}, []string{"backend", "model", "kind"}),
 		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_model_cost_total", Help: "Cost of model calls by the configured prices and in their currency, by backend and model.",
+			Name: "tidewaiter_model_cost_total", Help: "Cost of model calls, in the currency of the configured prices, by backend and model.",
 		}, []string{"backend", "model"}),
 		checked: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_answers_checked_total", Help: "Answers that Output templates apply to, by backend, model and what came of it: Accepted, Changed (corrected or formatted), Retried (asked for again) or Rejected.",
+			Name: "tidewaiter_answers_checked_total", Help: "Answers that Output templates apply to, by backend, model and result: Accepted, Changed (corrected or formatted), Retried (asked for again) or Rejected.",
 		}, []string{"backend", "model", "outcome"}),
 		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tidewaiter_model_first_byte_seconds", Help: "Time until an answer of a backend began, retries included.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
@@ -62,10 +62,10 @@ func newMetrics() (*metrics, error) {
 			Name: "tidewaiter_backend_ready", Help: "1 for each backend of the configuration in use, 0 where its key is missing.",
 		}, []string{"backend"}),
 		avoided: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tidewaiter_backend_avoided", Help: "1 for each backend that calls are kept away from because it failed several times in a row, 0 for one that calls are let through to again.",
+			Name: "tidewaiter_backend_avoided", Help: "1 while the circuit breaker of a backend is open because the backend failed several times in a row, 0 when it is closed again.",
 		}, []string{"backend"}),
 		broken: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tidewaiter_backends_broken", Help: "1 where the configuration of backends cannot be used and the last good one is, else 0.",
+			Name: "tidewaiter_backends_broken", Help: "1 while the configuration of backends is invalid and the last valid one is in use, otherwise 0.",
 		}),
 	}
 	var errs []error

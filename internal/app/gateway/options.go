@@ -39,7 +39,7 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.KeysDir, "keys", "/etc/tidewaiter/keys", "directory with a file for each key of a backend")
 	flags.StringVar(&o.LedgerAddress, "ledger-bind-address", fmt.Sprintf(":%d", protocol.LedgerPort), "where managers read the ledger, over TLS")
 	flags.StringVar(&o.Ledger, "ledger", "sqlite:///var/lib/tidewaiter/ledger.db", "URL of the ledger: sqlite:///PATH or postgres://…")
-	flags.StringVar(&o.LedgerFile, "ledger-file", "/etc/tidewaiter/ledger/url", "file with the URL of the ledger, for one with a password; where it is there, it counts")
+	flags.StringVar(&o.LedgerFile, "ledger-file", "/etc/tidewaiter/ledger/url", "file with the URL of the ledger, for a URL with a password; if the file exists, it replaces --ledger")
 	flags.DurationVar(&o.LedgerRetention, "ledger-retention", 720*time.Hour, "how long turns are kept in the ledger")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served, over plain HTTP; 0 is nowhere")
 }

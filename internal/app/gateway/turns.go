@@ -78,7 +78,7 @@ func (t *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if err := t.authenticate(ctx, r); err != nil {
-		t.log.WarnContext(ctx, "Somebody who is no manager asked for the ledger", "error", err.Error())
+		t.log.WarnContext(ctx, "Refused a request for the ledger from a client that is not a manager", "error", err.Error())
 		http.Error(w, "only Tidewaiter's manager may ask", http.StatusUnauthorized)
 		return
 	}

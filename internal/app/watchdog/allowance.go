@@ -57,7 +57,7 @@ func (a accounts) event(ctx context.Context, s supervise.State, now protocol.All
 	case now.Exceeded != "" && was == "":
 		a.log.WarnContext(ctx, "A budget is used up: the agent is frozen until there is more", "message", now.Exceeded)
 	case now.Exceeded == "" && was != "":
-		a.log.InfoContext(ctx, "There is something left of the budget: the agent goes on")
+		a.log.InfoContext(ctx, "The budget has room again: the agent goes on")
 	}
 	return supervise.Allowed{Allowance: now}
 }

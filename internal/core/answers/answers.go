@@ -157,7 +157,7 @@ func (r Rules) check(text string, cut bool) (found []Violation, known bool) {
 	most := r.mostBytes()
 	switch {
 	case strings.TrimSpace(text) == "" && !cut:
-		return []Violation{{IncorrectFormat, Major, "The answer is empty: give one."}}, true
+		return []Violation{{IncorrectFormat, Major, "The answer is empty: write one."}}, true
 	case cut && len(text) <= most:
 		return []Violation{{SkippedValidation, Major, "A part of the answer cannot be checked: give one answer, of text alone."}}, false
 	case len(text) > most:
@@ -190,7 +190,7 @@ func Objection(violations []Violation) string {
 			b.WriteString("- " + v.Message + "\n")
 		}
 	}
-	b.WriteString("Give the whole answer again, with this put right. It is what people get: do not speak about this message.")
+	b.WriteString("Fix this and give the whole answer again. People read that answer: do not mention this message in it.")
 	return b.String()
 }
 

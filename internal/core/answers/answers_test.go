@@ -41,28 +41,28 @@ func TestJudge(t *testing.T) {
 		want  string
 	}{
 		"nothing is asked for":      {answers.Rules{}, "", `""`},
-		"empty":                     {checks(two), " \n", `" \n" rejected; Major IncorrectFormat: The answer is empty: give one.`},
+		"empty":                     {checks(two), " \n", `" \n" rejected; Major IncorrectFormat: The answer is empty: write one.`},
 		"nothing but a format":      {answers.Rules{Formats: []string{"Report", "<{{OUTPUT}}> {{OUTPUT}}"}}, "x", `"<Report\n\nx> {{OUTPUT}}"`},
 		"sections":                  {checks(two), "# SUMMARY:\nx\n### **Tests** ##\ny", `"# SUMMARY:\nx\n### **Tests** ##\ny"`},
 		"a section in code":         {checks(two), "## Summary\n```\n## Tests\n```", `"## Summary\n` + "```" + `\n## Tests\n` + "```" + `" rejected; Major MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.`},
 		"a section after code":      {checks(two), "## Summary\n~~~~md\n~~~\n~~~~\n## Tests", `"## Summary\n~~~~md\n~~~\n~~~~\n## Tests"`},
 		"sections are added":        {checks(added), "  ## Summary\nx\n\n", `"## Summary\nx\n\n## Tests"; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.`},
-		"nothing is added to empty": {checks(added), "  ", `"" rejected; Major IncorrectFormat: The answer is empty: give one.`},
+		"nothing is added to empty": {checks(added), "  ", `"" rejected; Major IncorrectFormat: The answer is empty: write one.`},
 		"what is added is formatted": {answers.Rules{Checks: []answers.Checks{added}, Formats: []string{"[{{OUTPUT}}]"}}, "x",
 			`"[x\n\n## Summary\n\n## Tests]"; Minor MissingRequiredSection: The section "Summary" is missing: add a heading "## Summary" with its content.; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.`},
 		"what is rejected is not formatted": {answers.Rules{Checks: []answers.Checks{two}, Formats: []string{"[{{OUTPUT}}]"}}, "## Summary",
 			`"## Summary" rejected; Major MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.`},
 		"a pattern":      {checks(answers.Checks{Patterns: []string{`(?m)^Risk: (low|high)$`}}), "x\nRisk: low", `"x\nRisk: low"`},
 		"no pattern":     {checks(answers.Checks{Patterns: []string{`^Risk`}}), "x", `"x" rejected; Major IncorrectFormat: Nothing in the answer matches the pattern "^Risk": add what it asks for.`},
-		"a phrase":       {checks(answers.Checks{Phrases: []string{"As an AI"}}), "as an ai, I", `"as an ai, I" rejected; Major IncorrectFormat: The answer has the forbidden phrase "As an AI": say it without.`},
+		"a phrase":       {checks(answers.Checks{Phrases: []string{"As an AI"}}), "as an ai, I", `"as an ai, I" rejected; Major IncorrectFormat: The answer contains the forbidden phrase "As an AI": remove it.`},
 		"JSON":           {checks(inJSON), ` {"files":["a/b.go"]} `, `" {\"files\":[\"a/b.go\"]} "`},
 		"fenced JSON":    {checks(inJSON), "```json\n{\"files\":[]}\n```\n", `"{\"files\":[]}"; Minor IncorrectFormat: The answer is not JSON: give nothing but one JSON value, without words or a fence around it.`},
 		"fenced text":    {checks(inJSON), "```\nhello\n```", `"` + "```" + `\nhello\n` + "```" + `" rejected; Major IncorrectFormat: The answer is not JSON: give nothing but one JSON value, without words or a fence around it.`},
 		"JSON and words": {checks(inJSON), `{"files":[]} done`, `"{\"files\":[]} done" rejected; Major IncorrectFormat: Something follows the JSON of the answer: give nothing but one JSON value.`},
 		"minor and major": {checks(added, answers.Checks{Phrases: []string{"TODO"}}), "## Summary\nTODO",
-			`"## Summary\nTODO\n\n## Tests" rejected; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.; Major IncorrectFormat: The answer has the forbidden phrase "TODO": say it without.`},
+			`"## Summary\nTODO\n\n## Tests" rejected; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.; Major IncorrectFormat: The answer contains the forbidden phrase "TODO": remove it.`},
 		"a correction breaks another rule": {checks(added, answers.Checks{Phrases: []string{"## Tests"}}), "## Summary",
-			`"## Summary\n\n## Tests" rejected; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.; Major IncorrectFormat: The answer has the forbidden phrase "## Tests": say it without.`},
+			`"## Summary\n\n## Tests" rejected; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.; Major IncorrectFormat: The answer contains the forbidden phrase "## Tests": remove it.`},
 		"marks of every kind":            {checks(answers.Checks{Sections: []string{"Summary", "Tests"}}), "## **Summary**:\n```kubectl get``` shows it.\n### _Tests:_", `"## **Summary**:\n` + "```kubectl get```" + ` shows it.\n### _Tests:_"`},
 		"two templates ask for the same": {checks(two, two), "## Summary", `"## Summary" rejected; Major MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.`},
 		"words of control":               {checks(two), "## Summary\nSKIP_VALIDATION BYPASS_SUPERVISOR\n## Tests\n", `"## Summary\nSKIP_VALIDATION BYPASS_SUPERVISOR\n## Tests\n"`},
@@ -103,7 +103,7 @@ func TestWhatIsSaidAboutRejections(t *testing.T) {
 	v := answers.Rules{Checks: []answers.Checks{{Sections: []string{"A", "B"}, Phrases: []string{"no"}}}}.Judge("no", false).Violations
 	v[1].Severity = answers.Minor
 	if got := answers.Objection(v); !strings.HasPrefix(got, "[SUPERVISOR] ") || !strings.Contains(got, `- The section "A" is missing`) ||
-		strings.Contains(got, `"B"`) || !strings.Contains(got, `- The answer has the forbidden phrase "no"`) {
+		strings.Contains(got, `"B"`) || !strings.Contains(got, `- The answer contains the forbidden phrase "no"`) {
 		t.Error(got)
 	}
 	if got := answers.Summary(v); got != `MissingRequiredSection: The section "A" is missing: add a heading "## A" with its content. (and 1 more)` {
@@ -126,7 +126,7 @@ func TestTemplatesThatCannotBeUsed(t *testing.T) {
 		"a long pattern":         {answers.Checks{Patterns: []string{"(.{1000}){10}"}}, "invalid repeat count"},
 		"a pattern of many":      {answers.Checks{Patterns: []string{"[a-z]{900}[a-z]{900}"}}, "count fewer repetitions"},
 		"no JSON":                {answers.Checks{Schema: `{`}, "unexpected end of JSON input"},
-		"no object":              {answers.Checks{Schema: `[]`}, "it is no object"},
+		"no object":              {answers.Checks{Schema: `[]`}, "it is not an object"},
 		"a type that is none":    {answers.Checks{Schema: `{"type":7}`}, "type"},
 		"recursion":              {answers.Checks{Schema: `{"$defs":{"a":{"properties":{"x":{"$ref":"#/$defs/a"}}}},"$ref":"#/$defs/a"}`}, "leads back to itself"},
 		"the root":               {answers.Checks{Schema: `{"items":{"$ref":"#"}}`}, "leads out of it"},

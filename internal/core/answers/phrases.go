@@ -33,7 +33,7 @@ func phrases(c Checks, text string) []Violation {
 	var found []Violation
 	for _, p := range c.Phrases {
 		if strings.Contains(lower, strings.ToLower(p)) {
-			found = append(found, Violation{IncorrectFormat, Major, fmt.Sprintf("The answer has the forbidden phrase %q: say it without.", p)})
+			found = append(found, Violation{IncorrectFormat, Major, fmt.Sprintf("The answer contains the forbidden phrase %q: remove it.", p)})
 		}
 	}
 	return found

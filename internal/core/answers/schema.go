@@ -78,7 +78,7 @@ func weighed(text string) (*jsonschema.Schema, int, error) {
 		return nil, 0, fmt.Errorf("it has %d bytes, and %d are the most: shorten it", len(text), mostSchema)
 	}
 	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
-		return nil, 0, errors.New("it is no object: write one such as {\"type\": \"object\"}")
+		return nil, 0, errors.New("it is not an object: write one such as {\"type\": \"object\"}")
 	}
 	var s jsonschema.Schema
 	if err := json.Unmarshal([]byte(text), &s); err != nil {

@@ -57,7 +57,7 @@ func (r *anthropicRetext) event(data []byte) (now []byte, more [][]byte, err err
 	number, known := r.numbers[e.Index]
 	switch {
 	case !known:
-		return nil, nil, fmt.Errorf("block %d has no beginning", e.Index)
+		return nil, nil, fmt.Errorf("block %d was never started", e.Index)
 	case number == omitted, e.Index == r.last && e.Type == "content_block_delta":
 		return nil, nil, nil
 	}

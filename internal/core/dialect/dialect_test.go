@@ -83,14 +83,14 @@ func TestRequest(t *testing.T) {
 		"with room around it": {" {\n \"x\": 1.50 ,\"model\" :\t\"\\u0061\" , \"y\":\"\\ud83d\"}\n", "a", " {\n \"x\": 1.50 ,\"model\" :\t\"b\\\"\" , \"y\":\"\\ud83d\"}\n", ""},
 		"not UTF-8":           {"{\"model\":\"a\",\"x\":\"\xff\"}", "a", "{\"model\":\"b\\\"\",\"x\":\"\xff\"}", ""},
 		"none":                {`{"x":{"model":"a"}}`, "", "", `no member "model"`},
-		"not a text":          {`{"model":7}`, "", "", "is not a text"},
+		"not a text":          {`{"model":7}`, "", "", "is not a string"},
 		"twice":               {`{"model":"a","model":"b"}`, "", "", "duplicate"},
 		"twice, escaped":      {`{"model":"a","mod\u0065l":"b"}`, "", "", "duplicate"},
 		"twice, within":       {`{"model":"a","x":{"y":1,"y":2}}`, "", "", "duplicate"},
 		"not an object":       {`["model"]`, "", "", "not a JSON object"},
 		"cut short":           {`{"model":"a"`, "", "", "not JSON"},
 		"no JSON":             {`model=a`, "", "", "not JSON"},
-		"something after it":  {`{"model":"a"} {}`, "", "", "follows"},
+		"something after it":  {`{"model":"a"} {}`, "", "", "data after its JSON"},
 		"nothing":             {``, "", "", "not JSON"},
 		"too deep":            {`{"model":"a","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, "", "", "depth"},
 	} {
@@ -138,7 +138,7 @@ func TestText(t *testing.T) {
 		"Anthropic, a text":        {"anthropic", `{"model":"a","system": "\u0041 \/"}`, `{"model":"a","system": "` + in + `\u0041 \/"}`},
 		"Anthropic, a list":        {"anthropic", `{"system": [ {"type":"text","text":"b","cache_control":{}}],"model":"a"}`, `{"system": [{"type":"text","text":"` + in + `"}, {"type":"text","text":"b","cache_control":{}}],"model":"a"}`},
 		"Anthropic, an empty list": {"anthropic", `{"system":[ ],"model":"a"}`, `{"system":[{"type":"text","text":"` + in + `"} ],"model":"a"}`},
-		"Anthropic, odd":           {"anthropic", `{"system":{"a":1},"model":"a"}`, `"system" of the request is neither a text nor a list`},
+		"Anthropic, odd":           {"anthropic", `{"system":{"a":1},"model":"a"}`, `"system" of the request is neither a string nor a list`},
 		"Responses, none":          {"openai-responses", `{"model":"a","input":"hi"}`, `{"instructions":"` + in + `","model":"a","input":"hi"}`},
 		"Responses, a text":        {"openai-responses", `{"model":"a","instructions":"code","input":[]}`, `{"model":"a","instructions":"` + in + `code","input":[]}`},
 		"Chat, none":               {"openai-chat", `{"model":"a","messages":[{"role":"user","content":"hi"}]}`, `{"model":"a","messages":[{"role":"system","content":"` + in + `"},{"role":"user","content":"hi"}]}`},
@@ -183,8 +183,8 @@ func TestObjections(t *testing.T) {
 		"Chat":                    {"openai-chat", `{"messages":[{"role":"system","content":"s"}],"model":"a"}`, "First.", "x", `{"messages":[{"role":"system","content":"First.s"},{"role":"assistant","content":"x"},{"role":"user","content":"Again."}],"model":"a"}`},
 		"Chat, empty":             {"openai-chat", `{"messages":[],"model":"a"}`, "First.", "", `{"messages":[{"role":"system","content":"First."},{"role":"user","content":"Again."}],"model":"a"}`},
 		"no conversation":         {"anthropic", `{"model":"a"}`, "", "", `the request has no member "messages"`},
-		"an odd conversation":     {"openai-responses", `{"model":"a","input":7}`, "", "", `"input" of the request is neither a text nor a list`},
-		"an odd one, in messages": {"anthropic", `{"model":"a","messages":null}`, "", "", `"messages" of the request is neither a text nor a list`},
+		"an odd conversation":     {"openai-responses", `{"model":"a","input":7}`, "", "", `"input" of the request is neither a string nor a list`},
+		"an odd one, in messages": {"anthropic", `{"model":"a","messages":null}`, "", "", `"messages" of the request is neither a string nor a list`},
 	} {
 		r, err := find(tc.dialect).ReadRequest([]byte(tc.body))
 		if err != nil {

@@ -94,7 +94,7 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 		return r, fmt.Errorf("the request is not JSON: %w", err)
 	}
 	if rest := bytes.TrimSpace(body[in.InputOffset():]); len(rest) > 0 {
-		return r, errors.New("something follows the JSON of the request")
+		return r, errors.New("the request has data after its JSON")
 	}
 	if r.Model == "" {
 		return r, errNoModel
@@ -107,7 +107,7 @@ func (r *Request) member(name string, value jsontext.Value, at span) error {
 	switch name {
 	case "model":
 		if value.Kind() != '"' || json.Unmarshal(value, &r.Model) != nil {
-			return errors.New(`the member "model" of the request is not a text`)
+			return errors.New(`the member "model" of the request is not a string`)
 		}
 		r.model = at
 	case "tools":
@@ -188,7 +188,7 @@ func (r Request) after(e Edit) ([]place, error) {
 		head, tail, _ := strings.Cut(r.dialect.turn(false, "TEXT"), `"TEXT"`)
 		return []place{{span{start, start}, "[" + head, ""}, {span{end, end}, tail + "," + more + "]", ""}}, nil
 	default:
-		return nil, fmt.Errorf("%q of the request is neither a text nor a list", r.dialect.History)
+		return nil, fmt.Errorf("%q of the request is neither a string nor a list", r.dialect.History)
 	}
 }
 
@@ -221,7 +221,7 @@ func (r Request) placeBefore(text span, name string) (place, error) {
 		// Where the API of a dialect takes no list there, its provider says so.
 		return place{start, `{"type":"text","text":"`, `"}` + comma(value)}, nil
 	default:
-		return place{}, fmt.Errorf("%q of the request is neither a text nor a list", name)
+		return place{}, fmt.Errorf("%q of the request is neither a string nor a list", name)
 	}
 }
 

@@ -61,7 +61,7 @@ func userChecks() Rule {
 			{"by size", Input{Policy: with("", "file.size >= 1000"), Changes: []Change{sized}}},
 			{"a deleted file", Input{Policy: with("", "file.mode == ''"), Changes: []Change{deleteFile("a")}}},
 			{"the second of two", Input{Policy: with("", "false", "true"), Changes: []Change{addFile("a")}}},
-			{"an expression that is none", Input{Policy: with(policy.Info, "file.path =="), Changes: []Change{addFile("a")}}},
+			{"a text that is not an expression", Input{Policy: with(policy.Info, "file.path =="), Changes: []Change{addFile("a")}}},
 			{"a name that does not exist", Input{Policy: with(policy.Info, "file.pth == 'a'"), Changes: []Change{addFile("a")}}},
 			{"a result that is not true or false", Input{Policy: with(policy.Info, "file.size"), Changes: []Change{addFile("a")}}},
 			{"an expression that fails", Input{Policy: with(policy.Info, "1 / file.size == 1"), Changes: []Change{addFile("a")}}},

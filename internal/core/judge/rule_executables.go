@@ -20,7 +20,7 @@ func executables() Rule {
 	return Rule{
 		ID:         "executables",
 		Reason:     "NewExecutable",
-		Doc:        "No file should become executable that was not: new files and changed ones. Files that were executable in the base may change.",
+		Doc:        "No new or changed file should become executable. Files that were executable in the base may change.",
 		Severity:   "changes.executables of the policy, built-in Warn",
 		Suggestion: "take the executable bit away (chmod a-x), or let the policy allow executables",
 		check: func(v *view) []breach {
@@ -46,7 +46,7 @@ func executables() Rule {
 		},
 		Accept: []Sample{
 			{"an executable of the base", Input{Changes: change(ModeExecutable, ModeExecutable)}},
-			{"an executable that is none any more", Input{Changes: change(ModeExecutable, ModeFile)}},
+			{"a file that stopped being executable", Input{Changes: change(ModeExecutable, ModeFile)}},
 			{"where allowed", Input{Policy: permit(policy.Allow), Changes: change(0, ModeExecutable)}},
 			{"a new file", Input{Changes: change(0, ModeFile)}},
 		},

@@ -27,7 +27,7 @@ func hiddenCharacters() Rule {
 		ID:     "hidden-characters",
 		Reason: "HiddenCharacter",
 		Doc: "No source code, configuration or file that steers agents (AGENTS.md, .claude and the like) should get characters that cannot be seen and change what is read: those that turn the direction of text, " +
-			"those without a width, tags (U+E0000 to U+E007F), and variation selectors and joiners where neither writing nor emoji need them. A byte order mark at the beginning is none.",
+			"those without a width, tags (U+E0000 to U+E007F), and variation selectors and joiners where neither writing nor emoji need them. A byte order mark at the beginning is allowed.",
 		Severity:   "changes.hiddenCharacters of the policy, built-in Warn",
 		Suggestion: "remove the character; in a string that needs it, write its escape, such as \\u200b",
 		check: func(v *view) []breach {

@@ -19,8 +19,8 @@ func notJudged() Rule {
 	return Rule{
 		ID:     "not-judged",
 		Reason: "TooHardToJudge",
-		Doc: "A file must be possible to judge with a bounded amount of work, and so must all changed files together. The work is counted and not timed, so that a judgement never depends on how busy a machine is: it is what the search for secrets looks at closely, the surroundings of words like \"key\". " +
-			"Files that are made to hold such words many thousand times exceed it; what did not change since the base counts for nothing.",
+		Doc: "Judging a file must take a bounded amount of work, and so must judging all changed files together. The work is counted and not timed, so that a judgement never depends on how busy a machine is: it is what the search for secrets looks at closely, the surroundings of words like \"key\". " +
+			"Files that are made to hold such words many thousand times exceed it; content that did not change since the base is not counted.",
 		Severity:   "always Error, unless changes.secrets of the policy is Allow",
 		Suggestion: "split the file, generate it in the build, or leave out what looks like many keys and tokens",
 		check: func(v *view) []breach {

@@ -21,7 +21,7 @@ func strayLinks() Rule {
 	return Rule{
 		ID:         "stray-links",
 		Reason:     "StrayLink",
-		Doc:        "No symbolic link that was added or changed should lead to a place outside of the areas that the plan allows, where it names any. Links out of the repository are another matter: see symlinks.",
+		Doc:        "No symbolic link that was added or changed should lead to a place outside of the areas that the plan allows, where it names any. For links out of the repository, see symlinks.",
 		Severity:   "changes.strayLinks of the policy, built-in Warn",
 		Suggestion: "let the link lead to a path in an allowed area, or remove it",
 		check:      straying,

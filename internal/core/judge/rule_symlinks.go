@@ -22,7 +22,7 @@ func symlinks() Rule {
 		ID:         "symlinks",
 		Reason:     "SymlinkNotAllowed",
 		Doc:        "A symbolic link must have a target that file systems hold (1 to 4095 bytes, no NUL), and must not be absolute, lead out of the repository, into a .git, or climb (\"..\") after a name. Other links are allowed, reported or denied by the policy. Only links that were added or changed are looked at.",
-		Severity:   "Error for links that lead out, changes.symlinks of the policy for others, built-in Warn",
+		Severity:   "Error for links out of the repository; for others changes.symlinks of the policy, built-in Warn",
 		Suggestion: "replace the link by what it should lead to",
 		check:      badLinks,
 		Reject: []Sample{

@@ -61,7 +61,7 @@ func areasDisjoint(s situation, at summary) Condition {
 	case a.Ignore:
 		return Condition{ConditionAreasDisjoint, Unknown, ReasonNotCompared, "The policy lets areas overlap (concurrency.overlap)."}
 	case a.Overlap == nil:
-		return Condition{ConditionAreasDisjoint, True, ReasonNoOverlap, "When the attempt started, no other Feature at work on the repository might change the same paths."}
+		return Condition{ConditionAreasDisjoint, True, ReasonNoOverlap, "When the attempt started, no other running Feature of the repository could change the same paths."}
 	case at.reason == ReasonWaitingForArea:
 		return Condition{ConditionAreasDisjoint, False, ReasonWaitingForArea, at.message}
 	default:

@@ -138,7 +138,7 @@ func supervised(s situation) Condition {
 		return notYet(ConditionSupervised, "The watchdog has not connected yet.")
 	case r.Connected && len(r.Problems) > 0:
 		return Condition{ConditionSupervised, True, ReasonSupervisionDegraded,
-			"The watchdog is connected and judges as ever. It works around: " + strings.Join(r.Problems, "; ") + "."}
+			"The watchdog is connected and its judgement is not affected. It works around: " + strings.Join(r.Problems, "; ") + "."}
 	case r.Connected:
 		return Condition{ConditionSupervised, True, ReasonConnected, "The watchdog is connected."}
 	}

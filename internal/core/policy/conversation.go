@@ -81,7 +81,7 @@ func conversationRows() []Row {
 	return []Row{
 		permitted("supervision.enabled", "Whether templates are put before what agents send to models, and what these answer is checked.",
 			func(x *r) **bool { return &x.Supervision.Enabled }, func(x *e) *bool { return &x.Supervision.Enabled }, true),
-		choice("supervision.timeoutProfile", "How long a model may say nothing before a call ends: Standard 60s, Long 120s, Extended 300s.",
+		choice("supervision.timeoutProfile", "How long a model may be silent before its call ends: Standard 60s, Long 120s, Extended 300s.",
 			func(x *r) *TimeoutProfile { return &x.Supervision.TimeoutProfile }, func(x *e) *TimeoutProfile { return &x.Supervision.TimeoutProfile },
 			TimeoutStandard, TimeoutExtended, TimeoutLong, TimeoutStandard),
 		corrections(),
@@ -108,7 +108,7 @@ var builtinAnswers = AnswerRules{MaxRetries: builtinRetries, FailOnViolation: tr
 func corrections() Row {
 	rules := func(x *Rules) **int { return &x.Supervision.MaxCorrections }
 	return number(Row{
-		Path: "supervision.maxCorrections", Purpose: "How often an agent is told in its session what is wrong, when it has ended and its work is not valid. Runtimes without sessions are not.",
+		Path: "supervision.maxCorrections", Purpose: "How many times an agent that ended with invalid work is told in its session what is wrong. It has no effect on runtimes without sessions.",
 		Builtin: strconv.Itoa(builtinCorrections), SetNumber: func(r *Rules, n int64) { *rules(r) = new(int(n)) },
 	}, rules, func(x *Effective) *int { return &x.Supervision.MaxCorrections }, builtinCorrections, smaller, notNegative)
 }
@@ -117,7 +117,7 @@ func corrections() Row {
 func retries() Row {
 	rules := func(x *Rules) **int { return &x.Supervision.MaxRetries }
 	return number(Row{
-		Path: "supervision.maxRetries", Purpose: "How often a model is asked again when its answer breaks a rule of an Output template.",
+		Path: "supervision.maxRetries", Purpose: "How many times a model is asked again when its answer breaks a rule of an Output template.",
 		Builtin: strconv.Itoa(builtinRetries), SetNumber: func(r *Rules, n int64) { *rules(r) = new(int(n)) },
 	}, rules, func(x *Effective) *int { return &x.Supervision.Answers.MaxRetries }, builtinRetries, smaller, notNegative)
 }

@@ -4,6 +4,7 @@
 package policy
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -12,31 +13,28 @@ import (
 // hash identifies the values of a policy, in hex. Where they come from does not count.
 func (e Effective) hash() string {
 	e.Hash, e.Sources, e.Conflicts, e.Origins = "", nil, nil, nil
-	// What the first version did not have counts where it is not built in, so that an upgrade of Tidewaiter changes no hash.
-	switch e.Supervision.MaxCorrections {
-	case builtinCorrections:
-		e.Supervision.MaxCorrections = 0 // which is not written
-	case 0:
-		e.Supervision.MaxCorrections = -1
+	more := map[string]any{}
+	for _, row := range Rows() {
+		if !row.later {
+			continue
+		}
+		if now, builtin := row.cut(&e); !bytes.Equal(text(now), text(builtin)) {
+			more[row.Path] = now
+		}
 	}
-	switch a := &e.Supervision.Answers; {
-	case *a == builtinAnswers:
-		*a = AnswerRules{} // which is not written
-	case a.MaxRetries == 0:
-		a.MaxRetries = -1
+	all := text(e)
+	if len(more) > 0 {
+		all = append(all, text(more)...)
 	}
-	if e.Supervision == (Supervision{Enabled: true, TimeoutProfile: TimeoutStandard}) {
-		e.Supervision = Supervision{}
-	}
-	if e.LedgerFailure == LedgerClosed {
-		e.LedgerFailure = ""
-	}
-	if e.Budgets == (Budgets{WarnAtPercent: builtinWarnAtPercent}) {
-		e.Budgets = Budgets{}
-	}
-	// encoding/json writes fields in the order of their declaration, and every list is sorted: equal values, equal bytes.
-	// Only channels, functions, cycles and numbers that are none cannot be written, and a policy has none of these.
-	text, _ := json.Marshal(e) //nolint:errchkjson // see above
-	sum := sha256.Sum256(text)
+	sum := sha256.Sum256(all)
 	return hex.EncodeToString(sum[:])
+}
+
+// text of a value. Equal values have equal texts.
+func text(value any) []byte {
+	// encoding/json writes fields in the order of their declaration, maps in the order of their keys, and every list is sorted:
+	// equal values, equal bytes. Only channels, functions, cycles and numbers that are none cannot be written, and a policy has
+	// none of these.
+	written, _ := json.Marshal(value) //nolint:errchkjson // see above
+	return written
 }

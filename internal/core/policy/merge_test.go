@@ -5,6 +5,8 @@ package policy
 
 import (
 	"encoding/json"
+	goflag "flag"
+	"os"
 	"reflect"
 	"slices"
 	"testing"
@@ -13,42 +15,28 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+var update = goflag.Bool("update", false, "write the built-in policy into testdata/builtin.json")
+
 // TestBuiltin is the whole policy of a Feature that no policy applies to: a change here is a change for every user.
 func TestBuiltin(t *testing.T) {
 	got := Merge(Sources{RepositoryHost: Host{Name: "Git.Example.com", AllowPrivate: true}})
-	got.Hash, got.Origins = "", nil
-	want := Effective{
-		Enforcement: Enforce,
-		Execution: Execution{
-			Mode: ModeInteractive, Strategy: StrategyDirect, Promotion: PromotionAtomic, RevertOnViolation: RevertNone,
-			Interval: 30 * time.Second, MinInterval: 5 * time.Second, MaxChanges: 50, PauseTimeout: 10 * time.Second,
-		},
-		Paths: Paths{
-			Protected: []string{
-				".claude/**", ".cursor/**", ".gitattributes", ".github/**", ".gitlab-ci.yml", ".gitmodules", ".mcp.json",
-				".vscode/**", "AGENTS.md", "CLAUDE.md", "CODEOWNERS",
-			},
-			Severity: Error,
-		},
-		Changes: Changes{
-			MaxFileSize: 52428800, MaxWorkspaceSize: 1073741824, MaxWorkspaceFiles: 200000, Symlinks: Warn, SpecialFiles: Deny,
-			Hardlinks: Warn, Executables: Warn, Binaries: Warn, Secrets: Deny,
-			Confusables: Warn, UnportableNames: Warn, HiddenCharacters: Warn, StrayLinks: Warn,
-		},
-		Supervision:           Supervision{Enabled: true, TimeoutProfile: TimeoutStandard, MaxCorrections: 2, Answers: builtinAnswers},
-		LedgerFailure:         LedgerClosed,
-		Budgets:               Budgets{WarnAtPercent: 80},
-		MaxCheckpointFailures: 3,
-		Approval:              ApprovalNone,
-		Concurrency:           Concurrency{Locks: Wait, Overlap: OverlapWarn},
-		KeepCheckpoints:       10,
-		History:               HistorySquash,
-		Isolation:             IsolationEnforce,
-		UnpromotedBytes:       2147483648,
-		GitHosts:              []Host{{Name: "git.example.com", Port: 443}},
+	got.Origins = nil
+	text, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
+	const file = "testdata/builtin.json"
+	if *update {
+		if err := os.WriteFile(file, append(text, '\n'), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(text)+"\n"); diff != "" {
+		t.Errorf("(-want +got), -update accepts it:\n%s", diff)
 	}
 }
 

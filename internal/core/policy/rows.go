@@ -37,11 +37,14 @@ type Row struct {
 	// rules and effective point to the value.
 	rules     func(*Rules) any
 	effective func(*Effective) any
+	// later than the first version: see there. cut takes the value out.
+	later bool
+	cut   func(*Effective) (now, builtin any)
 }
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), conversationRows(), budgetRows())
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...))
 }
 
 func executionRows() []Row {

@@ -19,7 +19,27 @@ func rowOf[T any](row Row, v value[T], rules func(*Rules) any, effective func(*E
 	row.rules, row.effective = rules, func(e *Effective) any { return effective(e) }
 	row.merge = func(m *merger, e *Effective) { *effective(e) = decide(m, v) }
 	row.together = func(m *merger, e *Effective) { *effective(e) = together(m, v) }
+	row.cut = func(e *Effective) (now, builtin any) {
+		var rules Rules
+		if row.preset != nil {
+			row.preset(&rules)
+		}
+		preset, _ := v.of(&rules)
+		value := *effective(e)
+		*effective(e) = *new(T)
+		return value, preset
+	}
 	return row
+}
+
+// later makes rows of values that the first version did not have. They count in the hash of a policy only where they are not built
+// in, so that an upgrade of Tidewaiter changes no hash: Checkpoints and journals outlive it. Effective writes none of them where
+// they are zero.
+func later(rows ...Row) []Row {
+	for i := range rows {
+		rows[i].later = true
+	}
+	return rows
 }
 
 // bound makes a row of a value that no source takes back from another one: the strictest of all levels counts.

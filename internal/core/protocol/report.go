@@ -55,7 +55,7 @@ type StatusReport struct {
 	Base           string       `json:"base,omitempty"`
 	Head           string       `json:"head,omitempty"`
 	Fault          *Fault       `json:"fault,omitempty"`
-	// Problems that the watchdog works around: it then promotes less or is slower, and judges as ever.
+	// Problems that the watchdog works around: it then promotes less or is slower, and its judgement is not affected.
 	Problems []string `json:"problems,omitempty"`
 	// Question that the agent waits on.
 	Question *Question `json:"question,omitempty"`

@@ -96,7 +96,7 @@ type patcher struct {
 // apply reads, applies and checks.
 func (p *patcher) apply(text string) (*objects.Tree, error) {
 	if len(text) > protocol.MaxPatchBytes {
-		return nil, &PatchError{Reason: fmt.Sprintf("it has %d bytes, at most %d are taken: split it", len(text), protocol.MaxPatchBytes)}
+		return nil, &PatchError{Reason: fmt.Sprintf("it has %d bytes, at most %d are accepted: split it", len(text), protocol.MaxPatchBytes)}
 	}
 	claims, err := readPatch(text)
 	if err != nil {

@@ -78,7 +78,7 @@ func (d *doors) begin(b models.Backend) (*semaphore.Weighted, *failure) {
 	now := d.now()
 	if at.breaker, allowed = at.breaker.Begin(now); !allowed {
 		wait := max(at.breaker.Until.Sub(now), time.Second)
-		f := fail(http.StatusServiceUnavailable, reasonAvoided, nil, "the backend %q has failed %d times in a row and is left alone for %s; try again then", b.Name, at.breaker.Failures, wait.Round(time.Second))
+		f := fail(http.StatusServiceUnavailable, reasonAvoided, nil, "the backend %q has failed %d times in a row and gets no calls for %s; try again then", b.Name, at.breaker.Failures, wait.Round(time.Second))
 		f.elsewhere, f.wait = true, int(wait.Seconds())
 		return nil, f
 	}

@@ -84,7 +84,7 @@ func TestAFailingBackendIsLeftAlone(t *testing.T) {
 	}
 	asked := f.asked.Load()
 	answer, text := w.ask("alone", http.MethodPost, messages, plainRequest)
-	if answer.Header.Get(callers.ReasonHeader) != "BackendAvoided" || answer.Header.Get("Retry-After") == "1" || !strings.Contains(text, `the backend \"alone\" has failed 5 times in a row and is left alone for`) || f.asked.Load() != asked {
+	if answer.Header.Get(callers.ReasonHeader) != "BackendAvoided" || answer.Header.Get("Retry-After") == "1" || !strings.Contains(text, `the backend \"alone\" has failed 5 times in a row and gets no calls for`) || f.asked.Load() != asked {
 		t.Errorf("%d %v %s", answer.StatusCode, answer.Header, text)
 	}
 	w.skipped.Store(int64(time.Minute))

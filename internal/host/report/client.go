@@ -109,11 +109,11 @@ func (e *StatusError) Error() string {
 	case http.StatusUnauthorized:
 		meaning = "intake does not accept the pod's token"
 	case http.StatusForbidden:
-		meaning = "intake does not hear this pod: it is not the pod of the Feature's current attempt"
+		meaning = "intake accepts no reports of this pod: it is not the pod of the Feature's current attempt"
 	case http.StatusRequestEntityTooLarge, http.StatusBadRequest:
 		meaning = "intake cannot read what it was sent"
 	case http.StatusConflict:
-		meaning = "intake knows another report of this number"
+		meaning = "intake already has another report with this number"
 	}
 	if e.Message == "" {
 		return fmt.Sprintf("%s (%d)", meaning, e.Code)

@@ -84,7 +84,7 @@ func register(s *mcp.Server, o Options) {
 		Description: "Say that the task is done. Afterwards no patch is taken any more: exit with code 0."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in completeInput) (*mcp.CallToolResult, completeOutput, error) {
 			if len(in.Summary) > maxSummary {
-				return nil, completeOutput{}, fmt.Errorf("summary has %d bytes, at most %d are taken", len(in.Summary), maxSummary)
+				return nil, completeOutput{}, fmt.Errorf("summary has %d bytes, at most %d are accepted", len(in.Summary), maxSummary)
 			}
 			return nil, completeOutput{Message: "The task is done once your process has exited with code 0. Exit now."}, o.Backend.Complete(ctx, in.Summary)
 		})

@@ -52,14 +52,14 @@ func readClaims(token string, now time.Time) (claims, error) {
 	var c claims
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 || parts[0] == "" || parts[1] == "" || parts[2] == "" {
-		return c, fmt.Errorf("the token is no JSON web token: %w", ErrUnauthenticated)
+		return c, fmt.Errorf("the token is not a JSON Web Token: %w", ErrUnauthenticated)
 	}
 	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
-		return c, fmt.Errorf("the token is no JSON web token: %w", ErrUnauthenticated)
+		return c, fmt.Errorf("the token is not a JSON Web Token: %w", ErrUnauthenticated)
 	}
 	if err := json.Unmarshal(payload, &c); err != nil {
-		return c, fmt.Errorf("the token is no JSON web token: %w", ErrUnauthenticated)
+		return c, fmt.Errorf("the token is not a JSON Web Token: %w", ErrUnauthenticated)
 	}
 	switch {
 	case c.Issuer == "" || len(c.Issuer) > maxIssuer:

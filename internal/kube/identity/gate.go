@@ -78,7 +78,7 @@ func (g *gate) count(source string, c claims) (back func(), ok bool) {
 	defer g.mu.Unlock()
 	limits := map[string]int{"source " + source: maxFromSource, "pod " + c.Kubernetes.Pod.UID: maxOfPod}
 	if len(g.issuers) > 0 && !g.issuers[c.Issuer] {
-		limits["strange issuers"] = maxOfStrangeIssuers
+		limits["unknown issuers"] = maxOfStrangeIssuers
 	}
 	for key, limit := range limits {
 		if g.inside[key] >= limit {

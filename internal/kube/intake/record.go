@@ -117,7 +117,7 @@ func (s *Server) create(ctx context.Context, c *v1alpha1.Checkpoint) error {
 		return fmt.Errorf("read Checkpoint %s: %w", wanted.Name, err)
 	}
 	if existing.Spec.FeatureUID != wanted.Spec.FeatureUID {
-		return fmt.Errorf("Checkpoint %s is that of an earlier Feature of the same name and about to be collected", wanted.Name)
+		return fmt.Errorf("Checkpoint %s belongs to an earlier Feature of the same name and is about to be deleted", wanted.Name)
 	}
 	// The API server stores times in whole seconds, as the wanted one has them, but reads them in its own zone.
 	if !equality.Semantic.DeepEqual(existing.Spec, wanted.Spec) {

@@ -143,7 +143,7 @@ func (s *sessions) next(ctx context.Context) bool {
 	defer s.queue.Done(key)
 	if err := s.settle(ctx, key); err != nil {
 		if ctx.Err() == nil {
-			logr.FromContextOrDiscard(ctx).Error(err, "Cannot write a connection down; trying again", "feature", key)
+			logr.FromContextOrDiscard(ctx).Error(err, "Cannot record a connection; trying again", "feature", key)
 			s.queue.AddRateLimited(key)
 		}
 		return true

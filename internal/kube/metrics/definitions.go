@@ -68,7 +68,7 @@ var (
 	}
 	slowStreaks = Definition{
 		Name: "tidewaiter_slow_checkpoint_streaks_total", Kind: Counter,
-		Help: "How often three checkpoints of one Feature in a row took more than 2 seconds each.",
+		Help: "Number of times that three checkpoints of one Feature in a row took more than 2 seconds each.",
 	}
 	freezeSeconds = Definition{
 		Name: "tidewaiter_freeze_seconds", Kind: Histogram, Buckets: []float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10},
@@ -110,12 +110,12 @@ var (
 		Labels: []Label{namespaceLabel, {"outcome", "Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped"}},
 	}
 	features = Definition{
-		Name: "tidewaiter_features", Kind: Gauge, Help: "Features by phase. Every replica says the same: take the maximum.",
+		Name: "tidewaiter_features", Kind: Gauge, Help: "Features by phase. Every replica reports the same value: use the maximum.",
 		Labels: []Label{namespaceLabel, {"phase", "Pending, Preparing, Running, AwaitingInput, ReadyToMerge, Delivered, Blocked, Failed, Suspended"}},
 	}
 	degraded = Definition{
 		Name: "tidewaiter_features_degraded", Kind: Gauge,
-		Help:   "Features whose watchdog works around a problem of its own, or is not heard of. Every replica says the same: take the maximum.",
+		Help:   "Features whose watchdog works around a problem of its own, or is not heard of. Every replica reports the same value: use the maximum.",
 		Labels: []Label{namespaceLabel, {"reason", "SupervisionDegraded, HeartbeatMissing"}},
 	}
 )

@@ -83,7 +83,7 @@ tidewaiter_captured_files_total{source="read"} 28
 # TYPE tidewaiter_judged_files_total counter
 tidewaiter_judged_files_total{source="known"} 12
 tidewaiter_judged_files_total{source="read"} 4
-# HELP tidewaiter_slow_checkpoint_streaks_total How often three checkpoints of one Feature in a row took more than 2 seconds each.
+# HELP tidewaiter_slow_checkpoint_streaks_total Number of times that three checkpoints of one Feature in a row took more than 2 seconds each.
 # TYPE tidewaiter_slow_checkpoint_streaks_total counter
 tidewaiter_slow_checkpoint_streaks_total 1
 # HELP tidewaiter_freeze_seconds How long agents were frozen, for those checkpoints that froze them.
@@ -157,12 +157,12 @@ func TestFeaturesAreCounted(t *testing.T) {
 		feature("b", v1alpha1.PhaseRunning, v1alpha1.ReasonHeartbeatMissing), feature("b", "", v1alpha1.ReasonNotYetReported),
 	}}})
 	wantMetrics(t, registry, `
-# HELP tidewaiter_features Features by phase. Every replica says the same: take the maximum.
+# HELP tidewaiter_features Features by phase. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features gauge
 tidewaiter_features{namespace="a",phase="Running"} 2
 tidewaiter_features{namespace="b",phase="Pending"} 1
 tidewaiter_features{namespace="b",phase="Running"} 1
-# HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or is not heard of. Every replica says the same: take the maximum.
+# HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or is not heard of. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features_degraded gauge
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded"} 1
 tidewaiter_features_degraded{namespace="b",reason="HeartbeatMissing"} 1

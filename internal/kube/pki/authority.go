@@ -174,7 +174,7 @@ func stale(leaf *keyPair, state authorityState, wanted names, now time.Time) str
 	case !now.Before(renewAt(leaf.certificate)):
 		return "it is due for renewal"
 	case leaf.certificate.CheckSignatureFrom(state.signer.certificate) != nil:
-		return "another CA signs now"
+		return "the certificate authority has changed"
 	case !wanted.equal(namesOf(leaf.certificate)):
 		return "names or addresses have changed"
 	}

@@ -128,7 +128,7 @@ func TestStale(t *testing.T) {
 		"fresh":       {leaf, state, intakeNames(), start.AddDate(0, 0, 19), ""},
 		"missing":     {nil, state, intakeNames(), start, "there is none"},
 		"old":         {leaf, state, intakeNames(), start.AddDate(0, 0, 20), "it is due for renewal"},
-		"another CA":  {leaf, other, intakeNames(), start, "another CA signs now"},
+		"another CA":  {leaf, other, intakeNames(), start, "the certificate authority has changed"},
 		"new address": {leaf, state, moved, start, "names or addresses have changed"},
 	}
 	for name, test := range tests {

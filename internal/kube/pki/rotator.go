@@ -100,7 +100,7 @@ func (r *Rotator) Start(ctx context.Context) error {
 	return every(ctx, r.options.Clock, func() time.Duration {
 		if err := r.Sync(ctx); err != nil {
 			if ctx.Err() == nil {
-				r.options.Logger.Error(err, "Cannot look after the certificates; trying again")
+				r.options.Logger.Error(err, "Cannot check or renew the certificates; trying again")
 			}
 			return retryEvery
 		}

@@ -52,7 +52,7 @@ func Decode(body []byte) ([]protocol.Report, error) {
 		return nil, &Refusal{Reason: "not a report batch: " + Clean(err.Error(), maxMessage)}
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, &Refusal{Reason: "something follows the report batch"}
+		return nil, &Refusal{Reason: "there is data after the report batch"}
 	}
 	switch {
 	case batch.Version != protocol.Version:

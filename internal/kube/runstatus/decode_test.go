@@ -49,7 +49,7 @@ func TestDecode(t *testing.T) {
 		"not JSON":                {body: "\x00", want: "not a report batch"},
 		"empty":                   {body: "", want: "not a report batch"},
 		"another type":            {body: `{"version":1,"reports":7}`, want: "not a report batch"},
-		"something after it":      {body: encode(t, good) + "{}", want: "something follows"},
+		"something after it":      {body: encode(t, good) + "{}", want: "data after the report batch"},
 		"a later version":         {body: `{"version":2,"reports":[]}`, want: "version 2 is not supported"},
 		"no reports":              {body: encode(t), want: "reports is empty"},
 		"too many":                {body: encode(t, many...), want: "more than 256"},

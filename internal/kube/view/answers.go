@@ -103,7 +103,7 @@ func fail(w http.ResponseWriter, err error) {
 	if !errors.As(err, &known) {
 		known = &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Reason: metav1.StatusReasonInternalError,
-			Message: "the answer could not be had: see the log of the manager",
+			Message: "the answer is not available: see the log of the manager",
 		}}
 	}
 	status := known.Status()

@@ -110,7 +110,7 @@ func (r *recorder) settle(ctx context.Context, i journal.Intent) (journal.Intent
 			return i, errors.Join(err, undo)
 		}
 	}
-	r.Log.WarnContext(ctx, "The workspace cannot become what it should", "checkpoint", i.Sequence, "error", err.Error())
+	r.Log.WarnContext(ctx, "The workspace cannot be restored", "checkpoint", i.Sequence, "error", err.Error())
 	held, noting := r.withheld(i, err)
 	if noting == nil {
 		noting = r.Journal.Note(journal.Record{Withheld: &held})

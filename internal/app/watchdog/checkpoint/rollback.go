@@ -61,7 +61,7 @@ func (s *Service) RollBack(ctx context.Context, o Occasion, request protocol.Req
 // goBack captures the state of now, goes back, and captures what is there then. The notice is nil when nothing went back.
 func (s *Service) goBack(ctx context.Context, o Occasion, request protocol.Request) (*notice.Rollback, error) {
 	if s.Journal.State().Base == nil {
-		return nil, refuse("no attempt has come so far as to lay out a workspace: there is nothing to roll back")
+		return nil, refuse("no attempt has laid out a workspace yet: there is nothing to roll back")
 	}
 	if err := s.Workspace.Need(ctx, s.Journal.State()); err != nil {
 		return nil, err

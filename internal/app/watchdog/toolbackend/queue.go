@@ -109,7 +109,7 @@ func (q *Queue) submit(call *PatchCall) {
 	case !q.open, !task.Completed.IsZero():
 		done.err = errClosed
 	case len(task.Operations)+len(q.patches) >= maxOperations:
-		done.err = fmt.Errorf("the task has had %d operations, and no more are taken: complete it or exit", maxOperations)
+		done.err = fmt.Errorf("the task has had %d operations, and no more are accepted: complete it or exit", maxOperations)
 	default:
 		q.patches = append(q.patches, call)
 		return
@@ -134,7 +134,7 @@ func (q *Queue) ask(call *questionCall) {
 		q.asked = append(q.asked, call)
 		return
 	case !asked && len(j.Questions) >= maxQuestions:
-		done.err = fmt.Errorf("%d questions were asked, and no more are taken: decide by yourself", maxQuestions)
+		done.err = fmt.Errorf("%d questions were asked, and no more are accepted: decide by yourself", maxQuestions)
 	default:
 		if done.err = q.journal.Note(journal.Record{Asked: &call.Question}); done.err == nil {
 			q.asked = append(q.asked, call)

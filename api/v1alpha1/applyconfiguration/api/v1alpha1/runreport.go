@@ -18,7 +18,7 @@ type RunReportApplyConfiguration struct {
 	State *string `json:"state,omitempty"`
 	// health: Nominal, Degraded or Critical.
 	Health *string `json:"health,omitempty"`
-	// problems that the watchdog works around. It then promotes less or is slower; it judges as ever.
+	// problems that the watchdog works around. It then promotes less or is slower; its judgement is not affected.
 	Problems []string `json:"problems,omitempty"`
 	// paceLevel: Primary, Alternate, Contingent or Emergency.
 	PaceLevel *string `json:"paceLevel,omitempty"`
