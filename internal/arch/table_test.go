@@ -73,7 +73,7 @@ func hostRows() []row {
 		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
 		{pkg: "internal/host/git", why: why + "runs git on the trusted repository alone; the only place where a patch is parsed", allow: with(core, unix, []string{"internal/host/objects", "github.com/bluekeyes/go-gitdiff/gitdiff"})},
 		{pkg: "internal/host/ledger", why: why + "the record of model calls, in SQLite or PostgreSQL; the only place with SQL", allow: with(core, []string{
-			"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/stdlib", "github.com/pressly/goose/v3", "modernc.org/sqlite", "modernc.org/sqlite/lib",
+			"github.com/jackc/pgx/v5", "github.com/jackc/pgx/v5/pgconn", "github.com/jackc/pgx/v5/stdlib", "github.com/pressly/goose/v3", "modernc.org/sqlite", "modernc.org/sqlite/lib", "golang.org/x/sys/unix",
 		})},
 		{pkg: "internal/host/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
 		{pkg: "internal/host/loopback", why: why + "what the watchdog's servers for the agent have in common"},
@@ -132,7 +132,7 @@ func programRows() []row {
 
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process)},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models", "internal/kube/identity", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2"})},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models", "internal/kube/identity", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"})},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/host/runnerlink", "internal/host/proc", "golang.org/x/sys/unix"}},
 		{pkg: "cmd/gateway", why: program, allow: []string{"internal/app/gateway"}},
 		{pkg: "cmd/manager", why: program, allow: []string{"internal/app/manager"}},

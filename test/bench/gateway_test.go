@@ -261,10 +261,11 @@ func gateway(t *testing.T, s scale, b *board) {
 	open(r, s, b)
 }
 
-// timing of calls: until their end with a delay of the provider, until the first byte of a stream, and of all without a delay.
+// timing of calls: until their end with a delay of the provider, until the first byte of a stream, from one agent and from all at
+// once, and of all without a delay.
 type timing struct {
-	whole, first []time.Duration
-	took         time.Duration
+	whole, first, busy []time.Duration
+	took               time.Duration
 }
 
 // compare a way with another one.
@@ -281,10 +282,11 @@ func (r *road) compare(s scale, b *board, what, name, ours, theirs string) {
 		for to, m := range map[string]*timing{ours: &of, theirs: &beside} {
 			r.delay = 20 * time.Millisecond
 			_, whole, _ := r.load(to, body, agents, calls, false)
-			first, _, _ := r.load(to, body, agents, calls/4, true)
+			busy, _, _ := r.load(to, body, agents, calls/4, true)
+			first, _, _ := r.load(to, body, 1, max(calls/16, 1), true)
 			r.delay = 0
 			_, _, took := r.load(to, body, agents, calls, false)
-			m.whole, m.first, m.took = append(m.whole, whole...), append(m.first, first...), m.took+took
+			m.whole, m.first, m.busy, m.took = append(m.whole, whole...), append(m.first, first...), append(m.busy, busy...), m.took+took
 		}
 	}
 	b.ratio(what+"-p50/"+name+"/delay=20ms", quantile(of.whole, 0.5), quantile(beside.whole, 0.5), atMost(1.05))
@@ -294,8 +296,12 @@ func (r *road) compare(s scale, b *board, what, name, ours, theirs string) {
 	if strings.HasSuffix(name, "on") { // streams are held
 		limit = bound{}
 	}
-	late := quantile(of.first, 0.5) - quantile(beside.first, 0.5)
-	b.add(what+"-first-byte-later/"+name, span(quantile(of.first, 0.5)), span(quantile(beside.first, 0.5)), float64(late.Nanoseconds())/1e6, limit)
+	later := func(row string, of, beside []time.Duration, limit bound) {
+		late := quantile(of, 0.5) - quantile(beside, 0.5)
+		b.add(what+row+name, span(quantile(of, 0.5)), span(quantile(beside, 0.5)), float64(late.Nanoseconds())/1e6, limit)
+	}
+	later("-first-byte-later/agents=1/", of.first, beside.first, limit)
+	later("-first-byte-later/agents=16/", of.busy, beside.busy, bound{}) // which is what the processors have time for: every event passes two processes more
 }
 
 func perSecond(n int, took time.Duration) string { return number(float64(n)/took.Seconds()) + "/s" }

@@ -175,6 +175,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SaluteTimeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SaluteUnit"):
 		return &apiv1alpha1.SaluteUnitApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("SecretKeyRef"):
+		return &apiv1alpha1.SecretKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretRef"):
 		return &apiv1alpha1.SecretRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SupervisionRules"):

@@ -83,6 +83,7 @@ type toModels struct {
 	*pods
 
 	pins    *pins
+	keys    *projectKeys
 	budgets *budgets
 	log     *slog.Logger
 }
@@ -109,6 +110,9 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (models.Cal
 		Models: t.Models, Prefix: t.prefix, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded,
 		Answers: t.Answers, SideCalls: runtime.SideCalls(),
 		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent,
+		Key: func(ctx context.Context, key policy.SecretKey) (string, error) {
+			return a.keys.read(ctx, projectKey{p.feature.Namespace, key})
+		},
 		Role: func(model string) string {
 			if runtime.Small(model) {
 				return policy.RoleSummarizer

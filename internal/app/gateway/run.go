@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
@@ -90,9 +91,10 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	if err != nil {
 		return err
 	}
+	keys := newProjectKeys(mgr.GetAPIReader(), types.NamespacedName{Namespace: o.Namespace, Name: protocol.GatewayAccount})
 	b := &backends{file: o.BackendsFile, keys: o.KeysDir, log: slog.New(logs).With("logger", "backends"), told: measured.configured}
 	answers := models.New(models.Options{
-		Authorizer: toModels{pods: found, pins: pins, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: measured.avoid,
+		Authorizer: toModels{pods: found, pins: pins, keys: keys, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: measured.avoid,
 	})
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	s := &service{address: o.ProxyAddress, certificate: certificate, proxy: egress.New(egress.Options{

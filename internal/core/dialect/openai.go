@@ -116,7 +116,7 @@ func placeInMessages(r Request) (place, error) {
 	}
 	start := span{r.system.from + 1, r.system.from + 1}
 	first := place{start, `{"role":"system","content":"`, `"}` + comma(list)}
-	in := jsontext.NewDecoder(bytes.NewReader(list), jsontext.AllowInvalidUTF8(true))
+	in := jsontext.NewDecoder(bytes.NewBuffer(list), jsontext.AllowInvalidUTF8(true))
 	_, _ = in.ReadToken() // the request was read: this is JSON
 	if in.PeekKind() != '{' {
 		return first, nil

@@ -65,7 +65,8 @@ var errNoModel = errors.New(`the request has no member "model"`)
 func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	r := Request{dialect: d, body: body}
 	// Whether a text is valid in every detail is the provider's business: JavaScript cuts characters in half.
-	in := jsontext.NewDecoder(bytes.NewReader(body), jsontext.AllowInvalidUTF8(true))
+	// A buffer is read where it is, without a copy.
+	in := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
 	first, err := in.ReadToken()
 	if err != nil {
 		return r, fmt.Errorf("the request is not JSON: %w", err)

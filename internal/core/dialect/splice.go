@@ -15,7 +15,7 @@ import (
 // where it goes, such as /choices/0/message; what is not there stays away.
 func spliceValues(text []byte, values map[string][]byte) ([]byte, error) {
 	s := splicer{
-		in:   jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)),
+		in:   jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true)),
 		text: text, values: values, on: map[string]bool{},
 	}
 	for pointer := range values {

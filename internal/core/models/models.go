@@ -144,6 +144,8 @@ func names() string {
 type Route struct {
 	Backend Backend
 	Model   Model
+	// Key of the project in the place of the gateway's; zero for none.
+	Key policy.SecretKey
 }
 
 // Refusal says why nobody can answer. Message says what to do.
@@ -170,13 +172,16 @@ func (c Config) Route(d string, refs []policy.ModelRef, role string) (Route, err
 }
 
 // Routes are all who may answer a request: first who Route finds, then the fallbacks of that backend which speak the dialect,
-// each with the model of the same name or, where it has none, its first.
+// each with the model of the same name or, where it has none, its first. A backend that is asked with a project's key has none.
 func (c Config) Routes(d string, refs []policy.ModelRef, role string) ([]Route, error) {
 	first, err := c.Route(d, refs, role)
 	if err != nil {
 		return nil, err
 	}
 	routes := []Route{first}
+	if first.Key != (policy.SecretKey{}) { // it is the key of one backend, and the project does not pay with the gateway's
+		return routes, nil
+	}
 	for _, name := range first.Backend.Fallbacks {
 		i := slices.IndexFunc(c.Backends, func(b Backend) bool { return b.Name == name && slices.Contains(b.Dialects, d) })
 		if i < 0 {
@@ -204,5 +209,8 @@ func (c Config) named(d string, ref policy.ModelRef) (Route, error) {
 	if j < 0 {
 		return Route{}, &Refusal{fmt.Sprintf("%s names the model %q, which the backend %q does not list", at, ref.Model, ref.Backend)}
 	}
-	return Route{Backend: b, Model: b.Models[j]}, nil
+	if u, err := url.Parse(b.BaseURL); ref.Key != (policy.SecretKey{}) && (err != nil || u.Scheme != "https") {
+		return Route{}, &Refusal{fmt.Sprintf("%s has a keySecretRef, and the backend %q is asked over plain http: no key is sent there", at, ref.Backend)}
+	}
+	return Route{Backend: b, Model: b.Models[j], Key: ref.Key}, nil
 }

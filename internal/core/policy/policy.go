@@ -153,6 +153,14 @@ type ModelRef struct {
 	Role    string `json:"role"`
 	Backend string `json:"backend"`
 	Model   string `json:"model"`
+	// Key of the project that the backend is asked with; zero: that of the gateway.
+	Key SecretKey `json:"key,omitzero"`
+}
+
+// SecretKey names an entry of a Secret of the Feature's project.
+type SecretKey struct {
+	Secret string `json:"secret"`
+	Key    string `json:"key"`
 }
 
 // Access that a path rule gives.

@@ -14,6 +14,8 @@ const (
 	LedgerTokenFile = "/var/run/secrets/tidewaiter-ledger/token"
 	// ManagerAccount is the manager's service account, in the system's namespace.
 	ManagerAccount = "tidewaiter-manager"
+	// GatewayAccount is the gateway's, there too.
+	GatewayAccount = "tidewaiter-gateway"
 	// TurnsPath of the port. Its parameters: feature (a UID), and after and limit for a list of turns, or turn (a
 	// Sequence) for one with what was answered.
 	TurnsPath = "/v1/turns"

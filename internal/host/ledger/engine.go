@@ -9,7 +9,6 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"io/fs"
 	"net/url"
 	"os"
@@ -20,9 +19,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+	"golang.org/x/sys/unix"
 	_ "modernc.org/sqlite" // the driver "sqlite"
-
-	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 )
 
 const (
@@ -32,6 +30,8 @@ const (
 	dialTime = 5 * time.Second
 	// busyTime is how long SQLite waits for another process that writes: a backup, or a shell.
 	busyTime = 10 * time.Second
+	// lockSuffix of the file beside the database that is locked: SQLite has locks of its own on the database.
+	lockSuffix = "-lock"
 	// migrationLock is the advisory lock of replicas that start at the same time: "ledger" in ASCII.
 	migrationLock = 0x6c6564676572
 )
@@ -42,16 +42,38 @@ var migrations embed.FS
 // engine is all that SQLite and PostgreSQL differ in. Tables and statements are the same: both take $1 as a placeholder, ON
 // CONFLICT and RETURNING.
 type engine interface {
-	// open makes handles for writing and reading. It need not connect.
-	open() (writer, reader *sql.DB, err error)
+	// open makes handles. It need not connect. Those that it has made when it fails have to be closed, too.
+	open() (handles, error)
 	// migrate brings the tables to this version.
 	migrate(ctx context.Context, db *sql.DB) error
 	// promises are statements before a transaction and in it, so that it is as durable as asked for.
 	promises(d durability) (before, within string)
-	// serialize lets one transaction at a time decide about a budget.
-	serialize(ctx context.Context, tx *sql.Tx, b core.Budget) error
+	// reservations of an open ledger.
+	reservations(ctx context.Context, l *Ledger) (reservations, error)
 	// describe it for logs, without secrets.
 	describe() string
+}
+
+// handles of an open database. Writer and reader are the same for PostgreSQL.
+type handles struct {
+	writer, reader *sql.DB
+	// lock keeps other processes away, where one alone may have the database; else nil.
+	lock *os.File
+}
+
+func (h handles) close() error {
+	var errs []error
+	for _, db := range []*sql.DB{h.writer, h.reader} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if h.lock != nil {
+		if err := h.lock.Close(); !errors.Is(err, os.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // engineOf reads a URL. It is in no error: it may have a password.
@@ -78,30 +100,49 @@ func engineOf(text string) (engine, error) {
 	return nil, errors.New("the ledger's URL must begin with sqlite:// or postgres://")
 }
 
-// sqliteEngine is a file of this process alone.
+// sqliteEngine is a file of this process alone: what calls have reserved is in its memory.
 type sqliteEngine struct{ path string }
 
 func (e *sqliteEngine) describe() string { return "SQLite, " + e.path }
 
-func (e *sqliteEngine) open() (writer, reader *sql.DB, err error) {
+func (e *sqliteEngine) open() (h handles, err error) {
 	// SQLite would make it with what the umask leaves; the files beside it get the mode of this one.
 	file, err := os.OpenFile(e.path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		return nil, nil, err
+		return h, err
 	}
 	if err := file.Close(); err != nil {
-		return nil, nil, err
+		return h, err
+	}
+	if h.lock, err = lock(e.path + lockSuffix); err != nil {
+		return h, err
 	}
 	pragmas := []string{
 		fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "journal_mode(WAL)", "foreign_keys(1)",
 		"journal_size_limit(67108864)", // 64 MiB of a log that grew while somebody was reading are given back
 	}
 	// Transactions take the lock for writing when they begin: one that takes it later may find that what it has read is old.
-	if writer, err = e.handle(url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}, 1); err != nil {
-		return nil, nil, err
+	if h.writer, err = e.handle(url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}, 1); err != nil {
+		return h, err
 	}
-	reader, err = e.handle(url.Values{"_pragma": append(pragmas, "query_only(1)")}, connections)
-	return writer, reader, err
+	h.reader, err = e.handle(url.Values{"_pragma": append(pragmas, "query_only(1)")}, connections)
+	return h, err
+}
+
+// lock a file until it is closed, or the process ends.
+func lock(path string) (*os.File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { //nolint:gosec // descriptors are small
+		_ = file.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: another process has it: one gateway alone can use SQLite; for several replicas use PostgreSQL", ErrUnavailable)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return file, nil
 }
 
 func (e *sqliteEngine) handle(parameters url.Values, most int) (*sql.DB, error) {
@@ -116,12 +157,7 @@ func (e *sqliteEngine) handle(parameters url.Values, most int) (*sql.DB, error) 
 }
 
 func (e *sqliteEngine) migrate(ctx context.Context, db *sql.DB) error {
-	if err := migrate(ctx, db, goose.DialectSQLite3); err != nil {
-		return err
-	}
-	// The calls of an earlier process have ended with it.
-	_, err := db.ExecContext(ctx, deleteReservations)
-	return err
+	return migrate(ctx, db, goose.DialectSQLite3)
 }
 
 func (e *sqliteEngine) promises(d durability) (before, within string) {
@@ -131,8 +167,13 @@ func (e *sqliteEngine) promises(d durability) (before, within string) {
 	return "PRAGMA synchronous = NORMAL", ""
 }
 
-// serialize implements engine: there is one writer.
-func (e *sqliteEngine) serialize(context.Context, *sql.Tx, core.Budget) error { return nil }
+func (e *sqliteEngine) reservations(ctx context.Context, l *Ledger) (reservations, error) {
+	totals, err := l.reader.PrepareContext(ctx, selectTotals) // it is closed with the database
+	if err != nil {
+		return nil, err
+	}
+	return newMemoryReservations(l.now, totals), nil
+}
 
 // postgresEngine is a server that replicas share.
 type postgresEngine struct{ config *pgx.ConnConfig }
@@ -141,11 +182,11 @@ func (e *postgresEngine) describe() string {
 	return fmt.Sprintf("PostgreSQL, %s:%d/%s", e.config.Host, e.config.Port, e.config.Database)
 }
 
-func (e *postgresEngine) open() (writer, reader *sql.DB, err error) {
+func (e *postgresEngine) open() (handles, error) {
 	db := stdlib.OpenDB(*e.config)
 	db.SetMaxOpenConns(connections)
 	db.SetMaxIdleConns(connections)
-	return db, db, nil
+	return handles{writer: db, reader: db}, nil
 }
 
 func (e *postgresEngine) migrate(ctx context.Context, db *sql.DB) (err error) {
@@ -171,12 +212,8 @@ func (e *postgresEngine) promises(d durability) (before, within string) {
 	return "", "SET LOCAL synchronous_commit = off"
 }
 
-// serialize implements engine: by a lock of the transaction. Budgets whose hashes are equal wait for one another, and that is all.
-func (e *postgresEngine) serialize(ctx context.Context, tx *sql.Tx, b core.Budget) error {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(string(b.Scope) + "\x00" + b.Key))
-	_, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", int64(hash.Sum64())) //nolint:gosec // any number will do
-	return err
+func (e *postgresEngine) reservations(_ context.Context, l *Ledger) (reservations, error) {
+	return newTableReservations(l), nil
 }
 
 func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect) error {

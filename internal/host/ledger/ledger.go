@@ -43,16 +43,15 @@ type Ledger struct {
 	log    *slog.Logger
 	now    func() time.Time
 	engine engine
-	// writer and reader are the same for PostgreSQL.
-	writer, reader *sql.DB
-	prepared       map[string]*sql.Stmt
-	bodies         *bodies
-	queue          chan *settlement
-	bookings       chan *booking
-	closing        chan struct{}
-	close          sync.Once
-	// stopped is closed when nothing is settled any more, booked when nothing is reserved.
-	stopped, booked chan struct{}
+	handles
+	prepared map[string]*sql.Stmt
+	bodies   *bodies
+	queue    chan *settlement
+	closing  chan struct{}
+	closed   sync.Once
+	// stopped is closed when nothing is settled any more.
+	stopped      chan struct{}
+	reservations reservations
 }
 
 // Open opens the database and brings its tables to this version. A database that cannot be reached now is ErrUnavailable.
@@ -66,39 +65,31 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 	}
 	l := &Ledger{
 		log: o.Log, now: o.Now, engine: e, bodies: newBodies(), queue: make(chan *settlement, maxBatch),
-		bookings: make(chan *booking, maxBatch), closing: make(chan struct{}), stopped: make(chan struct{}), booked: make(chan struct{}),
+		closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	if l.writer, l.reader, err = e.open(); err == nil {
+	if l.handles, err = e.open(); err == nil {
 		err = e.migrate(ctx, l.writer)
 	}
 	if err == nil {
 		l.prepared, err = prepared(ctx, l.writer)
 	}
+	if err == nil {
+		l.reservations, err = e.reservations(ctx, l)
+	}
 	if err != nil {
-		return nil, errors.Join(l.explain(ctx, "open the ledger", err), l.closeDatabases())
+		return nil, errors.Join(l.explain(ctx, "open the ledger", err), l.handles.close())
 	}
 	l.log.Info("Opened the ledger", "database", e.describe())
 	go l.settleAll()
-	go l.bookAll()
 	return l, nil
 }
 
 // Close ends what is being settled and closes the database.
 func (l *Ledger) Close() error {
-	l.close.Do(func() { close(l.closing) })
+	l.closed.Do(func() { close(l.closing) })
 	<-l.stopped
-	<-l.booked
-	return l.closeDatabases()
-}
-
-func (l *Ledger) closeDatabases() error {
-	var errs []error
-	for _, db := range []*sql.DB{l.writer, l.reader} {
-		if db != nil {
-			errs = append(errs, db.Close())
-		}
-	}
-	return errors.Join(errs...)
+	l.reservations.end()
+	return l.handles.close()
 }
 
 // durability of a transaction.
@@ -113,13 +104,7 @@ const (
 
 // write runs a function in a transaction; more than once, where a connection is lost.
 func (l *Ledger) write(ctx context.Context, what string, d durability, do func(tx *transaction) error) error {
-	var err error
-	for range tries {
-		if err = l.transact(ctx, d, do); err == nil || !again(err) {
-			break
-		}
-	}
-	return l.explain(ctx, what, err)
+	return l.explain(ctx, what, retry(func() error { return l.transact(ctx, d, do) }))
 }
 
 func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *transaction) error) (err error) {
@@ -156,13 +141,18 @@ func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *transac
 
 // read runs a function that reads; more than once, where a connection is lost.
 func (l *Ledger) read(ctx context.Context, what string, do func(db *sql.DB) error) error {
+	return l.explain(ctx, what, retry(func() error { return do(l.reader) }))
+}
+
+// retry a function whose connection is lost.
+func retry(do func() error) error {
 	var err error
 	for range tries {
-		if err = do(l.reader); err == nil || !again(err) {
+		if err = do(); err == nil || !again(err) {
 			break
 		}
 	}
-	return l.explain(ctx, what, err)
+	return err
 }
 
 // Usage gives the totals of a scope in its current period; key is as in core.Budget. Calls that were removed count.

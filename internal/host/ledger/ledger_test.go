@@ -73,7 +73,7 @@ func TestRoundTrip(t *testing.T) {
 func TestTurns(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		const tasks, calls = 4, 12
-		replicas := []*ledger.Ledger{w.open(), w.open()}
+		replicas := w.replicas()
 		var group sync.WaitGroup
 		for task := range tasks {
 			for n := range calls {
@@ -117,7 +117,7 @@ func TestTurns(t *testing.T) {
 // TestSettleOnce: a call is recorded once, however often and wherever it is given, and what was reserved is free.
 func TestSettleOnce(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		replicas := []*ledger.Ledger{w.open(), w.open()}
+		replicas := w.replicas()
 		w.must(replicas[0].Reserve(t.Context(), reservation("one", 50), nil))
 		var group sync.WaitGroup
 		for n := range 16 {
@@ -193,7 +193,7 @@ func TestBudgetHoldsAcrossReplicas(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			each(t, func(t *testing.T, w *world) {
 				const workers, limit, tokens = 8, 300, 10
-				replicas := []*ledger.Ledger{w.open(), w.open()}
+				replicas := w.replicas()
 				budgets := []core.Budget{{Scope: core.Global, Limit: core.Amount{Input: 10 * limit}}, {Scope: core.Feature, Key: "uid", Limit: core.Amount{Input: limit}}}
 				var group sync.WaitGroup
 				for worker := range workers {
@@ -235,7 +235,7 @@ func TestBudgetHoldsAcrossReplicas(t *testing.T) {
 // TestPin: the first one wins, on whatever replica, and texts come back byte by byte.
 func TestPin(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		replicas := []*ledger.Ledger{w.open(), w.open()}
+		replicas := w.replicas()
 		key := ledger.PinKey{FeatureUID: "uid", Attempt: 1, Task: "form"}
 		var mu sync.Mutex
 		got := map[string]int{}
@@ -367,6 +367,9 @@ func TestOddNames(t *testing.T) {
 		w.must(l.Settle(ctx, i.ID, i))
 		w.must(l.Reserve(ctx, core.Reservation{ID: "j\x00", FeatureUID: odd, Namespace: odd, Wanted: core.Amount{Input: 10}, Until: began.Add(1)}, budgets))
 		w.must(l.Reserve(ctx, core.Reservation{ID: "j\x00", FeatureUID: odd, Namespace: odd, Wanted: core.Amount{Input: 10}, Until: began.Add(1)}, budgets))
+		if err := l.Reserve(ctx, core.Reservation{ID: "k", FeatureUID: odd, Namespace: odd, Wanted: core.Amount{Input: 1}, Until: began.Add(1)}, budgets); err == nil {
+			t.Error("a call over the budget of odd names was let through")
+		}
 		w.usage(l, core.Feature, odd, core.Usage{Amount: core.Amount{Input: 10}, Calls: 1})
 		w.usage(l, core.Project, odd, core.Usage{Amount: core.Amount{Input: 10}, Calls: 1})
 		if got, err := l.Turn(ctx, odd, 1); err != nil || got.Sequence != 1 {
@@ -481,7 +484,8 @@ func TestOpenAgain(t *testing.T) {
 		if err := l.Settle(t.Context(), "", call("two")); err == nil || !strings.Contains(err.Error(), "closed") {
 			t.Errorf("after Close: %v", err)
 		}
-		w.usage(w.open(), core.Global, "", calls(1))
+		l = w.open()
+		w.usage(l, core.Global, "", calls(1))
 		driver, source := "pgx", w.url
 		if path, is := strings.CutPrefix(w.url, "sqlite://"); is {
 			path = strings.NewReplacer("%20", " ", "%3F", "?", "%25", "%").Replace(path)
@@ -492,6 +496,7 @@ func TestOpenAgain(t *testing.T) {
 				}
 			}
 		}
+		w.must(l.Close())
 		db, err := sql.Open(driver, source)
 		w.must(err)
 		defer db.Close()

@@ -6,13 +6,16 @@ package ledger_test
 import (
 	"database/sql"
 	"errors"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 )
 
 // TestTotalsOfTheFirstVersion: tables that the first version made, with totals of Features in them, are brought to this one.
@@ -127,4 +130,16 @@ func TestReservationsOfAnEarlierProcess(t *testing.T) {
 			t.Errorf("%+v, %v; want %d", reserved, err, want)
 		}
 	})
+}
+
+// TestOneProcessHasSQLite: a second one would not see what the first one has reserved. It may come when the first one has ended.
+func TestOneProcessHasSQLite(t *testing.T) {
+	w := newWorld(t, sqliteURL(t))
+	first := w.open()
+	_, err := ledger.Open(t.Context(), ledger.Options{URL: w.url, Log: slog.New(slog.DiscardHandler), Now: time.Now})
+	if !errors.Is(err, ledger.ErrUnavailable) || !strings.Contains(err.Error(), "another process has it") {
+		t.Errorf("%v", err)
+	}
+	w.must(first.Close())
+	w.must(w.open().Settle(t.Context(), "", call("one")))
 }

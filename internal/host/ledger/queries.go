@@ -19,7 +19,7 @@ ON CONFLICT (scope, key, period) DO UPDATE SET input = totals.input + excluded.i
 output = totals.output + excluded.output, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls`
 )
 
-// Reservations. What is used and what is reserved is read at once: a call that ends meanwhile goes from one to the other.
+// Reservations, where replicas share them. What is used and what is reserved is read at once: a call that ends meanwhile goes from one to the other.
 const (
 	selectTaken = `SELECT COALESCE(MAX(t.input), 0), COALESCE(MAX(t.output), 0), COALESCE(MAX(t.cost), 0),
 CAST(COALESCE(SUM(r.input), 0) AS BIGINT), CAST(COALESCE(SUM(r.output), 0) AS BIGINT), CAST(COALESCE(SUM(r.cost), 0) AS BIGINT)
@@ -32,8 +32,6 @@ LEFT JOIN reservations r ON r.until > $4 AND r.id <> $5`
 	upsertReservation = `INSERT INTO reservations (id, feature_uid, namespace, input, output, cost, until) VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (id) DO UPDATE SET feature_uid = excluded.feature_uid, namespace = excluded.namespace, input = excluded.input, output = excluded.output,
 cost = excluded.cost, until = excluded.until`
-
-	deleteReservations = `DELETE FROM reservations`
 
 	deleteReservation = `DELETE FROM reservations WHERE id = $1`
 )

@@ -4,7 +4,6 @@
 package ledger
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -21,6 +20,28 @@ const (
 	maxID = 128
 )
 
+// reservations are what calls that have not ended may still cost. They are where all who decide about a budget see them: in the
+// database that replicas share, or in the memory of the only process that has the database.
+type reservations interface {
+	// reserve a call in the place of what its ID has reserved before, or give a *core.OverBudgetError.
+	reserve(ctx context.Context, c claim) error
+	// reserved for calls in a budget's scope that have not ended, and what is used of it.
+	taken(ctx context.Context, b core.Budget) (used, reserved core.Amount, err error)
+	// settle gives back what is reserved for a call, in the transaction that records it.
+	settle(ctx context.Context, tx *transaction, id string) error
+	// settled is told of what such a transaction has recorded, when it was committed.
+	settled(batch []*settlement)
+	// end what is under way. Nothing is reserved afterwards.
+	end()
+}
+
+// claim of a call.
+type claim struct {
+	core.Reservation
+
+	budgets []core.Budget
+}
+
 // Reserve lets a call be made if it keeps to all the budgets, across replicas, or gives a *core.OverBudgetError. The call then
 // ends with Settle. What a call has reserved before under the same ID is replaced.
 func (l *Ledger) Reserve(ctx context.Context, r core.Reservation, budgets []core.Budget) error {
@@ -34,142 +55,37 @@ func (l *Ledger) Reserve(ctx context.Context, r core.Reservation, budgets []core
 		}
 	}
 	r.ID, r.FeatureUID, r.Namespace = word(r.ID, maxID), word(r.FeatureUID, maxWord), word(r.Namespace, maxWord)
-	k := &booking{ctx: ctx, reservation: r, wanted: bounded(r.Wanted), budgets: inOrder(budgets), done: make(chan error, 1)}
-	select {
-	case l.bookings <- k:
-	case <-l.closing:
-		return fmt.Errorf("%s: %w", what, errClosed)
-	case <-ctx.Done():
-		return l.explain(ctx, what, ctx.Err())
+	r.Wanted, budgets = bounded(r.Wanted), inOrder(budgets)
+	for i := range budgets {
+		budgets[i].Key = word(budgets[i].Key, maxWord)
 	}
-	select {
-	case err := <-k.done:
-		return l.explain(ctx, what, err)
-	case <-l.booked: // it came too late, or it was the last
-		select {
-		case err := <-k.done:
-			return l.explain(ctx, what, err)
-		default:
-			return fmt.Errorf("%s: %w", what, errClosed)
-		}
-	case <-ctx.Done():
-		go l.abandon(k)
-		return l.explain(ctx, what, ctx.Err())
-	}
+	return l.explain(ctx, what, l.reservations.reserve(ctx, claim{Reservation: r, budgets: budgets}))
 }
 
-// booking is a call that waits for being reserved, and for the answer.
-type booking struct {
-	ctx         context.Context //nolint:containedctx // whoever waits may give up before it is its turn
-	reservation core.Reservation
-	wanted      core.Amount
-	budgets     []core.Budget
-	done        chan error
+// Taken says what is used of a budget in its current period, and what is reserved for calls that have not ended.
+func (l *Ledger) Taken(ctx context.Context, b core.Budget) (used, reserved core.Amount, err error) {
+	b.Key = word(b.Key, maxWord)
+	used, reserved, err = l.reservations.taken(ctx, b)
+	return used, reserved, l.explain(ctx, "read what is used of a budget", err)
 }
 
-// abandon gives back what was reserved for a call that was given up meanwhile.
-func (l *Ledger) abandon(k *booking) {
-	select {
-	case err := <-k.done:
-		if err != nil {
-			return
-		}
-	case <-l.booked: // reservations of a process that has ended are gone, or end by their time
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
-	defer cancel()
-	err := l.write(ctx, "give a reservation back", quick, func(tx *transaction) error {
-		_, err := tx.ExecContext(ctx, deleteReservation, k.reservation.ID)
-		return err
-	})
-	if err != nil { // it ends by its time
-		l.log.Warn("A reservation of a call that was given up stays until its time", "error", err.Error())
-	}
-}
-
-// bookAll reserves what comes until the ledger is closed, all that has come meanwhile in one transaction.
-func (l *Ledger) bookAll() {
-	defer close(l.booked)
-	for {
-		select {
-		case first := <-l.bookings:
-			batch := []*booking{first}
-			for len(batch) < maxBatch && len(l.bookings) > 0 { // nobody else takes any
-				batch = append(batch, <-l.bookings)
-			}
-			l.book(batch)
-		case <-l.closing:
-			return
-		}
-	}
-}
-
-// book a batch. That one of them goes over a budget is no error of the others.
-func (l *Ledger) book(batch []*booking) {
-	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
-	defer cancel()
-	refused := map[*booking]error{}
-	err := l.write(ctx, "reserve calls", quick, func(tx *transaction) error {
-		clear(refused)
-		var budgets []core.Budget
-		for _, k := range batch {
-			budgets = append(budgets, k.budgets...)
-		}
-		// All replicas lock in the same order.
-		slices.SortStableFunc(budgets, func(a, b core.Budget) int {
-			return cmp.Or(slices.Index(scopes, a.Scope)-slices.Index(scopes, b.Scope), cmp.Compare(a.Key, b.Key))
-		})
-		budgets = slices.CompactFunc(budgets, func(a, b core.Budget) bool { return a.Scope == b.Scope && a.Key == b.Key })
-		for _, b := range budgets {
-			if err := l.engine.serialize(ctx, tx.Tx, b); err != nil {
-				return err
-			}
-		}
-		for _, k := range batch {
-			if err := k.ctx.Err(); err != nil {
-				refused[k] = err
-				continue
-			}
-			over, err := l.reserve(ctx, tx, k)
-			if err != nil {
-				return err
-			}
-			refused[k] = over
-		}
-		return nil
-	})
-	for _, k := range batch {
-		if err != nil {
-			k.done <- err
-		} else {
-			k.done <- refused[k]
-		}
-	}
-}
-
-// reserve one call, where no budget has too little left; over says which one has.
-func (l *Ledger) reserve(ctx context.Context, tx *transaction, k *booking) (over, err error) {
+// judge says which budget a call goes over; err, where that is not known. What a person has to do comes before what passes.
+func (c claim) judge(taken func(core.Budget) (used, reserved core.Amount, err error)) (over, err error) {
 	var wait error
-	for _, b := range k.budgets {
-		used, reserved, err := l.taken(ctx, tx, b, k.reservation.ID)
+	for _, b := range c.budgets {
+		used, reserved, err := taken(b)
 		if err != nil {
 			return nil, err
 		}
-		over, is := errors.AsType[*core.OverBudgetError](core.Over(b, used, reserved, k.wanted))
+		over, is := errors.AsType[*core.OverBudgetError](core.Over(b, used, reserved, c.Wanted))
 		switch {
-		case is && !over.Passes(): // what a person has to do comes first
+		case is && !over.Passes():
 			return over, nil
 		case is && wait == nil:
 			wait = over
 		}
 	}
-	if wait != nil {
-		return wait, nil
-	}
-	r := k.reservation
-	_, err = tx.ExecContext(ctx, upsertReservation, r.ID, r.FeatureUID, r.Namespace, k.wanted.Input, k.wanted.Output, k.wanted.Cost, r.Until.UnixNano())
-	return nil, err
+	return wait, nil
 }
 
 // bounded is what a call uses or wants, so that sums always fit.
@@ -177,30 +93,10 @@ func bounded(a core.Amount) core.Amount {
 	return core.Amount{Input: min(max(a.Input, 0), maxTokens), Output: min(max(a.Output, 0), maxTokens), Cost: min(max(a.Cost, 0), maxCost)}
 }
 
-// Taken says what is used of a budget in its current period, and what is reserved for calls that have not ended.
-func (l *Ledger) Taken(ctx context.Context, b core.Budget) (used, reserved core.Amount, err error) {
-	err = l.read(ctx, "read what is used of a budget", func(db *sql.DB) error {
-		used, reserved, err = l.taken(ctx, db, b, "")
-		return err
-	})
-	return used, reserved, err
-}
-
 // querier is a database or a transaction.
 type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
-
-// taken leaves out what is reserved for one call.
-func (l *Ledger) taken(ctx context.Context, q querier, b core.Budget, but string) (used, reserved core.Amount, err error) {
-	now := l.now()
-	row := q.QueryRowContext(ctx, taken[b.Scope], string(b.Scope), word(b.Key, maxWord), b.Scope.Period(now), now.UnixNano(), but)
-	err = row.Scan(&used.Input, &used.Output, &used.Cost, &reserved.Input, &reserved.Output, &reserved.Cost)
-	return used, reserved, err
-}
-
-// taken are the statements that read what is taken of a scope.
-var taken = map[core.Scope]string{core.Feature: selectTakenByFeature, core.Project: selectTakenByProject, core.Global: selectTaken}
 
 // scopes in the order in which their rows and locks are taken: what many share is had for the shortest time.
 var scopes = []core.Scope{core.Feature, core.Project, core.Global}
@@ -212,9 +108,21 @@ func inOrder(budgets []core.Budget) []core.Budget {
 
 // belongs says what is wrong with a budget for a call.
 func belongs(r core.Reservation, b core.Budget) error {
-	keys := map[core.Scope]string{core.Feature: r.FeatureUID, core.Project: r.Namespace, core.Global: ""}
-	if key, is := keys[b.Scope]; !is || key != b.Key {
+	if key, is := keyOf(r, b.Scope); !is || key != b.Key {
 		return fmt.Errorf("the budget %q of %q is not about the Feature %s in %q", b.Scope, b.Key, r.FeatureUID, r.Namespace)
 	}
 	return nil
+}
+
+// keyOf is the key of the budget of a scope that a call counts in; false, where there is no such scope.
+func keyOf(r core.Reservation, s core.Scope) (string, bool) {
+	switch s {
+	case core.Feature:
+		return r.FeatureUID, true
+	case core.Project:
+		return r.Namespace, true
+	case core.Global:
+		return "", true
+	}
+	return "", false
 }

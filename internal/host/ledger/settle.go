@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -112,6 +113,9 @@ func (l *Ledger) settle(batch []*settlement) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 	defer cancel()
 	err := l.record(ctx, batch)
+	if err == nil {
+		l.reservations.settled(batch)
+	}
 	for _, s := range batch {
 		s.done <- err
 	}
@@ -148,7 +152,7 @@ func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
 				features[s.entry.FeatureUID]++
 				s.charge(used)
 			}
-			if _, err := tx.ExecContext(ctx, deleteReservation, s.reservation); err != nil {
+			if err := l.reservations.settle(ctx, tx, s.reservation); err != nil {
 				return err
 			}
 		}
@@ -159,10 +163,21 @@ func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
 // charge adds a call to the totals that it counts in: those of the period in which it ended.
 func (s *settlement) charge(used map[account]core.Usage) {
 	call := core.Usage{Amount: bounded(s.entry.Tokens.Amount(s.entry.Cost)), Cached: min(max(s.entry.Tokens.Cached, 0), maxTokens), Calls: 1}
-	for scope, key := range map[core.Scope]string{core.Feature: s.entry.FeatureUID, core.Project: s.entry.Namespace, core.Global: ""} {
-		a := account{scope, key, scope.Period(s.entry.At)}
+	for a := range s.accounts() {
 		u := used[a]
 		used[a] = core.Usage{Amount: u.Plus(call.Amount), Cached: u.Cached + call.Cached, Calls: u.Calls + 1}
+	}
+}
+
+// accounts that the call counts in.
+func (s *settlement) accounts() iter.Seq[account] {
+	return func(yield func(account) bool) {
+		for _, scope := range scopes {
+			key, _ := keyOf(core.Reservation{FeatureUID: s.entry.FeatureUID, Namespace: s.entry.Namespace}, scope)
+			if !yield(account{scope, key, scope.Period(s.entry.At)}) {
+				return
+			}
+		}
 	}
 }
 

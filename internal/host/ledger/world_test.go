@@ -96,6 +96,16 @@ func (w *world) open() *ledger.Ledger {
 	return l
 }
 
+// replicas are two ledgers on the world's database, or one twice where one process alone can have it.
+func (w *world) replicas() []*ledger.Ledger {
+	w.Helper()
+	first := w.open()
+	if strings.HasPrefix(w.url, "sqlite:") {
+		return []*ledger.Ledger{first, first}
+	}
+	return []*ledger.Ledger{first, w.open()}
+}
+
 // must fails the test for an error.
 func (w *world) must(err error) {
 	w.Helper()

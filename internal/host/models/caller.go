@@ -27,6 +27,8 @@ type Caller struct {
 	Task    string
 	// Models of the Feature's policy, by role.
 	Models []policy.ModelRef
+	// Key reads a key of the caller's project. Its error says what to do.
+	Key func(ctx context.Context, key policy.SecretKey) (string, error)
 	// Role that asks when a model of this name is asked for.
 	Role func(model string) string
 	// Prefix comes before all that the agent says to a model: its templates, which Templates is the hash of. Empty where

@@ -136,7 +136,7 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 	case status >= 300 && status < 400:
 		return elsewhere(fail(http.StatusBadGateway, reasonRedirected, nil, "the backend %q redirects: an administrator sets the address that it redirects to as its baseURL", name))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden && c.key == "":
-		return elsewhere(fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the backend %q does not accept the gateway's key (status %d): an administrator sets another one", name, status))
+		return elsewhere(fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the backend %q does not accept %s (status %d): an administrator sets another one", name, whose(c.route.Key), status))
 	case len(c.routes) > 0 && (status == http.StatusTooManyRequests || c.outcome == models.Failed):
 		return elsewhere(fail(http.StatusBadGateway, reasonAvoided, nil, "the backend %q answers with status %d", name, status))
 	}

@@ -305,9 +305,7 @@ func (c *call) once() (f *failure) {
 		}
 		c.turn.close()
 	}()
-	if b := c.route.Backend; b.Key != "" && c.key == "" {
-		f := fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the gateway has no key for the backend %q: an administrator adds the entry %q to its Secret", b.Name, b.Key)
-		f.elsewhere = true
+	if f := unlock(c); f != nil {
 		return f
 	}
 	leave, f := c.server.doors.enter(c.r.Context(), c.route.Backend, c.caller.Silence)

@@ -115,7 +115,11 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		}
 	}
 	for _, m := range r.Models {
-		out.Models = append(out.Models, policy.ModelRef{Role: m.Role, Backend: m.Backend, Model: m.Model})
+		ref := policy.ModelRef{Role: m.Role, Backend: m.Backend, Model: m.Model}
+		if s := m.KeySecretRef; s != nil {
+			ref.Key = policy.SecretKey{Secret: s.Name, Key: s.Key}
+		}
+		out.Models = append(out.Models, ref)
 	}
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)

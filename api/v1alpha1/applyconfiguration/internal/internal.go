@@ -985,6 +985,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: backend
       type:
         scalar: string
+    - name: keySecretRef
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretKeyRef
     - name: model
       type:
         scalar: string
@@ -1654,6 +1657,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
     - name: runtime
+      type:
+        scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretKeyRef
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: name
       type:
         scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretRef

@@ -16,6 +16,8 @@ type ModelRefApplyConfiguration struct {
 	Backend *string `json:"backend,omitempty"`
 	// model of that backend.
 	Model *string `json:"model,omitempty"`
+	// keySecretRef names a key of the project, in a Secret of the Feature's namespace, that the backend is asked with in the place of the gateway's. The gateway can read the Secret only where an administrator of the project has bound a Role for it to the gateway's service account. Fallbacks of the backend are not asked then.
+	KeySecretRef *SecretKeyRefApplyConfiguration `json:"keySecretRef,omitempty"`
 }
 
 // ModelRefApplyConfiguration constructs a declarative configuration of the ModelRef type for use with
@@ -45,5 +47,13 @@ func (b *ModelRefApplyConfiguration) WithBackend(value string) *ModelRefApplyCon
 // If called multiple times, the Model field is set to the value of the last call.
 func (b *ModelRefApplyConfiguration) WithModel(value string) *ModelRefApplyConfiguration {
 	b.Model = &value
+	return b
+}
+
+// WithKeySecretRef sets the KeySecretRef field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KeySecretRef field is set to the value of the last call.
+func (b *ModelRefApplyConfiguration) WithKeySecretRef(value *SecretKeyRefApplyConfiguration) *ModelRefApplyConfiguration {
+	b.KeySecretRef = value
 	return b
 }
