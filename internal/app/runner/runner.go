@@ -80,7 +80,7 @@ func Run(o Options, stderr io.Writer) int {
 		done:      make(chan struct{}),
 	}
 	defer close(r.done)
-	go r.work()
+	go work(r.jobs, r.done)
 	log.Info("Waiting for the watchdog", "socket", o.Socket)
 	r.connect()
 	for r.code == nil {
@@ -174,12 +174,12 @@ func (r *runner) after(d time.Duration, act func()) (cancel func()) {
 	}
 }
 
-func (r *runner) work() {
+func work(jobs <-chan func(), done <-chan struct{}) {
 	for {
 		select {
-		case job := <-r.jobs:
+		case job := <-jobs:
 			job()
-		case <-r.done:
+		case <-done:
 			return
 		}
 	}

@@ -140,7 +140,7 @@ func (p *preparation) fetch(ctx context.Context, orders protocol.Orders) (object
 	if err != nil {
 		return objects.ID{}, err
 	}
-	if err := repo.Keep(); err != nil {
+	if err := repo.Packs().Keep(); err != nil {
 		return objects.ID{}, err
 	}
 	return commit, repo.UpdateRefs(ctx, []git.RefUpdate{

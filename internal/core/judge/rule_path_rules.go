@@ -33,7 +33,7 @@ func pathRules() Rule {
 		placement: &placement{
 			prepare: func(v *view) closes { return closesBy(v.access().deny) },
 			message: func(v *view, c Change, pattern string) string {
-				return fmt.Sprintf("it was %s although %s is read-only for %s", c.done(), quoteName(pattern), v.role())
+				return fmt.Sprintf("it was %s although %s is read-only for %s", c.done(), quoteName(pattern), roleOf(v.Role))
 			},
 		},
 		Reject: []Sample{
@@ -92,10 +92,10 @@ func (a access) deny(path string) string {
 	return ""
 }
 
-// role is the agent's role, for messages.
-func (v *view) role() string {
-	if v.Role == "" {
+// roleOf names the agent's role in messages.
+func roleOf(role string) string {
+	if role == "" {
 		return "an agent without a role"
 	}
-	return "the role " + quoteName(v.Role)
+	return "the role " + quoteName(role)
 }

@@ -51,7 +51,7 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 }
 
 // failed is the final report of an attempt whose task i failed.
-func (s State) failed(i int) protocol.FinalReport {
+func failed(s State, i int) protocol.FinalReport {
 	t := s.Tasks[i]
 	outcome := protocol.OutcomeBlocked
 	if t.Reason == protocol.ReasonAgentFailed || t.Reason == protocol.ReasonAgentNotStarted {
@@ -61,7 +61,7 @@ func (s State) failed(i int) protocol.FinalReport {
 }
 
 // interrupted is the final report of an attempt that was asked to end.
-func (s State) interrupted() protocol.FinalReport {
+func interrupted(s State) protocol.FinalReport {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended, Head: s.Delivery.Head,
 		Message: "the agent was ended after a last checkpoint; the work is kept"}
 	if s.End == Stop {
@@ -75,10 +75,10 @@ func (s State) interrupted() protocol.FinalReport {
 }
 
 // unstoppable is the final report of an attempt whose agent could not be stopped. What was asked for comes about all the same.
-func (s State) unstoppable() protocol.FinalReport {
+func unstoppable(s State) protocol.FinalReport {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, Reason: protocol.ReasonAgentUnstoppable, Head: s.Delivery.Head}
 	if s.End != GoOn {
-		f = s.interrupted()
+		f = interrupted(s)
 	}
 	f.Message = fmt.Sprintf("the agent's processes could not be stopped %d times in a row, so their container was ended; what they "+
 		"wrote since the last checkpoint is still on the workspace volume (%s)", s.Agent.Resisted, s.Agent.Resistance)
@@ -86,14 +86,14 @@ func (s State) unstoppable() protocol.FinalReport {
 }
 
 // repeated is the final report of an attempt without an agent that changed nothing about how the work stands.
-func (s State) repeated() protocol.FinalReport {
+func repeated(s State) protocol.FinalReport {
 	f := *s.Earlier
 	f.Head = s.Delivery.Head
 	return f
 }
 
 // unfinished is the final report of an attempt without an agent for work that an agent has not finished.
-func (s State) unfinished(i int) protocol.FinalReport {
+func unfinished(s State, i int) protocol.FinalReport {
 	return protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, Reason: protocol.ReasonAgentFailed, Head: s.Delivery.Head,
 		Message: fmt.Sprintf("task %q has not been finished by any attempt: there is nothing to deliver without an agent",
 			s.Tasks[i].Name)}

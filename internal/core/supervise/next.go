@@ -49,7 +49,7 @@ func resisting(s State, _ time.Time) (Action, bool) {
 	if s.Agent.Resisted < maxResisted || s.End == Terminate {
 		return Action{}, false
 	}
-	return Action{Kind: Finish, Final: s.unstoppable(), EndFirst: true}, true
+	return Action{Kind: Finish, Final: unstoppable(s), EndFirst: true}, true
 }
 
 // ending captures what the agent did until now, exactly once, and goes. A suspended or stopped agent is killed first,
@@ -59,7 +59,7 @@ func ending(s State, now time.Time) (Action, bool) {
 		return Action{}, false
 	}
 	if s.Errand && s.Earlier != nil && s.End != Terminate {
-		return Action{Kind: Finish, Final: s.repeated()}, true
+		return Action{Kind: Finish, Final: repeated(s)}, true
 	}
 	if !s.Closed && !s.untouched() {
 		if s.End != Terminate && s.Agent.Leftovers {
@@ -73,7 +73,7 @@ func ending(s State, now time.Time) (Action, bool) {
 	if s.End == Terminate {
 		return Action{Kind: Leave}, true
 	}
-	return Action{Kind: Finish, Final: s.interrupted()}, true
+	return Action{Kind: Finish, Final: interrupted(s)}, true
 }
 
 func answers(s State, _ time.Time) (Action, bool) {
@@ -128,9 +128,9 @@ func sealing(s State, _ time.Time) (Action, bool) {
 	case !s.Seal:
 		return Action{}, false
 	case s.Earlier != nil && (i >= 0 || s.Errand && !ready):
-		return Action{Kind: Finish, Final: s.repeated()}, true
+		return Action{Kind: Finish, Final: repeated(s)}, true
 	case i >= 0:
-		return Action{Kind: Finish, Final: s.unfinished(i)}, true
+		return Action{Kind: Finish, Final: unfinished(s, i)}, true
 	}
 	return Action{}, false
 }
@@ -145,7 +145,7 @@ func tasks(s State, now time.Time) (Action, bool) {
 	}
 	switch phase := s.Tasks[i].Phase; {
 	case phase == Failed:
-		return Action{Kind: Finish, Final: s.failed(i)}, true
+		return Action{Kind: Finish, Final: failed(s, i)}, true
 	case !s.Agent.Connected:
 		return Action{}, true
 	case phase == Running:

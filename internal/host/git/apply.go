@@ -58,8 +58,11 @@ func (r *Repository) ApplyPatch(ctx context.Context, over *objects.Tree, text st
 	pack := r.store.NewPack(nil)
 	defer pack.Abort()
 	p := patcher{
-		over:  over,
-		read:  func(id objects.ID) ([]byte, error) { return r.patchable(ctx, id) },
+		over: over,
+		read: func(id objects.ID) ([]byte, error) {
+			_, content, err := r.objects.Read(ctx, id, maxPatchedFile)
+			return content, err
+		},
 		write: pack.Add,
 		fresh: map[objects.ID][]byte{},
 	}
@@ -75,11 +78,6 @@ func (r *Repository) ApplyPatch(ctx context.Context, over *objects.Tree, text st
 		return Patched{}, fmt.Errorf("compare patched tree: %w", err)
 	}
 	return Patched{Tree: tree, Changes: changes}, nil
-}
-
-func (r *Repository) patchable(ctx context.Context, id objects.ID) ([]byte, error) {
-	_, content, err := r.objects.Read(ctx, id, maxPatchedFile)
-	return content, err
 }
 
 // patcher applies one patch to one tree. It knows no repository, so that it can be tried on millions of patches.

@@ -21,7 +21,7 @@ import (
 // Between lists what Diff does, at the cost of the difference: for trees that are not in memory and are looked at once.
 func (r *Repository) Between(ctx context.Context, a, b objects.ID) ([]judge.Change, error) {
 	var changes []judge.Change
-	err := r.pipe(ctx, call{args: diffArgs("--raw", "-z", "--no-abbrev", a.String(), b.String(), "--")}, func(in *bufio.Reader) error {
+	err := r.runner.pipe(ctx, call{args: diffArgs("--raw", "-z", "--no-abbrev", a.String(), b.String(), "--")}, func(in *bufio.Reader) error {
 		for {
 			c, err := readChange(in)
 			if errors.Is(err, io.EOF) {
@@ -34,10 +34,10 @@ func (r *Repository) Between(ctx context.Context, a, b objects.ID) ([]judge.Chan
 		}
 	})
 	if err == nil {
-		err = r.sizes(ctx, changes)
+		err = r.objects.sizes(ctx, changes)
 	}
 	if err == nil {
-		err = r.targets(ctx, changes)
+		err = r.objects.targets(ctx, changes)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("compare %s and %s: %w", a, b, err)

@@ -40,17 +40,17 @@ func wanted(changes []judge.Change, want func(*judge.Entry) bool) (d details, er
 }
 
 // sizes adds the sizes of files and links. The commit of a submodule is in another repository.
-func (r *Repository) sizes(ctx context.Context, changes []judge.Change) error {
+func (o *Objects) sizes(ctx context.Context, changes []judge.Change) error {
 	d, err := wanted(changes, func(e *judge.Entry) bool { return e.Mode != 0 && e.Mode != judge.ModeGitlink })
 	if err != nil {
 		return err
 	}
-	return r.measure(ctx, d)
+	return o.measure(ctx, d)
 }
 
-func (r *Repository) measure(ctx context.Context, d details) error {
+func (o *Objects) measure(ctx context.Context, d details) error {
 	var first error // of any number
-	err := r.objects.StatAll(ctx, d.ids, func(i int, _ objects.Kind, size int64, err error) {
+	err := o.StatAll(ctx, d.ids, func(i int, _ objects.Kind, size int64, err error) {
 		d.entries[i].Size = size
 		if first == nil {
 			first = err
@@ -60,14 +60,14 @@ func (r *Repository) measure(ctx context.Context, d details) error {
 }
 
 // targets adds where symbolic links point. A target that is too long for a link is left out: its size tells.
-func (r *Repository) targets(ctx context.Context, changes []judge.Change) error {
+func (o *Objects) targets(ctx context.Context, changes []judge.Change) error {
 	d, err := wanted(changes, func(e *judge.Entry) bool { return e.Mode == judge.ModeSymlink })
 	if err != nil {
 		return err
 	}
 	var first error // of any number
 	var long details
-	err = r.objects.ReadAll(ctx, d.ids, maxTarget, func(i int, content []byte, err error) {
+	err = o.ReadAll(ctx, d.ids, maxTarget, func(i int, content []byte, err error) {
 		switch {
 		case errors.Is(err, ErrTooLarge):
 			long.entries, long.ids = append(long.entries, d.entries[i]), append(long.ids, d.ids[i])
@@ -79,5 +79,5 @@ func (r *Repository) targets(ctx context.Context, changes []judge.Change) error 
 	if err = errors.Join(err, first); err != nil {
 		return fmt.Errorf("read the targets of links: %w", err)
 	}
-	return r.measure(ctx, long)
+	return o.measure(ctx, long)
 }

@@ -46,7 +46,7 @@ func (r *Repository) Changes(ctx context.Context, before, after *objects.Tree) (
 		changes = append(changes, c)
 	}
 	slices.SortFunc(changes, func(x, y judge.Change) int { return cmp.Compare(x.Path, y.Path) })
-	return changes, r.targets(ctx, changes)
+	return changes, r.objects.targets(ctx, changes)
 }
 
 func entryOf(e *objects.Entry) judge.Entry {

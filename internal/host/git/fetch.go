@@ -26,11 +26,11 @@ func (r *Repository) Fetch(ctx context.Context, remote Remote, revision string) 
 		return objects.ID{}, err
 	}
 	for range fetchTries {
-		ref, commit, err := r.resolve(ctx, remote, settings, revision)
+		ref, commit, err := r.runner.resolve(ctx, remote, settings, revision)
 		if err != nil {
 			return objects.ID{}, err
 		}
-		if err := r.fetchRef(ctx, remote, settings, ref); err != nil {
+		if err := r.runner.fetchRef(ctx, remote, settings, ref); err != nil {
 			return objects.ID{}, err
 		}
 		kind, _, err := r.objects.Stat(ctx, commit)
@@ -48,7 +48,7 @@ func (r *Repository) Fetch(ctx context.Context, remote Remote, revision string) 
 }
 
 // resolve gives the name to fetch and the commit it stands for.
-func (r *Repository) resolve(ctx context.Context, remote Remote, settings []setting, revision string) (string, objects.ID, error) {
+func (r runner) resolve(ctx context.Context, remote Remote, settings []setting, revision string) (string, objects.ID, error) {
 	if id, err := objects.ParseID(revision); err == nil {
 		return revision, id, nil
 	}
@@ -74,13 +74,13 @@ func (r *Repository) resolve(ctx context.Context, remote Remote, settings []sett
 }
 
 // list asks the remote for refs.
-func (r *Repository) list(ctx context.Context, remote Remote, settings []setting, refs []string) (map[string]objects.ID, error) {
+func (r runner) list(ctx context.Context, remote Remote, settings []setting, refs []string) (map[string]objects.ID, error) {
 	args := append([]string{"ls-remote", "--quiet", "--", remote.URL}, refs...)
 	for _, ref := range refs {
 		// A tag is asked for together with what it points at.
 		args = append(args, ref+"^{}")
 	}
-	out, err := r.runner.run(ctx, call{args: args, settings: settings})
+	out, err := r.run(ctx, call{args: args, settings: settings})
 	if err != nil {
 		return nil, classify(err, remote)
 	}
@@ -99,8 +99,8 @@ func (r *Repository) list(ctx context.Context, remote Remote, settings []setting
 	return advertised, nil
 }
 
-func (r *Repository) fetchRef(ctx context.Context, remote Remote, settings []setting, ref string) error {
-	_, err := r.runner.run(ctx, call{
+func (r runner) fetchRef(ctx context.Context, remote Remote, settings []setting, ref string) error {
+	_, err := r.run(ctx, call{
 		args: []string{
 			"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
 			"--refmap=", "--", remote.URL, ref,

@@ -46,7 +46,7 @@ func Init(ctx context.Context, dir string, options Options) (*Repository, error)
 	if err != nil {
 		return nil, fmt.Errorf("make trusted repository %s: %w", dir, err)
 	}
-	return r, r.check(ctx)
+	return r, r.runner.check(ctx, dir)
 }
 
 // Open opens the repository at dir. It fails with ErrCorrupt where there is none, and with ErrObjectFormat for one with
@@ -59,7 +59,7 @@ func Open(ctx context.Context, dir string, options Options) (*Repository, error)
 	if err != nil {
 		return nil, err
 	}
-	return r, r.check(ctx)
+	return r, r.runner.check(ctx, dir)
 }
 
 func prepare(dir string, options Options) (*Repository, error) {
@@ -81,17 +81,17 @@ func prepare(dir string, options Options) (*Repository, error) {
 }
 
 // check refuses a repository that this package cannot work on.
-func (r *Repository) check(ctx context.Context) error {
-	out, err := r.runner.run(ctx, call{args: []string{"rev-parse", "--show-object-format", "--is-bare-repository"}})
+func (r runner) check(ctx context.Context, dir string) error {
+	out, err := r.run(ctx, call{args: []string{"rev-parse", "--show-object-format", "--is-bare-repository"}})
 	if err != nil {
-		return fmt.Errorf("open trusted repository %s: %w", r.dir, err)
+		return fmt.Errorf("open trusted repository %s: %w", dir, err)
 	}
 	format, bare, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if format != "sha1" {
-		return fmt.Errorf("%w: %s uses %s: use a repository with SHA-1 object names", ErrObjectFormat, r.dir, format)
+		return fmt.Errorf("%w: %s uses %s: use a repository with SHA-1 object names", ErrObjectFormat, dir, format)
 	}
 	if bare != "true" {
-		return fmt.Errorf("%w: %s is not a bare repository", ErrCorrupt, r.dir)
+		return fmt.Errorf("%w: %s is not a bare repository", ErrCorrupt, dir)
 	}
 	return nil
 }

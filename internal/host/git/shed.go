@@ -81,7 +81,7 @@ func (x *Reach) walk(ctx context.Context, id objects.ID, fresh *[]objects.ID) er
 }
 
 // OnDisk is how many bytes the objects take in the repository, together.
-func (r *Repository) OnDisk(ctx context.Context, ids []objects.ID) (int64, error) {
+func (k Packs) OnDisk(ctx context.Context, ids []objects.ID) (int64, error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}
@@ -90,7 +90,7 @@ func (r *Repository) OnDisk(ctx context.Context, ids []objects.ID) (int64, error
 		in.WriteString(id.String() + "\n")
 	}
 	var out bytes.Buffer
-	_, err := r.runner.run(ctx, call{args: []string{"cat-file", "--batch-check=%(objectsize:disk)"}, stdin: strings.NewReader(in.String()), stdout: &out})
+	_, err := k.runner.run(ctx, call{args: []string{"cat-file", "--batch-check=%(objectsize:disk)"}, stdin: strings.NewReader(in.String()), stdout: &out})
 	if err != nil {
 		return 0, fmt.Errorf("size of objects: %w", err)
 	}
@@ -108,22 +108,22 @@ func (r *Repository) OnDisk(ctx context.Context, ids []objects.ID) (int64, error
 // Retain drops every object that is not in the set, from the packs that are not kept. Nobody else may write to the
 // repository meanwhile, nor believe an object stored that is not in the set. Each pack is replaced after its replacement
 // is durable; what is needed of room is one pack at most. A crash leaves some objects that could have gone.
-func (r *Repository) Retain(ctx context.Context, keep *Reach) error {
-	packs, err := r.packs()
+func (k Packs) Retain(ctx context.Context, keep *Reach) error {
+	packs, err := k.packs()
 	if err != nil {
 		return err
 	}
 	for _, p := range packs { // the smallest first: they give room to the others
-		if err := r.retain(ctx, p, keep); err != nil {
+		if err := k.retain(ctx, p, keep); err != nil {
 			return fmt.Errorf("drop objects of the trusted repository: %w", err)
 		}
 	}
 	// The reader holds files open that have no name any more.
-	return errors.Join(objects.SyncDir(r.packDir()), r.objects.Close())
+	return errors.Join(objects.SyncDir(k.dir), k.objects.Close())
 }
 
-func (r *Repository) retain(ctx context.Context, p pack, keep *Reach) error {
-	all, err := r.packed(ctx, p)
+func (k Packs) retain(ctx context.Context, p pack, keep *Reach) error {
+	all, err := k.packed(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (r *Repository) retain(ctx context.Context, p pack, keep *Reach) error {
 		return nil
 	}
 	if n > 0 {
-		made, err := r.packObjects(ctx, kept.String())
+		made, err := k.packObjects(ctx, kept.String())
 		if err != nil || made == p.path {
 			return err
 		}
@@ -149,14 +149,14 @@ func (r *Repository) retain(ctx context.Context, p pack, keep *Reach) error {
 }
 
 // packed lists the objects of a pack.
-func (r *Repository) packed(ctx context.Context, p pack) ([]objects.ID, error) {
+func (k Packs) packed(ctx context.Context, p pack) ([]objects.ID, error) {
 	index, err := os.Open(p.path + indexSuffix)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = index.Close() }()
 	var out bytes.Buffer
-	if _, err := r.runner.run(ctx, call{args: []string{"show-index"}, stdin: index, stdout: &out}); err != nil {
+	if _, err := k.runner.run(ctx, call{args: []string{"show-index"}, stdin: index, stdout: &out}); err != nil {
 		return nil, err
 	}
 	var ids []objects.ID
@@ -175,17 +175,17 @@ func (r *Repository) packed(ctx context.Context, p pack) ([]objects.ID, error) {
 }
 
 // packObjects makes a durable pack of objects, one id a line, and gives its path without suffix.
-func (r *Repository) packObjects(ctx context.Context, ids string) (string, error) {
-	out, err := r.runner.run(ctx, call{
-		args:     []string{"pack-objects", "--delta-base-offset", "--quiet", filepath.Join(r.packDir(), "pack")},
+func (k Packs) packObjects(ctx context.Context, ids string) (string, error) {
+	out, err := k.runner.run(ctx, call{
+		args:     []string{"pack-objects", "--delta-base-offset", "--quiet", filepath.Join(k.dir, "pack")},
 		settings: thrifty(), stdin: strings.NewReader(ids), idle: true,
 	})
 	if err != nil {
 		return "", err
 	}
-	made := filepath.Join(r.packDir(), "pack-"+strings.TrimSpace(string(out)))
+	made := filepath.Join(k.dir, "pack-"+strings.TrimSpace(string(out)))
 	if _, err := os.Stat(made + indexSuffix); err != nil {
 		return "", fmt.Errorf("the new pack: %w", err)
 	}
-	return made, objects.SyncDir(r.packDir())
+	return made, objects.SyncDir(k.dir)
 }

@@ -45,12 +45,21 @@ type pack struct {
 	size int64
 }
 
-// packDir is where packs are.
-func (r *Repository) packDir() string { return filepath.Join(r.dir, "objects", "pack") }
+// Packs are what the repository's objects are kept in. They are put together, and lose what nothing needs any more.
+type Packs struct {
+	dir     string
+	runner  runner
+	objects *Objects
+}
+
+// Packs of the repository.
+func (r *Repository) Packs() Packs {
+	return Packs{dir: filepath.Join(r.dir, "objects", "pack"), runner: r.runner, objects: r.objects}
+}
 
 // packs lists the packs that may be put together with others, the smallest first.
-func (r *Repository) packs() ([]pack, error) {
-	list, err := os.ReadDir(r.packDir())
+func (k Packs) packs() ([]pack, error) {
+	list, err := os.ReadDir(k.dir)
 	if err != nil {
 		return nil, fmt.Errorf("list packs: %w", err)
 	}
@@ -66,22 +75,22 @@ func (r *Repository) packs() ([]pack, error) {
 		if !isIndex || kept[name] {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(r.packDir(), name+packSuffix))
+		info, err := os.Stat(filepath.Join(k.dir, name+packSuffix))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("list packs: %w", err)
 		}
-		found = append(found, pack{path: filepath.Join(r.packDir(), name), size: info.Size()})
+		found = append(found, pack{path: filepath.Join(k.dir, name), size: info.Size()})
 	}
 	slices.SortFunc(found, func(a, b pack) int { return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.path, b.path)) })
 	return found, nil
 }
 
 // Keep marks all packs that there are as ones that Tidy and Prune leave as they are: those of the base, which may be large.
-func (r *Repository) Keep() error {
-	packs, err := r.packs()
+func (k Packs) Keep() error {
+	packs, err := k.packs()
 	for _, p := range packs {
 		err = errors.Join(err, os.WriteFile(p.path+keepSuffix, nil, 0o444))
 	}
@@ -94,12 +103,12 @@ func (r *Repository) Keep() error {
 // Tidy puts packs and single objects together when there are more than limit packs, and tells whether it did. It loses no
 // object, reachable or not, so that whoever believes an object stored may go on doing so: it may run beside a capture. What
 // is replaced is removed after its replacement is durable; a crash leaves at most something twice.
-func (r *Repository) Tidy(ctx context.Context, limit int) (bool, error) {
-	packs, err := r.packs()
+func (k Packs) Tidy(ctx context.Context, limit int) (bool, error) {
+	packs, err := k.packs()
 	if err != nil || len(packs) <= max(limit, 1) {
 		return false, err
 	}
-	if err := r.join(ctx, roll(packs)); err != nil {
+	if err := k.join(ctx, roll(packs)); err != nil {
 		return false, fmt.Errorf("tidy trusted repository: %w", err)
 	}
 	return true, nil
@@ -117,26 +126,26 @@ func roll(packs []pack) []pack {
 }
 
 // join makes one pack of some, and of all objects that are in none.
-func (r *Repository) join(ctx context.Context, old []pack) error {
+func (k Packs) join(ctx context.Context, old []pack) error {
 	var names strings.Builder
 	for _, p := range old {
 		names.WriteString(filepath.Base(p.path) + packSuffix + "\n")
 	}
-	out, err := r.runner.run(ctx, call{
+	out, err := k.runner.run(ctx, call{
 		args: []string{
-			"pack-objects", "--stdin-packs", "--unpacked", "--delta-base-offset", "--quiet", filepath.Join(r.packDir(), "pack"),
+			"pack-objects", "--stdin-packs", "--unpacked", "--delta-base-offset", "--quiet", filepath.Join(k.dir, "pack"),
 		},
 		settings: thrifty(), stdin: strings.NewReader(names.String()), idle: true,
 	})
 	if err != nil {
 		return err
 	}
-	made := filepath.Join(r.packDir(), "pack-"+strings.TrimSpace(string(out)))
+	made := filepath.Join(k.dir, "pack-"+strings.TrimSpace(string(out)))
 	if _, err := os.Stat(made + indexSuffix); err != nil {
 		return fmt.Errorf("the joined pack: %w", err)
 	}
 	// Git has made the files durable, not their names.
-	if err := objects.SyncDir(r.packDir()); err != nil {
+	if err := objects.SyncDir(k.dir); err != nil {
 		return err
 	}
 	for _, p := range old {
@@ -148,30 +157,30 @@ func (r *Repository) join(ctx context.Context, old []pack) error {
 			return err
 		}
 	}
-	if _, err := r.runner.run(ctx, call{args: []string{"prune-packed", "--quiet"}, idle: true}); err != nil {
+	if _, err := k.runner.run(ctx, call{args: []string{"prune-packed", "--quiet"}, idle: true}); err != nil {
 		return err
 	}
 	// The reader holds files open that have no name any more.
-	return r.objects.Close()
+	return k.objects.Close()
 }
 
 // Prune packs what the refs reach and drops everything else. Nobody may believe in an object that no ref reaches: it is for
 // the time before a workspace is opened.
-func (r *Repository) Prune(ctx context.Context) error {
+func (k Packs) Prune(ctx context.Context) error {
 	for _, args := range [][]string{
 		{"repack", "-a", "-d", "-n", "-q", "--no-write-bitmap-index"},
 		{"prune", "--expire=now"},
 	} {
-		if _, err := r.runner.run(ctx, call{args: args, settings: thrifty()}); err != nil {
+		if _, err := k.runner.run(ctx, call{args: args, settings: thrifty()}); err != nil {
 			return fmt.Errorf("prune trusted repository: %w", err)
 		}
 	}
-	return errors.Join(objects.SyncDir(r.packDir()), r.objects.Close())
+	return errors.Join(objects.SyncDir(k.dir), k.objects.Close())
 }
 
 // Added gives the bytes of the packs that are not kept: what checkpoints have added.
-func (r *Repository) Added() (int64, error) {
-	packs, err := r.packs()
+func (k Packs) Added() (int64, error) {
+	packs, err := k.packs()
 	var sum int64
 	for _, p := range packs {
 		sum += p.size

@@ -103,7 +103,7 @@ func TestTidyLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(12))*time.Millisecond)
-		done, err := c.r.Tidy(ctx, limit)
+		done, err := c.r.Packs().Tidy(ctx, limit)
 		cancel()
 		if err != nil {
 			killed++
@@ -116,7 +116,7 @@ func TestTidyLosesNothing(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if _, err := c.r.Tidy(t.Context(), limit); err != nil {
+		if _, err := c.r.Packs().Tidy(t.Context(), limit); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestTidyLosesNothing(t *testing.T) {
 func TestPruneKeepsWhatRefsReach(t *testing.T) {
 	c := &checkpoints{t: t, r: newRepository(t)}
 	c.take()
-	if err := c.r.Keep(); err != nil {
+	if err := c.r.Packs().Keep(); err != nil {
 		t.Fatal(err)
 	}
 	base := c.stray
@@ -150,7 +150,7 @@ func TestPruneKeepsWhatRefsReach(t *testing.T) {
 	if err != nil || len(kept) != 1 {
 		t.Fatalf("kept %q, %v", kept, err)
 	}
-	if err := c.r.Prune(t.Context()); err != nil {
+	if err := c.r.Packs().Prune(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if n := c.missing(c.chain); n > 0 {
@@ -166,7 +166,7 @@ func TestPruneKeepsWhatRefsReach(t *testing.T) {
 		t.Errorf("the pack of the base: %v", err)
 	}
 	plain(t, c.r.Dir(), "fsck", "--full", "--strict", "--no-dangling")
-	if bytes, err := c.r.Added(); err != nil || bytes == 0 {
+	if bytes, err := c.r.Packs().Added(); err != nil || bytes == 0 {
 		t.Errorf("%d bytes added, %v", bytes, err)
 	}
 }

@@ -23,7 +23,7 @@ func (r *Repository) Tree(ctx context.Context, id objects.ID) (*objects.Tree, er
 		return nil, err
 	}
 	builder := treeBuilder{dirs: []openDir{{tree: &objects.Tree{ID: root}}}}
-	err = r.pipe(ctx, call{args: []string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", root.String()}}, builder.read)
+	err = r.runner.pipe(ctx, call{args: []string{"ls-tree", "-r", "-t", "-z", "-l", "--full-tree", root.String()}}, builder.read)
 	if err != nil {
 		return nil, fmt.Errorf("read tree %s: %w", root, err)
 	}
@@ -31,12 +31,12 @@ func (r *Repository) Tree(ctx context.Context, id objects.ID) (*objects.Tree, er
 }
 
 // pipe runs git and lets read consume what it prints, of any length.
-func (r *Repository) pipe(ctx context.Context, c call, read func(*bufio.Reader) error) error {
+func (r runner) pipe(ctx context.Context, c call, read func(*bufio.Reader) error) error {
 	in, out := io.Pipe()
 	c.stdout = out
 	done := make(chan error, 1)
 	go func() {
-		_, err := r.runner.run(ctx, c)
+		_, err := r.run(ctx, c)
 		out.CloseWithError(err)
 		done <- err
 	}()

@@ -29,37 +29,37 @@ func (e *Engine) PlaceAgentGit(ctx context.Context, g AgentGit) error {
 	if e.base == nil {
 		return errNoBase
 	}
-	if err := e.placeAgentGit(ctx, g); err != nil {
+	if err := placeAgentGit(ctx, e.options, agentIndex{e.root, e.known, e.tree}, g); err != nil {
 		return fmt.Errorf("the agent's repository: %w", objects.WrapFull(err))
 	}
 	return nil
 }
 
-func (e *Engine) placeAgentGit(ctx context.Context, g AgentGit) error {
-	staging := filepath.Join(e.options.Scratch, "agent-pack")
+func placeAgentGit(ctx context.Context, o Options, index agentIndex, g AgentGit) error {
+	staging := filepath.Join(o.Scratch, "agent-pack")
 	if err := errors.Join(os.RemoveAll(staging), os.MkdirAll(staging, 0o700)); err != nil {
 		return err
 	}
 	defer os.RemoveAll(staging)
-	tree, err := e.options.Repository.Tree(ctx, g.Commit)
+	tree, err := o.Repository.Tree(ctx, g.Commit)
 	if err != nil {
 		return err
 	}
-	pack, err := e.options.Repository.PackHistory(ctx, g.Commit, staging)
+	pack, err := o.Repository.PackHistory(ctx, g.Commit, staging)
 	if err != nil {
 		return err
 	}
-	if err := remove(e.root, gitDir); err != nil {
+	if err := remove(index.root, gitDir); err != nil {
 		return err
 	}
-	w := &agentWriter{root: e.root}
+	w := &agentWriter{root: index.root}
 	w.dir("objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks")
 	w.copy("objects/pack/"+pack+".pack", filepath.Join(staging, pack+".pack"))
 	w.copy("objects/pack/"+pack+".idx", filepath.Join(staging, pack+".idx"))
 	w.text("config", agentConfig(g))
 	w.text("description", "The agent's own copy; nothing in it is ever read back.\n")
 	w.text("refs/heads/"+g.Branch, g.Commit.String()+"\n")
-	w.text("index", string(e.agentIndex(tree)))
+	w.text("index", string(index.of(tree)))
 	// HEAD comes last: without it git sees no repository.
 	w.text("HEAD", "ref: refs/heads/"+g.Branch+"\n")
 	return w.err

@@ -17,9 +17,16 @@ import (
 // maxIndexName is the longest name whose length an index entry can hold; longer ones say so much.
 const maxIndexName = 0xfff
 
-// agentIndex makes a Git index (version 2) of a tree, with the stat data of the files that are in the workspace now: git
-// status then needs to read none of them, and attributes of the base (line endings, filters) make no file look changed.
-func (e *Engine) agentIndex(tree *objects.Tree) []byte {
+// agentIndex is what a Git index is made of: the workspace as the last capture knew it.
+type agentIndex struct {
+	root  dir
+	known *folder
+	tree  *objects.Tree
+}
+
+// of makes a Git index (version 2) of a tree, with the stat data of the files that are in the workspace now: git status then
+// needs to read none of them, and attributes of the base (line endings, filters) make no file look changed.
+func (x agentIndex) of(tree *objects.Tree) []byte {
 	type file struct {
 		path  string
 		entry *objects.Entry
@@ -35,7 +42,7 @@ func (e *Engine) agentIndex(tree *objects.Tree) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(files)))
 	for _, f := range files {
 		start := len(b)
-		b = e.appendStat(b, f.path, f.entry)
+		b = x.appendStat(b, f.path, f.entry)
 		b = append(b, f.entry.ID[:]...)
 		b = binary.BigEndian.AppendUint16(b, uint16(min(len(f.path), maxIndexName)))
 		b = append(b, f.path...)
@@ -48,10 +55,10 @@ func (e *Engine) agentIndex(tree *objects.Tree) []byte {
 
 // appendStat writes the stat data of one entry. Where the workspace is not known to hold the entry it writes zeros, which
 // make git look for itself.
-func (e *Engine) appendStat(b []byte, path string, entry *objects.Entry) []byte {
+func (x agentIndex) appendStat(b []byte, path string, entry *objects.Entry) []byte {
 	var st unix.Stat_t
-	if e.holds(path, entry) {
-		if fd, err := e.root.open(path, unix.O_PATH, 0); err == nil {
+	if x.holds(path, entry) {
+		if fd, err := x.root.open(path, unix.O_PATH, 0); err == nil {
 			if unix.Fstat(fd, &st) != nil {
 				st = unix.Stat_t{}
 			}
@@ -68,11 +75,11 @@ func (e *Engine) appendStat(b []byte, path string, entry *objects.Entry) []byte 
 }
 
 // holds tells whether the last capture read this entry at the path.
-func (e *Engine) holds(path string, entry *objects.Entry) bool {
-	n := e.known.lookup(path)
+func (x agentIndex) holds(path string, entry *objects.Entry) bool {
+	n := x.known.lookup(path)
 	if n == nil || n.sub != nil || n.mark&(unread|outside|ignored|denied) != 0 {
 		return false
 	}
-	have := e.tree.Lookup(path)
+	have := x.tree.Lookup(path)
 	return have != nil && have.ID == entry.ID && have.Mode == entry.Mode
 }

@@ -38,13 +38,14 @@ func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
 	c.changed, c.followed = e.watcher.take()
 	c.followed = c.followed && e.captured
 	c.distrust(c.changed)
-	if err := c.hold(still); err != nil {
-		c.release(still, true)
+	h := holder{c, still}
+	if err := h.hold(); err != nil {
+		h.release(true)
 		return Snapshot{}, err
 	}
 	c.snapshot.CaptureTime = e.options.Now().Sub(c.began)
 	s, err := c.record()
-	c.release(still, err != nil)
+	h.release(err != nil)
 	return s, err
 }
 
@@ -105,7 +106,7 @@ func (e *Engine) begin(ctx context.Context) (*capture, error) {
 		engine: e,
 		owner:  &owner{},
 		pack:   pack,
-		reader: reader{root: e.root, pack: pack, limit: e.readLimit(), tree: e.tree},
+		reader: reader{root: e.root, pack: pack, limit: readLimit(e.options, e.limits), tree: e.tree},
 		known:  e.known,
 		other:  e.other,
 		began:  e.options.Now(),
@@ -114,11 +115,11 @@ func (e *Engine) begin(ctx context.Context) (*capture, error) {
 }
 
 // readLimit is how large a file may be to be captured.
-func (e *Engine) readLimit() int64 {
-	if e.limits.MaxFileSize > 0 {
-		return min(e.options.ReadLimit, e.limits.MaxFileSize)
+func readLimit(o Options, l Limits) int64 {
+	if l.MaxFileSize > 0 {
+		return min(o.ReadLimit, l.MaxFileSize)
 	}
-	return e.options.ReadLimit
+	return o.ReadLimit
 }
 
 // leastEntries is how many entries are looked at whatever the limits are.
@@ -131,7 +132,7 @@ func (c *capture) scanner() *scanner {
 		root:       e.root,
 		ignore:     e.ignore.Match,
 		limit:      e.options.MaxEntries,
-		readLimit:  e.readLimit(),
+		readLimit:  readLimit(e.options, e.limits),
 		countLimit: e.options.MaxEntries,
 		owner:      c.owner,
 		tree:       e.tree,

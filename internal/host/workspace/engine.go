@@ -130,7 +130,7 @@ func (e *Engine) Reset(ctx context.Context, base, current objects.ID) error {
 		e.ignore = nil
 	}
 	if err == nil {
-		e.ignore, err = e.openIgnore(ctx, baseTree)
+		e.ignore, err = openIgnore(ctx, e.options, baseTree)
 	}
 	if err != nil {
 		return err
@@ -173,8 +173,8 @@ func folderOf(tree *objects.Tree) *folder {
 }
 
 // openIgnore mirrors the ignore files of the base.
-func (e *Engine) openIgnore(ctx context.Context, base *objects.Tree) (*git.Ignore, error) {
-	ignore, err := e.options.Repository.NewIgnore(ctx, filepath.Join(e.options.Scratch, "ignore"))
+func openIgnore(ctx context.Context, o Options, base *objects.Tree) (*git.Ignore, error) {
+	ignore, err := o.Repository.NewIgnore(ctx, filepath.Join(o.Scratch, "ignore"))
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (e *Engine) openIgnore(ctx context.Context, base *objects.Tree) (*git.Ignor
 			return true
 		}
 		var content []byte
-		if _, content, err = e.options.Repository.Objects().Read(ctx, entry.ID, maxIgnoreFile); err != nil {
+		if _, content, err = o.Repository.Objects().Read(ctx, entry.ID, maxIgnoreFile); err != nil {
 			return false
 		}
 		dir := path.Dir(name)

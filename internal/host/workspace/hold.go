@@ -25,79 +25,86 @@ var (
 	errUnnoticed = errors.New("it changed before the freeze without being noticed")
 )
 
+// holder decides when what a capture sees is one moment of the workspace, and holds the agent still where nothing else proves it.
+type holder struct {
+	*capture
+
+	still Still
+}
+
 // hold captures the workspace at one moment: without freezing where that proves possible, else with.
-func (c *capture) hold(still Still) error {
-	e := c.engine
-	c.snapshot.At = e.options.Now()
+func (h holder) hold() error {
+	e := h.engine
+	h.snapshot.At = e.options.Now()
 	// Where signatures cannot be believed, every file is read.
 	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases
-	if !still.AtOnce || still.Freezer == nil {
-		scanned, err := c.preview(all)
+	if !h.still.AtOnce || h.still.Freezer == nil {
+		scanned, err := h.preview(all)
 		if err != nil {
 			return err
 		}
 		// A file with a live writer needs the freeze in any case. What has to be scanned for the truth is then scanned after
 		// it, once: see verify.
-		if scanned || c.writer == "" || still.Freezer == nil {
-			settled, err := c.quiet(still.Freezer != nil)
+		if scanned || h.writer == "" || h.still.Freezer == nil {
+			settled, err := h.quiet(h.still.Freezer != nil)
 			if err != nil || settled {
 				return err
 			}
 		}
 	}
-	if still.Freezer == nil {
+	if h.still.Freezer == nil {
 		reason := "the workspace changes although no agent runs"
-		if c.writer != "" {
-			reason = describe(c.writer, errWritten)
+		if h.writer != "" {
+			reason = describe(h.writer, errWritten)
 		}
-		c.unsettle(reason)
+		h.unsettle(reason)
 		return nil
 	}
-	return c.freeze(still, all)
+	return h.freeze(all)
 }
 
-// preview reads what has changed since the last capture, so that little is left to do when the workspace has to hold still.
+// preview reads what has changed since the last capture, so that little is left to do when the workspace has to hold h.still.
 // Where the watcher followed everything its word is enough here: a scan for truth comes after it in any case. Scanned tells
 // whether this was one.
-func (c *capture) preview(all bool) (scanned bool, err error) {
-	if c.followed && !all {
-		err := c.relook(c.silent(), c.changed)
+func (h holder) preview(all bool) (scanned bool, err error) {
+	if h.followed && !all {
+		err := h.relook(h.silent(), h.changed)
 		if err == nil {
-			return false, c.absorb()
+			return false, h.absorb()
 		}
 		if !errors.Is(err, errBudget) {
 			return false, err
 		}
-		if err := c.absorb(); err != nil {
+		if err := h.absorb(); err != nil {
 			return false, err
 		}
 	}
-	_, err = c.look(all)
+	_, err = h.look(all)
 	return true, err
 }
 
 // quiet looks again until nothing has moved since the look before. Then every file was, at the moment the last look
 // began, what was read of it: its signature was the same before and after, and nobody could write without changing it.
 // That holds as far as the volume does what is assumed; where it does not, running says that there is an agent to mind.
-func (c *capture) quiet(running bool) (bool, error) {
-	e := c.engine
+func (h holder) quiet(running bool) (bool, error) {
+	e := h.engine
 	certain := !running || e.assumptions.ChangeTime && e.assumptions.Leases
 	for range quietTries {
-		c.snapshot.At = e.options.Now()
-		moved, err := c.look(false)
+		h.snapshot.At = e.options.Now()
+		moved, err := h.look(false)
 		if err != nil {
 			return false, err
 		}
-		if c.over {
-			c.snapshot.Settled = true
+		if h.over {
+			h.snapshot.Settled = true
 			return true, nil
 		}
-		sure := certain && (!running || c.uncertain == "")
-		if moved == 0 && c.writer == "" && c.scanProblem == "" && c.readProblem == "" && sure {
-			c.snapshot.Settled = true
+		sure := certain && (!running || h.uncertain == "")
+		if moved == 0 && h.writer == "" && h.scanProblem == "" && h.readProblem == "" && sure {
+			h.snapshot.Settled = true
 			return true, nil
 		}
-		if c.writer != "" {
+		if h.writer != "" {
 			break
 		}
 	}
@@ -106,112 +113,112 @@ func (c *capture) quiet(running bool) (bool, error) {
 
 // freeze stops the agent and looks again at what may have moved since the last look. Where a scan then finds something that
 // had changed before and was not noticed, it is read and the agent is frozen once more.
-func (c *capture) freeze(still Still, all bool) error {
+func (h holder) freeze(all bool) error {
 	for range freezeTries - 1 {
-		unnoticed, err := c.freezeOnce(still, all)
+		unnoticed, err := h.freezeOnce(all)
 		if err != nil || unnoticed == "" {
 			return err
 		}
 		// What is frozen still holds still now as well.
-		if _, err := c.look(false); err != nil {
+		if _, err := h.look(false); err != nil {
 			return err
 		}
-		if c.frozen {
-			c.conclude()
+		if h.frozen {
+			h.conclude()
 			return nil
 		}
 	}
-	unnoticed, err := c.freezeOnce(still, all)
+	unnoticed, err := h.freezeOnce(all)
 	if err == nil && unnoticed != "" {
-		c.unsettle(unnoticed)
+		h.unsettle(unnoticed)
 	}
 	return err
 }
 
 // freezeOnce gives what had changed before the freeze without being noticed.
-func (c *capture) freezeOnce(still Still, all bool) (unnoticed string, err error) {
-	e := c.engine
-	looked := c.silent()
-	c.frozen = true
-	frozen, failure := still.Freezer.Freeze(c.ctx)
+func (h holder) freezeOnce(all bool) (unnoticed string, err error) {
+	e := h.engine
+	looked := h.silent()
+	h.frozen = true
+	frozen, failure := h.still.Freezer.Freeze(h.ctx)
 	began, frozenAt := e.options.Now(), now()
-	c.snapshot.At, c.snapshot.Frozen, c.snapshot.Processes = began, failure == nil, frozen.Processes
-	c.reader.frozen = failure == nil && frozen.Settled
+	h.snapshot.At, h.snapshot.Frozen, h.snapshot.Processes = began, failure == nil, frozen.Processes
+	h.reader.frozen = failure == nil && frozen.Settled
 	changed, complete := e.watcher.take()
-	partial := complete && !still.AtOnce && !all && !c.over && c.scanProblem == ""
+	partial := complete && !h.still.AtOnce && !all && !h.over && h.scanProblem == ""
 	if partial {
-		if err = c.relook(looked, changed); errors.Is(err, errBudget) {
-			partial, err = false, c.absorb()
+		if err = h.relook(looked, changed); errors.Is(err, errBudget) {
+			partial, err = false, h.absorb()
 		}
 	}
 	if !partial && err == nil {
-		_, err = c.look(all && still.AtOnce || !e.assumptions.ChangeTime)
+		_, err = h.look(all && h.still.AtOnce || !e.assumptions.ChangeTime)
 	}
 	if err != nil {
 		return "", err
 	}
 	var broken error
-	if !still.KeepFrozen {
-		broken = c.thaw(still)
+	if !h.still.KeepFrozen {
+		broken = h.thaw()
 	}
-	c.snapshot.FrozenFor += e.options.Now().Sub(began)
-	c.reader.frozen = false
-	if err := c.absorb(); err != nil {
+	h.snapshot.FrozenFor += e.options.Now().Sub(began)
+	h.reader.frozen = false
+	if err := h.absorb(); err != nil {
 		return "", err
 	}
 	switch {
 	case failure != nil:
-		c.unsettle("the agent could not be frozen: " + failure.Error())
+		h.unsettle("the agent could not be frozen: " + failure.Error())
 	case !frozen.Settled:
-		c.unsettle("the agent could not be frozen: " + frozen.Reason)
+		h.unsettle("the agent could not be frozen: " + frozen.Reason)
 	case broken != nil:
-		c.unsettle("the freeze did not hold: " + broken.Error())
+		h.unsettle("the freeze did not hold: " + broken.Error())
 	default:
-		c.conclude()
-		if partial && c.snapshot.Settled {
-			return c.verify(frozenAt, looked)
+		h.conclude()
+		if partial && h.snapshot.Settled {
+			return h.verify(frozenAt, looked)
 		}
 	}
 	return "", nil
 }
 
 // conclude says whether the last look, under a freeze, saw everything.
-func (c *capture) conclude() {
-	c.snapshot.Settled = c.scanProblem == "" && c.readProblem == "" || c.over
-	if !c.snapshot.Settled {
-		c.unsettle("")
+func (h holder) conclude() {
+	h.snapshot.Settled = h.scanProblem == "" && h.readProblem == "" || h.over
+	if !h.snapshot.Settled {
+		h.unsettle("")
 	}
 }
 
 // thaw resumes the agent, also when the capture was given up. It fails when the freeze did not last until now.
-func (c *capture) thaw(still Still) error {
-	if !c.frozen {
+func (h holder) thaw() error {
+	if !h.frozen {
 		return nil
 	}
-	c.frozen = false
-	return still.Freezer.Thaw(context.WithoutCancel(c.ctx))
+	h.frozen = false
+	return h.still.Freezer.Thaw(context.WithoutCancel(h.ctx))
 }
 
 // release thaws what is still frozen, unless the caller is to go on with a frozen agent.
-func (c *capture) release(still Still, failed bool) {
-	if !failed && still.KeepFrozen {
+func (h holder) release(failed bool) {
+	if !failed && h.still.KeepFrozen {
 		return
 	}
-	if err := c.thaw(still); err != nil {
-		c.engine.options.Logger.WarnContext(c.ctx, "The agent could not be thawed; the runner does so by itself", "error", err)
+	if err := h.thaw(); err != nil {
+		h.engine.options.Logger.WarnContext(h.ctx, "The agent could not be thawed; the runner does so by itself", "error", err)
 	}
 }
 
 // unsettle says why the snapshot is not one state of the workspace.
-func (c *capture) unsettle(reason string) {
-	c.snapshot.Settled = false
-	for _, problem := range []string{c.scanProblem, c.readProblem} {
+func (h holder) unsettle(reason string) {
+	h.snapshot.Settled = false
+	for _, problem := range []string{h.scanProblem, h.readProblem} {
 		if problem != "" {
 			reason = problem
 			break
 		}
 	}
-	c.snapshot.Reason = reason
+	h.snapshot.Reason = reason
 }
 
 // silent lists what changes without an event: files with a live writer, with other names, or not read so far. It is made

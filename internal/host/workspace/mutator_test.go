@@ -113,7 +113,7 @@ func TestOnlyWhatWasJudgedIsPromoted(t *testing.T) {
 			promoted, last = promoted+1, s.Tree
 			b.checkPromoted(s)
 			// As the watchdog does, beside its captures; else looking for an object would take longer and longer.
-			if _, err := b.repo.Tidy(t.Context(), 50); err != nil {
+			if _, err := b.repo.Packs().Tidy(t.Context(), 50); err != nil {
 				t.Fatal(err)
 			}
 		}

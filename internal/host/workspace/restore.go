@@ -38,12 +38,13 @@ func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string
 		return Restored{}, fmt.Errorf("restore workspace: %w", objects.WrapFull(err))
 	}
 	restored := Restored{Written: r.written, Deleted: r.deleted, Cleared: r.cleared}
-	restored.Tree, err = e.confirm(c, r)
+	restored.Tree, err = r.confirm()
 	return restored, err
 }
 
 // confirm makes sure that what was written and what was there are the target: a scan finds nothing that has changed since.
-func (e *Engine) confirm(c *capture, r *restorer) (objects.ID, error) {
+func (r *restorer) confirm() (objects.ID, error) {
+	c := r.capture
 	if _, err := c.look(false); err != nil {
 		return objects.ID{}, err
 	}
@@ -57,8 +58,8 @@ func (e *Engine) confirm(c *capture, r *restorer) (objects.ID, error) {
 	if err := c.pack.Commit(); err != nil {
 		return objects.ID{}, fmt.Errorf("restore workspace: %w", err)
 	}
-	e.adopt(c, tree)
-	e.watcher.take()
+	c.engine.adopt(c, tree)
+	c.engine.watcher.take()
 	for _, problem := range []string{c.scanProblem, c.readProblem} {
 		if problem != "" {
 			return tree.ID, fmt.Errorf("%w: %s", ErrNotRestored, problem)

@@ -13,7 +13,7 @@ import (
 // verify makes sure, after the thaw, that nothing had changed before the freeze without being noticed: a scan must find
 // no change that may be older than the freeze. Looked holds what was looked at under the freeze. It gives the first such
 // change in words, and counts the workspace.
-func (c *capture) verify(frozenAt moment, looked map[string]reading) (unnoticed string, err error) {
+func (h holder) verify(frozenAt moment, looked map[string]reading) (unnoticed string, err error) {
 	since := func(ctime int64, path string) bool {
 		if ctime < frozenAt.coarse || ctime >= frozenAt.fine {
 			return ctime >= frozenAt.fine
@@ -21,19 +21,19 @@ func (c *capture) verify(frozenAt moment, looked map[string]reading) (unnoticed 
 		// The two clocks cannot tell. What was looked at under the freeze is in the snapshot as it was, and an event from
 		// after the freeze tells of a later change.
 		_, found := looked[path]
-		return found || c.engine.watcher.noticed(path)
+		return found || h.engine.watcher.noticed(path)
 	}
-	s := c.scanner()
-	s.tally = !c.tallied
-	known, err := s.scan(c.known, c.engine.base)
+	s := h.scanner()
+	s.tally = !h.tallied
+	known, err := s.scan(h.known, h.engine.base)
 	if err != nil {
 		return "", fmt.Errorf("verify capture: %w", err)
 	}
-	wasClosed, problem := c.closed, c.scanProblem
-	c.count(s)
-	c.scanProblem = problem
+	wasClosed, problem := h.closed, h.scanProblem
+	h.count(s)
+	h.scanProblem = problem
 	switch {
-	case c.over:
+	case h.over:
 		return "", nil
 	case s.problem != "":
 		return s.problem, nil
@@ -44,23 +44,23 @@ func (c *capture) verify(frozenAt moment, looked map[string]reading) (unnoticed 
 		return "", nil
 	}
 	for _, path := range s.dirty {
-		now, before := known.lookup(path), c.known.lookup(path)
+		now, before := known.lookup(path), h.known.lookup(path)
 		if now == nil || before != nil && (inProgress(before.sig, now.sig) || before.mark&now.mark&denied != 0) || since(now.sig.ctime, path) {
 			continue
 		}
-		c.setMark(path, unread)
+		h.setMark(path, unread)
 		return describe(path, errUnnoticed), nil
 	}
-	return c.verifyGone(s, known, since), nil
+	return h.verifyGone(s, known, since), nil
 }
 
 // verifyGone makes sure that what is missing after the thaw went after the freeze: the directory that it was in has
 // changed since. What became unreadable cannot be verified.
-func (c *capture) verifyGone(s *scanner, known *folder, since func(ctime int64, path string) bool) string {
+func (h holder) verifyGone(s *scanner, known *folder, since func(ctime int64, path string) bool) string {
 	for _, path := range s.gone {
 		for above := path; above != ""; {
 			above = above[:max(strings.LastIndexByte(above, '/'), 0)]
-			fd, err := c.engine.root.open("./"+above, unix.O_PATH, 0)
+			fd, err := h.engine.root.open("./"+above, unix.O_PATH, 0)
 			if vanished(err) && above != "" {
 				continue
 			}
@@ -77,7 +77,7 @@ func (c *capture) verifyGone(s *scanner, known *folder, since func(ctime int64, 
 	}
 	unverified := ""
 	known.marked("", denied, func(path string, _ *node) {
-		if n := c.known.lookup(path); unverified == "" && (n == nil || n.mark&denied == 0) {
+		if n := h.known.lookup(path); unverified == "" && (n == nil || n.mark&denied == 0) {
 			unverified = describe(path, errUnnoticed)
 		}
 	})

@@ -29,7 +29,7 @@ func (e *Engine) Written(ctx context.Context, limit int) ([]judge.Change, error)
 	var changes []judge.Change
 	var news []git.Candidate
 	for _, path := range e.watcher.peek(limit) {
-		c, ok := e.writtenPath(path)
+		c, ok := writtenPath(e.root, e.base, path)
 		if !ok {
 			continue
 		}
@@ -53,16 +53,16 @@ func (e *Engine) Written(ctx context.Context, limit int) ([]judge.Change, error)
 }
 
 // writtenPath is what became of a path since the base; false where no tree would say anything about it.
-func (e *Engine) writtenPath(path string) (judge.Change, bool) {
+func writtenPath(root dir, base *objects.Tree, path string) (judge.Change, bool) {
 	c := judge.Change{Path: path, Kind: judge.Modified}
-	before := e.base.Lookup(path)
+	before := base.Lookup(path)
 	if before != nil {
 		if before.Mode == objects.ModeTree || before.Mode == objects.ModeGitlink {
 			return c, false
 		}
 		c.Old = judge.Entry{Mode: before.Mode, ID: before.ID.String(), Size: before.Size}
 	}
-	fd, err := e.root.open(path, unix.O_PATH, 0)
+	fd, err := root.open(path, unix.O_PATH, 0)
 	if err == nil {
 		defer dir{fd}.close()
 		sig, err := fstat(fd)

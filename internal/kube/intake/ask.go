@@ -62,12 +62,12 @@ type Errands interface {
 	Claim(f *v1alpha1.Feature) string
 }
 
-// Ask asks for something of a Feature's record, and gives the answer as it comes. The context bounds all of it. One
+// ask for something of a Feature's record, and give the answer as it comes. The context bounds all of it. One
 // inquiry about a Feature is open at a time, whichever replica has it: its Lease says so, and tells the replica that the
 // Feature's watchdog is connected to.
-func (s *Server) Ask(ctx context.Context, key types.NamespacedName, q protocol.Inquiry) (*Answer, func(), error) {
+func (i *inquiries) ask(ctx context.Context, key types.NamespacedName, q protocol.Inquiry) (*Answer, func(), error) {
 	f := &v1alpha1.Feature{}
-	if err := s.options.Live.Get(ctx, key, f); err != nil {
+	if err := i.options.Live.Get(ctx, key, f); err != nil {
 		return nil, nil, fmt.Errorf("read Feature %s: %w", key, err)
 	}
 	if f.Status.Attempt == 0 || f.Status.Job == nil {
@@ -79,27 +79,27 @@ func (s *Server) Ask(ctx context.Context, key types.NamespacedName, q protocol.I
 		return nil, nil, fmt.Errorf("encode the inquiry: %w", err)
 	}
 	var errand *batchv1.Job
-	w := &waiting{admit: s.admitAttempt(f.UID), answer: make(chan *Answer)}
+	w := &waiting{admit: i.admitAttempt(f.UID), answer: make(chan *Answer)}
 	if f.Status.Job.EndedAt != nil {
-		if errand, err = s.errand(ctx, f, q); err != nil {
+		if errand, err = i.errand(ctx, f, q); err != nil {
 			return nil, nil, err
 		}
-		w.admit = s.admitErrand(errand)
+		w.admit = i.admitErrand(errand)
 	}
-	release, err := s.reserve(ctx, f, string(text))
+	release, err := i.reserve(ctx, f, string(text))
 	if err != nil {
 		return nil, nil, err
 	}
-	forget := s.inquiries.add(q.ID, w)
+	forget := i.add(q.ID, w)
 	tidy := func() {
 		forget()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTime)
 		defer cancel()
-		if err := errors.Join(s.endErrand(ctx, errand), release(ctx)); err != nil {
+		if err := errors.Join(i.endErrand(ctx, errand), release(ctx)); err != nil {
 			logr.FromContextOrDiscard(ctx).Error(err, "Cannot tidy up after an inquiry", "feature", key)
 		}
 	}
-	answer, err := s.await(ctx, f, w, errand)
+	answer, err := i.await(ctx, f, w, errand)
 	if err != nil {
 		tidy()
 		return nil, nil, err
@@ -108,20 +108,20 @@ func (s *Server) Ask(ctx context.Context, key types.NamespacedName, q protocol.I
 }
 
 // await starts the errand, where there is one, and waits for the answer.
-func (s *Server) await(ctx context.Context, f *v1alpha1.Feature, w *waiting, errand *batchv1.Job) (*Answer, error) {
+func (i *inquiries) await(ctx context.Context, f *v1alpha1.Feature, w *waiting, errand *batchv1.Job) (*Answer, error) {
 	if errand != nil {
-		if err := s.options.Client.Create(ctx, errand); err != nil {
+		if err := i.options.Client.Create(ctx, errand); err != nil {
 			return nil, fmt.Errorf("make Job %s: %w", errand.Name, err)
 		}
 	}
 	fate := "its watchdog is not connected"
 	for {
-		timer := s.options.Clock.NewTimer(errandEvery)
+		timer := i.options.Clock.NewTimer(errandEvery)
 		select {
 		case answer := <-w.answer:
 			timer.Stop()
 			return answer, nil
-		case <-s.draining:
+		case <-i.draining:
 			timer.Stop()
 			return nil, errDraining
 		case <-ctx.Done():
@@ -132,7 +132,7 @@ func (s *Server) await(ctx context.Context, f *v1alpha1.Feature, w *waiting, err
 				fate = fmt.Sprintf("pod %s, which runs attempt %d, does not answer", f.Status.Job.PodName, f.Status.Attempt)
 				continue
 			}
-			ended, why := s.lookAfter(ctx, errand)
+			ended, why := i.lookAfter(ctx, errand)
 			if why != "" {
 				fate = why
 			}
@@ -144,26 +144,26 @@ func (s *Server) await(ctx context.Context, f *v1alpha1.Feature, w *waiting, err
 }
 
 // errand is the Job that answers, if there is still something that it could read.
-func (s *Server) errand(ctx context.Context, f *v1alpha1.Feature, q protocol.Inquiry) (*batchv1.Job, error) {
-	name := s.options.Errands.Claim(f)
+func (i *inquiries) errand(ctx context.Context, f *v1alpha1.Feature, q protocol.Inquiry) (*batchv1.Job, error) {
+	name := i.options.Errands.Claim(f)
 	if name == "" {
 		return nil, fmt.Errorf("%w: spec.workspace.ephemeral keeps no volume", ErrGone)
 	}
 	claim := &corev1.PersistentVolumeClaim{}
-	err := s.options.Live.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, claim)
+	err := i.options.Live.Get(ctx, client.ObjectKey{Namespace: f.Namespace, Name: name}, claim)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, fmt.Errorf("read claim %s: %w", name, err)
 	}
 	if err != nil || claim.DeletionTimestamp != nil || !metav1.IsControlledBy(claim, f) {
 		return nil, fmt.Errorf("%w: there is no claim %s of this Feature", ErrGone, name)
 	}
-	return s.options.Errands.Job(ctx, f, q)
+	return i.options.Errands.Job(ctx, f, q)
 }
 
 // lookAfter says what keeps the Job of an inquiry from answering, and whether it has ended.
-func (s *Server) lookAfter(ctx context.Context, job *batchv1.Job) (ended bool, why string) {
+func (i *inquiries) lookAfter(ctx context.Context, job *batchv1.Job) (ended bool, why string) {
 	now := &batchv1.Job{}
-	if err := s.options.Live.Get(ctx, client.ObjectKeyFromObject(job), now); err != nil {
+	if err := i.options.Live.Get(ctx, client.ObjectKeyFromObject(job), now); err != nil {
 		return apierrors.IsNotFound(err), "Job " + job.Name + " cannot be looked at"
 	}
 	for _, c := range now.Status.Conditions {
@@ -177,11 +177,11 @@ func (s *Server) lookAfter(ctx context.Context, job *batchv1.Job) (ended bool, w
 	return false, fmt.Sprintf("the pod of Job %s has not started to answer: see `kubectl describe pod`", job.Name)
 }
 
-func (s *Server) endErrand(ctx context.Context, job *batchv1.Job) error {
+func (i *inquiries) endErrand(ctx context.Context, job *batchv1.Job) error {
 	if job == nil || job.UID == "" {
 		return nil
 	}
-	err := s.options.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &job.UID})
+	err := i.options.Client.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &job.UID})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("remove Job %s: %w", job.Name, err)
 	}
@@ -190,14 +190,14 @@ func (s *Server) endErrand(ctx context.Context, job *batchv1.Job) error {
 
 // admitErrand lets the pod of the Job that this replica has just made answer. Labels are worth something here: admission
 // lets the Job controller alone make pods with them.
-func (s *Server) admitErrand(job *batchv1.Job) func(context.Context, string) error {
+func (i *inquiries) admitErrand(job *batchv1.Job) func(context.Context, string) error {
 	return func(ctx context.Context, token string) error {
-		key, uid, err := s.options.Authenticator.Bound(ctx, token)
+		key, uid, err := i.options.Authenticator.Bound(ctx, token)
 		if err != nil {
 			return err
 		}
 		pod := &corev1.Pod{}
-		if err := s.options.Live.Get(ctx, key, pod); client.IgnoreNotFound(err) != nil {
+		if err := i.options.Live.Get(ctx, key, pod); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("read pod %s: %w", key, err)
 		}
 		owner := metav1.GetControllerOf(pod)
@@ -209,24 +209,24 @@ func (s *Server) admitErrand(job *batchv1.Job) func(context.Context, string) err
 }
 
 // reserve takes the Lease of inquiries about a Feature, or says that there is one already.
-func (s *Server) reserve(ctx context.Context, f *v1alpha1.Feature, inquiry string) (release func(context.Context) error, err error) {
-	now := metav1.NewMicroTime(s.options.Clock.Now())
+func (i *inquiries) reserve(ctx context.Context, f *v1alpha1.Feature, inquiry string) (release func(context.Context) error, err error) {
+	now := metav1.NewMicroTime(i.options.Clock.Now())
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: s.options.SystemNamespace, Name: inquiryName(f.UID), Labels: map[string]string{v1alpha1.LabelInquiry: string(f.UID)},
+		Namespace: i.options.SystemNamespace, Name: inquiryName(f.UID), Labels: map[string]string{v1alpha1.LabelInquiry: string(f.UID)},
 		Annotations: map[string]string{v1alpha1.AnnotationFeature: f.Namespace + "/" + f.Name, v1alpha1.AnnotationInquiry: inquiry},
 	}, Spec: coordinationv1.LeaseSpec{
-		HolderIdentity: ptr.To(s.options.Replica), AcquireTime: &now, RenewTime: &now,
+		HolderIdentity: ptr.To(i.options.Replica), AcquireTime: &now, RenewTime: &now,
 		LeaseDurationSeconds: ptr.To(int32(inquiryLease / time.Second)),
 	}}
-	err = s.options.Client.Create(ctx, lease)
+	err = i.options.Client.Create(ctx, lease)
 	if apierrors.IsAlreadyExists(err) {
-		err = s.succeed(ctx, lease)
+		err = i.succeed(ctx, lease)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		err := s.options.Client.Delete(ctx, lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion})
+		err := i.options.Client.Delete(ctx, lease, client.Preconditions{UID: &lease.UID, ResourceVersion: &lease.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("release the Lease of an inquiry: %w", err)
 		}
@@ -235,19 +235,19 @@ func (s *Server) reserve(ctx context.Context, f *v1alpha1.Feature, inquiry strin
 }
 
 // succeed takes the place of an inquiry whose time is over: its replica has died.
-func (s *Server) succeed(ctx context.Context, lease *coordinationv1.Lease) error {
+func (i *inquiries) succeed(ctx context.Context, lease *coordinationv1.Lease) error {
 	former := &coordinationv1.Lease{}
-	if err := s.options.Live.Get(ctx, client.ObjectKeyFromObject(lease), former); err != nil {
+	if err := i.options.Live.Get(ctx, client.ObjectKeyFromObject(lease), former); err != nil {
 		if apierrors.IsNotFound(err) {
 			return ErrBusy // it has just ended
 		}
 		return fmt.Errorf("read the Lease of an inquiry: %w", err)
 	}
-	if s.inTime(former) {
+	if i.inTime(former) {
 		return ErrBusy
 	}
 	lease.ResourceVersion = former.ResourceVersion
-	err := s.options.Client.Update(ctx, lease)
+	err := i.options.Client.Update(ctx, lease)
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		return ErrBusy
 	}
@@ -255,21 +255,21 @@ func (s *Server) succeed(ctx context.Context, lease *coordinationv1.Lease) error
 }
 
 // inTime says whether an inquiry may still be open.
-func (s *Server) inTime(l *coordinationv1.Lease) bool {
-	return l.Spec.RenewTime != nil && s.options.Clock.Since(l.Spec.RenewTime.Time) < inquiryLease
+func (i *inquiries) inTime(l *coordinationv1.Lease) bool {
+	return l.Spec.RenewTime != nil && i.options.Clock.Since(l.Spec.RenewTime.Time) < inquiryLease
 }
 
 func inquiryName(feature types.UID) string { return "inquiry-" + string(feature) }
 
-// inquiry that the caller has not been told of; empty where there is none. A watchdog of an earlier version, or one that
+// untold is the inquiry that the caller has not been told of; empty where there is none. A watchdog of an earlier version, or one that
 // starts, hears of none.
-func (s *Server) inquiry(ctx context.Context, q question) string {
+func (i *inquiries) untold(ctx context.Context, q question) string {
 	if !q.hears {
 		return ""
 	}
 	lease := &coordinationv1.Lease{}
-	key := client.ObjectKey{Namespace: s.options.SystemNamespace, Name: inquiryName(q.uid)}
-	if err := s.options.Client.Get(ctx, key, lease); err != nil || !s.inTime(lease) {
+	key := client.ObjectKey{Namespace: i.options.SystemNamespace, Name: inquiryName(q.uid)}
+	if err := i.options.Client.Get(ctx, key, lease); err != nil || !i.inTime(lease) {
 		return ""
 	}
 	text := lease.Annotations[v1alpha1.AnnotationInquiry]
@@ -280,8 +280,8 @@ func (s *Server) inquiry(ctx context.Context, q question) string {
 	return text
 }
 
-// watchInquiries wakes the polls of a Feature when something is asked about it, at whichever replica.
-func (s *Server) watchInquiries(ctx context.Context, informers cache.Informers) error {
+// watch wakes the polls of a Feature when something is asked about it, at whichever replica.
+func (i *inquiries) watch(ctx context.Context, informers cache.Informers, wake func(types.NamespacedName)) error {
 	informer, err := informers.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch inquiries: %w", err)
@@ -292,7 +292,7 @@ func (s *Server) watchInquiries(ctx context.Context, informers cache.Informers) 
 			return
 		}
 		if namespace, name, ok := strings.Cut(lease.Annotations[v1alpha1.AnnotationFeature], "/"); ok {
-			s.hub.feature(types.NamespacedName{Namespace: namespace, Name: name})
+			wake(types.NamespacedName{Namespace: namespace, Name: name})
 		}
 	}
 	handler := toolscache.ResourceEventHandlerFuncs{AddFunc: notify, UpdateFunc: func(_, object any) { notify(object) }}

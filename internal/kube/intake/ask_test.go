@@ -239,7 +239,7 @@ func TestAskAfterACrash(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())
 	r := newReplica(t, "ask-heir", clock)
 	f := finished(t, "add-login")
-	if _, err := r.server.reserve(t.Context(), f, `{"id":"of-the-dead"}`); err != nil {
+	if _, err := r.server.inquiries.reserve(t.Context(), f, `{"id":"of-the-dead"}`); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-r.ask(t, f); !errors.Is(got.err, ErrBusy) {

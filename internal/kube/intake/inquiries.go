@@ -53,6 +53,10 @@ type waiting struct {
 
 // inquiries of this replica that wait for answers, by their ids.
 type inquiries struct {
+	options Options
+	// draining is closed when this replica is about to end.
+	draining chan struct{}
+
 	mu   sync.Mutex
 	open map[string]*waiting
 }
@@ -146,9 +150,9 @@ func bearer(r *http.Request) (string, error) {
 }
 
 // admitAttempt lets the pod of a Feature's current attempt answer.
-func (s *Server) admitAttempt(feature types.UID) func(context.Context, string) error {
+func (i *inquiries) admitAttempt(feature types.UID) func(context.Context, string) error {
 	return func(ctx context.Context, token string) error {
-		caller, err := s.options.Authenticator.Authenticate(ctx, token)
+		caller, err := i.options.Authenticator.Authenticate(ctx, token)
 		if err == nil && caller.Feature.UID != feature {
 			err = fmt.Errorf("the inquiry is about another Feature: %w", identity.ErrForbidden)
 		}

@@ -95,7 +95,7 @@ func (s *Server) getOrders(w http.ResponseWriter, r *http.Request, caller identi
 	defer leave()
 
 	now, err := s.first(r.Context(), q, caller.Feature)
-	if err == nil && now.tag == q.known && q.wait > 0 && s.inquiry(r.Context(), q) == "" {
+	if err == nil && now.tag == q.known && q.wait > 0 && s.inquiries.untold(r.Context(), q) == "" {
 		now, err = s.waitForOrders(r.Context(), q, now, changed)
 	}
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Server) getOrders(w http.ResponseWriter, r *http.Request, caller identi
 // tell sends orders, or says that they are the known ones.
 func (s *Server) tell(w http.ResponseWriter, r *http.Request, q question, now sight) {
 	header := w.Header()
-	if inquiry := s.inquiry(r.Context(), q); inquiry != "" {
+	if inquiry := s.inquiries.untold(r.Context(), q); inquiry != "" {
 		header.Set(protocol.InquiryHeader, inquiry)
 	}
 	header.Set("ETag", now.tag)
@@ -177,7 +177,7 @@ func (s *Server) waitForOrders(ctx context.Context, q question, now sight, chang
 		case <-ctx.Done():
 			return sight{}, context.Cause(ctx)
 		}
-		if s.inquiry(ctx, q) != "" {
+		if s.inquiries.untold(ctx, q) != "" {
 			return now, nil
 		}
 		f := &v1alpha1.Feature{}

@@ -87,7 +87,7 @@ type Server struct {
 	bodies   *bodies
 	// policies is what the cache of policies says of itself; nil until Watch.
 	policies  interface{ LastStoreSyncResourceVersion() string }
-	inquiries inquiries
+	inquiries *inquiries
 	writes    chan struct{}
 	draining  chan struct{}
 	serving   atomic.Bool
@@ -107,8 +107,15 @@ func New(options Options) (*Server, error) {
 		options: options, prompts: prompts, bodies: bodies, store: &store{client: options.Client, live: options.Live},
 		polls: newPolls(maxPolls, maxPollsEach), writes: make(chan struct{}, maxWrites), draining: make(chan struct{}),
 	}
+	s.inquiries = &inquiries{options: options, draining: s.draining}
 	s.sessions = newSessions(options.Replica, s.store, options.Clock)
 	return s, nil
+}
+
+// Ask asks for something of a Feature's record, and gives the answer as it comes. The context bounds all of it. One inquiry about a
+// Feature is open at a time, whichever replica has it.
+func (s *Server) Ask(ctx context.Context, key types.NamespacedName, q protocol.Inquiry) (*Answer, func(), error) {
+	return s.inquiries.ask(ctx, key, q)
 }
 
 // NeedLeaderElection is false: every replica serves.

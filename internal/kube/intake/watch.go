@@ -51,14 +51,14 @@ func (s *Server) Watch(ctx context.Context, informers cache.Informers) error {
 			return fmt.Errorf("watch %T: %w", watch.object, err)
 		}
 	}
-	if err := s.watchNamespaces(ctx, informers); err != nil {
+	if err := watchNamespaces(ctx, informers, s.hub.project); err != nil {
 		return err
 	}
-	return s.watchInquiries(ctx, informers)
+	return s.inquiries.watch(ctx, informers, s.hub.feature)
 }
 
 // watchNamespaces wakes the polls of a project when the labels of its namespace change: policies may select by them.
-func (s *Server) watchNamespaces(ctx context.Context, informers cache.Informers) error {
+func watchNamespaces(ctx context.Context, informers cache.Informers, wake func(project string)) error {
 	informer, err := informers.GetInformer(ctx, identity.Namespace(), cache.BlockUntilSynced(false))
 	if err != nil {
 		return fmt.Errorf("watch namespaces: %w", err)
@@ -67,7 +67,7 @@ func (s *Server) watchNamespaces(ctx context.Context, informers cache.Informers)
 		was, okOld := old.(client.Object)
 		is, okNew := object.(client.Object)
 		if okOld && okNew && !maps.Equal(was.GetLabels(), is.GetLabels()) {
-			s.hub.project(is.GetName())
+			wake(is.GetName())
 		}
 	}}
 	if _, err := informer.AddEventHandler(handler); err != nil {

@@ -121,7 +121,7 @@ func (i *inventory) measure(ctx context.Context, repo *git.Repository, tree stri
 	if err != nil {
 		return measured{}, err
 	}
-	bytes, err := repo.OnDisk(ctx, ids)
+	bytes, err := repo.Packs().OnDisk(ctx, ids)
 	i.bytes += bytes
 	return measured{ids: ids, bytes: bytes}, err
 }

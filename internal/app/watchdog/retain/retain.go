@@ -64,7 +64,7 @@ func (s *Service) Tidy(ctx context.Context) {
 		defer s.tidying.Store(false)
 		defer stop()
 		debug.FreeOSMemory() // the next checkpoint is a while away
-		done, err := s.Repository.Tidy(ctx, s.MaxPacks)
+		done, err := s.Repository.Packs().Tidy(ctx, s.MaxPacks)
 		switch {
 		case err != nil && ctx.Err() == nil:
 			s.Log.WarnContext(ctx, "The trusted repository is not tidied", "error", err.Error())
@@ -76,7 +76,7 @@ func (s *Service) Tidy(ctx context.Context) {
 
 // Prune drops what no ref reaches, once that could be much. A failure is no reason not to work.
 func (s *Service) Prune(ctx context.Context) error {
-	added, err := s.Repository.Added()
+	added, err := s.Repository.Packs().Added()
 	wanted := err == nil && added >= s.PruneAbove && s.Workspace.Engine() == nil
 	if wanted {
 		wanted, err = s.anchored(ctx)
@@ -94,13 +94,13 @@ func (s *Service) Prune(ctx context.Context) error {
 // dropUnreached drops what nothing needs. Git cannot repack a chain of which some content was dropped.
 func (s *Service) dropUnreached(ctx context.Context) error {
 	if len(s.Journal.State().Dropped) == 0 {
-		return s.Repository.Prune(ctx)
+		return s.Repository.Packs().Prune(ctx)
 	}
 	i, err := s.takeInventory(ctx, protocol.Orders{})
 	if err != nil {
 		return err
 	}
-	return s.Repository.Retain(ctx, i.reach)
+	return s.Repository.Packs().Retain(ctx, i.reach)
 }
 
 // anchored tells whether refs reach the trees that the journal speaks of. A tree that was put together for a restore is

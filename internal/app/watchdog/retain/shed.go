@@ -21,7 +21,7 @@ const tidyPause = 5 * time.Millisecond
 // checkpoint tries again, and a full volume tells by itself.
 func (s *Service) Shed(ctx context.Context, o protocol.Orders) error {
 	budget := o.Policy.UnpromotedBytes
-	added, err := s.Repository.Added()
+	added, err := s.Repository.Packs().Added()
 	if err != nil || budget <= 0 || added <= max(budget, s.shedAbove) || s.Journal.State().Pending != nil {
 		return nil
 	}
@@ -36,7 +36,7 @@ func (s *Service) Shed(ctx context.Context, o protocol.Orders) error {
 	}
 	defer s.tidying.Store(false)
 	if err = s.dropContent(ctx, o, added); err == nil {
-		added, err = s.Repository.Added()
+		added, err = s.Repository.Packs().Added()
 	}
 	s.shedAbove = added + budget/4 // what it looked at it need not look at again soon
 	if err != nil && !steps.Fatal(err) && ctx.Err() == nil {
@@ -79,7 +79,7 @@ func (s *Service) dropContent(ctx context.Context, o protocol.Orders, added int6
 		engine.Forget()
 	}
 	s.Log.InfoContext(ctx, "Dropping content that was never promoted", "checkpoints", len(gone), "budget", budget, "bytes", added, "unreached", max(strays, 0))
-	if err := s.Repository.Retain(ctx, i.reach); err != nil {
+	if err := s.Repository.Packs().Retain(ctx, i.reach); err != nil {
 		return err
 	}
 	return s.Probe.After("content dropped")
