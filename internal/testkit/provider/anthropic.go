@@ -35,6 +35,8 @@ type blocks []struct {
 	Text    string          `json:"text"`
 	Content blocks          `json:"content"`
 	Input   json.RawMessage `json:"input"`
+	ID      string          `json:"id"`
+	Answers string          `json:"tool_use_id"`
 }
 
 // UnmarshalJSON reads both forms.
@@ -99,6 +101,14 @@ func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) 
 			c.turns++
 		}
 		c.texts = append(c.texts, m.Content.texts()...)
+		for _, b := range m.Content {
+			switch b.Type {
+			case "tool_use":
+				c.calls = append(c.calls, b.ID)
+			case "tool_result":
+				c.results = append(c.results, b.Answers)
+			}
+		}
 	}
 	for _, t := range request.Tools {
 		c.tools = append(c.tools, t.Name)
@@ -124,9 +134,9 @@ func (anthropic) answer(w *stream, c *conversation, t Turn) {
 		content = append(content, object{"type": "text", "text": t.Text})
 	}
 	reason := "end_turn"
-	if call := t.call(c); call != nil {
+	for i, call := range t.calls(c) {
 		reason = "tool_use"
-		content = append(content, object{"type": "tool_use", "id": fmt.Sprintf("toolu_%04d", c.turns), "name": call.Name, "input": call.Input})
+		content = append(content, object{"type": "tool_use", "id": fmt.Sprintf("toolu_%04d_%d", c.turns, i), "name": call.Name, "input": call.Input})
 	}
 	usage := object{"input_tokens": c.size / 4, "output_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 	message := object{

@@ -31,7 +31,9 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 		Messages []struct {
 			Role      string `json:"role"`
 			Content   blocks `json:"content"`
+			Answers   string `json:"tool_call_id"`
 			ToolCalls []struct {
+				ID       string `json:"id"`
 				Function struct {
 					Arguments string `json:"arguments"`
 				} `json:"function"`
@@ -56,7 +58,10 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 		}
 		c.texts = append(c.texts, m.Content.texts()...)
 		for _, call := range m.ToolCalls {
-			c.texts = append(c.texts, call.Function.Arguments)
+			c.texts, c.calls = append(c.texts, call.Function.Arguments), append(c.calls, call.ID)
+		}
+		if m.Role == "tool" {
+			c.results = append(c.results, m.Answers)
 		}
 	}
 	for _, t := range request.Tools {
@@ -71,9 +76,9 @@ func (chat) answer(w *stream, c *conversation, t Turn) {
 	message := object{"role": "assistant", "content": t.Text}
 	reason := "stop"
 	var calls []object
-	if call := t.call(c); call != nil {
+	for i, call := range t.calls(c) {
 		reason = "tool_calls"
-		calls = []object{{"id": fmt.Sprintf("call_%04d", c.turns), "type": "function", "function": object{"name": call.Name, "arguments": string(call.Input)}}}
+		calls = append(calls, object{"id": fmt.Sprintf("call_%04d_%d", c.turns, i), "type": "function", "function": object{"name": call.Name, "arguments": string(call.Input)}})
 		message["tool_calls"] = calls
 	}
 	usage := object{"prompt_tokens": c.size / 4, "completion_tokens": 10, "total_tokens": c.size/4 + 10}

@@ -8,9 +8,11 @@ package provider
 
 import (
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -45,6 +47,8 @@ type conversation struct {
 	model string
 	// texts of all messages and tool results, in order; system texts first.
 	texts []string
+	// calls of tools and results in the conversation, by their IDs.
+	calls, results []string
 	// turns that the model has answered, in the whole conversation.
 	turns int
 	// tools that are offered.
@@ -125,10 +129,25 @@ func (s *Server) serve(w *stream, r *http.Request, body []byte) {
 	http.Error(w, fmt.Sprintf("no dialect serves %s %s", r.Method, r.URL.Path), http.StatusNotFound)
 }
 
+// check that each call of a tool has a result, and each result a call: no real provider takes anything else.
+func (c *conversation) check() error {
+	for _, call := range c.calls {
+		if !slices.Contains(c.results, call) {
+			return fmt.Errorf("the call %s has no result", call)
+		}
+	}
+	for _, result := range c.results {
+		if !slices.Contains(c.calls, result) {
+			return fmt.Errorf("the result %s has no call", result)
+		}
+	}
+	return nil
+}
+
 // play the turn that a conversation has come to.
 func (s *Server) play(w *stream, r *http.Request, d dialect, c *conversation) {
 	script, id, err := find(c.texts)
-	if err != nil {
+	if err = errors.Join(err, c.check()); err != nil {
 		d.fail(w, http.StatusBadRequest, err.Error())
 		return
 	}

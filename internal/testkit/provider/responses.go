@@ -29,6 +29,7 @@ type item struct {
 	Content   blocks `json:"content"`
 	Arguments string `json:"arguments"`
 	Output    blocks `json:"output"`
+	CallID    string `json:"call_id"`
 }
 
 func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) {
@@ -38,7 +39,10 @@ func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) 
 		Instructions string          `json:"instructions"`
 		Input        json.RawMessage `json:"input"`
 		Tools        []struct {
-			Name string `json:"name"`
+			Name  string `json:"name"`
+			Tools []struct {
+				Name string `json:"name"`
+			} `json:"tools"`
 		} `json:"tools"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
@@ -49,7 +53,12 @@ func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) 
 	}
 	c := &conversation{model: request.Model, streamed: request.Stream, size: len(body), texts: []string{"", request.Instructions}}
 	for _, t := range request.Tools {
-		c.tools = append(c.tools, t.Name)
+		if len(t.Tools) == 0 {
+			c.tools = append(c.tools, t.Name)
+		}
+		for _, inner := range t.Tools {
+			c.tools = append(c.tools, t.Name+namespaced+inner.Name)
+		}
 	}
 	items := make([]item, 1)
 	into := any(&items)
@@ -66,6 +75,12 @@ func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) 
 			c.turns++
 		}
 		speaks = said
+		switch i.Type {
+		case "function_call":
+			c.calls = append(c.calls, i.CallID)
+		case "function_call_output":
+			c.results = append(c.results, i.CallID)
+		}
 		c.texts = append(append(append(c.texts, i.Content.texts()...), i.Arguments), i.Output.texts()...)
 	}
 	return c, nil, nil
@@ -95,9 +110,13 @@ func (responses) answer(w *stream, c *conversation, t Turn) {
 		output = append(output, object{"type": "message", "id": "msg_" + id, "role": "assistant", "status": "completed",
 			"content": []any{object{"type": "output_text", "text": t.Text, "annotations": []any{}}}})
 	}
-	if call := t.call(c); call != nil {
-		output = append(output, object{"type": "function_call", "id": "fc_" + id, "call_id": fmt.Sprintf("call_%04d", c.turns), "name": call.Name,
-			"arguments": string(call.Input), "status": "completed"})
+	for i, call := range t.calls(c) {
+		item := object{"type": "function_call", "id": fmt.Sprintf("fc_%s_%d", id, i), "call_id": fmt.Sprintf("call_%04d_%d", c.turns, i), "name": call.Name,
+			"arguments": string(call.Input), "status": "completed"}
+		if group, name, found := strings.Cut(call.Name, namespaced); found {
+			item["namespace"], item["name"] = group, name
+		}
+		output = append(output, item)
 	}
 	usage := object{
 		"input_tokens": c.size / 4, "output_tokens": 10, "total_tokens": c.size/4 + 10,

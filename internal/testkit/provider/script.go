@@ -27,8 +27,10 @@ type Turn struct {
 	Text string `json:"text,omitempty"`
 	// Run calls the agent's shell with a command, whatever that tool is called.
 	Run string `json:"run,omitempty"`
-	// Tool calls a tool by its name.
+	// Tool calls a tool by its name; the name that it is offered by may have that of its server before it.
 	Tool *Call `json:"tool,omitempty"`
+	// Tools calls several in one answer.
+	Tools []Call `json:"tools,omitempty"`
 	// Until the conversation holds this text, the model waits: it runs a short sleep.
 	Until string `json:"until,omitempty"`
 	// Fail instead, the first times.
@@ -117,11 +119,30 @@ func (s Script) turn(c *conversation) Turn {
 	return t
 }
 
-// call is the tool call of a turn, if it has one.
-func (t Turn) call(c *conversation) *Call {
-	if t.Run == "" {
-		return t.Tool
+// namespaced is between the name of a group of tools, in dialects that have such groups, and that of one of them.
+const namespaced = "/"
+
+// calls of tools in a turn.
+func (t Turn) calls(c *conversation) []Call {
+	if t.Run != "" {
+		return []Call{t.shell(c)}
 	}
+	calls := slices.Clone(t.Tools)
+	if t.Tool != nil {
+		calls = append(calls, *t.Tool)
+	}
+	for i := range calls {
+		for _, tool := range c.tools {
+			if strings.HasSuffix(tool, "_"+calls[i].Name) || strings.HasSuffix(tool, namespaced+calls[i].Name) {
+				calls[i].Name = tool
+			}
+		}
+	}
+	return calls
+}
+
+// shell calls the agent's shell.
+func (t Turn) shell(c *conversation) Call {
 	name := "Bash"
 	for _, tool := range c.tools {
 		if slices.Contains([]string{"bash", "shell", "exec_command", "run_shell_command"}, strings.ToLower(tool)) {
@@ -132,5 +153,5 @@ func (t Turn) call(c *conversation) *Call {
 	if name == "exec_command" {
 		input = object{"cmd": t.Run}
 	}
-	return &Call{Name: name, Input: encode(input)}
+	return Call{Name: name, Input: encode(input)}
 }
