@@ -24,12 +24,13 @@ load() { # load REF-FILE NAME IMAGE-OPTIONS…
   echo "$name" >"$ref_file"
 }
 
-product=local.test/tidewaiter:$(tag "$bin"/{manager,gateway,watchdog,runner})
+product=local.test/tidewaiter:$(tag "$bin"/{manager,gateway,watchdog,runner,worker})
 # What git recommends for people (perl scripts, manuals) is not used by the watchdog.
 load "$bin/image.ref" "$product" --packages git,ca-certificates \
   --without perl,perl-modules-5.36,libperl5.36,liberror-perl,perl-base,libdb5.3,libgdbm6,libgdbm-compat4,debconf,dpkg,tar,git-man,openssl --user 65532:65532 \
   --file "$bin/manager:/usr/local/bin/manager" --file "$bin/gateway:/usr/local/bin/gateway" \
-  --file "$bin/watchdog:/usr/local/bin/watchdog" --file "$bin/runner:/usr/local/bin/runner"
+  --file "$bin/watchdog:/usr/local/bin/watchdog" --file "$bin/runner:/usr/local/bin/runner" \
+  --file "$bin/worker:/usr/local/bin/worker"
 
 testbed=local.test/tidewaiter-testbed:$(tag "$bin"/{gitserver,mcpagent,modelprovider})
 load "$bin/testbed.ref" "$testbed" --packages bash,dash,coreutils,findutils,sed,grep,git,perl-base,ca-certificates --user 1000:1000 \

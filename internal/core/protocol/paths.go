@@ -91,6 +91,10 @@ const (
 	EnvInstructions = "TIDEWAITER_INSTRUCTIONS"
 	// EnvModels is the URL below which models answer, each dialect below its prefix, for example /anthropic. No key is needed.
 	EnvModels = "TIDEWAITER_MODELS_URL"
+	// EnvDialect is the dialect that the agent's backend speaks, and EnvWindow the context window of its model in tokens, where they are
+	// known. Only agents of runtimes that speak every dialect are told.
+	EnvDialect = "TIDEWAITER_DIALECT"
+	EnvWindow  = "TIDEWAITER_CONTEXT_WINDOW"
 	// EnvReplies is the number of the file descriptor on which the process may answer, one JSON object a line.
 	EnvReplies = "TIDEWAITER_REPLY_FD"
 )

@@ -1,0 +1,166 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/worker"
+)
+
+// Run works on a task until it is complete. The error says why it is not.
+func Run(ctx context.Context, o Options) error {
+	t := &toolbox{options: o}
+	defer t.close()
+	w := &work{options: o, models: newModels(o), tools: t}
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	for {
+		done, err := w.turn(ctx)
+		if done || err != nil {
+			return err
+		}
+	}
+}
+
+// work on a task.
+type work struct {
+	options Options
+	models  *models
+	tools   *toolbox
+	loop    *worker.Loop
+	request worker.Request
+	turns   int
+}
+
+// begin tells the model what there is to do, and by which tools.
+func (w *work) begin(ctx context.Context) error {
+	list, instructions, err := w.tools.list(ctx)
+	if err != nil {
+		return err
+	}
+	text, failed, err := w.tools.call(ctx, worker.ToolContext, json.RawMessage("{}"))
+	if err == nil && failed {
+		err = errors.New(text)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", worker.ToolContext, err)
+	}
+	w.request = worker.Request{System: worker.Instructions + "\n\n" + instructions, Tools: list, MaxOutput: w.options.Bounds.MaxOutput}
+	w.loop = worker.NewLoop(w.options.Bounds, strings.TrimSpace(w.options.Task)+"\n\n"+worker.ToolContext+" says:\n"+circumstances(text))
+	w.options.Log.InfoContext(ctx, "The task begins", "dialect", w.options.Speech.Dialect.Name, "tools", len(list), "window", w.options.Bounds.Window)
+	return nil
+}
+
+// circumstances are what feature_get_context says beside the task itself, which the model has been told.
+func circumstances(text string) string {
+	var all map[string]json.RawMessage
+	if json.Unmarshal([]byte(text), &all) != nil {
+		return text
+	}
+	delete(all, "prompt")
+	delete(all, "instructions")
+	rest, err := json.Marshal(all)
+	if err != nil {
+		return text
+	}
+	return string(rest)
+}
+
+// turn asks the model once and does what it says. Done says that the task is complete.
+func (w *work) turn(ctx context.Context) (done bool, err error) {
+	w.turns++
+	answer, sent, err := w.ask(ctx)
+	if err != nil {
+		return false, err
+	}
+	w.options.Log.InfoContext(ctx, "The model has answered", "turn", w.turns, "sent", sent, "stop", string(answer.Stop), "calls", len(answer.Message.Calls),
+		"input", answer.Usage.Input, "cached", answer.Usage.Cached, "output", answer.Usage.Output)
+	next := w.loop.Hear(answer, sent)
+	switch {
+	case next.Fail != "":
+		return false, errors.New(next.Fail)
+	case next.Say != "":
+		w.loop.History.Add(worker.Message{Text: next.Say})
+		return false, nil
+	}
+	return w.calls(ctx, next.Calls)
+}
+
+// ask the model with as much of the conversation as fits.
+func (w *work) ask(ctx context.Context) (answer worker.Answer, sent int, err error) {
+	body, err := w.fit(ctx, w.loop.Room())
+	if err != nil {
+		return answer, 0, err
+	}
+	answer, err = w.models.ask(ctx, body)
+	var failed *trouble
+	if !errors.As(err, &failed) || !failed.tooLarge() {
+		return answer, len(body), err
+	}
+	gone := w.loop.History.Drop(len(body) / 2)
+	if gone == 0 {
+		return answer, 0, err
+	}
+	w.options.Log.WarnContext(ctx, "The model may take less: old answers of tools are dropped", "bytes", len(body), "dropped", gone, "error", err.Error())
+	if body, err = w.options.Speech.Body(w.request); err != nil {
+		return answer, 0, err
+	}
+	answer, err = w.models.ask(ctx, body)
+	return answer, len(body), err
+}
+
+// fit gives the body of a request that has room. Where it has not, a third is dropped at once, because what the provider has
+// kept of the conversation is of no use after it.
+func (w *work) fit(ctx context.Context, room int) ([]byte, error) {
+	w.request.Messages = w.loop.History.Messages()
+	body, err := w.options.Speech.Body(w.request)
+	if err != nil || len(body) <= room {
+		return body, err
+	}
+	gone := w.loop.History.Drop(len(body) - room*2/3)
+	w.options.Log.WarnContext(ctx, "The conversation is too long: old answers of tools are dropped", "bytes", len(body), "room", room, "dropped", gone)
+	if body, err = w.options.Speech.Body(w.request); err == nil && len(body) > room {
+		err = fmt.Errorf("the conversation has %d bytes, and the model takes about %d (a context window of %d tokens): split the task, or choose a model with a larger one",
+			len(body), room, w.options.Bounds.Window)
+	}
+	return body, err
+}
+
+// calls tools, one after the other: a later one may need what an earlier one has done.
+func (w *work) calls(ctx context.Context, calls []worker.Call) (done bool, err error) {
+	message := worker.Message{}
+	for _, c := range calls {
+		result, refused := worker.Refuse(c)
+		if !refused {
+			if result, err = w.call(ctx, c); err != nil {
+				return false, err
+			}
+		}
+		w.options.Log.InfoContext(ctx, "Called a tool", "turn", w.turns, "tool", c.Name, "failed", result.Failed, "bytes", len(result.Text))
+		if c.Name == worker.ToolComplete && !result.Failed {
+			return true, nil
+		}
+		message.Results = append(message.Results, result)
+	}
+	w.loop.History.Add(message)
+	return false, nil
+}
+
+func (w *work) call(ctx context.Context, c worker.Call) (worker.Result, error) {
+	call := func() (string, bool, error) { return w.tools.call(ctx, c.Name, c.Arguments) }
+	if c.Name == worker.ToolQuestion {
+		call = func() (string, bool, error) { return w.tools.asked(ctx, c.Arguments) }
+	}
+	text, failed, err := call()
+	if err != nil {
+		return worker.Result{}, err
+	}
+	return worker.Answered(c, text, failed), nil
+}

@@ -1,0 +1,79 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import "encoding/json"
+
+// Message of a conversation: of the model, or of whoever asks it.
+type Message struct {
+	// Model says that the model has said it.
+	Model bool
+	Text  string
+	// Calls of tools that the model asks for.
+	Calls []Call
+	// Results of the calls of the message before, in their order.
+	Results []Result
+	// Said is what the model has said in the words of its dialect; nil where that is not known, or cannot be said again.
+	Said json.RawMessage
+}
+
+// Call of a tool.
+type Call struct {
+	ID, Name string
+	// Arguments are a JSON object.
+	Arguments json.RawMessage
+	// Broken says that what the model wrote is none, and that nothing is to be called: it was cut, or is wrong.
+	Broken bool
+}
+
+// Result of a call.
+type Result struct {
+	ID, Text string
+	// Failed says that Text is what is wrong.
+	Failed bool
+}
+
+// empty says that the model has said nothing at all: no dialect takes such a message back.
+func (m Message) empty() bool { return m.Model && m.Text == "" && len(m.Calls) == 0 && m.Said == nil }
+
+const (
+	// dropped takes the place of what a tool has answered.
+	dropped = "(This answer of the tool was dropped to make room in the conversation. Call the tool again if you need it.)"
+	// keptResults are the last messages with results, which are not dropped: the model is at work on them.
+	keptResults = 2
+)
+
+// History of a conversation.
+type History struct{ messages []Message }
+
+// Add a message.
+func (h *History) Add(m Message) {
+	if !m.empty() {
+		h.messages = append(h.messages, m)
+	}
+}
+
+// Messages so far.
+func (h *History) Messages() []Message { return h.messages }
+
+// Drop the oldest answers of tools until so many bytes are gone, and say how many are: those at the end stay, and what was
+// said is never dropped.
+func (h *History) Drop(bytes int) int {
+	last, kept := len(h.messages), 0
+	for last > 0 && kept < keptResults {
+		if last--; len(h.messages[last].Results) > 0 {
+			kept++
+		}
+	}
+	gone := 0
+	for i := 0; i < last && gone < bytes; i++ {
+		for j := range h.messages[i].Results {
+			if r := &h.messages[i].Results[j]; len(r.Text) > len(dropped) {
+				gone += len(r.Text) - len(dropped)
+				r.Text = dropped
+			}
+		}
+	}
+	return gone
+}

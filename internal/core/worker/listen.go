@@ -1,0 +1,124 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// maxSaid bounds what is kept of one answer in its own words, in bytes. Of a longer one text and calls are kept.
+const maxSaid = 4 << 20
+
+// echo keeps an answer in the words of its dialect.
+type echo interface {
+	// event of a stream.
+	event(data []byte)
+	// whole is an answer that is no stream.
+	whole(body []byte)
+	// said is what goes back to the model; nil where nothing can.
+	said() json.RawMessage
+}
+
+// Answer of a model.
+type Answer struct {
+	// Message as it goes back to the model.
+	Message Message
+	Stop    conversation.Stop
+	Usage   conversation.Usage
+	// Counted says that the provider has sent a usage.
+	Counted bool
+	// Ended says that the answer is whole; Failure is what ended it otherwise, if anything was said.
+	Ended   bool
+	Failure string
+	// Refused says that the request fails however often it is made.
+	Refused bool
+	// Cut says that more was said than is kept.
+	Cut bool
+}
+
+// Listener reads an answer while it comes. Make it with Listen.
+type Listener struct {
+	reader *conversation.Reader
+	ear    *ear
+}
+
+// Listen to an answer that is a stream of server-sent events, or one JSON document.
+func (s Speech) Listen(streamed bool) *Listener {
+	e := &ear{decoder: s.Dialect.Answer(), echo: s.echo()}
+	return &Listener{reader: conversation.NewReader(e, streamed), ear: e}
+}
+
+// Write takes the next bytes.
+func (l *Listener) Write(p []byte) { l.reader.Write(p) }
+
+// Close says that there is nothing more, and gives the answer.
+func (l *Listener) Close() Answer {
+	heard := l.reader.Close()
+	a := Answer{
+		Message: Message{Model: true, Text: string(heard.Text)}, Stop: heard.Stop, Usage: heard.Usage, Counted: heard.Counted,
+		Ended: heard.Ended, Failure: heard.Failure, Refused: l.ear.refused, Cut: heard.Cut,
+	}
+	named := true
+	for i, t := range heard.Tools {
+		c := Call{ID: t.ID, Name: t.Name, Arguments: t.Arguments}
+		if c.ID == "" {
+			c.ID, named = fmt.Sprintf("call_%d", i), false
+		}
+		if len(c.Arguments) == 0 {
+			c.Arguments = json.RawMessage("{}")
+		}
+		if !object(c.Arguments) {
+			c.Arguments, c.Broken = json.RawMessage("{}"), true
+		}
+		a.Message.Calls = append(a.Message.Calls, c)
+	}
+	if !heard.Cut && named && l.ear.size <= maxSaid {
+		a.Message.Said = l.ear.echo.said()
+	}
+	return a
+}
+
+// ear hears an answer in two ways.
+type ear struct {
+	decoder conversation.Decoder
+	echo    echo
+	size    int
+	refused bool
+}
+
+// Event implements conversation.Decoder.
+func (e *ear) Event(a *conversation.Answer, data []byte) {
+	e.decoder.Event(a, data)
+	e.refused = e.refused || refuses(data)
+	if e.size += len(data); e.size <= maxSaid {
+		e.echo.event(data)
+	}
+}
+
+// Whole implements conversation.Decoder.
+func (e *ear) Whole(a *conversation.Answer, body []byte) {
+	e.decoder.Whole(a, body)
+	e.refused = e.refused || refuses(body)
+	if e.size += len(body); e.size <= maxSaid {
+		e.echo.whole(body)
+	}
+}
+
+// refuses says whether an event or an answer is an error that the same request will have again.
+func refuses(data []byte) bool {
+	var failure struct {
+		Error    *struct{ Type, Code string }
+		Response *struct{ Error *struct{ Code string } }
+	}
+	if json.Unmarshal(data, &failure) != nil {
+		return false
+	}
+	if r := failure.Response; r != nil && r.Error != nil && r.Error.Code == "invalid_prompt" {
+		return true
+	}
+	return failure.Error != nil && (failure.Error.Type == "invalid_request_error" || failure.Error.Code == "invalid_prompt")
+}

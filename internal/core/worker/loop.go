@@ -1,0 +1,146 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// Instructions that every model is told; what the server of the tools says of them follows.
+const Instructions = `You are a software engineer and work on one task in a Git repository. Nobody watches you. Everything is done by calling tools: there is no
+shell, and text that you write is read by nobody. Read before you change something, make small changes, look at what was refused and why, and
+call task_complete when the task is done.`
+
+const (
+	// reminder is what a model is told that has called no tool.
+	reminder = "You have called no tool. Go on with the task by calling tools, ask a person with ask_user, or call task_complete if the task is done."
+	// cutReminder is what a model is told whose answer was cut off.
+	cutReminder = "Your answer was cut off because it was too long. Go on in smaller steps: call one tool at a time, and send smaller patches."
+	// broken is the result of a call that cannot be made.
+	broken = "the arguments are not a JSON object, so nothing was called. If they were cut off, send less at once, such as a smaller patch"
+	// maxResult bounds what a model is told of one call, in bytes: more than any page of a tool has.
+	maxResult = 256 << 10
+	// maxQuoted bounds what is quoted of an answer, in bytes.
+	maxQuoted = 500
+)
+
+// Bounds of a task.
+type Bounds struct {
+	// Turns are the most answers of the model.
+	Turns int
+	// Reminders is how many answers in a row may call no tool: after each the model is reminded of its tools.
+	Reminders int
+	// Window of the model and MaxOutput of one answer, in tokens.
+	Window, MaxOutput int64
+}
+
+// DefaultBounds where nothing else is said. The window is what the gateway takes for one that nobody has configured. An answer of
+// 8,192 tokens is one that current models with tools can write (https://docs.claude.com/en/docs/about-claude/models/overview).
+var DefaultBounds = Bounds{Turns: 250, Reminders: 3, Window: 200_000, MaxOutput: 8192}
+
+// Loop of a task. Make it with NewLoop.
+type Loop struct {
+	History History
+
+	bounds Bounds
+	turns  int
+	silent int
+	// perToken are the bytes of a request for a token of the model, by what the provider has counted last.
+	perToken float64
+}
+
+// NewLoop begins a task with what the model is told first.
+func NewLoop(b Bounds, task string) *Loop {
+	// Code has about three bytes for a token.
+	l := &Loop{bounds: b, perToken: 3}
+	l.History.Add(Message{Text: task})
+	return l
+}
+
+// Room is how many bytes a request may have.
+func (l *Loop) Room() int {
+	return int(float64(max(l.bounds.Window-l.bounds.MaxOutput, l.bounds.Window/2)) * l.perToken)
+}
+
+// Next is what an answer is followed by: calls of tools, or a text, or the end of the task for a reason.
+type Next struct {
+	Calls []Call
+	Say   string
+	// Fail says why the task cannot be done.
+	Fail string
+}
+
+// Hear an answer to a request of so many bytes, and say what follows.
+func (l *Loop) Hear(a Answer, sent int) Next {
+	if tokens := a.Usage.Input + a.Usage.Cached; a.Counted && tokens > 0 {
+		l.perToken = min(max(float64(sent)/float64(tokens), 1), 6)
+	}
+	l.History.Add(a.Message)
+	if l.turns++; l.turns >= l.bounds.Turns && !completes(a.Message) {
+		return Next{Fail: fmt.Sprintf("the model has answered %d times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=%d]",
+			l.turns, 2*l.bounds.Turns)}
+	}
+	if len(a.Message.Calls) > 0 {
+		l.silent = 0
+		return Next{Calls: a.Message.Calls}
+	}
+	if l.silent++; l.silent > l.bounds.Reminders {
+		return Next{Fail: fmt.Sprintf("the model has called no tool in %d answers in a row; its last one (%s) begins: %q", l.silent, stopped(a), clip.Bytes(a.Message.Text, maxQuoted))}
+	}
+	if a.Stop == conversation.StopLength || a.Cut {
+		return Next{Say: cutReminder}
+	}
+	return Next{Say: reminder}
+}
+
+func completes(m Message) bool {
+	for _, c := range m.Calls {
+		if c.Name == ToolComplete && !c.Broken {
+			return true
+		}
+	}
+	return false
+}
+
+func stopped(a Answer) string {
+	if a.Stop == conversation.StopNone {
+		return "no reason given"
+	}
+	return "ended by " + string(a.Stop)
+}
+
+// Refuse a call that cannot be made; false for one that can.
+func Refuse(c Call) (Result, bool) {
+	if !c.Broken {
+		return Result{}, false
+	}
+	return Result{ID: c.ID, Text: broken, Failed: true}, true
+}
+
+// Answered is the result of a call, cut to what a model is told.
+func Answered(c Call, text string, failed bool) Result {
+	if len(text) > maxResult {
+		text = clip.Bytes(text, maxResult) + fmt.Sprintf("\n(cut: the tool has answered %d bytes)", len(text))
+	}
+	return Result{ID: c.ID, Text: text, Failed: failed}
+}
+
+const (
+	// maxTries of one request: seven minutes of a provider that is away.
+	maxTries = 12
+	// firstPause before another try doubles each time, up to lastPause. maxPause is the longest that a provider may ask for.
+	firstPause, lastPause, maxPause = time.Second, time.Minute, 10 * time.Minute
+)
+
+// Again says whether a request that has failed so many times is made again, and after which pause. The provider may have asked for one.
+func Again(failures int, asked time.Duration) (pause time.Duration, again bool) {
+	if failures >= maxTries || asked > maxPause {
+		return 0, false
+	}
+	return max(asked, min(firstPause<<min(failures-1, 10), lastPause)), true
+}

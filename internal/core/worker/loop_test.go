@@ -1,0 +1,145 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package worker
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+func called(names ...string) Answer {
+	a := Answer{Stop: conversation.StopTools, Ended: true, Message: Message{Model: true}}
+	for _, name := range names {
+		a.Message.Calls = append(a.Message.Calls, Call{ID: name, Name: name, Arguments: json.RawMessage(`{}`)})
+	}
+	return a
+}
+
+func spoken(text string, stop conversation.Stop) Answer {
+	return Answer{Stop: stop, Ended: true, Message: Message{Model: true, Text: text}}
+}
+
+// TestLoop: what follows each answer; the last column is what is called, said, or why it fails.
+func TestLoop(t *testing.T) {
+	bounds := Bounds{Turns: 6, Reminders: 2, Window: 1000, MaxOutput: 100}
+	for name, tc := range map[string]struct {
+		answers []Answer
+		want    []string
+	}{
+		"calls":                       {[]Answer{called("a", "b"), called("task_complete")}, []string{"calls a b", "calls task_complete"}},
+		"one that only talks":         {[]Answer{spoken("hm", conversation.StopEnd), spoken("hm", conversation.StopEnd), spoken("done", conversation.StopEnd)}, []string{"says You have called no tool", "says You have called no tool", `fails the model has called no tool in 3 answers in a row; its last one (ended by End) begins: "done"`}},
+		"one that talks in between":   {[]Answer{spoken("hm", conversation.StopEnd), called("a"), spoken("hm", ""), spoken("hm", ""), called("a")}, []string{"says You have", "calls a", "says You have", "says You have", "calls a"}},
+		"one that is cut off":         {[]Answer{spoken("long", conversation.StopLength)}, []string{"says Your answer was cut off"}},
+		"more than is kept":           {[]Answer{{Message: Message{Model: true, Text: "long"}, Cut: true}}, []string{"says Your answer was cut off"}},
+		"one that refuses":            {[]Answer{spoken("", conversation.StopOther), spoken("", ""), spoken("", "")}, []string{"says", "says", `fails the model has called no tool in 3 answers in a row; its last one (no reason given) begins: ""`}},
+		"one that comes to no end":    {[]Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("a")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "fails the model has answered 6 times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=12]"}},
+		"one that ends with its last": {[]Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("b", "task_complete")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "calls b task_complete"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := NewLoop(bounds, "Do it.")
+			for i, a := range tc.answers {
+				next := l.Hear(a, 100)
+				got := "fails " + next.Fail
+				switch {
+				case next.Calls != nil:
+					got = "calls"
+					for _, c := range next.Calls {
+						got += " " + c.Name
+					}
+				case next.Say != "":
+					got = "says " + next.Say
+				}
+				if !strings.HasPrefix(got, tc.want[i]) {
+					t.Errorf("answer %d: %s, want %s", i, got, tc.want[i])
+				}
+			}
+		})
+	}
+}
+
+// TestRoom: a request may have as many bytes as the window takes, by what the provider counts.
+func TestRoom(t *testing.T) {
+	l := NewLoop(Bounds{Turns: 10, Reminders: 10, Window: 1000, MaxOutput: 100}, "Do it.")
+	for _, step := range []struct {
+		sent          int
+		input, cached int64
+		want          int
+	}{{0, 0, 0, 2700}, {4000, 500, 500, 3600}, {100, 0, 0, 3600}, {100, 5000, 0, 900}, {100_000, 10, 0, 5400}} {
+		l.Hear(Answer{Counted: true, Usage: conversation.Usage{Input: step.input, Cached: step.cached}}, step.sent)
+		if got := l.Room(); got != step.want {
+			t.Errorf("after %+v: %d", step, got)
+		}
+	}
+	if got := NewLoop(Bounds{Window: 1000, MaxOutput: 990}, "").Room(); got != 1500 {
+		t.Errorf("of a window that an answer could fill: %d", got)
+	}
+}
+
+// TestDrop: old answers of tools make room, the oldest first. What was said stays, and what the model is at work on.
+func TestDrop(t *testing.T) {
+	large := strings.Repeat("x", 1000)
+	var h History
+	h.Add(Message{Text: large})
+	h.Add(Message{Model: true})
+	for i := range 5 {
+		h.Add(called("a").Message)
+		h.Add(Message{Results: []Result{{ID: "a", Text: large}, {ID: "b", Text: "short"}}, Text: strings.Repeat("y", i)})
+	}
+	each := len(large) - len(dropped)
+	whole := func() (n int) {
+		for _, m := range h.Messages() {
+			for _, r := range m.Results {
+				if r.Text == large {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	if len(h.Messages()) != 11 {
+		t.Errorf("%d messages: one that says nothing is kept", len(h.Messages()))
+	}
+	if got := h.Drop(1); got != each || whole() != 4 || h.Messages()[2].Results[0].Text != dropped {
+		t.Errorf("dropped %d, %d are whole", got, whole())
+	}
+	if got := h.Drop(100_000); got != 2*each || whole() != 2 || h.Messages()[0].Text != large {
+		t.Errorf("dropped %d, %d are whole", got, whole())
+	}
+	if got := h.Drop(1); got != 0 {
+		t.Errorf("dropped %d more", got)
+	}
+}
+
+func TestResults(t *testing.T) {
+	c := Call{ID: "1"}
+	if r := Answered(c, strings.Repeat("ä", maxResult), true); len(r.Text) > maxResult+100 || !strings.HasSuffix(r.Text, "ä…\n(cut: the tool has answered 524288 bytes)") || !r.Failed || r.ID != "1" {
+		t.Errorf("%d bytes, ends with %q", len(r.Text), r.Text[len(r.Text)-60:])
+	}
+	if _, refused := Refuse(c); refused {
+		t.Error("a good call is refused")
+	}
+	c.Broken = true
+	if r, refused := Refuse(c); !refused || !r.Failed || r.ID != "1" || !strings.Contains(r.Text, "nothing was called") {
+		t.Errorf("a broken call: %+v", r)
+	}
+}
+
+func TestAgain(t *testing.T) {
+	for _, tc := range []struct {
+		failures    int
+		asked, want time.Duration
+		again       bool
+	}{
+		{1, 0, time.Second, true}, {2, 0, 2 * time.Second, true}, {6, 0, 32 * time.Second, true}, {7, 0, time.Minute, true}, {11, 0, time.Minute, true}, {12, 0, 0, false},
+		{1, 30 * time.Second, 30 * time.Second, true}, {1, 10 * time.Minute, 10 * time.Minute, true}, {1, 11 * time.Minute, 0, false},
+	} {
+		if pause, again := Again(tc.failures, tc.asked); pause != tc.want || again != tc.again {
+			t.Errorf("%+v: %s, %v", tc, pause, again)
+		}
+	}
+}

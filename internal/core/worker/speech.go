@@ -1,0 +1,108 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package worker is what the runtime worker says to models, in each of the dialects, and what it does next. Whatever a
+// model has said goes back to it in its own words, thoughts and signatures included, because some models take no other.
+package worker
+
+import (
+	"encoding/json"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+)
+
+// Names of tools whose meaning the worker knows; it offers the others to the model as they come.
+const (
+	ToolContext  = "feature_get_context"
+	ToolQuestion = "ask_user"
+	ToolComplete = "task_complete"
+)
+
+// Model is what the worker asks for in every request. The gateway puts the policy's name there.
+const Model = "primary"
+
+// Tool that a model may call.
+type Tool struct {
+	Name, Description string
+	// Schema of its arguments, a JSON object.
+	Schema json.RawMessage
+}
+
+// Request to a model.
+type Request struct {
+	// System is what the model is told before all.
+	System   string
+	Tools    []Tool
+	Messages []Message
+	// MaxOutput is the most tokens of the answer, in dialects that have to name it.
+	MaxOutput int64
+}
+
+// Speech is how a dialect is spoken by somebody who asks.
+type Speech struct {
+	Dialect dialect.Dialect
+	// Header that every request has.
+	Header map[string]string
+	// request gives the body of a request.
+	request func(Request) any
+	// echo gives what keeps an answer in its own words.
+	echo func() echo
+}
+
+// speeches of all dialects by their names. A new one is a file and an entry here.
+func speeches() map[string]Speech {
+	return map[string]Speech{
+		"anthropic":        {Header: map[string]string{"Anthropic-Version": anthropicVersion}, request: anthropicRequest, echo: func() echo { return &anthropicEcho{} }},
+		"openai-responses": {request: responsesRequest, echo: func() echo { return &responsesEcho{} }},
+		"openai-chat":      {request: chatRequest, echo: func() echo { return &chatEcho{} }},
+	}
+}
+
+// Find how a dialect is spoken; false for one that is not.
+func Find(name string) (Speech, bool) {
+	d, known := dialect.Find(name)
+	s, spoken := speeches()[name]
+	s.Dialect = d
+	return s, known && spoken
+}
+
+// Path of requests for an answer, below the URL of models.
+func (s Speech) Path() string {
+	for _, e := range s.Dialect.Endpoints {
+		if e.Kind == dialect.Generate && !e.Side {
+			return s.Dialect.Prefix + e.Path
+		}
+	}
+	return s.Dialect.Prefix
+}
+
+// Body of a request, as JSON.
+func (s Speech) Body(r Request) ([]byte, error) { return json.Marshal(s.request(r)) }
+
+// parameters of a tool as all providers take them: some refuse an object without properties.
+func (t Tool) parameters() json.RawMessage {
+	var schema map[string]json.RawMessage
+	if json.Unmarshal(t.Schema, &schema) != nil || schema == nil {
+		return json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	if schema["properties"] != nil {
+		return t.Schema
+	}
+	schema["properties"] = json.RawMessage(`{}`)
+	return encoded(schema)
+}
+
+// encoded is a value of texts and JSON as JSON, which cannot fail.
+func encoded(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return data
+}
+
+// object says whether a text is a JSON object.
+func object(text []byte) bool {
+	var o map[string]json.RawMessage
+	return json.Unmarshal(text, &o) == nil && o != nil
+}
