@@ -112,9 +112,21 @@ var featureCases = map[string]ruleCase{
 	},
 	"a runtime without an image": {
 		base: feature, field: "spec.agent",
-		accept:  "spec: {agent: {runtime: worker, image: null}}",
+		accept:  "spec: {agent: {runtime: worker, image: null, command: null}}",
 		reject:  "spec: {agent: {image: null}}",
 		message: "this runtime needs agent.image: an image with the agent's program and your toolchain",
+	},
+	"the built-in worker with an image": {
+		base: feature, field: "spec.agent",
+		accept:  "spec: {agent: {runtime: worker, image: null, command: null, args: [--max-turns=50]}}",
+		reject:  "spec: {agent: {runtime: worker, command: null}}",
+		message: "runtime worker is a program of Tidewaiter's own image: leave out agent.image and agent.command",
+	},
+	"the built-in worker with a command": {
+		base: feature, field: "spec.agent",
+		accept:  "spec: {agent: {runtime: worker, image: null, command: []}}",
+		reject:  "spec: {agent: {runtime: worker, image: null, command: [sh]}}",
+		message: "runtime worker is a program of Tidewaiter's own image: leave out agent.image and agent.command",
 	},
 	"a reserved variable": {
 		base: feature, field: "spec.agent.env[0].name",

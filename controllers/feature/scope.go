@@ -39,6 +39,9 @@ type scope struct {
 	obstacle *lifecycle.Refusal
 	// intake and gateway as the pod will reach them; set by resolver.system.
 	intake, gateway netip.Addr
+	// dialect and window of the model of an agent that speaks every dialect; set by resolver.model.
+	dialect string
+	window  int64
 	// turn says that it is this Feature's turn to start, until endTurn is called; set by awaitTurn.
 	turn    bool
 	endTurn func()

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -127,17 +128,28 @@ func resolveOrders(_ context.Context, s *scope) error {
 	return nil
 }
 
-// model refuses an agent that no backend of the gateway would answer. One that runs already is told by the gateway.
+// model refuses an agent that no backend of the gateway would answer. One that runs already is told by the gateway. One that speaks
+// every dialect is told which one its backend speaks, so that it is not started without one.
 func (r resolver) model(ctx context.Context, s *scope) error {
 	runtime, _ := runtimes.Find(s.feature.Spec.Agent.Runtime)
-	if runtime.Dialect == "" || s.active() || s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
+	if runtime.Dialect == "" && !runtime.EveryDialect || s.active() || s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
 		return nil
 	}
 	config, err := r.backends.config(ctx, r.live, r.systemNamespace, s.now)
-	if err != nil || config == nil {
+	if err != nil || config == nil && !runtime.EveryDialect {
 		return err
 	}
-	if _, err := config.Route(runtime.Dialect, s.effective.Models, policy.RolePrimary); err != nil {
+	switch {
+	case config == nil:
+		err = errors.New("the configuration of the gateway's backends is broken")
+	case runtime.EveryDialect:
+		var route models.Route
+		s.dialect, route, err = config.Speaking(s.effective.Models)
+		s.window = route.Model.ContextWindow
+	default:
+		_, err = config.Route(runtime.Dialect, s.effective.Models, policy.RolePrimary)
+	}
+	if err != nil {
 		s.refuse(v1alpha1.ReasonModelNotAvailable, false, "The runtime %s has no model: %s (ConfigMap %s in %s).", runtime.Name, err, protocol.BackendsConfigMap, r.systemNamespace)
 	}
 	return nil

@@ -82,6 +82,7 @@ func (r maker) makeObjects(ctx context.Context, s *scope, start lifecycle.Start)
 	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
 	want := desired.Job(f, start, desired.Options{
 		SystemNamespace: r.systemNamespace, Image: r.image, UserNamespaces: r.userNamespaces, Intake: s.intake, Gateway: s.gateway,
+		Dialect: s.dialect, ContextWindow: s.window,
 	})
 	job, _, err := own[batchv1.Job](ctx, r, s, want)
 	if err != nil {

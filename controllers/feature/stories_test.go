@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -247,6 +248,16 @@ func TestUnknownRuntimeMakesNothing(t *testing.T) {
 	}
 }
 
+// backends configures the gateway's.
+func (r *harness) backends(text string) {
+	r.Helper()
+	source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: protocol.BackendsConfigMap}, Data: map[string]string{protocol.BackendsKey: text}}
+	r.must(client.IgnoreNotFound(env.Client.Delete(r.Context(), source)), "delete the configuration")
+	source.ResourceVersion = ""
+	r.must(env.Client.Create(r.Context(), source), "create the configuration")
+	r.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(r.Context()), source)) })
+}
+
 // TestAModelThatAppears: an agent that no backend would answer is not started, and starts once there is one.
 func TestAModelThatAppears(t *testing.T) {
 	r := newHarness(t)
@@ -264,11 +275,7 @@ func TestAModelThatAppears(t *testing.T) {
 	}
 	config := func(text string) {
 		t.Helper()
-		source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: protocol.BackendsConfigMap}, Data: map[string]string{protocol.BackendsKey: text}}
-		r.must(client.IgnoreNotFound(env.Client.Delete(t.Context(), source)), "delete the configuration")
-		source.ResourceVersion = ""
-		r.must(env.Client.Create(t.Context(), source), "create the configuration")
-		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(t.Context()), source)) })
+		r.backends(text)
 		r.pass(time.Minute)
 		r.settle("login")
 	}
@@ -278,6 +285,54 @@ func TestAModelThatAppears(t *testing.T) {
 	r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
 	if got := r.get("login").Status.Attempt; got != 1 {
 		t.Errorf("attempt %d, want 1", got)
+	}
+}
+
+// TestAWorkerIsToldItsDialect: one that speaks every dialect waits for a backend, runs from Tidewaiter's own image without one of the
+// Feature's, and finds the dialect and the window of its model in its environment.
+func TestAWorkerIsToldItsDialect(t *testing.T) {
+	r := newHarness(t)
+	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "worker"} })
+	r.settle("login")
+	r.want("login", v1alpha1.PhasePending, v1alpha1.ReasonModelNotAvailable)
+	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonModelNotAvailable); m != "The runtime worker has no model: the gateway has no backend: "+
+		"an administrator adds one to its configuration (ConfigMap tidewaiter-backends in tidewaiter-system)." {
+		t.Errorf("message %q", m)
+	}
+	config := func(text string) {
+		t.Helper()
+		r.backends(text)
+		r.pass(time.Minute)
+		r.settle("login")
+	}
+	config("backends: [{name: main, dialects: [openai-chat, anthropic], baseURL: https://api.example.com, models: [{name: large, contextWindow: 64000}]}]")
+	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonModeFallback); !strings.Contains(m, "Runtime worker does not support Interactive mode, falling back to Deterministic.") {
+		t.Errorf("message %q", m)
+	}
+	var pods batchv1.JobList
+	r.must(env.Client.List(t.Context(), &pods, client.InNamespace(r.project)), "list Jobs")
+	if len(pods.Items) != 1 {
+		t.Fatalf("%d Jobs", len(pods.Items))
+	}
+	spec := pods.Items[0].Spec.Template.Spec
+	got := map[string]string{}
+	for _, e := range spec.Containers[0].Env {
+		got[e.Name] = e.Value
+	}
+	if got["TIDEWAITER_DIALECT"] != "openai-chat" || got["TIDEWAITER_CONTEXT_WINDOW"] != "64000" || spec.Containers[0].Image != spec.InitContainers[0].Image {
+		t.Errorf("environment %v, image %s", got, spec.Containers[0].Image)
+	}
+}
+
+// TestAWorkerWithoutAConfiguration: while only a broken configuration was seen, nobody knows which dialect to speak.
+func TestAWorkerWithoutAConfiguration(t *testing.T) {
+	r := newHarness(t)
+	r.backends("backends: [{name: main}]")
+	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "worker"} })
+	r.settle("login")
+	r.want("login", v1alpha1.PhasePending, v1alpha1.ReasonModelNotAvailable)
+	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonModelNotAvailable); !strings.Contains(m, "the configuration of the gateway's backends is broken") {
+		t.Errorf("message %q", m)
 	}
 }
 

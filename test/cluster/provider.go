@@ -54,7 +54,13 @@ type Asked struct {
 	Status int               `json:"status"`
 }
 
-// StartProvider runs a provider in a project and makes it the gateway's one backend.
+// Dialects that the provider speaks.
+var Dialects = []string{"anthropic", "openai-responses", "openai-chat"}
+
+// Speaking is the name of a backend that is asked in one dialect alone.
+func (p *Provider) Speaking(dialect string) string { return p.Backend + "-" + dialect }
+
+// StartProvider runs a provider in a project and makes it the gateway's backend, in all of its dialects, and in each alone.
 func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provider, error) {
 	if err := c.Project(ctx, namespace); err != nil {
 		return nil, err
@@ -70,10 +76,17 @@ func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provide
 			return nil, err
 		}
 	}
-	backends, err := yaml.Marshal(map[string]any{"backends": []any{map[string]any{
-		"name": p.Backend, "dialects": []string{"anthropic", "openai-responses", "openai-chat"}, "baseURL": "https://" + host, "key": p.Backend, "ca": string(cert),
-		"models": []any{map[string]any{"name": Model, "contextWindow": 200_000, "prices": map[string]any{"input": "3", "output": "15"}}},
-	}}})
+	backend := func(name string, dialects ...string) any {
+		return map[string]any{
+			"name": name, "dialects": dialects, "baseURL": "https://" + host, "key": p.Backend, "ca": string(cert),
+			"models": []any{map[string]any{"name": Model, "contextWindow": 200_000, "prices": map[string]any{"input": "3", "output": "15"}}},
+		}
+	}
+	list := []any{backend(p.Backend, Dialects...)}
+	for _, d := range Dialects {
+		list = append(list, backend(p.Speaking(d), d))
+	}
+	backends, err := yaml.Marshal(map[string]any{"backends": list})
 	if err != nil {
 		return nil, fmt.Errorf("write the configuration of backends: %w", err)
 	}

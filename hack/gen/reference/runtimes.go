@@ -18,15 +18,19 @@ func runtimesPage(string) ([]byte, error) {
 ` + "`spec.agent.runtime`" + ` says how an agent is driven. The mode that it runs in is that of the merged policy (global overrides,
 project overrides, the Feature's ` + "`spec.execution.mode`" + `, project defaults, global defaults, ` + "`Interactive`" + `), as far as
 the runtime can: one that cannot run Interactive falls back to Deterministic, and the condition ` + "`Accepted`" + ` says so. Nothing
-falls back from Deterministic to Interactive.
+falls back from Deterministic to Interactive. In Deterministic mode every agent is told what is wrong in the answers of its tools.
 
 | runtime | available | Interactive | Deterministic | told by | held still by | |
 |---|---|---|---|---|---|---|
 `)
 	word := map[bool]string{true: "yes", false: "no"}
 	for _, r := range runtimes.All() {
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s | %s | %s |\n",
-			r.Name, word[r.Available], word[r.Interactive], word[r.Deterministic], r.Channel, r.Pause, r.Doc)
+		name := "`" + r.Name + "`"
+		if r.Available {
+			name = fmt.Sprintf("[%s](../runtimes/%s.md)", name, r.Name)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n",
+			name, word[r.Available], word[r.Interactive], word[r.Deterministic], r.Channel, r.Pause, r.Doc)
 	}
 	return []byte(b.String()), nil
 }

@@ -124,6 +124,9 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "from"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
 			s.Prompt, s.PromptFrom = "", &v1alpha1.PromptSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "login"}}
 		})},
+		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "strict"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
+			s.Agent, s.Execution = v1alpha1.Agent{Runtime: "codex", Image: "agent"}, &v1alpha1.Execution{Mode: v1alpha1.ModeDeterministic}
+		})},
 		input(kubetest.SystemNamespace, "kind", "Be kind."), input(project, "tabs", "Use tabs."),
 	} {
 		if err := env.Client.Create(t.Context(), o); err != nil {
@@ -143,6 +146,9 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		}
 	}
 	want("planned/prompt?task=login/save", composed+"Add a login page.\n\nThe store.\n")
+	if text, err := raw(t, viewer, path+"strict/prompt"); err != nil || !strings.HasPrefix(text, composed+"Add a login page.\n\nThe workspace is read-only: ") {
+		t.Errorf("in Deterministic mode: %q, %v", text, err)
+	}
 	want("from/prompt", composed+"(the text of key \"login\" of ConfigMap prompts)\n")
 	for target, message := range map[string]string{
 		"planned/prompt?task=none": `no task "none": it has login/form, login/save`, "planned/prompt?model=x": "use task", "other/prompt": `"other" not found`,

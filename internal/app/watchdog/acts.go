@@ -124,7 +124,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task) (protoc
 		model = have.Policy.Models[i].Model
 	}
 	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
-		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Interrupted: have.Interrupted, Correction: have.Correction, Env: append(env,
+		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,

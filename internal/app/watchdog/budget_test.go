@@ -5,11 +5,9 @@ package watchdog_test
 
 import (
 	"encoding/json"
-	"encoding/pem"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,15 +70,7 @@ func tunnel(w http.ResponseWriter, host string) {
 // withModels starts an agent that works until it is told to end, with a gateway. The test asks models in the agent's place.
 func (w *world) withModels(gateway http.Handler, probe func(string) error) (run *pod, ask func() int) {
 	w.t.Helper()
-	server := httptest.NewTLSServer(gateway)
-	w.t.Cleanup(server.Close)
-	w.gateway = server.URL
-	ca, err := os.ReadFile(w.paths.CA)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.paths.CA = filepath.Join(w.dir, "both.crt")
-	w.write("both.crt", string(ca)+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	w.serveGateway(gateway)
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo a > web/a.html; echo "$TIDEWAITER_MODELS_URL" > "$HOME/url.new"; mv "$HOME/url.new" "$HOME/url"; ` +
 			`until [ -e ` + filepath.Join(w.dir, "signals", "end") + ` ]; do echo tick >> "$HOME/ticks"; sleep 0.01; done`

@@ -98,6 +98,7 @@ type world struct {
 	requests atomic.Int64
 	paths    watchdog.Paths
 	tools    string // address of the agent's tools
+	models   string // address of the agent's models
 	gateway  string // URL of the gateway; empty in worlds without models
 }
 
@@ -106,7 +107,7 @@ const secretPassword = "the-password-of-shop"
 // newWorld makes a repository with a few files, and orders for one task that runs a shell script.
 func newWorld(t *testing.T, script string, change ...func(*protocol.Orders)) *world {
 	t.Helper()
-	w := &world{t: t, dir: container.TempDir(t), tools: "127.0.0.1:0"}
+	w := &world{t: t, dir: container.TempDir(t), tools: "127.0.0.1:0", models: "127.0.0.1:0"}
 	runner, err := runnerBinary()
 	if runner == "" {
 		t.Fatalf("build runner: %v", err)
@@ -244,7 +245,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 	return watchdog.Options{
 		Runtimes: append(runtimes.All(), w.runtimes...), MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
-		Models: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
+		Models: w.models, Gateway: w.gateway, GatewayName: "example.com", BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),
 	}
 }

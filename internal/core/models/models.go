@@ -171,6 +171,22 @@ func (c Config) Route(d string, refs []policy.ModelRef, role string) (Route, err
 	return Route{}, &Refusal{fmt.Sprintf("no backend of the gateway speaks the dialect %s: an administrator adds one to its configuration", d)}
 }
 
+// Speaking finds who answers the primary calls of a client that speaks every dialect, and the dialect that it asks in: the first
+// that its backend lists.
+func (c Config) Speaking(refs []policy.ModelRef) (d string, r Route, err error) {
+	backends := c.Backends
+	if i := slices.IndexFunc(refs, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary }); i >= 0 {
+		backends = slices.DeleteFunc(slices.Clone(backends), func(b Backend) bool { return b.Name != refs[i].Backend })
+	} else if len(backends) == 0 {
+		return "", Route{}, &Refusal{"the gateway has no backend: an administrator adds one to its configuration"}
+	}
+	if len(backends) > 0 && len(backends[0].Dialects) > 0 {
+		d = backends[0].Dialects[0]
+	}
+	r, err = c.Route(d, refs, policy.RolePrimary)
+	return d, r, err
+}
+
 // Routes are all who may answer a request: first who Route finds, then the fallbacks of that backend which speak the dialect,
 // each with the model of the same name or, where it has none, its first. A backend that is asked with a project's key has none.
 func (c Config) Routes(d string, refs []policy.ModelRef, role string) ([]Route, error) {

@@ -5,6 +5,7 @@ package models_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -105,6 +106,44 @@ func TestRoute(t *testing.T) {
 	}
 	if _, err := (models.Config{}).Route("anthropic", nil, policy.RolePrimary); err == nil || !strings.Contains(err.Error(), "no backend") {
 		t.Errorf("without backends: %v", err)
+	}
+}
+
+// TestSpeaking: a client that speaks every dialect asks in the first that its backend lists.
+func TestSpeaking(t *testing.T) {
+	config := models.Config{Backends: []models.Backend{
+		backend(func(b *models.Backend) { b.Name, b.Dialects = "chats", []string{"openai-chat", "anthropic"} }),
+		backend(nil),
+		backend(func(b *models.Backend) { b.Name, b.Dialects = "both", []string{"openai-responses", "openai-chat"} }),
+	}}
+	ref := func(role, backend, model string) []policy.ModelRef {
+		return []policy.ModelRef{{Role: "supervisor", Backend: "main", Model: "large"}, {Role: role, Backend: backend, Model: model}}
+	}
+	for name, tc := range map[string]struct {
+		config models.Config
+		refs   []policy.ModelRef
+		want   string
+	}{
+		"no policy":          {config, nil, "openai-chat chats/large 200000"},
+		"another role":       {config, ref("summarizer", "main", "small"), "openai-chat chats/large 200000"},
+		"by policy":          {config, ref("primary", "main", "small"), "anthropic main/small 0"},
+		"one of several":     {config, ref("primary", "both", "large"), "openai-responses both/large 200000"},
+		"an unknown backend": {config, ref("primary", "third", "large"), `the policy's models[primary] names the backend "third", which the gateway does not have`},
+		"an unknown model":   {config, ref("primary", "both", "huge"), `the policy's models[primary] names the model "huge", which the backend "both" does not list`},
+		"no backends":        {models.Config{}, nil, "the gateway has no backend: an administrator adds one to its configuration"},
+		"none for a policy":  {models.Config{}, ref("primary", "main", "large"), `the policy's models[primary] names the backend "main", which the gateway does not have`},
+	} {
+		d, r, err := tc.config.Speaking(tc.refs)
+		got := fmt.Sprintf("%s %s/%s %d", d, r.Backend.Name, r.Model.Name, r.Model.ContextWindow)
+		if err != nil {
+			if _, is := errors.AsType[*models.Refusal](err); !is {
+				t.Errorf("%s: %v is no refusal", name, err)
+			}
+			got = err.Error()
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", name, got, tc.want)
+		}
 	}
 }
 

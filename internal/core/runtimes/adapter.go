@@ -4,6 +4,7 @@
 package runtimes
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -23,6 +24,8 @@ type Task struct {
 	Model string
 	// Models is the URL of the watchdog's server of models: that of a dialect is below its prefix.
 	Models string
+	// Tools is the URL of the watchdog's tools; empty in Interactive mode.
+	Tools string
 	// Interrupted: an agent was ended in the middle of the task, by no fault of its own.
 	Interrupted bool
 	// Correction is what the agent is told that has ended its task with work that is not valid; empty at its start.
@@ -34,12 +37,25 @@ type Task struct {
 const interruption = "You were interrupted in the middle of this task, and go on in another container. The workspace is as the last checkpoint has it: " +
 	"look at it before you go on. What the task is:"
 
+// ToolServer is the name that agents know the watchdog's tools by.
+const ToolServer = "tidewaiter"
+
+// throughTools is what an agent is told that cannot write: the tools that it has of its own do not work.
+const throughTools = "The workspace is read-only: you cannot change files yourself. Call the tools of the MCP server " + ToolServer + ": repo_apply_patch changes files, " +
+	"repo_read_file and repo_search read them, feature_get_context says what may change, ask_user asks a person. When the task is done, call task_complete, and then end."
+
+// toolPatience is how long an agent waits for one of these tools, in seconds: a patch may be judged for minutes.
+const toolPatience = 300
+
 // Goes says whether the agent goes on with a session.
 func (t Task) Goes() bool { return t.Interrupted || t.Correction != "" }
 
 // Text is what an agent that takes one text is told to do.
 func (t Task) Text() string {
 	task := strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions)
+	if t.Tools != "" {
+		task += "\n\n" + throughTools
+	}
 	switch {
 	case t.Correction != "":
 		return t.Correction
@@ -65,4 +81,13 @@ type Adapter interface {
 	// Pause gives the messages that ask the agent to pause before a checkpoint and tell it when the pause is over. The answer
 	// is waited for so long. Both are nil where the runtime knows of no such thing.
 	Pause(checkpoint string, within time.Duration) (ask, resume any)
+}
+
+// inJSON is a value of texts, which can always be written down.
+func inJSON(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return "{}"
+	}
+	return string(text)
 }

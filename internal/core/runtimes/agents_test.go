@@ -30,7 +30,7 @@ func TestAgents(t *testing.T) {
 		if !slices.Contains(how.Argv, "--an-argument") || !slices.Contains(how.Env, "HOME=/home/agent") || how.Env[len(how.Env)-1] != "A=1" {
 			t.Errorf("%s: %s", r.Name, all)
 		}
-		if !strings.Contains(all, "http://127.0.0.1:1/") || r.Dialect == "" {
+		if asks := strings.Contains(all, "http://127.0.0.1:1/") && r.Dialect != ""; asks == r.EveryDialect { // the latter finds it in its environment
 			t.Errorf("%s: asks no model of ours: %s", r.Name, all)
 		}
 		task.Command = []string{"/opt/own", "--first"}
@@ -39,6 +39,41 @@ func TestAgents(t *testing.T) {
 		}
 		if ask, resume := r.Adapter.Pause("c", 1); ask != nil || resume != nil {
 			t.Errorf("%s: is asked to pause", r.Name)
+		}
+	}
+}
+
+// TestTools: in Deterministic mode an agent has the watchdog's tools and no other server of tools, and is told that it cannot write.
+func TestTools(t *testing.T) {
+	const url = "http://127.0.0.1:2/mcp"
+	configured := map[string][]string{
+		"claude-code": {"--disallowedTools\nEdit,Write,NotebookEdit\n--mcp-config\n" + `{"mcpServers":{"tidewaiter":{"type":"http","url":"` + url + `","alwaysLoad":true}}}` + "\n--strict-mcp-config\n--an-argument"},
+		"codex": {`mcp_servers.tidewaiter.url="` + url + `"`, `mcp_servers.tidewaiter.default_tools_approval_mode="approve"`, "mcp_servers.tidewaiter.required=true",
+			"mcp_servers.tidewaiter.tool_timeout_sec=300"},
+		"opencode": {`"mcp":{"tidewaiter":{"type":"remote","url":"` + url + `","enabled":true,"oauth":false,"timeout":300000}}`, `OPENCODE_PERMISSION={"bash":"allow","edit":"deny"`},
+	}
+	for _, r := range runtimes.All() {
+		if r.Adapter == nil || r.Name == "command" {
+			continue
+		}
+		task := runtimes.Task{Prompt: "Add a form.", Args: []string{"--an-argument"}, Tools: url}
+		how := r.Adapter.Launch(task)
+		all := strings.Join(slices.Concat(how.Argv, how.Env), "\n")
+		for _, part := range configured[r.Name] {
+			if !strings.Contains(all, part) {
+				t.Errorf("%s lacks %s:\n%s", r.Name, part, all)
+			}
+		}
+		if told := strings.HasPrefix(*how.Input, "Add a form.\n\nThe workspace is read-only") && strings.Contains(*how.Input, "call task_complete"); told == r.Included {
+			t.Errorf("%s is told %q", r.Name, *how.Input)
+		}
+		if r.Deterministic != (configured[r.Name] != nil || r.Included) {
+			t.Errorf("%s has no tools", r.Name)
+		}
+		task.Tools = ""
+		how = r.Adapter.Launch(task)
+		if all := strings.Join(slices.Concat(how.Argv, how.Env), "\n"); strings.Contains(all, "mcp") || strings.Contains(all, "deny") || *how.Input != "Add a form." {
+			t.Errorf("%s in Interactive mode: %q, %s", r.Name, *how.Input, all)
 		}
 	}
 }

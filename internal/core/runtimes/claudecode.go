@@ -19,6 +19,10 @@ func (claudeCode) Launch(t Task) Launch {
 	}
 	// It may do whatever its container lets it do: what it writes is judged by its effect.
 	argv := slices.Concat(program, []string{"--print", "--output-format", "stream-json", "--verbose", "--dangerously-skip-permissions"})
+	if t.Tools != "" {
+		// Its own tools that write cannot; those that read can. No other server of tools is asked, whatever the repository names.
+		argv = append(argv, "--disallowedTools", "Edit,Write,NotebookEdit", "--mcp-config", claudeTools(t.Tools), "--strict-mcp-config")
+	}
 	if t.Goes() { // where there is no session it begins one
 		argv = append(argv, "--continue")
 	}
@@ -39,6 +43,17 @@ func (claudeCode) Launch(t Task) Launch {
 	}
 	text := t.Text()
 	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text}
+}
+
+// claudeTools is the configuration of one server of tools. https://code.claude.com/docs/en/mcp
+func claudeTools(url string) string {
+	type server struct {
+		Type string `json:"type"`
+		URL  string `json:"url"`
+		// AlwaysLoad offers the tools to the model at once: it need not look for them first.
+		AlwaysLoad bool `json:"alwaysLoad"`
+	}
+	return inJSON(map[string]map[string]server{"mcpServers": {ToolServer: {"http", url, true}}})
 }
 
 // Pause implements Adapter: it knows of no pauses.

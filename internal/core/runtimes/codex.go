@@ -17,12 +17,12 @@ type codex struct{}
 // those of a model that may not be the one that answers.
 const unknownModel = "primary"
 
-// Launch implements Adapter. Its own sandbox is off: it needs rights that the container does not have, and what it would
-// hold back is held back by the container.
 // codexPatience is how long it waits for the next event, in milliseconds. A stream that is checked has none until it ends, and the
 // gateway ends one whose backend says nothing.
 const codexPatience = 3_600_000
 
+// Launch implements Adapter. Its own sandbox is off: it needs rights that the container does not have, and what it would
+// hold back is held back by the container.
 func (codex) Launch(t Task) Launch {
 	program := t.Command
 	if len(program) == 0 {
@@ -34,11 +34,18 @@ func (codex) Launch(t Task) Launch {
 	if t.Goes() { // where there is no session it begins one
 		session = []string{"resume", "--last"}
 	}
+	var tools []string
+	if t.Tools != "" { // https://developers.openai.com/codex/mcp
+		const server = "mcp_servers." + ToolServer + "."
+		// Without a terminal it would call no tool that is not approved, and end well without tools that it cannot reach.
+		tools = slices.Concat(setting(server+"url", t.Tools), setting(server+"default_tools_approval_mode", "approve"),
+			[]string{"--config", server + "required=true", "--config", server + "tool_timeout_sec=" + strconv.Itoa(toolPatience)})
+	}
 	argv := slices.Concat(program, []string{"exec", "--json", "--skip-git-repo-check", "--sandbox", "danger-full-access"},
 		setting("model", cmp.Or(t.Model, unknownModel)), setting("model_provider", "tidewaiter"), setting(provider+"name", "Tidewaiter"),
 		setting(provider+"base_url", t.Models+"/openai/v1"), setting(provider+"wire_api", "responses"),
 		[]string{"--config", provider + "stream_idle_timeout_ms=" + strconv.Itoa(codexPatience)},
-		t.Args, session, []string{"-"})
+		tools, t.Args, session, []string{"-"})
 	text := t.Text()
 	return Launch{Argv: argv, Env: append([]string{"HOME=" + t.Home}, t.Env...), Input: &text}
 }

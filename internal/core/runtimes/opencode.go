@@ -4,7 +4,6 @@
 package runtimes
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 )
@@ -29,17 +28,22 @@ func (opencode) Launch(t Task) Launch {
 		argv = append(argv, "--continue")
 	}
 	argv = append(argv, t.Args...)
+	// It may do whatever its container lets it do: what it writes is judged by its effect.
+	edit := "allow"
+	if t.Tools != "" { // which is nothing
+		edit = "deny"
+	}
 	env := []string{
 		"HOME=" + t.Home,
-		"OPENCODE_CONFIG_CONTENT=" + opencodeConfig(t.Models+"/openai/v1"),
-		// It may do whatever its container lets it do: what it writes is judged by its effect.
-		`OPENCODE_PERMISSION={"bash":"allow","edit":"allow","webfetch":"allow","external_directory":"allow","doom_loop":"allow"}`,
+		"OPENCODE_CONFIG_CONTENT=" + opencodeConfig(t.Models+"/openai/v1", t.Tools),
+		`OPENCODE_PERMISSION={"bash":"allow","edit":"` + edit + `","webfetch":"allow","external_directory":"allow","doom_loop":"allow"}`,
 	}
 	text := t.Text()
 	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text}
 }
 
-func opencodeConfig(url string) string {
+// opencodeConfig is its whole configuration; without tools it has no server of them.
+func opencodeConfig(url, tools string) string {
 	type named struct {
 		Name string `json:"name"`
 	}
@@ -49,14 +53,28 @@ func opencodeConfig(url string) string {
 		Options map[string]string `json:"options"`
 		Models  map[string]named  `json:"models"`
 	}
-	config, err := json.Marshal(struct {
+	// https://opencode.ai/docs/mcp-servers
+	type server struct {
+		Type    string `json:"type"`
+		URL     string `json:"url"`
+		Enabled bool   `json:"enabled"`
+		OAuth   bool   `json:"oauth"`
+		// Timeout in milliseconds.
+		Timeout int `json:"timeout"`
+	}
+	var servers map[string]server
+	if tools != "" {
+		servers = map[string]server{ToolServer: {Type: "remote", URL: tools, Enabled: true, Timeout: toolPatience * 1000}}
+	}
+	return inJSON(struct {
 		Model      string              `json:"model"`
 		SmallModel string              `json:"small_model"`
 		Provider   map[string]provider `json:"provider"`
 		Autoupdate bool                `json:"autoupdate"`
 		Share      string              `json:"share"`
+		MCP        map[string]server   `json:"mcp,omitempty"`
 	}{
-		Model: "tidewaiter/" + opencodeModel, SmallModel: "tidewaiter/" + opencodeSmall, Share: "disabled",
+		Model: "tidewaiter/" + opencodeModel, SmallModel: "tidewaiter/" + opencodeSmall, Share: "disabled", MCP: servers,
 		Provider: map[string]provider{"tidewaiter": {
 			NPM: "@ai-sdk/openai-compatible", Name: "Tidewaiter",
 			// It asks nobody without a key. The watchdog throws this one away.
@@ -64,10 +82,6 @@ func opencodeConfig(url string) string {
 			Models:  map[string]named{opencodeModel: {opencodeModel}, opencodeSmall: {opencodeSmall}},
 		}},
 	})
-	if err != nil {
-		return "{}" // texts alone can always be written down
-	}
-	return string(config)
 }
 
 // Pause implements Adapter: it knows of no pauses.

@@ -48,8 +48,12 @@ type Record struct {
 	Sessions bool
 	// Pause of it.
 	Pause Pause
-	// Dialect that it asks models in; empty where it asks none.
+	// Dialect that it asks models in; empty where it asks none, or where it speaks all of them.
 	Dialect string
+	// EveryDialect: it asks in whatever dialect its backend speaks.
+	EveryDialect bool
+	// Included: its program is in Tidewaiter's own image, and no other is wanted.
+	Included bool
 	// SmallModels are texts in the names of the models that it asks for small side calls, such as titles.
 	SmallModels []string
 	// Adapter drives it; nil where it is not available.
@@ -80,22 +84,25 @@ func All() []Record {
 			Doc: "Any image with a command. In Deterministic mode the command is an MCP client: it finds the tools at `TIDEWAITER_MCP_URL`.",
 		},
 		{
-			Name: "claude-code", Available: true, Interactive: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: claudeCode{},
+			Name: "claude-code", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: claudeCode{},
 			Dialect: "anthropic", SmallModels: []string{"haiku"},
 			Doc: "Claude Code without a terminal. Its image needs the program `claude` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
-			Name: "codex", Available: true, Interactive: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: codex{},
+			Name: "codex", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: codex{},
 			Dialect: "openai-responses", SmallModels: []string{"-mini", "-nano"},
 			Doc: "Codex CLI (`codex exec`). Its image needs the program `codex` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{
-			Name: "opencode", Available: true, Interactive: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: opencode{},
+			Name: "opencode", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: opencode{},
 			Dialect: "openai-chat", SmallModels: []string{opencodeSmall},
 			Doc: "opencode (`opencode run`). Its image needs the program `opencode` in its `PATH`, or `spec.agent.command` names it.",
 		},
 		{Name: "gemini-cli", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "Gemini CLI without a terminal."},
-		{Name: "worker", Deterministic: true, Channel: ChannelTools, Pause: PauseNone, Doc: "The built-in worker: a loop of model and tools that never touches a file itself."},
+		{
+			Name: "worker", Available: true, Deterministic: true, Channel: ChannelTools, Pause: PauseNone, Adapter: worker{}, EveryDialect: true, Included: true,
+			Doc: "The built-in worker: a loop of model and tools that touches no file itself, for every model that calls tools. It needs no image.",
+		},
 	}
 }
 

@@ -63,8 +63,11 @@ func TestRecords(t *testing.T) {
 		if r.Available != (r.Adapter != nil) {
 			t.Errorf("runtime %q: available %v, and whether it has an adapter: %v", r.Name, r.Available, r.Adapter != nil)
 		}
-		if !strings.Contains(string(page), "| `"+r.Name+"` |") || !strings.Contains(string(page), r.Doc) {
+		if !strings.Contains(string(page), "`"+r.Name+"`") || !strings.Contains(string(page), r.Doc) {
 			t.Errorf("the page lacks %s: run `make reference`", r.Name)
+		}
+		if _, err := os.Stat("../../../docs/runtimes/" + r.Name + ".md"); r.Available != (err == nil) {
+			t.Errorf("runtime %q: available %v, and its page: %v", r.Name, r.Available, err)
 		}
 	}
 	if _, ok := runtimes.Find("abacus"); ok {

@@ -15,6 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
 const (
@@ -53,14 +54,19 @@ func watchdog(name string, f *v1alpha1.Feature, attempt int64, o Options) *corev
 
 // agent is the untrusted container: the workspace, its HOME, and a runner that it cannot change. Its command and
 // environment come to the runner from the watchdog.
-func agent(f *v1alpha1.Feature, mode string) *corev1ac.ContainerApplyConfiguration {
+func agent(f *v1alpha1.Feature, mode string, o Options) *corev1ac.ContainerApplyConfiguration {
+	image := f.Spec.Agent.Image
+	if runtime, _ := runtimes.Find(f.Spec.Agent.Runtime); runtime.Included {
+		image = o.Image
+	}
 	c := corev1ac.Container().
 		WithName("agent").
-		WithImage(f.Spec.Agent.Image).
+		WithImage(image).
 		WithCommand(protocol.RunnerPath).
 		WithWorkingDir(protocol.WorkspaceDir).
 		WithEnv(corev1ac.EnvVar().WithName("HOME").WithValue(protocol.HomeDir)).
 		WithEnv(trustWorkspace()...).
+		WithEnv(speech(o)...).
 		WithVolumeMounts(workspaceMount(mode == policy.ModeDeterministic), homeMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
 		WithSecurityContext(locked())
 	if r := f.Spec.Agent.Resources; len(r.Limits)+len(r.Requests) > 0 {
@@ -84,6 +90,18 @@ func trustWorkspace() []*corev1ac.EnvVarApplyConfiguration {
 		corev1ac.EnvVar().WithName("GIT_CONFIG_KEY_0").WithValue("safe.directory"),
 		corev1ac.EnvVar().WithName("GIT_CONFIG_VALUE_0").WithValue(protocol.WorkspaceDir),
 	}
+}
+
+// speech tells an agent that speaks every dialect which one its backend speaks.
+func speech(o Options) []*corev1ac.EnvVarApplyConfiguration {
+	var list []*corev1ac.EnvVarApplyConfiguration
+	if o.Dialect != "" {
+		list = append(list, corev1ac.EnvVar().WithName(protocol.EnvDialect).WithValue(o.Dialect))
+	}
+	if o.ContextWindow > 0 {
+		list = append(list, corev1ac.EnvVar().WithName(protocol.EnvWindow).WithValue(strconv.FormatInt(o.ContextWindow, 10)))
+	}
+	return list
 }
 
 // locked is the security context of every container (Pod Security "restricted", and a read-only root).

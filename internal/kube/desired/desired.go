@@ -23,12 +23,15 @@ import (
 type Options struct {
 	// SystemNamespace that manager and gateway run in.
 	SystemNamespace string
-	// Image of prepare, watchdog and seal.
+	// Image of prepare, watchdog and seal, and of agents whose program is in it.
 	Image string
 	// UserNamespaces gives the pod a user namespace of its own (hostUsers: false).
 	UserNamespaces bool
 	// Intake and Gateway are the addresses that the pod may talk to; it has no DNS.
 	Intake, Gateway netip.Addr
+	// Dialect that the agent's backend speaks and ContextWindow of its model, in tokens, for an agent that is to be told; zero for others.
+	Dialect       string
+	ContextWindow int64
 }
 
 // Names of a Feature's volumes; its claims are called twf-<feature>-<volume>.

@@ -78,6 +78,13 @@ func least() *v1alpha1.Feature {
 	}
 }
 
+// builtIn is a Feature whose agent is a program of Tidewaiter's own image.
+func builtIn() *v1alpha1.Feature {
+	f := least()
+	f.Spec.Agent = v1alpha1.Agent{Runtime: "worker"}
+	return f
+}
+
 func ephemeral() *v1alpha1.Feature {
 	f := least()
 	f.Spec.Workspace = &v1alpha1.Workspace{Size: ptr.To(resource.MustParse("64Mi")), Ephemeral: true}
@@ -88,11 +95,14 @@ func TestGolden(t *testing.T) {
 	plain := options
 	plain.UserNamespaces = false
 	plain.Intake, plain.Gateway = netip.MustParseAddr("fd00::10"), netip.MustParseAddr("fd00::11")
+	speaking := options
+	speaking.Dialect, speaking.ContextWindow = "openai-chat", 64_000
 	tests := map[string][]any{
 		"job-agent-everything":    {Job(everything(), lifecycle.Start{Attempt: 3, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, options)},
 		"job-seal-everything":     {Job(everything(), lifecycle.Start{Attempt: 4, Run: lifecycle.RunSeal}, options)},
 		"job-agent-least":         {Job(least(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, plain)},
 		"job-agent-deterministic": {Job(least(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeDeterministic}, options)},
+		"job-agent-worker":        {Job(builtIn(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeDeterministic}, speaking)},
 		"job-agent-ephemeral":     {Job(ephemeral(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, options)},
 		"claims-everything":       anys(Claims(everything())),
 		"claims-least":            anys(Claims(least())),

@@ -102,6 +102,6 @@ func pod(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.PodSpe
 			watchdog("watchdog", f, start.Attempt, o).WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 				WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(workspaceMount(false), runMount(false)),
 		).
-		WithContainers(agent(f, start.Mode)).
+		WithContainers(agent(f, start.Mode, o)).
 		WithVolumes(volumes(f, agentVolumes)...)
 }

@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
@@ -50,7 +51,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 		fail(w, failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no task %q: it has %s", key.Name, query.Get(paramTask), taskNames(tasks))))
 		return
 	}
-	prefix, note, err := s.prefix(r, &f)
+	prefix, note, effective, err := s.prefix(r, &f)
 	if err != nil {
 		s.refuse(w, r, key, err)
 		return
@@ -63,25 +64,34 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 	if len(tasks) > 0 {
 		text.Instructions = tasks[at].Instructions
 	}
+	if translate.Mode(&f, effective).Mode == policy.ModeDeterministic {
+		text.Tools = "http://127.0.0.1" + protocol.MCPPath
+	}
+	told := text.Text()
+	if runtime, _ := runtimes.Find(f.Spec.Agent.Runtime); runtime.Adapter != nil {
+		if how := runtime.Adapter.Launch(text); how.Input != nil {
+			told = *how.Input
+		}
+	}
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
-	_, _ = fmt.Fprintf(w, "%s%s%s\n", note, prefix, text.Text()) // fails where the client has closed the connection
+	_, _ = fmt.Fprintf(w, "%s%s%s\n", note, prefix, told) // fails where the client has closed the connection
 }
 
-// prefix of what a Feature's agent sends, and a note where there is none.
-func (s *Server) prefix(r *http.Request, f *v1alpha1.Feature) (prefix, note string, err error) {
-	effective, err := identity.Effective(r.Context(), s.options.Live, f, s.options.SystemNamespace)
+// prefix of what a Feature's agent sends under the policy in effect, and a note where there is none.
+func (s *Server) prefix(r *http.Request, f *v1alpha1.Feature) (prefix, note string, effective policy.Effective, err error) {
+	effective, err = identity.Effective(r.Context(), s.options.Live, f, s.options.SystemNamespace)
 	if err != nil {
-		return "", "", err
+		return "", "", effective, err
 	}
 	if !effective.Supervision.Enabled {
-		return "", "(supervision.enabled is false: no template is put before this)\n", nil
+		return "", "(supervision.enabled is false: no template is put before this)\n", effective, nil
 	}
 	layers, _, err := identity.Templates(r.Context(), s.options.Live, f.Namespace, s.options.SystemNamespace)
 	if err != nil {
-		return "", "", err
+		return "", "", effective, err
 	}
 	tooLarge := layers.Validate()
 	switch {
@@ -92,7 +102,7 @@ func (s *Server) prefix(r *http.Request, f *v1alpha1.Feature) (prefix, note stri
 	default:
 		prefix = layers.Prefix()
 	}
-	return prefix, note, nil
+	return prefix, note, effective, nil
 }
 
 func taskNames(tasks []protocol.Task) string {

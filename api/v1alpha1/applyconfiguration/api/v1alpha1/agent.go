@@ -12,9 +12,9 @@ package v1alpha1
 type AgentApplyConfiguration struct {
 	// runtime says how the agent is driven: command runs any image with a command; others are built in (claude-code, codex, opencode, gemini-cli, worker). An unknown one is reported in the condition Accepted.
 	Runtime *string `json:"runtime,omitempty"`
-	// image of the agent's container.
+	// image of the agent's container. The runtime worker has none: it runs from Tidewaiter's own.
 	Image *string `json:"image,omitempty"`
-	// command to run, as an argument vector; no shell is put around it. A runtime that knows its own program (claude-code) needs none.
+	// command to run, as an argument vector; no shell is put around it. A runtime that knows its own program (claude-code) needs none, and worker takes none.
 	Command []string `json:"command,omitempty"`
 	// args are appended to command, or to what the runtime starts its own program with.
 	Args []string `json:"args,omitempty"`
