@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # A PostgreSQL server for tests, in a temporary folder: up starts it and prints its URL, url prints it, down stops it.
+# kill ends it as the loss of its machine does, and again starts it anew on what it has left. A NAME is another server beside
+# that of this tree. TIDEWAITER_POSTGRES_LISTEN is a further address to listen on, for clients that are not on this machine.
 # A server of the system is never touched.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p bin
-note=$PWD/bin/postgres.folder # where the server of this tree is
+note=$PWD/bin/postgres${2:+-$2}.folder # where the server is
 url="" folder=""
 [[ -s $note ]] && folder=$(<"$note")
 
@@ -37,27 +39,34 @@ install() {
   apt-get install -qq -y --no-install-recommends postgresql >&2
 }
 
+serve() { # serve PORT. Tests crash no machine, so nothing has to reach the disk.
+  as_postgres "$(binaries)/pg_ctl" -D "$folder/data" -l "$folder/data/server.log" -w -t 60 -s start -o "-p $1 -k $folder -c fsync=off \
+    -c listen_addresses=127.0.0.1${TIDEWAITER_POSTGRES_LISTEN:+,$TIDEWAITER_POSTGRES_LISTEN} -c max_connections=200 -c shared_buffers=32MB" >&2
+}
+
 up() {
   if [[ $folder ]] && pid >/dev/null; then
     url
     return
   fi
   install
-  local bin password port
-  bin=$(binaries)
+  local password port
   folder=$(realpath "$(mktemp -d "${TMPDIR:-/tmp}/tidewaiter-postgres.XXXXXX")")
   password=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
   echo "$password" >"$folder/password"
   [[ $(id -u) == 0 ]] && chown -R postgres "$folder"
-  as_postgres "$bin/initdb" -D "$folder/data" -U postgres -A scram-sha-256 --pwfile "$folder/password" -E UTF8 --locale C --no-sync >"$folder/log" 2>&1 ||
+  as_postgres "$(binaries)/initdb" -D "$folder/data" -U postgres -A scram-sha-256 --pwfile "$folder/password" -E UTF8 --locale C --no-sync >"$folder/log" 2>&1 ||
     { cat "$folder/log" >&2 && exit 1; }
-  # Tests crash no machine, so nothing has to reach the disk. Another process may take a port first: then it is another one.
+  if [[ -n ${TIDEWAITER_POSTGRES_LISTEN:-} ]]; then
+    echo "host all all all scram-sha-256" >>"$folder/data/pg_hba.conf"
+  fi
+  # Another process may take a port first: then it is another one.
   for _ in 1 2 3 4 5 6 7 8 9 10; do
     port=$((20000 + RANDOM % 10000))
-    if as_postgres "$bin/pg_ctl" -D "$folder/data" -l "$folder/data/server.log" -w -t 60 -s start \
-      -o "-c listen_addresses=127.0.0.1 -p $port -k $folder -c fsync=off -c max_connections=200 -c shared_buffers=32MB" >&2; then
+    if serve "$port"; then
       echo "$folder" >"$note"
-      echo "postgres://postgres:$password@127.0.0.1:$port/postgres?sslmode=disable" >"$folder/url"
+      echo "$port" >"$folder/port"
+      echo "postgres://postgres:$password@${TIDEWAITER_POSTGRES_LISTEN:-127.0.0.1}:$port/postgres?sslmode=disable" >"$folder/url"
       url
       return
     fi
@@ -82,10 +91,27 @@ down() {
   rm -rf "$folder" "$note"
 }
 
+kill_() {
+  local server
+  server=$(pid)
+  kill -KILL "$server"
+  while pid >/dev/null; do sleep 0.01; done
+}
+
+again() { # What the old server has started ends by itself, a moment after it.
+  for _ in {1..100}; do
+    serve "$(<"$folder/port")" 2>/dev/null && return
+    sleep 0.2
+  done
+  tail -20 "$folder/data/server.log" >&2
+  exit 1
+}
+
 case ${1:-} in
-up | url | down) "$1" ;;
+up | url | down | again) "$1" ;;
+kill) kill_ ;;
 *)
-  echo "usage: $0 up|url|down" >&2
+  echo "usage: $0 up|url|down|kill|again [NAME]" >&2
   exit 2
   ;;
 esac

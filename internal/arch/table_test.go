@@ -78,7 +78,7 @@ func hostRows() []row {
 		})},
 		{pkg: "internal/host/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
 		{pkg: "internal/host/loopback", why: why + "what the watchdog's servers for the agent have in common"},
-		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/loopback"})},
+		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, unix, []string{"internal/host/callers", "internal/host/loopback"})},
 		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/provider"}},
 		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
@@ -133,7 +133,7 @@ func programRows() []row {
 
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process)},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models", "internal/kube/identity", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"})},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity and its certificate alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models", "internal/kube/identity", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/host/modelproxy"}},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/host/runnerlink", "internal/host/proc", "golang.org/x/sys/unix"}},
 		{
 			pkg: "internal/app/worker", why: "the agent of the runtime worker: a client of the watchdog's two servers, as any agent is; no API client, no Git, no files",
@@ -191,6 +191,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/gitspy", why: why + "a git that is listened to"},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
+		{pkg: "internal/testkit/postgres", why: why + "a real PostgreSQL for tests, which one of them may kill", allow: []string{"github.com/jackc/pgx/v5/stdlib"}},
 		{pkg: "internal/testkit/program", why: why + "one of our programs as a process of its own"},
 		{pkg: "internal/testkit/provider", why: why + "a model provider that plays scripts; the testbed's image holds it too", allow: []string{"sigs.k8s.io/yaml"}},
 		{pkg: "internal/testkit/reports", why: why + "reports as watchdogs send them", allow: core},

@@ -32,6 +32,9 @@ const (
 	busyTime = 10 * time.Second
 	// lockSuffix of the file beside the database that is locked: SQLite has locks of its own on the database.
 	lockSuffix = "-lock"
+	// idleTime is how long a server waits for the next statement of a transaction. A replica that is lost, or that hangs, would keep
+	// its locks for as long as TCP believes in it; the next statement of one that works comes within milliseconds.
+	idleTime = 5 * time.Second
 	// migrationLock is the advisory lock of replicas that start at the same time: "ledger" in ASCII.
 	migrationLock = 0x6c6564676572
 )
@@ -206,10 +209,11 @@ func (e *postgresEngine) migrate(ctx context.Context, db *sql.DB) (err error) {
 }
 
 func (e *postgresEngine) promises(d durability) (before, within string) {
+	commit := "off"
 	if d == durable {
-		return "", "SET LOCAL synchronous_commit = on"
+		commit = "on"
 	}
-	return "", "SET LOCAL synchronous_commit = off"
+	return "", fmt.Sprintf("SET LOCAL synchronous_commit = %s; SET LOCAL idle_in_transaction_session_timeout = %d", commit, idleTime.Milliseconds())
 }
 
 func (e *postgresEngine) reservations(_ context.Context, l *Ledger) (reservations, error) {

@@ -68,8 +68,8 @@ func again(err error) bool {
 		return false
 	}
 	if e, is := errors.AsType[*pgconn.PgError](err); is {
-		const stopped, serialization, deadlock = "57P01", "40001", "40P01"
-		return slices.Contains([]string{stopped, serialization, deadlock}, e.Code)
+		const stopped, idle, serialization, deadlock = "57P01", "25P03", "40001", "40P01"
+		return slices.Contains([]string{stopped, idle, serialization, deadlock}, e.Code)
 	}
 	return lost(err) && !errors.Is(err, context.DeadlineExceeded)
 }

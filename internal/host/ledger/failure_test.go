@@ -16,11 +16,13 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/postgres"
 )
 
 // childVariable makes this program one that only writes to the database that it names.
@@ -48,7 +50,7 @@ func writeForever(url string) error {
 		go func() {
 			for n := 0; ; n++ {
 				id := name("call", worker, n)
-				err := l.Reserve(context.Background(), reservation(id, 10), nil)
+				err := l.Reserve(context.Background(), reservation(id, 10), []core.Budget{{Scope: core.Global, Limit: core.Amount{Input: 1 << 60}}})
 				if err == nil {
 					err = l.Settle(context.Background(), id, call(id))
 				}
@@ -110,9 +112,50 @@ func TestCrash(t *testing.T) {
 	})
 }
 
+// TestAReplicaThatHangs: one that stops in the middle of its transactions, as on a machine that is lost, keeps the others waiting for
+// a moment only. It goes on when it can.
+func TestAReplicaThatHangs(t *testing.T) {
+	w := newWorld(t, postgres.URL(t))
+	l, db := w.open(), postgres.Open(t, w.url)
+	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^$")
+	child.Env = append(os.Environ(), childVariable+"="+w.url)
+	child.Stderr = os.Stderr
+	lines, err := child.StdoutPipe()
+	w.must(err)
+	w.must(child.Start())
+	settled := bufio.NewScanner(lines)
+	next := func() {
+		if !settled.Scan() {
+			t.Fatal("the child has ended")
+		}
+	}
+	// It holds the lock of the budget, and the row of the Feature.
+	const waits = `SELECT COUNT(DISTINCT l.locktype) FROM pg_stat_activity a JOIN pg_locks l ON l.pid = a.pid
+WHERE a.state = 'idle in transaction' AND a.application_name = current_setting('application_name') AND l.granted AND (l.locktype = 'advisory' OR l.locktype = 'transactionid')`
+	for held := 0; held < 2; {
+		w.must(child.Process.Signal(syscall.SIGCONT))
+		next()
+		w.must(child.Process.Signal(syscall.SIGSTOP))
+		time.Sleep(10 * time.Millisecond) // a statement that the server has may end
+		w.must(db.QueryRowContext(t.Context(), waits).Scan(&held))
+	}
+	asked := time.Now()
+	w.must(l.Settle(t.Context(), "", call("mine")))
+	w.must(l.Reserve(t.Context(), reservation("mine", 10), []core.Budget{{Scope: core.Global, Limit: core.Amount{Input: 1 << 60}}}))
+	if waited := time.Since(asked); waited > 10*time.Second {
+		t.Errorf("a replica that hangs kept another one waiting for %s", waited)
+	}
+	w.must(child.Process.Signal(syscall.SIGCONT))
+	for range 200 {
+		next()
+	}
+	w.must(child.Process.Kill())
+	_ = child.Wait() // it was killed
+}
+
 // TestConnectionsThatEnd: a server that ends all connections, as at a restart, is not noticed.
 func TestConnectionsThatEnd(t *testing.T) {
-	w := newWorld(t, postgresURL(t))
+	w := newWorld(t, postgres.URL(t))
 	l := w.open()
 	db, err := sql.Open("pgx", w.url)
 	w.must(err)
@@ -139,7 +182,7 @@ func TestConnectionsThatEnd(t *testing.T) {
 
 // TestDatabaseThatIsAway: everything says that it may be tried again, and works when the database is back.
 func TestDatabaseThatIsAway(t *testing.T) {
-	w := newWorld(t, postgresURL(t))
+	w := newWorld(t, postgres.URL(t))
 	u, err := url.Parse(w.url)
 	w.must(err)
 	line := &relay{target: u.Host}

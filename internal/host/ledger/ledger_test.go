@@ -22,6 +22,7 @@ import (
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/postgres"
 )
 
 // TestRoundTrip: every field comes back as it was given, on both engines.
@@ -442,7 +443,7 @@ func TestExpire(t *testing.T) {
 // TestOpenErrors are clear and have no password.
 func TestOpenErrors(t *testing.T) {
 	const password = "hunter2"
-	server := postgresURL(t)
+	server := postgres.URL(t)
 	missing := filepath.Join(t.TempDir(), "missing", "ledger.db")
 	for name, tc := range map[string]struct {
 		url, want   string
@@ -512,7 +513,7 @@ func TestOpenAgain(t *testing.T) {
 // TestReplicasOpenAtOnce: replicas that start at the same time make the tables one after the other. SQLite has no replicas.
 func TestReplicasOpenAtOnce(t *testing.T) {
 	const replicas, lock = 4, 0x6c6564676572
-	w := newWorld(t, postgresURL(t))
+	w := newWorld(t, postgres.URL(t))
 	db, err := sql.Open("pgx", w.url)
 	w.must(err)
 	defer db.Close()

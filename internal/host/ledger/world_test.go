@@ -4,12 +4,8 @@
 package ledger_test
 
 import (
-	"crypto/rand"
-	"database/sql"
 	"fmt"
 	"log/slog"
-	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -17,14 +13,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/postgres"
 )
-
-// postgresVariable has the URL of a server for tests.
-const postgresVariable = "TIDEWAITER_POSTGRES"
 
 // began is when all tests begin.
 var began = time.Date(2026, 2, 3, 4, 5, 6, 7, time.UTC)
@@ -40,7 +33,7 @@ type world struct {
 // each runs a test on both engines.
 func each(t *testing.T, test func(t *testing.T, w *world)) {
 	t.Run("SQLite", func(t *testing.T) { test(t, newWorld(t, sqliteURL(t))) })
-	t.Run("PostgreSQL", func(t *testing.T) { test(t, newWorld(t, postgresURL(t))) })
+	t.Run("PostgreSQL", func(t *testing.T) { test(t, newWorld(t, postgres.URL(t))) })
 }
 
 func newWorld(t testing.TB, url string) *world {
@@ -52,33 +45,6 @@ func newWorld(t testing.TB, url string) *world {
 func sqliteURL(t testing.TB) string {
 	// A space and what has a meaning in URLs, so that it need not be in other tests.
 	return "sqlite://" + filepath.Join(t.TempDir(), "the%20led%3Fger%25.db")
-}
-
-// postgresURL is that of a schema of its own.
-func postgresURL(t testing.TB) string {
-	t.Helper()
-	server := os.Getenv(postgresVariable)
-	if server == "" {
-		t.Fatalf("%s is not set: run hack/test.sh unit, or export %s=$(hack/postgres.sh up) and in the end hack/postgres.sh down", postgresVariable, postgresVariable)
-	}
-	db, err := sql.Open("pgx", server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = db.Close() })
-	schema := "t" + strings.ToLower(rand.Text())
-	if _, err := db.ExecContext(t.Context(), "CREATE SCHEMA "+schema); err != nil {
-		t.Fatal(err)
-	}
-	u, err := url.Parse(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("search_path", schema)
-	query.Set("application_name", schema) // by which a test knows its own connections
-	u.RawQuery = query.Encode()
-	return u.String()
 }
 
 // open gives a ledger on the world's database; several are replicas.

@@ -90,6 +90,16 @@ func (p *Program) End(t testing.TB) {
 	}
 }
 
+// Kill ends the process at once, as the loss of its machine does.
+func (p *Program) Kill(t testing.TB) {
+	t.Helper()
+	p.ended = true
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Errorf("kill the program: %v", err)
+	}
+	_ = p.cmd.Wait() // it was killed
+}
+
 // Log is what it has said.
 func (p *Program) Log() string { return p.log.String() }
 

@@ -138,7 +138,7 @@ func (anthropic) answer(w *stream, c *conversation, t Turn) {
 		reason = "tool_use"
 		content = append(content, object{"type": "tool_use", "id": fmt.Sprintf("toolu_%04d_%d", c.turns, i), "name": call.Name, "input": call.Input})
 	}
-	usage := object{"input_tokens": c.size / 4, "output_tokens": 10, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
+	usage := object{"input_tokens": c.size / 4, "output_tokens": t.output(), "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 	message := object{
 		"id": fmt.Sprintf("msg_%04d", c.turns), "type": "message", "role": "assistant", "model": c.model, "content": content,
 		"stop_reason": reason, "stop_sequence": nil, "usage": usage,

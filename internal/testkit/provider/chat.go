@@ -81,7 +81,7 @@ func (chat) answer(w *stream, c *conversation, t Turn) {
 		calls = append(calls, object{"id": fmt.Sprintf("call_%04d_%d", c.turns, i), "type": "function", "function": object{"name": call.Name, "arguments": string(call.Input)}})
 		message["tool_calls"] = calls
 	}
-	usage := object{"prompt_tokens": c.size / 4, "completion_tokens": 10, "total_tokens": c.size/4 + 10}
+	usage := object{"prompt_tokens": c.size / 4, "completion_tokens": t.output(), "total_tokens": c.size/4 + t.output()}
 	head := func(kind string, choices []any) object {
 		return object{"id": fmt.Sprintf("chatcmpl_%04d", c.turns), "object": kind, "created": 1_700_000_000, "model": c.model, "choices": choices}
 	}

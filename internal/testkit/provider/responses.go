@@ -119,7 +119,7 @@ func (responses) answer(w *stream, c *conversation, t Turn) {
 		output = append(output, item)
 	}
 	usage := object{
-		"input_tokens": c.size / 4, "output_tokens": 10, "total_tokens": c.size/4 + 10,
+		"input_tokens": c.size / 4, "output_tokens": t.output(), "total_tokens": c.size/4 + t.output(),
 		"input_tokens_details": object{"cached_tokens": 0}, "output_tokens_details": object{"reasoning_tokens": 0},
 	}
 	response := object{"id": id, "object": "response", "created_at": 1_700_000_000, "status": "completed", "model": c.model, "output": output, "usage": usage}

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -40,6 +41,8 @@ type Turn struct {
 	// Delay before the answer, and Pause between two parts of it.
 	Delay Duration `json:"delay,omitempty"`
 	Pause Duration `json:"pause,omitempty"`
+	// Output is how many tokens the answer is said to have; 10 where it is 0.
+	Output int `json:"output,omitempty"`
 }
 
 // Call of a tool.
@@ -118,6 +121,9 @@ func (s Script) turn(c *conversation) Turn {
 	}
 	return t
 }
+
+// output tokens that are counted.
+func (t Turn) output() int { return cmp.Or(t.Output, 10) }
 
 // namespaced is between the name of a group of tools, in dialects that have such groups, and that of one of them.
 const namespaced = "/"
