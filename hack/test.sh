@@ -47,8 +47,13 @@ unit() {
 
 envtest() {
   KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
-  export KUBEBUILDER_ASSETS
+  # Gateways share it.
+  trap 'hack/postgres.sh down' EXIT
+  TIDEWAITER_POSTGRES=$(hack/postgres.sh up)
+  export KUBEBUILDER_ASSETS TIDEWAITER_POSTGRES
   run "tests against a real API server" -timeout "$limit" -p 1 $(packages with)
+  hack/postgres.sh down
+  trap - EXIT
 }
 
 long() {
@@ -113,8 +118,16 @@ e2e() {
   TIDEWAITER_TESTBED=$(cat bin/testbed.ref)
   TIDEWAITER_KUBECTL="$PWD/hack/cluster/run.sh kubectl"
   TIDEWAITER_AGENTS=$PWD/bin
+  if [[ -z ${KUBECONFIG:-} ]]; then
+    # This machine, as the local cluster's pods see it.
+    trap 'hack/postgres.sh down cluster' EXIT
+    TIDEWAITER_CLUSTER_POSTGRES=$(TIDEWAITER_POSTGRES_LISTEN=10.200.0.1 hack/postgres.sh up cluster)
+  fi
+  export TIDEWAITER_CLUSTER_POSTGRES=${TIDEWAITER_CLUSTER_POSTGRES:?KUBECONFIG is set: set this to the URL of an empty PostgreSQL database that its pods reach}
   export TIDEWAITER_KUBECONFIG TIDEWAITER_TESTBED TIDEWAITER_KUBECTL TIDEWAITER_AGENTS
   run "end-to-end tests on a real cluster" -count 1 -timeout 60m ./test/e2e
+  hack/postgres.sh down cluster
+  trap - EXIT
 }
 
 case $what in

@@ -6,8 +6,10 @@ package gateway
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -18,8 +20,9 @@ import (
 )
 
 const (
-	// openAgain is the pause before a ledger that could not be opened is tried again.
-	openAgain = 5 * time.Second
+	// openAgain is the pause before a ledger that could not be opened is tried again, settleAgain that before a call that could not
+	// be recorded is.
+	openAgain, settleAgain = 5 * time.Second, 250 * time.Millisecond
 	// expireEvery is how often what is old is removed, in steps of so many turns.
 	expireEvery, expireStep = 10 * time.Minute, 1000
 )
@@ -31,6 +34,8 @@ var errNotOpen = errors.New("the ledger could not be opened yet; the gateway's l
 type recorder struct {
 	options Options
 	log     *slog.Logger
+	// unused is closed when no call is under way any more after the process was asked to end.
+	unused <-chan struct{}
 
 	open atomic.Pointer[ledger.Ledger]
 }
@@ -40,7 +45,8 @@ var _ models.Ledger = (*recorder)(nil)
 // NeedLeaderElection is false: every replica records.
 func (*recorder) NeedLeaderElection() bool { return false }
 
-// Start opens the ledger, again and again until that succeeds, and keeps it small until the context ends.
+// Start opens the ledger, again and again until that succeeds, and keeps it small until the context ends. Calls that are under way
+// then are recorded.
 func (r *recorder) Start(ctx context.Context) error {
 	for {
 		l, err := r.tryOpen(ctx)
@@ -48,6 +54,7 @@ func (r *recorder) Start(ctx context.Context) error {
 			r.log.InfoContext(ctx, "The ledger is open")
 			r.open.Store(l)
 			r.keep(ctx, l)
+			<-r.unused
 			return l.Close()
 		}
 		r.log.ErrorContext(ctx, "Cannot open the ledger; trying again. Until then, model calls are refused where the policy requires a record", "error", err.Error())
@@ -60,15 +67,32 @@ func (r *recorder) Start(ctx context.Context) error {
 }
 
 func (r *recorder) tryOpen(ctx context.Context) (*ledger.Ledger, error) {
-	url := r.options.Ledger
-	text, err := os.ReadFile(r.options.LedgerFile)
-	switch {
-	case err == nil:
-		url = strings.TrimSpace(string(text))
-	case !errors.Is(err, os.ErrNotExist):
+	url, err := r.url()
+	if err != nil {
 		return nil, err
 	}
 	return ledger.Open(ctx, ledger.Options{URL: url, Log: r.log, Now: time.Now})
+}
+
+// url of the ledger. A Secret that has been made without it was not meant to be none: each replica would have a ledger of its own.
+func (r *recorder) url() (string, error) {
+	text, err := os.ReadFile(r.options.LedgerFile)
+	switch {
+	case err == nil:
+		return strings.TrimSpace(string(text)), nil
+	case !errors.Is(err, os.ErrNotExist):
+		return "", err
+	}
+	beside, err := os.ReadDir(filepath.Dir(r.options.LedgerFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	for _, entry := range beside {
+		if !strings.HasPrefix(entry.Name(), ".") { // the kubelet's own
+			return "", fmt.Errorf("the Secret with the ledger's URL has an entry %q and none %q: add the URL of the database as the entry %q", entry.Name(), filepath.Base(r.options.LedgerFile), filepath.Base(r.options.LedgerFile))
+		}
+	}
+	return r.options.Ledger, nil
 }
 
 // keep removes what is older than is kept.
@@ -117,12 +141,24 @@ func (r *recorder) Taken(ctx context.Context, b coreledger.Budget) (used, reserv
 	return used, reserved, errNotOpen
 }
 
-// Settle implements models.Ledger.
+// Settle implements models.Ledger. While the database is away it waits for it: the answer is there, and the agent would have to
+// ask for it anew.
 func (r *recorder) Settle(ctx context.Context, reservation string, i coreledger.Interaction) error {
-	if l := r.open.Load(); l != nil {
-		return l.Settle(ctx, reservation, i)
+	l := r.open.Load()
+	if l == nil {
+		return errNotOpen
 	}
-	return errNotOpen
+	for {
+		err := l.Settle(ctx, reservation, i)
+		if !errors.Is(err, ledger.ErrUnavailable) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(settleAgain):
+		}
+	}
 }
 
 // Pin says what applies to a task: what was given for it first, by whatever replica.

@@ -35,10 +35,11 @@ import (
 )
 
 const (
-	// drainTime lets open tunnels finish when the process is asked to end; its pod has 30 seconds.
-	drainTime = 20 * time.Second
+	// drainTime lets answers and open tunnels finish when the process is asked to end, and lastTime lets those be recorded that did
+	// not; its pod has 30 seconds.
+	drainTime, lastTime = 20 * time.Second, 4 * time.Second
 	// shutdownTimeout is a little longer.
-	shutdownTimeout = 25 * time.Second
+	shutdownTimeout = 26 * time.Second
 	// qps and burst are what the API server may be asked for: three reads for each pod in 30 seconds.
 	qps, burst = 100, 200
 )
@@ -82,7 +83,8 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		return err
 	}
 	found := &pods{authenticator: authenticator, objects: mgr.GetClient(), systemNamespace: o.Namespace}
-	kept := &recorder{options: o, log: slog.New(logs).With("logger", "ledger")}
+	served := make(chan struct{})
+	kept := &recorder{options: o, log: slog.New(logs).With("logger", "ledger"), unused: served}
 	pins, err := newPins(kept)
 	if err != nil {
 		return err
@@ -97,7 +99,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		Authorizer: toModels{pods: found, pins: pins, keys: keys, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: measured.avoid,
 	})
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
-	s := &service{address: o.ProxyAddress, certificate: certificate, proxy: egress.New(egress.Options{
+	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egress.New(egress.Options{
 		Authorizer: toHosts{found}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now,
 		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: answers,
 	})}
@@ -122,7 +124,11 @@ type service struct {
 	address     string
 	certificate *pki.Follower
 	proxy       *egress.Proxy
+	answers     *models.Server
+	log         *slog.Logger
 	serving     atomic.Bool
+	// served is closed when nothing is served any more.
+	served chan<- struct{}
 }
 
 // NeedLeaderElection is false: every replica serves.
@@ -130,6 +136,7 @@ func (s *service) NeedLeaderElection() bool { return false }
 
 // Start serves until the context ends.
 func (s *service) Start(ctx context.Context) error {
+	defer close(s.served)
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", s.address)
 	if err != nil {
@@ -137,7 +144,13 @@ func (s *service) Start(ctx context.Context) error {
 	}
 	s.serving.Store(true)
 	defer s.serving.Store(false)
-	if err := s.proxy.Serve(ctx, listener, s.certificate.TLS(), drainTime); err != nil {
+	err = s.proxy.Serve(ctx, listener, s.certificate.TLS(), drainTime)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastTime)
+	defer cancel()
+	switch drained := s.answers.Drain(last); {
+	case drained != nil, errors.Is(err, context.DeadlineExceeded):
+		s.log.WarnContext(ctx, "Answers or tunnels were cut off, because they took longer than a process has that is asked to end", "error", errors.Join(err, drained).Error())
+	case err != nil:
 		return fmt.Errorf("serve CONNECT: %w", err)
 	}
 	return nil

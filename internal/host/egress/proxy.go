@@ -138,7 +138,9 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 		<-ctx.Done()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		stopped <- errors.Join(server.Shutdown(last), p.slots.Drain(last))
+		err := errors.Join(server.Shutdown(last), p.slots.Drain(last))
+		_ = server.Close() // whoever is not a tunnel learns that it is over, too
+		stopped <- err
 	}()
 	if err := server.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
 		return err

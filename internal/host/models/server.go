@@ -160,6 +160,9 @@ func New(o Options) *Server {
 	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), memory: semaphore.NewWeighted(o.Limits.Memory)}
 }
 
+// Drain waits until no call is under way, and each is recorded.
+func (s *Server) Drain(ctx context.Context) error { return s.slots.Drain(ctx) }
+
 // failure is an answer that the gateway gives itself.
 type failure struct {
 	dialect.Failure
