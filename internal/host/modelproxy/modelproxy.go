@@ -20,7 +20,10 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/host/loopback"
@@ -33,6 +36,9 @@ const (
 	idleTimeout    = 2 * time.Minute
 	// dialTime bounds a connection to the gateway.
 	dialTime = 10 * time.Second
+	// lostTime is how long nothing need come back from the gateway's machine, not even what TCP says by itself. Then the machine is
+	// gone, and the agent is told, so that it asks another one. By default Linux waits for a quarter of an hour.
+	lostTime = 20 * time.Second
 	// maxToken bounds the token's file in bytes.
 	maxToken = 64 << 10
 )
@@ -114,7 +120,9 @@ type Proxy struct {
 }
 
 func (p *Proxy) newTransport() *http.Transport {
-	dialer := net.Dialer{Timeout: dialTime, KeepAlive: 30 * time.Second}
+	dialer := net.Dialer{
+		Timeout: dialTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: lostTime / 2, Interval: lostTime / 4, Count: 2}, Control: noticeLoss,
+	}
 	transport := &http.Transport{
 		DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTime, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: 20 * time.Second,
 		DisableCompression: true, WriteBufferSize: 32 << 10, ReadBufferSize: 32 << 10,
@@ -128,6 +136,15 @@ func (p *Proxy) newTransport() *http.Transport {
 		return (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, network, address)
 	}
 	return transport
+}
+
+// noticeLoss of the other machine while it has not confirmed what it was sent; probes are for connections that are silent.
+func noticeLoss(_, _ string, conn syscall.RawConn) error {
+	var failed error
+	err := conn.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(lostTime.Milliseconds()))
+	})
+	return errors.Join(err, failed)
 }
 
 func (p *Proxy) handler() http.Handler {

@@ -47,7 +47,9 @@ func newPod(t *testing.T, gateway http.HandlerFunc) *pod {
 
 func newMeteredPod(t *testing.T, gateway http.Handler) *pod {
 	t.Helper()
-	server := httptest.NewTLSServer(gateway)
+	server := httptest.NewUnstartedServer(gateway)
+	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) }
+	server.StartTLS()
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
 	p := &pod{t: t, token: filepath.Join(dir, "token"), gateway: server}
