@@ -101,7 +101,7 @@ func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provide
 	if err := Until(ctx, "the provider to answer", p.ready); err != nil {
 		return nil, err
 	}
-	return p, Until(ctx, "the gateway to know the provider", c.configured(p.Backend))
+	return p, Until(ctx, "the gateway to know the provider", c.Configured(p.Backend))
 }
 
 // replace makes an object in the place of an earlier one.
@@ -116,9 +116,9 @@ func (c *Cluster) replace(ctx context.Context, o client.Object) error {
 	})
 }
 
-// configured waits until every gateway has a backend and its key. The kubelet looks at a pod's volumes when the pod changes;
+// Configured says whether every gateway has a backend and its key. The kubelet looks at a pod's volumes when the pod changes;
 // else it takes its time.
-func (c *Cluster) configured(backend string) func(context.Context) (bool, error) {
+func (c *Cluster) Configured(backend string) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
 		var pods corev1.PodList
 		err := c.List(ctx, &pods, client.InNamespace(SystemNamespace), client.MatchingLabels{"app.kubernetes.io/component": "gateway"})
