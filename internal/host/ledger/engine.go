@@ -141,7 +141,7 @@ func lock(path string) (*os.File, error) {
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil { //nolint:gosec // descriptors are small
 		_ = file.Close()
 		if errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%w: another process has it: one gateway alone can use SQLite; for several replicas use PostgreSQL", ErrUnavailable)
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, ErrInUse)
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
@@ -175,7 +175,7 @@ func (e *sqliteEngine) reservations(ctx context.Context, l *Ledger) (reservation
 	if err != nil {
 		return nil, err
 	}
-	return newMemoryReservations(l.now, totals), nil
+	return newMemoryReservations(l.now, totals, l.writable), nil
 }
 
 // postgresEngine is a server that replicas share.

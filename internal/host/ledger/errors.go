@@ -21,6 +21,9 @@ import (
 // may be made again.
 var ErrUnavailable = errors.New("the ledger's database cannot be used at the moment; try again")
 
+// ErrInUse is wrapped, with ErrUnavailable, when another process has a database that one alone can have.
+var ErrInUse = errors.New("another process has it: one gateway alone can use SQLite; for several replicas use PostgreSQL")
+
 // Codes of errors by which a server says that the reason is not in the statement
 // (https://www.postgresql.org/docs/current/errcodes-appendix.html): by class, the first two characters.
 var unavailableClasses = []string{

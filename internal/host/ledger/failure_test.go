@@ -153,6 +153,41 @@ WHERE a.state = 'idle in transaction' AND a.application_name = current_setting('
 	_ = child.Wait() // it was killed
 }
 
+// TestWhatCannotBeRecordedIsNotReserved: no call is made while the last one could not be recorded and the next one could not be either.
+func TestWhatCannotBeRecordedIsNotReserved(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.open()
+		driver, database := "pgx", w.url
+		if u, err := url.Parse(w.url); err == nil && u.Scheme == "sqlite" {
+			driver, database = u.Scheme, (&url.URL{Scheme: "file", Path: u.Path, OmitHost: true}).String()
+		}
+		other, err := sql.Open(driver, database)
+		w.must(err)
+		defer other.Close()
+		swap := func(from, to string) {
+			for _, table := range []string{"interactions", "reservations"} {
+				_, err := other.ExecContext(t.Context(), "ALTER TABLE "+table+from+" RENAME TO "+table+to)
+				w.must(err)
+			}
+		}
+		w.must(l.Reserve(t.Context(), reservation("one", 10), nil))
+		swap("", "_away")
+		if l.Settle(t.Context(), "one", call("one")) == nil {
+			t.Error("a call is recorded nowhere")
+		}
+		for n := range 3 {
+			if l.Reserve(t.Context(), reservation(name("call", n), 10), nil) == nil {
+				t.Error("a call may be made that cannot be recorded")
+			}
+		}
+		swap("_away", "")
+		w.must(l.Reserve(t.Context(), reservation("two", 10), nil))
+		w.must(l.Settle(t.Context(), "one", call("one")))
+		w.must(l.Settle(t.Context(), "two", call("two")))
+		w.usage(l, core.Feature, "uid", calls(2))
+	})
+}
+
 // TestConnectionsThatEnd: a server that ends all connections, as at a restart, is not noticed.
 func TestConnectionsThatEnd(t *testing.T) {
 	w := newWorld(t, postgres.URL(t))

@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
@@ -52,6 +53,9 @@ type Ledger struct {
 	// stopped is closed when nothing is settled any more.
 	stopped      chan struct{}
 	reservations reservations
+	// failed says that the last calls could not be recorded.
+	failed atomic.Bool
+	trial  sync.Mutex
 }
 
 // Open opens the database and brings its tables to this version. A database that cannot be reached now is ErrUnavailable.

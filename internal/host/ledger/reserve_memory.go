@@ -18,6 +18,8 @@ import (
 type memoryReservations struct {
 	now  func() time.Time
 	read func(ctx context.Context, b core.Budget) (core.Amount, error)
+	// writable fails where a call could not be recorded.
+	writable func(ctx context.Context) error
 
 	mu    sync.Mutex
 	calls map[string]core.Reservation
@@ -29,7 +31,7 @@ type memoryReservations struct {
 // mostUsed bounds the totals that are remembered: many more than Features at work. Then all are read again.
 const mostUsed = 4096
 
-func newMemoryReservations(now func() time.Time, totals *sql.Stmt) *memoryReservations {
+func newMemoryReservations(now func() time.Time, totals *sql.Stmt, writable func(context.Context) error) *memoryReservations {
 	read := func(ctx context.Context, b core.Budget) (core.Amount, error) {
 		var u core.Usage
 		err := totals.QueryRowContext(ctx, string(b.Scope), b.Key, b.Scope.Period(now())).Scan(&u.Input, &u.Cached, &u.Output, &u.Cost, &u.Calls)
@@ -38,11 +40,14 @@ func newMemoryReservations(now func() time.Time, totals *sql.Stmt) *memoryReserv
 		}
 		return u.Amount, err
 	}
-	return &memoryReservations{now: now, read: read, calls: map[string]core.Reservation{}, used: map[account]core.Amount{}}
+	return &memoryReservations{now: now, read: read, writable: writable, calls: map[string]core.Reservation{}, used: map[account]core.Amount{}}
 }
 
 // reserve implements reservations. One call at a time is decided on.
 func (m *memoryReservations) reserve(ctx context.Context, c claim) error {
+	if err := m.writable(ctx); err != nil {
+		return err
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if err := ctx.Err(); err != nil {

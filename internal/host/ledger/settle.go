@@ -113,12 +113,33 @@ func (l *Ledger) settle(batch []*settlement) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 	defer cancel()
 	err := l.record(ctx, batch)
+	l.failed.Store(err != nil)
 	if err == nil {
 		l.reservations.settled(batch)
 	}
 	for _, s := range batch {
 		s.done <- err
 	}
+}
+
+// writable fails where the last call could not be recorded, and a trial shows that the next one could not be either. While one is
+// tried the others are refused: SQLite does not end a wait with the context of who waits.
+func (l *Ledger) writable(ctx context.Context) error {
+	if !l.failed.Load() {
+		return nil
+	}
+	if !l.trial.TryLock() {
+		return ErrUnavailable
+	}
+	defer l.trial.Unlock()
+	err := l.write(ctx, "try whether calls can be recorded", quick, func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, upsertReservation, "trial", "", "", 0, 0, 0, l.now().UnixNano()) // has passed, and is removed as others are
+		return err
+	})
+	if err == nil {
+		l.failed.Store(false)
+	}
+	return err
 }
 
 // account is whose total it is, and of when.
