@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,9 +21,9 @@ import (
 )
 
 const (
-	// openAgain is the pause before a ledger that could not be opened is tried again, settleAgain that before a call that could not
-	// be recorded is.
-	openAgain, settleAgain = 5 * time.Second, 250 * time.Millisecond
+	// openAgain is the pause before a ledger that could not be opened is tried again, takeAgain that before one is that another
+	// process had, and settleAgain that before a call is that could not be recorded.
+	openAgain, takeAgain, settleAgain = 5 * time.Second, time.Second, 250 * time.Millisecond
 	// expireEvery is how often what is old is removed, in steps of so many turns.
 	expireEvery, expireStep = 10 * time.Minute, 1000
 )
@@ -38,6 +39,8 @@ type recorder struct {
 	unused <-chan struct{}
 
 	open atomic.Pointer[ledger.Ledger]
+	// free says that no other process keeps the ledger from this one.
+	free atomic.Bool
 }
 
 var _ models.Ledger = (*recorder)(nil)
@@ -48,8 +51,10 @@ func (*recorder) NeedLeaderElection() bool { return false }
 // Start opens the ledger, again and again until that succeeds, and keeps it small until the context ends. Calls that are under way
 // then are recorded.
 func (r *recorder) Start(ctx context.Context) error {
-	for {
+	for told := false; ; {
 		l, err := r.tryOpen(ctx)
+		taken := errors.Is(err, ledger.ErrInUse)
+		r.free.Store(!taken)
 		if err == nil {
 			r.log.InfoContext(ctx, "The ledger is open")
 			r.open.Store(l)
@@ -57,13 +62,30 @@ func (r *recorder) Start(ctx context.Context) error {
 			<-r.unused
 			return l.Close()
 		}
-		r.log.ErrorContext(ctx, "Cannot open the ledger; trying again. Until then, model calls are refused where the policy requires a record", "error", err.Error())
+		pause := openAgain
+		switch {
+		case !taken:
+			r.log.ErrorContext(ctx, "Cannot open the ledger; trying again. Until then, model calls are refused where the policy requires a record", "error", err.Error())
+		case !told:
+			r.log.WarnContext(ctx, "Not ready until the other process that has the ledger ends", "error", err.Error())
+		}
+		if told = taken; taken {
+			pause = takeAgain
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(openAgain):
+		case <-time.After(pause):
 		}
 	}
+}
+
+// check fails while another process has the ledger: that one serves.
+func (r *recorder) check(*http.Request) error {
+	if !r.free.Load() {
+		return errors.New("another process may have the ledger")
+	}
+	return nil
 }
 
 func (r *recorder) tryOpen(ctx context.Context) (*ledger.Ledger, error) {
@@ -89,7 +111,7 @@ func (r *recorder) url() (string, error) {
 	}
 	for _, entry := range beside {
 		if !strings.HasPrefix(entry.Name(), ".") { // the kubelet's own
-			return "", fmt.Errorf("the Secret with the ledger's URL has an entry %q and none %q: add the URL of the database as the entry %q", entry.Name(), filepath.Base(r.options.LedgerFile), filepath.Base(r.options.LedgerFile))
+			return "", fmt.Errorf("the Secret for the ledger has the key %q, but not %q: add the URL of the database under this key", entry.Name(), filepath.Base(r.options.LedgerFile))
 		}
 	}
 	return r.options.Ledger, nil

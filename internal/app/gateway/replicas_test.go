@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/postgres"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
 )
 
 // expected is what a call reserves of output tokens, whatever its answer has: see internal/core/ledger.
@@ -338,4 +339,31 @@ func TestAnAnswerThatIsCutOff(t *testing.T) {
 	if n := reserved(t, database); n != 0 {
 		t.Errorf("%d reservations are left", n)
 	}
+}
+
+// TestASecondGatewayOnAFile does not become ready and says why, until the first one has ended: then it goes on with the file.
+func TestASecondGatewayOnAFile(t *testing.T) {
+	f := newFleet(t, "sqlite://"+filepath.Join(t.TempDir(), "ledger.db"), 1)
+	login := f.attempt(env.Project(t), "login")
+	c := f.work(f.watchdog(login, "form"), 6, long)
+	first, second := f.gateways[0], start(t, f.options...)
+	f.must(second.rotator.Sync(t.Context()))
+	f.until("the second one says why it is not ready", func() bool {
+		return strings.Contains(second.Log(), "another process has it: one gateway alone can use SQLite; for several replicas use PostgreSQL")
+	})
+	f.until("answers are under way", f.provider.busy(5))
+	if !program.Passes(second.health, "/healthz") || second.ready() {
+		t.Error("a gateway is ready whose ledger belongs to another one")
+	}
+	f.remove(first)
+	first.End(t)
+	f.until("it is ready", second.ready)
+	f.gateways = append(f.gateways, second)
+	f.entrance.set(f.gateways)
+	f.until("agents go on", c.more(6))
+	tries := c.end()
+	if n := c.count(try.broken); n > 0 {
+		t.Errorf("%d answers broke off", n)
+	}
+	f.wantRecorded(login, tries)
 }

@@ -113,6 +113,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		mgr.AddHealthzCheck("ping", healthz.Ping),
 		mgr.AddReadyzCheck("certificate", certificate.Check),
 		mgr.AddReadyzCheck("proxy", s.check),
+		mgr.AddReadyzCheck("ledger", kept.check),
 	); err != nil {
 		return fmt.Errorf("set up: %w", err)
 	}
@@ -149,7 +150,7 @@ func (s *service) Start(ctx context.Context) error {
 	defer cancel()
 	switch drained := s.answers.Drain(last); {
 	case drained != nil, errors.Is(err, context.DeadlineExceeded):
-		s.log.WarnContext(ctx, "Answers or tunnels were cut off, because they took longer than a process has that is asked to end", "error", errors.Join(err, drained).Error())
+		s.log.WarnContext(ctx, "Cut off answers or tunnels that did not end within the grace period", "error", errors.Join(err, drained).Error())
 	case err != nil:
 		return fmt.Errorf("serve CONNECT: %w", err)
 	}
