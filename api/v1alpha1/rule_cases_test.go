@@ -325,6 +325,16 @@ var policyCases = map[string]ruleCase{
 		accept: "{retention: {ledger: 720h}}", reject: "{retention: {ledger: 0h}}",
 		message: "ledger must be a positive duration, for example 720h",
 	},
+	"an address that Git may reach": {
+		field:  "egress.git[0].host",
+		accept: "{egress: {git: [{host: 10.example.com}]}}", reject: "{egress: {git: [{host: 10.0.0.1}]}}",
+		message: "host must be a name, for example registry.example.com: IP addresses are never connected to",
+	},
+	"an address that agents may reach": {
+		field:  "egress.agent[0].host",
+		accept: "{egress: {agent: [{host: '*.0x0.example'}]}}", reject: "{egress: {agent: [{host: '0x7f'}]}}",
+		message: "host must be a name, for example registry.example.com: IP addresses are never connected to",
+	},
 }
 
 var templateCases = map[string]ruleCase{

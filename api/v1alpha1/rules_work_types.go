@@ -202,9 +202,9 @@ type BreakerRules struct {
 	MaxCheckpointFailures *int32 `json:"maxCheckpointFailures,omitempty"`
 }
 
-// EgressRules list hosts.
+// EgressRules list hosts that are reached over TLS, through the gateway. An empty list lets nothing through.
 type EgressRules struct {
-	// agent may reach these (package registries); built-in none.
+	// agent may reach these (package registries), through the proxy that HTTPS_PROXY names in its environment; built-in none.
 	// +optional
 	// +listType=map
 	// +listMapKey=host
@@ -220,9 +220,10 @@ type EgressRules struct {
 
 // EgressHost is a host that may be reached over TLS.
 type EgressHost struct {
-	// host name, exact; "*.example.com" stands for every name below it.
+	// host name, exact; "*.example.com" stands for every name below it. No IP address: the TLS handshake must ask for the name.
 	// +required
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="!self.matches('(^|[.])([0-9]+|0x[0-9a-f]*)$')",message="host must be a name, for example registry.example.com: IP addresses are never connected to"
 	// +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Host string `json:"host"`
 	// port; built-in 443.

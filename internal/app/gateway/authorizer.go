@@ -68,14 +68,19 @@ type toHosts struct{ *pods }
 
 var _ egress.Authorizer = toHosts{}
 
-// Authorize implements egress.Authorizer. Whoever asks is on Tidewaiter's side of the pod: agents have no token.
-func (a toHosts) Authorize(ctx context.Context, token string) (egress.Caller, error) {
+// Authorize implements egress.Authorizer. Whoever asks is on Tidewaiter's side of the pod, and says truly for whom: agents have
+// no token.
+func (a toHosts) Authorize(ctx context.Context, token string, list coreegress.Field) (egress.Caller, error) {
 	p, err := a.find(ctx, token)
 	if err != nil {
 		return egress.Caller{}, err
 	}
 	effective, err := a.policy(ctx, p.feature)
-	return egress.Caller{Feature: p.name(), Hosts: effective.GitHosts, Field: coreegress.FieldGit}, err
+	hosts := effective.GitHosts
+	if list == coreegress.FieldAgent {
+		hosts = effective.AgentHosts
+	}
+	return egress.Caller{Feature: p.name(), Hosts: hosts}, err
 }
 
 // toModels authorizes calls of models.

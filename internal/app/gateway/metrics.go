@@ -32,11 +32,11 @@ type metrics struct {
 func newMetrics() (*metrics, error) {
 	m := &metrics{
 		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_egress_connections_total", Help: "Requested connections, by result.",
-		}, []string{"reason"}),
+			Name: "tidewaiter_egress_connections_total", Help: "Requested connections, by the list of the policy that decides (egress.git or egress.agent) and result: Connected, or the reason of a refusal.",
+		}, []string{"list", "reason"}),
 		connectionBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_egress_bytes_total", Help: "Bytes that went through tunnels, by direction: sent to or received from the host.",
-		}, []string{"direction"}),
+			Name: "tidewaiter_egress_bytes_total", Help: "Bytes that went through tunnels, by list and direction: sent to or received from the host.",
+		}, []string{"list", "direction"}),
 		connectionTime: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "tidewaiter_egress_connection_seconds", Help: "How long tunnels were open, in seconds.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 8),
 		}),
@@ -79,9 +79,10 @@ func newMetrics() (*metrics, error) {
 }
 
 func (m *metrics) connection(r egress.Record) {
-	m.connections.WithLabelValues(r.Reason).Inc()
-	m.connectionBytes.WithLabelValues("sent").Add(float64(r.Sent))
-	m.connectionBytes.WithLabelValues("received").Add(float64(r.Received))
+	list := string(r.List)
+	m.connections.WithLabelValues(list, r.Reason).Inc()
+	m.connectionBytes.WithLabelValues(list, "sent").Add(float64(r.Sent))
+	m.connectionBytes.WithLabelValues(list, "received").Add(float64(r.Received))
 	if r.Duration > 0 {
 		m.connectionTime.Observe(r.Duration.Seconds())
 	}

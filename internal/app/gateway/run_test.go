@@ -23,9 +23,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
-	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
@@ -58,8 +58,13 @@ func start(t *testing.T, more ...string) *gateway {
 
 func (g *gateway) ready() bool { return program.Passes(g.health, "/readyz") }
 
-// connect asks for a tunnel and gives the status and the reason.
+// connect asks for a tunnel for Git, and gives the status and the reason.
 func (g *gateway) connect(t *testing.T, token, target string) string {
+	t.Helper()
+	return g.connectFor(t, coreegress.FieldGit, token, target)
+}
+
+func (g *gateway) connectFor(t *testing.T, list coreegress.Field, token, target string) string {
 	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(g.rotator.Bundle())
@@ -69,7 +74,7 @@ func (g *gateway) connect(t *testing.T, token, target string) string {
 	}
 	defer conn.Close()
 	request := &http.Request{Header: http.Header{}}
-	request.SetBasicAuth(egress.User, token)
+	request.SetBasicAuth(list.User(), token)
 	fmt.Fprintf(conn, "CONNECT %s HTTP/1.1\r\nHost: %s\r\nProxy-Authorization: %s\r\n\r\n", target, target, request.Header.Get("Authorization"))
 	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: http.MethodConnect})
 	if err != nil {
@@ -118,16 +123,28 @@ func TestGateway(t *testing.T) {
 		}
 	}
 	allow := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "git"}, Spec: v1alpha1.SupervisorPolicySpec{
-		Defaults: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "127.0.0.1", AllowPrivate: true}, {Host: "localhost", Port: 1, AllowPrivate: true}}}},
+		Defaults: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{
+			Git:   []v1alpha1.EgressHost{{Host: "localhost", Port: 1, AllowPrivate: true}},
+			Agent: []v1alpha1.EgressHost{{Host: "registry.invalid"}},
+		}},
 	}}
 	if err := env.Client.Create(t.Context(), allow); err != nil {
 		t.Fatal(err)
 	}
 	until("a policy takes effect", func() bool { return g.connect(t, login.Token, "git.example.com:443") == "403 HostNotAllowed" })
-	for target, want := range map[string]string{"127.0.0.1:443": "403 ForbiddenAddress", "localhost:1": "403 ForbiddenAddress", "169.254.169.254:80": "403 HostNotAllowed"} {
+	for target, want := range map[string]string{"127.0.0.1:443": "403 IPAddress", "localhost:1": "403 ForbiddenAddress", "169.254.169.254:80": "403 IPAddress", "registry.invalid:443": "403 HostNotAllowed"} {
 		if got := g.connect(t, login.Token, target); got != want {
 			t.Errorf("%s: %s, want %s", target, got, want)
 		}
+	}
+	// The agent has a list of its own, and by it nothing of the other. The registry does not exist, so it is as far as one gets.
+	for target, want := range map[string]string{"registry.invalid:443": "50", "localhost:1": "403 HostNotAllowed", "127.0.0.1:443": "403 IPAddress"} {
+		if got := g.connectFor(t, coreegress.FieldAgent, login.Token, target); !strings.HasPrefix(got, want) {
+			t.Errorf("%s for the agent: %s, want %s", target, got, want)
+		}
+	}
+	if got := g.connectFor(t, coreegress.FieldAgent, "x.y.z", "registry.invalid:443"); got != "407 Unauthenticated" {
+		t.Errorf("an agent without a token: %s", got)
 	}
 	if err := login.Delete(t.Context()); err != nil {
 		t.Fatal(err)

@@ -53,9 +53,10 @@ type acts struct {
 	services *services
 	agent    *runnerlink.Runner // nil without an agent
 	teller   *teller
-	// modelsURL and toolsURL are where the agent finds them; empty where it has none.
-	modelsURL, toolsURL string
-	ending              chan struct{} // closed when the pod is asked to end
+	// modelsURL, toolsURL and proxyURL are where the agent finds them; empty where it has none.
+	modelsURL, toolsURL, proxyURL string
+
+	ending chan struct{} // closed when the pod is asked to end
 }
 
 func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
@@ -114,7 +115,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task) (protoc
 			t = have
 		}
 	}
-	env := append(slices.Clip(o.Agent.Env), protocol.EnvModels+"="+x.modelsURL)
+	env := slices.Concat(o.Agent.Env, runtimes.ProxyEnv(x.proxyURL), []string{protocol.EnvModels + "=" + x.modelsURL})
 	if x.toolsURL != "" {
 		env = append(env, protocol.EnvMCP+"="+x.toolsURL)
 	}

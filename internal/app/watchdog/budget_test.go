@@ -68,13 +68,16 @@ func tunnel(w http.ResponseWriter, host string) {
 }
 
 // withModels starts an agent that works until it is told to end, with a gateway. The test asks models in the agent's place.
-func (w *world) withModels(gateway http.Handler, probe func(string) error) (run *pod, ask func() int) {
+func (w *world) withModels(gateway http.Handler, probe func(string) error, changes ...func(*protocol.Orders)) (run *pod, ask func() int) {
 	w.t.Helper()
 	w.serveGateway(gateway)
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo a > web/a.html; echo "$TIDEWAITER_MODELS_URL" > "$HOME/url.new"; mv "$HOME/url.new" "$HOME/url"; ` +
 			`until [ -e ` + filepath.Join(w.dir, "signals", "end") + ` ]; do echo tick >> "$HOME/ticks"; sleep 0.01; done`
 	})
+	for _, change := range changes {
+		w.intake.Order(change)
+	}
 	run = w.start(1, probe)
 	var url string
 	w.eventually("the agent knows where models are", func() bool {

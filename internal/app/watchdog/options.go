@@ -46,9 +46,10 @@ type Options struct {
 	// URL Git goes straight to the server.
 	Gateway     string
 	GatewayName string
-	// Models and Tools are the loopback addresses that these are served to the agent at.
+	// Models, Tools and Proxy are the loopback addresses that these are served to the agent at.
 	Models string
 	Tools  string
+	Proxy  string
 	// Paths of the pod.
 	Paths Paths
 	// Grace that an agent has between SIGTERM and SIGKILL.
@@ -121,7 +122,8 @@ func (p Paths) runner() string       { return filepath.Join(p.Run, filepath.Base
 func parse(name string, args []string, output io.Writer) (Options, error) {
 	o := Options{Paths: DefaultPaths(), Grace: 5 * time.Second, Linger: 20 * time.Second, MaxPacks: maxPacks, FoldAbove: trusted.FoldAbove, PruneAbove: pruneAbove,
 		Runtimes: runtimes.All(), Now: time.Now,
-		Models: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.ModelsPort)), Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.MCPPort))}
+		Models: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.ModelsPort)), Tools: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.MCPPort)),
+		Proxy: net.JoinHostPort("127.0.0.1", strconv.Itoa(protocol.AgentProxyPort))}
 	flags := flag.NewFlagSet("watchdog "+name, flag.ContinueOnError)
 	flags.SetOutput(output)
 	flags.StringVar(&o.Namespace, "namespace", "", "namespace of the Feature")

@@ -36,7 +36,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	defer func() { _ = agent.Close() }()
 	l := newLoop(s, agent, *a.journal.State().Orders)
-	l.acts.modelsURL, l.acts.toolsURL = near.modelsURL, near.toolsURL
+	l.acts.modelsURL, l.acts.toolsURL, l.acts.proxyURL = near.modelsURL, near.toolsURL, near.proxyURL
 	l.accounts = accounts{models: near.proxy, log: o.Log}
 	near.serve(ctx, l)
 	if err := l.run(ctx); err != nil {

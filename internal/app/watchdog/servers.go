@@ -9,17 +9,19 @@ import (
 	"sync"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/agentproxy"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 )
 
-// servers are what the agent reaches on its loopback address: models, and tools where it is to work through them.
+// servers are what the agent reaches on its loopback address: models, a proxy to other hosts, and tools where it is to work
+// through them.
 type servers struct {
-	models, tools       net.Listener // tools is nil in Interactive mode
-	modelsURL, toolsURL string
-	proxy               *modelproxy.Proxy
-	stop                context.CancelFunc
-	serving             sync.WaitGroup
+	models, tools, connect        net.Listener // tools is nil in Interactive mode
+	modelsURL, toolsURL, proxyURL string
+	proxy                         *modelproxy.Proxy
+	stop                          context.CancelFunc
+	serving                       sync.WaitGroup
 }
 
 // listenForAgent must come before the runner can connect: a process of the agent that had a port first would be taken for
@@ -39,6 +41,11 @@ func listenForAgent(a *attempt) (*servers, error) {
 		s.close()
 		return nil, err
 	}
+	if s.connect, err = agentproxy.Listen(o.Proxy); err != nil {
+		s.close()
+		return nil, err
+	}
+	s.proxyURL = agentproxy.URL(s.connect)
 	if a.journal.State().Orders.Mode != policy.ModeDeterministic {
 		return s, nil
 	}
@@ -63,6 +70,9 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 		o.Log.InfoContext(ctx, "Serving the agent", "server", what, "url", url)
 	}
 	serve("models", s.modelsURL, func() error { return s.proxy.Serve(ctx, s.models) })
+	serve("proxy", s.proxyURL, func() error {
+		return agentproxy.Serve(ctx, s.connect, agentproxy.Options{Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log})
+	})
 	if s.tools != nil {
 		serve("tools", s.toolsURL, func() error {
 			return tools.Serve(ctx, s.tools, tools.Options{Backend: l.backend, Repository: l.services.repository, Log: o.Log})
@@ -73,7 +83,7 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 // close ends the servers and waits for them.
 func (s *servers) close() {
 	s.stop()
-	for _, l := range []net.Listener{s.models, s.tools} {
+	for _, l := range []net.Listener{s.models, s.connect, s.tools} {
 		if l != nil {
 			_ = l.Close() // it is closed already where it was served
 		}

@@ -245,7 +245,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 	return watchdog.Options{
 		Runtimes: append(runtimes.All(), w.runtimes...), MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
-		Models: w.models, Gateway: w.gateway, GatewayName: "example.com", BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
+		Models: w.models, Proxy: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),
 	}
 }

@@ -17,6 +17,8 @@ type Reason string
 const (
 	// ReasonBadTarget: what is asked for is not a host and port.
 	ReasonBadTarget Reason = "BadTarget"
+	// ReasonIPAddress: what is asked for is an address, and not the name of a host.
+	ReasonIPAddress Reason = "IPAddress"
 	// ReasonHostNotAllowed: no policy lists the host and port.
 	ReasonHostNotAllowed Reason = "HostNotAllowed"
 	// ReasonPrivateAddress: the host has private addresses only, and its entry does not allow them.
@@ -29,11 +31,35 @@ const (
 	ReasonNotTLS Reason = "NotTLS"
 )
 
-// Field is where the hosts of a list are set, for messages.
+// Field of a policy is where the hosts of a list are set. Each list is for one kind of connections.
 type Field string
 
-// FieldGit lists the hosts that a watchdog's Git may reach.
-const FieldGit Field = "egress.git"
+// Fields.
+const (
+	// FieldGit lists the hosts that a watchdog's Git may reach.
+	FieldGit Field = "egress.git"
+	// FieldAgent lists the hosts that an agent may reach.
+	FieldAgent Field = "egress.agent"
+)
+
+// User of the Basic credentials that ask for a connection of this list; the password is the pod's token. A gateway that does not
+// know the user refuses the request, so that no version takes one list for another.
+func (f Field) User() string {
+	if f == FieldAgent {
+		return "tidewaiter-agent"
+	}
+	return "tidewaiter"
+}
+
+// FieldOf is the list that a user asks for; false where there is no such user.
+func FieldOf(user string) (Field, bool) {
+	for _, f := range []Field{FieldGit, FieldAgent} {
+		if f.User() == user {
+			return f, true
+		}
+	}
+	return "", false
+}
 
 // Refusal is the decision that something may not be reached.
 type Refusal struct {
@@ -53,8 +79,13 @@ type Grant struct {
 }
 
 // Decide looks the target up in the hosts of a field. An exact name beats a wildcard and a longer wildcard a shorter
-// one, so that a general entry cannot loosen a particular one.
+// one, so that a general entry cannot loosen a particular one. An IP address is refused even if it is listed: its TLS handshake
+// has no server name, so that nothing tells which of the servers behind it is asked.
 func Decide(hosts []policy.Host, field Field, target Target) (Grant, error) {
+	if target.Address.IsValid() {
+		return Grant{}, &Refusal{Reason: ReasonIPAddress, Message: fmt.Sprintf(
+			"%s is an IP address, and the gateway connects to names only: ask for the host by its name, and list that name in %s of a SupervisorPolicy", target, field)}
+	}
 	best, found := policy.Host{}, false
 	for _, host := range hosts {
 		if host.Port == target.Port && matches(host.Name, target) && (!found || closer(host.Name, best.Name)) {

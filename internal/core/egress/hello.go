@@ -4,6 +4,8 @@
 package egress
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strconv"
@@ -12,110 +14,173 @@ import (
 // MaxHello bounds the bytes in which a ClientHello must be complete: one full TLS record. Real ones have 0.2 to 2 KiB.
 const MaxHello = recordHeader + 1<<14
 
-// ErrShort says that the bytes are the beginning of a ClientHello, and more are needed.
-var ErrShort = errors.New("incomplete ClientHello")
+// MaxRecord bounds a TLS record, encrypted or not (RFC 8446, 5.2).
+const MaxRecord = recordHeader + 1<<14 + 256
+
+// ErrShort says that the bytes are the beginning of a message, and more are needed.
+var ErrShort = errors.New("incomplete message")
 
 // Numbers of TLS (RFC 8446 and its registry).
 const (
 	recordHeader         = 5
+	recordCipherSpec     = 20
+	recordAlert          = 21
 	recordHandshake      = 22
+	recordData           = 23
 	handshakeHeader      = 4
 	handshakeClientHello = 1
+	handshakeServerHello = 2
+	versionLength        = 2
+	randomLength         = 32
 	extensionServerName  = 0
 	extensionECH         = 0xfe0d // encrypted_client_hello
 	extensionESNI        = 0xffce // its draft
 	nameTypeHost         = 0
 )
 
+// retryRandom is the random value of a ServerHello that asks for another ClientHello (RFC 8446, 4.1.3).
+var retryRandom = sha256.Sum256([]byte("HelloRetryRequest"))
+
 // CheckHello reads the first bytes that a client sends through a connection to target, and refuses what is not a TLS
 // handshake for exactly that host: otherwise an allowed name would be a door to every host behind the same address
-// (domain fronting). A hidden name (encrypted ClientHello) is refused too. For a target that is an IP address there
-// must be no name. ErrShort means that more bytes are needed, up to MaxHello.
-func CheckHello(start []byte, target Target) error {
-	name, err := serverName(start)
+// (domain fronting). A hidden name (encrypted ClientHello) is refused too. It gives the length of the ClientHello in its records:
+// bytes that follow have not been looked at. ErrShort means that more bytes are needed, up to MaxHello.
+func CheckHello(start []byte, target Target) (length int, err error) {
+	name, length, err := serverName(start)
 	switch {
 	case errors.Is(err, ErrShort) && len(start) < MaxHello:
-		return ErrShort
+		return 0, ErrShort
 	case err != nil:
-		return &Refusal{Reason: ReasonNotTLS, Message: fmt.Sprintf("%s: what the client sends cannot be read as a TLS ClientHello: %v", target, err)}
-	case target.Address.IsValid() && name == "":
-		return nil
-	case target.Address.IsValid() || lower(name) != target.Host:
-		return &Refusal{Reason: ReasonServerName, Message: fmt.Sprintf("%s: the TLS handshake asks for server name %s", target, strconv.QuoteToASCII(name))}
+		return 0, &Refusal{Reason: ReasonNotTLS, Message: fmt.Sprintf("%s: what the client sends cannot be read as a TLS ClientHello: %v", target, err)}
+	case lower(name) != target.Host:
+		return 0, &Refusal{Reason: ReasonServerName, Message: fmt.Sprintf("%s: the TLS handshake asks for server name %s", target, strconv.QuoteToASCII(name))}
 	}
-	return nil
+	return length, nil
 }
 
-// serverName finds the name in a ClientHello; "" when it has none.
-func serverName(stream []byte) (string, error) {
-	hello, err := clientHello(stream)
+// AsksAgain says whether the first bytes that a server answers with ask for another ClientHello (HelloRetryRequest). That one is
+// to be checked like the first: a server may go by the name in it. ErrShort means that more bytes are needed.
+func AsksAgain(start []byte) (bool, error) {
+	const random = recordHeader + handshakeHeader + versionLength
+	switch {
+	case len(start) > 0 && start[0] != recordHandshake: // an alert, or no TLS at all
+		return false, nil
+	case len(start) < random+randomLength:
+		return false, ErrShort
+	}
+	// Servers send it in one record. Of one that does not, nobody could tell here what it asks for.
+	if recordLength(start) < random+randomLength || start[recordHeader] != handshakeServerHello {
+		return false, &Refusal{Reason: ReasonNotTLS, Message: "what the server answers cannot be read as a TLS ServerHello"}
+	}
+	return bytes.Equal(start[random:random+randomLength], retryRandom[:]), nil
+}
+
+// Skip gives the length of the records before the next handshake message: those that a client may send between two ClientHellos.
+// ErrShort means that more bytes are needed, also where all that there are may be skipped.
+func Skip(start []byte) (length int, err error) {
+	for {
+		rest := start[length:]
+		if len(rest) == 0 {
+			return length, ErrShort
+		}
+		if rest[0] != recordCipherSpec && rest[0] != recordAlert && rest[0] != recordData {
+			return length, nil
+		}
+		if len(rest) < recordHeader {
+			return length, ErrShort
+		}
+		record := recordLength(rest)
+		if len(rest) < record {
+			return length, ErrShort
+		}
+		length += record
+	}
+}
+
+// serverName finds the name in a ClientHello, "" when it has none, and the length of the records that it is in.
+func serverName(stream []byte) (name string, length int, err error) {
+	hello, length, err := clientHello(stream)
 	if err != nil {
-		return "", err
+		return "", 0, err
 	}
 	// Version, random, session id, cipher suites, compression methods.
-	ok := hello.skip(2+32) && hello.skipVector8() && hello.skipVector16() && hello.skipVector8()
+	ok := hello.skip(versionLength+randomLength) && hello.skipVector8() && hello.skipVector16() && hello.skipVector8()
 	if !ok {
-		return "", errors.New("malformed fields")
+		return "", 0, errors.New("malformed fields")
 	}
 	if len(hello) == 0 {
-		return "", nil
+		return "", length, nil
 	}
 	extensions, ok := hello.vector16()
 	if !ok || len(hello) != 0 {
-		return "", errors.New("malformed extensions")
+		return "", 0, errors.New("malformed extensions")
 	}
-	name, seen := "", false
+	seen := false
 	for len(extensions) > 0 {
 		kind, ok1 := extensions.uint16()
 		content, ok2 := extensions.vector16()
 		switch {
 		case !ok1 || !ok2:
-			return "", errors.New("malformed extension")
+			return "", 0, errors.New("malformed extension")
 		case kind == extensionECH || kind == extensionESNI:
-			return "", errors.New("the server name is encrypted")
+			return "", 0, errors.New("the server name is encrypted")
 		case kind == extensionServerName:
 			if name, ok = content.hostName(); !ok || seen {
-				return "", errors.New("malformed server name")
+				return "", 0, errors.New("malformed server name")
 			}
 			seen = true
 		}
 	}
-	return name, nil
+	return name, length, nil
 }
 
-// clientHello joins the records at the start of the stream until they hold the whole first handshake message.
-func clientHello(stream []byte) (cursor, error) {
-	var message cursor
+// clientHello joins the records at the start of the stream until they hold the whole first handshake message, and gives the
+// length of these records.
+func clientHello(stream []byte) (message cursor, read int, err error) {
 	for {
 		if len(message) > 0 && message[0] != handshakeClientHello {
-			return nil, errors.New("another handshake message")
+			return nil, 0, errors.New("another handshake message")
 		}
 		if len(message) >= handshakeHeader {
 			length := int(message[1])<<16 | int(message[2])<<8 | int(message[3])
 			switch {
 			case length > MaxHello:
-				return nil, errors.New("too long")
+				return nil, 0, errors.New("too long")
 			case len(message)-handshakeHeader > length:
-				return nil, errors.New("more than one handshake message")
+				return nil, 0, errors.New("more than one handshake message")
 			case len(message)-handshakeHeader == length:
-				return message[handshakeHeader:], nil
+				return message[handshakeHeader:], read, nil
 			}
 		}
-		if len(stream) > 0 && stream[0] != recordHandshake || len(stream) > 1 && stream[1] != 3 {
-			return nil, errors.New("no handshake record")
+		length, err := handshakeRecord(stream)
+		if err != nil {
+			return nil, 0, err
 		}
-		if len(stream) < recordHeader {
-			return nil, ErrShort
-		}
-		length := int(stream[3])<<8 | int(stream[4])
-		if length == 0 || length > 1<<14 {
-			return nil, errors.New("malformed record")
-		}
-		available := min(length, len(stream)-recordHeader)
-		message = append(message, stream[recordHeader:recordHeader+available]...)
-		stream = stream[recordHeader+available:]
+		message = append(message, stream[recordHeader:length]...)
+		stream, read = stream[length:], read+length
 	}
 }
+
+// handshakeRecord gives the length of the record at the start of the stream.
+func handshakeRecord(stream []byte) (int, error) {
+	switch {
+	case len(stream) > 0 && stream[0] != recordHandshake, len(stream) > 1 && stream[1] != 3:
+		return 0, errors.New("no handshake record")
+	case len(stream) < recordHeader:
+		return 0, ErrShort
+	}
+	length := recordLength(stream)
+	switch {
+	case length == recordHeader, length > MaxHello:
+		return 0, errors.New("malformed record")
+	case len(stream) < length: // what follows a message in its record is seen only in the whole of it
+		return 0, ErrShort
+	}
+	return length, nil
+}
+
+// recordLength is that of a record with its header.
+func recordLength(start []byte) int { return recordHeader + (int(start[3])<<8 | int(start[4])) }
 
 // cursor reads TLS's presentation language from the front of its bytes.
 type cursor []byte

@@ -6,11 +6,17 @@ package egress
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"io"
+	"math/big"
 	"net"
+	"slices"
 	"testing"
 	"time"
 )
@@ -106,7 +112,7 @@ func TestCheckHello(t *testing.T) {
 		"another host":                 {hello(t, &tls.Config{ServerName: "evil.example"}), target, ReasonServerName},
 		"host below the host":          {hello(t, &tls.Config{ServerName: "x.git.example.com"}), target, ReasonServerName},
 		"no name":                      {nameless, target, ReasonServerName},
-		"no name for an address":       {nameless, ip, ""},
+		"no name for an address":       {nameless, ip, ReasonServerName},
 		"name for an address":          {plain, ip, ReasonServerName},
 		"empty name":                   {extension(nameless, 0, sni("")), target, ReasonNotTLS},
 		"name with NUL":                {extension(nameless, 0, sni("git.example.com\x00")), target, ReasonNotTLS},
@@ -130,7 +136,10 @@ func TestCheckHello(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := CheckHello(test.start, test.target)
+			length, err := CheckHello(test.start, test.target)
+			if test.want == "" && length != len(test.start) || test.want != "" && length != 0 {
+				t.Errorf("%d of %d bytes are the ClientHello", length, len(test.start))
+			}
 			var refusal *Refusal
 			switch {
 			case test.want == "" && err != nil:
@@ -168,12 +177,96 @@ func TestCheckHelloWaits(t *testing.T) {
 	whole := split(hello(t, &tls.Config{ServerName: "git.example.com"}), 100)
 	target := Target{Host: "git.example.com", Port: 443}
 	for n := range whole {
-		if err := CheckHello(whole[:n], target); !errors.Is(err, ErrShort) {
+		if _, err := CheckHello(whole[:n], target); !errors.Is(err, ErrShort) {
 			t.Fatalf("%d of %d bytes: %v", n, len(whole), err)
 		}
 	}
-	if err := CheckHello(whole, target); err != nil {
-		t.Fatal(err)
+	// What is sent early is no part of it.
+	if length, err := CheckHello(append(bytes.Clone(whole), 23, 3, 3, 0, 1, 0), target); err != nil || length != len(whole) {
+		t.Fatal(length, err)
+	}
+	// The record says that there is more in it than the message.
+	half := trailing(whole[:105])[:105]
+	if _, err := CheckHello(half, target); !errors.Is(err, ErrShort) {
+		t.Error(err)
+	}
+	if _, err := CheckHello(trailing(hello(t, &tls.Config{ServerName: "git.example.com"})), target); err == nil || errors.Is(err, ErrShort) {
+		t.Errorf("a message after the ClientHello: %v", err)
+	}
+}
+
+// serverHello is what Go's own TLS server answers first.
+func serverHello(tb testing.TB, start []byte, config *tls.Config) []byte {
+	tb.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"git.example.com"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config.Certificates = []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}
+	conn := &player{from: bytes.NewReader(start)}
+	_ = tls.Server(conn, config).HandshakeContext(context.Background())
+	return conn.sent.Bytes()
+}
+
+func TestAsksAgain(t *testing.T) {
+	first := hello(t, &tls.Config{ServerName: "git.example.com"})
+	for name, test := range map[string]struct {
+		answer []byte
+		want   bool
+	}{
+		"TLS 1.3":                   {serverHello(t, first, &tls.Config{}), false},
+		"TLS 1.2":                   {serverHello(t, first, &tls.Config{MaxVersion: tls.VersionTLS12}), false},
+		"a group that was not sent": {serverHello(t, first, &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP521}}), true},
+		"an alert":                  {serverHello(t, first, &tls.Config{CipherSuites: []uint16{tls.TLS_RSA_WITH_AES_128_CBC_SHA}, MaxVersion: tls.VersionTLS12}), false},
+		"no TLS at all":             {[]byte("HTTP/1.1 400 Bad Request\r\n\r\n"), false},
+	} {
+		again, err := AsksAgain(test.answer)
+		if err != nil || again != test.want {
+			t.Errorf("%s: %t, %v; the answer is %x", name, again, err, test.answer[:min(len(test.answer), 50)])
+		}
+		if again, err := AsksAgain(test.answer[:0]); !errors.Is(err, ErrShort) || again {
+			t.Errorf("%s: of nothing it says %t, %v", name, again, err)
+		}
+	}
+	retry := serverHello(t, first, &tls.Config{CurvePreferences: []tls.CurveID{tls.CurveP521}})
+	for n := range 43 {
+		if again, err := AsksAgain(retry[:n]); !errors.Is(err, ErrShort) || again {
+			t.Errorf("of %d bytes it says %t, %v", n, again, err)
+		}
+	}
+	var refusal *Refusal
+	if again, err := AsksAgain(split(retry, 8)); !errors.As(err, &refusal) || again {
+		t.Errorf("of an answer in pieces it says %t, %v", again, err)
+	}
+}
+
+func TestSkip(t *testing.T) {
+	cipherSpec, data, alert := []byte{20, 3, 3, 0, 1, 1}, append([]byte{23, 3, 3, 1, 2}, make([]byte, 0x102)...), []byte{21, 3, 3, 0, 2, 2, 40}
+	next := hello(t, &tls.Config{ServerName: "git.example.com"})
+	for name, test := range map[string]struct {
+		start []byte
+		want  int
+		short bool
+	}{
+		"nothing":                     {nil, 0, true},
+		"a ClientHello":               {next, 0, false},
+		"a change of keys before":     {slices.Concat(cipherSpec, next), 6, false},
+		"early data before":           {slices.Concat(data, cipherSpec, data, next[:1]), 2*len(data) + 6, false},
+		"no handshake message to see": {slices.Concat(data, data), 2 * len(data), true},
+		"a record that is not whole":  {slices.Concat(cipherSpec, data[:len(data)-1]), 6, true},
+		"a header that is not whole":  {slices.Concat(cipherSpec, data[:4]), 6, true},
+		"an alert":                    {alert, 7, true},
+		"no TLS":                      {[]byte("GET / HTTP/1.1"), 0, false},
+	} {
+		length, err := Skip(test.start)
+		if length != test.want || errors.Is(err, ErrShort) != test.short || err != nil && !test.short {
+			t.Errorf("%s: %d, %v, want %d", name, length, err, test.want)
+		}
 	}
 }
 
@@ -209,12 +302,26 @@ func FuzzCheckHello(f *testing.F) {
 	f.Add(hello(f, &tls.Config{ServerName: "git.example.com", MaxVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}))
 	target := Target{Host: "git.example.com", Port: 443}
 	f.Fuzz(func(t *testing.T, start []byte) {
-		err := CheckHello(start, target)
-		if again := CheckHello(bytes.Clone(start), target); (err == nil) != (again == nil) {
-			t.Fatalf("%v, then %v", err, again)
+		length, err := CheckHello(start, target)
+		if again, other := CheckHello(bytes.Clone(start), target); (err == nil) != (other == nil) || again != length {
+			t.Fatalf("%d, %v, then %d, %v", length, err, again, other)
+		}
+		// The two others read what any server or client sends.
+		if again, other := AsksAgain(start); again && other != nil {
+			t.Error("it asks again, and cannot be read")
+		}
+		if skipped, _ := Skip(start); skipped > len(start) {
+			t.Errorf("of %d bytes %d are skipped", len(start), skipped)
 		}
 		if err != nil {
 			return
+		}
+		if length > len(start) || length > MaxHello {
+			t.Fatalf("of %d bytes %d are the ClientHello", len(start), length)
+		}
+		// What is passed on is judged the same without what follows.
+		if again, err := CheckHello(start[:length], target); err != nil || again != length {
+			t.Errorf("alone it is %d of %d bytes, %v", again, length, err)
 		}
 		if name, seen := serverSaw(start); seen && lower(name) != target.Host {
 			t.Errorf("let through, but a server sees %q", name)

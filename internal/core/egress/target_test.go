@@ -4,7 +4,11 @@
 package egress
 
 import (
+	"bufio"
 	"errors"
+	"net/http"
+	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -96,29 +100,32 @@ func TestDecide(t *testing.T) {
 		{Name: "*.example.org", Port: 443},
 		{Name: "*.inside.example.org", Port: 443, AllowPrivate: true},
 		{Name: "strict.inside.example.org", Port: 443},
-		{Name: "192.168.7.7", Port: 443, AllowPrivate: true},
+		{Name: "192.168.7.7", Port: 443, AllowPrivate: true}, // written before names were demanded
+		{Name: "2001:db8::1", Port: 443, AllowPrivate: true},
 		{Name: "*.0.0.1", Port: 443},
 	}
 	tests := map[string]struct {
 		target      string
-		want        bool
+		want        Reason // "" means allowed
 		wantPrivate bool
 	}{
-		"exact":                              {"git.example.com:443", true, false},
-		"exact on another port":              {"git.example.com:8443", true, true},
-		"port that is not listed":            {"git.example.com:22", false, false},
-		"name that is not listed":            {"evil.example.com:443", false, false},
-		"listed name as a prefix":            {"git.example.com.evil.example:443", false, false},
-		"listed name as a suffix":            {"evilgit.example.com:443", false, false},
-		"below a wildcard":                   {"a.example.org:443", true, false},
-		"far below a wildcard":               {"a.b.c.example.org:443", true, false},
-		"the wildcard's own domain":          {"example.org:443", false, false},
-		"suffix of a wildcard without a dot": {"evilexample.org:443", false, false},
-		"the longer wildcard wins":           {"a.inside.example.org:443", true, true},
-		"an exact name wins over a wildcard": {"strict.inside.example.org:443", true, false},
-		"IP address that is listed":          {"192.168.7.7:443", true, true},
-		"IP address that is not listed":      {"192.168.7.8:443", false, false},
-		"IP address and a wildcard":          {"127.0.0.1:443", false, false},
+		"exact":                              {"git.example.com:443", "", false},
+		"exact on another port":              {"git.example.com:8443", "", true},
+		"port that is not listed":            {"git.example.com:22", ReasonHostNotAllowed, false},
+		"name that is not listed":            {"evil.example.com:443", ReasonHostNotAllowed, false},
+		"listed name as a prefix":            {"git.example.com.evil.example:443", ReasonHostNotAllowed, false},
+		"listed name as a suffix":            {"evilgit.example.com:443", ReasonHostNotAllowed, false},
+		"below a wildcard":                   {"a.example.org:443", "", false},
+		"far below a wildcard":               {"a.b.c.example.org:443", "", false},
+		"the wildcard's own domain":          {"example.org:443", ReasonHostNotAllowed, false},
+		"suffix of a wildcard without a dot": {"evilexample.org:443", ReasonHostNotAllowed, false},
+		"the longer wildcard wins":           {"a.inside.example.org:443", "", true},
+		"an exact name wins over a wildcard": {"strict.inside.example.org:443", "", false},
+		"IP address that is listed":          {"192.168.7.7:443", ReasonIPAddress, false},
+		"IPv6 address that is listed":        {"[2001:db8::1]:443", ReasonIPAddress, false},
+		"IP address that is not listed":      {"192.168.7.8:443", ReasonIPAddress, false},
+		"IP address and a wildcard":          {"127.0.0.1:443", ReasonIPAddress, false},
+		"metadata":                           {"169.254.169.254:80", ReasonIPAddress, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -126,13 +133,59 @@ func TestDecide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			grant, err := Decide(hosts, FieldGit, target)
-			if (err == nil) != test.want || grant.AllowPrivate != test.wantPrivate {
-				t.Errorf("Decide(%s) = %+v, %v", target, grant, err)
-			}
-			if err != nil && !strings.Contains(err.Error(), "egress.git of a SupervisorPolicy") {
-				t.Errorf("the message does not name the field to change: %v", err)
+			for _, field := range []Field{FieldGit, FieldAgent} {
+				grant, err := Decide(hosts, field, target)
+				var refusal *Refusal
+				if refused := errors.As(err, &refusal); refused != (test.want != "") || refused && refusal.Reason != test.want || grant.AllowPrivate != test.wantPrivate {
+					t.Errorf("Decide(%s) = %+v, %v, want %q", target, grant, err, test.want)
+				}
+				if err != nil && !strings.Contains(err.Error(), string(field)+" of a SupervisorPolicy") {
+					t.Errorf("the message does not name the field to change: %v", err)
+				}
 			}
 		})
 	}
+}
+
+// TestUsers: each list has a user of its own, and nobody else has one.
+func TestUsers(t *testing.T) {
+	for user, want := range map[string]Field{"tidewaiter": FieldGit, "tidewaiter-agent": FieldAgent, "": "", "Tidewaiter": "", "tidewaiter-agents": "", "egress.git": ""} {
+		if got, ok := FieldOf(user); got != want || ok != (want != "") {
+			t.Errorf("FieldOf(%q) = %q, %t", user, got, ok)
+		}
+	}
+}
+
+// FuzzParseTarget: what is taken is a host and port in its one spelling, which another reader of HTTP takes for the same, and no
+// reader for an address if it is a name.
+func FuzzParseTarget(f *testing.F) {
+	for _, seed := range []string{
+		"git.example.com:443", "GIT.Example.COM:8443", "10.0.0.1:443", "[2001:db8::1]:443", "[fe80::1%eth0]:443", "127.1:443", "0x7f.1:443", "a@b:443",
+		"xn--bcher-kva.example:443", "git.example.com.:443", "[::ffff:10.0.0.1]:443", "foo.0x:443", "a\r\nb:443",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, authority string) {
+		target, err := ParseTarget(authority)
+		if err != nil {
+			if message := err.Error(); len(message) > 4*maxAuthority+64 || strings.ContainsFunc(message, func(r rune) bool { return r < ' ' || r > '~' }) {
+				t.Errorf("the message is %q", message)
+			}
+			return
+		}
+		spelled := target.String()
+		if again, err := ParseTarget(spelled); err != nil || again != target {
+			t.Errorf("%q is read as %s, and that as %s: %v", authority, spelled, again, err)
+		}
+		request, err := http.ReadRequest(bufio.NewReader(strings.NewReader("CONNECT " + spelled + " HTTP/1.1\r\nHost: " + spelled + "\r\n\r\n")))
+		if err != nil || request.RequestURI != spelled || request.URL.Host != spelled || request.Host != spelled {
+			t.Fatalf("%s is another request: %v", spelled, err)
+		}
+		if request.URL.Hostname() != target.Host || request.URL.Port() != strconv.Itoa(target.Port) {
+			t.Errorf("%s is read as %s and %s", spelled, request.URL.Hostname(), request.URL.Port())
+		}
+		if address, err := netip.ParseAddr(target.Host); (err == nil) != target.Address.IsValid() || err == nil && address != target.Address {
+			t.Errorf("%s: address %s", spelled, target.Address)
+		}
+	})
 }

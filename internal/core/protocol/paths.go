@@ -63,6 +63,9 @@ const (
 // ModelsPort is where the watchdog serves models to the agent, on the loopback address of the pod alone.
 const ModelsPort = 8447
 
+// AgentProxyPort is where the watchdog serves the agent an HTTP proxy (CONNECT), on the loopback address of the pod alone.
+const AgentProxyPort = 8448
+
 // WatchdogMemory is what a watchdog's container asks for, in bytes: its budget is 48 MiB for 100,000 files, and git runs
 // beside it now and then.
 const WatchdogMemory = 64 << 20

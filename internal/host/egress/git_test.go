@@ -21,6 +21,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/egress"
 )
 
 // authority is a CA.
@@ -131,7 +133,7 @@ func TestGitThroughTheProxy(t *testing.T) {
 
 	settings := func(token string) map[string]string {
 		return map[string]string{
-			"http.proxy": "https://" + User + ":" + token + "@" + w.proxy, "http.proxySSLCAInfo": w.ca.file(t), "http.proxyAuthMethod": "basic",
+			"http.proxy": "https://" + egress.FieldGit.User() + ":" + token + "@" + w.proxy, "http.proxySSLCAInfo": w.ca.file(t), "http.proxyAuthMethod": "basic",
 			"http.sslCAInfo": w.ca.file(t), "user.name": "Shop", "user.email": "shop@example.com",
 		}
 	}

@@ -2,13 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package egress is an HTTP CONNECT proxy that lets authenticated callers reach the hosts that their policy lists, and
-// nothing else. internal/core/egress decides; this package resolves, dials and copies.
+// nothing else. The user of the credentials says which list: a watchdog asks for its Git, and for its agent.
+// internal/core/egress decides; this package resolves, dials and copies.
 package egress
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -22,9 +24,6 @@ import (
 )
 
 const (
-	// User is the user name of the Basic credentials; the password is the caller's token.
-	User = "tidewaiter"
-
 	// headerTime bounds the wait for a request.
 	headerTime = 5 * time.Second
 
@@ -42,15 +41,13 @@ const (
 type Caller struct {
 	// Feature as namespace/name.
 	Feature string
-	// Hosts that it may reach.
+	// Hosts of the list that it has asked for.
 	Hosts []policy.Host
-	// Field of a policy that lists them.
-	Field egress.Field
 }
 
-// Authorizer knows callers by their tokens. Its errors are those of package callers.
+// Authorizer knows callers by their tokens, and the hosts that a list of their policy has. Its errors are those of package callers.
 type Authorizer interface {
-	Authorize(ctx context.Context, token string) (Caller, error)
+	Authorize(ctx context.Context, token string, list egress.Field) (Caller, error)
 }
 
 // Resolver finds the addresses of a name; *net.Resolver is one.
@@ -62,6 +59,8 @@ type Resolver interface {
 type Record struct {
 	// Feature as namespace/name; empty before it is known.
 	Feature string
+	// List that was asked for; empty before it is known.
+	List egress.Field
 	// Target as host:port; empty where it could not be read.
 	Target string
 	// Reason in one word; Connected for a tunnel that ended in order.
@@ -74,17 +73,20 @@ type Record struct {
 
 // Limits bound what callers can use up. Zero values mean DefaultLimits.
 type Limits struct {
-	// Total of open tunnels, and of those of one Feature.
+	// Total of open tunnels, and of those of one Feature. Each list has as many: an agent takes none of its watchdog's Git.
 	Total, PerFeature int
-	// Dial bounds resolving and connecting, Hello the wait for the first bytes of TLS, Idle a tunnel without a byte in
-	// either direction, Linger one that is closed in one direction.
+	// Dial bounds resolving and connecting, Hello the wait for each message at the beginning of TLS, Idle a tunnel without a
+	// byte in either direction, Linger one that is closed in one direction.
 	Dial, Hello, Idle, Linger time.Duration
+	// AgentLife bounds an agent's tunnel, however busy it is: what a policy has taken back does not stay open.
+	AgentLife time.Duration
 }
 
-// DefaultLimits are generous for Git: a clone is one or two connections.
+// DefaultLimits are generous for Git, where a clone is one or two connections, and enough for package managers, of which npm
+// opens 15.
 var DefaultLimits = Limits{
-	Total: 1024, PerFeature: 16,
-	Dial: 15 * time.Second, Hello: 10 * time.Second, Idle: 5 * time.Minute, Linger: 30 * time.Second,
+	Total: 1024, PerFeature: 32,
+	Dial: 15 * time.Second, Hello: 10 * time.Second, Idle: 5 * time.Minute, Linger: 30 * time.Second, AgentLife: time.Hour,
 }
 
 // Options of a Proxy. All but Observe, Limits and Others are required.
@@ -104,7 +106,7 @@ type Options struct {
 // Proxy serves CONNECT. Make it with New.
 type Proxy struct {
 	options Options
-	slots   *callers.Slots
+	slots   map[egress.Field]*callers.Slots
 }
 
 // New makes a Proxy.
@@ -115,7 +117,11 @@ func New(options Options) *Proxy {
 	if options.Observe == nil {
 		options.Observe = func(Record) {}
 	}
-	return &Proxy{options: options, slots: callers.NewSlots(options.Limits.Total, options.Limits.PerFeature)}
+	p := &Proxy{options: options, slots: map[egress.Field]*callers.Slots{}}
+	for _, list := range []egress.Field{egress.FieldGit, egress.FieldAgent} {
+		p.slots[list] = callers.NewSlots(options.Limits.Total, options.Limits.PerFeature)
+	}
+	return p
 }
 
 // Serve accepts connections until the context ends, and then lets open tunnels finish for at most grace.
@@ -138,7 +144,7 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 		<-ctx.Done()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		err := errors.Join(server.Shutdown(last), p.slots.Drain(last))
+		err := errors.Join(server.Shutdown(last), p.slots[egress.FieldGit].Drain(last), p.slots[egress.FieldAgent].Drain(last))
 		_ = server.Close() // whoever is not a tunnel learns that it is over, too
 		stopped <- err
 	}()
@@ -170,23 +176,27 @@ func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Record, int, er
 	if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
 		return Record{Reason: string(egress.ReasonBadTarget)}, http.StatusBadRequest, errors.New("a CONNECT request has no body")
 	}
-	caller, reason, code, err := p.authenticate(r)
-	record := Record{Feature: caller.Feature, Reason: reason}
+	caller, list, reason, code, err := p.authenticate(r)
+	record := Record{Feature: caller.Feature, List: list, Reason: reason}
 	if err != nil {
 		return record, code, err
 	}
-	target, grant, err := decide(r.RequestURI, caller)
+	target, err := egress.ParseTarget(r.RequestURI)
 	if err != nil {
 		return refused(record, err)
 	}
 	record.Target = target.String()
-	release, ok := p.slots.Take(caller.Feature)
+	grant, err := egress.Decide(caller.Hosts, list, target)
+	if err != nil {
+		return refused(record, err)
+	}
+	release, ok := p.slots[list].Take(caller.Feature)
 	if !ok {
 		record.Reason = reasonTooMany
 		return record, http.StatusServiceUnavailable, errors.New("too many open connections: close some, or try again later")
 	}
 	defer release()
-	upstream, reason, code, err := p.connect(r.Context(), target, grant, caller.Field)
+	upstream, reason, code, err := p.connect(r.Context(), target, grant, list)
 	if err != nil {
 		record.Reason = reason
 		return record, code, err
@@ -195,40 +205,33 @@ func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Record, int, er
 	return p.carry(w, record, target, upstream)
 }
 
-func (p *Proxy) authenticate(r *http.Request) (Caller, string, int, error) {
-	token, ok := proxyToken(r)
-	if !ok {
-		return Caller{}, reasonUnauthenticated, http.StatusProxyAuthRequired, errors.New("give user tidewaiter and the pod's token as Basic credentials")
+func (p *Proxy) authenticate(r *http.Request) (caller Caller, list egress.Field, reason string, code int, err error) {
+	user, token := proxyCredentials(r)
+	list, known := egress.FieldOf(user)
+	if !known || token == "" {
+		return caller, "", reasonUnauthenticated, http.StatusProxyAuthRequired, fmt.Errorf(
+			"give the pod's token as Basic credentials, with the user %s for Git or %s for an agent", egress.FieldGit.User(), egress.FieldAgent.User())
 	}
-	caller, err := p.options.Authorizer.Authorize(callers.WithSource(r.Context(), r.RemoteAddr), token)
+	caller, err = p.options.Authorizer.Authorize(callers.WithSource(r.Context(), r.RemoteAddr), token, list)
 	switch {
 	case err == nil:
-		return caller, "", 0, nil
+		return caller, list, "", 0, nil
 	case errors.Is(err, callers.ErrUnauthenticated):
-		return caller, reasonUnauthenticated, http.StatusProxyAuthRequired, err
+		return caller, list, reasonUnauthenticated, http.StatusProxyAuthRequired, err
 	default:
-		return caller, reasonUnavailable, http.StatusServiceUnavailable, err
+		return caller, list, reasonUnavailable, http.StatusServiceUnavailable, err
 	}
 }
 
-// proxyToken takes the password of the Basic credentials.
-func proxyToken(r *http.Request) (string, bool) {
+// proxyCredentials takes the Basic credentials; empty where there are none, or more than one.
+func proxyCredentials(r *http.Request) (user, password string) {
 	values := r.Header.Values("Proxy-Authorization")
 	if len(values) != 1 {
-		return "", false
+		return "", ""
 	}
 	basic := http.Request{Header: http.Header{"Authorization": values}}
-	user, password, ok := basic.BasicAuth()
-	return password, ok && user == User && password != ""
-}
-
-func decide(authority string, caller Caller) (egress.Target, egress.Grant, error) {
-	target, err := egress.ParseTarget(authority)
-	if err != nil {
-		return target, egress.Grant{}, err
-	}
-	grant, err := egress.Decide(caller.Hosts, caller.Field, target)
-	return target, grant, err
+	user, password, _ = basic.BasicAuth()
+	return user, password
 }
 
 // refused gives the status of a decision against a target.
@@ -247,7 +250,7 @@ func refused(record Record, err error) (Record, int, error) {
 // refuse answers with what is wrong, and says so in the log: it is where an operator learns which field to change.
 func (p *Proxy) refuse(w http.ResponseWriter, record Record, code int, err error) {
 	message := err.Error()
-	p.options.Logger.Warn("Refused a connection", "feature", record.Feature, "target", record.Target,
+	p.options.Logger.Warn("Refused a connection", "feature", record.Feature, "list", record.List, "target", record.Target,
 		"reason", record.Reason, "code", code, "message", message)
 	header := w.Header()
 	header.Set(callers.ReasonHeader, record.Reason)

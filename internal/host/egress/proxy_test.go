@@ -32,7 +32,7 @@ func TestAllowedHostIsReached(t *testing.T) {
 }
 
 func TestRefusals(t *testing.T) {
-	header := "\r\nHost: git.example.com:443\r\nProxy-Authorization: " + basic(User, goodToken)
+	header := "\r\nHost: git.example.com:443\r\nProxy-Authorization: " + basic(user, goodToken)
 	tests := map[string]struct {
 		request    string
 		wantCode   int
@@ -40,32 +40,34 @@ func TestRefusals(t *testing.T) {
 		wantText   string
 		wantHeader string
 	}{
-		"no credentials":      {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x", 407, "Unauthenticated", "Basic", "Proxy-Authenticate"},
-		"unknown token":       {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: " + basic(User, "stolen"), 407, "Unauthenticated", "unknown token", "Proxy-Authenticate"},
-		"another user":        {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: " + basic("root", goodToken), 407, "Unauthenticated", "tidewaiter", "Proxy-Authenticate"},
-		"bearer":              {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer " + goodToken, 407, "Unauthenticated", "Basic", "Proxy-Authenticate"},
-		"the wrong header":    {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nAuthorization: " + basic(User, goodToken), 407, "Unauthenticated", "Basic", "Proxy-Authenticate"},
-		"credentials twice":   {"CONNECT git.example.com:443 HTTP/1.1" + header + "\r\nProxy-Authorization: " + basic(User, "x"), 407, "Unauthenticated", "Basic", "Proxy-Authenticate"},
-		"pod not known yet":   {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: " + basic(User, pendingToken), 503, "Unavailable", "not known yet", "Retry-After"},
-		"GET of a URL":        {"GET http://git.example.com/ HTTP/1.1" + header, 405, "NotConnect", "CONNECT", "Allow"},
-		"GET of a path":       {"GET / HTTP/1.1" + header, 405, "NotConnect", "CONNECT", "Allow"},
-		"body":                {"CONNECT git.example.com:443 HTTP/1.1" + header + "\r\nContent-Length: 5", 400, "BadTarget", "body", ""},
-		"chunked body":        {"CONNECT git.example.com:443 HTTP/1.1" + header + "\r\nTransfer-Encoding: chunked", 400, "BadTarget", "body", ""},
-		"no port":             {"CONNECT git.example.com HTTP/1.1" + header, 400, "BadTarget", "host:port", ""},
-		"user in the target":  {"CONNECT git.example.com:443@127.0.0.1:443 HTTP/1.1" + header, 400, "BadTarget", "", ""},
-		"final dot":           {"CONNECT git.example.com.:443 HTTP/1.1" + header, 400, "BadTarget", "", ""},
-		"decimal address":     {"CONNECT 2130706433:443 HTTP/1.1" + header, 400, "BadTarget", "", ""},
-		"host not listed":     {"CONNECT evil.example:443 HTTP/1.1" + header, 403, "HostNotAllowed", "egress.git of a SupervisorPolicy", ""},
-		"port not listed":     {"CONNECT git.example.com:22 HTTP/1.1" + header, 403, "HostNotAllowed", "egress.git of a SupervisorPolicy", ""},
-		"address not listed":  {"CONNECT 1.1.1.1:443 HTTP/1.1" + header, 403, "HostNotAllowed", "egress.git of a SupervisorPolicy", ""},
-		"metadata service":    {"CONNECT 169.254.169.254:443 HTTP/1.1" + header, 403, "HostNotAllowed", "", ""},
-		"loopback in IPv6":    {"CONNECT [::1]:443 HTTP/1.1" + header, 403, "HostNotAllowed", "", ""},
-		"listed loopback":     {"CONNECT 127.0.0.1:443 HTTP/1.1" + header, 403, "ForbiddenAddress", "loopback", ""},
-		"private address":     {"CONNECT private.example.com:443 HTTP/1.1" + header, 403, "PrivateAddress", "allowPrivate", ""},
-		"mapped loopback":     {"CONNECT mapped.example.com:443 HTTP/1.1" + header, 403, "ForbiddenAddress", "loopback", ""},
-		"name does not exist": {"CONNECT gone.example.com:443 HTTP/1.1" + header, 502, "Unresolved", "gone.example.com", ""},
-		"nobody listens":      {"CONNECT dark.example.com:443 HTTP/1.1" + header, 502, "Unreachable", "no route", ""},
-		"nobody answers":      {"CONNECT slow.example.com:443 HTTP/1.1" + header, 504, "Unreachable", "deadline", ""},
+		"the user of nobody":     {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: " + basic("", goodToken), 407, "Unauthenticated", "tidewaiter-agent", "Proxy-Authenticate"},
+		"the agent's list":       {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: " + basic("tidewaiter-agent", goodToken), 403, "HostNotAllowed", "egress.agent of a SupervisorPolicy", ""},
+		"no credentials":         {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x", 407, "Unauthenticated", "Basic", "Proxy-Authenticate"},
+		"unknown token":          {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: " + basic(user, "stolen"), 407, "Unauthenticated", "unknown token", "Proxy-Authenticate"},
+		"another user":           {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: " + basic("root", goodToken), 407, "Unauthenticated", "tidewaiter", "Proxy-Authenticate"},
+		"bearer":                 {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: Bearer " + goodToken, 407, "Unauthenticated", "Basic", "Proxy-Authenticate"},
+		"the wrong header":       {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nAuthorization: " + basic(user, goodToken), 407, "Unauthenticated", "Basic", "Proxy-Authenticate"},
+		"credentials twice":      {"CONNECT git.example.com:443 HTTP/1.1" + header + "\r\nProxy-Authorization: " + basic(user, "x"), 407, "Unauthenticated", "Basic", "Proxy-Authenticate"},
+		"pod not known yet":      {"CONNECT git.example.com:443 HTTP/1.1\r\nHost: x\r\nProxy-Authorization: " + basic(user, pendingToken), 503, "Unavailable", "not known yet", "Retry-After"},
+		"GET of a URL":           {"GET http://git.example.com/ HTTP/1.1" + header, 405, "NotConnect", "CONNECT", "Allow"},
+		"GET of a path":          {"GET / HTTP/1.1" + header, 405, "NotConnect", "CONNECT", "Allow"},
+		"body":                   {"CONNECT git.example.com:443 HTTP/1.1" + header + "\r\nContent-Length: 5", 400, "BadTarget", "body", ""},
+		"chunked body":           {"CONNECT git.example.com:443 HTTP/1.1" + header + "\r\nTransfer-Encoding: chunked", 400, "BadTarget", "body", ""},
+		"no port":                {"CONNECT git.example.com HTTP/1.1" + header, 400, "BadTarget", "host:port", ""},
+		"user in the target":     {"CONNECT git.example.com:443@127.0.0.1:443 HTTP/1.1" + header, 400, "BadTarget", "", ""},
+		"final dot":              {"CONNECT git.example.com.:443 HTTP/1.1" + header, 400, "BadTarget", "", ""},
+		"decimal address":        {"CONNECT 2130706433:443 HTTP/1.1" + header, 400, "BadTarget", "", ""},
+		"host not listed":        {"CONNECT evil.example:443 HTTP/1.1" + header, 403, "HostNotAllowed", "egress.git of a SupervisorPolicy", ""},
+		"port not listed":        {"CONNECT git.example.com:22 HTTP/1.1" + header, 403, "HostNotAllowed", "egress.git of a SupervisorPolicy", ""},
+		"address":                {"CONNECT 1.1.1.1:443 HTTP/1.1" + header, 403, "IPAddress", "egress.git of a SupervisorPolicy", ""},
+		"metadata service":       {"CONNECT 169.254.169.254:443 HTTP/1.1" + header, 403, "IPAddress", "", ""},
+		"loopback in IPv6":       {"CONNECT [::1]:443 HTTP/1.1" + header, 403, "IPAddress", "", ""},
+		"address that is listed": {"CONNECT 127.0.0.1:443 HTTP/1.1" + header, 403, "IPAddress", "by its name", ""},
+		"private address":        {"CONNECT private.example.com:443 HTTP/1.1" + header, 403, "PrivateAddress", "allowPrivate", ""},
+		"mapped loopback":        {"CONNECT mapped.example.com:443 HTTP/1.1" + header, 403, "ForbiddenAddress", "loopback", ""},
+		"name does not exist":    {"CONNECT gone.example.com:443 HTTP/1.1" + header, 502, "Unresolved", "gone.example.com", ""},
+		"nobody listens":         {"CONNECT dark.example.com:443 HTTP/1.1" + header, 502, "Unreachable", "no route", ""},
+		"nobody answers":         {"CONNECT slow.example.com:443 HTTP/1.1" + header, 504, "Unreachable", "deadline", ""},
 	}
 	hosts := []policy.Host{git(false), {Name: "127.0.0.1", Port: 443, AllowPrivate: true}, {Name: "mapped.example.com", Port: 443, AllowPrivate: true}}
 	for _, name := range []string{"private", "gone", "dark", "slow"} {

@@ -19,7 +19,7 @@ import (
 // TestRequestsThatAreReadInTwoWays: what one server takes for the end of a request, another may take for its middle. Each
 // of these is refused or cut off, and nothing that follows is taken for another request.
 func TestRequestsThatAreReadInTwoWays(t *testing.T) {
-	credentials := "Proxy-Authorization: " + basic(User, goodToken) + "\r\n"
+	credentials := "Proxy-Authorization: " + basic(user, goodToken) + "\r\n"
 	connect := "CONNECT git.example.com:443 HTTP/1.1\r\nHost: git.example.com:443\r\n" + credentials
 	second := "CONNECT second.example.com:443 HTTP/1.1\r\nHost: second.example.com:443\r\n" + credentials + "\r\n"
 	for name, request := range map[string]string{

@@ -26,18 +26,21 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
+// user of a watchdog's Git.
+var user = egress.FieldGit.User()
+
 const (
 	goodToken    = "good.token"
 	pendingToken = "pending.token"
 )
 
-// tokens is an Authorizer with one Feature.
-type tokens struct{ hosts []policy.Host }
+// tokens is an Authorizer with one Feature, and its lists of hosts.
+type tokens map[egress.Field][]policy.Host
 
-func (t tokens) Authorize(_ context.Context, token string) (Caller, error) {
+func (t tokens) Authorize(_ context.Context, token string, list egress.Field) (Caller, error) {
 	switch token {
 	case goodToken:
-		return Caller{Feature: "shop/login", Hosts: t.hosts, Field: egress.FieldGit}, nil
+		return Caller{Feature: "shop/login", Hosts: t[list]}, nil
 	case pendingToken:
 		return Caller{}, fmt.Errorf("the pod is not known yet: %w", callers.ErrUnavailable)
 	default:
@@ -77,6 +80,7 @@ func addresses(texts ...string) [][]netip.Addr {
 // world is a proxy with a policy, a DNS and an Internet of its own.
 type world struct {
 	*testing.T
+	lists   tokens
 	names   *names
 	servers map[string]string // address and port, and where it really listens
 	proxy   string
@@ -110,9 +114,9 @@ func (w *world) dial(ctx context.Context, network, address string) (net.Conn, er
 
 func newWorld(t *testing.T, limits Limits, hosts ...policy.Host) *world {
 	t.Helper()
-	w := &world{T: t, names: &names{answers: map[string][][]netip.Addr{}}, servers: map[string]string{}, ca: newAuthority(t), stopped: make(chan error, 1), records: make(chan Record, 1000)}
+	w := &world{T: t, lists: tokens{egress.FieldGit: hosts}, names: &names{answers: map[string][][]netip.Addr{}}, servers: map[string]string{}, ca: newAuthority(t), stopped: make(chan error, 1), records: make(chan Record, 1000)}
 	proxy := New(Options{
-		Authorizer: tokens{hosts: hosts}, Resolver: w.names, Dial: w.dial, Now: time.Now, Limits: limits,
+		Authorizer: w.lists, Resolver: w.names, Dial: w.dial, Now: time.Now, Limits: limits,
 		Logger:  slog.New(slog.NewTextHandler(t.Output(), nil)),
 		Observe: func(r Record) { w.records <- r },
 	})
@@ -139,8 +143,14 @@ func newWorld(t *testing.T, limits Limits, hosts ...policy.Host) *world {
 // server puts an HTTPS server with a name at an address of this Internet.
 func (w *world) server(name, address string, handler http.Handler) {
 	w.Helper()
+	w.serverWith(name, address, handler, func(*tls.Config) {})
+}
+
+func (w *world) serverWith(name, address string, handler http.Handler, change func(*tls.Config)) {
+	w.Helper()
 	s := httptest.NewUnstartedServer(handler)
 	s.TLS = &tls.Config{Certificates: []tls.Certificate{w.ca.leaf(w.T, name)}, MinVersion: tls.VersionTLS12}
+	change(s.TLS)
 	s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	s.StartTLS()
 	w.Cleanup(s.Close)
@@ -149,10 +159,12 @@ func (w *world) server(name, address string, handler http.Handler) {
 	w.servers[address] = s.Listener.Addr().String()
 }
 
-// client speaks through the proxy.
-func (w *world) client(token string) *http.Client {
+// client speaks through the proxy, as a watchdog does for its Git.
+func (w *world) client(token string) *http.Client { return w.clientFor(egress.FieldGit, token) }
+
+func (w *world) clientFor(list egress.Field, token string) *http.Client {
 	transport := &http.Transport{
-		Proxy:           http.ProxyURL(&url.URL{Scheme: "https", User: url.UserPassword(User, token), Host: w.proxy}),
+		Proxy:           http.ProxyURL(&url.URL{Scheme: "https", User: url.UserPassword(list.User(), token), Host: w.proxy}),
 		TLSClientConfig: &tls.Config{RootCAs: w.ca.pool, MinVersion: tls.VersionTLS12},
 	}
 	w.Cleanup(transport.CloseIdleConnections)
@@ -183,7 +195,12 @@ func (w *world) connect(request string) (*http.Response, *bufio.Reader, net.Conn
 
 func (w *world) connectTo(target string) (*http.Response, *bufio.Reader, net.Conn) {
 	w.Helper()
-	return w.connect("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nProxy-Authorization: " + basic(User, goodToken) + "\r\n\r\n")
+	return w.connectFor(egress.FieldGit, target)
+}
+
+func (w *world) connectFor(list egress.Field, target string) (*http.Response, *bufio.Reader, net.Conn) {
+	w.Helper()
+	return w.connect("CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\nProxy-Authorization: " + basic(list.User(), goodToken) + "\r\n\r\n")
 }
 
 func basic(user, password string) string {

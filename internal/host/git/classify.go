@@ -40,7 +40,7 @@ type symptom struct {
 func symptoms() []symptom {
 	return []symptom{
 		{ErrFull, "give the trusted volume more room", []string{"No space left on device", "Disk quota exceeded"}},
-		{ErrEgressDenied, "add the host to egress.git of a SupervisorPolicy", []string{
+		{ErrEgressDenied, "add the host to egress.git of a SupervisorPolicy, by its name: IP addresses are never connected to", []string{
 			"HTTP code 403 from proxy", "CONNECT tunnel failed, response 403",
 		}},
 		{ErrUnreachable, "the egress proxy did not accept this pod's token; it is tried again with a new one", []string{

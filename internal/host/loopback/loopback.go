@@ -70,6 +70,15 @@ type slot struct {
 	free func()
 }
 
+// CloseWrite ends what is sent, so that the other side can still be read.
+func (s *slot) CloseWrite() error {
+	half, ok := s.Conn.(interface{ CloseWrite() error })
+	if !ok {
+		return s.Close()
+	}
+	return half.CloseWrite()
+}
+
 // Close closes the connection.
 func (s *slot) Close() error {
 	defer s.free()

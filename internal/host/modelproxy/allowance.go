@@ -69,7 +69,7 @@ func (p *Proxy) ask(ctx context.Context, wanted string) (protocol.Allowance, err
 	if err != nil {
 		return protocol.Allowance{}, err
 	}
-	token, err := p.token()
+	token, err := p.link.ReadToken()
 	if err != nil {
 		return protocol.Allowance{}, err
 	}

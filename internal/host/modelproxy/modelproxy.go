@@ -8,8 +8,6 @@ package modelproxy
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,15 +15,12 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/host/gatewaylink"
 	"github.com/tidewaiter/tidewaiter/internal/host/loopback"
 )
 
@@ -34,13 +29,6 @@ const (
 	maxConnections = 64
 	headerTimeout  = 10 * time.Second
 	idleTimeout    = 2 * time.Minute
-	// dialTime bounds a connection to the gateway.
-	dialTime = 10 * time.Second
-	// lostTime is how long nothing need come back from the gateway's machine, not even what TCP says by itself. Then the machine is
-	// gone, and the agent is told, so that it asks another one. By default Linux waits for a quarter of an hour.
-	lostTime = 20 * time.Second
-	// maxToken bounds the token's file in bytes.
-	maxToken = 64 << 10
 )
 
 // Options of a proxy.
@@ -82,7 +70,7 @@ func New(o Options) (*Proxy, error) {
 	if o.UsageEvery == 0 {
 		o.UsageEvery = DefaultUsageEvery
 	}
-	p := &Proxy{options: o, target: target}
+	p := &Proxy{options: o, link: gatewaylink.Link{Name: o.Name, Token: o.Token, CA: o.CA}, target: target}
 	p.transport = p.newTransport()
 	p.allowances, p.rejections = newAllowances(p.ask), make(chan Rejection, 1)
 	return p, nil
@@ -113,6 +101,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 // Proxy of one agent. Make it with New.
 type Proxy struct {
 	options    Options
+	link       gatewaylink.Link
 	target     *url.URL
 	transport  *http.Transport
 	allowances *allowances
@@ -120,31 +109,10 @@ type Proxy struct {
 }
 
 func (p *Proxy) newTransport() *http.Transport {
-	dialer := net.Dialer{
-		Timeout: dialTime, KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: lostTime / 2, Interval: lostTime / 4, Count: 2}, Control: noticeLoss,
-	}
-	transport := &http.Transport{
-		DialContext: dialer.DialContext, TLSHandshakeTimeout: dialTime, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: 20 * time.Second,
+	return &http.Transport{
+		DialTLSContext: p.link.Dial, MaxIdleConnsPerHost: maxConnections, IdleConnTimeout: 20 * time.Second,
 		DisableCompression: true, WriteBufferSize: 32 << 10, ReadBufferSize: 32 << 10,
 	}
-	transport.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
-		// The bundle is read for each connection: it is replaced when the CA is.
-		config, err := p.trust()
-		if err != nil {
-			return nil, err
-		}
-		return (&tls.Dialer{NetDialer: &dialer, Config: config}).DialContext(ctx, network, address)
-	}
-	return transport
-}
-
-// noticeLoss of the other machine while it has not confirmed what it was sent; probes are for connections that are silent.
-func noticeLoss(_, _ string, conn syscall.RawConn) error {
-	var failed error
-	err := conn.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(lostTime.Milliseconds()))
-	})
-	return errors.Join(err, failed)
 }
 
 func (p *Proxy) handler() http.Handler {
@@ -163,19 +131,6 @@ func (p *Proxy) handler() http.Handler {
 	})
 }
 
-// trust is how the gateway is known.
-func (p *Proxy) trust() (*tls.Config, error) {
-	pem, err := os.ReadFile(p.options.CA)
-	if err != nil {
-		return nil, fmt.Errorf("read the CA: %w", err)
-	}
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("%s has no certificate", p.options.CA)
-	}
-	return &tls.Config{RootCAs: roots, ServerName: p.options.Name, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}}, nil
-}
-
 // rewrite sends a request to the gateway, with the pod's token in place of whatever the agent was given.
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	r.SetURL(p.target)
@@ -189,23 +144,11 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 	if task := p.options.Task(); task != "" {
 		r.Out.Header.Set(dialect.TaskHeader, task)
 	}
-	if token, err := p.token(); err == nil {
+	if token, err := p.link.ReadToken(); err == nil {
 		r.Out.Header.Set("Authorization", "Bearer "+token)
 	} else { // the gateway refuses the call and says so
 		p.options.Log.ErrorContext(r.In.Context(), "The token cannot be read", "error", err.Error())
 	}
-}
-
-func (p *Proxy) token() (string, error) {
-	info, err := os.Stat(p.options.Token)
-	if err != nil {
-		return "", err
-	}
-	if info.Size() > maxToken {
-		return "", fmt.Errorf("%s has %d bytes", p.options.Token, info.Size())
-	}
-	token, err := os.ReadFile(p.options.Token)
-	return strings.TrimSpace(string(token)), err
 }
 
 // fail answers in the dialect's own form that the gateway could not be asked; clients of every dialect try again.

@@ -167,8 +167,12 @@ func patterns(at string, list []string) error {
 	return errors.Join(errs...)
 }
 
+// egressHosts of a list; an empty one lets nothing through, and is not the same as none.
 func egressHosts(list []v1alpha1.EgressHost) []policy.Host {
-	var hosts []policy.Host
+	if list == nil {
+		return nil
+	}
+	hosts := []policy.Host{}
 	for _, h := range list {
 		port := int(h.Port)
 		if port == 0 {

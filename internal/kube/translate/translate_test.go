@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -386,6 +387,30 @@ func TestEffectiveUsesWhatApplies(t *testing.T) {
 	}
 }
 
+// TestAnEmptyListOfHostsIsOne: a global policy takes all hosts from the agents of a project that lists some.
+func TestAnEmptyListOfHostsIsOne(t *testing.T) {
+	policies := []v1alpha1.SupervisorPolicy{
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "tidewaiter-system", Name: "closed"}, Spec: v1alpha1.SupervisorPolicySpec{
+			Overrides: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Agent: []v1alpha1.EgressHost{}}},
+		}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: v1alpha1.SupervisorPolicySpec{
+			Overrides: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Agent: []v1alpha1.EgressHost{{Host: "registry.example.com"}}}},
+		}},
+	}
+	for n, want := range map[int][]policy.Host{1: {{Name: "registry.example.com", Port: 443}}, 0: {}} {
+		e, err := Effective(full(), policies[n:], Place{SystemNamespace: "tidewaiter-system"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(want, e.AgentHosts) {
+			t.Errorf("without the first %d policies agents may reach %v, want %v", n, e.AgentHosts, want)
+		}
+		if diff := cmp.Diff([]policy.Host{{Name: "git.example.com", Port: 8443}}, e.GitHosts); diff != "" {
+			t.Errorf("Git hosts (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestPolicyNamesEveryFieldThatCannotBeUsed(t *testing.T) {
 	p := &v1alpha1.SupervisorPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "broken"},
@@ -475,6 +500,9 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	if diff := cmp.Diff([]policy.Host{{Name: "g", Port: 443, AllowPrivate: true}}, got.GitHosts); diff != "" {
 		t.Errorf("Git hosts (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]policy.Host{{Name: "a", Port: 8443}}, got.AgentHosts); diff != "" {
+		t.Errorf("the agent's hosts (-want +got):\n%s", diff)
 	}
 	budget := policy.BudgetRules{
 		Feature: policy.LimitRules{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: ptr.To[int64](12_500_000)},

@@ -10,12 +10,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 )
-
-// proxyUser is the user that the gateway expects beside the pod's token.
-const proxyUser = "tidewaiter"
 
 // Access is what a repository is reached with.
 type Access struct {
@@ -54,6 +52,6 @@ func (a Access) Remote(r protocol.Repository) (git.Remote, error) {
 	if err != nil {
 		return remote, fmt.Errorf("read the pod's token: %w", err)
 	}
-	remote.Proxy = &git.Proxy{URL: a.Gateway, User: proxyUser, Password: strings.TrimSpace(string(token)), CAFile: a.CA}
+	remote.Proxy = &git.Proxy{URL: a.Gateway, User: egress.FieldGit.User(), Password: strings.TrimSpace(string(token)), CAFile: a.CA}
 	return remote, nil
 }

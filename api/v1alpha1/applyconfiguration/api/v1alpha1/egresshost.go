@@ -10,7 +10,7 @@ package v1alpha1
 //
 // EgressHost is a host that may be reached over TLS.
 type EgressHostApplyConfiguration struct {
-	// host name, exact; "*.example.com" stands for every name below it.
+	// host name, exact; "*.example.com" stands for every name below it. No IP address: the TLS handshake must ask for the name.
 	Host *string `json:"host,omitempty"`
 	// port; built-in 443.
 	Port *int32 `json:"port,omitempty"`

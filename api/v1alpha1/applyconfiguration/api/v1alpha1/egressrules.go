@@ -8,9 +8,9 @@ package v1alpha1
 // EgressRulesApplyConfiguration represents a declarative configuration of the EgressRules type for use
 // with apply.
 //
-// EgressRules list hosts.
+// EgressRules list hosts that are reached over TLS, through the gateway. An empty list lets nothing through.
 type EgressRulesApplyConfiguration struct {
-	// agent may reach these (package registries); built-in none.
+	// agent may reach these (package registries), through the proxy that HTTPS_PROXY names in its environment; built-in none.
 	Agent []EgressHostApplyConfiguration `json:"agent,omitempty"`
 	// git hosts that the watchdog may reach; when no policy lists any, the Feature's own repository host on public addresses.
 	Git []EgressHostApplyConfiguration `json:"git,omitempty"`

@@ -1,0 +1,105 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package script is a connection whose other side follows a script: it has said all that it will ever say, and listens. Fuzz
+// targets have no time for sockets.
+package script
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"time"
+)
+
+// Conn reads what the other side says and then its end, and keeps what it is told.
+type Conn struct {
+	// Closed is closed with the connection.
+	Closed chan struct{}
+
+	says  *bytes.Reader
+	close sync.Once
+
+	mu    sync.Mutex
+	heard bytes.Buffer
+}
+
+var _ net.Conn = (*Conn)(nil)
+
+// New is a connection to somebody who says this.
+func New(says ...[]byte) *Conn {
+	return &Conn{Closed: make(chan struct{}), says: bytes.NewReader(bytes.Join(says, nil))}
+}
+
+// Heard is what the other side was told.
+func (c *Conn) Heard() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return bytes.Clone(c.heard.Bytes())
+}
+
+// Read takes what the other side says.
+func (c *Conn) Read(b []byte) (int, error) {
+	select {
+	case <-c.Closed:
+		return 0, net.ErrClosed
+	default:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.says.Read(b)
+}
+
+// Write tells the other side.
+func (c *Conn) Write(b []byte) (int, error) {
+	select {
+	case <-c.Closed:
+		return 0, net.ErrClosed
+	default:
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.heard.Write(b)
+}
+
+// CloseWrite is nothing that the other side could notice.
+func (c *Conn) CloseWrite() error { return nil }
+
+// Close closes the connection.
+func (c *Conn) Close() error {
+	c.close.Do(func() { close(c.Closed) })
+	return nil
+}
+
+// LocalAddr is some address.
+func (c *Conn) LocalAddr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
+
+// RemoteAddr is some address.
+func (c *Conn) RemoteAddr() net.Addr { return c.LocalAddr() }
+
+// SetDeadline is not needed: nobody waits.
+func (c *Conn) SetDeadline(time.Time) error { return nil }
+
+// SetReadDeadline is not needed either.
+func (c *Conn) SetReadDeadline(time.Time) error { return nil }
+
+// SetWriteDeadline is not needed either.
+func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
+
+// Listener gives a server the connections of its channel.
+type Listener chan net.Conn
+
+// Accept the next one.
+func (l Listener) Accept() (net.Conn, error) {
+	c, ok := <-l
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+// Close does nothing: who closes the channel ends the server.
+func (l Listener) Close() error { return nil }
+
+// Addr is some address.
+func (l Listener) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
