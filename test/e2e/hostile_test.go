@@ -96,7 +96,7 @@ func TestWorkspaceLeftFullIsHeld(t *testing.T) {
 }
 
 // TestSUP1AgentReachesNothing: no provider of models, no name service, no API server, no Git server, no other pod; intake and
-// gateway refuse it.
+// gateway refuse it, and so does its proxy where no policy lists hosts for agents: what Git may reach is not the agent's.
 func TestSUP1AgentReachesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)
@@ -121,6 +121,10 @@ func TestSUP1AgentReachesNothing(t *testing.T) {
 	targets = append(targets, pods.Items[0].Status.PodIP+"/8443", "169.254.169.254/80")
 	gateway, err := k8s.Clientset.CoreV1().Services(cluster.SystemNamespace).Get(p.ctx, protocol.GatewayService, metav1.GetOptions{})
 	p.must(err, "find the gateway")
+	intake, err := k8s.Clientset.CoreV1().Services(cluster.SystemNamespace).Get(p.ctx, protocol.IntakeService, metav1.GetOptions{})
+	p.must(err, "find intake")
+	ca, err := k8s.Clientset.CoreV1().ConfigMaps(cluster.SystemNamespace).Get(p.ctx, protocol.CAConfigMap, metav1.GetOptions{})
+	p.must(err, "find the CA, which anybody may know")
 	p.feature("prisoner", fmt.Sprintf(`
 query='\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x0akubernetes\x07default\x03svc\x07cluster\x05local\x00\x00\x01\x00\x01'
 reach() { timeout 3 bash -c "exec 3<>/dev/tcp/$1" 2>/dev/null; }
@@ -137,15 +141,35 @@ ask() { timeout 3 bash -c "exec 3<>/dev/udp/$1; printf '$query' >&3; head -c1 <&
   touch /run/tidewaiter/x 2>/dev/null && echo 'GOT to write beside the runner'
   rm -f /run/tidewaiter/runner 2>/dev/null && echo 'GOT to remove the runner'
   getent hosts kubernetes.default.svc && echo 'GOT a name'
-} > web/tried.txt || true`, strings.Join(targets, " "), gateway.Spec.ClusterIP+"/"+strconv.Itoa(protocol.GatewayPort)), nil)
+  export GIT_SSL_NO_VERIFY=1 GIT_TERMINAL_PROMPT=0 GIT_PROXY_SSL_CAINFO=/tmp/ca.crt
+  printf '%%s' "$CA" > /tmp/ca.crt
+  speak() { echo "$1: $(timeout 20 git "${@:2}" ls-remote https://%[3]s/%[4]s.git 2>&1 && echo "GOT it")" | tr '\n' ' '; echo; }
+  speak "as a client of the gateway" -c http.proxy=https://%[5]s
+  speak "as the watchdog" -c http.proxy=https://tidewaiter:token@%[5]s
+  speak "as an agent" -c http.proxy=https://tidewaiter-agent:token@%[5]s
+  speak "by its proxy"
+  speak "by its proxy as the watchdog" -c "http.proxy=${HTTPS_PROXY/:\/\//://tidewaiter:token@}"
+  echo "intake: $(env -u https_proxy -u HTTPS_PROXY timeout 20 git ls-remote https://%[6]s/ 2>&1 && echo "GOT it")" | tr '\n' ' '; echo
+} > /tmp/tried.txt || true
+mv /tmp/tried.txt web/tried.txt`, strings.Join(targets, " "), gateway.Spec.ClusterIP+"/"+strconv.Itoa(protocol.GatewayPort), gitServer.Host, p.repository,
+		gateway.Spec.ClusterIP+":"+strconv.Itoa(protocol.GatewayPort), intake.Spec.ClusterIP+":"+strconv.Itoa(protocol.IntakePort)), func(s *v1alpha1.FeatureSpec) {
+		s.Agent.Env = []v1alpha1.EnvVar{{Name: "CA", Value: ca.Data[protocol.CAKey]}}
+	})
 	f := p.phase("prisoner", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	got := p.history(f.Status.Branch)
 	if !strings.Contains(got, "control: reached the gateway") {
 		t.Error("the agent could not even reach the gateway: its attempts prove nothing")
 	}
 	for line := range strings.Lines(got) {
-		if strings.HasPrefix(line, "GOT ") {
+		if strings.Contains(line, "GOT ") {
 			t.Errorf("the agent got somewhere: %s", line)
+		}
+	}
+	for who, status := range map[string]string{
+		"as a client of the gateway: ": "407", "as the watchdog: ": "407", "as an agent: ": "407", "by its proxy: ": "403", "by its proxy as the watchdog: ": "403", "intake: ": "40",
+	} {
+		if _, answer, found := strings.Cut(got, who); !found || !strings.Contains(answer[:strings.IndexByte(answer, '\n')], status) {
+			t.Errorf("%s: want status %s in\n%s", who, status, got)
 		}
 	}
 }

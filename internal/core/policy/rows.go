@@ -116,7 +116,7 @@ func featureRows() []Row {
 			func(x *r) *[]string { return &x.AllowedRoles }, func(x *e) *[]string { return &x.AllowedRoles })),
 		choice("delivery.history", "What becomes of a delivery with an earlier commit that breaks a rule of the policy in effect now.",
 			func(x *r) *History { return &x.History }, func(x *e) *History { return &x.History }, HistorySquash, HistorySquash, HistoryHold),
-		hosts("egress.agent", "Hosts that the agent may reach.", "none",
+		hosts("egress.agent", "Hosts that the agent may reach, through the proxy that its environment names.", "none",
 			func(x *r) *[]Host { return &x.AgentHosts }, func(x *e) *[]Host { return &x.AgentHosts }),
 		hosts("egress.git", "Hosts that the watchdog may reach with Git.", "the repository's own, on public addresses",
 			func(x *r) *[]Host { return &x.GitHosts }, func(x *e) *[]Host { return &x.GitHosts }),

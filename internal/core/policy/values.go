@@ -180,7 +180,7 @@ func span(path, purpose string, rules func(*Rules) **duration, effective func(*E
 // hosts are normalized, sorted and without duplicates. A list that is set and empty lets nothing through.
 func hosts(path, purpose, builtin string, rules func(*Rules) *[]Host, effective func(*Effective) *[]Host) Row {
 	return rowOf(Row{
-		Path: path, Purpose: purpose, Allowed: "hosts with ports, each name exact or `*.` before a domain", Builtin: builtin, Merging: "the hosts that all of them have",
+		Path: path, Purpose: purpose, Allowed: "names of hosts with ports, each exact or `*.` before a domain; an empty list lets nothing through", Builtin: builtin, Merging: "the hosts that all of them have",
 		check: func(r *Rules) error { return validHosts(path, *rules(r)) },
 	}, value[[]Host]{
 		name:     path,
