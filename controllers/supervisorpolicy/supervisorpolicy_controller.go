@@ -134,12 +134,6 @@ func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
 		if r == nil {
 			continue
 		}
-		if s := r.Supervision; s != nil {
-			used[at+"supervision.maxRetries"] = s.MaxRetries != nil
-			used[at+"supervision.failOnViolation"] = s.FailOnViolation != nil
-			used[at+"supervision.allowRawOutput"] = s.AllowRawOutput != nil
-			used[at+"supervision.requireFormatValidation"] = s.RequireFormatValidation != nil
-		}
 		used[at+"anomalies"] = r.Anomalies != nil
 		used[at+"roles"] = len(r.Roles) > 0
 		used[at+"reviewers"] = r.Reviewers != nil

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -85,6 +86,15 @@ func TestStatus(t *testing.T) {
 			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Checks: []v1alpha1.Check{
 				{Name: "no-big-sql", CEL: "file.path.endsWith('.sql') && file.linesAdded > 500", Message: "no"},
 			}}},
+		},
+		"answers-and-hosts": {
+			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Overrides: &v1alpha1.Rules{
+				Egress: &v1alpha1.EgressRules{Agent: []v1alpha1.EgressHost{{Host: "registry.example.com"}}},
+				Supervision: &v1alpha1.SupervisionRules{
+					MaxRetries: ptr.To[int32](1), FailOnViolation: ptr.To(true), AllowRawOutput: ptr.To(false), RequireFormatValidation: ptr.To(true),
+				},
+			}},
 		},
 		"ahead-of-its-time": {
 			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies, spec.defaults.reviewers.", wantFeatures: 2,
