@@ -162,7 +162,9 @@ func (p *proxy) connect(ctx context.Context, target egress.Target) (net.Conn, *r
 		p.log.WarnContext(ctx, "The gateway cannot be reached", "target", target.String(), "error", err.Error())
 		return nil, unavailable("the gateway cannot be reached at the moment; try again")
 	}
+	given := context.AfterFunc(ctx, func() { _ = conn.Close() }) // the agent has given up
 	upstream, refused, err := ask(conn, target, token)
+	given()
 	if err != nil || refused != nil {
 		_ = conn.Close()
 	}
@@ -190,26 +192,23 @@ func ask(conn net.Conn, target egress.Target, token string) (net.Conn, *refusal,
 	if err != nil {
 		return nil, nil, fmt.Errorf("read the answer: %w", err)
 	}
-	if answer.StatusCode == http.StatusOK {
+	switch {
+	case answer.StatusCode == http.StatusOK:
 		head.N = math.MaxInt64
 		return &ahead{Conn: conn, reader: reader}, nil, nil
+	case answer.StatusCode == http.StatusProxyAuthRequired:
+		// The agent has nothing to authenticate with: it is its watchdog that is not known.
+		return nil, unavailable("the gateway does not accept this pod's token at the moment; try again"), nil
+	case answer.StatusCode < http.StatusBadRequest, answer.StatusCode > 599:
+		return nil, nil, fmt.Errorf("the answer has status %d", answer.StatusCode)
 	}
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxMessage))
 	if err != nil && len(text) == 0 {
 		return nil, nil, fmt.Errorf("read the answer: %w", err)
 	}
-	r := &refusal{
+	return nil, &refusal{
 		status: answer.StatusCode, reason: answer.Header.Get(callers.ReasonHeader), message: string(text), again: answer.Header.Get("Retry-After") != "",
-	}
-	switch {
-	case r.status == http.StatusProxyAuthRequired:
-		// The agent has nothing to authenticate with: it is its watchdog that is not known.
-		r.status, r.again = http.StatusServiceUnavailable, true
-		r.message = "the gateway does not accept this pod's token; it is renewed, try again later"
-	case r.status < http.StatusBadRequest || r.status > 599:
-		return nil, nil, fmt.Errorf("the answer has status %d", r.status)
-	}
-	return nil, r, nil
+	}, nil
 }
 
 // ahead is a connection of which something has been read ahead.

@@ -56,6 +56,9 @@ func FuzzRequest(f *testing.F) {
 		agent := script.New(request)
 		listener <- agent
 		<-agent.Closed
+		if string(request) == connect+"\r\n" && len(gateways) != 1 {
+			t.Fatal("a good request does not come to the gateway")
+		}
 		for _, gateway := range gateways {
 			askedWell(t, gateway.Heard(), token, says)
 		}

@@ -4,6 +4,7 @@
 package egress
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
@@ -78,6 +79,8 @@ func FuzzRequest(f *testing.F) {
 		}
 	}
 	f.Add([]byte("GET http://git.example.com/ HTTP/1.1\r\nHost: git.example.com\r\n\r\n"), []byte{}, []byte{})
+	good := []byte("CONNECT git.example.com:443 HTTP/1.1\r\nHost: a\r\nProxy-Authorization: " + basic(egress.FieldGit.User(), goodToken) + "\r\n\r\n")
+	f.Add(good, hello, answer)
 	f.Fuzz(func(t *testing.T, request, sends, says []byte) {
 		internet.mu.Lock()
 		internet.says, internet.dialled, internet.servers = says, nil, nil
@@ -87,6 +90,9 @@ func FuzzRequest(f *testing.F) {
 		<-client.Closed
 		internet.mu.Lock()
 		defer internet.mu.Unlock()
+		if bytes.Equal(request, good) && bytes.HasPrefix(sends, hello) && (len(internet.servers) != 1 || !bytes.HasPrefix(internet.servers[0].Heard(), hello)) {
+			t.Fatal("a good request does not come to its server")
+		}
 		for i, address := range internet.dialled {
 			names, ok := targets[address]
 			if !ok {

@@ -144,7 +144,11 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 		<-ctx.Done()
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		err := errors.Join(server.Shutdown(last), p.slots[egress.FieldGit].Drain(last), p.slots[egress.FieldAgent].Drain(last))
+		err := errors.Join(server.Shutdown(last), p.slots[egress.FieldGit].Drain(last))
+		// Agents' clients keep connections that they do not use: that these are cut off is as usual.
+		if cut := p.slots[egress.FieldAgent].Drain(last); cut != nil {
+			p.options.Logger.Info("Connections of agents are cut off", "message", cut.Error())
+		}
 		_ = server.Close() // whoever is not a tunnel learns that it is over, too
 		stopped <- err
 	}()

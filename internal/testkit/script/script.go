@@ -8,6 +8,7 @@ package script
 import (
 	"bytes"
 	"net"
+	"os"
 	"sync"
 	"time"
 )
@@ -19,6 +20,8 @@ type Conn struct {
 
 	says  *bytes.Reader
 	close sync.Once
+	// poked by a deadline of reads.
+	poked chan struct{}
 
 	mu    sync.Mutex
 	heard bytes.Buffer
@@ -28,7 +31,7 @@ var _ net.Conn = (*Conn)(nil)
 
 // New is a connection to somebody who says this.
 func New(says ...[]byte) *Conn {
-	return &Conn{Closed: make(chan struct{}), says: bytes.NewReader(bytes.Join(says, nil))}
+	return &Conn{Closed: make(chan struct{}), poked: make(chan struct{}, 1), says: bytes.NewReader(bytes.Join(says, nil))}
 }
 
 // Heard is what the other side was told.
@@ -38,7 +41,8 @@ func (c *Conn) Heard() []byte {
 	return bytes.Clone(c.heard.Bytes())
 }
 
-// Read takes what the other side says.
+// Read takes what the other side says. A read of one byte at its end waits for a deadline: so does net/http find out whether
+// a client is still there, which this one is.
 func (c *Conn) Read(b []byte) (int, error) {
 	select {
 	case <-c.Closed:
@@ -46,8 +50,17 @@ func (c *Conn) Read(b []byte) (int, error) {
 	default:
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.says.Read(b)
+	n, err := c.says.Read(b)
+	c.mu.Unlock()
+	if n > 0 || len(b) != 1 {
+		return n, err
+	}
+	select {
+	case <-c.Closed:
+		return 0, net.ErrClosed
+	case <-c.poked:
+		return 0, os.ErrDeadlineExceeded
+	}
 }
 
 // Write tells the other side.
@@ -80,8 +93,16 @@ func (c *Conn) RemoteAddr() net.Addr { return c.LocalAddr() }
 // SetDeadline is not needed: nobody waits.
 func (c *Conn) SetDeadline(time.Time) error { return nil }
 
-// SetReadDeadline is not needed either.
-func (c *Conn) SetReadDeadline(time.Time) error { return nil }
+// SetReadDeadline ends a read that waits.
+func (c *Conn) SetReadDeadline(at time.Time) error {
+	if !at.IsZero() && at.Before(time.Now()) {
+		select {
+		case c.poked <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}
 
 // SetWriteDeadline is not needed either.
 func (c *Conn) SetWriteDeadline(time.Time) error { return nil }
