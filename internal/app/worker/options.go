@@ -60,7 +60,7 @@ type Options struct {
 func Main(ctx context.Context, args, environment []string, stdin io.Reader, stderr io.Writer) int {
 	o, err := parse(args, environment, stderr)
 	if errors.Is(err, flag.ErrHelp) {
-		return exitDone
+		return exitUsage // nothing was done, and exit code 0 would say that the task is
 	}
 	if err == nil {
 		var task []byte

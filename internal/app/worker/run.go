@@ -138,6 +138,11 @@ func (w *work) calls(ctx context.Context, calls []worker.Call) (done bool, err e
 	message := worker.Message{}
 	for _, c := range calls {
 		result, refused := worker.Refuse(c)
+		if !refused && c.Name == worker.ToolComplete {
+			var complete bool
+			result, complete = worker.Complete(c, message.Results)
+			refused = !complete
+		}
 		if !refused {
 			if result, err = w.call(ctx, c); err != nil {
 				return false, err

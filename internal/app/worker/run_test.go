@@ -250,7 +250,7 @@ func TestExitCodes(t *testing.T) {
 		"an argument":        {args: []string{"fast"}, environment: environment, task: done, code: 2, last: `worker: unexpected argument "fast"`},
 		"a bound of nothing": {args: []string{"--max-turns=0"}, environment: environment, task: done, code: 2, last: "worker: --max-turns and --max-output must be positive"},
 		"a task too large":   {environment: environment, task: strings.Repeat("x", maxTask+1), code: 2, last: "worker: the task on standard input has more than 1048576 bytes"},
-		"help":               {args: []string{"--help"}, environment: environment, code: 0, last: "    \tmost answers of the model"},
+		"help":               {args: []string{"--help"}, environment: environment, code: 2, last: "    \tmost answers of the model"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var stderr bytes.Buffer

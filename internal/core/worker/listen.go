@@ -77,7 +77,9 @@ func (l *Listener) Close() Answer {
 		a.Message.Calls = append(a.Message.Calls, c)
 	}
 	if !heard.Cut && named && l.ear.size <= maxSaid {
-		a.Message.Said = l.ear.echo.said()
+		if said := l.ear.echo.said(); said != nil && consistent(said, a.Message.Calls) {
+			a.Message.Said = said
+		}
 	}
 	return a
 }
@@ -111,8 +113,8 @@ func (e *ear) Whole(a *conversation.Answer, body []byte) {
 // refuses says whether an event or an answer is an error that the same request will have again.
 func refuses(data []byte) bool {
 	var failure struct {
-		Error    *struct{ Type, Code string }
-		Response *struct{ Error *struct{ Code string } }
+		Error    *struct{ Type, Code any } // some servers write numbers
+		Response *struct{ Error *struct{ Code any } }
 	}
 	if json.Unmarshal(data, &failure) != nil {
 		return false

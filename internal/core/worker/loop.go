@@ -4,6 +4,7 @@
 package worker
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -121,6 +122,24 @@ func Refuse(c Call) (Result, bool) {
 	}
 	return Result{ID: c.ID, Text: broken, Failed: true}, true
 }
+
+// early answers a call of task_complete that comes with calls that did not succeed: the model has not seen that yet.
+const early = "An earlier call of this answer was refused or failed, so the task is not completed. Look at its result, and call task_complete again when the task is done."
+
+// Complete says whether a call completes the task after the results of the same answer; if not, result is what the model is told.
+func Complete(c Call, before []Result) (result Result, complete bool) {
+	for _, r := range before {
+		var answer struct{ Status string }
+		refused := json.Unmarshal([]byte(r.Text), &answer) == nil && answer.Status == refusedPatch
+		if r.Failed || refused {
+			return Result{ID: c.ID, Text: early, Failed: true}, false
+		}
+	}
+	return Result{}, true
+}
+
+// refusedPatch is the status of a patch that was judged and not applied.
+const refusedPatch = "refused"
 
 // Answered is the result of a call, cut to what a model is told.
 func Answered(c Call, text string, failed bool) Result {

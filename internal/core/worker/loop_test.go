@@ -143,3 +143,22 @@ func TestAgain(t *testing.T) {
 		}
 	}
 }
+
+// TestComplete: a task is not complete beside a call that did not succeed, of which the model does not know.
+func TestComplete(t *testing.T) {
+	done := Call{ID: "done", Name: ToolComplete}
+	for name, tc := range map[string]struct {
+		before []Result
+		want   bool
+	}{
+		"alone":                 {nil, true},
+		"after an applied one":  {[]Result{{ID: "a", Text: `{"status":"applied"}`}, {ID: "b", Text: "a page of a file"}}, true},
+		"after a refused patch": {[]Result{{ID: "a", Text: `{"status":"refused","message":"…"}`}, {ID: "b", Text: "{}"}}, false},
+		"after a failed call":   {[]Result{{ID: "a", Text: "no such tool", Failed: true}}, false},
+	} {
+		result, complete := Complete(done, tc.before)
+		if complete != tc.want || !complete && (!result.Failed || result.ID != "done") {
+			t.Errorf("%s: %t, %+v", name, complete, result)
+		}
+	}
+}
