@@ -92,9 +92,11 @@ down() {
 }
 
 kill_() {
-  local server
+  local server backends
   server=$(pid)
-  kill -KILL "$server"
+  # Those that serve connections would go on for a moment without it.
+  mapfile -t backends < <(pgrep -P "$server")
+  kill -KILL "$server" "${backends[@]}" 2>/dev/null || true # some of them end by themselves meanwhile
   while pid >/dev/null; do sleep 0.01; done
 }
 
