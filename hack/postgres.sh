@@ -95,7 +95,7 @@ kill_() {
   local server backends
   server=$(pid)
   # Those that serve connections would go on for a moment without it.
-  mapfile -t backends < <(pgrep -P "$server")
+  read -ra backends <"/proc/$server/task/$server/children" || true # there is no end of the line
   kill -KILL "$server" "${backends[@]}" 2>/dev/null || true # some of them end by themselves meanwhile
   while pid >/dev/null; do sleep 0.01; done
 }
