@@ -104,11 +104,14 @@ func (w *work) ask(ctx context.Context) (answer worker.Answer, sent int, err err
 	if !errors.As(err, &failed) || !failed.tooLarge() {
 		return answer, len(body), err
 	}
-	gone := w.loop.History.Drop(len(body) / 2)
+	gone, plain := w.loop.History.Drop(len(body)/2), false
 	if gone == 0 {
-		return answer, 0, err
+		if plain = w.loop.History.Plain(); !plain {
+			return answer, 0, err
+		}
 	}
-	w.options.Log.WarnContext(ctx, "The model may take less: old answers of tools are dropped", "bytes", len(body), "dropped", gone, "error", err.Error())
+	w.options.Log.WarnContext(ctx, "The model does not take the conversation: asking once more with less", "bytes", len(body), "dropped", gone, "plain", plain, "error", err.Error())
+	w.request.Messages = w.loop.History.Messages()
 	if body, err = w.options.Speech.Body(w.request); err != nil {
 		return answer, 0, err
 	}
@@ -144,7 +147,7 @@ func (w *work) calls(ctx context.Context, calls []worker.Call) (done bool, err e
 			refused = !complete
 		}
 		if !refused {
-			if result, err = w.call(ctx, c); err != nil {
+			if result, err = w.call(ctx, c, w.loop.Share(len(calls))); err != nil {
 				return false, err
 			}
 		}
@@ -158,7 +161,7 @@ func (w *work) calls(ctx context.Context, calls []worker.Call) (done bool, err e
 	return false, nil
 }
 
-func (w *work) call(ctx context.Context, c worker.Call) (worker.Result, error) {
+func (w *work) call(ctx context.Context, c worker.Call, most int) (worker.Result, error) {
 	call := func() (string, bool, error) { return w.tools.call(ctx, c.Name, c.Arguments) }
 	if c.Name == worker.ToolQuestion {
 		call = func() (string, bool, error) { return w.tools.asked(ctx, c.Arguments) }
@@ -167,5 +170,5 @@ func (w *work) call(ctx context.Context, c worker.Call) (worker.Result, error) {
 	if err != nil {
 		return worker.Result{}, err
 	}
-	return worker.Answered(c, text, failed), nil
+	return worker.Answered(c, text, failed, most), nil
 }

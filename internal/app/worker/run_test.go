@@ -228,6 +228,24 @@ func TestTurns(t *testing.T) {
 	}
 }
 
+// TestAnEndThatIsRefused: a task that is called complete beside a patch that is refused is not, and the model is told so; one that
+// goes on so is ended at its bound.
+func TestAnEndThatIsRefused(t *testing.T) {
+	each(t, func(t *testing.T, name string) {
+		o := newOffice(t, name, 6)
+		refused := "- tools: [" + patch("one", "web/legacy/a.html") + ", {name: task_complete, input: {summary: too early}}]\n"
+		if err := o.work(refused + "- tools: [" + patch("two", "web/a.html") + ", {name: task_complete, input: {summary: done}}]"); err != nil ||
+			o.desk.summary != "done" || !strings.Contains(o.last(), "so the task is not completed") {
+			t.Errorf("%v, summary %q: %s", err, o.desk.summary, o.last())
+		}
+		o = newOffice(t, name, 6)
+		o.options.Bounds.Turns = 3
+		if err := o.work(strings.Repeat(refused, 9)); err == nil || !strings.Contains(err.Error(), "the model has answered 4 times and the task is not done") || o.desk.summary != "" {
+			t.Errorf("%v, summary %q", err, o.desk.summary)
+		}
+	})
+}
+
 // TestExitCodes: exit codes tell how it ended, and the last line says why.
 func TestExitCodes(t *testing.T) {
 	o := newOffice(t, "anthropic", 6)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 type (
@@ -160,10 +161,15 @@ func merge(whole, part map[string]any) {
 		switch value := value.(type) {
 		case nil:
 		case string:
-			before, _ := whole[member].(string)
 			if pieces(member) {
-				whole[member] = before + value
+				before, is := whole[member].(*longText)
+				if !is {
+					before = &longText{}
+					whole[member] = before
+				}
+				before.WriteString(value)
 			} else {
+				before, _ := whole[member].(string)
 				whole[member] = cmp.Or(value, before)
 			}
 		case []any:
@@ -182,14 +188,29 @@ func merge(whole, part map[string]any) {
 	}
 }
 
+// longText is one that comes in pieces.
+type longText struct{ strings.Builder }
+
+// MarshalText implements encoding.TextMarshaler.
+func (t *longText) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+// textOf a member, in pieces or not.
+func textOf(value any) string {
+	if t, is := value.(*longText); is {
+		return t.String()
+	}
+	s, _ := value.(string)
+	return s
+}
+
 func (e *chatEcho) said() json.RawMessage {
-	if content, _ := e.message["content"].(string); content == "" && len(e.calls) == 0 {
+	if textOf(e.message["content"]) == "" && len(e.calls) == 0 {
 		return nil
 	}
 	var calls []any
 	for _, i := range sorted(e.calls) {
 		if function, is := e.calls[i]["function"].(map[string]any); is {
-			if arguments, _ := function["arguments"].(string); !object([]byte(arguments)) {
+			if !object([]byte(textOf(function["arguments"]))) {
 				function["arguments"] = "{}"
 			}
 		}

@@ -5,7 +5,7 @@ package worker
 
 import "encoding/json"
 
-// Message of a conversation: of the model, or of whoever asks it.
+// Message of a conversation: one of the model, or one to it.
 type Message struct {
 	// Model says that the model has said it.
 	Model bool
@@ -23,7 +23,7 @@ type Call struct {
 	ID, Name string
 	// Arguments are a JSON object.
 	Arguments json.RawMessage
-	// Broken says that what the model wrote is none, and that nothing is to be called: it was cut, or is wrong.
+	// Broken says that what the model wrote is no call that can be made: it was cut, or is wrong.
 	Broken bool
 }
 
@@ -56,6 +56,20 @@ func (h *History) Add(m Message) {
 
 // Messages so far.
 func (h *History) Messages() []Message { return h.messages }
+
+// Plain takes back what was said in the words of the dialect, and leaves texts and calls: another provider may not take the words of
+// the first. It says whether there were any.
+func (h *History) Plain() bool {
+	was := h.messages
+	h.messages = nil
+	plain := false
+	for _, m := range was {
+		plain = plain || m.Said != nil
+		m.Said = nil
+		h.Add(m)
+	}
+	return plain
+}
 
 // Drop the oldest answers of tools until so many bytes are gone, and say how many are: those at the end stay, and what was
 // said is never dropped.

@@ -4,8 +4,10 @@
 package worker
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
+	"regexp"
+	"unicode/utf8"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
@@ -62,26 +64,48 @@ func (l *Listener) Close() Answer {
 		Message: Message{Model: true, Text: string(heard.Text)}, Stop: heard.Stop, Usage: heard.Usage, Counted: heard.Counted,
 		Ended: heard.Ended, Failure: heard.Failure, Refused: l.ear.refused, Cut: heard.Cut,
 	}
-	named := true
-	for i, t := range heard.Tools {
-		c := Call{ID: t.ID, Name: t.Name, Arguments: t.Arguments}
-		if c.ID == "" {
-			c.ID, named = fmt.Sprintf("call_%d", i), false
-		}
-		if len(c.Arguments) == 0 {
-			c.Arguments = json.RawMessage("{}")
-		}
-		if !object(c.Arguments) {
-			c.Arguments, c.Broken = json.RawMessage("{}"), true
-		}
+	sound := !heard.Cut && l.ear.size <= maxSaid
+	for _, t := range heard.Tools {
+		c, asItIs := call(t)
+		sound = sound && asItIs
 		a.Message.Calls = append(a.Message.Calls, c)
 	}
-	if !heard.Cut && named && l.ear.size <= maxSaid {
+	if sound {
 		if said := l.ear.echo.said(); said != nil && consistent(said, a.Message.Calls) {
 			a.Message.Said = said
 		}
 	}
 	return a
+}
+
+// toolName is what every provider takes for the name of a tool.
+var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// call is what a model asks for, in a form that providers take back; asItIs, where that is how the model has said it.
+func call(t conversation.Tool) (c Call, asItIs bool) {
+	c = Call{ID: t.ID, Name: t.Name, Arguments: t.Arguments}
+	if len(c.Arguments) == 0 {
+		c.Arguments = json.RawMessage("{}")
+	}
+	asItIs = c.ID != ""
+	switch {
+	case !toolName.MatchString(c.Name):
+		c.Name, c.Arguments, c.Broken, asItIs = "unknown", json.RawMessage("{}"), true, false
+	case !object(c.Arguments):
+		c.Arguments, c.Broken = json.RawMessage("{}"), true
+	case !utf8.Valid(c.Arguments) || halves(c.Arguments):
+		var whole map[string]any
+		if json.Unmarshal(c.Arguments, &whole) == nil { // with a mark in the place of what is no character
+			c.Arguments, asItIs = encoded(whole), false
+		}
+	}
+	return c, asItIs
+}
+
+// halves says whether a JSON text may have half a character, written as \ud800 to \udfff. Whole ones are written so, too: then the call
+// is said back in other words that mean the same.
+func halves(text []byte) bool {
+	return bytes.Contains(text, []byte(`\ud`)) || bytes.Contains(text, []byte(`\uD`))
 }
 
 // ear hears an answer in two ways.

@@ -23,7 +23,7 @@ const (
 	// cutReminder is what a model is told whose answer was cut off.
 	cutReminder = "Your answer was cut off because it was too long. Go on in smaller steps: call one tool at a time, and send smaller patches."
 	// broken is the result of a call that cannot be made.
-	broken = "the arguments are not a JSON object, so nothing was called. If they were cut off, send less at once, such as a smaller patch"
+	broken = "there is no such tool, or the arguments are not a JSON object, so nothing was called. If they were cut off, send less at once, such as a smaller patch"
 	// maxResult bounds what a model is told of one call, in bytes: more than any page of a tool has.
 	maxResult = 256 << 10
 	// maxQuoted bounds what is quoted of an answer, in bytes.
@@ -81,8 +81,14 @@ func (l *Loop) Hear(a Answer, sent int) Next {
 	if tokens := a.Usage.Input + a.Usage.Cached; a.Counted && tokens > 0 {
 		l.perToken = min(max(float64(sent)/float64(tokens), 1), 6)
 	}
+	l.turns++
+	for i := range a.Message.Calls { // a result names its call, and no other of the conversation
+		if c := &a.Message.Calls[i]; c.ID == "" {
+			c.ID = fmt.Sprintf("call_%d_%d", l.turns, i)
+		}
+	}
 	l.History.Add(a.Message)
-	if l.turns++; l.turns >= l.bounds.Turns && !completes(a.Message) {
+	if l.turns > l.bounds.Turns || l.turns == l.bounds.Turns && !completes(a.Message) {
 		return Next{Fail: fmt.Sprintf("the model has answered %d times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=%d]",
 			l.turns, 2*l.bounds.Turns)}
 	}
@@ -141,10 +147,14 @@ func Complete(c Call, before []Result) (result Result, complete bool) {
 // refusedPatch is the status of a patch that was judged and not applied.
 const refusedPatch = "refused"
 
-// Answered is the result of a call, cut to what a model is told.
-func Answered(c Call, text string, failed bool) Result {
-	if len(text) > maxResult {
-		text = clip.Bytes(text, maxResult) + fmt.Sprintf("\n(cut: the tool has answered %d bytes)", len(text))
+// Share is how many bytes a model is told of each of so many calls of one answer. All of them take a quarter of the room: the results
+// of the last two answers are never dropped, and there is more to say.
+func (l *Loop) Share(calls int) int { return min(maxResult, l.Room()/4/max(calls, 1)) }
+
+// Answered is the result of a call, cut to what a model is told of it.
+func Answered(c Call, text string, failed bool, most int) Result {
+	if len(text) > most {
+		text = clip.Bytes(text, most) + fmt.Sprintf("\n(cut: the tool has answered %d bytes; ask for less at once)", len(text))
 	}
 	return Result{ID: c.ID, Text: text, Failed: failed}
 }

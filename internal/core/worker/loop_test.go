@@ -39,6 +39,7 @@ func TestLoop(t *testing.T) {
 		"one that refuses":            {[]Answer{spoken("", conversation.StopOther), spoken("", ""), spoken("", "")}, []string{"says", "says", `fails the model has called no tool in 3 answers in a row; its last one (no reason given) begins: ""`}},
 		"one that comes to no end":    {[]Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("a")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "fails the model has answered 6 times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=12]"}},
 		"one that ends with its last": {[]Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("b", "task_complete")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "calls b task_complete"}},
+		"one whose end is refused":    {[]Answer{called("a"), called("a"), called("a"), called("a"), called("a"), called("b", "task_complete"), called("b", "task_complete")}, []string{"calls a", "calls a", "calls a", "calls a", "calls a", "calls b task_complete", "fails the model has answered 7 times and the task is not done: split the task, or raise the bound with spec.agent.args: [--max-turns=12]"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := NewLoop(bounds, "Do it.")
@@ -117,7 +118,7 @@ func TestDrop(t *testing.T) {
 
 func TestResults(t *testing.T) {
 	c := Call{ID: "1"}
-	if r := Answered(c, strings.Repeat("ä", maxResult), true); len(r.Text) > maxResult+100 || !strings.HasSuffix(r.Text, "ä…\n(cut: the tool has answered 524288 bytes)") || !r.Failed || r.ID != "1" {
+	if r := Answered(c, strings.Repeat("ä", maxResult), true, maxResult); len(r.Text) > maxResult+100 || !strings.HasSuffix(r.Text, "ä…\n(cut: the tool has answered 524288 bytes; ask for less at once)") || !r.Failed || r.ID != "1" {
 		t.Errorf("%d bytes, ends with %q", len(r.Text), r.Text[len(r.Text)-60:])
 	}
 	if _, refused := Refuse(c); refused {
@@ -126,6 +127,46 @@ func TestResults(t *testing.T) {
 	c.Broken = true
 	if r, refused := Refuse(c); !refused || !r.Failed || r.ID != "1" || !strings.Contains(r.Text, "nothing was called") {
 		t.Errorf("a broken call: %+v", r)
+	}
+}
+
+// TestShare: the results of one answer take a quarter of the room at most, however many calls it has.
+func TestShare(t *testing.T) {
+	l := NewLoop(Bounds{Turns: 10, Window: 1_000_000, MaxOutput: 100_000}, "Do it.") // room for 2,700,000 bytes
+	for calls, want := range map[int]int{0: maxResult, 1: maxResult, 2: maxResult, 3: 225_000, 10: 67_500, 1_000_000: 0} {
+		if got := l.Share(calls); got != want {
+			t.Errorf("%d calls: %d bytes each, want %d", calls, got, want)
+		}
+	}
+}
+
+// TestNamesOfCalls: a call that its server has not named gets a name that no other call of the conversation has.
+func TestNamesOfCalls(t *testing.T) {
+	l := NewLoop(Bounds{Turns: 10, Reminders: 1}, "Do it.")
+	seen := map[string]bool{}
+	for range 3 {
+		a := called("a", "b", "c")
+		a.Message.Calls[0].ID, a.Message.Calls[2].ID = "", ""
+		for _, c := range l.Hear(a, 1).Calls {
+			if c.ID == "" || seen[c.ID] && c.ID != "b" {
+				t.Errorf("%q names more than one call", c.ID)
+			}
+			seen[c.ID] = true
+		}
+	}
+}
+
+// TestPlain: what was said in the words of a dialect is said in plain texts and calls, once.
+func TestPlain(t *testing.T) {
+	var h History
+	h.Add(Message{Text: "Do it."})
+	h.Add(Message{Model: true, Text: "Yes.", Said: json.RawMessage(`[]`)})
+	h.Add(Message{Model: true, Said: json.RawMessage(`[{"type":"reasoning"}]`)}) // a thought and nothing else
+	if !h.Plain() || len(h.Messages()) != 2 || h.Messages()[1].Said != nil || h.Messages()[1].Text != "Yes." {
+		t.Errorf("%+v", h.Messages())
+	}
+	if h.Plain() {
+		t.Error("there is nothing to take back any more")
 	}
 }
 

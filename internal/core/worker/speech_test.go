@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -220,7 +221,15 @@ var answers = map[string]struct {
 	"chat of a server that names no calls": {
 		dialect: "openai-chat", whole: true,
 		body: `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"type":"function","function":{"name":"read","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}`,
-		want: Answer{Stop: conversation.StopTools, Ended: true, Message: Message{Calls: []Call{{ID: "call_0", Name: "read", Arguments: json.RawMessage(`{}`)}}}},
+		want: Answer{Stop: conversation.StopTools, Ended: true, Message: Message{Calls: []Call{{Name: "read", Arguments: json.RawMessage(`{}`)}}}},
+	},
+	"chat that calls what no tool can be named, and half a character": {
+		dialect: "openai-chat", whole: true,
+		body: `{"choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"read file","arguments":"{\"path\":\"a\"}"}},
+			{"id":"c2","type":"function","function":{"name":"read","arguments":"{\"path\":\"\\ud83d\"}"}}]},"finish_reason":"tool_calls"}]}`,
+		want: Answer{Stop: conversation.StopTools, Ended: true, Message: Message{Calls: []Call{
+			{ID: "c1", Name: "unknown", Arguments: json.RawMessage(`{}`), Broken: true}, {ID: "c2", Name: "read", Arguments: json.RawMessage("{\"path\":\"\ufffd\"}")},
+		}}},
 	},
 	"chat that says nothing": {
 		dialect: "openai-chat", body: streamed(`{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"stop"}]}`, `[DONE]`),
@@ -285,13 +294,15 @@ func FuzzAnswers(f *testing.F) {
 		a := l.Close()
 		var h History
 		h.Add(Message{Text: "Do it."})
+		loop := NewLoop(DefaultBounds, "Do it.")
+		loop.Hear(a, len(body))
 		h.Add(a.Message)
 		answer := Message{Text: "Go on."}
 		for _, c := range a.Message.Calls {
-			if c.ID == "" || !object(c.Arguments) {
+			if c.ID == "" || !object(c.Arguments) || !utf8.Valid(c.Arguments) || !toolName.MatchString(c.Name) {
 				t.Errorf("call %+v", c)
 			}
-			answer.Results = append(answer.Results, Answered(c, "done", false))
+			answer.Results = append(answer.Results, Answered(c, "done", false, 1000))
 		}
 		h.Add(answer)
 		sent, err := s.Body(Request{Messages: h.Messages()})
