@@ -68,7 +68,7 @@ type toHosts struct{ *pods }
 
 var _ egress.Authorizer = toHosts{}
 
-// Authorize implements egress.Authorizer. Whoever asks is on Tidewaiter's side of the pod, and says truly for whom: agents have
+// Authorize implements egress.Authorizer. The caller is on Tidewaiter's side of the pod, and says truly for whom: agents have
 // no token.
 func (a toHosts) Authorize(ctx context.Context, token string, list coreegress.Field) (egress.Caller, error) {
 	p, err := a.find(ctx, token)

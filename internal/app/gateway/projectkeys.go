@@ -21,7 +21,10 @@ import (
 const (
 	// keyAge is how long a project's key is remembered: a new one counts after that time, and so does a right that was taken away.
 	keyAge = 30 * time.Second
-	// mostKeys bounds the keys that are remembered.
+	// failureAge is how long it is remembered that a key cannot be had: an agent that tries again and again costs the API server nothing,
+	// and a person who has fixed it does not wait long.
+	failureAge = 3 * time.Second
+	// mostKeys bounds the keys that are remembered, and the failures.
 	mostKeys = 1024
 )
 
@@ -30,6 +33,7 @@ type projectKeys struct {
 	live    client.Reader
 	account types.NamespacedName // of the gateway
 	known   *expirable.LRU[projectKey, string]
+	failed  *expirable.LRU[projectKey, error]
 }
 
 // projectKey is an entry of a Secret.
@@ -39,7 +43,11 @@ type projectKey struct {
 }
 
 func newProjectKeys(live client.Reader, account types.NamespacedName) *projectKeys {
-	return &projectKeys{live: live, account: account, known: expirable.NewLRU[projectKey, string](mostKeys, nil, keyAge)}
+	return &projectKeys{
+		live: live, account: account,
+		known:  expirable.NewLRU[projectKey, string](mostKeys, nil, keyAge),
+		failed: expirable.NewLRU[projectKey, error](mostKeys, nil, failureAge),
+	}
 }
 
 // read a key. Errors are for the agent and for people: they say what an administrator of the project does.
@@ -47,6 +55,20 @@ func (k *projectKeys) read(ctx context.Context, of projectKey) (string, error) {
 	if key, ok := k.known.Get(of); ok {
 		return key, nil
 	}
+	if err, ok := k.failed.Get(of); ok {
+		return "", err
+	}
+	key, err := k.get(ctx, of)
+	switch {
+	case err == nil:
+		k.known.Add(of, key)
+	case ctx.Err() == nil: // a call that is given up says nothing of the key
+		k.failed.Add(of, err)
+	}
+	return key, err
+}
+
+func (k *projectKeys) get(ctx context.Context, of projectKey) (string, error) {
 	var s corev1.Secret
 	at := types.NamespacedName{Namespace: of.namespace, Name: of.Secret}
 	switch err := k.live.Get(ctx, at, &s); {
@@ -64,6 +86,5 @@ func (k *projectKeys) read(ctx context.Context, of projectKey) (string, error) {
 	case len(key) > maxKey:
 		return "", fmt.Errorf("the key %q of Secret %s has %d bytes, %d are the most", of.Key, at, len(key), maxKey)
 	}
-	k.known.Add(of, string(key))
 	return string(key), nil
 }

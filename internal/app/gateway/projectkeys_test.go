@@ -4,6 +4,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -19,9 +20,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
@@ -65,7 +68,7 @@ func TestAProjectBringsItsKey(t *testing.T) {
 	}
 	until("key of the gateway")
 
-	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "models"}, Spec: v1alpha1.SupervisorPolicySpec{
+	models := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "models"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "main", Model: "large", KeySecretRef: &v1alpha1.SecretKeyRef{Name: "model-key", Key: "token"}}}},
 	}}
 	create := func(o client.Object) {
@@ -75,7 +78,7 @@ func TestAProjectBringsItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	create(policy)
+	create(models)
 	until("the gateway may not read the Secret " + project + "/model-key: bind a Role that allows to get it to the service account tidewaiter-system/tidewaiter-gateway")
 	create(&rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Name: "model-key"}, Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{"model-key"}, Verbs: []string{"get"}}}})
 	create(&rbacv1.RoleBinding{
@@ -93,8 +96,8 @@ func TestAProjectBringsItsKey(t *testing.T) {
 	until("key of the project")
 	change := func(ref v1alpha1.ModelRef) {
 		t.Helper()
-		policy.Spec.Defaults.Models[0] = ref
-		if err := env.Client.Update(t.Context(), policy); err != nil {
+		models.Spec.Defaults.Models[0] = ref
+		if err := env.Client.Update(t.Context(), models); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -106,4 +109,37 @@ func TestAProjectBringsItsKey(t *testing.T) {
 	until("the gateway may not read the Secret " + project + "/another")
 	change(v1alpha1.ModelRef{Role: "primary", Backend: "plain", Model: "large", KeySecretRef: of("model-key", "token")})
 	until("no key is sent there")
+}
+
+// counting reads of the API server.
+type counting struct {
+	client.Reader
+
+	reads int
+}
+
+func (c *counting) Get(ctx context.Context, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+	c.reads++
+	return c.Reader.Get(ctx, key, obj, opts...)
+}
+
+// TestAKeyThatCannotBeRead is asked for once and not with every call of an agent; a call that is given up says nothing of it.
+func TestAKeyThatCannotBeRead(t *testing.T) {
+	reader := &counting{Reader: env.Client}
+	keys := newProjectKeys(reader, types.NamespacedName{})
+	of := projectKey{env.Project(t), policy.SecretKey{Secret: "missing", Key: "token"}}
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := keys.read(given, of); err == nil || strings.Contains(err.Error(), "does not exist") {
+		t.Errorf("a call that was given up: %v", err)
+	}
+	for range 100 {
+		if _, err := keys.read(t.Context(), of); err == nil || !strings.Contains(err.Error(), "does not exist") {
+			t.Fatal(err)
+		}
+	}
+	// The time it is remembered may pass in between on a slow machine, not a hundred times.
+	if reader.reads > 50 {
+		t.Errorf("%d reads", reader.reads)
+	}
 }

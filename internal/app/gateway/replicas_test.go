@@ -25,7 +25,7 @@ import (
 const expected = 1024
 
 // TestBudgetsAcrossReplicas: many calls at once through two gateways use a budget up, and no more than the calls that were under
-// way when it was reached go over it. Whoever is refused is told so in its dialect and reaches no provider. Nothing is counted twice,
+// way when it was reached go over it. A worker that is refused is told so in its dialect and reaches no provider. Nothing is counted twice,
 // and nothing stays reserved.
 func TestBudgetsAcrossReplicas(t *testing.T) {
 	const agents, output = 12, 3000 // agents of each pod; tokens of each answer, three times of what is reserved

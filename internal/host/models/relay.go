@@ -184,5 +184,5 @@ func (c *call) interrupt(f *failure) {
 		c.w.Header().Set(http.TrailerPrefix+name, value)
 	}
 	// What was cut in the middle of an event ends there.
-	_, _ = c.w.Write(append([]byte("\n\n"), c.dialect.Broken(f.Failure)...)) // whoever hung up does not read it
+	_, _ = c.w.Write(append([]byte("\n\n"), c.dialect.Broken(f.Failure)...)) // an agent that hung up does not read it
 }

@@ -7,20 +7,13 @@ package models
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
@@ -163,42 +156,6 @@ func New(o Options) *Server {
 // Drain waits until no call is under way, and each is recorded.
 func (s *Server) Drain(ctx context.Context) error { return s.slots.Drain(ctx) }
 
-// failure is an answer that the gateway gives itself.
-type failure struct {
-	dialect.Failure
-
-	reason string
-	// wanted by a call that goes over a budget; nil for others.
-	wanted *ledger.Amount
-	// fails says that the task cannot be done.
-	fails bool
-	// elsewhere says that another backend may answer.
-	elsewhere bool
-	// wait before another try, in seconds; 0 is a second.
-	wait int
-	// cause for the log, where it is more than the message.
-	cause error
-}
-
-// Error implements error.
-func (f *failure) Error() string { return f.Message }
-
-// told are the headers that tell the watchdog what it has to do.
-func (f *failure) told() map[string]string {
-	told := map[string]string{callers.ReasonHeader: f.reason}
-	if f.wanted != nil {
-		told[protocol.WantedHeader] = f.wanted.String()
-	}
-	if f.fails {
-		told[protocol.FailsHeader] = url.QueryEscape(clip.Bytes(f.Message, protocol.MaxFails))
-	}
-	return told
-}
-
-func fail(status int, reason string, cause error, format string, args ...any) *failure {
-	return &failure{Failure: dialect.Failure{Status: status, Message: "tidewaiter: " + fmt.Sprintf(format, args...)}, reason: reason, cause: cause}
-}
-
 // ServeHTTP answers one request of a Feature's pod.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == protocol.AllowancePath {
@@ -333,140 +290,6 @@ func (c *call) list(table *Table) *failure {
 	}
 	c.record.Backend, c.record.Model, c.record.Reason, c.record.Status = route.Backend.Name, route.Model.Name, reasonAnswered, http.StatusOK
 	c.w.Header().Set("Content-Type", "application/json")
-	_, _ = c.w.Write(c.dialect.Models([]string{route.Model.Name})) // whoever hung up does not read it
+	_, _ = c.w.Write(c.dialect.Models([]string{route.Model.Name})) // an agent that hung up does not read it
 	return nil
-}
-
-// read the body.
-func (c *call) read() *failure {
-	size := c.r.ContentLength
-	if size > MaxBody {
-		return tooLarge()
-	}
-	if size < 0 {
-		size = MaxBody
-	}
-	encoding := c.r.Header.Get("Content-Encoding")
-	if compressed(encoding) {
-		size = MaxBody // nobody knows before it is read
-	}
-	size = 2*size + int64(len(c.caller.Prefix)) // as it came, and as it is sent on
-	if err := c.server.memory.Acquire(c.r.Context(), size); err != nil {
-		return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
-	}
-	free := sync.OnceFunc(func() { c.server.memory.Release(size) })
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is none, the server's own ends it
-	body := make([]byte, 0, max(c.r.ContentLength, 4<<10)+1)
-	in, err := decompressed(encoding, http.MaxBytesReader(c.w, c.r.Body, MaxBody))
-	if err == nil {
-		body, err = appendAll(body, in)
-	}
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
-	if err != nil {
-		free()
-		if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, errExpands) {
-			return tooLarge()
-		}
-		if errors.Is(err, errEncoding) {
-			return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request in Content-Encoding %q is not read: send it as it is, or in gzip or zstd", encoding)
-		}
-		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
-	}
-	c.record.Sent = int64(len(body))
-	if c.request, err = c.dialect.ReadRequest(body); err != nil {
-		free()
-		return fail(http.StatusBadRequest, reasonInvalid, nil, "%v", err)
-	}
-	c.free = free
-	return nil
-}
-
-func tooLarge() *failure {
-	return fail(http.StatusRequestEntityTooLarge, reasonTooLarge, nil, "the request has more than %d bytes", MaxBody)
-}
-
-// appendAll reads to the end, into a buffer that is large enough where the size is known.
-func appendAll(b []byte, r io.Reader) ([]byte, error) {
-	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
-		}
-		n, err := r.Read(b[len(b):cap(b)])
-		b = b[:len(b)+n]
-		if errors.Is(err, io.EOF) {
-			return b, nil
-		}
-		if err != nil {
-			return b, err
-		}
-	}
-}
-
-// notAvailable may pass: a person fixes it, and an agent that tries again need not fail meanwhile.
-func notAvailable(err error) *failure {
-	return fail(http.StatusServiceUnavailable, reasonNoModel, nil, "%v", err)
-}
-
-// choose who answers.
-func (c *call) choose(table *Table) *failure {
-	c.record.Role = policy.RolePrimary
-	if c.caller.Role != nil {
-		c.record.Role = c.caller.Role(c.request.Model)
-	}
-	routes, err := table.config.Routes(c.dialect.Name, c.caller.Models, c.record.Role)
-	if err != nil {
-		return notAvailable(err)
-	}
-	c.table, c.routes = table, routes
-	c.next()
-	return nil
-}
-
-// next takes the next backend that may answer.
-func (c *call) next() {
-	c.route, c.routes = c.routes[0], c.routes[1:]
-	b := c.route.Backend
-	c.record.Backend, c.record.Model, c.client, c.key = b.Name, c.route.Model.Name, c.table.clients[b.Name], c.table.keys[b.Key]
-}
-
-// compose what the backend gets.
-func (c *call) compose() *failure {
-	var err error
-	e := dialect.Edit{Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
-	if c.body, err = c.request.Body(e); err != nil {
-		what := "templates"
-		if len(c.objections) > 0 {
-			what = "what is said about an answer"
-		}
-		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s cannot be put into the request: %v", what, err)
-	}
-	return nil
-}
-
-// refuse answers with what is wrong, in the dialect's own form, and says so in the log.
-func (c *call) refuse(f *failure) {
-	c.record.Reason, c.record.Status = f.reason, f.Status
-	attributes := []any{"feature", c.record.Feature, "dialect", c.record.Dialect, "backend", c.record.Backend, "model", c.record.Model,
-		"reason", f.reason, "status", f.Status, "message", f.Message}
-	if f.cause != nil {
-		attributes = append(attributes, "error", f.cause.Error())
-	}
-	c.server.options.Logger.Warn("Answered a model call with an error", attributes...)
-	c.reply.settle()
-	if c.reply.started.Load() {
-		c.interrupt(f)
-		return
-	}
-	header := c.w.Header()
-	header.Del("Content-Length")
-	for name, value := range f.told() {
-		header.Set(name, value)
-	}
-	header.Set("Content-Type", "application/json")
-	header.Set("X-Content-Type-Options", "nosniff")
-	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
-		header.Set("Retry-After", strconv.Itoa(max(f.wait, 1)))
-	}
-	c.w.WriteHeader(f.Status)
-	_, _ = c.w.Write(c.dialect.Error(f.Failure)) // whoever hung up does not read it
 }

@@ -1,0 +1,52 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"net/http"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+// notAvailable may pass: a person fixes it, and an agent that tries again need not fail meanwhile.
+func notAvailable(err error) *failure {
+	return fail(http.StatusServiceUnavailable, reasonNoModel, nil, "%v", err)
+}
+
+// choose who answers.
+func (c *call) choose(table *Table) *failure {
+	c.record.Role = policy.RolePrimary
+	if c.caller.Role != nil {
+		c.record.Role = c.caller.Role(c.request.Model)
+	}
+	routes, err := table.config.Routes(c.dialect.Name, c.caller.Models, c.record.Role)
+	if err != nil {
+		return notAvailable(err)
+	}
+	c.table, c.routes = table, routes
+	c.next()
+	return nil
+}
+
+// next takes the next backend that may answer.
+func (c *call) next() {
+	c.route, c.routes = c.routes[0], c.routes[1:]
+	b := c.route.Backend
+	c.record.Backend, c.record.Model, c.client, c.key = b.Name, c.route.Model.Name, c.table.clients[b.Name], c.table.keys[b.Key]
+}
+
+// compose what the backend gets.
+func (c *call) compose() *failure {
+	var err error
+	e := dialect.Edit{Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
+	if c.body, err = c.request.Body(e); err != nil {
+		what := "templates"
+		if len(c.objections) > 0 {
+			what = "what is said about an answer"
+		}
+		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s cannot be put into the request: %v", what, err)
+	}
+	return nil
+}

@@ -1,0 +1,81 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+)
+
+// failure is an answer that the gateway gives itself.
+type failure struct {
+	dialect.Failure
+
+	reason string
+	// wanted by a call that goes over a budget; nil for others.
+	wanted *ledger.Amount
+	// fails says that the task cannot be done.
+	fails bool
+	// elsewhere says that another backend may answer.
+	elsewhere bool
+	// wait before another try, in seconds; 0 is a second.
+	wait int
+	// cause for the log, where it is more than the message.
+	cause error
+}
+
+// Error implements error.
+func (f *failure) Error() string { return f.Message }
+
+// told are the headers that tell the watchdog what it has to do.
+func (f *failure) told() map[string]string {
+	told := map[string]string{callers.ReasonHeader: f.reason}
+	if f.wanted != nil {
+		told[protocol.WantedHeader] = f.wanted.String()
+	}
+	if f.fails {
+		told[protocol.FailsHeader] = url.QueryEscape(clip.Bytes(f.Message, protocol.MaxFails))
+	}
+	return told
+}
+
+func fail(status int, reason string, cause error, format string, args ...any) *failure {
+	return &failure{Failure: dialect.Failure{Status: status, Message: "tidewaiter: " + fmt.Sprintf(format, args...)}, reason: reason, cause: cause}
+}
+
+// refuse answers with what is wrong, in the dialect's own form, and says so in the log.
+func (c *call) refuse(f *failure) {
+	c.record.Reason, c.record.Status = f.reason, f.Status
+	attributes := []any{"feature", c.record.Feature, "dialect", c.record.Dialect, "backend", c.record.Backend, "model", c.record.Model,
+		"reason", f.reason, "status", f.Status, "message", f.Message}
+	if f.cause != nil {
+		attributes = append(attributes, "error", f.cause.Error())
+	}
+	c.server.options.Logger.Warn("Answered a model call with an error", attributes...)
+	c.reply.settle()
+	if c.reply.started.Load() {
+		c.interrupt(f)
+		return
+	}
+	header := c.w.Header()
+	header.Del("Content-Length")
+	for name, value := range f.told() {
+		header.Set(name, value)
+	}
+	header.Set("Content-Type", "application/json")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
+		header.Set("Retry-After", strconv.Itoa(max(f.wait, 1)))
+	}
+	c.w.WriteHeader(f.Status)
+	_, _ = c.w.Write(c.dialect.Error(f.Failure)) // an agent that hung up does not read it
+}
