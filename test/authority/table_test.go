@@ -112,7 +112,7 @@ func harmless() []row {
 		{"tidewaiter.dev/checkpoints", "delete deletecollection", "role admin alone: a record may be thrown away, never rewritten; the chain on the trusted volume has all of them"},
 		{"tidewaiter.dev/features", reads, onlyReads},
 		{"tidewaiter.dev/features", "delete deletecollection", "deleting the work is the editor's right: it ends in order and nothing is delivered"},
-		{"tidewaiter.dev/features", "approve", "it is asked for by the admission policy on approvals: whoever has it may approve"},
+		{"tidewaiter.dev/features", "approve", "it is asked for by the admission policy on approvals: who has it may approve"},
 		{"tidewaiter.dev/supervisorpolicies", reads, onlyReads},
 		{"tidewaiter.dev/supervisorpolicies", writes, "role admin alone: they decide what a project is held to, within what global policies leave open"},
 		{"tidewaiter.dev/templates", reads, onlyReads},

@@ -43,7 +43,7 @@ type world struct {
 	admin client.Client
 	// owner has every right in the project, as some clusters give to those who ask for a namespace.
 	owner client.Client
-	// manager stands for whoever has stolen the manager's token.
+	// manager stands for a thief of the manager's token.
 	manager client.Client
 }
 

@@ -38,7 +38,7 @@ import (
 const modelPath = "/anthropic/v1/messages"
 
 // road is the way to a scripted provider: through watchdog and gateway, through the gateway alone, and through as many tuned
-// reverse proxies. Whoever is before the gateway speaks TLS with it.
+// reverse proxies. What is before the gateway speaks TLS with it.
 type road struct {
 	t *testing.T
 	// pod and gateway are where watchdog and gateway serve; two and one are as many reverse proxies in their place.

@@ -27,7 +27,7 @@ import (
 // Who asks for metrics is authenticated by the API server, and must be allowed to get /metrics there.
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// serveMetrics serves metrics over TLS with intake's certificate, to whoever may get /metrics of the cluster.
+// serveMetrics serves metrics over TLS with intake's certificate, to callers that may get /metrics of the cluster.
 func serveMetrics(mgr ctrl.Manager, rotator *pki.Rotator, address string) error {
 	if err := ctrlmetrics.Registry.Register(metrics.Features{Reader: mgr.GetCache()}); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
@@ -58,7 +58,7 @@ const (
 	bundleEvery = time.Minute
 )
 
-// bundle keeps the CA bundle in the system namespace, for whoever scrapes metrics.
+// bundle keeps the CA bundle in the system namespace, for programs that scrape metrics.
 type bundle struct {
 	client    client.Client
 	rotator   *pki.Rotator

@@ -146,7 +146,7 @@ var firstState = map[string]string{
 }
 
 // rollbacks are the kinds with what the workspace holds afterwards, beside what is in firstState (empty: nothing), and
-// what whoever asked is told.
+// what the person who asked is told.
 var rollbacks = map[string]struct {
 	request protocol.Request
 	want    map[string]string
@@ -285,7 +285,7 @@ func TestRollbackIsRefused(t *testing.T) {
 	}
 }
 
-// Under Shadow nothing invalid stays: whoever asks for it is told before anything is touched.
+// Under Shadow nothing invalid stays: the person who asks for it is told before anything is touched.
 func TestShadowRefusesARollbackToWhatIsInvalid(t *testing.T) {
 	t.Parallel()
 	w := newWayward(t)

@@ -126,7 +126,7 @@ func Prefixes() []string {
 // everyDialect are the headers that no dialect can do without.
 var everyDialect = []string{"accept", "content-type", "user-agent"}
 
-// Passes says whether a header of a request reaches the provider. Everything else does not: credentials of whoever asks,
+// Passes says whether a header of a request reaches the provider. Everything else does not: credentials of the caller,
 // cookies, and what speaks about the way that the request has come.
 func (d Dialect) Passes(header string) bool {
 	header = strings.ToLower(header)

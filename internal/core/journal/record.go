@@ -128,7 +128,7 @@ type TaskCompleted struct {
 	Summary string `json:"summary,omitempty"`
 }
 
-// Operation is one patch that an agent in Deterministic mode sent, and what it was told. Whoever sends it again is told
+// Operation is one patch that an agent in Deterministic mode sent, and what it was told. An agent that sends it again is told
 // the same, also after a restart.
 type Operation struct {
 	// ID that the agent gave it, unique within its task.

@@ -6,7 +6,7 @@ package judge
 import "github.com/tidewaiter/tidewaiter/internal/core/policy"
 
 // hardlinks exists because a file with a name elsewhere can be changed through that one, unseen by the watcher, after
-// its checkpoint and by whoever holds the name. The capture reads such files every time, so none is missed; yet there
+// its checkpoint and by the holder of the name. The capture reads such files every time, so none is missed; yet there
 // is hardly a good reason for one.
 func hardlinks() Rule {
 	linked := []Found{{Path: "a", Kind: FoundHardlink}}

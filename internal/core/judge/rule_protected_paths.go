@@ -9,7 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// protectedPaths guards what steers CI, reviews, Git and other agents: whoever writes these decides what runs next with
+// protectedPaths guards what steers CI, reviews, Git and other agents: the author of these decides what runs next with
 // more rights than the agent has. They are guarded where they do not exist yet, too.
 func protectedPaths() Rule {
 	guard := func(patterns ...string) policy.Effective {

@@ -3,7 +3,7 @@
 
 // Package secrets finds keys and tokens in texts, by the rules of gitleaks: a keyword, a regular expression, the entropy
 // of what it matches, and lists of what is no secret after all. It says where a secret is and of which kind, and never
-// what it is. Comments that ask to be let through ("gitleaks:allow") are not heeded: whoever writes the secret could
+// what it is. Comments that ask to be let through ("gitleaks:allow") are not heeded: the author of the secret could
 // write them too.
 package secrets
 
@@ -164,7 +164,7 @@ func group(m []int, wanted int) (from, to int) {
 
 // allowed says whether a match is no secret after all. Files that are let through everywhere by their name (lock files,
 // images, modules of others) are so for the generic rule alone: in 2,226 such files of Go modules only that one gave
-// false alarms, and whoever writes a secret chooses the name.
+// false alarms, and the author of a secret chooses the name.
 func (f *search) allowed(r *rule, secret, match, line []byte) bool {
 	general := everywhere
 	if r.id != generic {

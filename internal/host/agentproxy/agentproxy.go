@@ -93,7 +93,7 @@ func (p *proxy) serve(ctx context.Context, l net.Listener) error {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	// Whoever ends the context may have closed the listener first.
+	// What ends the context may have closed the listener first.
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 		return fmt.Errorf("serve the agent's proxy: %w", err)
 	}
@@ -276,7 +276,7 @@ func (p *proxy) refuse(w http.ResponseWriter, r *http.Request, refused *refusal)
 	if refused.again {
 		answer.Header.Set("Retry-After", "1")
 	}
-	_ = answer.Write(agent) // whoever hung up does not read it
+	_ = answer.Write(agent) // a client that hung up does not read it
 }
 
 // visible keeps what may stand in a header: visible ASCII characters and single spaces, and no more than maxMessage of them.

@@ -10,7 +10,7 @@ import (
 	"errors"
 )
 
-// Errors of whoever tells callers by their tokens. Unexpected ones count as ErrUnavailable.
+// Errors of an implementation that tells callers by their tokens. Unexpected ones count as ErrUnavailable.
 var (
 	// ErrUnauthenticated: the token is not that of a pod that may use the gateway.
 	ErrUnauthenticated = errors.New("not authenticated")

@@ -42,7 +42,7 @@ func (o *opening) run() error {
 	}
 	err := o.handshake()
 	if _, refused := errors.AsType[*egress.Refusal](err); refused {
-		_, _ = o.client.Write(accessDenied) // whoever hung up does not read it
+		_, _ = o.client.Write(accessDenied) // a client that hung up does not read it
 	}
 	return err
 }

@@ -149,7 +149,7 @@ func (p *Proxy) Serve(ctx context.Context, listener net.Listener, config *tls.Co
 		if cut := p.slots[egress.FieldAgent].Drain(last); cut != nil {
 			p.options.Logger.Info("Connections of agents are cut off", "message", cut.Error())
 		}
-		_ = server.Close() // whoever is not a tunnel learns that it is over, too
+		_ = server.Close() // connections that are no tunnels yet end, too
 		stopped <- err
 	}()
 	if err := server.Serve(tls.NewListener(listener, config)); !errors.Is(err, http.ErrServerClosed) {
@@ -273,5 +273,5 @@ func (p *Proxy) refuse(w http.ResponseWriter, record Record, code int, err error
 		header.Set("Retry-After", strconv.Itoa(1))
 	}
 	w.WriteHeader(code)
-	_, _ = w.Write([]byte(message + "\n")) // whoever hung up does not read it
+	_, _ = w.Write([]byte(message + "\n")) // a client that hung up does not read it
 }

@@ -27,7 +27,7 @@ const (
 	maxPatchPath = 4095
 )
 
-// PatchError says why a patch is not applied, in words for whoever wrote it. Nothing was changed.
+// PatchError says why a patch is not applied, in words for its author. Nothing was changed.
 type PatchError struct {
 	// Path that it is about; empty where it is the whole patch. It comes from the patch: escape it before it is shown.
 	Path string

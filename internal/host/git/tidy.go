@@ -101,7 +101,7 @@ func (k Packs) Keep() error {
 }
 
 // Tidy puts packs and single objects together when there are more than limit packs, and tells whether it did. It loses no
-// object, reachable or not, so that whoever believes an object stored may go on doing so: it may run beside a capture. What
+// object, reachable or not, so that a caller that takes an object for stored stays right: it may run beside a capture. What
 // is replaced is removed after its replacement is durable; a crash leaves at most something twice.
 func (k Packs) Tidy(ctx context.Context, limit int) (bool, error) {
 	packs, err := k.packs()

@@ -33,7 +33,7 @@ func newTableReservations(l *Ledger) *tableReservations {
 type booking struct {
 	claim
 
-	ctx  context.Context //nolint:containedctx // whoever waits may give up before it is its turn
+	ctx  context.Context //nolint:containedctx // a caller may give up before it is its turn
 	done chan error
 }
 

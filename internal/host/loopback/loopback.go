@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loopback is what the watchdog's servers for the agent have in common: whoever reaches them is in the agent's own
+// Package loopback is what the watchdog's servers for the agent have in common: their callers are in the agent's own
 // pod, and is the agent.
 package loopback
 

@@ -91,7 +91,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
 	defer p.transport.CloseIdleConnections()
-	// Whoever ends the context may have closed the listener first.
+	// What ends the context may have closed the listener first.
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 		return fmt.Errorf("serve the agent's models: %w", err)
 	}

@@ -38,7 +38,7 @@ func (s *Store) Write(kind Kind, content []byte) (ID, error) {
 	dir := filepath.Join(s.dir, name[:2])
 	path := filepath.Join(dir, name[2:])
 	if _, err := os.Lstat(path); err == nil {
-		// Whoever wrote it may have ended before its name was durable.
+		// Its writer may have ended before its name was durable.
 		return id, errors.Join(s.syncDir(dir), s.syncDir(s.dir))
 	}
 	if err := os.Mkdir(dir, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {

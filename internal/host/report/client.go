@@ -307,7 +307,7 @@ func (c *Client) over(pool *x509.CertPool, fresh bool) *http.Client {
 			DisableKeepAlives:     fresh,
 			ExpectContinueTimeout: expectTimeout,
 		},
-		// Intake never redirects; whoever does is not intake, and must not see the token.
+		// Intake never redirects; a server that does is not intake, and must not see the token.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }

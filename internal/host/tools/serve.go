@@ -54,7 +54,7 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	server := newServer(ctx, handler(l.Addr().String(), o), o.Log)
 	stop := context.AfterFunc(ctx, func() { _ = server.Close() })
 	defer stop()
-	// Whoever ends the context may have closed the listener first.
+	// What ends the context may have closed the listener first.
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
 		return fmt.Errorf("serve the agent's tools: %w", err)
 	}

@@ -101,7 +101,7 @@ func (v *Volume) Guard() error {
 }
 
 // sweep removes from the trusted repository the locks that a killed git has left, and what it or this program had half
-// written. Whoever made them is gone, since this process owns the volume, and git would wait for locks for ever.
+// written. The processes that made them are gone, since this process owns the volume, and git would wait for locks for ever.
 func sweep(repository string) error {
 	refs := filepath.Join(repository, "refs")
 	objects := filepath.Join(repository, "objects")

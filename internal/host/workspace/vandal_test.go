@@ -70,7 +70,7 @@ func (v *vandal) act() {
 	case "chmod":
 		_ = os.Chmod(at, st.Mode()^0o111)
 	case "lock":
-		// For whoever is root this is a change like any other; TestUnreadableLeavesCaptureUnsettled is for the others.
+		// For root this is a change like any other; TestUnreadableLeavesCaptureUnsettled is for the others.
 		_ = os.Chmod(at, 0)
 	case "link":
 		_ = os.Link(at, filepath.Join(v.root, path(v.t)))

@@ -326,7 +326,7 @@ func TestAnImpatientCallerSpoilsNothing(t *testing.T) {
 	}
 }
 
-// TestTheTokenIsNothingToTheAPIServer: whoever steals it from the pod cannot even ask who they are.
+// TestTheTokenIsNothingToTheAPIServer: a thief who has it from the pod cannot even ask who they are.
 func TestTheTokenIsNothingToTheAPIServer(t *testing.T) {
 	run := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
 	config := rest.AnonymousClientConfig(env.Config)

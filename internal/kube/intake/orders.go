@@ -125,7 +125,7 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, q question, now si
 		return
 	}
 	header.Set("Content-Type", "application/json")
-	_, _ = w.Write(body) // whoever hung up asks again
+	_, _ = w.Write(body) // a watchdog that hung up asks again
 }
 
 // first looks at the orders when a poll begins. What a watchdog is told first comes from the API server, not from

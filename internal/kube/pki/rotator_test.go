@@ -68,7 +68,7 @@ func syncNow(t *testing.T, s interface{ Sync(context.Context) error }) {
 	}
 }
 
-// TestReplicasAgree: whoever is first makes the CA, and all serve what it vouches for.
+// TestReplicasAgree: the first one makes the CA, and all serve what it vouches for.
 func TestReplicasAgree(t *testing.T) {
 	namespace, clock := system(t), clocktesting.NewFakeClock(time.Now())
 	rotators := make([]*Rotator, 4)

@@ -39,7 +39,7 @@ func Herd(path string, n int) []string {
 }
 
 // Storm is the environment of a program with n chains of processes: each counts a little, forks and ends, and the child goes
-// on. Whoever stops one process after the other never catches it.
+// on. Stopping one process after the other never catches it.
 func Storm(path string, n int) []string {
 	return []string{programEnv + "=storm", countersEnv + "=" + path, countEnv + "=" + strconv.Itoa(n)}
 }

@@ -215,7 +215,7 @@ func (i *Intake) getOrders(w http.ResponseWriter, r *http.Request) {
 	i.reply(w, i.orders)
 }
 
-// reply writes a document; whoever hung up asks again.
+// reply writes a document; a caller that hung up asks again.
 func (i *Intake) reply(w http.ResponseWriter, document any) {
 	text, err := json.Marshal(document)
 	if err != nil {

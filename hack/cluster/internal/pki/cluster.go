@@ -101,7 +101,7 @@ func (f folder) writeCluster() error {
 	return nil
 }
 
-// writeEtcd gives etcd an authority of its own: whoever can read the API server's certificates of the cluster's
+// writeEtcd gives etcd an authority of its own: a process that can read the API server's certificates of the cluster's
 // authority still cannot talk to etcd.
 func (f folder) writeEtcd() error {
 	authority, err := f.authority("etcd-ca")

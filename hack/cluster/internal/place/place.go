@@ -59,7 +59,7 @@ func (l Layout) Layers() string { return filepath.Join(l.root, "layers") }
 // State holds everything of the running cluster. Nothing in it outlives `down`.
 func (l Layout) State() string { return filepath.Join(l.root, "state") }
 
-// Lock is the file that whoever changes the named thing holds a lock on.
+// Lock is the file that a process locks while it changes the named thing.
 func (l Layout) Lock(name string) string { return filepath.Join(l.root, name+".lock") }
 
 // MakeAll makes the folders that other packages expect to exist.

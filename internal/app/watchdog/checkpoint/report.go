@@ -81,7 +81,7 @@ func deliveryMessage(o Occasion, i journal.Intent) string {
 	return subject + "\n\n" + trailers(o, i)
 }
 
-// chainMessage is the message of a commit in the private chain. It names the last line of the journal, so that whoever
+// chainMessage is the message of a commit in the private chain. It names the last line of the journal, so that a reader who
 // knows the commit, from a Checkpoint say, can tell whether the journal up to there is the one that was written.
 func chainMessage(o Occasion, i journal.Intent, head string) string {
 	return fmt.Sprintf("Checkpoint %s: %s, %s\n\n%s%s%s\n", naming.Checkpoint(o.Orders.Feature.Name, i.Sequence), i.Report.Verdict, i.Report.Action,
