@@ -94,7 +94,7 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	if _, err := in.ReadToken(); err != nil {
 		return r, fmt.Errorf("the request is not JSON: %w", err)
 	}
-	if rest := bytes.TrimSpace(body[in.InputOffset():]); len(rest) > 0 {
+	if rest := bytes.Trim(body[in.InputOffset():], " \t\r\n"); len(rest) > 0 { // what JSON takes for space, and nothing else
 		return r, errors.New("the request has data after its JSON")
 	}
 	if r.Model == "" {
