@@ -303,7 +303,7 @@ type RetentionRules struct {
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="string(self).matches('^[0-9]{1,15}(\\\\.[0-9]{1,9})?(n|u|m|k|Ki|M|Mi|G|Gi|T|Ti|P|Pi|E|Ei)?$') && quantity(string(self)).compareTo(quantity('1Mi')) >= 0 && quantity(string(self)).compareTo(quantity('1Pi')) <= 0",message="unpromotedBytes must be a quantity from 1Mi to 1Pi, for example 2Gi"
 	UnpromotedBytes *resource.Quantity `json:"unpromotedBytes,omitempty"`
-	// ledger entries are kept this long; built-in 720h.
+	// ledger keeps the model calls, diffs and file events of a Feature this long; built-in 720h. Budgets still count what is removed.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -137,7 +137,6 @@ func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
 		used[at+"anomalies"] = r.Anomalies != nil
 		used[at+"roles"] = len(r.Roles) > 0
 		used[at+"reviewers"] = r.Reviewers != nil
-		used[at+"retention.ledger"] = r.Retention != nil && r.Retention.Ledger != nil
 	}
 	var names []string
 	for name, is := range used {

@@ -27,11 +27,13 @@ const (
 	mostBudgets = 4096
 )
 
-// allowance is what applies to the calls of a Feature now. Unlike terms it is not pinned for a task: a person raises a budget
+// allowance is what applies to the calls of a Feature now, and to its records. Unlike terms it is not pinned for a task: a person raises a budget
 // for an agent that waits.
 type allowance struct {
 	budgets       []ledger.Budget
 	warnAtPercent int
+	// keep is how long the ledger keeps what it has of the Feature.
+	keep time.Duration
 	// at is when it was looked for; err is why nothing was found.
 	at  time.Time
 	err error
@@ -60,11 +62,11 @@ func (b *budgets) of(ctx context.Context, p pod, effective func(context.Context)
 		return was, was.err
 	}
 	e, err := effective(ctx)
-	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, at: b.now(), err: err}
+	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, keep: e.LedgerRetention, at: b.now(), err: err}
 	switch {
 	case err != nil && known && was.err == nil:
 		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the policies of a Feature cannot be used", "feature", p.name(), "error", err.Error())
-		a.budgets, a.warnAtPercent, a.err = was.budgets, was.warnAtPercent, nil
+		a.budgets, a.warnAtPercent, a.keep, a.err = was.budgets, was.warnAtPercent, was.keep, nil
 	case errors.Is(err, translate.ErrUnusablePolicy):
 		a.err = &coremodels.Refusal{Message: fmt.Sprintf("the policies of the Feature cannot be used, and their budgets are not known: %v", err)}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 )
@@ -24,8 +25,6 @@ const (
 	// openAgain is the pause before a ledger that could not be opened is tried again, takeAgain that before one is that another
 	// process had, and settleAgain that before a call is that could not be recorded.
 	openAgain, takeAgain, settleAgain = 5 * time.Second, time.Second, 250 * time.Millisecond
-	// expireEvery is how often what is old is removed, in steps of so many turns.
-	expireEvery, expireStep = 10 * time.Minute, 1000
 )
 
 // errNotOpen is what is said while there is no ledger.
@@ -33,8 +32,9 @@ var errNotOpen = errors.New("the ledger could not be opened yet; the gateway's l
 
 // recorder is the ledger of this process, which may come later than the process.
 type recorder struct {
-	options Options
-	log     *slog.Logger
+	options   Options
+	retention retention
+	log       *slog.Logger
 	// unused is closed when no call is under way any more after the process was asked to end.
 	unused <-chan struct{}
 
@@ -58,7 +58,7 @@ func (r *recorder) Start(ctx context.Context) error {
 		if err == nil {
 			r.log.InfoContext(ctx, "The ledger is open")
 			r.open.Store(l)
-			r.keep(ctx, l)
+			r.retention.keep(ctx, l)
 			<-r.unused
 			return l.Close()
 		}
@@ -117,28 +117,6 @@ func (r *recorder) url() (string, error) {
 	return r.options.Ledger, nil
 }
 
-// keep removes what is older than is kept.
-func (r *recorder) keep(ctx context.Context, l *ledger.Ledger) {
-	ticker := time.NewTicker(expireEvery)
-	defer ticker.Stop()
-	for {
-		for {
-			n, err := l.Expire(ctx, time.Now().Add(-r.options.LedgerRetention), expireStep)
-			if err != nil && ctx.Err() == nil {
-				r.log.WarnContext(ctx, "Old turns could not be removed from the ledger", "error", err.Error())
-			}
-			if err != nil || n < expireStep {
-				break
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-	}
-}
-
 // Reserve implements models.Ledger.
 func (r *recorder) Reserve(ctx context.Context, reservation coreledger.Reservation, budgets []coreledger.Budget) error {
 	if l := r.open.Load(); l != nil {
@@ -189,4 +167,12 @@ func (r *recorder) Pin(ctx context.Context, key ledger.PinKey, terms []byte, tem
 		return l.Pin(ctx, key, terms, templates)
 	}
 	return nil, "", errNotOpen
+}
+
+// RecordChanges records what a checkpoint has changed.
+func (r *recorder) RecordChanges(ctx context.Context, o ledger.Owner, c protocol.Changes) (fresh bool, missing string, err error) {
+	if l := r.open.Load(); l != nil {
+		return l.Checkpoints().Record(ctx, o, c)
+	}
+	return false, "", errNotOpen
 }

@@ -22,6 +22,7 @@ type metrics struct {
 	calls, callBytes *prometheus.CounterVec
 	tokens, cost     *prometheus.CounterVec
 	checked          *prometheus.CounterVec
+	changes          *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
 	avoided          *prometheus.GaugeVec
@@ -55,6 +56,9 @@ func newMetrics() (*metrics, error) {
 		checked: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tidewaiter_answers_checked_total", Help: "Answers that Output templates apply to, by backend, model and result: Accepted, Changed (corrected or formatted), Retried (asked for again) or Rejected.",
 		}, []string{"backend", "model", "outcome"}),
+		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_checkpoint_changes_total", Help: "Diffs and file events that watchdogs handed in for the ledger, by result: Recorded, PartlyRecorded (there was no room for all), Known (handed in again) or Refused.",
+		}, []string{"result"}),
 		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tidewaiter_model_first_byte_seconds", Help: "Time until an answer of a backend began, retries included.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
 		}, []string{"backend"}),
@@ -69,7 +73,7 @@ func newMetrics() (*metrics, error) {
 		}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.firstByte, m.backends, m.avoided, m.broken} {
+	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.changes, m.firstByte, m.backends, m.avoided, m.broken} {
 		errs = append(errs, ctrlmetrics.Registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -114,6 +118,9 @@ func (m *metrics) call(r models.Record) {
 		m.firstByte.WithLabelValues(r.Backend).Observe(r.FirstByte.Seconds())
 	}
 }
+
+// change counts what came of a checkpoint's changes.
+func (m *metrics) change(result string) { m.changes.WithLabelValues(result).Inc() }
 
 // configured tells which backends there are now and whether each has its key; nil where the configuration is broken.
 func (m *metrics) configured(ready map[string]bool) {

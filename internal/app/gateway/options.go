@@ -7,7 +7,6 @@ package gateway
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/pflag"
 
@@ -24,9 +23,8 @@ type Options struct {
 	// BackendsFile has the configuration of backends, KeysDir a file for each key.
 	BackendsFile string
 	KeysDir      string
-	// Ledger is the URL of the ledger; LedgerFile has it instead where it exists. LedgerRetention is how long turns are kept.
+	// Ledger is the URL of the ledger; LedgerFile has it instead where it exists.
 	Ledger, LedgerFile string
-	LedgerRetention    time.Duration
 	// LedgerAddress is where managers read it.
 	LedgerAddress string
 }
@@ -40,6 +38,5 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.LedgerAddress, "ledger-bind-address", fmt.Sprintf(":%d", protocol.LedgerPort), "where managers read the ledger, over TLS")
 	flags.StringVar(&o.Ledger, "ledger", "sqlite:///var/lib/tidewaiter/ledger.db", "URL of the ledger: sqlite:///PATH or postgres://…")
 	flags.StringVar(&o.LedgerFile, "ledger-file", "/etc/tidewaiter/ledger/url", "file with the URL of the ledger, for a URL with a password; if the file exists, it replaces --ledger")
-	flags.DurationVar(&o.LedgerRetention, "ledger-retention", 720*time.Hour, "how long turns are kept in the ledger")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8080", "where metrics are served, over plain HTTP; 0 is nowhere")
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
@@ -84,7 +85,8 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	}
 	found := &pods{authenticator: authenticator, objects: mgr.GetClient(), systemNamespace: o.Namespace}
 	served := make(chan struct{})
-	kept := &recorder{options: o, log: slog.New(logs).With("logger", "ledger"), unused: served}
+	ledgerLog := slog.New(logs).With("logger", "ledger")
+	kept := &recorder{options: o, retention: retention{pods: found, log: ledgerLog}, log: ledgerLog, unused: served}
 	pins, err := newPins(kept)
 	if err != nil {
 		return err
@@ -101,7 +103,9 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egress.New(egress.Options{
 		Authorizer: toHosts{found}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now,
-		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: answers,
+		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: &changes{
+			pods: found, budgets: limits, ledger: kept, slots: callers.NewSlots(mostChanges, 1), next: answers, log: slog.New(logs).With("logger", "changes"), observe: measured.change,
+		},
 	})}
 	if err := errors.Join(
 		mgr.Add(certificate), mgr.Add(b), mgr.Add(kept), mgr.Add(s),

@@ -231,6 +231,17 @@ func TestSUP4TemplatesArePinned(t *testing.T) {
 // turns asks as the manager of a namespace does.
 func (g *gateway) turns(t *testing.T, account, audience, query string) (int, []protocol.Turn) {
 	t.Helper()
+	code, text := g.asked(t, account, audience, protocol.TurnsPath, query)
+	var found protocol.Turns
+	if err := json.Unmarshal(text, &found); err != nil && code == http.StatusOK {
+		t.Fatal(err)
+	}
+	return code, found.Turns
+}
+
+// asked by a service account for something of the ledger.
+func (g *gateway) asked(t *testing.T, account, audience, path, query string) (int, []byte) {
+	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{Audiences: []string{audience}, ExpirationSeconds: ptr.To[int64](600)}}
 	holder := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: account}}
 	if err := client.IgnoreAlreadyExists(env.Client.Create(t.Context(), holder.DeepCopy())); err != nil {
@@ -242,7 +253,7 @@ func (g *gateway) turns(t *testing.T, account, audience, query string) (int, []p
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(g.rotator.Bundle())
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13}}
-	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+g.ledger+protocol.TurnsPath+"?"+query, nil)
+	ask, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+g.ledger+path+"?"+query, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,11 +263,11 @@ func (g *gateway) turns(t *testing.T, account, audience, query string) (int, []p
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	var found protocol.Turns
-	if err := json.NewDecoder(answer.Body).Decode(&found); err != nil && answer.StatusCode == http.StatusOK {
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.StatusCode, found.Turns
+	return answer.StatusCode, text
 }
 
 // wantTurns: the manager, and nobody else, reads what was recorded before and after a restart.

@@ -30,9 +30,9 @@ import (
 )
 
 const (
-	// readTime bounds a question about turns, with its answer.
+	// readTime bounds a question, with its answer.
 	readTime = 30 * time.Second
-	// fewTurns is how many are listed where nothing is said.
+	// fewTurns is how many turns or file events are listed where nothing is said.
 	fewTurns = 100
 )
 
@@ -73,7 +73,10 @@ func (t *turns) Start(ctx context.Context) error {
 func (t *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), readTime)
 	defer cancel()
-	if r.Method != http.MethodGet || r.URL.Path != protocol.TurnsPath {
+	find := map[string]func(context.Context, *ledger.Ledger, url.Values) (any, error){
+		protocol.TurnsPath: findTurns, protocol.CheckpointPath: findChanges, protocol.EventsPath: findEvents,
+	}[r.URL.Path]
+	if r.Method != http.MethodGet || find == nil {
 		http.NotFound(w, r)
 		return
 	}
@@ -82,19 +85,23 @@ func (t *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "only Tidewaiter's manager may ask", http.StatusUnauthorized)
 		return
 	}
-	answer, err := t.find(ctx, r.URL.Query())
+	l, err := t.ledger.open.Load(), errNotOpen
+	var answer any
+	if l != nil {
+		answer, err = find(ctx, l, r.URL.Query())
+	}
 	switch {
-	case errors.Is(err, errNotATurn):
+	case errors.Is(err, errNotAQuestion):
 		http.Error(w, err.Error(), http.StatusBadRequest)
 	case errors.Is(err, ledger.ErrNotFound):
-		http.Error(w, "there is no such turn", http.StatusNotFound)
+		http.Error(w, "the ledger does not have it", http.StatusNotFound)
 	case err != nil:
 		t.log.ErrorContext(ctx, "The ledger cannot be read", "error", err.Error())
 		http.Error(w, "the ledger cannot be read at the moment; the gateway's log says why", http.StatusServiceUnavailable)
 	default:
 		w.Header().Set("Content-Type", "application/json")
 		if err := json.NewEncoder(w).Encode(answer); err != nil { // the manager hung up
-			t.log.DebugContext(ctx, "Turns were not sent", "error", err.Error())
+			t.log.DebugContext(ctx, "An answer from the ledger was not sent", "error", err.Error())
 		}
 	}
 }
@@ -115,49 +122,62 @@ func (t *turns) authenticate(ctx context.Context, r *http.Request) error {
 	return nil
 }
 
-// errNotATurn says what is wrong with a question.
-var errNotATurn = errors.New("the parameters are feature, and either turn or after and limit")
+// errNotAQuestion says what is wrong with a question.
+var errNotAQuestion = errors.New("the parameters are feature, and turn, checkpoint, or after and limit")
 
-// find what is asked for.
-func (t *turns) find(ctx context.Context, query url.Values) (protocol.Turns, error) {
-	l := t.ledger.open.Load()
-	if l == nil {
-		return protocol.Turns{}, errNotOpen
+// numbers reads parameters that are numbers, each where it is there.
+func numbers(query url.Values, to map[string]*int64) error {
+	for name, n := range to {
+		if text := query.Get(name); text != "" {
+			given, err := strconv.ParseInt(text, 10, 64)
+			if err != nil || given < 0 {
+				return errNotAQuestion
+			}
+			*n = given
+		}
+	}
+	if query.Get("feature") == "" {
+		return errNotAQuestion
+	}
+	return nil
+}
+
+func findTurns(ctx context.Context, l *ledger.Ledger, query url.Values) (any, error) {
+	turn, after, limit := int64(0), int64(0), int64(fewTurns)
+	if err := numbers(query, map[string]*int64{"turn": &turn, "after": &after, "limit": &limit}); err != nil {
+		return nil, err
 	}
 	feature := query.Get("feature")
-	if feature == "" {
-		return protocol.Turns{}, errNotATurn
-	}
 	if query.Has("turn") {
-		sequence, err := strconv.ParseInt(query.Get("turn"), 10, 64)
+		i, err := l.Turn(ctx, feature, turn)
 		if err != nil {
-			return protocol.Turns{}, errNotATurn
-		}
-		i, err := l.Turn(ctx, feature, sequence)
-		if err != nil {
-			return protocol.Turns{}, err
+			return nil, err
 		}
 		return protocol.Turns{Turns: []protocol.Turn{wholeTurn(i)}}, nil
 	}
-	after, limit := int64(0), int64(fewTurns)
-	for name, to := range map[string]*int64{"after": &after, "limit": &limit} {
-		if text := query.Get(name); text != "" {
-			n, err := strconv.ParseInt(text, 10, 64)
-			if err != nil || n < 0 {
-				return protocol.Turns{}, errNotATurn
-			}
-			*to = n
-		}
-	}
 	list, err := l.Turns(ctx, feature, after, int(min(limit, protocol.MaxTurns)))
-	if err != nil {
-		return protocol.Turns{}, err
-	}
 	answer := protocol.Turns{Turns: []protocol.Turn{}}
 	for _, i := range list {
 		answer.Turns = append(answer.Turns, turnOf(i))
 	}
-	return answer, nil
+	return answer, err
+}
+
+func findChanges(ctx context.Context, l *ledger.Ledger, query url.Values) (any, error) {
+	checkpoint := int64(0)
+	if err := numbers(query, map[string]*int64{"checkpoint": &checkpoint}); err != nil {
+		return nil, err
+	}
+	return l.Checkpoints().Changes(ctx, query.Get("feature"), checkpoint)
+}
+
+func findEvents(ctx context.Context, l *ledger.Ledger, query url.Values) (any, error) {
+	after, limit := int64(0), int64(fewTurns)
+	if err := numbers(query, map[string]*int64{"after": &after, "limit": &limit}); err != nil {
+		return nil, err
+	}
+	events, err := l.Checkpoints().Events(ctx, query.Get("feature"), after, int(min(limit, protocol.MaxEvents)))
+	return protocol.FileEvents{Events: append([]protocol.FileEvent{}, events...)}, err
 }
 
 // wholeTurn is a turn with what was answered.

@@ -18,6 +18,8 @@ type Interaction struct {
 	At time.Time
 	// FeatureUID, Namespace and Feature are who called.
 	FeatureUID, Namespace, Feature string
+	// Keep is how long the Feature's policy keeps what the ledger has of it. It is not a part of the record.
+	Keep time.Duration
 	// Attempt and Task are what the agent worked on.
 	Attempt int64
 	Task    string

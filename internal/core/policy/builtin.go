@@ -31,6 +31,8 @@ const (
 	builtinKeepCheckpoints = 10
 	// builtinUnpromotedBytes is twice builtinMaxWorkspaceSize, and less than half of the default volume (5 GiB).
 	builtinUnpromotedBytes = 2 << 30
+	// LedgerRetention is what the ledger keeps by default: 30 days, as the example of the requirements has it.
+	LedgerRetention = 720 * time.Hour
 )
 
 // BuiltinProtected are the paths that every policy protects, also where they do not exist: Git's and CI's control files

@@ -95,6 +95,9 @@ func conversationRows() []Row {
 		choice("ledger.onFailure", "What becomes of calls of models that cannot be recorded: Closed refuses them, Open lets them through.",
 			func(x *r) *LedgerFailure { return &x.LedgerFailure }, func(x *e) *LedgerFailure { return &x.LedgerFailure },
 			LedgerClosed, LedgerOpen, LedgerClosed),
+		number(Row{
+			Path: "retention.ledger", Purpose: "How long the ledger keeps model calls, diffs and file events of a Feature.", Builtin: LedgerRetention.String(),
+		}, func(x *r) **duration { return &x.LedgerRetention }, func(x *e) *duration { return &x.LedgerRetention }, LedgerRetention, larger, moreThanZero),
 	}
 }
 

@@ -112,6 +112,8 @@ type Effective struct {
 	UnpromotedBytes int64 `json:"unpromotedBytes"`
 	// KeepCheckpoints is how many Checkpoint objects are kept for each Feature.
 	KeepCheckpoints int `json:"keepCheckpoints"`
+	// LedgerRetention is how long the ledger keeps what it has of the Feature.
+	LedgerRetention time.Duration `json:"ledgerRetention,omitempty"`
 	// Origins says for each value, by its path in a policy's rules, which source it comes from.
 	Origins map[string]string `json:"origins,omitempty"`
 }

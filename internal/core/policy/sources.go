@@ -62,6 +62,7 @@ type Rules struct {
 	MaxRunning            *int
 	KeepCheckpoints       *int
 	UnpromotedBytes       *int64
+	LedgerRetention       *time.Duration
 	History               History
 	Isolation             Isolation
 }

@@ -62,6 +62,8 @@ type handles struct {
 	writer, reader *sql.DB
 	// lock keeps other processes away, where one alone may have the database; else nil.
 	lock *os.File
+	// dir that the database is in; empty where it is on a server.
+	dir string
 }
 
 func (h handles) close() error {
@@ -117,6 +119,7 @@ func (e *sqliteEngine) open() (h handles, err error) {
 	if err := file.Close(); err != nil {
 		return h, err
 	}
+	h.dir = filepath.Dir(e.path)
 	if h.lock, err = lock(e.path + lockSuffix); err != nil {
 		return h, err
 	}

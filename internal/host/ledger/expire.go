@@ -5,31 +5,109 @@ package ledger
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// maxExpired is how many rows are removed in one transaction, so that others do not wait long for it.
-const maxExpired = 1000
+const (
+	// maxExpired is how many rows are removed in one transaction, so that others do not wait long for it.
+	maxExpired = 1000
+	// maxOwners is how many Features are listed at once.
+	maxOwners = 500
+)
 
-// Expire removes calls that ended before a time, the oldest first and at most limit, and says how many. What they have used
-// stays in the totals. Reservations that have passed go with them, and pins of that age of tasks that have no call left. Ask
-// again while as many are removed as were asked for.
-func (l *Ledger) Expire(ctx context.Context, before time.Time, limit int) (removed int, err error) {
-	limit = min(max(limit, 0), maxExpired)
-	err = l.write(ctx, "remove old calls", quick, func(tx *transaction) error {
-		result, err := tx.ExecContext(ctx, expireInteractions, before.UnixNano(), limit)
+// keepFeature notes whose records there are and how long they are kept, locks that until the transaction ends, and says how much
+// its changes take.
+func keepFeature(ctx context.Context, tx *transaction, o Owner) (bytes int64, err error) {
+	keep := o.Keep
+	if keep <= 0 {
+		keep = policy.LedgerRetention
+	}
+	err = tx.QueryRowContext(ctx, upsertFeature, word(o.FeatureUID, maxWord), word(o.Namespace, maxWord), word(o.Feature, maxWord), int64(keep)).Scan(&bytes)
+	return bytes, err
+}
+
+// Owners lists the Features of which anything is recorded, in the order of their UIDs: those after one, at most 500.
+func (l *Ledger) Owners(ctx context.Context, after string) ([]Owner, error) {
+	var owners []Owner
+	err := l.read(ctx, "list the Features of the ledger", func(db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, selectFeatures, word(after, maxWord), maxOwners)
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, expireReservations, l.now().UnixNano(), limit); err != nil {
+		defer rows.Close()
+		for owners = nil; rows.Next(); {
+			var o Owner
+			if err := rows.Scan(&o.FeatureUID, &o.Namespace, &o.Feature, (*int64)(&o.Keep)); err != nil {
+				return err
+			}
+			owners = append(owners, o)
+		}
+		return rows.Err()
+	})
+	return owners, err
+}
+
+// Keep changes how long the records of a Feature are kept, where there are any.
+func (l *Ledger) Keep(ctx context.Context, featureUID string, keep time.Duration) error {
+	return l.write(ctx, "change how long records are kept", quick, func(tx *transaction) error {
+		_, err := tx.ExecContext(ctx, updateKeep, word(featureUID, maxWord), int64(keep))
+		return err
+	})
+}
+
+// Expire removes records of a Feature that are older than they are kept: calls by when they ended, changes by when they were
+// captured, each the oldest first and at most limit, and says how many. What calls have used stays in the totals. A Feature of
+// which nothing is left is forgotten. Ask again while as many are removed as were asked for.
+func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (removed int, err error) {
+	const what = "remove old records"
+	limit, uid := min(max(limit, 0), maxExpired), word(featureUID, maxWord)
+	due := false
+	if err := l.read(ctx, what, func(db *sql.DB) error { return db.QueryRowContext(ctx, selectDue, uid, l.now().UnixNano()).Scan(&due) }); err != nil || !due {
+		return 0, err
+	}
+	err = l.write(ctx, what, quick, func(tx *transaction) error {
+		removed = 0
+		var before int64
+		// Whoever records something of the Feature meanwhile waits.
+		if err := tx.QueryRowContext(ctx, lockFeature, uid).Scan(&before); errors.Is(err, sql.ErrNoRows) {
+			return nil // another replica has removed the last of it
+		} else if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, expirePins, before.UnixNano(), limit); err != nil {
+		before = l.now().UnixNano() - before
+		for _, statement := range []string{expireInteractions, expireChanges} {
+			result, err := tx.ExecContext(ctx, statement, uid, before, limit)
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			if err != nil {
+				return err
+			}
+			removed = max(removed, int(n))
+		}
+		if _, err := tx.ExecContext(ctx, sumFeatureBytes, uid); err != nil {
 			return err
 		}
-		n, err := result.RowsAffected()
-		removed = int(n)
+		_, err := tx.ExecContext(ctx, forgetFeature, uid)
 		return err
 	})
 	return removed, err
+}
+
+// Sweep removes reservations that have passed, and pins of tasks that have had no call left for as long as records are usually
+// kept; at most limit of each.
+func (l *Ledger) Sweep(ctx context.Context, limit int) error {
+	limit = min(max(limit, 0), maxExpired)
+	return l.write(ctx, "remove old reservations and pins", quick, func(tx *transaction) error {
+		if _, err := tx.ExecContext(ctx, expireReservations, l.now().UnixNano(), limit); err != nil {
+			return err
+		}
+		_, err := tx.ExecContext(ctx, expirePins, l.now().Add(-policy.LedgerRetention).UnixNano(), limit)
+		return err
+	})
 }

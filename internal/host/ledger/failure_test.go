@@ -21,6 +21,7 @@ import (
 	"time"
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/postgres"
 )
@@ -232,9 +233,14 @@ func TestDatabaseThatIsAway(t *testing.T) {
 		_, usage := l.Usage(t.Context(), core.Global, "")
 		_, turns := l.Turns(t.Context(), "uid", 0, 1)
 		_, _, pin := l.Pin(t.Context(), ledger.PinKey{}, nil, "")
-		_, expire := l.Expire(t.Context(), began, 1)
+		_, expire := l.Expire(t.Context(), "uid", 1)
+		_, _, recorded := l.Checkpoints().Record(t.Context(), ledger.Owner{FeatureUID: "uid"}, protocol.Changes{Checkpoint: 1})
+		_, changes := l.Checkpoints().Changes(t.Context(), "uid", 1)
+		_, events := l.Checkpoints().Events(t.Context(), "uid", 0, 1)
+		_, owners := l.Owners(t.Context(), "")
 		for what, err := range map[string]error{
-			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire,
+			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire, "RecordChanges": recorded, "Changes": changes, "Events": events, "Owners": owners,
+			"Keep": l.Keep(t.Context(), "uid", 1), "Sweep": l.Sweep(t.Context(), 1),
 			"Reserve": l.Reserve(t.Context(), reservation("x", 1), nil), "Settle": l.Settle(t.Context(), "one", call("one")),
 		} {
 			if !errors.Is(err, ledger.ErrUnavailable) {

@@ -48,6 +48,8 @@ type Ledger struct {
 	prepared map[string]*sql.Stmt
 	bodies   *bodies
 	queue    chan *settlement
+	// changing is full while the changes of a checkpoint are recorded.
+	changing chan struct{}
 	closing  chan struct{}
 	closed   sync.Once
 	// stopped is closed when nothing is settled any more.
@@ -68,7 +70,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		return nil, err
 	}
 	l := &Ledger{
-		log: o.Log, now: o.Now, engine: e, bodies: newBodies(), queue: make(chan *settlement, maxBatch),
+		log: o.Log, now: o.Now, engine: e, bodies: newBodies(), queue: make(chan *settlement, maxBatch), changing: make(chan struct{}, 1),
 		closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if l.handles, err = e.open(); err == nil {

@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/postgres"
 )
@@ -34,7 +36,7 @@ func TestRoundTrip(t *testing.T) {
 		Raw: []byte("raw \x00\xff answer"), Formatted: []byte("formatted answer"),
 		Violations: []core.Violation{{Type: "language", Severity: "minor", Message: "write \"plain\" English"}, {Type: "length", Severity: "major", Message: "ä"}},
 		Retries:    2, Tokens: core.Tokens{Input: 1 << 34, Output: 2, Cached: 3}, Cost: 1 << 40, Status: 200, Reason: "Answered",
-		FirstByte: 12345 * time.Microsecond, Duration: time.Hour + 1,
+		FirstByte: 12345 * time.Microsecond, Duration: time.Hour + 1, Keep: time.Hour,
 	}
 	for i, v := 0, reflect.ValueOf(full); i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
@@ -46,6 +48,8 @@ func TestRoundTrip(t *testing.T) {
 		given := full
 		given.Turn, given.Sequence = 77, 88 // the store gives them
 		w.must(l.Settle(t.Context(), "", given))
+		full := full
+		full.Keep = 0 // not a part of the record
 		got, err := l.Turn(t.Context(), "uid", 1)
 		if diff := cmp.Diff(full, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
@@ -406,10 +410,11 @@ func TestExpire(t *testing.T) {
 		i := call("old")
 		i.Task, i.At = "old", began
 		w.must(l.Settle(ctx, "", i))
-		before := began.Add(5 * time.Hour)
+		w.now.Store(began.Add(6 * time.Hour).UnixNano())
+		w.must(l.Keep(ctx, "uid", time.Hour))
 		var steps []int
 		for {
-			n, err := l.Expire(ctx, before, 4)
+			n, err := l.Expire(ctx, "uid", 4)
 			w.must(err)
 			if steps = append(steps, n); n == 0 {
 				break
@@ -423,6 +428,8 @@ func TestExpire(t *testing.T) {
 			t.Errorf("%d left, %v", len(turns), err)
 		}
 		w.usage(l, core.Feature, "uid", calls(11))
+		w.now.Add(int64(policy.LedgerRetention))
+		w.must(l.Sweep(ctx, 100))
 		// Numbers are not used again.
 		w.must(l.Settle(ctx, "", i))
 		i.ID = "new"
@@ -430,7 +437,6 @@ func TestExpire(t *testing.T) {
 		if _, err := l.Turn(ctx, "uid", 1); !errors.Is(err, ledger.ErrNotFound) {
 			t.Errorf("the number of a turn was used again: %v", err)
 		}
-		w.now.Add(1)
 		if again := pin("old"); again == old {
 			t.Errorf("the pin of a task without turns is still %s", again)
 		}
@@ -560,10 +566,15 @@ func TestContexts(t *testing.T) {
 		_, usage := l.Usage(ctx, core.Global, "")
 		_, turns := l.Turns(ctx, "uid", 0, 1)
 		_, _, pin := l.Pin(ctx, ledger.PinKey{}, nil, "")
-		_, expire := l.Expire(ctx, began, 1)
+		_, expire := l.Expire(ctx, "uid", 1)
+		_, _, recorded := l.Checkpoints().Record(ctx, ledger.Owner{FeatureUID: "uid"}, protocol.Changes{Checkpoint: 1})
+		_, changes := l.Checkpoints().Changes(ctx, "uid", 1)
+		_, events := l.Checkpoints().Events(ctx, "uid", 0, 1)
+		_, owners := l.Owners(ctx, "")
 		_, _, taken := l.Taken(ctx, core.Budget{Scope: core.Global})
 		for what, err := range map[string]error{
-			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire, "Taken": taken,
+			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire, "RecordChanges": recorded, "Changes": changes, "Events": events, "Owners": owners,
+			"Keep": l.Keep(ctx, "uid", 1), "Sweep": l.Sweep(ctx, 1), "Taken": taken,
 			"Reserve": l.Reserve(ctx, reservation("x", 1), nil), "Settle": l.Settle(ctx, "x", call("x")),
 		} {
 			if !errors.Is(err, context.Canceled) || errors.Is(err, ledger.ErrUnavailable) {

@@ -65,9 +65,51 @@ WHERE pins.feature_uid = $1 AND pins.attempt = $2 AND pins.task = $3`
 ON CONFLICT (feature_uid, attempt, task) DO NOTHING`
 )
 
+// Changes of checkpoints.
+const (
+	insertCheckpoint = `INSERT INTO changes (feature_uid, checkpoint, at, previous, task, verdict, action, files, listed, missing, bytes, names, patch)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (feature_uid, checkpoint) DO NOTHING`
+
+	// selectChanges of a checkpoint, or of the newest for 0.
+	selectChanges = `SELECT checkpoint, at, previous, task, verdict, action, files, missing, names, patch FROM changes
+WHERE feature_uid = $1 AND (checkpoint = $2 OR $2 = 0) ORDER BY checkpoint DESC LIMIT 1`
+
+	selectNames = `SELECT checkpoint, at, files, names FROM changes WHERE feature_uid = $1 AND checkpoint >= $2 AND files > 0 ORDER BY checkpoint LIMIT $3`
+
+	// selectFree is SQLite's: pages of the file that nothing is in, and the size of each.
+	selectFree = `SELECT f.freelist_count, p.page_size FROM pragma_freelist_count f, pragma_page_size p`
+
+	selectProjectBytes = `SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM features WHERE namespace = $1`
+)
+
+// Features of which anything is recorded.
+const (
+	// upsertFeature keeps others from the row until the transaction ends.
+	upsertFeature = `INSERT INTO features (uid, namespace, feature, keep, bytes) VALUES ($1, $2, $3, $4, 0)
+ON CONFLICT (uid) DO UPDATE SET keep = excluded.keep RETURNING bytes`
+
+	lockFeature     = `UPDATE features SET keep = keep WHERE uid = $1 RETURNING keep`
+	addFeatureBytes = `UPDATE features SET bytes = bytes + $2 WHERE uid = $1`
+	updateKeep      = `UPDATE features SET keep = $2 WHERE uid = $1`
+	selectFeatures  = `SELECT uid, namespace, feature, keep FROM features WHERE uid > $1 ORDER BY uid LIMIT $2`
+
+	sumFeatureBytes = `UPDATE features SET bytes = (SELECT CAST(COALESCE(SUM(changes.bytes), 0) AS BIGINT) FROM changes WHERE feature_uid = $1) WHERE uid = $1`
+
+	forgetFeature = `DELETE FROM features WHERE uid = $1 AND NOT EXISTS (SELECT 1 FROM interactions WHERE feature_uid = $1)
+AND NOT EXISTS (SELECT 1 FROM changes WHERE feature_uid = $1)`
+)
+
 // Retention.
 const (
-	expireInteractions = `DELETE FROM interactions WHERE id IN (SELECT id FROM interactions WHERE at < $1 ORDER BY at LIMIT $2)`
+	// selectDue says whether anything of a Feature is older than it is kept.
+	selectDue = `SELECT EXISTS (SELECT 1 FROM features f WHERE f.uid = $1 AND (
+EXISTS (SELECT 1 FROM interactions i WHERE i.feature_uid = $1 AND i.at < $2 - f.keep) OR
+EXISTS (SELECT 1 FROM changes c WHERE c.feature_uid = $1 AND c.at < $2 - f.keep)))`
+
+	expireInteractions = `DELETE FROM interactions WHERE id IN (SELECT id FROM interactions WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`
+
+	expireChanges = `DELETE FROM changes WHERE feature_uid = $1 AND checkpoint IN (
+SELECT checkpoint FROM changes WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`
 
 	expireReservations = `DELETE FROM reservations WHERE id IN (SELECT id FROM reservations WHERE until <= $1 ORDER BY until LIMIT $2)`
 

@@ -152,16 +152,9 @@ type account struct {
 // projects, then the one of all.
 func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
 	return l.write(ctx, "record calls", durable, func(tx *transaction) error {
-		features := map[string]int64{} // how many calls each has
-		for _, s := range batch {
-			features[s.entry.FeatureUID] = 0
-		}
-		for _, uid := range slices.Sorted(maps.Keys(features)) {
-			var calls int64
-			if err := tx.QueryRowContext(ctx, lockTotals, string(core.Feature), uid, "").Scan(&calls); err != nil {
-				return err
-			}
-			features[uid] = calls
+		features, err := lockFeatures(ctx, tx, batch)
+		if err != nil {
+			return err
 		}
 		used := map[account]core.Usage{}
 		for _, s := range batch {
@@ -179,6 +172,25 @@ func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
 		}
 		return addAll(ctx, tx, used)
 	})
+}
+
+// lockFeatures of calls, and say how many calls each has.
+func lockFeatures(ctx context.Context, tx *transaction, batch []*settlement) (map[string]int64, error) {
+	features, owners := map[string]int64{}, map[string]Owner{}
+	for _, s := range batch {
+		owners[s.entry.FeatureUID] = Owner{s.entry.FeatureUID, s.entry.Namespace, s.entry.Feature, s.entry.Keep}
+	}
+	for _, uid := range slices.Sorted(maps.Keys(owners)) {
+		var calls int64
+		if err := tx.QueryRowContext(ctx, lockTotals, string(core.Feature), uid, "").Scan(&calls); err != nil {
+			return nil, err
+		}
+		features[uid] = calls
+		if _, err := keepFeature(ctx, tx, owners[uid]); err != nil {
+			return nil, err
+		}
+	}
+	return features, nil
 }
 
 // charge adds a call to the totals that it counts in: those of the period in which it ended.

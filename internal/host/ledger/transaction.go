@@ -20,6 +20,7 @@ func prepared(ctx context.Context, db *sql.DB) (map[string]*sql.Stmt, error) {
 	all := map[string]*sql.Stmt{}
 	for _, text := range []string{
 		selectTaken, selectTakenByFeature, selectTakenByProject, upsertReservation, deleteReservation, lockTotals, addTotals, insertInteraction, countTurn,
+		upsertFeature,
 	} {
 		statement, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // it is closed with the database
 		if err != nil {

@@ -43,6 +43,8 @@ type Caller struct {
 	Budgets []ledger.Budget
 	// WarnAtPercent of a budget people are told.
 	WarnAtPercent int
+	// Keep is how long the ledger keeps its calls.
+	Keep time.Duration
 	// Unrecorded lets calls through that the ledger cannot record. They keep to no budget.
 	Unrecorded bool
 	// Silence is how long a backend may say nothing before a call ends.

@@ -124,6 +124,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 	}
+	if k := r.Retention; k != nil {
+		out.LedgerRetention = duration(k.Ledger)
+	}
 	if a := r.Agents; a != nil {
 		out.AllowedRoles = a.AllowedRoles
 	}

@@ -478,7 +478,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait},
 		Agents:      &v1alpha1.AgentRules{AllowedRoles: []string{"dba"}},
 		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
-		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size},
+		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size, Ledger: &metav1.Duration{Duration: 5}},
 		Delivery:    &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold},
 		Isolation:   v1alpha1.IsolationWarn,
 	}

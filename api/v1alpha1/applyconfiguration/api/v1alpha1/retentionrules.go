@@ -21,7 +21,7 @@ type RetentionRulesApplyConfiguration struct {
 	// that the oldest checkpoints lose their content, except those that a Checkpoint object or a request names, and the last
 	// state of the workspace.
 	UnpromotedBytes *resource.Quantity `json:"unpromotedBytes,omitempty"`
-	// ledger entries are kept this long; built-in 720h.
+	// ledger keeps the model calls, diffs and file events of a Feature this long; built-in 720h. Budgets still count what is removed.
 	Ledger *v1.Duration `json:"ledger,omitempty"`
 }
 

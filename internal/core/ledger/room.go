@@ -1,0 +1,43 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+// Bounds of what is stored of checkpoints, compressed, in bytes. Model calls have a bound by their budgets; how often an agent
+// rewrites its files has none, and what it writes must not take the room in which calls are recorded.
+const (
+	// MaxPatches of a Feature: about 100 MB of text. MaxNames is a little more, so that the names of files go on when there is
+	// no room for patches any more.
+	MaxPatches = 16 << 20
+	MaxNames   = 20 << 20
+	// MaxProject of all Features of a project: a twentieth of the volume that the installation has (5 GiB).
+	MaxProject = 256 << 20
+	// MinFree is the share of a volume, in percent, that has to be free for more: calls have it for themselves.
+	MinFree = 10
+)
+
+// Room is what is known of it when a checkpoint is to be recorded.
+type Room struct {
+	// Feature and Project have so many bytes stored.
+	Feature, Project int64
+	// Free and Size of the volume in bytes; a Size of 0 is not known.
+	Free, Size uint64
+}
+
+// Takes says how much of a checkpoint is stored, of which the names of files and the patch have so many bytes, and why not all.
+// What is there is never removed for it: no agent can write so much that the record of what it did before is lost.
+func (r Room) Takes(names, patch int64) (keepNames, keepPatch bool, missing string) {
+	switch {
+	case r.Size > 0 && r.Free < r.Size/100*MinFree:
+		return false, false, "the volume of the ledger is nearly full"
+	case r.Project+names > MaxProject:
+		return false, false, "the diffs of the project have used up their room in the ledger"
+	case r.Feature+names > MaxNames:
+		return false, false, "the diffs of the Feature have used up their room in the ledger"
+	case r.Project+names+patch > MaxProject:
+		return true, false, "the diffs of the project have used up their room in the ledger"
+	case r.Feature+names+patch > MaxPatches:
+		return true, false, "the diffs of the Feature have used up their room in the ledger"
+	}
+	return true, true, ""
+}

@@ -1,0 +1,88 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package protocol
+
+import "time"
+
+const (
+	// ChangesPath of the gateway takes what a checkpoint has changed: the watchdog of the Feature's pod posts Changes, in gzip,
+	// with the pod's token. What the ledger has already it leaves as it is.
+	ChangesPath = "/v1/changes"
+	// CheckpointPath of the gateway's LedgerPort gives them back. Its parameters: feature (a UID) and checkpoint, or no
+	// checkpoint for the newest.
+	CheckpointPath = "/v1/checkpoint"
+	// EventsPath of that port lists FileEvents. Its parameters: feature (a UID), after (the Sequence of an event) and limit.
+	EventsPath = "/v1/events"
+	// MaxEvents of one answer.
+	MaxEvents = 1000
+)
+
+// Bounds of Changes in bytes, but for MaxListed. The patch has what a person reads in an hour; with names as long as those of
+// usual repositories all files are listed.
+const (
+	MaxPatch  = 1 << 20
+	MaxListed = 20_000
+	MaxNames  = 1 << 20
+	// MaxChanges bounds their JSON, in which characters may be written as several.
+	MaxChanges = 8 << 20
+)
+
+// Kinds of FileChange. ChangeOmitted stands for files that are not listed.
+const (
+	ChangeAdd     = "add"
+	ChangeChange  = "change"
+	ChangeUnlink  = "unlink"
+	ChangeOmitted = "omitted"
+)
+
+// Changes are what a checkpoint has changed since the one before, without secrets. An agent chose what they say; they have no
+// character that a terminal acts on.
+type Changes struct {
+	// Checkpoint is its number, Previous that of the one before; 0 stands for the base.
+	Checkpoint int64 `json:"checkpoint"`
+	Previous   int64 `json:"previous"`
+	// At is when it was captured.
+	At      time.Time `json:"at"`
+	Task    string    `json:"task,omitempty"`
+	Verdict string    `json:"verdict"`
+	Action  string    `json:"action"`
+	// Files that were changed, of which Listed has as many as there is room for.
+	Files  int64        `json:"files"`
+	Listed []FileChange `json:"listed,omitempty"`
+	// Patch in Git's unified format.
+	Patch string `json:"patch,omitempty"`
+	// Missing says what Patch does not have, and why; empty where it is whole.
+	Missing string `json:"missing,omitempty"`
+}
+
+// FileChange is what happened to one file.
+type FileChange struct {
+	// Type is a Change.
+	Type string `json:"type"`
+	// Path as it is where it is text that can be seen, else quoted as in Go.
+	Path string `json:"path"`
+	// Size in bytes after the change, and Mode as Git has it; zero where the file is gone.
+	Size int64  `json:"size"`
+	Mode uint32 `json:"mode,omitempty"`
+}
+
+// FileEvents are those of a Feature, in order.
+type FileEvents struct {
+	Events []FileEvent `json:"events"`
+}
+
+// FileEvent is what happened to a file between two checkpoints.
+type FileEvent struct {
+	// Sequence grows over all events of the Feature; it has gaps.
+	Sequence int64 `json:"sequence"`
+	// Time is when the Checkpoint was captured.
+	Time       time.Time `json:"time"`
+	Checkpoint int64     `json:"checkpoint"`
+	// Type is a Change. Of one that is ChangeOmitted there is no path, and Count is how many files it stands for.
+	Type  string `json:"type"`
+	Path  string `json:"path,omitempty"`
+	Size  int64  `json:"size"`
+	Mode  uint32 `json:"mode,omitempty"`
+	Count int64  `json:"count,omitempty"`
+}
