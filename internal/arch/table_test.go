@@ -33,6 +33,7 @@ func coreRows() []row {
 	return []row{
 		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
+		{pkg: "internal/core/changes", why: why + "what a checkpoint has changed, as it is kept for people", allow: core, pure: true},
 		{pkg: "internal/core/checks", why: why + "rules that users write, in CEL", allow: []string{"github.com/google/cel-go/cel"}, pure: true},
 		{pkg: "internal/core/clip", why: why + "cuts texts to what is stored of them", pure: true},
 		{pkg: "internal/core/protocol", why: why + "files, paths and JSON that processes exchange, no logic", allow: []string{"internal/core/judge", "internal/core/policy"}, pure: true},
@@ -54,6 +55,7 @@ func coreRows() []row {
 		{pkg: "internal/core/naming", why: why + "names of what belongs to a Feature", pure: true},
 		{pkg: "internal/core/notice", why: why + "the lines that an agent is sent", allow: core, pure: true},
 		{pkg: "internal/core/outcome", why: why + "how a reconcile step ended", pure: true},
+		{pkg: "internal/core/plain", why: why + "shows texts of agents so that no terminal acts on them", allow: []string{"internal/core/judge"}, pure: true},
 		{pkg: "internal/core/policy", why: why + "merging policies", pure: true},
 		{pkg: "internal/core/redact", why: why + "secrets out of what is stored; jsontext finds where a string stands", allow: []string{"internal/core/secrets", "github.com/go-json-experiment/json/jsontext"}, pure: true},
 		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
@@ -176,6 +178,7 @@ func watchdogRows() []row {
 		})},
 		{pkg: dog + "deliver", why: why + "review, squash, push", allow: with(core, []string{dog + "checkpoint", dog + "faults", dog + "judging", dog + "remote", dog + "steps", git, obj, vol})},
 		{pkg: dog + "faults", why: why + "errors in the words of the protocol", allow: with(core, []string{dog + "remote", git, obj, vol, "internal/host/spool"})},
+		{pkg: dog + "handover", why: why + "gives the gateway's ledger what checkpoints have changed", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/gatewaylink"})},
 		{pkg: dog + "health", why: why + "what is worked around now", allow: []string{"internal/core/clip", "internal/host/vitals"}},
 		{pkg: dog + "inspect", why: why + "reads a trusted volume for people, and writes nothing", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/eventlog"})},
 		{pkg: dog + "judging", why: why + "gives the judge trees and contents", allow: with(core, []string{git, obj, "internal/host/workspace"})},

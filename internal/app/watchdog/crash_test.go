@@ -51,7 +51,7 @@ var crashPoints = []struct {
 }{
 	{"task begun", 1}, {"task started", 1}, {"captured", 2}, {"committed", 2}, {"intent journaled", 2}, {"refs moved", 2},
 	{"restored", 2}, {"changes logged", 2}, {"spooled", 2}, {"done journaled", 2}, {"pushed", 1}, {"delivery journaled", 1}, {"final journaled", 1},
-	{"final spooled", 1},
+	{"final spooled", 1}, {"handed over", 1}, {"handover noted", 1},
 }
 
 // wantUndisturbed holds what is there at the end against what an undisturbed run leaves.
@@ -71,20 +71,24 @@ func (w *world) wantUndisturbed(f protocol.FinalReport) {
 		w.t.Errorf("verify: code %d\n%s", code, out)
 	}
 	w.wantEventsAddUp()
+	w.wantHandedOver()
+}
+
+// sizes of all files of a commit.
+func (w *world) sizes(commit string) map[string]string {
+	w.t.Helper()
+	files := map[string]string{}
+	for line := range strings.SplitSeq(w.trusted("ls-tree", "-r", "-l", commit), "\n") {
+		f := strings.Fields(line)
+		files[f[4]] = f[3]
+	}
+	return files
 }
 
 // wantEventsAddUp: the file events, applied to the base in order, give the newest checkpoint; none is missing or there twice.
 func (w *world) wantEventsAddUp() {
 	w.t.Helper()
-	sizes := func(commit string) map[string]string {
-		files := map[string]string{}
-		for line := range strings.SplitSeq(w.trusted("ls-tree", "-r", "-l", commit), "\n") {
-			f := strings.Fields(line)
-			files[f[4]] = f[3]
-		}
-		return files
-	}
-	files := sizes(protocol.RefBase)
+	files := w.sizes(protocol.RefBase)
 	for decoder := json.NewDecoder(strings.NewReader(w.ask("log", "--files"))); decoder.More(); {
 		var e struct {
 			Event string      `json:"event_type"`
@@ -102,7 +106,7 @@ func (w *world) wantEventsAddUp() {
 			delete(files, e.Path)
 		}
 	}
-	if diff := cmp.Diff(sizes(protocol.RefChain), files); diff != "" {
+	if diff := cmp.Diff(w.sizes(protocol.RefChain), files); diff != "" {
 		w.t.Errorf("file events add up to something else (-chain +events):\n%s", diff)
 	}
 }

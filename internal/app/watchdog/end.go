@@ -6,12 +6,17 @@ package watchdog
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
+
+// handoverWithin bounds how long the end of an attempt waits for the gateway's ledger to take the last diffs. Everybody knows how
+// the attempt ended by then.
+const handoverWithin = 10 * time.Second
 
 // finish says the last word, waits until it has been heard, and lets the pod end.
 func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event, error) {
@@ -29,6 +34,9 @@ func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event,
 	if err := x.attempt.spool.Drained(ctx); err != nil {
 		return nil, err
 	}
+	short, stop := context.WithTimeout(ctx, handoverWithin)
+	x.services.handover.Drained(short)
+	stop()
 	if !ended {
 		x.release(ctx, 0)
 	}
@@ -56,6 +64,7 @@ func (x *acts) leave(ctx context.Context) (supervise.Event, error) {
 	if err := x.attempt.spool.Drained(short); err != nil {
 		x.log().WarnContext(ctx, "Ending with reports that the next attempt sends", "reports", x.attempt.spool.Pending())
 	}
+	x.services.handover.Drained(short)
 	// Where the runner is out of reach its container is gone, or ends by itself.
 	short, stop := context.WithTimeout(ctx, 5*retryLink)
 	defer stop()

@@ -53,6 +53,9 @@ type loop struct {
 	after   func()
 	working sync.WaitGroup
 
+	// crashed has why a service beside the loop ends the process.
+	crashed chan error
+
 	quiet      <-chan time.Time
 	terminated <-chan struct{}
 	deadline   <-chan time.Time
@@ -68,7 +71,7 @@ type result struct {
 // newLoop goes on where the journal says; the agent is nil where there is none.
 func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loop {
 	a := s.attempt
-	l := &loop{attempt: a, services: s, agent: agent, latest: latest, done: make(chan result, 1), ending: make(chan struct{})}
+	l := &loop{attempt: a, services: s, agent: agent, latest: latest, done: make(chan result, 1), crashed: make(chan error, 1), ending: make(chan struct{})}
 	l.acts = &acts{attempt: a, services: s, agent: agent, ending: l.ending,
 		teller: &teller{agent: agent, journal: a.journal, log: a.options.Log}}
 	l.backend, l.queue = toolbackend.New(a.journal, func() (*objects.Tree, error) {
@@ -118,6 +121,11 @@ func (l *loop) run(ctx context.Context) error {
 		l.services.retain.Wait()
 	}()
 	l.terminated = ctx.Done()
+	l.working.Go(func() {
+		if err := l.services.handover.Serve(beside); err != nil {
+			l.crashed <- err
+		}
+	})
 	l.checkWatcher()
 	l.apply(beside, l.ordered(*l.attempt.journal.State().Orders))
 	if j := l.attempt.journal.State(); j.Finished {
@@ -189,6 +197,8 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 	case <-timer:
 	case done := <-l.done:
 		return l.finished(ctx, done)
+	case err := <-l.crashed:
+		return err
 	case <-l.attempt.orders.changed:
 		return l.hear(ctx)
 	case e, open := <-l.events():

@@ -46,6 +46,9 @@ type Options struct {
 	// URL Git goes straight to the server.
 	Gateway     string
 	GatewayName string
+	// Ledger is the URL that takes what checkpoints have changed: that of the gateway, but in tests. Without a URL nothing is handed
+	// over.
+	Ledger string
 	// Models, Tools and Proxy are the loopback addresses that these are served to the agent at.
 	Models string
 	Tools  string
@@ -136,6 +139,7 @@ func parse(name string, args []string, output io.Writer) (Options, error) {
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
+	o.Ledger = o.Gateway
 	var missing []error
 	for _, f := range []string{"namespace", "feature", "attempt", "intake", "intake-name", "gateway"} {
 		if v := flags.Lookup(f).Value.String(); v == "" || v == "0" {

@@ -9,10 +9,12 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/deliver"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/handover"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/retain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/gatewaylink"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -28,6 +30,7 @@ type services struct {
 	checkpoint *checkpoint.Service
 	delivery   *deliver.Service
 	retain     *retain.Service
+	handover   *handover.Service
 }
 
 // newServices for an attempt whose journal is open. Sealed: there is no agent. Before there is a base there need be no
@@ -40,9 +43,13 @@ func newServices(a *attempt, repo *git.Repository, sealed bool) *services {
 		Root: o.Paths.Workspace, Repository: repo, Scratch: dir.Scratch(), Now: o.Now, Logger: o.Log,
 	}, a.health)
 	judge := judging.New(repo, func() (objects.ID, error) { return objects.ParseID(a.journal.State().Base.Tree) }, o.Log)
+	s.handover = handover.New(handover.Options{
+		Dir: dir, Journal: a.journal, Repository: repo, Log: o.Log, Probe: o.Probe,
+		Send: handover.Sender(o.Ledger, gatewaylink.Link{Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA}),
+	})
 	s.checkpoint = checkpoint.New(checkpoint.Options{
 		Feature: o.Feature, Dir: dir, Journal: a.journal, Guard: a.volume.Guard, Repository: repo, Workspace: s.workspace, Judge: judge,
-		Reports: a.reports, Waiting: a.spool.Pending, Health: a.health, Sealed: sealed, Now: o.Now, Log: o.Log, Probe: o.Probe,
+		Reports: a.reports, Taken: s.handover.Taken, Waiting: a.spool.Pending, Health: a.health, Sealed: sealed, Now: o.Now, Log: o.Log, Probe: o.Probe,
 	})
 	s.delivery = deliver.New(deliver.Options{
 		Journal: a.journal, Guard: a.volume.Guard, Repository: repo, Access: s.access, Judge: judge, Log: o.Log, Probe: o.Probe,

@@ -100,6 +100,9 @@ type world struct {
 	tools    string // address of the agent's tools
 	models   string // address of the agent's models
 	gateway  string // URL of the gateway; empty in worlds without models
+	// ledger takes what checkpoints have changed.
+	ledger    *ledger
+	ledgerURL string
 }
 
 const secretPassword = "the-password-of-shop"
@@ -121,6 +124,7 @@ func newWorld(t *testing.T, script string, change ...func(*protocol.Orders)) *wo
 	url := w.serveGit()
 	w.intake = fakeintake.Start(t, orders(url, script, change...))
 	w.paths.CA, w.paths.Token = w.intake.CAPath, w.intake.TokenPath
+	w.serveLedger()
 	return w
 }
 
@@ -245,7 +249,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 	return watchdog.Options{
 		Runtimes: append(runtimes.All(), w.runtimes...), MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
-		Models: w.models, Proxy: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
+		Models: w.models, Proxy: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", Ledger: w.ledgerURL, BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),
 	}
 }

@@ -30,19 +30,9 @@ func New() *Redactor { return &Redactor{scanner: secrets.New()} }
 // can be told apart, is secrets.ErrTooHard.
 func (r *Redactor) Redact(ctx context.Context, budget int64, text []byte) ([]byte, error) {
 	for range maxRounds {
-		found, full, err := r.inJSON(ctx, &budget, text)
+		found, full, err := r.Places(ctx, &budget, text)
 		if err != nil {
 			return nil, err
-		}
-		for _, p := range piecesOf(text) {
-			inPieces, more, err := r.inJSON(ctx, &budget, p.text)
-			if err != nil {
-				return nil, err
-			}
-			full = full || more
-			for _, l := range inPieces {
-				found = append(found, p.locate(l)...)
-			}
 		}
 		if len(found) == 0 {
 			return text, nil
@@ -52,6 +42,26 @@ func (r *Redactor) Redact(ctx context.Context, budget int64, text []byte) ([]byt
 		}
 	}
 	return nil, secrets.ErrTooHard
+}
+
+// Places are where Redact finds secrets in a text, in no order, and where the rest of one stands, without a rule; full, where there
+// may be more of them. What that took is taken from the budget.
+func (r *Redactor) Places(ctx context.Context, budget *int64, text []byte) (found []secrets.Place, full bool, err error) {
+	found, full, err = r.inJSON(ctx, budget, text)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, p := range piecesOf(text) {
+		inPieces, more, err := r.inJSON(ctx, budget, p.text)
+		if err != nil {
+			return nil, false, err
+		}
+		full = full || more
+		for _, l := range inPieces {
+			found = append(found, p.locate(l)...)
+		}
+	}
+	return found, full, nil
 }
 
 // inJSON are where the secrets of a text are, as it is and in strings of JSON; full, where there may be more.
@@ -93,19 +103,27 @@ func withoutEscapes(text []byte) []byte {
 	return plain
 }
 
+// Sort places by where they begin; of those that begin at one place, the one that gives its name to all comes first.
+func Sort(places []secrets.Place) {
+	slices.SortFunc(places, func(a, b secrets.Place) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(b.Rule, a.Rule))
+	})
+}
+
+// Mark stands for a secret of a rule.
+func Mark(rule string) string { return "[redacted: " + rule + "]" }
+
 // replace puts marks in the place of secrets, and nothing in that of the rest of one. Of secrets that overlap the first and
 // longest gives its name.
 func replace(text []byte, found []secrets.Place) []byte {
-	slices.SortFunc(found, func(a, b secrets.Place) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(b.To, a.To), cmp.Compare(b.Rule, a.Rule))
-	})
+	Sort(found)
 	var clean []byte
 	end := 0
 	for _, l := range found {
 		if l.From >= end {
 			clean = append(clean, text[end:l.From]...)
 			if l.Rule != "" {
-				clean = append(clean, "[redacted: "+l.Rule+"]"...)
+				clean = append(clean, Mark(l.Rule)...)
 			}
 		}
 		end = max(end, l.To)

@@ -34,6 +34,9 @@ func (d Dir) Spool() string { return d.in("spool") }
 // FileChanges is the log of file events.
 func (d Dir) FileChanges() string { return d.in("logs", "file-changes.jsonl") }
 
+// HandedOver says which checkpoints the gateway's ledger has.
+func (d Dir) HandedOver() string { return d.in("handed-over.json") }
+
 func (d Dir) journal() string { return d.in("journal.jsonl") }
 func (d Dir) lock() string    { return d.in("lock") }
 func (d Dir) epoch() string   { return d.in("epoch") }

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// replaceFile replaces a small file so that after a crash either the old or the new content is there.
-func replaceFile(path string, data []byte) error {
+// Replace a small file so that after a crash either the old or the new content is there.
+func Replace(path string, data []byte) error {
 	temp, err := os.OpenFile(path+".tmp", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err

@@ -84,10 +84,10 @@ func (j *Journal) fold() (err error) {
 	if err = errors.Join(err, z.Close()); err != nil {
 		return err
 	}
-	if err := replaceFile(segmentPath(j.path, n), packed.Bytes()); err != nil {
+	if err := Replace(segmentPath(j.path, n), packed.Bytes()); err != nil {
 		return err
 	}
-	replaced := replaceFile(j.path, line)
+	replaced := Replace(j.path, line)
 	file, err := j.reopen()
 	if err != nil {
 		j.broken = fmt.Errorf("open the journal again: %w", errors.Join(replaced, err)) // what the old file gets may be lost

@@ -51,5 +51,5 @@ func (s *Session) Keep(nonce string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(s.path, data)
+	return Replace(s.path, data)
 }

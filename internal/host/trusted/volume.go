@@ -44,7 +44,7 @@ func Claim(ctx context.Context, d Dir, epoch int64, log *slog.Logger) (*Volume, 
 		err = fmt.Errorf("%w: attempt %d, and this is attempt %d", ErrFenced, owner, epoch)
 	}
 	if err == nil && owner < epoch {
-		err = replaceFile(v.path, []byte(strconv.FormatInt(epoch, 10)+"\n"))
+		err = Replace(v.path, []byte(strconv.FormatInt(epoch, 10)+"\n"))
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("claim the trusted volume: %w", err), lock.Close())

@@ -19,8 +19,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 )
 
-// answer asks, and passes the answer on as it comes.
-func (s *Server) answer(w http.ResponseWriter, r *http.Request, key types.NamespacedName, q protocol.Inquiry) {
+// answer asks, and passes the answer on as it comes. Where there is none it does instead what is given, if anything is.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, key types.NamespacedName, q protocol.Inquiry, instead func()) {
 	release, refused := s.streams.take(whoAsks(r).GetName())
 	if refused != "" {
 		fail(w, apierrors.NewTooManyRequests(refused, 1))
@@ -32,22 +32,27 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, key types.Namesp
 	s.options.Logger.Info("Answering an inquiry", "feature", key, "kind", q.Kind, "user", whoAsks(r).GetName())
 	answer, done, err := s.options.Asker.Ask(ctx, key, q)
 	if err != nil {
-		s.refuse(w, r, key, err)
+		if instead == nil || r.Context().Err() != nil {
+			s.refuse(w, r, key, err)
+			return
+		}
+		instead()
 		return
 	}
 	defer done()
-	if answer.Head.Code != http.StatusOK {
+	switch {
+	case answer.Head.Code == http.StatusOK:
+	case instead != nil:
+		instead()
+		return
+	default:
 		fail(w, failure(answer.Head.Code, answer.Head.Message))
 		return
 	}
-	header := w.Header()
-	header.Set("Content-Type", "text/plain; charset=utf-8")
+	asText(w)
 	if q.JSON {
-		header.Set("Content-Type", "application/json")
+		w.Header().Set("Content-Type", "application/json")
 	}
-	// What an agent wrote is never taken for a page by a browser, nor kept by a proxy.
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
 	_, err = io.Copy(w, answer.Body)
 	reason := answer.Reason()
 	if err != nil {

@@ -28,6 +28,7 @@ type subresource struct{ parent, name, kind string }
 func subresources() []subresource {
 	return []subresource{
 		{"features", "diff", "Diff"},
+		{"features", "events", "FileEvents"},
 		{"features", "log", "Log"},
 		{"features", "prompt", "Prompt"},
 		{"features", "turns", "Turns"},

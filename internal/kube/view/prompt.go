@@ -73,10 +73,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 			told = *how.Input
 		}
 	}
-	header := w.Header()
-	header.Set("Content-Type", "text/plain; charset=utf-8")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
+	asText(w)
 	_, _ = fmt.Fprintf(w, "%s%s%s\n", note, prefix, told) // fails where the client has closed the connection
 }
 

@@ -114,7 +114,7 @@ func (s *Server) featureDiff(w http.ResponseWriter, r *http.Request) {
 		fail(w, apierrors.NewBadRequest(err.Error()))
 		return
 	}
-	s.answer(w, r, feature(r), q)
+	s.diff(w, r, feature(r), q)
 }
 
 func (s *Server) featureLog(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func (s *Server) featureLog(w http.ResponseWriter, r *http.Request) {
 		fail(w, apierrors.NewBadRequest(err.Error()))
 		return
 	}
-	s.answer(w, r, feature(r), q)
+	s.answer(w, r, feature(r), q, nil)
 }
 
 func (s *Server) featureVerify(w http.ResponseWriter, r *http.Request) {
@@ -144,7 +144,7 @@ func (s *Server) featureVerify(w http.ResponseWriter, r *http.Request) {
 		fail(w, apierrors.NewBadRequest(err.Error()))
 		return
 	}
-	s.answer(w, r, feature(r), q)
+	s.answer(w, r, feature(r), q, nil)
 }
 
 // wantsJSON unless text is asked for, by parameter or by type.
@@ -180,7 +180,7 @@ func (s *Server) checkpointDiff(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q.To = checkpoint.Spec.Sequence
-	s.answer(w, r, key, q)
+	s.diff(w, r, key, q)
 }
 
 // feature is the object that a path names.

@@ -17,29 +17,59 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Query parameters of turns. paramTurn is the number of one turn, counted over the whole Feature.
+// Query parameters of lists. paramTurn is the number of one turn, counted over the whole Feature.
 const (
 	paramAfter = "after"
 	paramLimit = "limit"
 	paramTurn  = "turn"
 )
 
-// ErrNoTurn says that the ledger has no such turn.
-var ErrNoTurn = errors.New("there is no such turn")
+// ErrNotRecorded says that the ledger does not have it.
+var ErrNotRecorded = errors.New("the ledger does not have it")
 
-// Ledger has what was said to models. The query is that of protocol.TurnsPath.
+// Ledger has what was said to models and what checkpoints have changed. Queries are those of protocol.TurnsPath, CheckpointPath and
+// EventsPath.
 type Ledger interface {
 	Turns(ctx context.Context, query url.Values) ([]protocol.Turn, error)
+	Changes(ctx context.Context, query url.Values) (protocol.Changes, error)
+	Events(ctx context.Context, query url.Values) ([]protocol.FileEvent, error)
 }
 
 // featureTurns lists the calls of models that a Feature has made, or shows one with its answer.
 func (s *Server) featureTurns(w http.ResponseWriter, r *http.Request) {
-	query, err := parameters(r, paramAfter, paramLimit, paramTurn, paramOutput)
+	s.list(w, r, []string{paramAfter, paramLimit, paramTurn}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
+		turns, err := s.options.Ledger.Turns(ctx, ask)
+		if err == nil {
+			writeTurns(w, turns, ask.Has(paramTurn), asJSON)
+		}
+		if errors.Is(err, ErrNotRecorded) {
+			err = failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no turn %s", key.Name, ask.Get(paramTurn)))
+		}
+		return err
+	})
+}
+
+// featureEvents lists what happened to files of a Feature.
+func (s *Server) featureEvents(w http.ResponseWriter, r *http.Request) {
+	s.list(w, r, []string{paramAfter, paramLimit}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
+		events, err := s.options.Ledger.Events(ctx, ask)
+		if err == nil {
+			writeEvents(w, key.Name, events, asJSON)
+		}
+		return err
+	})
+}
+
+// list something of a Feature that the ledger has. The parameters are numbers.
+func (s *Server) list(w http.ResponseWriter, r *http.Request, numbers []string, find func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error) {
+	query, err := parameters(r, append(numbers, paramOutput)...)
 	if err != nil {
 		fail(w, apierrors.NewBadRequest(err.Error()))
 		return
@@ -49,12 +79,16 @@ func (s *Server) featureTurns(w http.ResponseWriter, r *http.Request) {
 		fail(w, apierrors.NewBadRequest(err.Error()))
 		return
 	}
-	for _, name := range []string{paramAfter, paramLimit, paramTurn} {
+	ask := url.Values{}
+	for _, name := range numbers {
 		if text := query.Get(name); text != "" {
 			if n, err := strconv.ParseInt(text, 10, 64); err != nil || n < 0 {
-				fail(w, apierrors.NewBadRequest(fmt.Sprintf("%s: %q is no number of turns", name, text)))
+				fail(w, apierrors.NewBadRequest(fmt.Sprintf("%s: %q is not a number of 0 or more", name, text)))
 				return
 			}
+		}
+		if query.Has(name) {
+			ask.Set(name, query.Get(name))
 		}
 	}
 	release, refused := s.streams.take(whoAsks(r).GetName())
@@ -69,37 +103,51 @@ func (s *Server) featureTurns(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, key, err)
 		return
 	}
-	ask := url.Values{"feature": {string(f.UID)}}
-	for _, name := range []string{paramAfter, paramLimit, paramTurn} {
-		if query.Has(name) {
-			ask.Set(name, query.Get(name))
-		}
-	}
-	turns, err := s.options.Ledger.Turns(r.Context(), ask)
-	switch {
-	case errors.Is(err, ErrNoTurn):
-		fail(w, failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no turn %s", key.Name, query.Get(paramTurn))))
+	ask.Set("feature", string(f.UID))
+	switch err := find(r.Context(), key, ask, asJSON); {
+	case apierrors.IsNotFound(err):
+		fail(w, err)
 	case err != nil:
 		s.options.Logger.Error(err, "Cannot read the ledger", "feature", key)
 		fail(w, failure(http.StatusServiceUnavailable, "the gateway's ledger cannot be read at the moment; the manager's log says why"))
-	default:
-		writeTurns(w, turns, query.Has(paramTurn), asJSON)
 	}
 }
 
-// writeTurns for programs or for people. What a model said is never taken for a page by a browser, nor kept by a proxy.
-func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) {
-	header := w.Header()
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
+// writeJSON for programs.
+func writeJSON(w http.ResponseWriter, document any) {
+	asText(w)
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(document); err != nil {
+		panic(http.ErrAbortHandler) // a part must not look like the whole answer
+	}
+}
+
+// writeEvents for programs or for people.
+func writeEvents(w http.ResponseWriter, feature string, events []protocol.FileEvent, asJSON bool) {
 	if asJSON {
-		header.Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(protocol.Turns{Turns: turns}); err != nil {
-			panic(http.ErrAbortHandler) // a part must not look like the whole answer
-		}
+		writeJSON(w, protocol.FileEvents{Events: events})
 		return
 	}
-	header.Set("Content-Type", "text/plain; charset=utf-8")
+	asText(w)
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "EVENT\tTIME\tCHECKPOINT\tTYPE\tSIZE\tPATH")
+	for _, e := range events {
+		what := e.Path
+		if e.Type == protocol.ChangeOmitted {
+			what = fmt.Sprintf("(%d more files)", e.Count)
+		}
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\n", e.Sequence, e.Time.UTC().Format(time.RFC3339), naming.Checkpoint(feature, e.Checkpoint), e.Type, e.Size, what)
+	}
+	_ = t.Flush() // fails where the client has closed the connection
+}
+
+// writeTurns for programs or for people.
+func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) {
+	if asJSON {
+		writeJSON(w, protocol.Turns{Turns: turns})
+		return
+	}
+	asText(w)
 	_, _ = w.Write(table(turns))
 	if !one || len(turns) != 1 {
 		return

@@ -133,7 +133,7 @@ func newHarness(t *testing.T) *harness {
 		return headerrequest.StaticStringSlice(values)
 	}
 	r.Server = New(Options{
-		Live: nil, Authorizer: reviewer{harness: r}, Asker: r.asker, Clock: clock.RealClock{}, Logger: logr.Discard(),
+		Live: shop{}, Ledger: &record{}, Authorizer: reviewer{harness: r}, Asker: r.asker, Clock: clock.RealClock{}, Logger: logr.Discard(),
 		Authenticator: headerrequest.NewDynamicVerifyOptionsSecure(
 			func() (x509.VerifyOptions, bool) {
 				return x509.VerifyOptions{Roots: pool, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}, true
@@ -450,7 +450,7 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("%+v could be taken for something that can be listed or deleted", resource)
 		}
 	}
-	if diff := cmp.Diff([]string{"features/diff", "features/log", "features/prompt", "features/turns", "features/verify", "checkpoints/diff"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"features/diff", "features/events", "features/log", "features/prompt", "features/turns", "features/verify", "checkpoints/diff"}, names); diff != "" {
 		t.Errorf("resources (-want +got):\n%s", diff)
 	}
 	var groups metav1.APIGroupList

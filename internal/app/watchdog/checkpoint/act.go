@@ -71,6 +71,9 @@ func (r *recorder) act(ctx context.Context, i journal.Intent) error {
 		return err
 	}
 	r.logChanges(ctx, i)
+	if err := ctx.Err(); err != nil { // the events may be missing; when the intent is read again they are logged
+		return err
+	}
 	if err := r.Probe.After("changes logged"); err != nil {
 		return err
 	}
@@ -84,6 +87,9 @@ func (r *recorder) act(ctx context.Context, i journal.Intent) error {
 	}
 	if err := r.Journal.Note(journal.Record{Done: &journal.Done{Sequence: i.Sequence}}); err != nil {
 		return err
+	}
+	if r.Taken != nil {
+		r.Taken(i)
 	}
 	r.logCheckpoint(ctx, i.Report)
 	if err := r.Probe.After("done journaled"); err != nil || i.Operation != nil {

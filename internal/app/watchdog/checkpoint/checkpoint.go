@@ -58,6 +58,8 @@ type Options struct {
 	Workspace  *Workspace
 	Judge      *judging.Judge
 	Reports    Reports
+	// Taken is told of each checkpoint that was acted on, and must not wait for anything; nil where nobody has to know.
+	Taken func(journal.Intent)
 	// Sealed: there is no agent beside this service.
 	Sealed bool
 	// Waiting counts reports that intake has not had yet.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/eventlog"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
@@ -74,7 +75,7 @@ func writeDiff(ctx context.Context, d trusted.Dir, q protocol.Inquiry, out, note
 	if q.Patch {
 		return repo.Patch(ctx, from, to, true, out)
 	}
-	shown := newPlainWriter(out)
+	shown := plain.NewWriter(out)
 	return errors.Join(repo.Patch(ctx, from, to, false, shown), shown.Flush())
 }
 
@@ -179,7 +180,7 @@ func writeLog(d trusted.Dir, files bool, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	shown := newPlainWriter(out)
+	shown := plain.NewWriter(out)
 	if files {
 		err = eventlog.Copy(shown, d.FileChanges())
 	} else {

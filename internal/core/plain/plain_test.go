@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package inspect
+package plain
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestPlainWriter(t *testing.T) {
+func TestWriter(t *testing.T) {
 	for text, want := range map[string]string{
 		"+\tplain text, größer\n": "+\tplain text, größer\n",
 		"\x1b[2J\r\a":             `\u001b[2J\u000d\u0007`,
@@ -20,9 +20,12 @@ func TestPlainWriter(t *testing.T) {
 		"\xe4\xb8x":               `\xe4\xb8x`,
 		"\x7f\u0085":              `\u007f\u0085`,
 	} {
+		if got := string(Append([]byte("before "), []byte(text))); got != "before "+want {
+			t.Errorf("%q: appended %q, want %q", text, got, want)
+		}
 		for step := range len(text) { // however the text is cut
 			var out bytes.Buffer
-			w := newPlainWriter(&out)
+			w := NewWriter(&out)
 			for rest := []byte(text); len(rest) > 0; {
 				n := min(step+1, len(rest))
 				if wrote, err := w.Write(rest[:n]); wrote != n || err != nil {
@@ -37,13 +40,13 @@ func TestPlainWriter(t *testing.T) {
 	}
 }
 
-// FuzzPlainWriter: what comes out is text that a terminal only shows, and JSON still means the same.
-func FuzzPlainWriter(f *testing.F) {
+// FuzzWriter: what comes out is text that a terminal only shows, and JSON still means the same.
+func FuzzWriter(f *testing.F) {
 	f.Add("a\x1b\u202e\U000e0041\xff", 3)
 	f.Fuzz(func(t *testing.T, text string, cut int) {
 		show := func(text string) string {
 			var out bytes.Buffer
-			w := newPlainWriter(&out)
+			w := NewWriter(&out)
 			cut := max(0, min(cut, len(text)))
 			_, err := w.Write([]byte(text[:cut]))
 			if err == nil {

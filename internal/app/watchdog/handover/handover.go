@@ -1,0 +1,248 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package handover gives the gateway what checkpoints have changed, for its ledger: each once, in their order, beside everything
+// else. A gateway that is away delays it and nothing more: what it has not taken stays in the journal and the chain.
+package handover
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/changes"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+)
+
+const (
+	// firstPause before the gateway is tried again; it doubles up to lastPause.
+	firstPause, lastPause = 500 * time.Millisecond, time.Minute
+	// makeTime bounds the making of what is handed over.
+	makeTime = 2 * time.Minute
+	// makeTries is how often that is tried before the gateway gets what is known without the repository.
+	makeTries = 3
+	// large is a patch whose memory is given back at once, in bytes.
+	large = 128 << 10
+)
+
+// Options of a Service.
+type Options struct {
+	Dir     trusted.Dir
+	Journal *trusted.Journal
+	// Repository of the checkpoints; nil where there is none yet, and nothing to hand over.
+	Repository *git.Repository
+	// Send gives the gateway changes in gzip; nil hands nothing over. ErrRefused is wrapped where it does not help to try again.
+	Send  func(ctx context.Context, packed []byte) error
+	Log   *slog.Logger
+	Probe steps.Probe
+}
+
+// ErrRefused of Send: the gateway never takes this.
+var ErrRefused = errors.New("the gateway refuses it")
+
+// Service hands over what one attempt knows of.
+type Service struct {
+	Options
+	queue *queue
+	maker *changes.Maker
+	// less tells that the gateway has taken something.
+	less chan struct{}
+}
+
+// New service. What the gateway lacks of earlier processes is handed over first.
+func New(o Options) *Service {
+	mark, err := readMark(o.Dir)
+	if err != nil { // the gateway knows what it has
+		o.Log.Warn("All checkpoints are handed over to the gateway again", "error", err.Error())
+	}
+	return &Service{Options: o, queue: newQueue(o.Dir, mark), less: make(chan struct{}, 1)}
+}
+
+// Taken tells that a checkpoint was acted on. It waits for nothing.
+func (s *Service) Taken(i journal.Intent) {
+	base := ""
+	if b := s.Journal.State().Base; b != nil {
+		base = b.Commit
+	}
+	s.queue.add(entryOf(i, base))
+}
+
+// Serve hands over until the context ends, or a probe ends the process.
+func (s *Service) Serve(ctx context.Context) error {
+	if s.Repository == nil || s.Send == nil {
+		return nil
+	}
+	for ctx.Err() == nil {
+		e, is, err := s.queue.next()
+		switch {
+		case err != nil:
+			s.Log.WarnContext(ctx, "What the gateway's ledger lacks cannot be read from the journal", "error", err.Error())
+			steps.Pause(ctx, lastPause)
+		case is:
+			if err := s.hand(ctx, e); err != nil && ctx.Err() == nil {
+				return err
+			}
+			s.tell()
+		default:
+			s.tell()
+			select {
+			case <-s.queue.ready:
+			case <-ctx.Done():
+			}
+		}
+	}
+	return nil
+}
+
+func (s *Service) tell() {
+	select {
+	case s.less <- struct{}{}:
+	default:
+	}
+}
+
+// Drained returns when the gateway has all that is known, or the context ends. Then it says so in the log: nothing is lost.
+func (s *Service) Drained(ctx context.Context) {
+	if s.Repository == nil || s.Send == nil {
+		return
+	}
+	for {
+		waiting, known := s.queue.waiting()
+		if !waiting {
+			return
+		}
+		select {
+		case <-s.less:
+		case <-ctx.Done():
+			s.Log.WarnContext(ctx, "The gateway's ledger lacks diffs and file events of checkpoints; they stay in the trusted volume, and the next attempt hands them over", "checkpoints", known)
+			return
+		}
+	}
+}
+
+// hand over one checkpoint, and note it.
+func (s *Service) hand(ctx context.Context, e entry) error {
+	packed, err := s.pack(ctx, e)
+	if err != nil {
+		return err
+	}
+	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+		err := s.Send(ctx, packed)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if errors.Is(err, ErrRefused) {
+			s.Log.ErrorContext(ctx, "The gateway's ledger does not take the diff of a checkpoint; it stays in the trusted volume", "checkpoint", e.sequence, "error", err.Error())
+			break
+		}
+		s.Log.WarnContext(ctx, "The diff of a checkpoint waits for the gateway's ledger", "checkpoint", e.sequence, "error", err.Error(), "again", pause.String())
+		steps.Pause(ctx, pause)
+	}
+	if err := s.Probe.After("handed over"); err != nil {
+		return err
+	}
+	if err := s.queue.taken(e.sequence); err != nil {
+		s.Log.WarnContext(ctx, "A checkpoint will be handed over again", "checkpoint", e.sequence, "error", err.Error())
+		steps.Pause(ctx, lastPause)
+		return nil
+	}
+	return s.Probe.After("handover noted")
+}
+
+// pack what a checkpoint has changed. Where the repository does not say it, what the journal says has to do.
+func (s *Service) pack(ctx context.Context, e entry) ([]byte, error) {
+	c := protocol.Changes{Checkpoint: e.sequence, Previous: e.previous, At: e.at, Task: e.task, Verdict: e.verdict, Action: e.action}
+	if e.from != e.to {
+		err := errors.New("not tried")
+		for try := 0; try < makeTries && err != nil; try++ {
+			if try > 0 && !steps.Pause(ctx, firstPause) {
+				return nil, ctx.Err()
+			}
+			err = s.compare(ctx, e, &c)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			s.Log.WarnContext(ctx, "The diff of a checkpoint cannot be made", "checkpoint", e.sequence, "error", err.Error())
+			c.Listed, c.Patch, c.Missing = nil, "", "the diff could not be made: "+clip.Bytes(err.Error(), 256)
+		}
+	}
+	packed, err := pack(c)
+	if len(c.Patch) > large {
+		c = protocol.Changes{}
+		debug.FreeOSMemory() // the next checkpoint need not wait for it
+	}
+	return packed, err
+}
+
+// pack changes in gzip.
+func pack(c protocol.Changes) ([]byte, error) {
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false) // it is no page, and would have three times the bytes
+	err := errors.Join(encoder.Encode(c), w.Close())
+	return packed.Bytes(), err
+}
+
+// compare the trees of a checkpoint and the one before.
+func (s *Service) compare(ctx context.Context, e entry, c *protocol.Changes) error {
+	ctx, cancel := context.WithTimeout(ctx, makeTime)
+	defer cancel()
+	from, err := objects.ParseID(e.from)
+	if err != nil {
+		return err
+	}
+	to, err := objects.ParseID(e.to)
+	if err != nil {
+		return err
+	}
+	aside := git.NewAside(s.Repository)
+	defer func() { _ = aside.Close() }()
+	list, total, err := aside.Outline(ctx, from, to, protocol.MaxListed)
+	if err != nil {
+		return err
+	}
+	if s.maker == nil {
+		s.maker = changes.NewMaker()
+	}
+	c.Files = int64(total)
+	if c.Listed, err = s.maker.Names(ctx, list); err != nil {
+		return err
+	}
+	return aside.Patch(ctx, from, to, changes.MaxFile, func(in *bufio.Reader) (err error) {
+		c.Patch, c.Missing, err = s.maker.Patch(ctx, in, contents(aside))
+		return err
+	})
+}
+
+// contents of files in the repository.
+func contents(aside *git.Aside) changes.Contents {
+	return func(ctx context.Context, id string) ([]byte, error) {
+		parsed, err := objects.ParseID(id)
+		if err != nil {
+			return nil, err
+		}
+		text, err := aside.Content(ctx, parsed, changes.MaxFile)
+		if errors.Is(err, git.ErrTooLarge) {
+			err = errors.Join(changes.ErrTooLarge, err)
+		}
+		return text, err
+	}
+}

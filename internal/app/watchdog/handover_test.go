@@ -1,0 +1,180 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
+)
+
+// ledger takes what checkpoints have changed, as the gateway's does: each once.
+type ledger struct {
+	t *testing.T
+
+	mu    sync.Mutex
+	taken map[int64]protocol.Changes
+	order []int64
+	// away: it answers with an error.
+	away  bool
+	tries int
+}
+
+// serveLedger begins to serve one.
+func (w *world) serveLedger() {
+	w.t.Helper()
+	w.ledger = &ledger{t: w.t, taken: map[int64]protocol.Changes{}}
+	server := httptest.NewTLSServer(w.ledger)
+	w.t.Cleanup(server.Close)
+	w.ledgerURL = server.URL
+	ca, err := os.ReadFile(w.paths.CA)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("ledger.crt", string(ca)+string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	w.paths.CA = w.dir + "/ledger.crt"
+}
+
+// ServeHTTP takes the changes of one checkpoint.
+func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tries++; l.away {
+		http.Error(w, "away", http.StatusServiceUnavailable)
+		return
+	}
+	if r.Method != http.MethodPost || r.URL.Path != protocol.ChangesPath || r.Header.Get("Authorization") != "Bearer "+fakeintake.Token || r.Header.Get("Content-Encoding") != "gzip" {
+		l.t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
+	}
+	var c protocol.Changes
+	body, err := gzip.NewReader(r.Body)
+	if err == nil {
+		err = json.NewDecoder(body).Decode(&c)
+	}
+	if err != nil {
+		l.t.Error(err)
+	}
+	if have, known := l.taken[c.Checkpoint]; known {
+		if diff := cmp.Diff(have, c); diff != "" {
+			l.t.Errorf("handed over again, and different (-before +now):\n%s", diff)
+		}
+	} else {
+		l.taken[c.Checkpoint] = c
+		l.order = append(l.order, c.Checkpoint)
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// all that was taken, in the order in which it came.
+func (l *ledger) all() (list []protocol.Changes) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, n := range l.order {
+		list = append(list, l.taken[n])
+	}
+	return list
+}
+
+func (l *ledger) setAway(away bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.away = away
+}
+
+func (l *ledger) tried() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tries
+}
+
+// wantHandedOver: the ledger has every checkpoint that was reported, in order, and their files add up to the newest.
+func (w *world) wantHandedOver() {
+	w.t.Helper()
+	type line struct {
+		Checkpoint, Previous int64
+		Verdict, Action      string
+	}
+	var want, got []line
+	for _, c := range w.intake.Checkpoints() {
+		want = append(want, line{c.Sequence, c.Previous, string(c.Verdict), c.Action})
+	}
+	files := w.sizes(protocol.RefBase)
+	for _, c := range w.ledger.all() {
+		got = append(got, line{c.Checkpoint, c.Previous, c.Verdict, c.Action})
+		if c.Missing != "" || int64(len(c.Listed)) != c.Files {
+			w.t.Errorf("checkpoint %d lacks %q; %d of %d files are listed", c.Checkpoint, c.Missing, len(c.Listed), c.Files)
+		}
+		for _, f := range c.Listed {
+			if _, exists := files[f.Path]; exists != (f.Type != protocol.ChangeAdd) || !strings.Contains(c.Patch, "/"+f.Path+"\n") {
+				w.t.Errorf("checkpoint %d: %+v, and whether it exists: %t\n%s", c.Checkpoint, f, exists, c.Patch)
+			}
+			if files[f.Path] = strconv.FormatInt(f.Size, 10); f.Type == protocol.ChangeUnlink {
+				delete(files, f.Path)
+			}
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		w.t.Errorf("the ledger has something else than was reported (-reported +ledger):\n%s", diff)
+	}
+	if diff := cmp.Diff(w.sizes(protocol.RefChain), files); diff != "" {
+		w.t.Errorf("files in the ledger add up to something else (-chain +ledger):\n%s", diff)
+	}
+}
+
+// TestALedgerThatIsAway delays nothing but its own record: checkpoints are taken, the attempt ends, and the next one hands over what
+// is left.
+func TestALedgerThatIsAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", keen)
+	w.ledger.setAway(true)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `[ "$TIDEWAITER_ATTEMPT" = 2 ] && { echo c > web/c.html; exit 0; }; echo a > web/a.html; ` + w.waitFor("go") + `echo b > web/b.html; ` + w.waitFor("never")
+	})
+	p := w.start(1, nil)
+	w.eventually("a checkpoint waits for the ledger", func() bool { return w.ledger.tried() > 0 })
+	w.signal("go")
+	w.eventually("checkpoints go on", func() bool { return len(w.intake.Checkpoints()) > 1 })
+	began := time.Now()
+	p.terminate()
+	if err := p.wait(); err != nil {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("the pod was held up for %s", took)
+	}
+	<-p.gone
+	if got := w.ledger.all(); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	w.ledger.setAway(false)
+	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantHandedOver()
+}
+
+// TestAnAttemptEndsWithoutTheLedger: the end waits for a bounded time, and everybody knows how it ended before.
+func TestAnAttemptEndsWithoutTheLedger(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "echo a > web/a.html", keen)
+	w.ledger.setAway(true)
+	p := w.start(1, nil)
+	w.eventually("the final report", func() bool { return w.intake.Final(1) != nil })
+	began := time.Now()
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if took := time.Since(began); took < 5*time.Second || took > 40*time.Second {
+		t.Errorf("the end took %s", took)
+	}
+}
