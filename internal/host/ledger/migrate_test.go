@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 )
 
@@ -58,6 +59,14 @@ VALUES ('one', 1, 'uid', 'shop', 'login', 1, 'form', 1, 2, '', '', '', '', '', '
 		_, reserved, err := l.Taken(t.Context(), core.Budget{Scope: core.Global})
 		if diff := cmp.Diff(core.Amount{}, reserved); err != nil || diff != "" {
 			t.Errorf("reserved: %v (-want +got):\n%s", err, diff)
+		}
+		// What was there is kept as long as it was, and then removed.
+		owners, err := l.Owners(t.Context(), "")
+		if diff := cmp.Diff([]ledger.Owner{{FeatureUID: "uid", Namespace: "shop", Feature: "login", Keep: policy.LedgerRetention}}, owners); err != nil || diff != "" {
+			t.Errorf("%v (-want +got):\n%s", err, diff)
+		}
+		if n, err := l.Expire(t.Context(), "uid", 10); err != nil || n != 1 {
+			t.Errorf("%d removed, %v", n, err)
 		}
 		// The numbers of calls go on.
 		w.must(l.Settle(t.Context(), "", call("next")))

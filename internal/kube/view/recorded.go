@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,6 +19,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
+
+// ledgerTime bounds a question to the ledger that the trusted volume can answer as well: kube-apiserver ends requests after a minute.
+const ledgerTime = 5 * time.Second
 
 // diff answers from the ledger what it has, and asks the trusted volume for everything else: for another comparison, for what
 // `git apply` takes, and for what the ledger has no room for.
@@ -55,6 +59,8 @@ func (s *Server) recorded(ctx context.Context, key types.NamespacedName, q proto
 			return protocol.Changes{}, false
 		}
 	}
+	ctx, cancel := context.WithTimeout(ctx, ledgerTime)
+	defer cancel()
 	c, err := s.options.Ledger.Changes(ctx, url.Values{"feature": {string(f.UID)}, "checkpoint": {strconv.FormatInt(q.To, 10)}})
 	if err != nil {
 		if !errors.Is(err, ErrNotRecorded) {

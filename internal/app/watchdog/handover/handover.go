@@ -240,8 +240,11 @@ func contents(aside *git.Aside) changes.Contents {
 			return nil, err
 		}
 		text, err := aside.Content(ctx, parsed, changes.MaxFile)
-		if errors.Is(err, git.ErrTooLarge) {
-			err = errors.Join(changes.ErrTooLarge, err)
+		switch {
+		case errors.Is(err, git.ErrTooLarge):
+			return nil, errors.Join(changes.ErrTooLarge, err)
+		case errors.Is(err, git.ErrNoObject): // the commit of a submodule: Git shows its ID and nothing else
+			return nil, nil
 		}
 		return text, err
 	}

@@ -261,6 +261,11 @@ func TestHostileTrees(t *testing.T) {
 	put("a/link", objects.ModeSymlink, []byte("/etc/"+token))
 	put("a/secret.env", objects.ModeFile, []byte("GITHUB="+token+"\n"))
 	put("a/\u202etxt.exe", objects.ModeExecutable, []byte("x"))
+	submodule, err := objects.ParseID(strings.Repeat("5", 40))
+	if err != nil {
+		t.Fatal(err)
+	}
+	edits = append(edits, objects.Edit{Path: "a/submodule", Entry: &objects.Entry{Mode: objects.ModeGitlink, ID: submodule}})
 	for n := range 100_000 {
 		put(fmt.Sprintf("many/%d/file-%d", n%100, n), objects.ModeFile, []byte("x\n"))
 	}
@@ -299,13 +304,13 @@ func TestHostileTrees(t *testing.T) {
 			t.Errorf("path %q", f.Path)
 		}
 	}
-	if c.Files != 100_007 || len(c.Listed) > protocol.MaxListed || len(c.Listed) < protocol.MaxListed/2 || names > protocol.MaxNames {
+	if c.Files != 100_008 || len(c.Listed) > protocol.MaxListed || len(c.Listed) < protocol.MaxListed/2 || names > protocol.MaxNames {
 		t.Errorf("%d files, %d listed with %d bytes", c.Files, len(c.Listed), names)
 	}
 	if len(c.Patch) > protocol.MaxPatch || !utf8.ValidString(c.Patch) || strings.ContainsAny(c.Patch, "\x1b\x00\u202e\a") || strings.Contains(c.Patch, token) {
 		t.Errorf("%d bytes of a patch:\n%.2000s", len(c.Patch), c.Patch)
 	}
-	for _, want := range []string{"Binary files /dev/null and b/a/large.txt differ", "Binary files /dev/null and b/a/binary differ", `one\u001b]0;title\u0007`, `two\xff`, "+GITHUB=[redacted: "} {
+	for _, want := range []string{"Binary files /dev/null and b/a/large.txt differ", "Binary files /dev/null and b/a/binary differ", `one\u001b]0;title\u0007`, `two\xff`, "+GITHUB=[redacted: ", "+Subproject commit 5555"} {
 		if !strings.Contains(c.Patch, want) {
 			t.Errorf("the patch has no %q:\n%.2000s", want, c.Patch)
 		}
