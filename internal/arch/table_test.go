@@ -198,6 +198,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/container", why: why + "a container's worth of processes", allow: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/testkit/engine", why: why + "a watchdog without the rest of the world, for benchmarks", allow: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/workspace"})},
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts", allow: core},
+		{pkg: "internal/testkit/gateway", why: why + "model calls through a gateway without the API server, for benchmarks", allow: with(core, []string{"internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models"})},
 		{pkg: "internal/testkit/gitspy", why: why + "a git that is listened to"},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
@@ -205,6 +206,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/program", why: why + "one of our programs as a process of its own"},
 		{pkg: "internal/testkit/provider", why: why + "a model provider that plays scripts; the testbed's image holds it too", allow: []string{"sigs.k8s.io/yaml"}},
 		{pkg: "internal/testkit/reports", why: why + "reports as watchdogs send them", allow: core},
+		{pkg: "internal/testkit/reverseproxy", why: why + "the baseline of what benchmarks measure of the gateway; links nothing else"},
 		{pkg: "internal/testkit/script", why: why + "a connection whose other side follows a script"},
 		{pkg: "internal/testkit/schema", why: why + "the API server's own validation of a status, in process", allow: with(apiTypes, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},
 		{pkg: "hack/gen/apinames", why: "reads the one list of condition types and reasons from its source"},
@@ -217,7 +219,7 @@ func testRows() []row {
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
 			pkg: "test/bench", why: "measures engine, judge, freezer and the way to models as a watchdog, a runner and a gateway use them",
-			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/ledger", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sys/unix"}),
+			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
 		},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
@@ -225,9 +227,11 @@ func testRows() []row {
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/cluster"})},
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/cluster", "internal/core/protocol", "internal/core/locks"})},
 		{pkg: "test/engine", why: "a program around testkit that benchmarks measure", allow: []string{"internal/testkit/engine"}},
+		{pkg: "test/gateway", why: "a program around testkit that benchmarks measure", allow: []string{"internal/testkit/gateway"}},
 		{pkg: "test/gitserver", why: "the testbed's program around testkit", allow: []string{"internal/testkit/gitserver"}},
 		{pkg: "test/mcpagent", why: "an agent's client for scripts; the testbed's image holds it", allow: []string{"github.com/modelcontextprotocol/go-sdk/mcp"}},
 		{pkg: "test/modelprovider", why: "the testbed's program around testkit", allow: []string{"internal/testkit/provider"}},
+		{pkg: "test/reverseproxy", why: "a program around testkit that benchmarks measure", allow: []string{"internal/testkit/reverseproxy"}},
 		{pkg: "test/cluster", why: "the cluster as demo and e2e see it", allow: with(apiClient, []string{"sigs.k8s.io/yaml"})},
 	}
 }

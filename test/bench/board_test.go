@@ -4,6 +4,7 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"os"
@@ -91,13 +92,13 @@ func span(d time.Duration) string {
 	return number(float64(d.Nanoseconds())/1e6) + "ms"
 }
 
-// quantile of some durations by nearest rank, from 0 to 1. It sorts them.
-func quantile(d []time.Duration, q float64) time.Duration {
+// quantile of some values by nearest rank, from 0 to 1. It sorts them.
+func quantile[T cmp.Ordered](d []T, q float64) T {
 	slices.Sort(d)
 	return d[max(0, int(math.Ceil(q*float64(len(d))))-1)]
 }
 
-func median(d []time.Duration) time.Duration { return quantile(d, 0.5) }
+func median[T cmp.Ordered](d []T) T { return quantile(d, 0.5) }
 
 func TestBoard(t *testing.T) {
 	var b board

@@ -19,21 +19,30 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/engine"
 )
 
-// engineProgram is built once. It has what a watchdog's program has, so that their pages in memory are alike; those of a test
-// are more.
-var engineProgram = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "engine-")
-	if err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "engine")
-	build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, "github.com/tidewaiter/tidewaiter/test/engine")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", errors.Join(err, errors.New(string(out)))
-	}
-	return path, nil
-})
+// Programs that are measured as processes of their own. They have what ours have, so that their pages in memory are alike; those of
+// a test are more.
+var (
+	engineProgram  = programOf("engine")
+	gatewayProgram = programOf("gateway")
+	proxyProgram   = programOf("reverseproxy")
+)
+
+// programOf builds a program of test/ once, and gives its path.
+func programOf(name string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		dir, err := os.MkdirTemp("", name+"-")
+		if err != nil {
+			return "", err
+		}
+		path := filepath.Join(dir, name)
+		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, "github.com/tidewaiter/tidewaiter/test/"+name)
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			return "", errors.Join(err, errors.New(string(out)))
+		}
+		return path, nil
+	})
+}
 
 // process is a running engine process.
 type process struct {
@@ -91,11 +100,18 @@ func (e *process) snapshot(what string) engine.Sight {
 
 // resident size now, or with VmHWM the largest so far, in MiB.
 func (e *process) resident(field string) float64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", e.pid))
-	e.p.do(err)
-	kib, err := strconv.ParseFloat(statusField(string(text), field), 64)
+	kib, err := occupied(e.pid, field)
 	e.p.do(err)
 	return kib / 1024
+}
+
+// occupied is a size of a process's memory by its field, in KiB.
+func occupied(pid int, field string) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseFloat(statusField(string(text), field), 64)
 }
 
 // peak of the engine and of git beside it, in MiB: at most what they had at once.

@@ -7,31 +7,27 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
-	"github.com/tidewaiter/tidewaiter/internal/core/compose"
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
-	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/gateway"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/reverseproxy"
 )
 
 // modelPath is what agents ask.
@@ -44,14 +40,22 @@ type road struct {
 	// pod and gateway are where watchdog and gateway serve; two and one are as many reverse proxies in their place.
 	pod, gateway, two, one string
 	client                 *http.Client
-	// delay of the provider, before its answer.
-	delay time.Duration
+	hosted
 }
 
-// hostedModels answers as a provider does: an answer of some 2 KiB, or a stream of it.
-func (r *road) hostedModels(w http.ResponseWriter, request *http.Request) {
+// hosted models are what a provider has.
+type hosted struct {
+	// delay before an answer.
+	delay time.Duration
+	// open streams that stay so.
+	open atomic.Int64
+}
+
+// ServeHTTP answers as a provider does: an answer of some 2 KiB, or a stream of it. One that is asked for "beta" has all of its
+// words, and stays open before its end.
+func (h *hosted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	_, _ = io.Copy(io.Discard, request.Body)
-	time.Sleep(r.delay)
+	time.Sleep(h.delay)
 	text := strings.Repeat("An answer of a model. ", 90)
 	if request.Header.Get("Accept") != "text/event-stream" {
 		w.Header().Set("Content-Type", "application/json")
@@ -67,8 +71,11 @@ func (r *road) hostedModels(w http.ResponseWriter, request *http.Request) {
 	for part := range strings.SplitSeq("## Summary\n. "+text, ". ") {
 		send(fmt.Sprintf(`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, part))
 	}
-	if request.URL.Query().Has("beta") { // stays open
+	if request.URL.Query().Has("beta") {
+		h.open.Add(1)
+		defer h.open.Add(-1)
 		<-request.Context().Done()
+		return
 	}
 	send(`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":500}}`)
 	send(`{"type":"message_stop"}`)
@@ -82,53 +89,85 @@ func (e everyone) Authorize(context.Context, string, string) (models.Caller, err
 	return e.caller, nil
 }
 
-// rich is what a Feature has: templates, rules for answers where checked, and budgets of every scope.
-func rich(checked bool) models.Caller {
-	limit := coreledger.Amount{Input: 1 << 60, Output: 1 << 60, Cost: 1 << 60}
-	c := models.Caller{
-		Feature: "shop/login", UID: "u1", Attempt: 1, Task: "form", Silence: time.Minute, WarnAtPercent: 80,
-		Prefix: compose.Layers{Global: []string{strings.Repeat("Follow the rules of the house. ", 60)}, Project: []string{strings.Repeat("Use tabs. ", 60)}}.Prefix(),
-		Role:   func(string) string { return policy.RolePrimary },
-		Budgets: []coreledger.Budget{
-			{Scope: coreledger.Feature, Key: "u1", Limit: limit}, {Scope: coreledger.Project, Key: "shop", Limit: limit}, {Scope: coreledger.Global, Limit: limit},
-		},
-	}
-	if checked {
-		c.Answers = answers.Rules{Checks: []answers.Checks{{Sections: []string{"Summary"}, Phrases: []string{"as an AI"}, Patterns: []string{"answer"}}}, Retries: 2}
-	}
-	return c
+// unkept is a ledger that is off: every call may be made, and none is recorded.
+type unkept struct{}
+
+// Settle implements models.Ledger.
+func (unkept) Settle(context.Context, string, coreledger.Interaction) error { return nil }
+
+// Reserve implements models.Ledger.
+func (unkept) Reserve(context.Context, coreledger.Reservation, []coreledger.Budget) error { return nil }
+
+// Usage implements models.Ledger.
+func (unkept) Usage(context.Context, coreledger.Scope, string) (coreledger.Usage, error) {
+	return coreledger.Usage{}, nil
 }
 
-func newRoad(t *testing.T, checked bool) *road {
+// Taken implements models.Ledger.
+func (unkept) Taken(context.Context, coreledger.Budget) (used, reserved coreledger.Amount, err error) {
+	return used, reserved, nil
+}
+
+// setting says what a gateway does beside passing calls on, and what is promised of that.
+type setting struct {
+	name   string
+	caller models.Caller
+	// unkept calls are recorded nowhere. No configuration says so: it shows what the ledger costs.
+	unkept bool
+	// p50, p99 and rate are ratios to the baseline; first is how much later the first byte of a stream comes, in milliseconds.
+	p50, p99, rate, first bound
+}
+
+// off: no templates, rules for answers, budgets or ledger. What is left cannot be off: the caller is asked for, the request is read
+// and digested and gets the name of the backend's model, and tokens of the answer are counted.
+func off() setting { return setting{name: "all=off", caller: gateway.Bare("shop/login"), unkept: true} }
+
+// unchecked: templates, budgets of every scope, and the ledger.
+func unchecked() setting {
+	return setting{name: "checks=off", caller: gateway.Rich("shop/login"), p50: atMost(1.05), p99: atMost(1.2), rate: atLeast(0.6), first: atMost(1)}
+}
+
+// checked is all of it. Streams are held until they are checked.
+func checked() setting {
+	s := unchecked()
+	s.name, s.first = "checks=on", bound{}
+	s.caller.Answers = answers.Rules{Checks: []answers.Checks{{Sections: []string{"Summary"}, Phrases: []string{"as an AI"}, Patterns: []string{"answer"}}}, Retries: 2}
+	return s
+}
+
+// ledger of a setting, in a directory.
+func (r *road) ledger(s setting, dir string) models.Ledger {
+	if s.unkept {
+		return unkept{}
+	}
+	kept, err := gateway.Ledger(r.t.Context(), dir)
+	r.must(err)
+	r.t.Cleanup(func() { _ = kept.Close() })
+	return kept
+}
+
+func newRoad(t *testing.T, s setting) *road {
 	r := &road{t: t, client: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 256, MaxConnsPerHost: 256, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is this process
 	}}}
-	provider := httptest.NewTLSServer(http.HandlerFunc(r.hostedModels))
+	provider := httptest.NewTLSServer(&r.hosted)
 	t.Cleanup(provider.Close)
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: provider.Certificate().Raw})
-
-	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
-		Name: "main", Dialects: []string{"anthropic"}, BaseURL: provider.URL, CA: string(ca),
-		Models: []coremodels.Model{{Name: "large", ContextWindow: 200_000, Prices: coremodels.Prices{Input: "3", Output: "15"}}},
-	}}}, nil)
+	table, err := gateway.Table(provider.URL, string(certificate(provider)))
 	r.must(err)
 	dir := t.TempDir()
-	log := slog.New(slog.DiscardHandler)
-	kept, err := ledger.Open(t.Context(), ledger.Options{URL: "sqlite://" + filepath.Join(dir, "ledger.db"), Log: log, Now: time.Now})
-	r.must(err)
-	t.Cleanup(func() { _ = kept.Close() })
+	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	limits := models.DefaultLimits
 	limits.PerFeature, limits.Total, limits.Memory = 4096, 4096, 4<<30
-	gateway := httptest.NewTLSServer(models.New(models.Options{
-		Authorizer: everyone{rich(checked)}, Table: func() *models.Table { return table }, Ledger: kept, Now: time.Now, Logger: log, Limits: limits,
+	server := httptest.NewTLSServer(models.New(models.Options{
+		Authorizer: everyone{s.caller}, Table: func() *models.Table { return table }, Ledger: r.ledger(s, dir), Now: time.Now, Logger: log, Limits: limits,
 	}))
-	t.Cleanup(gateway.Close)
+	t.Cleanup(server.Close)
 
-	for name, text := range map[string][]byte{"token": []byte("token"), "ca": pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: gateway.Certificate().Raw})} {
+	for name, text := range map[string][]byte{"token": []byte("token"), "ca": certificate(server)} {
 		r.must(os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	proxy, err := modelproxy.New(modelproxy.Options{
-		Gateway: gateway.URL, Name: "example.com", Token: filepath.Join(dir, "token"), CA: filepath.Join(dir, "ca"), Task: func() string { return "form" }, Log: log,
+		Gateway: server.URL, Name: "example.com", Token: filepath.Join(dir, "token"), CA: filepath.Join(dir, "ca"), Task: func() string { return "form" }, Log: log,
 	})
 	r.must(err)
 	l, err := modelproxy.Listen("127.0.0.1:0")
@@ -140,7 +179,7 @@ func newRoad(t *testing.T, checked bool) *road {
 		cancel()
 		<-done
 	})
-	r.pod, r.gateway = modelproxy.URL(l)+modelPath, gateway.URL+modelPath
+	r.pod, r.gateway = modelproxy.URL(l)+modelPath, server.URL+modelPath
 	one := httptest.NewTLSServer(r.tuned(provider, "/anthropic"))
 	t.Cleanup(one.Close)
 	two := httptest.NewServer(r.tuned(one, ""))
@@ -149,35 +188,17 @@ func newRoad(t *testing.T, checked bool) *road {
 	return r
 }
 
-// tuned is the best that a reverse proxy of the standard library does: connections that are kept, and buffers that are used again.
+// tuned reverse proxy.
 func (r *road) tuned(next *httptest.Server, prefix string) http.Handler {
-	target, err := url.Parse(next.URL)
+	handler, err := reverseproxy.New(next.URL, prefix, certificate(next))
 	r.must(err)
-	roots := x509.NewCertPool()
-	roots.AddCert(next.Certificate())
-	return &httputil.ReverseProxy{
-		Rewrite: func(p *httputil.ProxyRequest) {
-			p.SetURL(target)
-			p.Out.URL.Path = strings.TrimPrefix(p.Out.URL.Path, prefix)
-		},
-		Transport: &http.Transport{
-			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConns: 1024, MaxIdleConnsPerHost: 256,
-			DisableCompression: true, WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10,
-		},
-		FlushInterval: -1, BufferPool: buffers{}, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
-	}
+	return handler
 }
 
-// buffers are used again.
-type buffers struct{}
-
-var pool = sync.Pool{New: func() any { return new([32 << 10]byte) }}
-
-// Get implements httputil.BufferPool.
-func (buffers) Get() []byte { return pool.Get().(*[32 << 10]byte)[:] }
-
-// Put implements httputil.BufferPool.
-func (buffers) Put(b []byte) { pool.Put((*[32 << 10]byte)(b)) }
+// certificate of a server, as PEM.
+func certificate(s *httptest.Server) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+}
 
 func (r *road) must(err error) {
 	r.t.Helper()
@@ -218,9 +239,8 @@ func (r *road) ask(to string, body []byte, streamed bool) (first, whole time.Dur
 	r.must(err)
 	first = time.Since(began)
 	rest, err := io.ReadAll(answer.Body)
-	r.must(err)
-	if answer.StatusCode != http.StatusOK || !bytes.Contains(rest, []byte("end_turn")) {
-		r.t.Fatalf("%s answers %d: %s%s", to, answer.StatusCode, one, rest)
+	if err != nil || answer.StatusCode != http.StatusOK || !bytes.Contains(rest, []byte("end_turn")) {
+		r.t.Fatalf("%s answers %d: %s%s, %v", to, answer.StatusCode, one, rest, err)
 	}
 	return first, time.Since(began)
 }
@@ -244,21 +264,18 @@ func (r *road) load(to string, body []byte, agents, calls int, streamed bool) (f
 	return first, whole, time.Since(began)
 }
 
-// gateway measures what the gateway adds to a call, and what watchdog and gateway do, with templates, budgets and the ledger on,
-// and with checks of answers, beside reverse proxies that do nothing else. Rounds of both take turns.
-func gateway(t *testing.T, s scale, b *board) {
-	for _, checked := range []bool{false, true} {
-		r := newRoad(t, checked)
-		name := "checks=off"
-		if checked {
-			name = "checks=on"
-		}
-		r.compare(s, b, "gateway", name, r.gateway, r.one)
-		r.compare(s, b, "road", name, r.pod, r.two)
+// gateways measures what the gateway adds to a call, and what watchdog and gateway do, with everything off and on, beside reverse
+// proxies that do nothing else. Rounds of both take turns.
+func gateways(t *testing.T, s scale, b *board) {
+	for _, set := range []setting{off(), unchecked(), checked()} {
+		r := newRoad(t, set)
+		r.compare(s, b, "gateway", set, r.gateway, r.one)
+		r.compare(s, b, "road", set, r.pod, r.two)
 	}
-	r := newRoad(t, false)
+	r := newRoad(t, unchecked())
 	long(r, s, b)
 	open(r, s, b)
+	streams(t, s, b)
 }
 
 // timing of calls: until their end with a delay of the provider, until the first byte of a stream, from one agent and from all at
@@ -269,7 +286,8 @@ type timing struct {
 }
 
 // compare a way with another one.
-func (r *road) compare(s scale, b *board, what, name, ours, theirs string) {
+func (r *road) compare(s scale, b *board, what string, set setting, ours, theirs string) {
+	name := set.name
 	agents, calls, rounds := 16, 800, 5
 	if !s.full {
 		agents, calls, rounds = 2, 8, 1
@@ -289,18 +307,14 @@ func (r *road) compare(s scale, b *board, what, name, ours, theirs string) {
 			m.whole, m.first, m.busy, m.took = append(m.whole, whole...), append(m.first, first...), append(m.busy, busy...), m.took+took
 		}
 	}
-	b.ratio(what+"-p50/"+name+"/delay=20ms", quantile(of.whole, 0.5), quantile(beside.whole, 0.5), atMost(1.05))
-	b.ratio(what+"-p99/"+name+"/delay=20ms", quantile(of.whole, 0.99), quantile(beside.whole, 0.99), atMost(1.2))
-	b.add(what+"-rate/"+name, perSecond(calls*rounds, of.took), perSecond(calls*rounds, beside.took), float64(beside.took)/float64(of.took), atLeast(0.6))
-	limit := atMost(1)
-	if strings.HasSuffix(name, "on") { // streams are held
-		limit = bound{}
-	}
+	b.ratio(what+"-p50/"+name+"/delay=20ms", quantile(of.whole, 0.5), quantile(beside.whole, 0.5), set.p50)
+	b.ratio(what+"-p99/"+name+"/delay=20ms", quantile(of.whole, 0.99), quantile(beside.whole, 0.99), set.p99)
+	b.add(what+"-rate/"+name, perSecond(calls*rounds, of.took), perSecond(calls*rounds, beside.took), float64(beside.took)/float64(of.took), set.rate)
 	later := func(row string, of, beside []time.Duration, limit bound) {
 		late := quantile(of, 0.5) - quantile(beside, 0.5)
 		b.add(what+row+name, span(quantile(of, 0.5)), span(quantile(beside, 0.5)), float64(late.Nanoseconds())/1e6, limit)
 	}
-	later("-first-byte-later/agents=1/", of.first, beside.first, limit)
+	later("-first-byte-later/agents=1/", of.first, beside.first, set.first)
 	later("-first-byte-later/agents=16/", of.busy, beside.busy, bound{}) // which is what the processors have time for: every event passes two processes more
 }
 

@@ -65,7 +65,7 @@ func TestBudgets(t *testing.T) {
 		{"freeze", freezing},
 		{"memory", memory},
 		{"features", features},
-		{"gateway", gateway},
+		{"gateway", gateways},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

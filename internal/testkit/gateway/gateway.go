@@ -1,0 +1,118 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gateway is the way of model calls through a gateway without the API server, for benchmarks.
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
+	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+	"github.com/tidewaiter/tidewaiter/internal/host/egress"
+	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
+)
+
+const (
+	// silence of a provider that a benchmark allows: longer than any benchmark takes.
+	silence = 10 * time.Minute
+	// grace for what is under way when the process is asked to end, as a gateway gives it.
+	grace = 20 * time.Second
+)
+
+// Bare is a caller to whom nothing applies: no templates, no rules for answers, no budgets. The token is the name of its Feature.
+func Bare(feature string) models.Caller {
+	return models.Caller{
+		Feature: feature, UID: feature, Attempt: 1, Task: "form", Silence: silence, Role: func(string) string { return policy.RolePrimary },
+	}
+}
+
+// Rich is a caller with templates, and with budgets of every scope.
+func Rich(feature string) models.Caller {
+	limit := coreledger.Amount{Input: 1 << 60, Output: 1 << 60, Cost: 1 << 60}
+	c := Bare(feature)
+	c.WarnAtPercent = 80
+	c.Prefix = compose.Layers{Global: []string{strings.Repeat("Follow the rules of the house. ", 60)}, Project: []string{strings.Repeat("Use tabs. ", 60)}}.Prefix()
+	c.Budgets = []coreledger.Budget{
+		{Scope: coreledger.Feature, Key: c.UID, Limit: limit}, {Scope: coreledger.Project, Key: "shop", Limit: limit}, {Scope: coreledger.Global, Limit: limit},
+	}
+	return c
+}
+
+// Table has one backend, at an address, whose certificate the PEM in ca proves.
+func Table(address, ca string) (*models.Table, error) {
+	return models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
+		Name: "main", Dialects: []string{"anthropic"}, BaseURL: address, CA: ca,
+		Models: []coremodels.Model{{Name: "large", ContextWindow: 200_000, Prices: coremodels.Prices{Input: "3", Output: "15"}}},
+	}}}, nil)
+}
+
+// Ledger is a new one, of SQLite, in a directory.
+func Ledger(ctx context.Context, dir string) (*ledger.Ledger, error) {
+	return ledger.Open(ctx, ledger.Options{
+		URL: "sqlite://" + filepath.Join(dir, "ledger.db"), Log: slog.New(slog.DiscardHandler), Now: time.Now,
+	})
+}
+
+// Main serves calls to a provider, with the limits of a gateway and with a ledger, until the context ends. A caller's token is the
+// name of its Feature, to which applies what Rich says. The directory has the certificate that is served with, which is the
+// provider's, too: cert.pem and key.pem. The ledger is made there.
+func Main(ctx context.Context, l net.Listener, dir, provider string) error {
+	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
+	if err != nil {
+		return err
+	}
+	ca, err := os.ReadFile(filepath.Join(dir, "cert.pem"))
+	if err != nil {
+		return err
+	}
+	table, err := Table(provider, string(ca))
+	if err != nil {
+		return err
+	}
+	kept, err := Ledger(ctx, dir)
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.DiscardHandler)
+	answers := models.New(models.Options{
+		Authorizer: rich{}, Table: func() *models.Table { return table }, Ledger: kept, Now: time.Now, Logger: log,
+	})
+	var dialer net.Dialer
+	proxy := egress.New(egress.Options{
+		Authorizer: nobody{}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now, Logger: log, Others: answers,
+	})
+	err = proxy.Serve(ctx, l, &tls.Config{Certificates: []tls.Certificate{certificate}, MinVersion: tls.VersionTLS12}, grace)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	defer cancel()
+	return errors.Join(err, answers.Drain(last), kept.Close())
+}
+
+// rich are all callers of models.
+type rich struct{}
+
+// Authorize implements models.Authorizer.
+func (rich) Authorize(_ context.Context, token, _ string) (models.Caller, error) {
+	return Rich(token), nil
+}
+
+// nobody may connect to a host.
+type nobody struct{}
+
+// Authorize implements egress.Authorizer.
+func (nobody) Authorize(context.Context, string, coreegress.Field) (egress.Caller, error) {
+	return egress.Caller{}, callers.ErrUnauthenticated
+}

@@ -1,0 +1,39 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Command gateway is what benchmarks measure the memory of: the way of model calls through a gateway, without the API server. It
+// serves on the listener that it inherits, until its standard input ends; see internal/testkit/gateway.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+
+	"github.com/tidewaiter/tidewaiter/internal/testkit/gateway"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "gateway:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	if len(os.Args) != 3 {
+		return fmt.Errorf("usage: %s DIRECTORY PROVIDER 3<LISTENER", os.Args[0])
+	}
+	l, err := net.FileListener(os.NewFile(3, "listener"))
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin) // however it ends
+		cancel()
+	}()
+	return gateway.Main(ctx, l, os.Args[1], os.Args[2])
+}
