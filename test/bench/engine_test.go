@@ -22,6 +22,9 @@ import (
 // Programs that are measured as processes of their own. They have what ours have, so that their pages in memory are alike; those of
 // a test are more.
 var (
+	// programs is the directory that they are built in.
+	programs string
+
 	engineProgram  = programOf("engine")
 	gatewayProgram = programOf("gateway")
 	proxyProgram   = programOf("reverseproxy")
@@ -30,11 +33,7 @@ var (
 // programOf builds a program of test/ once, and gives its path.
 func programOf(name string) func() (string, error) {
 	return sync.OnceValues(func() (string, error) {
-		dir, err := os.MkdirTemp("", name+"-")
-		if err != nil {
-			return "", err
-		}
-		path := filepath.Join(dir, name)
+		path := filepath.Join(programs, name)
 		build := exec.Command("go", "build", "-ldflags", "-s -w", "-o", path, "github.com/tidewaiter/tidewaiter/test/"+name)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {

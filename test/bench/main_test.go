@@ -19,7 +19,18 @@ const fullEnv = "TIDEWAITER_BENCH"
 func TestMain(m *testing.M) {
 	proc.Launch()
 	container.Main()
-	os.Exit(m.Run())
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "bench-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	programs = dir
+	return m.Run()
 }
 
 // scale is how large the measurements are.
