@@ -65,8 +65,16 @@ type Dialect struct {
 	System string
 	// History is the member of a request that holds the conversation so far.
 	History string
+	// message reads an entry of the history.
+	message func(entry []byte) conversation.Message
 	// turn gives one more turn of the conversation, of the model or of its user, with a text as the inside of a JSON string.
 	turn func(model bool, text string) string
+	// behind gives where a text of a supervisor stands behind an entry of the history, the text as the inside of a JSON string.
+	behind func(r Request, entry span, text string) ([]place, error)
+	// behindText does so for a history that is one text; nil where there is none.
+	behindText func(history span, text string) []place
+	// noTools is the value of tool_choice that lets no tool be called.
+	noTools string
 	// place finds where a text stands before all that the agent says to the model.
 	place func(Request) (place, error)
 	// Answer gives what reads one answer.

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -38,7 +37,7 @@ func openaiResponses() Dialect {
 			{Method: "POST", Path: "/v1/responses/compact", Kind: Generate, Side: true},
 			{Method: "POST", Path: "/v1/responses/input_tokens", Kind: Measure},
 		},
-		History: "input", turn: responsesTurn,
+		History: "input", noTools: `"none"`, behind: behindItem, behindText: behindText, message: readResponses, turn: responsesTurn,
 		System: "instructions", place: func(r Request) (place, error) { return r.placeIn("instructions") },
 		Answer:  func() conversation.Decoder { return &responsesAnswer{} },
 		retext:  func(text string) retexter { return &responsesRetext{text: text} },
@@ -67,7 +66,7 @@ func openaiChat() Dialect {
 			{Method: "POST", Path: "/v1/chat/completions", Kind: Generate},
 			{Method: "GET", Path: "/v1/models", Kind: List},
 		},
-		History: "messages", turn: chatTurn,
+		History: "messages", noTools: `"none"`, behind: behindMessage(true), message: readChat, turn: chatTurn,
 		System: "messages", place: placeInMessages,
 		Answer:  func() conversation.Decoder { return &chatAnswer{} },
 		retext:  func(text string) retexter { return &chatRetext{text: text} },
@@ -116,30 +115,11 @@ func placeInMessages(r Request) (place, error) {
 	}
 	start := span{r.system.from + 1, r.system.from + 1}
 	first := place{start, `{"role":"system","content":"`, `"}` + comma(list)}
-	in := jsontext.NewDecoder(bytes.NewBuffer(list), jsontext.AllowInvalidUTF8(true))
-	_, _ = in.ReadToken() // the request was read: this is JSON
-	if in.PeekKind() != '{' {
+	at := 1 + bytes.IndexFunc(list[1:], func(c rune) bool { return c > ' ' })
+	if list[at] != '{' {
 		return first, nil
 	}
-	_, _ = in.ReadToken()
-	role, content := "", span{}
-	for in.PeekKind() == '"' {
-		name, err := in.ReadToken()
-		if err != nil {
-			return place{}, fmt.Errorf("the request is not JSON: %w", err)
-		}
-		member := name.String()
-		value, err := in.ReadValue()
-		if err != nil {
-			return place{}, fmt.Errorf("the request is not JSON: %w", err)
-		}
-		switch to := r.system.from + int(in.InputOffset()); member {
-		case "role":
-			_ = json.Unmarshal(value, &role) // what is no text is no role
-		case "content":
-			content = span{to - len(value), to}
-		}
-	}
+	role, content := r.message(span{r.system.from + at, r.system.to})
 	if role != "system" && role != "developer" || content == (span{}) {
 		return first, nil
 	}

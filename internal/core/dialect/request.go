@@ -25,7 +25,7 @@ type Request struct {
 	// open is where the members begin.
 	open int
 	// model, system and history are where these members' values stand; zero where there is none.
-	model, system, history span
+	model, system, history, choice span
 	// Tools says that the model may call tools.
 	Tools bool
 }
@@ -103,6 +103,44 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	return r, nil
 }
 
+// ReadFurther is ReadRequest for a body that repeats most of what was read before, as those of an agent do. Known gets the bytes from
+// where the conversation seems to begin, and gives how many of them are "[" and whole entries of a conversation that ReadRequest has read:
+// they are valid, and are not read once more. What is read, and what fails, is the same.
+func (d Dialect) ReadFurther(body []byte, known func(list []byte) int) (Request, error) {
+	const entry = `[""` // stands for them: only what may follow any entry may follow it
+	name := `"` + d.History + `":`
+	from := bytes.Index(body, []byte(name+"["))
+	if from < 0 {
+		return d.ReadRequest(body)
+	}
+	from += len(name)
+	n := known(body[from:])
+	if n <= len(entry) {
+		return d.ReadRequest(body)
+	}
+	less := make([]byte, 0, len(body)-n+len(entry))
+	less = append(append(append(less, body[:from]...), entry...), body[from+n:]...)
+	r, err := d.ReadRequest(less)
+	if err != nil { // which says what is wrong, but not where
+		return d.ReadRequest(body)
+	}
+	for _, at := range []*span{&r.model, &r.system, &r.history, &r.choice} {
+		at.shift(from, n-len(entry))
+	}
+	r.body = body
+	return r, nil
+}
+
+// shift what is behind a place by so many bytes.
+func (s *span) shift(behind, by int) {
+	if s.from > behind {
+		s.from += by
+	}
+	if s.to > behind {
+		s.to += by
+	}
+}
+
 // member of the request, and where its value stands.
 func (r *Request) member(name string, value jsontext.Value, at span) error {
 	switch name {
@@ -111,6 +149,8 @@ func (r *Request) member(name string, value jsontext.Value, at span) error {
 			return errors.New(`the member "model" of the request is not a string`)
 		}
 		r.model = at
+	case "tool_choice":
+		r.choice = at
 	case "tools":
 		r.Tools = value.Kind() == '[' && comma(value) != ""
 	}
@@ -147,8 +187,13 @@ func (r Request) Body(e Edit) ([]byte, error) {
 		}
 		edits = append(edits, more...)
 	}
+	return r.spliced(edits), nil
+}
+
+// spliced is the body with some places replaced.
+func (r Request) spliced(edits []place) []byte {
 	if len(edits) == 0 {
-		return r.body, nil
+		return r.body
 	}
 	slices.SortStableFunc(edits, func(a, b place) int { return cmp.Compare(a.from, b.from) })
 	size := len(r.body)
@@ -157,11 +202,14 @@ func (r Request) Body(e Edit) ([]byte, error) {
 	}
 	body, done := make([]byte, 0, size), 0
 	for _, e := range edits {
+		if e.from < done { // within what is left out
+			continue
+		}
 		body = append(body, r.body[done:e.from]...)
 		body = append(append(body, e.before...), e.after...)
 		done = e.to
 	}
-	return append(body, r.body[done:]...), nil
+	return append(body, r.body[done:]...)
 }
 
 // after are the places of answers and of what is said about them, at the end of the conversation.

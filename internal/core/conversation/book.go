@@ -1,0 +1,391 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversation
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+)
+
+// Kind of a thread.
+type Kind string
+
+// Kinds of threads.
+const (
+	// KindMain is the conversation about the task.
+	KindMain Kind = "Main"
+	// KindSub is one of an agent that works for the main one, with tools.
+	KindSub Kind = "Sub"
+	// KindSide is a call without tools, such as for a title or a summary.
+	KindSide Kind = "Side"
+)
+
+// Bounds of what is remembered. A run has one main thread and some agents that work for it; of those that have been silent for longest
+// nothing is remembered.
+const (
+	// MaxThreads that are remembered.
+	MaxThreads = 32
+	// MaxMessages of a thread that are remembered. A session of 500 turns has some 1,500 entries in the dialect that has most.
+	MaxMessages = 20_000
+	// MaxHistory is how many bytes of requests are remembered of all threads, so that what was said before is known by comparing bytes. Of
+	// what has more, messages are known by their digests.
+	MaxHistory = 6 << 20
+)
+
+// Request to a model, as a dialect reads it.
+type Request interface {
+	// List of messages as it stands in the request, brackets included; nil where there is none.
+	List() []byte
+	// Next gives the entry of the list that begins after an offset, and where it ends; ok is false after the last one.
+	Next(after int) (entry []byte, end int, ok bool)
+	// Message reads an entry. What cannot be read is one that says nothing.
+	Message(entry []byte) Message
+	// Setting is the digest of what the model is told beside the messages, and whether it may call tools.
+	Setting() (system Digest, tools bool)
+}
+
+// Step is a call of a tool and what it came to.
+type Step struct {
+	Call    Call    `json:"call"`
+	Result  Quote   `json:"result"`
+	Failure Failure `json:"failure,omitempty"`
+}
+
+// Turn is what a request says that the requests before it have not.
+type Turn struct {
+	// Thread is its number, from 1, and Kind what it is for.
+	Thread int
+	Kind   Kind
+	// Number of the turn in its thread, from 1.
+	Number int
+	// Again says that the request says nothing new: a client asks once more, because it got no answer that it could use.
+	Again bool
+	// Compacted says that the client has put something shorter in the place of what was said before.
+	Compacted bool
+	// Steps whose results have come.
+	Steps []Step
+	// Said by the model, and Told by people and clients, results apart.
+	Said, Told []Quote
+	// Known is the number of messages at the beginning of the request that the one before it had too, and Messages how many there are.
+	Known, Messages int
+	// Ends are where the messages end in the request's list.
+	Ends []int
+}
+
+// Thread is one conversation. Its fields are what a watchdog remembers that begins anew.
+type Thread struct {
+	ID     int    `json:"id"`
+	Kind   Kind   `json:"kind"`
+	System Digest `json:"system"`
+	Turns  int    `json:"turns"`
+	Last   int64  `json:"last"` // counts requests of all threads
+	// Chain has the digests of its messages; the first Lead of them are the system's, which other threads may have too.
+	Chain []Digest `json:"chain"`
+	Lead  int      `json:"lead,omitempty"`
+	// Open says that the model has called tools in its last answer, and no request has followed.
+	Open bool `json:"open,omitempty"`
+	// Summarized says that something else has been asked about the whole of it, as clients do before they compact it.
+	Summarized bool `json:"summarized,omitempty"`
+
+	// list and ends are the last request's messages, and where each ends.
+	list []byte
+	ends []int
+}
+
+// Book keeps the threads of a run apart and says what is new in each request. Its cost is that of what is new, beside one comparison of
+// bytes. The zero value is one that has heard nothing.
+type Book struct {
+	Threads []*Thread `json:"threads,omitempty"`
+	Made    int       `json:"made"`
+	Heard   int64     `json:"heard"`
+}
+
+// Known is how many bytes at the beginning of a list are its bracket and whole entries that a request has had that was observed before.
+func (b *Book) Known(list []byte) (known int) {
+	for _, t := range b.Threads {
+		if n := t.has(prefix(t.list, list)); n > 0 {
+			known = max(known, t.ends[n-1])
+		}
+	}
+	return known
+}
+
+// has is how many entries of the last request end within so many bytes.
+func (t *Thread) has(bytes int) int {
+	n, _ := slices.BinarySearch(t.ends, bytes+1)
+	return n
+}
+
+// Observe a request.
+func (b *Book) Observe(r Request) Turn {
+	b.Heard++
+	system, tools := r.Setting()
+	said := b.read(r)
+	system = said.setting(system)
+	t, same := b.find(said, tools)
+	like, known := said.lead+same, 0
+	if t != nil {
+		known = said.kept(t, same)
+		if b.asks(t, said, known, system, tools) {
+			// The same messages in another setting: a client asks something about them, as it does before it compacts them.
+			t.Summarized, t = true, nil
+		}
+	}
+	if t != nil && known == like && same < min(len(t.Chain)-t.Lead, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized {
+		t = nil // an agent that another one has called is told the same first
+	}
+	if t == nil {
+		if t = b.shortened(system, tools); t == nil {
+			t = b.add(system, tools)
+		}
+		like, known, same = 0, 0, 0
+	}
+	turn := Turn{Known: like, Messages: len(said.chain), Compacted: t.Lead+same < len(t.Chain)}
+	turn.Again = t.Turns > 0 && like == len(said.chain)
+	if !turn.Again {
+		t.Turns++
+		t.Summarized = false // what goes on is not replaced, and what was replaced has been summarized
+	}
+	t.Chain, t.Lead, t.ends, t.Last = said.chain, said.lead, said.ends, b.Heard
+	t.remember(said)
+	t.Open = false
+	var calls []Call
+	for _, m := range said.after(known) {
+		calls = turn.hear(m, calls)
+	}
+	turn.Thread, turn.Kind, turn.Number, turn.Ends = t.ID, t.Kind, t.Turns, t.ends
+	b.forget()
+	return turn
+}
+
+// asks says whether a request asks something about a thread rather than going on with it.
+func (b *Book) asks(t *Thread, said reading, known int, system Digest, tools bool) bool {
+	return t.Kind != KindSide && (!tools || t.System != system && !slices.ContainsFunc(said.after(known), Message.works))
+}
+
+// reading is what a request says: the digests of all messages and where each ends, and the messages but for those at the beginning that are
+// known byte by byte.
+type reading struct {
+	list     []byte
+	chain    []Digest
+	ends     []int
+	skipped  int
+	messages []Message
+	// like is the thread whose last request begins with them, and equal is how many bytes it has in common with this one; nil and 0 for none.
+	like  *Thread
+	equal int
+	// lead is how many messages at the beginning are the system's.
+	lead int
+}
+
+// read a request.
+func (b *Book) read(r Request) reading {
+	s := reading{list: r.List()}
+	for _, t := range b.Threads {
+		equal := prefix(t.list, s.list)
+		if n := t.has(equal); n > s.skipped {
+			s.like, s.equal, s.skipped = t, equal, n
+		}
+	}
+	at := 0
+	if s.like != nil {
+		const more = 16 // messages of a turn
+		s.chain = append(make([]Digest, 0, s.skipped+more), s.like.Chain[:s.skipped]...)
+		s.ends = append(make([]int, 0, s.skipped+more), s.like.ends[:s.skipped]...)
+		at, s.lead = s.ends[s.skipped-1], min(s.like.Lead, s.skipped)
+	}
+	for len(s.chain) < MaxMessages {
+		entry, end, ok := r.Next(at)
+		if !ok {
+			break
+		}
+		m := r.Message(entry)
+		if m.Role == RoleSystem && s.lead == len(s.chain) {
+			s.lead++
+		}
+		s.messages, s.chain, s.ends, at = append(s.messages, m), append(s.chain, m.digest()), append(s.ends, end), end
+	}
+	return s
+}
+
+// remember the bytes of a request. Of one that goes on with the thread's last one only what is new is copied; an eighth is left for what
+// will be said next.
+func (t *Thread) remember(said reading) {
+	known, n := said.equal, len(said.list)
+	if t != said.like || cap(t.list) < n || cap(t.list) > n+n/4 {
+		t.list, known = make([]byte, 0, n+n/8), 0
+	}
+	t.list = append(t.list[:known], said.list[known:]...)
+}
+
+// prefix is how many bytes two lists have in common at their beginning.
+func prefix(a, b []byte) int {
+	n := min(len(a), len(b))
+	const step = 1 << 10
+	i := 0
+	for i+step <= n && bytes.Equal(a[i:i+step], b[i:i+step]) {
+		i += step
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// setting is what the model is told beside the conversation: some dialects have that at the beginning of the list.
+func (s reading) setting(system Digest) Digest {
+	if s.lead == 0 {
+		return system
+	}
+	all := [][]byte{system[:]}
+	for i := range s.chain[:s.lead] {
+		all = append(all, s.chain[i][:])
+	}
+	return Sum(all...)
+}
+
+// after are the messages that come after so many. Those that are known byte by byte have not been read.
+func (s reading) after(known int) []Message {
+	return s.messages[min(max(known-s.skipped, 0), len(s.messages)):]
+}
+
+// kept is how many messages at the beginning are not new, where so many are the same as in a thread, the system's apart. Clients take old
+// results out of what they repeat: what comes before a message that the thread has had was said before, in whatever words it stands now.
+func (s reading) kept(t *Thread, same int) int {
+	rest := t.Chain[t.Lead+same:]
+	if len(rest) == 0 {
+		return s.lead + same
+	}
+	had := make(map[Digest]bool, len(rest))
+	for _, d := range rest {
+		had[d] = true
+	}
+	for i := len(s.chain); i > s.lead+same; i-- {
+		if had[s.chain[i-1]] {
+			return i
+		}
+	}
+	return s.lead + same
+}
+
+// find the thread that has most of a request's first messages, and how many of them, the system's apart; of several, one that has no others,
+// and then the one that was heard last. What may call tools does not go on with a thread that may not.
+func (b *Book) find(said reading, tools bool) (found *Thread, same int) {
+	chain := said.chain[said.lead:]
+	better := func(t *Thread) bool {
+		if whole := t.Lead+same == len(t.Chain); whole != (found.Lead+same == len(found.Chain)) {
+			return whole
+		}
+		return t.Last > found.Last
+	}
+	for _, t := range b.Threads {
+		if tools && t.Kind == KindSide {
+			continue
+		}
+		had := t.Chain[t.Lead:]
+		n := 0
+		for n < len(chain) && n < len(had) && chain[n] == had[n] {
+			n++
+		}
+		if n > same || n > 0 && n == same && better(t) {
+			found, same = t, n
+		}
+	}
+	return found, same
+}
+
+// shortened is the thread that goes on with a request that repeats nothing of it: the main one, where it has been summarized, or where it
+// is long and has called no tool: an agent that works for it begins with a call.
+func (b *Book) shortened(system Digest, tools bool) *Thread {
+	for _, t := range b.Threads {
+		if tools && t.Kind == KindMain && t.System == system && (t.Summarized || !t.Open && len(t.Chain) >= manyMessages) {
+			return t
+		}
+	}
+	return nil
+}
+
+// manyMessages are more than what somebody compacts at the beginning of a task.
+const manyMessages = 8
+
+// add a thread. The first that has tools is the main one.
+func (b *Book) add(system Digest, tools bool) *Thread {
+	b.Made++
+	t := &Thread{ID: b.Made, Kind: KindSide, System: system}
+	if tools {
+		t.Kind = KindSub
+		if !slices.ContainsFunc(b.Threads, func(t *Thread) bool { return t.Kind == KindMain }) {
+			t.Kind = KindMain
+		}
+	}
+	b.Threads = append(b.Threads, t)
+	return t
+}
+
+// works says that a message goes on with the work, rather than asking something.
+func (m Message) works() bool { return m.Role == RoleModel || len(m.Results) > 0 }
+
+// hear a message that is new, after calls whose results have not been heard.
+func (turn *Turn) hear(m Message, calls []Call) []Call {
+	for _, r := range m.Results {
+		step := Step{Call: Call{ID: r.ID}, Result: r.Text, Failure: FailureOf(r)}
+		if i := slices.IndexFunc(calls, func(c Call) bool { return c.ID == r.ID }); i >= 0 {
+			step.Call = calls[i]
+			calls = slices.Delete(calls, i, i+1)
+		}
+		if len(turn.Steps) < MaxParts {
+			turn.Steps = append(turn.Steps, step)
+		}
+	}
+	if calls = append(calls, m.Calls...); len(calls) > MaxParts {
+		calls = calls[len(calls)-MaxParts:]
+	}
+	switch {
+	case m.Text.Size == 0:
+	case m.Role == RoleModel:
+		turn.Said = capped(turn.Said, m.Text)
+	case m.Role == RoleUser:
+		turn.Told = capped(turn.Told, m.Text)
+	}
+	return calls
+}
+
+func capped(list []Quote, q Quote) []Quote {
+	if len(list) < MaxParts {
+		list = append(list, q)
+	}
+	return list
+}
+
+// Answered says what the model has answered to the last request of a thread.
+func (b *Book) Answered(thread int, a *Answer) {
+	for _, t := range b.Threads {
+		if t.ID == thread {
+			t.Open = len(a.Tools) > 0
+		}
+	}
+}
+
+// forget the threads that have been silent for longest where there are too many, and the bytes of those that have too many. The main one is
+// remembered.
+func (b *Book) forget() {
+	if len(b.Threads) > MaxThreads {
+		oldest := -1
+		for i, t := range b.Threads {
+			if t.Kind != KindMain && (oldest < 0 || t.Last < b.Threads[oldest].Last) {
+				oldest = i
+			}
+		}
+		b.Threads = slices.Delete(b.Threads, oldest, oldest+1)
+	}
+	recent := slices.SortedFunc(slices.Values(b.Threads), func(x, y *Thread) int { return cmp.Compare(y.Last, x.Last) })
+	room := MaxHistory
+	for _, t := range recent {
+		if room -= len(t.list); room < 0 {
+			room += len(t.list)
+			t.list, t.ends = nil, nil
+		}
+	}
+}

@@ -1,0 +1,127 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversation
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Failure says how a call of a tool failed.
+type Failure string
+
+// Kinds of failures.
+const (
+	// FailureNone: it has not failed, as far as anything says so.
+	FailureNone Failure = ""
+	// FailureTool: the tool says that it failed.
+	FailureTool Failure = "ToolError"
+	// FailureExit: a command ended with a code other than 0.
+	FailureExit Failure = "ExitCode"
+	// FailureEdit: a change did not apply, because the text to replace is not there, or there more than once.
+	FailureEdit Failure = "NotApplied"
+	// FailureDenied: a person, a rule or the system does not allow it.
+	FailureDenied Failure = "Denied"
+	// FailureTime: it took too long.
+	FailureTime Failure = "TimedOut"
+	// FailureFormat: the call was not one that the tool takes, so nothing was done.
+	FailureFormat Failure = "Format"
+	// FailureMissing: a file, a command or a tool is not there.
+	FailureMissing Failure = "Missing"
+)
+
+// marks of failures in what tools answer. They are what Claude Code 2.1, Codex 0.169, opencode 1.18 and the watchdog's own tools say
+// where something fails; the first that matches counts. Each is looked for in the first lines of a result that failed: that a file which
+// was read has such words says nothing.
+var marks = []struct {
+	kind Failure
+	in   *regexp.Regexp
+}{
+	{FailureFormat, regexp.MustCompile(`(?i)inputvalidationerror|invalid (tool )?(arguments|input|parameters)|failed to parse function arguments|schema validation|arguments are not a json object|missing required parameter|model tried to call unavailable tool`)},
+	{FailureDenied, regexp.MustCompile(`(?i)permission (to use \S+ )?(has been )?denied|user (doesn't want|rejected)|operation not permitted|read-only file system|rejected (permission|by user)|not allowed|"status":"refused"|prevents you from using`)},
+	{FailureEdit, regexp.MustCompile(`(?i)string to replace not found|oldstring not found|old_string|found \d+ matches of the string|multiple matches|apply_patch verification failed|failed to find (expected lines|context)|patch (does not apply|failed)|could not find (the )?(old|exact)|file has (not been read|been modified since)|you must read (the )?file`)},
+	{FailureTime, regexp.MustCompile(`(?i)timed? ?out`)},
+	{FailureMissing, regexp.MustCompile(`(?i)no such (file|tool|directory)|file (does not exist|not found)|command not found|cannot find|not found in path|unknown tool`)},
+}
+
+// exits are the forms in which clients give the exit code of a command.
+var exits = regexp.MustCompile(`(?im)^\s*(?:exit code:?|process exited with code|exited with code|<exit_code>)\s*(-?\d{1,4})|"exit_code":\s*(-?\d{1,4})`)
+
+// unmarked are the first words of a result that failed, of clients that do not mark it.
+var unmarked = regexp.MustCompile(`(?i)^\s*(error|<tool_use_error>|failed to |apply_patch verification failed|patch rejected|unsupported call|(exec_command|write_stdin) failed|` +
+	`the arguments provided to the tool are invalid|could not find oldstring|found multiple matches for oldstring|file not found: |` +
+	`you must read (the )?file |the user rejected permission|request failed with status|\{"status":"refused"|` +
+	// Of programs, for clients that do not say how a command ended.
+	`(/bin/)?(ba|da|z)?sh: |fatal: |npm (err!|error)|make(\[\d+\])?: \*\*\*|traceback \(most recent|` +
+	`E(ACCES|CONNREFUSED|CONNRESET|EXIST|IO|MFILE|NOENT|NOSPC|NOTFOUND|PERM|ROFS|TIMEDOUT): )`)
+
+// verdicts are last lines by which builds and tests say that they failed, for clients that do not say how a command ended.
+var verdicts = regexp.MustCompile(`(?m)^(?:make(?:\[\d+\])?: \*\*\* .+ Error \d+|FAIL(?:\t.*)?|=+ .*\b\d+ failed.*=+|Tests: +\d+ failed.*|BUILD FAILED.*|error: (?:could not compile|aborting due to) .*)\s*\z`)
+
+// judged says whether a text has one of the words that all verdicts have. Most results have none.
+func judged(text string) bool {
+	for _, word := range []string{" Error ", "FAIL", " failed", "error: "} {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// stopped is what opencode puts after what a command has printed until its time was over.
+var stopped = regexp.MustCompile(`<(?:bash|shell)_metadata>\s*[^<]*terminated command after exceeding timeout`)
+
+// looked is how much of a result is searched at its beginning, in bytes: clients say first that something failed.
+const looked = 400
+
+// FailureOf a result. Marked says that the client calls it an error; most clients do not for a command's exit code, which is in the text.
+func FailureOf(r Result) Failure {
+	text := r.Text.Text
+	head := text[:min(len(text), looked)]
+	code, coded := exitCode(text)
+	failed := r.Failed || coded && code != 0
+	switch {
+	case coded && code == 0 && !r.Failed:
+		return FailureNone
+	case coded && code == 124: // of timeout(1)
+		return FailureTime
+	case coded && code == 127: // of a shell
+		return FailureMissing
+	}
+	if tail := text[max(0, len(text)-looked):]; !coded && strings.Contains(tail, "_metadata>") && stopped.MatchString(tail) {
+		return FailureTime
+	} else if !failed && judged(tail) && verdicts.MatchString(tail) {
+		return FailureExit
+	}
+	if !failed {
+		// Clients that mark nothing begin with such words.
+		failed = unmarked.MatchString(head)
+	}
+	if !failed {
+		return FailureNone
+	}
+	for _, m := range marks {
+		if m.in.MatchString(head) && (!coded || m.kind != FailureEdit && m.kind != FailureFormat) {
+			return m.kind
+		}
+	}
+	if coded {
+		return FailureExit
+	}
+	return FailureTool
+}
+
+func exitCode(text string) (code int, ok bool) {
+	for _, part := range []string{text[:min(len(text), looked)], text[max(0, len(text)-looked):]} {
+		if !strings.Contains(strings.ToLower(part), "exit") { // which every form has, and few results
+			continue
+		}
+		if m := exits.FindStringSubmatch(part); m != nil {
+			code, err := strconv.Atoi(m[1] + m[2])
+			return code, err == nil
+		}
+	}
+	return 0, false
+}

@@ -1,0 +1,111 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// readChat reads a message of https://platform.openai.com/docs/api-reference/chat/create.
+func readChat(entry []byte) conversation.Message {
+	var e struct {
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+		Calls   []struct {
+			ID       string `json:"id"`
+			Function struct {
+				Name      string `json:"name"`
+				Arguments string `json:"arguments"`
+			} `json:"function"`
+			Custom struct {
+				Name  string `json:"name"`
+				Input string `json:"input"`
+			} `json:"custom"`
+		} `json:"tool_calls"`
+		CallID string `json:"tool_call_id"`
+	}
+	if json.Unmarshal(entry, &e) != nil {
+		return strange(conversation.RoleUser, entry)
+	}
+	text := conversation.QuoteOf(textOf(e.Content, ""))
+	if e.Role == "tool" {
+		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{ID: e.CallID, Text: text}}}
+	}
+	m := conversation.Message{Role: roleOf(e.Role), Text: text}
+	for _, c := range e.Calls[:min(len(e.Calls), conversation.MaxParts)] {
+		m.Calls = append(m.Calls, callOf(c.ID, cmp.Or(c.Function.Name, c.Custom.Name), []byte(cmp.Or(c.Function.Arguments, c.Custom.Input))))
+	}
+	m.Images, m.Other = others(e.Content)
+	return m
+}
+
+// readResponses reads an item of https://platform.openai.com/docs/api-reference/responses/create.
+func readResponses(entry []byte) conversation.Message {
+	if len(entry) > 0 && entry[0] == '"' {
+		return conversation.Message{Role: conversation.RoleUser, Text: conversation.QuoteOf(textOf(entry, ""))}
+	}
+	var e struct {
+		responsesItem
+
+		Role    string          `json:"role"`
+		Content json.RawMessage `json:"content"`
+		Output  json.RawMessage `json:"output"`
+		Status  string          `json:"status"`
+	}
+	if json.Unmarshal(entry, &e) != nil {
+		return strange(conversation.RoleUser, entry)
+	}
+	switch e.Type {
+	case "", "message":
+		m := conversation.Message{Role: roleOf(e.Role), Text: conversation.QuoteOf(textOf(e.Content, ""))}
+		m.Images, m.Other = others(e.Content)
+		return m
+	case "function_call":
+		return called(callOf(e.CallID, e.Name, []byte(e.Arguments)))
+	case "custom_tool_call":
+		return called(callOf(e.CallID, e.Name, []byte(e.Input)))
+	case "local_shell_call", "shell_call", "apply_patch_call":
+		return called(callOf(cmp.Or(e.CallID, e.ID), e.Type, e.Action))
+	case "function_call_output", "custom_tool_call_output", "local_shell_call_output", "shell_call_output", "apply_patch_call_output":
+		output := textOf(e.Output, "")
+		if output == "" {
+			output = string(e.Output)
+		}
+		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{
+			ID: cmp.Or(e.CallID, e.ID), Text: conversation.QuoteOf(unmeasured(output)), Failed: e.Status == "failed" || e.Status == "incomplete",
+		}}}
+	default: // what the model thought, and calls that the provider makes itself
+		return strange(conversation.RoleModel, entry)
+	}
+}
+
+// measured is what Codex says of the call of a command beside what it prints and its exit code. It is another each time, also where the
+// command does the same: lines before the output, or a member after it.
+var measured = regexp.MustCompile(`(?m)^(?:Chunk ID: \w+|Wall time: [0-9.]+ seconds|Original token count: \d+)\n|,"duration_seconds":[0-9.e-]+`)
+
+// unmeasured is a result without that, and without the word that announces an output where there is none.
+func unmeasured(output string) string {
+	const most = 400 // bytes in which it is
+	from, to := min(len(output), most), max(0, len(output)-most)
+	if i := strings.Index(output[:from], "Output:\n"); i >= 0 {
+		head, rest := measured.ReplaceAllString(output[:i], ""), output[i:]
+		if len(rest) == len("Output:\n") {
+			return strings.TrimSpace(head)
+		}
+		return head + rest
+	}
+	if strings.HasPrefix(output, `{"output":`) {
+		return output[:to] + measured.ReplaceAllString(output[to:], "")
+	}
+	return output
+}
+
+func called(c conversation.Call) conversation.Message {
+	return conversation.Message{Role: conversation.RoleModel, Calls: []conversation.Call{c}}
+}

@@ -1,0 +1,162 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Note is what a supervisor says to the model. It stands behind an entry of the conversation, and again there in every later request that has
+// this entry: so what the model sees is consistent, and what its provider has kept of the conversation stays of use.
+type Note struct {
+	// After so many entries.
+	After int `json:"after"`
+	// Text of the note.
+	Text string `json:"text"`
+}
+
+// Cut leaves entries of the conversation out: whole calls with their results. What is to be known of them is in a Note before.
+type Cut struct {
+	// From so many entries up to so many.
+	From int `json:"from"`
+	To   int `json:"to"`
+}
+
+// Steering is what becomes of a request so that a model does something else than before.
+type Steering struct {
+	Notes []Note `json:"notes,omitempty"`
+	Cuts  []Cut  `json:"cuts,omitempty"`
+	// NoTools lets the model call no tool in this turn.
+	NoTools bool `json:"-"`
+}
+
+// Empty says whether nothing becomes of it.
+func (s Steering) Empty() bool { return len(s.Notes)+len(s.Cuts) == 0 && !s.NoTools }
+
+// Steer gives the body of a request with a steering, and not one other byte changed. Ends are where its entries end in the list of the
+// conversation. It fails where the request has no place for a note.
+func (r Request) Steer(s Steering, ends []int) ([]byte, error) {
+	var edits []place
+	for _, n := range s.Notes {
+		if slices.ContainsFunc(s.Cuts, func(c Cut) bool { return c.From < n.After && n.After <= c.To }) {
+			continue // what it stands behind is left out
+		}
+		more, err := r.note(n, ends)
+		if err != nil {
+			return nil, err
+		}
+		edits = append(edits, more...)
+	}
+	for _, c := range s.Cuts {
+		if c.From < 1 || c.To <= c.From || c.To > len(ends) {
+			return nil, fmt.Errorf("entries %d to %d of %d cannot be left out", c.From, c.To, len(ends))
+		}
+		edits = append(edits, place{span: span{r.history.from + ends[c.From-1], r.history.from + ends[c.To-1]}})
+	}
+	if s.NoTools && r.Tools {
+		edits = append(edits, r.noTools())
+	}
+	return r.spliced(edits), nil
+}
+
+// noTools is the dialect's own way to have no tool called. The list of tools stays, because what a provider has kept begins with it.
+func (r Request) noTools() place {
+	if r.choice == (span{}) {
+		return place{span{r.open, r.open}, `"tool_choice":` + r.dialect.noTools + ",", ""}
+	}
+	return place{r.choice, r.dialect.noTools, ""}
+}
+
+// note is the place of a note.
+func (r Request) note(n Note, ends []int) ([]place, error) {
+	if r.history == (span{}) {
+		return nil, fmt.Errorf("the request has no member %q", r.dialect.History)
+	}
+	if n.After < 1 || n.After > len(ends) {
+		return nil, fmt.Errorf("the conversation has %d entries, and none with number %d", len(ends), n.After)
+	}
+	entry := span{0, ends[n.After-1]}
+	if n.After > 1 {
+		entry.from = ends[n.After-2]
+	}
+	list := r.body[r.history.from:r.history.to]
+	entry.from += bytes.IndexAny(list[entry.from:], "{\"")
+	entry.from, entry.to = entry.from+r.history.from, entry.to+r.history.from
+	text := inside(n.Text)
+	if list[0] == '"' && r.dialect.behindText != nil { // the whole conversation is one text of its user
+		return r.dialect.behindText(entry, text), nil
+	}
+	return r.dialect.behind(r, entry, text)
+}
+
+// behindMessage puts a text into a message of the user, behind what it says, and makes a message of its own behind any other but the
+// model's: a request that ends with the model's words wants more of them.
+func behindMessage(alone bool) func(r Request, entry span, text string) ([]place, error) {
+	return func(r Request, entry span, text string) ([]place, error) {
+		role, content := r.message(entry)
+		own := []place{{span{entry.to, entry.to}, "," + chatTurn(false, text), ""}}
+		switch {
+		case role == "assistant":
+			return nil, errors.New("the conversation does not end with what its model is told")
+		case role == "tool" && alone, content == (span{}):
+			return own, nil
+		}
+		end := span{content.to - 1, content.to - 1}
+		switch value := r.body[content.from:content.to]; value[0] {
+		case '"':
+			if alone {
+				return []place{{end, `\n\n` + text, ""}}, nil
+			}
+			return []place{{span{content.from, content.from}, `[{"type":"text","text":`, ""}, {span{content.to, content.to}, `},{"type":"text","text":"` + text + `"}]`, ""}}, nil
+		case '[':
+			return []place{{end, comma(value) + `{"type":"text","text":"` + text + `"}`, ""}}, nil
+		default:
+			return own, nil
+		}
+	}
+}
+
+// behindItem is an item of its own, of the developer: so does the API call who stands above its user.
+func behindItem(_ Request, entry span, text string) ([]place, error) {
+	return []place{{span{entry.to, entry.to}, "," + responsesNote(text), ""}}, nil
+}
+
+func responsesNote(text string) string {
+	return `{"type":"message","role":"developer","content":[{"type":"input_text","text":"` + text + `"}]}`
+}
+
+// behindText makes a list of a conversation that is one text.
+func behindText(entry span, text string) []place {
+	return []place{{span{entry.from, entry.from}, `[{"type":"message","role":"user","content":[{"type":"input_text","text":`, ""}, {span{entry.to, entry.to}, "}]}," + responsesNote(text) + "]", ""}}
+}
+
+// message gives the role of an entry, and where its content stands in the body.
+func (r Request) message(entry span) (role string, content span) {
+	in := jsontext.NewDecoder(bytes.NewBuffer(r.body[entry.from:entry.to]), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
+	_, _ = in.ReadToken() // the request was read: this is JSON
+	for in.PeekKind() == '"' {
+		name, err := in.ReadToken()
+		if err != nil {
+			return "", span{}
+		}
+		member := name.String()
+		value, err := in.ReadValue()
+		if err != nil {
+			return "", span{}
+		}
+		switch to := entry.from + int(in.InputOffset()); member {
+		case "role":
+			_ = json.Unmarshal(value, &role) // what is no text is no role
+		case "content":
+			content = span{to - len(value), to}
+		}
+	}
+	return role, content
+}
