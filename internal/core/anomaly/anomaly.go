@@ -1,0 +1,159 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package anomaly recognises an agent that is stuck, that repeats itself or that runs out of room, by what the watchdog sees of it: the
+// conversation, the workspace and the processes. What it sees is kept in a State, which is bounded and which a watchdog that begins anew
+// reads again. What is done about a finding is the business of core/steering.
+package anomaly
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// Kind of a finding: the condition of the Feature that it sets.
+type Kind string
+
+// Kinds of findings, most urgent first.
+const (
+	PaceEscalated   Kind = "PaceEscalated"
+	CascadeFailure  Kind = "CascadeFailure"
+	ContextPressure Kind = "ContextPressure"
+	AgentStalled    Kind = "AgentStalled"
+	AgentLooping    Kind = "AgentLooping"
+)
+
+// kinds in their order.
+func kinds() []Kind {
+	return []Kind{PaceEscalated, CascadeFailure, ContextPressure, AgentStalled, AgentLooping}
+}
+
+// Detectors, by their names. Pace is what the others lead to.
+const (
+	Pace         = "pace"
+	Cascade      = "cascade"
+	Pressure     = "pressure"
+	Thrash       = "thrash"
+	Silence      = "silence"
+	Provider     = "provider"
+	Stall        = "stall"
+	SameFailure  = "same-failure"
+	FailingTool  = "failing-tool"
+	BadArguments = "bad-arguments"
+	SameResult   = "same-result"
+	Oscillation  = "oscillation"
+	Reversal     = "reversal"
+	SameWords    = "same-words"
+	Failures     = "failures"
+	Trials       = "trials"
+	Refusals     = "refusals"
+)
+
+// Tier says how far something has gone: an agent is told first, then what it is caught in is taken out of its context, and at last it must
+// answer without tools.
+type Tier int
+
+// Tiers, the least first.
+const (
+	Warn Tier = iota + 1
+	Surgery
+	Breaker
+)
+
+// Level of the PACE plan of a role: how far the work has fallen off its plan.
+type Level int
+
+// Levels, in their order.
+const (
+	Primary Level = iota
+	Alternate
+	Contingent
+	Emergency
+)
+
+func (l Level) String() string {
+	return [...]string{"primary", "alternate", "contingent", "emergency"}[min(max(l, Primary), Emergency)]
+}
+
+// Rules of a policy and of a role. Figures are turns where nothing else is said.
+type Rules struct {
+	// Role says that the Feature has a role, whose doctrine and PACE plan apply. Without one, nothing is held to a plan.
+	Role bool
+	// CheckEvery and Cooldown say how often the conversation is looked at, and how long nothing is said about the same anomaly again.
+	CheckEvery, Cooldown int
+	// Stall is how many turns may bring nothing.
+	Stall int
+	// Loop is how many equal calls in a row may fail in the same way. All other repetitions are measured by it.
+	Loop int
+	// ContextPercent of the model's window that calls for a wrap-up, and ContextUrgent the one at which nothing else may be begun.
+	ContextPercent, ContextUrgent int
+	// Cascade is how many different tools may fail within the last five calls.
+	Cascade int
+	// Silence is how long nothing at all may move while neither a model nor a tool is at work; ModelSilence and ToolSilence while one is.
+	Silence, ModelSilence, ToolSilence time.Duration
+}
+
+// Defaults are the values where neither a policy nor a role sets any. A cooldown that is not longer than the interval of the checks
+// would hold nothing back.
+func Defaults() Rules {
+	return Rules{
+		CheckEvery: 3, Cooldown: 6, Stall: 12, Loop: 3, ContextPercent: 80, ContextUrgent: 90, Cascade: 3,
+		// A model may be silent for five minutes under the longest timeout profile, and is asked three times. A tool that neither
+		// computes nor prints nor writes for half an hour waits for something that does not come.
+		Silence: 10 * time.Minute, ModelSilence: 20 * time.Minute, ToolSilence: 30 * time.Minute,
+	}
+}
+
+// Finding is an anomaly: something that is wrong with an agent now.
+type Finding struct {
+	Kind Kind `json:"kind"`
+	// Detector that has found it.
+	Detector string `json:"detector"`
+	// Causes of PaceEscalated: the detectors whose findings have led to it.
+	Causes string `json:"causes,omitempty"`
+	// Thread of the conversation, and whether it is the main one.
+	Thread int  `json:"thread"`
+	Main   bool `json:"main,omitempty"`
+	// Turn of the thread and time at which it was seen first.
+	Turn  int64     `json:"turn"`
+	Since time.Time `json:"since"`
+	Tier  Tier      `json:"tier"`
+	// Tool that fails, where it is one; in the letters of identifiers alone.
+	Tool string `json:"tool,omitempty"`
+	// Count of what Evidence counts.
+	Count int `json:"count,omitempty"`
+	// Level of PaceEscalated.
+	Level Level `json:"level,omitempty"`
+	// Mute says that telling the agent would change nothing, because it does not listen or is not at fault.
+	Mute bool `json:"mute,omitempty"`
+	// Calm says that the agent has done something else since. It is over when that lasts.
+	Calm bool `json:"calm,omitempty"`
+	// Evidence says what was seen, with figures, as a sentence without its full stop.
+	Evidence string `json:"evidence"`
+	// fails says that Count counts failures of a tool.
+	fails bool
+}
+
+// Work is what changed in the workspace. The watchdog says so before each request that it hands on, and after each checkpoint.
+type Work struct {
+	// Tree is the id of the newest captured tree; "" says nothing.
+	Tree string
+	// Changed says that paths changed since the last look.
+	Changed bool
+	// Verdict of the newest checkpoint; "" says nothing.
+	Verdict string
+}
+
+// Pulse is what the agent's processes have used, in all. The watchdog takes it every 30 seconds or so.
+type Pulse struct {
+	CPU       time.Duration `json:"cpu,omitempty"`
+	Processes int           `json:"processes,omitempty"`
+	// Output in bytes.
+	Output int64 `json:"output,omitempty"`
+	// Idle says that the agent has nothing to do: it waits for a person, is held, or has ended its turn and waits for the next task.
+	Idle bool `json:"idle,omitempty"`
+}
+
+// main says whether a thread is the one about the task.
+func (t *Thread) main() bool { return t.Kind == conversation.KindMain }

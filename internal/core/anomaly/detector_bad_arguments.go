@@ -1,0 +1,33 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package anomaly
+
+import (
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// badArguments is a tool that is called again and again with arguments that it does not take. They are counted apart from other
+// failures: nothing was done, and no file that changes helps.
+var badArguments = detector{name: BadArguments, kind: AgentLooping, look: func(l look) sight {
+	return l.t.most(func(x step) sight {
+		if x.Failure != conversation.FailureFormat {
+			return sight{}
+		}
+		n := l.t.turns(func(o step) counting {
+			switch {
+			case o.Tool == x.Tool && o.Failure == conversation.FailureFormat:
+				return counts
+			case o.Tool == x.Tool && o.Failure == conversation.FailureNone:
+				return ends
+			}
+			return passes
+		})
+		return sight{
+			tier: l.tier(n, l.r.Loop), tool: x.Tool, count: n, fails: true,
+			evidence: fmt.Sprintf("%s was called %d times with arguments that it does not take", x.Tool, n),
+		}
+	})
+}}

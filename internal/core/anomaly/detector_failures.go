@@ -1,0 +1,15 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package anomaly
+
+import "fmt"
+
+// failures are turns in a row in which nothing succeeds, whatever is called, and in which nothing changes: the way does not lead anywhere. It is
+// held against the plan of the role alone, since each failure may tell something.
+var failures = detector{name: Failures, kind: PaceEscalated, look: func(l look) sight {
+	return sight{
+		tier: l.tier(l.t.Fails, l.r.Loop+2), count: l.t.Fails,
+		evidence: fmt.Sprintf("nothing has succeeded in %d turns in a row", l.t.Fails),
+	}
+}}

@@ -1,0 +1,18 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package anomaly
+
+import "fmt"
+
+// refusals are checkpoints in a row that break the policy, though files have changed from one to the next: what the agent does about them does not
+// help. It is held against the plan of the role alone; of each violation, the agent is told when it is found.
+var refusals = detector{name: Refusals, kind: PaceEscalated, look: func(l look) sight {
+	if !l.t.main() {
+		return sight{}
+	}
+	return sight{
+		tier: l.tier(l.s.Refused, 2*l.r.Loop), count: l.s.Refused,
+		evidence: fmt.Sprintf("%d checkpoints in a row were not valid", l.s.Refused),
+	}
+}}

@@ -1,0 +1,192 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package anomaly
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// maxEvidence is what status keeps of a message, in bytes.
+const maxEvidence = 512
+
+// calming is how many turns of doing something else end an anomaly.
+const calming = 3
+
+// Findings are what is wrong now, most urgent first, and of each kind what the main thread is in before the others. There is at most one of a kind
+// for each thread. Nothing is found in calls without tools.
+func (s *State) Findings(r Rules, now time.Time) []Finding {
+	threads := s.Threads
+	if !slices.ContainsFunc(threads, (*Thread).main) { // an agent that has never asked a model may hang too
+		threads = append(slices.Clone(threads), &Thread{Kind: conversation.KindMain})
+	}
+	var episodes []Episode
+	for _, t := range threads {
+		if t.Kind != conversation.KindMain && t.Kind != conversation.KindSub {
+			continue
+		}
+		if l := (look{s, t, r, now}); !l.gone() {
+			episodes = append(episodes, s.watch(l)...)
+		}
+	}
+	s.Episodes = episodes
+	found := make([]Finding, 0, len(episodes))
+	for _, e := range episodes {
+		found = append(found, e.Finding)
+	}
+	order := kinds()
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		if c := cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)); c != 0 {
+			return c
+		}
+		if a.Main != b.Main {
+			return map[bool]int{true: -1, false: 1}[a.Main]
+		}
+		return cmp.Compare(a.Thread, b.Thread)
+	})
+	return found
+}
+
+// gone says that an agent that worked for the main one has ended, as far as can be seen.
+func (l look) gone() bool {
+	wait := l.r.Silence
+	switch {
+	case !l.t.Asked.IsZero():
+		wait = l.r.ModelSilence
+	case l.t.Calls:
+		wait = l.r.ToolSilence + l.t.Sleeps
+	}
+	return !l.t.main() && l.now.Sub(l.t.Heard) >= wait
+}
+
+// watch one thread.
+func (s *State) watch(l look) (episodes []Episode) {
+	var lasting []Kind
+	var plan []Finding
+	best := map[Kind]Finding{}
+	for _, d := range detectors() {
+		v := d.look(l)
+		if v.lasts {
+			lasting = append(lasting, d.kind)
+		}
+		f := Finding{Kind: d.kind, Detector: d.name, Tier: v.tier, Tool: v.tool, Count: v.count, Mute: v.mute, Evidence: v.evidence, fails: v.fails, Turn: l.t.Turn}
+		switch {
+		case v.tier == 0:
+		case d.kind == PaceEscalated:
+			plan = append(plan, f)
+		case v.tier > best[d.kind].Tier:
+			best[d.kind] = f
+		}
+	}
+	for _, kind := range kinds() {
+		if kind == PaceEscalated {
+			continue
+		}
+		f, seen := best[kind]
+		if e, on := s.episode(l, kind, f, seen, slices.Contains(lasting, kind)); on {
+			episodes = append(episodes, e)
+		}
+	}
+	var found []Finding
+	for _, e := range episodes {
+		found = append(found, e.Finding)
+	}
+	if !slices.ContainsFunc(found, func(f Finding) bool { return !f.Calm && !f.Mute && f.Kind != ContextPressure }) {
+		found = append(found, plan...) // what is found by itself says it better
+	}
+	if e, on := s.pace(l, found); on {
+		episodes = append(episodes, e)
+	}
+	return episodes
+}
+
+// episode goes on with what was found before, or begins one.
+func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode, bool) {
+	i := slices.IndexFunc(s.Episodes, func(e Episode) bool { return e.Finding.Thread == l.t.ID && e.Finding.Kind == kind })
+	if i < 0 && !seen {
+		return Episode{}, false
+	}
+	e := Episode{Held: l.t.Turn}
+	if i >= 0 {
+		e = s.Episodes[i]
+		f.Turn, f.Since = e.Finding.Turn, e.Finding.Since
+	} else {
+		f.Turn, f.Since = l.t.Turn, l.now
+	}
+	f.Thread, f.Main, f.Evidence = l.t.ID, l.t.main(), clip.Bytes(f.Evidence, maxEvidence)
+	switch {
+	case seen:
+		e.Held, e.Finding = l.t.Turn, f
+	case lasts:
+		e.Held, e.Finding.Calm = l.t.Turn, true
+	case kind == ContextPressure || e.Finding.Mute || l.t.Turn-e.Held >= calming:
+		return Episode{}, false
+	default:
+		e.Finding.Calm = true
+	}
+	return e, true
+}
+
+// exhausted is the fill of a window in thousandths at which there is no room for another turn, and crowded the one at which a plan that does not
+// work has no room for another try.
+const exhausted, crowded = 970, 850
+
+// pace is how far the main thread has fallen off the plan of its role. It never falls back by a level: it is over when all is well. That the
+// context fills is not a failure of the plan, unless there is no room at all.
+func (s *State) pace(l look, found []Finding) (Episode, bool) {
+	if !l.r.Role || !l.t.main() {
+		return Episode{}, false
+	}
+	fill := 0
+	if n := len(l.t.Fill); n > 0 {
+		fill = l.t.Fill[n-1]
+	}
+	f := Finding{Kind: PaceEscalated, Detector: Pace, Tier: Warn}
+	var causes, detectors []string
+	calm := true
+	for _, c := range found {
+		full := c.Kind == ContextPressure && fill >= exhausted
+		if c.Mute || c.Kind == ContextPressure && !full {
+			continue
+		}
+		causes, detectors = append(causes, c.Evidence), append(detectors, c.Detector)
+		if c.Calm {
+			continue
+		}
+		calm = false
+		f.Tool, f.Count = cmp.Or(f.Tool, c.Tool), max(f.Count, c.Count)
+		f.Level = max(f.Level, l.level(c, full, fill))
+	}
+	if f.Level < Contingent && !calm && len(causes) > 1 {
+		f.Level = Contingent
+	}
+	f.Evidence, f.Causes = strings.Join(causes, "; "), strings.Join(detectors, "+")
+	if i := slices.IndexFunc(s.Episodes, func(e Episode) bool { return e.Finding.Kind == PaceEscalated && e.Finding.Thread == l.t.ID }); i >= 0 {
+		f.Level = max(f.Level, s.Episodes[i].Finding.Level)
+	}
+	return s.episode(l, PaceEscalated, f, !calm, false)
+}
+
+// Unsaid says that what has led to PaceEscalated is no finding of its own.
+func Unsaid(f Finding) bool {
+	first, _, _ := strings.Cut(f.Causes, "+")
+	return slices.ContainsFunc(detectors(), func(d detector) bool { return d.name == first && d.kind == PaceEscalated })
+}
+
+// level that one finding calls for. The first is an alternative; what was tried and has not helped for a cooldown, or fails for the fifth time,
+// calls for another method.
+func (l look) level(c Finding, full bool, fill int) Level {
+	switch {
+	case full, c.Tier == Breaker && c.Kind != PaceEscalated, c.Kind == AgentStalled && 2*c.Count >= 3*l.r.Stall:
+		return Emergency
+	case l.t.Turn-c.Turn >= int64(max(l.r.Cooldown, 1)), fill >= crowded, c.Tier >= Surgery, c.fails && c.Count >= l.r.Loop+2:
+		return Contingent
+	}
+	return Alternate
+}

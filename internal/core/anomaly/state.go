@@ -1,0 +1,272 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package anomaly
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// Bounds of what is remembered.
+const (
+	// maxThreads are those of a conversation.
+	maxThreads = conversation.MaxThreads
+	// maxSteps of a thread are enough to see the highest tier of a repetition every second turn, with some calls at once in each turn.
+	maxSteps = 96
+	// maxTurnSteps are the most steps of one turn that are looked at.
+	maxTurnSteps = 16
+	// maxTurns are enough for the highest tier of a cycle of four turns, and for a stall as roles have it.
+	maxTurns = 24
+	// maxEdits and maxTrees are enough for the highest tier of going back and forth.
+	maxEdits, maxTrees = 16, 16
+)
+
+// State is what was seen of an agent. The zero value has seen nothing. It is written as JSON.
+type State struct {
+	Threads []*Thread `json:"threads,omitempty"`
+	// Changes counts what was seen to change in the workspace.
+	Changes int64 `json:"changes,omitempty"`
+	// Trees that were captured, the newest last, and how many times in a row one came that had been there before.
+	Trees   []sum `json:"trees,omitempty"`
+	Returns int   `json:"returns,omitempty"`
+	// Refused counts the trees in a row whose checkpoint was not valid.
+	Refused int  `json:"refused,omitempty"`
+	Valid   bool `json:"valid,omitempty"`
+	// Moved is when something moved last, prints of the agent apart: they are in Printed. Worked leaves out what processes compute, too.
+	Moved   time.Time `json:"moved,omitzero"`
+	Worked  time.Time `json:"worked,omitzero"`
+	Printed time.Time `json:"printed,omitzero"`
+	// Used is the newest pulse, and Pulsed when it was taken.
+	Used   Pulse     `json:"used,omitzero"`
+	Pulsed time.Time `json:"pulsed,omitzero"`
+	// Episodes are findings that are not over.
+	Episodes []Episode `json:"episodes,omitempty"`
+}
+
+// Episode of an anomaly, from the first finding until it is over.
+type Episode struct {
+	Finding Finding `json:"finding"`
+	// Held is the turn of its thread in which it was seen last.
+	Held int64 `json:"held"`
+}
+
+// Thread is what was seen of one thread of the conversation.
+type Thread struct {
+	ID   int               `json:"id"`
+	Kind conversation.Kind `json:"kind"`
+	// Turn is the number of the newest turn, and Heard when it came.
+	Turn  int64     `json:"turn"`
+	Heard time.Time `json:"heard,omitzero"`
+	// Idle counts the turns that brought nothing.
+	Idle int `json:"idle,omitempty"`
+	// Asked is when a model was asked that has not answered, and Answered when the newest answer ended.
+	Asked    time.Time `json:"asked,omitzero"`
+	Answered time.Time `json:"answered,omitzero"`
+	// Calls says that tools are at work, and Sleeps how long they have said that they wait.
+	Calls  bool          `json:"calls,omitempty"`
+	Sleeps time.Duration `json:"sleeps,omitempty"`
+	Steps  []step        `json:"steps,omitempty"`
+	Turns  []turn        `json:"turns,omitempty"`
+	Edits  []edit        `json:"edits,omitempty"`
+	// Changes of the workspace that this thread knows of.
+	Changes int64 `json:"changes,omitempty"`
+	// Words of the model, and in how many turns they were the same and brought nothing.
+	Words sum `json:"words,omitempty"`
+	Same  int `json:"same,omitempty"`
+	// Fails counts the turns in a row in which nothing succeeded and nothing changed.
+	Fails int `json:"fails,omitempty"`
+	// Fill of the window after the newest answers in thousandths, and Compacts the least at which the client was seen to compact.
+	Fill     []int `json:"fill,omitempty"`
+	Compacts int   `json:"compacts,omitempty"`
+	// Before has what calls gave before the newest compaction, and Known and News count the calls since that gave the same, and others. Rounds are
+	// the compactions in a row before which most was known and nothing had changed since Began.
+	Before []sum `json:"before,omitempty"`
+	Known  int   `json:"known,omitempty"`
+	News   int   `json:"news,omitempty"`
+	Rounds int   `json:"rounds,omitempty"`
+	Began  int64 `json:"began,omitempty"`
+	// Errors in a row instead of an answer, Asks in a row that said nothing new, when the first of them was, and the newest status.
+	Errors    int       `json:"errors,omitempty"`
+	Asks      int       `json:"asks,omitempty"`
+	Permanent int       `json:"permanent,omitempty"`
+	Troubled  time.Time `json:"troubled,omitzero"`
+	Status    int       `json:"status,omitempty"`
+}
+
+// step is what is remembered of a call and its result.
+type step struct {
+	Turn    int64                `json:"t"`
+	Tool    string               `json:"n,omitempty"`
+	Program string               `json:"x,omitempty"`
+	Call    sum                  `json:"c"`
+	Result  sum                  `json:"r"`
+	Size    int                  `json:"z,omitempty"`
+	Failure conversation.Failure `json:"f,omitempty"`
+	// Changes that were known when it had been made.
+	Changes int64 `json:"w,omitempty"`
+	// Waits says that it was there to wait, Long that it took its time, and Polls that it asks how far something is.
+	Waits bool `json:"p,omitempty"`
+	Long  bool `json:"g,omitempty"`
+	Polls bool `json:"q,omitempty"`
+	// After says that the turn before slept: what is done again then looks how far something is.
+	After bool `json:"a,omitempty"`
+	// Bare says that the result says no more than that it failed.
+	Bare bool `json:"b,omitempty"`
+	// New says that it brought something that was not known, Varies that the same call gave another result the last time.
+	New    bool `json:"k,omitempty"`
+	Varies bool `json:"v,omitempty"`
+	// Edits says that it was there to change a file, and did.
+	Edits bool `json:"e,omitempty"`
+}
+
+// turn is what is remembered of a turn.
+type turn struct {
+	// Said is the digest of its steps, or of its words where it has none.
+	Said sum `json:"s"`
+	// Calls is the digest of its calls, without what came of them.
+	Calls   sum   `json:"c,omitempty"`
+	Changes int64 `json:"w,omitempty"`
+	Fails   bool  `json:"f,omitempty"`
+	Waits   bool  `json:"p,omitempty"`
+	// Slept says that a call said that it waits, or that somebody woke the agent after a while.
+	Slept bool `json:"l,omitempty"`
+	// New says that it brought something, Varies that a call gave another result than the last time.
+	New    bool `json:"n,omitempty"`
+	Varies bool `json:"v,omitempty"`
+}
+
+// edit of a file: the same pair, forth or back.
+type edit struct {
+	Pair sum   `json:"p"`
+	Back bool  `json:"b,omitempty"`
+	Turn int64 `json:"t"`
+}
+
+// thread by its number; it is made where there is none. Of too many, the one that has been silent for longest is forgotten, the main
+// one never.
+func (s *State) thread(id int, kind conversation.Kind) *Thread {
+	for _, t := range s.Threads {
+		if t.ID == id {
+			if kind != "" {
+				t.Kind = kind
+			}
+			return t
+		}
+	}
+	if len(s.Threads) >= maxThreads {
+		oldest := -1
+		for i, t := range s.Threads {
+			if !t.main() && (oldest < 0 || t.Heard.Before(s.Threads[oldest].Heard)) {
+				oldest = i
+			}
+		}
+		s.Threads = slices.Delete(s.Threads, max(oldest, 0), max(oldest, 0)+1)
+	}
+	t := &Thread{ID: id, Kind: kind}
+	s.Threads = append(s.Threads, t)
+	return t
+}
+
+// Answer takes the end of an answer. Window is how much the model can take in, in tokens; 0 where nobody knows.
+func (s *State) Answer(thread int, a conversation.Answer, window int64, now time.Time) {
+	s.move(now)
+	t := s.thread(thread, "")
+	t.Asked = time.Time{}
+	if a.Failure != "" {
+		t.Errors++
+		t.trouble(now)
+		return
+	}
+	t.Errors, t.Permanent, t.Status, t.Answered = 0, 0, 0, now
+	if t.Asks == 0 {
+		t.Troubled = time.Time{}
+	}
+	t.Calls, t.Sleeps = len(a.Tools) > 0, 0
+	for _, c := range a.Tools {
+		t.Sleeps = max(t.Sleeps, sleeps(string(c.Arguments[:min(len(c.Arguments), conversation.MaxQuote)])))
+	}
+	if a.Counted && window > 0 {
+		t.Fill = capped(append(t.Fill, int(min(max(a.Usage.Total(), 0), 2*window)*1000/window)), 4)
+	}
+}
+
+// Failed takes a call that the provider or the gateway has answered with an error.
+func (s *State) Failed(thread int, status int, now time.Time) {
+	s.move(now)
+	t := s.thread(thread, "")
+	t.Asked = time.Time{}
+	t.Errors++
+	if t.Status = status; lasting(status) {
+		t.Permanent++
+	} else {
+		t.Permanent = 0
+	}
+	t.trouble(now)
+}
+
+// move says that something more than a processor has moved.
+func (s *State) move(now time.Time) { s.Moved, s.Worked = now, now }
+
+func (t *Thread) trouble(now time.Time) {
+	if t.Troubled.IsZero() {
+		t.Troubled = now
+	}
+}
+
+// lasting says that the same call will be answered in the same way.
+func lasting(status int) bool {
+	return status >= 400 && status < 500 && status != 408 && status != 409 && status != 425 && status != 429
+}
+
+// Work takes what changed in the workspace.
+func (s *State) Work(w Work, now time.Time) {
+	if w.Changed {
+		s.Changes++
+		s.move(now)
+	}
+	if valid := w.Verdict == "Valid"; w.Verdict != "" && valid != s.Valid {
+		if s.Valid = valid; valid {
+			s.Changes++
+		}
+	}
+	if s.Valid {
+		s.Refused = 0
+	}
+	tree := textSum(w.Tree)
+	if n := len(s.Trees); w.Tree == "" || n > 0 && s.Trees[n-1] == tree {
+		return
+	}
+	s.move(now)
+	if w.Verdict == "Invalid" {
+		s.Refused++
+	}
+	if slices.Contains(s.Trees, tree) {
+		s.Returns++
+	} else {
+		s.Returns = 0
+		s.Changes++
+	}
+	s.Trees = capped(append(s.Trees, tree), maxTrees)
+}
+
+// busy is the share of one core, as a divisor, below which processes only pass the time: those of an agent that waits look at timers.
+const busy = 50
+
+// Pulse takes what the agent's processes have used.
+func (s *State) Pulse(p Pulse, now time.Time) {
+	was, since := s.Used, now.Sub(s.Pulsed)
+	s.Used = p
+	if s.Pulsed.IsZero() || p.Idle || p.Processes == 0 || p.Processes != was.Processes || (p.CPU-was.CPU)*busy >= max(since, time.Second) {
+		s.Moved = now
+	}
+	if s.Worked.IsZero() || p.Idle || p.Processes == 0 {
+		s.Worked = now
+	}
+	if p.Output != was.Output {
+		s.Printed = now
+	}
+	s.Pulsed = now
+}

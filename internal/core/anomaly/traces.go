@@ -1,0 +1,312 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package anomaly
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// sum tells texts apart: a part of a digest, since much is remembered. An agent that makes two of them equal betrays itself alone.
+type sum uint64
+
+func digestSum(d conversation.Digest) sum { return sum(binary.BigEndian.Uint64(d[:])) }
+
+func textSum(text string) sum { return digestSum(conversation.Sum([]byte(text))) }
+
+// mix makes one sum of some. That of none is 0.
+func mix(sums ...sum) sum {
+	if len(sums) == 0 {
+		return 0
+	}
+	var b []byte
+	for _, s := range sums {
+		b = binary.BigEndian.AppendUint64(b, uint64(s))
+	}
+	return digestSum(conversation.Sum(b))
+}
+
+// How long a call has taken that was there to wait: without a word about waiting, and with one.
+const (
+	pause      = time.Minute
+	shortPause = 5 * time.Second
+	// longestSleep that a call can ask for, since its arguments are the agent's.
+	longestSleep = 24 * time.Hour
+)
+
+// bare finds results that say no more than how a command ended; none is longer than longestBare bytes.
+var bare = regexp.MustCompile(`(?i)^[\s(<]*(?:(?:process |command )?exit(?:ed)?(?: with)?(?: code| status)?:?\s*-?\d{0,3}|(?:bash completed with )?no output)?[\s)>.]*$`)
+
+const longestBare = 64
+
+// name of a tool. Names are the agent's: what is left of one cannot end a sentence or begin one.
+func name(tool string) string {
+	const most = 48
+	out := []byte(tool[:min(len(tool), most)])
+	for i, c := range out {
+		if c != '_' && c != '-' && c != '.' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			out[i] = '_'
+		}
+	}
+	if len(out) == 0 {
+		return "a tool"
+	}
+	return string(out)
+}
+
+// arguments of a call.
+type arguments struct {
+	call conversation.Call
+	tool string // its name in small letters
+	// fields, where they were read; and the command, where the tool is a shell.
+	fields  map[string]any
+	command string
+}
+
+// forPeople are fields in which models explain a call, in other words each time, or bound it.
+var forPeople = []string{"description", "explanation", "justification", "title", "reason", "timeout", "timeout_ms"}
+
+func argumentsOf(c conversation.Call) arguments {
+	a := arguments{call: c, tool: strings.ToLower(c.Name[:min(len(c.Name), 128)])}
+	if c.Arguments.Size > conversation.MaxQuote || json.Unmarshal([]byte(c.Arguments.Text), &a.fields) != nil {
+		return a
+	}
+	for _, key := range []string{"command", "cmd", "script"} {
+		switch v := a.fields[key].(type) {
+		case string:
+			a.command = v
+		case []any: // words, of which the last is a script where a shell is called
+			if n := len(v); n > 0 {
+				a.command, _ = v[n-1].(string)
+			}
+		}
+	}
+	return a
+}
+
+// sum of a call, the same for calls that do the same.
+func (a arguments) sum() sum {
+	if a.fields == nil {
+		return mix(textSum(a.call.Name), digestSum(a.call.Arguments.Digest))
+	}
+	for _, f := range forPeople {
+		delete(a.fields, f)
+	}
+	canonical, err := json.Marshal(a.fields)
+	if err != nil {
+		return mix(textSum(a.call.Name), digestSum(a.call.Arguments.Digest))
+	}
+	return mix(textSum(a.call.Name), textSum(string(canonical)))
+}
+
+// writes says whether a call is there to change files, by what tools of clients are called.
+func (a arguments) writes() bool {
+	return a.call.Edit.Edits() || !has(a.tool, "todo", "plan", "stdin") && has(a.tool, "write", "edit", "patch", "create", "replace", "insert") ||
+		has(a.command, "apply_patch", "*** Begin Patch")
+}
+
+// idle are commands that bring nothing.
+var idle = regexp.MustCompile(`^\s*(echo|printf|true|:|pwd|date|sleep)(\s[^|&;<>$()` + "`" + `]*)?$`)
+
+// program that a shell is to run first: the tool, as far as what fails is concerned. "" where the call is not one of a shell.
+func (a arguments) program() string {
+	for word := range strings.FieldsSeq(a.command[:min(len(a.command), 256)]) {
+		if strings.Contains(word, "=") || word == "sudo" || word == "env" { // what is set for it
+			continue
+		}
+		return name(word)
+	}
+	return ""
+}
+
+// useless says whether a call can bring nothing about the work.
+func (a arguments) useless() bool {
+	return has(a.tool, "todo", "think", "update_plan") || a.command != "" && idle.MatchString(a.command)
+}
+
+func has(text string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// sleeping finds how long a call says that it waits; awaiting finds calls that wait for something.
+var (
+	sleeping = regexp.MustCompile(`(?i)\b(?:start-)?sleep\b(?: +-[a-z]+)?["',\s]{1,4}(\d{1,6})(?:\.\d+)?([mhd]?)|"(?:delay|wait|sleep|duration)?_?seconds" ?: ?(\d{1,6})`)
+	awaiting = regexp.MustCompile(`\b(?:kubectl\s+(?:wait|rollout\s+status)|gh\s+run\s+watch|inotifywait|docker\s+wait|tail\s+-[fF])\b`)
+)
+
+// sleeps is how long a call says that it waits.
+func sleeps(arguments string) time.Duration {
+	if !has(arguments, "leep", "econds", "wait", "rollout", "watch", "tail") { // most calls
+		return 0
+	}
+	if m := sleeping.FindStringSubmatch(arguments); m != nil {
+		n, err := strconv.Atoi(m[1] + m[3])
+		if err != nil {
+			return 0
+		}
+		unit := map[string]time.Duration{"": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[strings.ToLower(m[2])]
+		return min(time.Duration(min(n, int(longestSleep/unit)))*unit, longestSleep)
+	}
+	if awaiting.MatchString(arguments) {
+		return pause
+	}
+	return 0
+}
+
+// polls says whether a call asks how far a process or an agent is that runs beside.
+func polls(x conversation.Step) bool {
+	tool := strings.ToLower(x.Call.Name[:min(len(x.Call.Name), 128)])
+	head := x.Result.Text[:min(len(x.Result.Text), 400)]
+	return has(tool, "bashoutput", "taskoutput", "agentoutput", "task_output", "read_output", "get_output", "stdin", "wait", "sleep", "poll") ||
+		has(head, "<status>running</status>", "Process running with session ID")
+}
+
+// resultSum of a result, times and other things aside that differ each time. What is too long to be kept is taken as it is.
+func resultSum(q conversation.Quote) sum {
+	if q.Size > conversation.MaxQuote {
+		return digestSum(q.Digest)
+	}
+	text := q.Text
+	if has(text, "Chunk ID: ", "Wall time: ", "Original token count: ", "Total output lines: ") { // few
+		text = wraps.ReplaceAllString(text, "")
+	}
+	return textSum(steady(text))
+}
+
+// wraps are lines in which Codex says of each call how it went.
+var wraps = regexp.MustCompile(`(?m)^(?:Chunk ID|Wall time|Original token count|Total output lines): .*\n`)
+
+// said is the sum of what a model said, or 0. Headers of hunks and the letters' case are left out, and so are numbers.
+func said(quotes []conversation.Quote) sum {
+	var sums []sum
+	for _, q := range quotes {
+		var words strings.Builder
+		for line := range strings.Lines(strings.ToLower(q.Text)) {
+			if !strings.HasPrefix(line, "@@") {
+				words.WriteString(line)
+			}
+		}
+		number := false
+		text := strings.Map(func(r rune) rune {
+			was := number
+			if number = r >= '0' && r <= '9'; !number {
+				return r
+			}
+			if was {
+				return -1
+			}
+			return '#'
+		}, strings.Join(strings.Fields(words.String()), " "))
+		if text != "" {
+			sums = append(sums, textSum(text))
+		}
+	}
+	return mix(sums...)
+}
+
+// steady is a text without what differs from run to run: times, durations, addresses, ids. Numbers stay: they are what a test
+// says.
+func steady(text string) string {
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); {
+		c := text[i]
+		if !wordy(c) {
+			if c == ' ' || c == '\t' || c == '\r' {
+				c = ' '
+				if len(out) > 0 && out[len(out)-1] == ' ' {
+					i++
+					continue
+				}
+			}
+			out = append(out, c)
+			i++
+			continue
+		}
+		end := i
+		for end < len(text) && wordy(text[end]) {
+			end++
+		}
+		word := text[i:end]
+		switch {
+		case fleeting(word):
+			out = append(out, '#')
+		case plain(word) && unit(text[end:]):
+			out = append(out, '#')
+		default:
+			out = append(out, word...)
+		}
+		i = end
+	}
+	return string(out)
+}
+
+func wordy(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '.' || c == ':' || c == '-' || c == '+' || c == '_' || c >= 0x80
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
+
+// plain says whether a word is a number.
+func plain(word string) bool { return strings.Trim(word, "0123456789.") == "" && digit(word[0]) }
+
+// unit says whether a text goes on with a unit of time.
+func unit(rest string) bool {
+	rest, spaced := strings.CutPrefix(rest, " ")
+	end := 0
+	for end < len(rest) && end < 8 && wordy(rest[end]) {
+		end++
+	}
+	switch strings.TrimRight(rest[:end], ".:") {
+	case "s", "ms", "sec", "secs", "second", "seconds", "min", "mins", "minute", "minutes":
+		return spaced
+	}
+	return false
+}
+
+// fleeting says whether a word is a time, a duration or an id.
+func fleeting(word string) bool {
+	word = strings.TrimRight(word, ".:-")
+	if len(word) < 2 || !strings.ContainsAny(word, "0123456789") {
+		return false
+	}
+	var digits, colons, dashes, hex, others int
+	for i := range len(word) {
+		switch c := word[i]; {
+		case digit(c):
+			digits++
+		case c == ':':
+			colons++
+		case c == '-':
+			dashes++
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			hex++
+		case c == '.' || c == '+' || c == 'T' || c == 'Z':
+		default:
+			others++
+		}
+	}
+	switch {
+	case others+hex == 0 && digits >= 4 && (colons > 0 || dashes > 1), // 12:30:01, 2026-11-23T12:30:01.5Z
+		digits >= 10 && len(word) == digits,                                    // seconds since 1970
+		others == 0 && colons == 0 && digits+hex >= 8 && digits > 0 && hex > 0, // a hash, a UUID
+		strings.HasPrefix(word, "0x") && digits+hex >= 5:
+		return true
+	}
+	if !digit(word[0]) {
+		return false
+	}
+	_, err := time.ParseDuration(word)
+	return err == nil
+}

@@ -1,0 +1,167 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package steering is the steering of agents: it decides what is done about one that is in trouble, and what it is told. What is wrong
+// with it, core/anomaly finds.
+package steering
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// Rung of the ladder of what is done about an anomaly.
+type Rung string
+
+// Rungs, from the one that does least.
+const (
+	// Observe records it, and nothing else.
+	Observe Rung = "Observe"
+	// Nudge tells the agent, at the end of its request.
+	Nudge Rung = "Nudge"
+	// Directive tells it what to do before anything else.
+	Directive Rung = "Directive"
+	// Surgery takes out of the conversation what the agent is caught in.
+	Surgery Rung = "Surgery"
+	// NoTools makes the next turn one without tools.
+	NoTools Rung = "NoTools"
+	// Hold keeps its requests until a person lets it go on.
+	Hold Rung = "Hold"
+	// Rollback restores the workspace from the last valid checkpoint.
+	Rollback Rung = "Rollback"
+	// Restart begins its session anew, from the last valid checkpoint.
+	Restart Rung = "Restart"
+	// Block ends the run until a person decides.
+	Block Rung = "Block"
+)
+
+// ladder in its order.
+func ladder() []Rung {
+	return []Rung{Observe, Nudge, Directive, Surgery, NoTools, Hold, Rollback, Restart, Block}
+}
+
+// above says whether a rung is above another. One that is not known is below all.
+func above(a, b Rung) bool { return slices.Index(ladder(), a) > slices.Index(ladder(), b) }
+
+// Plan of a role, by the levels of PACE.
+type Plan struct {
+	Alternate, Contingent, Emergency string
+}
+
+// Rules of a policy and of a role.
+type Rules struct {
+	anomaly.Rules
+
+	// Ladder is how far it may go. A turn without tools is allowed wherever a nudge is.
+	Ladder Rung
+	// Plan of the role.
+	Plan Plan
+}
+
+// Defaults are the values where neither a policy nor a role sets any.
+func Defaults() Rules { return Rules{Rules: anomaly.Defaults(), Ladder: Nudge} }
+
+// allows says whether the ladder goes as far.
+func (r Rules) allows(rung Rung) bool {
+	return !above(rung, r.Ladder) || rung == NoTools && !above(Nudge, r.Ladder)
+}
+
+// TurnContext is when a decision is asked for: at a request of a thread, before it is sent on, or by the clock.
+type TurnContext struct {
+	Thread int
+	Kind   conversation.Kind
+	// Turn is the number of the request in its thread.
+	Turn int64
+	Now  time.Time
+	// Clock says that there is no request: nothing can be told now.
+	Clock bool
+}
+
+// Step is something to do.
+type Step struct {
+	Rung   Rung         `json:"rung"`
+	Kind   anomaly.Kind `json:"kind"`
+	Thread int          `json:"thread"`
+	// Message for the agent; of Hold and what is above it, for people too. "" where nothing is to be said.
+	Message string `json:"message,omitempty"`
+	// Over says that the anomaly is: Rung, the highest that was tried, is undone where it holds something.
+	Over    bool            `json:"over,omitempty"`
+	Finding anomaly.Finding `json:"finding"`
+}
+
+// injects says whether a step changes a request.
+func (s Step) injects() bool { return !s.Over && s.Rung != Observe }
+
+// Bounds of what is remembered.
+const (
+	maxThreads  = conversation.MaxThreads
+	maxRecovers = 16
+)
+
+// State is what was done. The zero value has done nothing. It is written as JSON.
+type State struct {
+	Threads []Thread `json:"threads,omitempty"`
+	// Episodes are anomalies that are not over.
+	Episodes []Episode `json:"episodes,omitempty"`
+	// Recovered are tools on which surgery was tried, in episodes that are over.
+	Recovered []Tool `json:"recovered,omitempty"`
+}
+
+// Thread is when one was looked at and told something.
+type Thread struct {
+	ID     int    `json:"id"`
+	Looked int64  `json:"looked,omitempty"`
+	Told   []Told `json:"told,omitempty"`
+}
+
+// Told is when the agent was told of a kind of anomaly last, and how grave it was.
+type Told struct {
+	Kind  anomaly.Kind `json:"kind"`
+	Turn  int64        `json:"turn"`
+	Grade int          `json:"grade"`
+}
+
+// Tool of a thread.
+type Tool struct {
+	Thread int    `json:"thread"`
+	Name   string `json:"name"`
+}
+
+// Episode of an anomaly.
+type Episode struct {
+	Finding anomaly.Finding `json:"finding"`
+	Tried   []Rung          `json:"tried,omitempty"`
+	// Turn and At of what was done last.
+	Turn int64     `json:"turn,omitempty"`
+	At   time.Time `json:"at,omitzero"`
+	// Causes of the emergency that the agent was told of.
+	Causes string `json:"causes,omitempty"`
+}
+
+// highest rung that was tried; Observe where none was.
+func (e *Episode) highest() Rung {
+	rung := Observe
+	for _, r := range e.Tried {
+		if above(r, rung) {
+			rung = r
+		}
+	}
+	return rung
+}
+
+// thread by its number; it is made where there is none. The one that was made first is forgotten where there are too many.
+func (s *State) thread(id int) *Thread {
+	for i := range s.Threads {
+		if s.Threads[i].ID == id {
+			return &s.Threads[i]
+		}
+	}
+	if len(s.Threads) >= maxThreads {
+		s.Threads = slices.Delete(s.Threads, 0, 1)
+	}
+	s.Threads = append(s.Threads, Thread{ID: id})
+	return &s.Threads[len(s.Threads)-1]
+}

@@ -1,0 +1,285 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steering
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// rungs that were climbed, with the turn of each.
+func (s *session) climbed() (out []string) {
+	for _, x := range s.steps {
+		text := string(x.Rung)
+		if x.Over {
+			text += " over"
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func TestLadder(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ladder Rung
+		want   []string
+	}{
+		"observe":   {Observe, []string{"Observe", "Observe", "Observe", "Observe"}},
+		"nudge":     {Nudge, []string{"Nudge", "NoTools", "Nudge", "Nudge"}},
+		"directive": {Directive, []string{"Nudge", "NoTools", "Directive", "Directive"}},
+		"surgery":   {Surgery, []string{"Nudge", "Surgery", "NoTools", "Directive"}},
+		"hold":      {Hold, []string{"Nudge", "Surgery", "NoTools", "Hold"}},
+		"block":     {Block, []string{"Nudge", "Surgery", "NoTools", "Hold", "Rollback", "Restart", "Block", "Directive"}},
+	} {
+		s := newSession(t)
+		s.rules.CheckEvery, s.rules.Ladder = 1, tc.ladder
+		for range 60 {
+			// A tool that fails without ever bringing a stall: something else is learnt each time.
+			n := s.turns[1]
+			s.turn(1, call("Deploy", `{"to":"web"}`, "cannot", conversation.FailureTool), call("Read", string(rune('a'+n)), string(rune('a'+n)), conversation.FailureNone))
+		}
+		if got := s.climbed(); len(got) < len(tc.want) || !slices.Equal(got[:len(tc.want)], tc.want) {
+			t.Errorf("%s: %v, want %v", name, got, tc.want)
+		}
+		s.steps = nil
+		s.work(3)
+		if got := s.climbed(); len(got) != 1 || !strings.HasSuffix(got[0], " over") {
+			t.Errorf("%s: the end is %v", name, got)
+		}
+	}
+}
+
+// TestFalseRecovery goes straight to the turn without tools where surgery was tried on the same tool before.
+func TestFalseRecovery(t *testing.T) {
+	s := newSession(t)
+	s.rules.CheckEvery, s.rules.Ladder = 1, Surgery
+	s.fail(7)
+	s.work(3)
+	if want := []string{"Nudge", "Surgery", "Surgery over"}; !slices.Equal(s.climbed(), want) {
+		t.Fatalf("%v, want %v", s.climbed(), want)
+	}
+	s.steps = nil
+	s.fail(3)
+	if want := []string{"NoTools"}; !slices.Equal(s.climbed(), want) {
+		t.Errorf("%v, want %v", s.climbed(), want)
+	}
+}
+
+// TestCalm says nothing to an agent that does something else already.
+func TestCalm(t *testing.T) {
+	s := newSession(t)
+	s.fail(3) // turns 2 to 4; looked at in turn 3
+	s.work(6)
+	if want := []string{"Observe over"}; !slices.Equal(s.climbed(), want) {
+		t.Errorf("%v, want %v", s.climbed(), want)
+	}
+}
+
+// TestSubThreads are told what they do themselves; what stops the whole run is for the main thread alone.
+func TestSubThreads(t *testing.T) {
+	s := newSession(t)
+	s.rules.CheckEvery, s.rules.Ladder, s.rules.Role = 1, Block, true
+	for range 40 {
+		s.turn(2, call("Deploy", `{"to":"web"}`, "cannot", conversation.FailureTool))
+	}
+	if steps := s.turn(1); len(steps) > 0 {
+		t.Errorf("the main thread is told: %+v", steps)
+	}
+	for _, x := range s.steps {
+		if x.Thread != 2 || above(x.Rung, NoTools) || x.Kind == anomaly.PaceEscalated {
+			t.Errorf("%+v", x)
+		}
+	}
+	if !slices.Contains(s.climbed(), "NoTools") {
+		t.Errorf("%v", s.climbed())
+	}
+}
+
+// TestUnheard is about an agent that hangs: it is noted once, and where the ladder goes as far it is started anew, and at last stopped.
+func TestUnheard(t *testing.T) {
+	for name, tc := range map[string]struct {
+		ladder Rung
+		want   []string
+	}{
+		"nudge":   {Nudge, []string{"Observe", "Observe over"}},
+		"restart": {Restart, []string{"Restart", "Restart over"}},
+		"block":   {Block, []string{"Restart", "Block", "Block over"}},
+	} {
+		s := newSession(t)
+		s.rules.Ladder = tc.ladder
+		for range 60 {
+			s.now = s.now.Add(30 * time.Second)
+			s.seen.Pulse(anomaly.Pulse{Processes: 3}, s.now)
+			s.decide(TurnContext{Now: s.now, Clock: true})
+		}
+		s.turn(1)
+		if !slices.Equal(s.climbed(), tc.want) {
+			t.Errorf("%s: %v, want %v", name, s.climbed(), tc.want)
+		}
+	}
+}
+
+// TestProvider notes calls that are in vain, and tells the agent nothing: it is not at fault.
+func TestProvider(t *testing.T) {
+	s := newSession(t)
+	s.rules.Ladder, s.rules.CheckEvery = Block, 1
+	for range 100 {
+		s.now = s.now.Add(8 * time.Second)
+		s.seen.Failed(1, 429, s.now)
+		s.decide(TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: 1, Now: s.now})
+	}
+	s.work(1) // the request that is answered at last
+	s.work(1)
+	if want := []string{"Observe", "Observe over"}; !slices.Equal(s.climbed(), want) {
+		t.Errorf("%v, want %v", s.climbed(), want)
+	}
+}
+
+func TestMessages(t *testing.T) {
+	f := anomaly.Finding{
+		Kind: anomaly.AgentLooping, Detector: anomaly.SameFailure, Thread: 1, Turn: 12, Since: epoch, Tier: anomaly.Warn, Tool: "Bash",
+		Evidence: "the same call of Bash has failed 4 times in the same way (ExitCode)",
+	}
+	turn := TurnContext{Thread: 1, Turn: 18, Now: epoch.Add(4 * time.Minute)}
+	got := []string{
+		message(f, Nudge, 0, turn, Defaults()),
+		message(f, Nudge, 12, turn, Defaults()),
+		message(f, Directive, 12, turn, Defaults()),
+		message(f, NoTools, 0, turn, Defaults()),
+	}
+	const seen = "[SUPERVISOR] Turn 18: the same call of Bash has failed 4 times in the same way (ExitCode) (first seen in turn 12, 4m ago). "
+	const do = "Read the error, and check what the command assumes with a smaller one before you try a different approach."
+	want := []string{
+		seen + do,
+		seen + "You were told so in turn 12. " + do,
+		seen + "You were told so in turn 12; before anything else, do this and say what came of it: " + do,
+		seen + "This turn has no tools: say what you tried, why it fails, and what you will do differently.",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAnyFindings holds for whatever is found: one injection in a check, none in a cooldown but for an emergency that has other causes and
+// for what has become graver, what ends an episode once, and nothing above the ladder.
+func TestAnyFindings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rules := Defaults()
+		rules.Role = true
+		rules.CheckEvery = rapid.IntRange(1, 4).Draw(t, "every")
+		rules.Cooldown = rapid.IntRange(0, 8).Draw(t, "cooldown")
+		rules.Ladder = rapid.SampledFrom(ladder()).Draw(t, "ladder")
+		if rapid.Bool().Draw(t, "plan") {
+			rules.Plan.Alternate = "Another way."
+		}
+		w := &judgeOfSteps{t: t, rules: rules, told: map[string]Told{}, tried: map[string][]Rung{}, open: map[string]bool{}, causes: map[string]string{}}
+		for turn := range int64(rapid.IntRange(1, 60).Draw(t, "turns")) {
+			w.request(turn+1, drawFindings(t))
+		}
+		if text, err := json.Marshal(w.state); err != nil || len(text) > 64<<10 {
+			t.Fatalf("%d bytes, %v", len(text), err)
+		}
+	})
+}
+
+func drawFindings(t *rapid.T) (found []anomaly.Finding) {
+	for _, kind := range []anomaly.Kind{anomaly.PaceEscalated, anomaly.CascadeFailure, anomaly.ContextPressure, anomaly.AgentStalled, anomaly.AgentLooping} {
+		for thread := 1; thread <= 2; thread++ {
+			if rapid.IntRange(0, 2).Draw(t, "there") == 0 || kind == anomaly.PaceEscalated && thread > 1 {
+				continue
+			}
+			found = append(found, anomaly.Finding{
+				Kind: kind, Thread: thread, Main: thread == 1, Turn: 1, Since: epoch, Evidence: "it is so", Tool: rapid.SampledFrom([]string{"", "Bash"}).Draw(t, "tool"),
+				Tier: anomaly.Tier(rapid.IntRange(1, 3).Draw(t, "tier")), Level: anomaly.Level(rapid.IntRange(1, 3).Draw(t, "level")),
+				Causes: rapid.SampledFrom([]string{"a", "a+b"}).Draw(t, "causes"), Calm: rapid.IntRange(0, 3).Draw(t, "calm") == 0, Mute: kind == anomaly.AgentStalled && rapid.Bool().Draw(t, "mute"),
+			})
+		}
+	}
+	return found
+}
+
+// judgeOfSteps follows what is done, by rules of its own.
+type judgeOfSteps struct {
+	t      *rapid.T
+	rules  Rules
+	state  State
+	looked int64
+	told   map[string]Told
+	tried  map[string][]Rung
+	open   map[string]bool
+	causes map[string]string
+}
+
+func (w *judgeOfSteps) request(turn int64, found []anomaly.Finding) {
+	for _, f := range found {
+		w.open[string(f.Kind)+string(rune('0'+f.Thread))] = true
+	}
+	acts := 0
+	for range 100 {
+		s, ok := w.state.Decide(found, TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: turn, Now: epoch.Add(time.Duration(turn) * time.Minute)}, w.rules)
+		if !ok {
+			return
+		}
+		key := string(s.Kind) + string(rune('0'+s.Thread))
+		present := slices.ContainsFunc(found, func(f anomaly.Finding) bool { return f.Kind == s.Kind && f.Thread == s.Thread })
+		switch {
+		case s.Over:
+			if !w.open[key] || present {
+				w.t.Fatalf("turn %d: the end of %s, which is not", turn, key)
+			}
+			delete(w.open, key)
+			delete(w.tried, key)
+			delete(w.causes, key)
+			continue
+		case !present:
+			w.t.Fatalf("turn %d: %s was not found", turn, key)
+		case s.Finding.Mute:
+			if s.Rung != Observe || len(w.tried[key]) > 0 {
+				w.t.Fatalf("turn %d: %+v", turn, s)
+			}
+			w.tried[key] = append(w.tried[key], s.Rung)
+			continue
+		}
+		acts++
+		w.act(turn, key, s, acts)
+	}
+	w.t.Fatal("there is always more to do")
+}
+
+func (w *judgeOfSteps) act(turn int64, key string, s Step, acts int) {
+	told, was := w.told[key]
+	once := !slices.Contains([]Rung{Observe, Nudge, Directive}, s.Rung)
+	emergency := s.Finding.Level == anomaly.Emergency && s.Kind == anomaly.PaceEscalated
+	switch {
+	case acts > 1 || w.looked > 0 && turn-w.looked < int64(w.rules.CheckEvery):
+		w.t.Fatalf("turn %d: too often", turn)
+	case s.Thread != 1, s.Finding.Calm:
+		w.t.Fatalf("turn %d: to the wrong one: %+v", turn, s)
+	case above(s.Rung, w.rules.Ladder) && (s.Rung != NoTools || w.rules.Ladder == Observe):
+		w.t.Fatalf("turn %d: %s is above %s", turn, s.Rung, w.rules.Ladder)
+	case once && slices.Contains(w.tried[key], s.Rung):
+		w.t.Fatalf("turn %d: %s twice in an episode", turn, s.Rung)
+	case emergency && w.causes[key] == s.Finding.Causes:
+		w.t.Fatalf("turn %d: an emergency again, though nothing has changed", turn)
+	case was && s.Rung != Surgery && s.Rung != NoTools && !emergency && turn-told.Turn < int64(w.rules.Cooldown) && grade(s.Finding) <= told.Grade:
+		w.t.Fatalf("turn %d: %s in the cooldown of turn %d", turn, s.Rung, told.Turn)
+	case (s.Message == "") != (s.Rung == Observe), s.Message != "" && !strings.HasPrefix(s.Message, Tag+" Turn "), len(s.Message) > 1200:
+		w.t.Fatalf("turn %d: %q", turn, s.Message)
+	}
+	if emergency {
+		w.causes[key] = s.Finding.Causes
+	}
+	w.looked = turn
+	w.told[key] = Told{Turn: turn, Grade: grade(s.Finding)}
+	w.tried[key] = append(w.tried[key], s.Rung)
+}

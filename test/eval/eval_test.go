@@ -1,0 +1,154 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eval
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write the tables into docs/evaluation.md")
+
+// printEnv asks for the tables and for every mistake on standard output, as make eval does.
+const printEnv = "TIDEWAITER_EVAL"
+
+// Goals, which hold for what was tuned to and for what was held back.
+const (
+	leastSeen  = .95  // of the sick runs
+	mostLate   = 4.0  // turns after a person, the median
+	mostSilent = 15.0 // minutes after a person, the median of the runs in which no turn passes
+)
+
+// page has the tables between two marks.
+const (
+	page          = "../../docs/evaluation.md"
+	begin, finish = "<!-- begin of the tables -->\n", "<!-- end of the tables -->\n"
+)
+
+// TestCorpus plays all runs and holds what was found against what a person would say.
+func TestCorpus(t *testing.T) {
+	drawn := len(written()) / 4
+	tuned := part{name: "Written, and drawn with a seed that may be tuned to", verdicts: plays(append(written(), draw(tunedSeed, drawn)...))}
+	held := part{name: "Held back", verdicts: plays(draw(heldSeed, 2*drawn+drawn/2))}
+	parts := []part{tuned, held}
+	var tables []string
+	for _, p := range parts {
+		tables = append(tables, p.table())
+		for _, v := range p.verdicts {
+			if len(v.strays) > 0 {
+				t.Errorf("%s: %v", v.run.Name, v.strays)
+			}
+			if problem := v.nags(); problem != "" {
+				t.Errorf("%s: %s", v.run.Name, problem)
+			}
+		}
+		well, alarmed, ill, seen := p.counts()
+		turns, minutes := p.late("")
+		if os.Getenv(printEnv) != "" {
+			fmt.Printf("%s\n%s\n", p.table(), p.mistakes())
+		}
+		if least := 80; well < least || ill < least {
+			t.Errorf("%s: %d healthy and %d sick runs, want at least %d of each", p.name, well, ill, least)
+		}
+		if alarmed > 0 || float64(seen) < leastSeen*float64(ill) {
+			t.Errorf("%s: %d of %d healthy runs have a false alarm, and %d of %d sick ones are seen:\n%s", p.name, alarmed, well, seen, ill, p.mistakes())
+		}
+		if late := quantile(turns, .5); atof(late) > mostLate {
+			t.Errorf("%s: the median is seen %s turns after a person, want %v", p.name, late, mostLate)
+		}
+		if late := quantile(minutes, .5); atof(late) > mostSilent {
+			t.Errorf("%s: what hangs is seen %s minutes after a person, want %v", p.name, late, mostSilent)
+		}
+	}
+	compare(t, strings.Join(tables, "\n"))
+}
+
+func atof(text string) float64 {
+	var f float64
+	if _, err := fmt.Sscan(text, &f); err != nil {
+		return 1e9 // nothing was seen
+	}
+	return f
+}
+
+// plays runs on all CPUs. What comes out depends on none of the others.
+func plays(runs []Run) []verdict {
+	list := make([]verdict, len(runs))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := range next {
+				list[i] = play(runs[i], newCore(runs[i].client, runs[i].window))
+			}
+		})
+	}
+	for i := range runs {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return list
+}
+
+// compare the tables with those of the page, or write them there.
+func compare(t *testing.T, tables string) {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := bytes.Cut(text, []byte(begin))
+	_, after, also := bytes.Cut(rest, []byte(finish))
+	if !ok || !also {
+		t.Fatalf("%s has no marks for the tables", page)
+	}
+	want := string(before) + begin + "\n" + tables + "\n" + finish + string(after)
+	if *update {
+		if err := os.WriteFile(page, []byte(want), 0o644); err != nil { //nolint:gosec // a page that everybody reads
+			t.Fatal(err)
+		}
+		return
+	}
+	if want != string(text) {
+		t.Errorf("%s is stale: run go test ./test/eval -update", page)
+	}
+}
+
+// TestLabels: every sick run says when it becomes so and when a person sees it, and goes on long enough for being seen.
+func TestLabels(t *testing.T) {
+	names := map[string]bool{}
+	for _, r := range append(written(), draw(tunedSeed, 100)...) {
+		v := play(r, &deaf{})
+		name := v.run.Name
+		if names[name] {
+			t.Errorf("%s: two runs have the name", name)
+		}
+		names[name] = true
+		switch {
+		case !v.sick() && (v.turn > 0 || v.onset > 0):
+			t.Errorf("%s: a healthy run in which a person sees something", name)
+		case v.sick() && (v.turn == 0 || v.onset == 0 || v.onset >= v.turn && !v.hung):
+			t.Errorf("%s: sick after turn %d, seen at turn %d", name, v.onset, v.turn)
+		case v.sick() && !v.hung && v.turns < v.turn+4:
+			t.Errorf("%s: ends at turn %d, seen at turn %d: too short", name, v.turns, v.turn)
+		}
+	}
+}
+
+// deaf hears nothing.
+type deaf struct{}
+
+func (*deaf) Request([]byte, time.Time) (int, []string) { return 1, nil }
+func (*deaf) Answer(int, []byte, time.Time)             {}
+func (*deaf) Failed(int, int, time.Time)                {}
+func (*deaf) Signals(Signals, time.Time)                {}
+func (*deaf) Findings(time.Time) []Finding              { return nil }
