@@ -325,6 +325,11 @@ var policyCases = map[string]ruleCase{
 		accept: "{retention: {ledger: 720h}}", reject: "{retention: {ledger: 0h}}",
 		message: "ledger must be a positive duration, for example 720h",
 	},
+	"a silence that is none": {
+		field:  "anomalies.silence",
+		accept: "{anomalies: {silence: 1m}}", reject: "{anomalies: {silence: 59s}}",
+		message: "silence must be a duration of at least 1m, for example 10m",
+	},
 	"an address that Git may reach": {
 		field:  "egress.git[0].host",
 		accept: "{egress: {git: [{host: 10.example.com}]}}", reject: "{egress: {git: [{host: 10.0.0.1}]}}",

@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // SupervisionRules are about the conversation between agent and model.
 type SupervisionRules struct {
 	// enabled supervision of the conversation; built-in true.
@@ -35,7 +37,7 @@ type SupervisionRules struct {
 
 // AnomalyRules say when an agent is taken to be in trouble. Figures are turns of the conversation.
 type AnomalyRules struct {
-	// checkEveryTurns is how often the conversation is looked at; built-in 3.
+	// checkEveryTurns between two messages to the model, whatever they are about; built-in 3.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
@@ -65,7 +67,21 @@ type AnomalyRules struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=5
 	Cascade *int32 `json:"cascade,omitempty"`
+	// silence: so long may nothing at all move, while no model answers and no tool works; built-in 10m.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1m')",message="silence must be a duration of at least 1m, for example 10m"
+	Silence *metav1.Duration `json:"silence,omitempty"`
+	// ladder is how far steering may go when an anomaly goes on; built-in Nudge. Each rung includes those before it: Observe, Nudge,
+	// Directive, Surgery, NoTools, Hold, Rollback, Restart, Block.
+	// +optional
+	// +kubebuilder:validation:Enum=Observe;Nudge;Directive;Surgery;NoTools;Hold;Rollback;Restart;Block
+	Ladder Rung `json:"ladder,omitempty"`
 }
+
+// Rung of the ladder of steering.
+type Rung string
 
 // RoleProfile is the doctrine and PACE plan of a role.
 type RoleProfile struct {

@@ -97,8 +97,15 @@ func TestStatus(t *testing.T) {
 			}},
 		},
 		"ahead-of-its-time": {
-			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies, spec.defaults.reviewers.", wantFeatures: 2,
-			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{}, Reviewers: &v1alpha1.ReviewerRules{}}},
+			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies.ladder, spec.defaults.reviewers.", wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{Ladder: "Hold"}, Reviewers: &v1alpha1.ReviewerRules{}}},
+		},
+		"anomalies-and-roles": {
+			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{
+				Anomalies: &v1alpha1.AnomalyRules{Stall: ptr.To[int32](20), Ladder: "Directive"},
+				Roles:     []v1alpha1.RoleProfile{{Name: "dba", Pace: &v1alpha1.PacePlan{Alternate: "Ask."}}},
+			}},
 		},
 	}
 	manager := env.As(t, kubetest.Manager)

@@ -74,6 +74,14 @@ func drawModels(t *rapid.T) []ModelRef {
 	return all
 }
 
+func drawProfiles(t *rapid.T) []Role {
+	var all []Role
+	for _, name := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"implementor", "dba"}), 0, 2, rapid.ID).Draw(t, "profiles") {
+		all = append(all, Role{Name: name, Stall: rapid.IntRange(0, 2).Draw(t, "stall"), Alternate: rapid.SampledFrom([]string{"", "ask", "stop"}).Draw(t, "alternate")})
+	}
+	return all
+}
+
 // drawRules sets each value of the table to something that it may be, or leaves it out.
 func drawRules(t *rapid.T) Rules {
 	var r Rules
@@ -94,6 +102,8 @@ func drawRules(t *rapid.T) Rules {
 			*p = drawChecks(t)
 		case *[]ModelRef:
 			*p = drawModels(t)
+		case *[]Role:
+			*p = drawProfiles(t)
 		case *[]Host:
 			*p = drawHosts(t, row.Path)
 		case **int:

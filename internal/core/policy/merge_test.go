@@ -9,6 +9,7 @@ import (
 	"os"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -287,6 +288,27 @@ func TestModels(t *testing.T) {
 	}
 }
 
+// TestRoles: each role is decided by its name; of two at one priority the stricter doctrine counts.
+func TestRoles(t *testing.T) {
+	rules := func(roles ...Role) Rules { return Rules{Roles: roles} }
+	e := Merge(Sources{Policies: []Source{
+		{Name: "p/a", Scope: Project, Defaults: rules(Role{Name: "implementor", Stall: 20, Alternate: "ask"}, Role{Name: "tester", Emergency: "stop"})},
+		{Name: "p/b", Scope: Project, Defaults: rules(Role{Name: "implementor", Alternate: "write it down"})},
+		{Name: "s/c", Scope: Global, Defaults: rules(Role{Name: "tester", Stall: 1})},
+		{Name: "s/d", Scope: Global, Overrides: rules(Role{Name: "writer", SaluteEveryTurns: 2})},
+	}})
+	want := []Role{{Name: "implementor", Alternate: "write it down"}, {Name: "tester", Emergency: "stop"}, {Name: "writer", SaluteEveryTurns: 2}}
+	if diff := cmp.Diff(want, e.Roles); diff != "" || len(e.Conflicts) != 1 || e.Origins["roles.implementor"] != "defaults of p/a, defaults of p/b" {
+		t.Errorf("origins %v, conflicts %v (-want +got):\n%s", e.Origins, e.Conflicts, diff)
+	}
+	if e.Role("writer").SaluteEveryTurns != 2 || e.Role("nobody") != (Role{Name: "nobody"}) {
+		t.Errorf("%+v, %+v", e.Role("writer"), e.Role("nobody"))
+	}
+	if err := (&Rules{Roles: []Role{{Name: "r", Stall: -1}}}).Validate("at"); err == nil || !strings.Contains(err.Error(), "roles[r].doctrine") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestEveryValueHasAnOrigin keeps `kubectl tw explain` complete: a value that is decided is explained. Lists that are not
 // set have none.
 func TestEveryValueHasAnOrigin(t *testing.T) {
@@ -296,7 +318,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		want[row.Path] = "built-in"
 	}
 	want["egress.git"] = "the repository's host"
-	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "egress.agent", "agents.allowedRoles"} {
+	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "roles", "egress.agent", "agents.allowedRoles"} {
 		if want[list] == "" {
 			t.Errorf("%s has no row", list)
 		}

@@ -88,6 +88,10 @@ type Effective struct {
 	Supervision Supervision `json:"supervision,omitzero"`
 	// LedgerFailure says what becomes of calls of models that cannot be recorded.
 	LedgerFailure LedgerFailure `json:"ledgerFailure,omitempty"`
+	// Anomalies of an agent, and what is done about them.
+	Anomalies Anomalies `json:"anomalies,omitzero"`
+	// Roles of agents, by name.
+	Roles []Role `json:"roles,omitempty"`
 	// Budgets bound what calls of models may use.
 	Budgets Budgets `json:"budgets,omitzero"`
 	// MaxCheckpointFailures in a row open the breaker.

@@ -44,7 +44,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...))
 }
 
 func executionRows() []Row {

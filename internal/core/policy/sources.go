@@ -51,6 +51,8 @@ type Rules struct {
 	Models                []ModelRef
 	Supervision           SupervisionRules
 	LedgerFailure         LedgerFailure
+	Anomalies             AnomalyRules
+	Roles                 []Role
 	Budget                BudgetRules
 	MaxCheckpointFailures *int
 	GitHosts              []Host

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/checks"
@@ -121,6 +122,12 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		}
 		out.Models = append(out.Models, ref)
 	}
+	if a := r.Anomalies; a != nil {
+		out.Anomalies.Silence = duration(a.Silence)
+	}
+	for _, role := range r.Roles {
+		out.Roles = append(out.Roles, roleProfile(role))
+	}
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 	}
@@ -131,6 +138,17 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.AllowedRoles = a.AllowedRoles
 	}
 	return out, errors.Join(append(errs, out.Validate(at))...)
+}
+
+func roleProfile(p v1alpha1.RoleProfile) policy.Role {
+	role := policy.Role{Name: p.Name}
+	if d := p.Doctrine; d != nil {
+		role.SaluteEveryTurns, role.Stall = int(ptr.Deref(d.SaluteIntervalTurns, 0)), int(ptr.Deref(d.MaxTurnsWithoutProgress, 0))
+	}
+	if p := p.Pace; p != nil {
+		role.Alternate, role.Contingent, role.Emergency = p.Alternate, p.Contingent, p.Emergency
+	}
+	return role
 }
 
 func executionRules(e *v1alpha1.Execution) policy.ExecutionRules {

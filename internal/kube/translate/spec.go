@@ -126,6 +126,12 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		Requests:            requestResults(r.Requests),
 		BudgetWarning:       r.BudgetWarning,
 	}
+	if len(r.Anomalies) > 0 {
+		run.Anomalies = map[string]string{}
+	}
+	for _, a := range r.Anomalies {
+		run.Anomalies[a.Type] = a.Message
+	}
 	if p := r.Report; p != nil {
 		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head
 		run.Problems = p.Problems

@@ -462,7 +462,12 @@ func TestRulesReachTheCore(t *testing.T) {
 			Budget: v1alpha1.Budget{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: "12.50"}, Project: &v1alpha1.Budget{Cost: "100"},
 			Global: &v1alpha1.Budget{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To[int32](90),
 		},
-		Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m"}},
+		Models:    []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m"}},
+		Anomalies: &v1alpha1.AnomalyRules{Stall: ptr.To[int32](20), Silence: &metav1.Duration{Duration: time.Minute}, Ladder: "Hold"},
+		Roles: []v1alpha1.RoleProfile{{
+			Name: "dba", Doctrine: &v1alpha1.Doctrine{SaluteIntervalTurns: ptr.To[int32](2), MaxTurnsWithoutProgress: ptr.To[int32](3)},
+			Pace: &v1alpha1.PacePlan{Alternate: "a", Contingent: "c", Emergency: "e"},
+		}},
 		Changes: &v1alpha1.ChangeRules{
 			MaxLines: ptr.To[int64](10), Hardlinks: v1alpha1.PermissionDeny, Executables: v1alpha1.PermissionDeny,
 			Binaries: v1alpha1.PermissionDeny, Secrets: v1alpha1.PermissionWarn,
@@ -491,6 +496,12 @@ func TestRulesReachTheCore(t *testing.T) {
 		if v.Field(i).IsZero() {
 			t.Errorf("policy.Rules.%s is not filled", v.Type().Field(i).Name)
 		}
+	}
+	if a := got.Anomalies; *a.Stall != 20 || *a.Silence != time.Minute || a.Ladder != policy.RungHold {
+		t.Errorf("anomalies %+v", a)
+	}
+	if want := (policy.Role{Name: "dba", SaluteEveryTurns: 2, Stall: 3, Alternate: "a", Contingent: "c", Emergency: "e"}); got.Roles[0] != want {
+		t.Errorf("role %+v", got.Roles[0])
 	}
 	execution := reflect.ValueOf(got.Execution)
 	for i := range execution.NumField() {

@@ -1,0 +1,189 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package policy
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Rung of the ladder: how far steering of an agent in trouble may go. Each includes those before it.
+type Rung string
+
+// The ladder. Observe only tells people. Nudge says a few words to the model, and Directive the alternative of the role. Surgery leaves a run
+// of failing calls out of what the model sees. NoTools lets it call none for a turn. Hold keeps its next call back until a person has
+// looked. Rollback puts the work back to the last valid checkpoint. Restart starts the agent again from there, and Block gives up.
+const (
+	RungObserve   Rung = "Observe"
+	RungNudge     Rung = "Nudge"
+	RungDirective Rung = "Directive"
+	RungSurgery   Rung = "Surgery"
+	RungNoTools   Rung = "NoTools"
+	RungHold      Rung = "Hold"
+	RungRollback  Rung = "Rollback"
+	RungRestart   Rung = "Restart"
+	RungBlock     Rung = "Block"
+)
+
+// Ladder is every rung, the mildest first.
+func Ladder() []Rung {
+	return []Rung{RungObserve, RungNudge, RungDirective, RungSurgery, RungNoTools, RungHold, RungRollback, RungRestart, RungBlock}
+}
+
+// AnomalyRules are the values of Anomalies that a source sets.
+type AnomalyRules struct {
+	CheckEveryTurns, CooldownTurns, Stall, Loop, ContextPercent, Cascade *int
+	Silence                                                              *time.Duration
+	Ladder                                                               Rung
+}
+
+// Anomalies say when an agent is taken to be in trouble, and how far it is steered then.
+type Anomalies struct {
+	// CheckEveryTurns, and CooldownTurns between two messages about the same anomaly.
+	CheckEveryTurns int `json:"checkEveryTurns,omitzero"`
+	CooldownTurns   int `json:"cooldownTurns,omitzero"`
+	// Stall is how many turns may pass without progress, Loop how many equal calls in a row are one.
+	Stall int `json:"stall,omitzero"`
+	Loop  int `json:"loop,omitzero"`
+	// ContextPercent of the model's window that calls for a wrap-up.
+	ContextPercent int `json:"contextPercent,omitzero"`
+	// Cascade is how many different tools fail within the last five calls.
+	Cascade int `json:"cascade,omitzero"`
+	// Silence is how long nothing at all may move while no model answers and no tool works.
+	Silence time.Duration `json:"silence,omitzero"`
+	// Ladder is the last rung that steering may go to.
+	Ladder Rung `json:"ladder,omitzero"`
+}
+
+// Role is the doctrine and PACE plan of a role.
+type Role struct {
+	Name string `json:"name"`
+	// SaluteEveryTurns between status reports; 0 is built in.
+	SaluteEveryTurns int `json:"saluteEveryTurns,omitzero"`
+	// Stall is how many turns may pass without progress; 0 is what the policy says of every role.
+	Stall int `json:"stall,omitzero"`
+	// Alternate, Contingent and Emergency say what to do as the work falls off its plan.
+	Alternate  string `json:"alternate,omitzero"`
+	Contingent string `json:"contingent,omitzero"`
+	Emergency  string `json:"emergency,omitzero"`
+}
+
+// The built-in values, from the requirements of the supervisor loop. A cooldown is longer than the time between two checks, because a
+// shorter one would never keep anything back.
+const (
+	builtinCheckEvery     = 3
+	builtinCooldown       = 6
+	builtinStall          = 12
+	builtinLoop           = 3
+	builtinContextPercent = 80
+	builtinCascade        = 3
+	// builtinSilence is twice the longest silence of a model that a timeout profile allows.
+	builtinSilence = 10 * time.Minute
+	// BuiltinSalute is how many turns pass between two status reports of a role that says nothing else.
+	BuiltinSalute = 5
+)
+
+func anomalyRows() []Row {
+	type r = Rules
+	type e = Effective
+	number := func(name, purpose string, rules func(*AnomalyRules) **int, effective func(*Anomalies) *int, builtin int) Row {
+		return count("anomalies."+name, purpose, func(x *r) **int { return rules(&x.Anomalies) }, func(x *e) *int { return effective(&x.Anomalies) }, builtin, smaller)
+	}
+	return []Row{
+		number("checkEveryTurns", "How many turns pass between two messages to the model, whatever they are about.",
+			func(x *AnomalyRules) **int { return &x.CheckEveryTurns }, func(x *Anomalies) *int { return &x.CheckEveryTurns }, builtinCheckEvery),
+		number("cooldownTurns", "How many turns pass between two messages about the same anomaly.",
+			func(x *AnomalyRules) **int { return &x.CooldownTurns }, func(x *Anomalies) *int { return &x.CooldownTurns }, builtinCooldown),
+		number("stall", "How many turns may pass without progress. A role may have its own number.",
+			func(x *AnomalyRules) **int { return &x.Stall }, func(x *Anomalies) *int { return &x.Stall }, builtinStall),
+		number("loop", "How many equal calls in a row are a loop.",
+			func(x *AnomalyRules) **int { return &x.Loop }, func(x *Anomalies) *int { return &x.Loop }, builtinLoop),
+		number("contextPercent", "How much of the model's window may be used before the agent is asked to wrap up, in percent.",
+			func(x *AnomalyRules) **int { return &x.ContextPercent }, func(x *Anomalies) *int { return &x.ContextPercent }, builtinContextPercent),
+		number("cascade", "How many different tools that fail within five calls are a cascade.",
+			func(x *AnomalyRules) **int { return &x.Cascade }, func(x *Anomalies) *int { return &x.Cascade }, builtinCascade),
+		span("anomalies.silence", "How long nothing at all may move, while no model answers and no tool works, before the agent is taken to be stalled.",
+			func(x *r) **duration { return &x.Anomalies.Silence }, func(x *e) *duration { return &x.Anomalies.Silence }, builtinSilence, moreThanZero),
+		choice("anomalies.ladder", "How far steering goes when an anomaly goes on: to the last of these that is allowed. A tool that fails nine times in a row costs the model its tools for a turn in any case but Observe.",
+			func(x *r) *Rung { return &x.Anomalies.Ladder }, func(x *e) *Rung { return &x.Anomalies.Ladder }, RungNudge, Ladder()...),
+		rolesRow(),
+	}
+}
+
+func rolesRow() Row {
+	return Row{
+		Path: "roles", Purpose: "Doctrine and PACE plan of the roles that agents may have.", Allowed: "names with a doctrine and a plan", Builtin: "none",
+		Merging: "role by role, the first source that has it; of two at one priority the one whose doctrine is the stricter",
+		merge:   func(m *merger, e *Effective) { e.Roles = m.roles() },
+		check:   func(r *Rules) error { return validRoles(r.Roles) },
+		rules:   func(r *Rules) any { return &r.Roles }, effective: func(e *Effective) any { return &e.Roles },
+		cut: func(e *Effective) (now, builtin any) { now, e.Roles = e.Roles, nil; return now, []Role(nil) },
+	}
+}
+
+// roles decides each role by its name.
+func (m *merger) roles() []Role {
+	var all []Role
+	for _, name := range m.names(func(r *Rules) (names []string) {
+		for _, role := range r.Roles {
+			names = append(names, role.Name)
+		}
+		return names
+	}) {
+		all = append(all, decide(m, value[Role]{
+			name: "roles." + name,
+			of: func(r *Rules) (Role, bool) {
+				i := slices.IndexFunc(r.Roles, func(role Role) bool { return role.Name == name })
+				if i < 0 {
+					return Role{}, false
+				}
+				return r.Roles[i], true
+			},
+			stricter: func(a, b Role) Role {
+				if compareRoles(a, b) <= 0 {
+					return a
+				}
+				return b
+			},
+			equal: func(a, b Role) bool { return a == b },
+		}))
+	}
+	return all
+}
+
+// compareRoles puts the one first that allows fewer turns; what is said in words is only put in some order.
+func compareRoles(a, b Role) int {
+	few := func(n int) int {
+		if n == 0 {
+			return builtinStall
+		}
+		return n
+	}
+	return cmp.Or(cmp.Compare(few(a.Stall), few(b.Stall)), cmp.Compare(a.Stall, b.Stall), cmp.Compare(a.SaluteEveryTurns, b.SaluteEveryTurns), strings.Compare(a.Alternate, b.Alternate),
+		strings.Compare(a.Contingent, b.Contingent), strings.Compare(a.Emergency, b.Emergency))
+}
+
+func validRoles(roles []Role) error {
+	var errs []error
+	for _, r := range roles {
+		if r.Stall < 0 || r.SaluteEveryTurns < 0 {
+			errs = append(errs, fmt.Errorf("roles[%s].doctrine: numbers of turns must be more than 0", r.Name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Role of an agent; one that is not in the policy has no doctrine of its own.
+func (e *Effective) Role(name string) Role {
+	for _, r := range e.Roles {
+		if r.Name == name {
+			return r
+		}
+	}
+	return Role{Name: name}
+}
