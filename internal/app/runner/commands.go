@@ -32,6 +32,8 @@ func (r *runner) obey(c protocol.RunnerCommand) {
 		r.kill(c.ID, c.Kill.Grace)
 	case c.Input != nil:
 		r.input(c.ID, c.Input.Line)
+	case c.Pulse != nil:
+		pulse(r, c.ID)
 	case c.Session != nil:
 		r.nonce = c.Session.Nonce
 		r.send(protocol.RunnerEvent{Session: &struct{}{}})
@@ -229,6 +231,22 @@ func (r *runner) input(id int64, line string) {
 	}
 	delivered := r.agent != nil && r.agent.process.Input.Write(line)
 	r.send(protocol.RunnerEvent{ID: id, Input: &protocol.RunnerInputAck{Delivered: delivered}})
+}
+
+// pulse tells whether anything moves.
+func pulse(r *runner, id int64) {
+	var p proc.Pulse
+	r.do(id, func(context.Context) error {
+		var err error
+		p, err = r.processes.Pulse()
+		return err
+	}, func(err error) {
+		if err != nil {
+			r.refuse(id, "%v", err)
+			return
+		}
+		r.send(protocol.RunnerEvent{ID: id, Pulse: &protocol.RunnerPulse{CPU: p.CPU, Processes: p.Processes}})
+	})
 }
 
 func (r *runner) end(id int64, code int) {

@@ -151,6 +151,35 @@ func TestKillTellsTheEndFirst(t *testing.T) {
 	}
 }
 
+// TestPulse: what processes have used stays used when they end, and what sleeps uses nothing.
+func TestPulse(t *testing.T) {
+	p := newPod(t, nil)
+	pulse := func() protocol.RunnerPulse {
+		t.Helper()
+		got, err := p.watchdog.Pulse(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := pulse(); got.Processes != 0 {
+		t.Errorf("without an agent: %+v", got)
+	}
+	p.shell(`sh -c 'i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done'; touch used; exec sleep 1000`)
+	eventually(t, "the work is done", p.has("used"))
+	worked := pulse()
+	if worked.CPU == 0 || worked.Processes != 1 {
+		t.Errorf("after work, and with one that sleeps: %+v", worked)
+	}
+	if err := p.watchdog.Kill(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	p.exited()
+	if got := pulse(); got.CPU < worked.CPU || got.Processes != 0 {
+		t.Errorf("after all have ended: %+v, before: %+v", got, worked)
+	}
+}
+
 func TestInput(t *testing.T) {
 	p := newPod(t, nil)
 	input := func(line string) bool {

@@ -22,13 +22,15 @@ const RunnerBlindCode = 71
 // RunnerCommand is what the watchdog asks of the runner. Exactly one pointer is set.
 type RunnerCommand struct {
 	// ID is answered by events with the same ID.
-	ID     int64          `json:"id"`
-	Start  *RunnerStart   `json:"start,omitempty"`
-	Freeze *RunnerFreeze  `json:"freeze,omitempty"`
-	Thaw   *struct{}      `json:"thaw,omitempty"`
-	Kill   *RunnerKill    `json:"kill,omitempty"`
-	Input  *RunnerInput   `json:"input,omitempty"`
-	Exit   *RunnerExitNow `json:"exit,omitempty"`
+	ID     int64         `json:"id"`
+	Start  *RunnerStart  `json:"start,omitempty"`
+	Freeze *RunnerFreeze `json:"freeze,omitempty"`
+	Thaw   *struct{}     `json:"thaw,omitempty"`
+	Kill   *RunnerKill   `json:"kill,omitempty"`
+	Input  *RunnerInput  `json:"input,omitempty"`
+	// Pulse asks whether anything moves.
+	Pulse *struct{}      `json:"pulse,omitempty"`
+	Exit  *RunnerExitNow `json:"exit,omitempty"`
 	// Session follows the first Hello of all, without an ID; the runner answers Session.
 	Session *RunnerSession `json:"session,omitempty"`
 }
@@ -97,6 +99,7 @@ type RunnerEvent struct {
 	Exited  *RunnerExited   `json:"exited,omitempty"`
 	Signal  *RunnerSignal   `json:"signal,omitempty"`
 	Input   *RunnerInputAck `json:"input,omitempty"`
+	Pulse   *RunnerPulse    `json:"pulse,omitempty"`
 	Session *struct{}       `json:"session,omitempty"`
 	Error   string          `json:"error,omitempty"`
 }
@@ -175,6 +178,14 @@ type RunnerExited struct {
 // RunnerSignal tells that the container is asked to end (SIGTERM).
 type RunnerSignal struct {
 	Name string `json:"name"`
+}
+
+// RunnerPulse answers Pulse.
+type RunnerPulse struct {
+	// CPU that the agent's processes have used in all, those that have ended included.
+	CPU time.Duration `json:"cpu"`
+	// Processes that there are.
+	Processes int `json:"processes"`
 }
 
 // RunnerInputAck answers Input.

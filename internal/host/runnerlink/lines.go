@@ -82,7 +82,7 @@ func decodeCommand(line []byte) (protocol.RunnerCommand, error) {
 	if c.ID <= 0 && c.Session == nil {
 		return protocol.RunnerCommand{}, fmt.Errorf("decode command: id %d is not positive", c.ID)
 	}
-	n := count(c.Start != nil, c.Freeze != nil, c.Thaw != nil, c.Kill != nil, c.Input != nil, c.Exit != nil, c.Session != nil)
+	n := count(c.Start != nil, c.Freeze != nil, c.Thaw != nil, c.Kill != nil, c.Input != nil, c.Pulse != nil, c.Exit != nil, c.Session != nil)
 	if n != 1 {
 		return protocol.RunnerCommand{}, fmt.Errorf("decode command: %d requests in command %d, want exactly one", n, c.ID)
 	}
@@ -98,7 +98,7 @@ func decodeEvent(line []byte) (protocol.RunnerEvent, error) {
 	if e.ID < 0 {
 		return protocol.RunnerEvent{}, fmt.Errorf("decode event: id %d is negative", e.ID)
 	}
-	answers := count(e.Started != nil, e.Frozen != nil, e.Thawed != nil, e.Killed != nil, e.Input != nil, e.Error != "")
+	answers := count(e.Started != nil, e.Frozen != nil, e.Thawed != nil, e.Killed != nil, e.Input != nil, e.Pulse != nil, e.Error != "")
 	news := count(e.Hello != nil, e.Session != nil, e.Exited != nil, e.Signal != nil)
 	if answers+news != 1 {
 		return protocol.RunnerEvent{}, fmt.Errorf("decode event: it tells %d things, want exactly one", answers+news)

@@ -134,6 +134,8 @@ func TestCommandsAndAnswers(t *testing.T) {
 			return protocol.RunnerEvent{Killed: &protocol.RunnerKilled{}}
 		case c.Input != nil:
 			return protocol.RunnerEvent{Input: &protocol.RunnerInputAck{Delivered: true}}
+		case c.Pulse != nil:
+			return protocol.RunnerEvent{Pulse: &protocol.RunnerPulse{CPU: time.Second, Processes: 3}}
 		}
 		return protocol.RunnerEvent{Error: "no"}
 	})
@@ -157,6 +159,9 @@ func TestCommandsAndAnswers(t *testing.T) {
 	if delivered, err := r.Input(ctx, "line"); !delivered || err != nil {
 		t.Errorf("Input = %v, %v", delivered, err)
 	}
+	if pulse, err := r.Pulse(ctx); pulse.CPU != time.Second || pulse.Processes != 3 || err != nil {
+		t.Errorf("Pulse = %+v, %v", pulse, err)
+	}
 	var refused *RefusedError
 	if err := r.Exit(ctx, 300); !errors.As(err, &refused) || refused.Reason != "no" {
 		t.Errorf("Exit = %v, want the runner's no", err)
@@ -164,7 +169,7 @@ func TestCommandsAndAnswers(t *testing.T) {
 	want := []protocol.RunnerCommand{
 		{ID: 1, Start: &start}, {ID: 2, Freeze: &freeze}, {ID: 3, Thaw: &struct{}{}},
 		{ID: 4, Kill: &protocol.RunnerKill{Grace: time.Second}}, {ID: 5, Input: &protocol.RunnerInput{Line: "line"}},
-		{ID: 6, Exit: &protocol.RunnerExitNow{Code: 300}},
+		{ID: 6, Pulse: &struct{}{}}, {ID: 7, Exit: &protocol.RunnerExitNow{Code: 300}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("commands (-want +got)\n%s", diff)

@@ -172,6 +172,18 @@ func (r *Runner) Input(ctx context.Context, line string) (bool, error) {
 	return answer.Input.Delivered, nil
 }
 
+// Pulse tells whether anything moves in the agent's container.
+func (r *Runner) Pulse(ctx context.Context) (protocol.RunnerPulse, error) {
+	_, answer, err := r.call(ctx, protocol.RunnerCommand{Pulse: &struct{}{}})
+	if err == nil && answer.Pulse == nil {
+		err = errWrongAnswer
+	}
+	if err != nil {
+		return protocol.RunnerPulse{}, fmt.Errorf("take the agent's pulse: %w", err)
+	}
+	return *answer.Pulse, nil
+}
+
 // Exit ends the runner and its container with a code from 0 to 255. It returns when the connection has ended.
 func (r *Runner) Exit(ctx context.Context, code int) error {
 	_, _, err := r.call(ctx, protocol.RunnerCommand{Exit: &protocol.RunnerExitNow{Code: code}})

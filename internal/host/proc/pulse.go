@@ -1,0 +1,72 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Pulse tells whether anything moves in a container.
+type Pulse struct {
+	// CPU that all processes have used since the container began, those that have ended included.
+	CPU time.Duration
+	// Processes that there are.
+	Processes int
+}
+
+// tick is the unit of times in proc_pid_stat(5): the kernel shows 100 a second on every architecture.
+const tick = time.Second / 100
+
+// Pulse takes the pulse of the container.
+func (c *Container) Pulse() (Pulse, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	pids, err := numbers(procRoot)
+	if err != nil {
+		return Pulse{}, fmt.Errorf("list processes: %w", err)
+	}
+	var p Pulse
+	for _, pid := range pids {
+		text, err := c.scan.read(procRoot + "/" + strconv.Itoa(pid) + "/stat")
+		switch {
+		case gone(err):
+			continue
+		case err != nil:
+			return Pulse{}, fmt.Errorf("look at process %d: %w", pid, err)
+		}
+		own, ended, ok := cpuTime(text)
+		if !ok {
+			return Pulse{}, fmt.Errorf("look at process %d: its stat is not what proc_pid_stat(5) says", pid)
+		}
+		p.CPU += ended
+		if pid != c.scan.self { // which looks at the others
+			p.CPU += own
+			p.Processes++
+		}
+	}
+	return p, nil
+}
+
+// cpuTime reads what a process and those of its children that have ended have used.
+func cpuTime(stat []byte) (own, ended time.Duration, ok bool) {
+	// The second field is a name that may have anything in it.
+	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(") "))
+	fields := bytes.Fields(rest)
+	const utime, cstime = 14 - 3, 17 - 3
+	if !ok || len(fields) <= cstime {
+		return 0, 0, false
+	}
+	var n [4]time.Duration
+	for i := range n {
+		ticks, err := strconv.ParseInt(string(fields[utime+i]), 10, 64)
+		if err != nil || ticks < 0 {
+			return 0, 0, false
+		}
+		n[i] = time.Duration(ticks) * tick
+	}
+	return n[0] + n[1], n[2] + n[3], true
+}
