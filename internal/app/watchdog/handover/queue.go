@@ -48,13 +48,15 @@ const mostQueued = 4096
 type queue struct {
 	dir   trusted.Dir
 	ready chan struct{}
+	// read the journal.
+	read func(dir trusted.Dir, after int64) (entries []entry, more bool, err error)
 
 	mu      sync.Mutex
 	entries []entry
 	// mark is the last checkpoint that the gateway has taken, last the newest that is known here.
 	mark, last int64
-	// behind: the journal has more than entries.
-	behind bool
+	// behind: the journal has more than entries. Reading: it is being read, and may have.
+	behind, reading bool
 }
 
 // mark is what is on the disk of it.
@@ -78,7 +80,7 @@ func readMark(dir trusted.Dir) (int64, error) {
 }
 
 func newQueue(dir trusted.Dir, mark int64) *queue {
-	return &queue{dir: dir, ready: make(chan struct{}, 1), behind: true, mark: mark, last: mark}
+	return &queue{dir: dir, ready: make(chan struct{}, 1), read: readEntries, behind: true, mark: mark, last: mark}
 }
 
 // add a checkpoint that is in the journal. It never blocks for long.
@@ -108,11 +110,12 @@ func (q *queue) next() (entry, bool, error) {
 	q.mu.Lock()
 	if len(q.entries) == 0 && q.behind {
 		// What is added meanwhile is in the journal before, or is added to the queue after.
-		q.behind = false
+		q.behind, q.reading = false, true
 		after := q.mark
 		q.mu.Unlock()
-		read, more, err := readEntries(q.dir, after)
+		read, more, err := q.read(q.dir, after)
 		q.mu.Lock()
+		q.reading = false
 		if err != nil {
 			q.behind = true
 			q.mu.Unlock()
@@ -170,7 +173,7 @@ func (q *queue) taken(sequence int64) error {
 func (q *queue) waiting() (is bool, known int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.entries) > 0 || q.behind, len(q.entries)
+	return len(q.entries) > 0 || q.behind || q.reading, len(q.entries)
 }
 
 // readEntries of the journal that come after a checkpoint and were acted on, as many as there is room for.
