@@ -91,8 +91,12 @@ test-long: ## The long forms of property tests: 10,000 histories, 1,000 hidden c
 	@hack/test.sh long
 
 .PHONY: bench
-bench: ## Measure every budget beside its baseline; BENCH=capture, prepare, judge, content, events, freeze, memory, features, gateway or reconciles measures those
+bench: ## Measure every budget beside its baseline; BENCH=capture, prepare, judge, content, events, freeze, memory, features, gateway, supervision or reconciles measures those
 	@hack/bench.sh
+
+.PHONY: eval
+eval: ## Play the labelled corpus of runs and print what supervision sees of each kind, how late, and every mistake
+	@hack/eval.sh
 
 .PHONY: verify
 verify: ## Fail when something generated is stale, or formatting, vet, layers or module files are off

@@ -97,7 +97,7 @@ func lasting(object, before *unstructured.Unstructured) map[string]any {
 	}
 	news := map[any]bool{}
 	for _, c := range conditions(before.Object) {
-		if c, ok := c.(map[string]any); ok && c["reason"] == v1alpha1.ReasonNotActedOn {
+		if c, ok := c.(map[string]any); ok && c["reason"] == "NotActedOn" {
 			news[c["type"]] = true
 		}
 	}

@@ -86,8 +86,6 @@ const (
 	ReasonModeNotAvailable = "ModeNotAvailable"
 	// ReasonNotYetReported: nothing is known yet.
 	ReasonNotYetReported = "NotYetReported"
-	// ReasonNotActedOn: this version does not act on what the condition is about.
-	ReasonNotActedOn = "NotActedOn"
 	// ReasonAtCapacity: as many Features of the project run as the policy allows.
 	ReasonAtCapacity = "AtCapacity"
 	// ReasonSystemNotReady: intake or gateway has no address yet.
@@ -167,6 +165,16 @@ const (
 	ReasonBudgetNearlySpent = "BudgetNearlySpent"
 	// ReasonNoAnomaly: nothing out of the ordinary was seen.
 	ReasonNoAnomaly = "NoAnomaly"
+	// ReasonNoProgress: the agent's turns bring nothing new, or nothing moves at all; the message has the evidence, and what was done.
+	ReasonNoProgress = "NoProgress"
+	// ReasonRepeating: the agent does the same again and again; the message has the evidence, and what was done.
+	ReasonRepeating = "Repeating"
+	// ReasonWindowFilling: most of the model's window is used, or will be soon; the message has the figures, and what was done.
+	ReasonWindowFilling = "WindowFilling"
+	// ReasonToolsFailing: different tools of the agent fail one after the other; the message has the evidence, and what was done.
+	ReasonToolsFailing = "ToolsFailing"
+	// ReasonOffPlan: the plan of the agent's role does not work; the message has the level, the evidence, and what was done.
+	ReasonOffPlan = "OffPlan"
 	// ReasonValid: the object can be used.
 	ReasonValid = "Valid"
 	// ReasonInvalid: the object cannot be used; the message names the field.

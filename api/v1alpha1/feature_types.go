@@ -19,6 +19,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Checkpoint",type=string,JSONPath=`.status.lastCheckpoint`
 // +kubebuilder:printcolumn:name="Valid",type=integer,JSONPath=`.status.checkpoints.valid`
 // +kubebuilder:printcolumn:name="Invalid",type=integer,JSONPath=`.status.checkpoints.invalid`
+// +kubebuilder:printcolumn:name="Anomaly",type=string,JSONPath=`.status.run.anomalies[0].type`
+// +kubebuilder:printcolumn:name="Turn",type=integer,JSONPath=`.status.run.turn`,priority=1
 // +kubebuilder:printcolumn:name="Cost",type=string,JSONPath=`.status.run.usage.cost`,priority=1
 // +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.attempt`,priority=1
 // +kubebuilder:printcolumn:name="Branch",type=string,JSONPath=`.status.branch`,priority=1

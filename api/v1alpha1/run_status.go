@@ -122,10 +122,13 @@ type Anomaly struct {
 	// turn that it was seen in first.
 	// +optional
 	Turn int64 `json:"turn,omitempty"`
-	// message holds the evidence.
+	// message holds the evidence, and what was done about it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
+	// since when it has been seen.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
 }
 
 // DirectiveStatus says how far a directive is.

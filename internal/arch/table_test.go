@@ -31,6 +31,7 @@ func rows() []row {
 func coreRows() []row {
 	const why = "core decides by plain values, so that manager, gateway and watchdog share it and tests need no world: "
 	return []row{
+		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes", allow: []string{"internal/core/clip", "internal/core/conversation"}, pure: true},
 		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
 		{pkg: "internal/core/changes", why: why + "what a checkpoint has changed, as it is kept for people", allow: core, pure: true},
@@ -62,6 +63,7 @@ func coreRows() []row {
 		{pkg: "internal/core/revision", why: why + "which of two orders is newer; watchdog and intake compare in the same way", pure: true},
 		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/notice", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/secrets", why: why + "what looks like a secret", pure: true},
+		{pkg: "internal/core/steering", why: why + "what is done about an agent that is in trouble, and what it is told", allow: []string{"internal/core/anomaly", "internal/core/clip", "internal/core/conversation"}, pure: true},
 		{pkg: "internal/core/worker", why: why + "what the runtime worker says to models, and what it does next", allow: core, pure: true},
 		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
 	}
@@ -86,7 +88,7 @@ func hostRows() []row {
 		})},
 		{pkg: "internal/host/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
 		{pkg: "internal/host/loopback", why: why + "what the watchdog's servers for the agent have in common"},
-		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/gatewaylink", "internal/host/loopback"}), tests: unix},
+		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/gatewaylink", "internal/host/loopback", "golang.org/x/sync/semaphore"}), tests: unix},
 		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/provider"}},
 		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
@@ -185,6 +187,7 @@ func watchdogRows() []row {
 		{pkg: dog + "remote", why: why + "the Feature's repository with its Secret; the only one that reads credentials", allow: with(core, []string{git})},
 		{pkg: dog + "reporter", why: why + "what is reported, and never twice", allow: with(core, []string{dog + "health", dog + "steps"}), tests: []string{vol}},
 		{pkg: dog + "retain", why: why + "keeps the trusted repository small", allow: with(core, []string{dog + "checkpoint", dog + "steps", git, obj, vol})},
+		{pkg: dog + "steer", why: why + "hears the agent's conversation with models, and steers it", allow: with(core, []string{"internal/host/modelproxy"})},
 		{pkg: dog + "steps", why: why + "where a crash may come", allow: []string{vol}},
 		{pkg: dog + "toolbackend", why: why + "calls of an agent's tools as events for the loop", allow: with(core, []string{dog + "checkpoint", obj, "internal/host/tools"}), tests: []string{vol}},
 	}
@@ -218,9 +221,10 @@ func testRows() []row {
 		{pkg: "hack/gen/secrets", why: "writes the rules for secrets from those of gitleaks; needs nothing of ours", allow: []string{"github.com/BurntSushi/toml"}},
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
-			pkg: "test/bench", why: "measures engine, judge, freezer and the way to models as a watchdog, a runner and a gateway use them",
-			tests: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
+			pkg: "test/bench", why: "measures engine, judge, freezer, the way to models and its supervision as a watchdog, a runner and a gateway use them",
+			tests: with(core, []string{"internal/app/watchdog", "internal/app/watchdog/steer", "internal/host/git", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
 		},
+		{pkg: "test/eval", why: "plays labelled runs through what supervises conversations, as the agents' clients would send them", tests: core},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},

@@ -63,6 +63,11 @@ func (b *board) beside(name string, measured, baseline time.Duration, limit boun
 	b.add(name, span(measured), span(baseline), float64(measured.Nanoseconds())/1e6, limit)
 }
 
+// later is by how many milliseconds something takes longer than the baseline.
+func (b *board) later(name string, measured, baseline time.Duration, limit bound) {
+	b.add(name, span(measured), span(baseline), float64((measured-baseline).Nanoseconds())/1e6, limit)
+}
+
 // figure is a value without a baseline, with its unit.
 func (b *board) figure(name string, value float64, unit string, limit bound) {
 	b.add(name, number(value)+unit, "-", value, limit)
@@ -109,6 +114,7 @@ func TestBoard(t *testing.T) {
 	b.figure("e", 23.456, "MiB", atMost(24))
 	b.figure("f", 12345.6, "/s", bound{})
 	b.beside("g", 40*time.Millisecond, 30*time.Millisecond, atMost(50))
+	b.later("h", 3*time.Millisecond, 2500*time.Microsecond, atMost(0.3))
 	want := []string{
 		"ratio a 3ms 2ms 1.5 <=1.5 ok",
 		"ratio b 4ms 2ms 2 <=1.5 MISSED",
@@ -117,6 +123,7 @@ func TestBoard(t *testing.T) {
 		"ratio e 23.5MiB - 23.5 <=24 ok",
 		"ratio f 12346/s - 12346 - ok",
 		"ratio g 40ms 30ms 40 <=50 ok",
+		"ratio h 3ms 2.5ms 0.5 <=0.3 MISSED",
 	}
 	if !slices.Equal(b.lines, want) {
 		t.Errorf("got %q, want %q", b.lines, want)

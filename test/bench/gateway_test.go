@@ -155,23 +155,46 @@ func newRoad(t *testing.T, s setting) *road {
 	table, err := gateway.Table(provider.URL, string(certificate(provider)))
 	r.must(err)
 	dir := t.TempDir()
-	log := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
 	limits := models.DefaultLimits
 	limits.PerFeature, limits.Total, limits.Memory = 4096, 4096, 4<<30
 	server := httptest.NewTLSServer(models.New(models.Options{
-		Authorizer: everyone{s.caller}, Table: func() *models.Table { return table }, Ledger: r.ledger(s, dir), Now: time.Now, Logger: log, Limits: limits,
+		Authorizer: everyone{s.caller}, Table: func() *models.Table { return table }, Ledger: r.ledger(s, dir), Now: time.Now, Logger: errorsOf(t), Limits: limits,
 	}))
 	t.Cleanup(server.Close)
 
-	for name, text := range map[string][]byte{"token": []byte("token"), "ca": certificate(server)} {
-		r.must(os.WriteFile(filepath.Join(dir, name), text, 0o600))
+	r.pod, r.gateway = watchdogOf(t, server, nil)+modelPath, server.URL+modelPath
+	one := httptest.NewTLSServer(r.tuned(provider, "/anthropic"))
+	t.Cleanup(one.Close)
+	two := httptest.NewServer(r.tuned(one, ""))
+	t.Cleanup(two.Close)
+	r.two, r.one = two.URL+modelPath, one.URL+modelPath
+	return r
+}
+
+// errorsOf is a log of what must not be.
+func errorsOf(t *testing.T) *slog.Logger {
+	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelError}))
+}
+
+// watchdogOf a gateway: the model proxy that an agent asks, with an observer or with nil. It gives its URL.
+func watchdogOf(t *testing.T, gateway *httptest.Server, observer modelproxy.Observer) string {
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"token": []byte("token"), "ca": certificate(gateway)} {
+		must(os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	proxy, err := modelproxy.New(modelproxy.Options{
-		Gateway: server.URL, Name: "example.com", Token: filepath.Join(dir, "token"), CA: filepath.Join(dir, "ca"), Task: func() string { return "form" }, Log: log,
+		Gateway: gateway.URL, Name: "example.com", Token: filepath.Join(dir, "token"), CA: filepath.Join(dir, "ca"), Task: func() string { return "form" },
+		Observer: observer, Log: errorsOf(t),
 	})
-	r.must(err)
+	must(err)
 	l, err := modelproxy.Listen("127.0.0.1:0")
-	r.must(err)
+	must(err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- proxy.Serve(ctx, l) }()
@@ -179,13 +202,7 @@ func newRoad(t *testing.T, s setting) *road {
 		cancel()
 		<-done
 	})
-	r.pod, r.gateway = modelproxy.URL(l)+modelPath, server.URL+modelPath
-	one := httptest.NewTLSServer(r.tuned(provider, "/anthropic"))
-	t.Cleanup(one.Close)
-	two := httptest.NewServer(r.tuned(one, ""))
-	t.Cleanup(two.Close)
-	r.two, r.one = two.URL+modelPath, one.URL+modelPath
-	return r
+	return modelproxy.URL(l)
 }
 
 // tuned reverse proxy.
@@ -235,8 +252,9 @@ func (r *road) ask(to string, body []byte, streamed bool) (first, whole time.Dur
 	r.must(err)
 	defer answer.Body.Close()
 	one := make([]byte, 1)
-	_, err = io.ReadFull(answer.Body, one)
-	r.must(err)
+	if _, err = io.ReadFull(answer.Body, one); err != nil {
+		r.t.Fatalf("%s answers %d: %v", to, answer.StatusCode, err)
+	}
 	first = time.Since(began)
 	rest, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusOK || !bytes.Contains(rest, []byte("end_turn")) {
@@ -310,12 +328,8 @@ func (r *road) compare(s scale, b *board, what string, set setting, ours, theirs
 	b.ratio(what+"-p50/"+name+"/delay=20ms", quantile(of.whole, 0.5), quantile(beside.whole, 0.5), set.p50)
 	b.ratio(what+"-p99/"+name+"/delay=20ms", quantile(of.whole, 0.99), quantile(beside.whole, 0.99), set.p99)
 	b.add(what+"-rate/"+name, perSecond(calls*rounds, of.took), perSecond(calls*rounds, beside.took), float64(beside.took)/float64(of.took), set.rate)
-	later := func(row string, of, beside []time.Duration, limit bound) {
-		late := quantile(of, 0.5) - quantile(beside, 0.5)
-		b.add(what+row+name, span(quantile(of, 0.5)), span(quantile(beside, 0.5)), float64(late.Nanoseconds())/1e6, limit)
-	}
-	later("-first-byte-later/agents=1/", of.first, beside.first, set.first)
-	later("-first-byte-later/agents=16/", of.busy, beside.busy, bound{}) // which is what the processors have time for: every event passes two processes more
+	b.later(what+"-first-byte-later/agents=1/"+name, median(of.first), median(beside.first), set.first)
+	b.later(what+"-first-byte-later/agents=16/"+name, median(of.busy), median(beside.busy), bound{}) // which is what the processors have time for: every event passes two processes more
 }
 
 func perSecond(n int, took time.Duration) string { return number(float64(n)/took.Seconds()) + "/s" }
@@ -337,18 +351,21 @@ func long(r *road, s scale, b *board) {
 	b.ratio("gateway-turn/200-vs-2", median(z), median(a), bound{})
 }
 
+// heap of this process in MiB, without what nobody refers to.
+func heap() float64 {
+	runtime.GC()
+	runtime.GC() // a second one frees what pools have kept
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapInuse+m.StackInuse) / (1 << 20)
+}
+
 // open is what memory a thousand streams take that are open, in gateway, watchdog, provider and agent together: all of them are
 // this process.
 func open(r *road, s scale, b *board) {
 	streams := 50 // a watchdog serves so many connections at once
 	if !s.full {
 		streams = 3
-	}
-	heap := func() float64 {
-		runtime.GC()
-		var m runtime.MemStats
-		runtime.ReadMemStats(&m)
-		return float64(m.HeapInuse+m.StackInuse) / (1 << 20)
 	}
 	body := request(40<<10, 20)
 	before := heap()

@@ -77,6 +77,7 @@ func TestBudgets(t *testing.T) {
 		{"memory", memory},
 		{"features", features},
 		{"gateway", gateways},
+		{"supervision", supervision},
 	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
@@ -31,6 +32,20 @@ var writer = story{
 	check: answered,
 }
 
+// circler is one whose model goes round in circles.
+var circler = story{
+	name:    "circler",
+	about:   "is Claude Code, too: its model reads a file that is not there again and again, until it is told so in the middle of its work",
+	allowed: []string{"docs/tour/**"},
+	script: `turns:
+- until: "[SUPERVISOR]"
+  while: cat docs/tour/plan.md
+  text: There is no plan. I write the page without one.
+  run: mkdir -p docs/tour && printf '# Circles\n\nThis page was written when its author had stopped to look for a plan.\n' > docs/tour/circles.md
+- text: The page is written.`,
+	check: steered,
+}
+
 // house is what every agent of the demo's project is told first.
 const house = "Write in plain English, and only below docs/tour."
 
@@ -39,7 +54,7 @@ func (d *demo) stories() []story {
 	if d.agent == "" {
 		return stories
 	}
-	return append([]story{writer}, stories...)
+	return append([]story{writer, circler}, stories...)
 }
 
 // provideModels starts the scripted provider, and makes the template of the project.
@@ -50,7 +65,8 @@ func (d *demo) provideModels(ctx context.Context) error {
 	if err := d.DeleteProject(ctx, modelsProject); err != nil {
 		return err
 	}
-	if _, err := d.StartProvider(ctx, modelsProject); err != nil {
+	var err error
+	if d.provider, err = d.StartProvider(ctx, modelsProject); err != nil {
 		return err
 	}
 	d.progress.say("serving a scripted model in the place of a provider; the gateway alone has its key")
@@ -63,9 +79,32 @@ func (d *demo) provideModels(ctx context.Context) error {
 func (s story) withAgent(d *demo, f *v1alpha1.Feature) *v1alpha1.Feature {
 	f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: d.agent}
 	f.Spec.Workspace = &v1alpha1.Workspace{Size: ptr.To(resource.MustParse("1Gi"))}
-	f.Spec.Prompt = "Write a page about models.\n\n```script\n" + s.script + "\n```\n"
+	f.Spec.Prompt = "Write the page of the " + s.name + ".\n\n```script\n" + s.script + "\n```\n"
 	return f
 }
+
+// steered checks that the model was told that it repeats itself, and that its work is delivered.
+func steered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {
+	asked, err := d.provider.Asked(ctx)
+	if err != nil {
+		return err
+	}
+	said := ""
+	for _, a := range asked {
+		if _, text, found := strings.Cut(a.Body, supervisor); found && strings.Contains(a.Body, "Write the page of the "+f.Name) {
+			said, _, _ = strings.Cut(text, `"`)
+		}
+	}
+	if said == "" {
+		return errors.New("the model was not told that it repeats itself")
+	}
+	d.progress.say("after %d calls of models, of which most were the same, its model was told:", f.Status.Run.Usage.Calls)
+	d.progress.verbatim(supervisor + said + "\n")
+	return delivered(ctx, d, f, mirror)
+}
+
+// supervisor begins what a model is told by its supervisor.
+const supervisor = "[SUPERVISOR] "
 
 // answered checks that the agent was told the template, that every turn is in the ledger, and that its work is delivered.
 func answered(ctx context.Context, d *demo, f *v1alpha1.Feature, mirror string) error {

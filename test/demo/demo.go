@@ -34,6 +34,7 @@ type demo struct {
 	options
 	*cluster.Cluster
 	git      *cluster.GitServer
+	provider *cluster.Provider // nil without a real agent
 	progress *progress
 }
 

@@ -77,7 +77,7 @@ func (p *progress) change(name, state string) {
 func (p *progress) farewell(kubectl string, agent bool) {
 	withAgent := ""
 	if agent {
-		withAgent = "\nA real agent asked models through the gateway, and every turn is on record (writer)."
+		withAgent = "\nA real agent asked models through the gateway, and every turn is on record (writer); one that went round in circles was told so (circler)."
 	}
 	fmt.Fprintf(p.out, `
 Seen: work that keeps its rules is delivered (years), work that breaks them is held and says why (intruder);

@@ -108,7 +108,7 @@ func (s story) feature(d *demo) *v1alpha1.Feature {
 	f.Spec.Execution = &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{
 		Interval: &metav1.Duration{Duration: 3 * time.Second}, MinInterval: &metav1.Duration{Duration: time.Second},
 	}, Mode: s.mode}
-	if s.name == writer.name {
+	if s.name == writer.name || s.name == circler.name {
 		return s.withAgent(d, f)
 	}
 	return f

@@ -78,6 +78,11 @@ tidewaiter_checkpoints_total{namespace="a",verdict="Invalid"} 0x20 3x40`, 0},
 		"all well": {"TidewaiterSupervisionDegraded", `tidewaiter_features{namespace="a",phase="Running"} 3x60`, 0},
 		"two replicas see one degraded": {"TidewaiterSupervisionDegraded", `tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded",pod="m1"} 1x60
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded",pod="m2"} 1x60`, 1},
+
+		"an agent that was told and has gone on": {"TidewaiterAgentInTrouble", `tidewaiter_features_in_trouble{namespace="a",condition="AgentLooping"} 0x10 1x8 0x40`, 0},
+		"two kinds of trouble, seen by two replicas": {"TidewaiterAgentInTrouble", `tidewaiter_features_in_trouble{namespace="a",condition="AgentLooping",pod="m1"} 1x60
+tidewaiter_features_in_trouble{namespace="a",condition="AgentLooping",pod="m2"} 1x60
+tidewaiter_features_in_trouble{namespace="a",condition="AgentStalled",pod="m1"} 1x60`, 2},
 	}
 }
 

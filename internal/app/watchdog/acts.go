@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -53,6 +54,7 @@ type acts struct {
 	services *services
 	agent    *runnerlink.Runner // nil without an agent
 	teller   *teller
+	steering *steer.Service // nil without an agent
 	// modelsURL, toolsURL and proxyURL are where the agent finds them; empty where it has none.
 	modelsURL, toolsURL, proxyURL string
 
@@ -144,6 +146,7 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 		}
 		return e, err
 	}
+	x.steering.Captured(t.Snapshot.Tree.String(), string(t.Judgement.Verdict))
 	if running {
 		x.teller.violations(ctx, o.Orders.Feature.Name, t)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/toolbackend"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -40,6 +41,7 @@ type loop struct {
 	acts     *acts
 	agent    *runnerlink.Runner // nil without an agent
 	accounts accounts
+	steering *steer.Service // nil without an agent
 	state    supervise.State
 	latest   protocol.Orders
 	warnings warnings
@@ -209,11 +211,14 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		l.apply(ctx, l.accounts.event(ctx, l.state, a))
 	case r := <-l.accounts.rejected():
 		return rejected(ctx, l, r)
+	case <-l.steering.Changed():
+		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)
 		l.look()
 	case <-l.wake():
 		l.quiet = time.After(quiet)
+		l.steering.Moved()
 		l.notice(ctx)
 		l.warnings.changed(l.now())
 	case <-l.quiet:
@@ -310,6 +315,7 @@ func (l *loop) apply(ctx context.Context, e supervise.Event) {
 	l.state = l.state.Apply(e, l.now())
 	l.look()
 	l.checkCaptures()
+	l.steering.Idle(!l.state.Agent.Running || l.state.Question != nil || l.state.Agent.Frozen)
 	c := l.state.Checkpoints
 	if c.Breaker == l.attempt.journal.State().Breaker.Open {
 		return

@@ -8,10 +8,12 @@ import (
 	"net"
 	"sync"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/agentproxy"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
 // servers are what the agent reaches on its loopback address: models, a proxy to other hosts, and tools where it is to work
@@ -20,8 +22,20 @@ type servers struct {
 	models, tools, connect        net.Listener // tools is nil in Interactive mode
 	modelsURL, toolsURL, proxyURL string
 	proxy                         *modelproxy.Proxy
+	steering                      *steer.Service
 	stop                          context.CancelFunc
 	serving                       sync.WaitGroup
+}
+
+// terms that hold of the conversation now.
+func (a *attempt) terms() steer.Terms {
+	j := a.journal.State()
+	task := j.Working()
+	rules := j.Orders.Policy
+	if task != "" {
+		rules = j.Tasks[task].Policy
+	}
+	return steer.NewTerms(task, &rules, j.Orders.Agent.Role)
 }
 
 // listenForAgent must come before the runner can connect: a process of the agent that had a port first would be taken for
@@ -34,9 +48,10 @@ func listenForAgent(a *attempt) (*servers, error) {
 	}
 	s.modelsURL = modelproxy.URL(s.models)
 	o := a.options
+	s.steering = steer.New(steer.Options{Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Now: o.Now, Log: o.Log})
 	if s.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log, Pause: o.BudgetPause,
-		Task: func() string { return a.journal.State().Working() },
+		Task: func() string { return a.journal.State().Working() }, Observer: s.steering,
 	}); err != nil {
 		s.close()
 		return nil, err
@@ -70,6 +85,7 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 		o.Log.InfoContext(ctx, "Serving the agent", "server", what, "url", url)
 	}
 	serve("models", s.modelsURL, func() error { return s.proxy.Serve(ctx, s.models) })
+	s.serving.Go(func() { s.steering.Follow(ctx, l.agent.Pulse) })
 	serve("proxy", s.proxyURL, func() error {
 		return agentproxy.Serve(ctx, s.connect, agentproxy.Options{Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log})
 	})

@@ -27,11 +27,11 @@ func conditions(s situation, p plan) []Condition {
 		withinBudget(s),
 		readyToMerge(at),
 		delivered(at),
-		notActedOn(ConditionAgentStalled, notWatched),
-		notActedOn(ConditionAgentLooping, notWatched),
-		notActedOn(ConditionContextPressure, notWatched),
-		notActedOn(ConditionCascadeFailure, notWatched),
-		notActedOn(ConditionPaceEscalated, notWatched),
+		anomaly(s, ConditionAgentStalled, ReasonNoProgress),
+		anomaly(s, ConditionAgentLooping, ReasonRepeating),
+		anomaly(s, ConditionContextPressure, ReasonWindowFilling),
+		anomaly(s, ConditionCascadeFailure, ReasonToolsFailing),
+		anomaly(s, ConditionPaceEscalated, ReasonOffPlan),
 		succeeded(at),
 		reconciling(s.o, at),
 		stalled(s.o, at),
@@ -49,12 +49,6 @@ func conditions(s situation, p plan) []Condition {
 // reasonFormat is what the API server takes as a reason (metav1.Condition). Reasons of faults and final reports come
 // from a pod: a strange one must not keep the status from being written.
 var reasonFormat = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
-
-const notWatched = "This version does not watch the conversation between agent and model."
-
-func notActedOn(name, message string) Condition {
-	return Condition{Type: name, Status: Unknown, Reason: ReasonNotActedOn, Message: message}
-}
 
 func notYet(name, message string) Condition {
 	return Condition{Type: name, Status: Unknown, Reason: ReasonNotYetReported, Message: message}
@@ -198,6 +192,14 @@ func withinBudget(s situation) Condition {
 		return Condition{ConditionWithinBudget, True, ReasonBudgetNearlySpent, sentence(s.o.Run.BudgetWarning)}
 	}
 	return Condition{ConditionWithinBudget, True, ReasonWithinBudget, "No budget has been used up."}
+}
+
+// anomaly of an agent at work. With the agent it is over.
+func anomaly(s situation, name, reason string) Condition {
+	if r := s.report(); s.active() && r != nil && r.Anomalies[name] != "" {
+		return Condition{name, True, reason, sentence(r.Anomalies[name])}
+	}
+	return Condition{name, False, ReasonNoAnomaly, "Nothing out of the ordinary was seen."}
 }
 
 func readyToMerge(at summary) Condition {

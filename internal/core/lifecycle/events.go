@@ -24,9 +24,10 @@ func changes(before, after Memory, fate string) []Event {
 		message := fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after))
 		tell(true, ReasonPodLost, strings.TrimSpace(message+" "+bounded(fate)))
 	}
-	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionCheckpointsValid, ConditionSucceeded} {
+	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionCheckpointsValid,
+		ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure, ConditionCascadeFailure, ConditionPaceEscalated, ConditionSucceeded} {
 		was, is := before.Condition(name), after.Condition(name)
-		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) {
+		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) || is.Reason == ReasonNoAnomaly && was.Status != True {
 			continue
 		}
 		tell(troubling(name, is, after.Phase), is.Reason, is.Message)
@@ -66,6 +67,8 @@ func troubling(name string, c Condition, phase Phase) bool {
 		return c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded
 	case ConditionAgentRunning:
 		return c.Reason == ReasonPodStuckTerminating
+	case ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure, ConditionCascadeFailure, ConditionPaceEscalated:
+		return c.Status == True
 	case ConditionLocksHeld, ConditionAreasDisjoint:
 		return c.Status == False && c.Reason != ReasonWaitingForLock && c.Reason != ReasonWaitingForArea
 	default:

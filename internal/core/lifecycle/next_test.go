@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -162,6 +163,34 @@ func TestConditionsAreAllThereFromTheStart(t *testing.T) {
 		if d.Memory.Condition(name).Status == "" {
 			t.Errorf("condition %s is missing", name)
 		}
+	}
+}
+
+// TestAnomalies: what the watchdog sees becomes conditions with the evidence, and ends with the agent.
+func TestAnomalies(t *testing.T) {
+	o := running()
+	o.Run.Anomalies = map[string]string{ConditionAgentLooping: "turn 7: Read was called 5 times with the same result"}
+	d := Next(o, noon)
+	if c := d.Memory.Condition(ConditionAgentLooping); c.Status != True || c.Reason != ReasonRepeating || !strings.Contains(c.Message, "5 times") {
+		t.Errorf("%+v", c)
+	}
+	if c := d.Memory.Condition(ConditionAgentStalled); c.Status != False || c.Reason != ReasonNoAnomaly {
+		t.Errorf("%+v", c)
+	}
+	told := func(events []Event, reason string) bool {
+		return slices.ContainsFunc(events, func(e Event) bool { return e.Reason == reason && e.Warning == (reason == ReasonRepeating) })
+	}
+	if !told(d.Events, ReasonRepeating) || told(d.Events, ReasonNoAnomaly) {
+		t.Errorf("events %+v", d.Events)
+	}
+	o.Memory, o.Run.Anomalies = d.Memory, nil
+	if over := Next(o, noon); !told(over.Events, ReasonNoAnomaly) || told(over.Events, ReasonRepeating) {
+		t.Errorf("events at its end %+v", over.Events)
+	}
+	o.Run.Anomalies = map[string]string{ConditionAgentLooping: "again"}
+	o.Run.Epoch = 99 // said by an attempt that is not this one
+	if c := Next(o, noon).Memory.Condition(ConditionAgentLooping); c.Status != False {
+		t.Errorf("%+v", c)
 	}
 }
 

@@ -270,6 +270,8 @@ type Run struct {
 	Problems []string
 	// BudgetWarning names a budget that is nearly used; empty for none.
 	BudgetWarning string
+	// Anomalies of the conversation that are not over, by the condition that they set, with the evidence.
+	Anomalies map[string]string
 	// Connected is true while the long poll is open.
 	Connected bool
 	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.

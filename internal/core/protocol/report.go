@@ -62,6 +62,8 @@ type StatusReport struct {
 	// Usage of models, where a model was called, and which budget is nearly used.
 	Usage         *Usage `json:"usage,omitempty"`
 	BudgetWarning string `json:"budgetWarning,omitempty"`
+	// Conversation of the agent with its models; nil before the first turn of a task.
+	Conversation *Conversation `json:"conversation,omitempty"`
 }
 
 // Question that the agent asks.

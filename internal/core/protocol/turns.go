@@ -21,6 +21,8 @@ const (
 	TurnsPath = "/v1/turns"
 	// MaxTurns of one answer.
 	MaxTurns = 500
+	// WindowHeader of the gateway's answers to calls has the context window of the model that answers, in tokens.
+	WindowHeader = "Tidewaiter-Window"
 )
 
 // Turns is what the ledger has of a Feature.

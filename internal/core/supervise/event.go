@@ -82,6 +82,11 @@ func (s *State) end(e End) {
 	}
 }
 
+// Conversed: the conversation between agent and models has gone on.
+type Conversed struct{ Conversation *protocol.Conversation }
+
+func (e Conversed) apply(s *State, _ time.Time) { s.Conversation = e.Conversation }
+
 // Terminated: the pod is asked to end, or the agent's container is gone.
 type Terminated struct{}
 

@@ -112,6 +112,7 @@ func (s State) Status(base string) protocol.StatusReport {
 	r := protocol.StatusReport{
 		State: s.activity(), WorkspaceReady: true, AgentRunning: s.Agent.Running,
 		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.Question, BudgetWarning: s.Allowance.Warning,
+		Conversation: s.conversation(),
 	}
 	if u := s.Allowance.Usage; u.Calls > 0 {
 		r.Usage = &u
@@ -134,6 +135,16 @@ func (s State) Status(base string) protocol.StatusReport {
 		}
 	}
 	return r
+}
+
+// conversation as it is reported: of an agent that has ended nothing is wrong any more.
+func (s State) conversation() *protocol.Conversation {
+	if s.Conversation == nil || s.Agent.Running {
+		return s.Conversation
+	}
+	c := *s.Conversation
+	c.Anomalies, c.Pace, c.Health = nil, "", ""
+	return &c
 }
 
 func (s State) activity() string {

@@ -165,6 +165,8 @@ type State struct {
 	Delivery    Delivery
 	// Allowance is what was used of models, and what is left.
 	Allowance protocol.Allowance
+	// Conversation of the agent with its models, as it was reported last; nil before there is one.
+	Conversation *protocol.Conversation
 	// Requests that have no result yet.
 	Requests []protocol.Request
 	// PolicyHash of the policy in the newest orders.

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/host/gatewaylink"
 	"github.com/tidewaiter/tidewaiter/internal/host/loopback"
@@ -42,7 +44,9 @@ type Options struct {
 	// Pause between two questions for what is left of the budgets, while a call is held; UsageEvery is that between two questions
 	// for what was used, while calls are made. Zero values mean DefaultPause and DefaultUsageEvery.
 	Pause, UsageEvery time.Duration
-	Log               *slog.Logger
+	// Observer of the conversation; nil for none.
+	Observer Observer
+	Log      *slog.Logger
 }
 
 const (
@@ -70,7 +74,7 @@ func New(o Options) (*Proxy, error) {
 	if o.UsageEvery == 0 {
 		o.UsageEvery = DefaultUsageEvery
 	}
-	p := &Proxy{options: o, link: gatewaylink.Link{Name: o.Name, Token: o.Token, CA: o.CA}, target: target}
+	p := &Proxy{options: o, link: gatewaylink.Link{Name: o.Name, Token: o.Token, CA: o.CA}, target: target, reading: semaphore.NewWeighted(maxReading)}
 	p.transport = p.newTransport()
 	p.allowances, p.rejections = newAllowances(p.ask), make(chan Rejection, 1)
 	return p, nil
@@ -106,6 +110,8 @@ type Proxy struct {
 	transport  *http.Transport
 	allowances *allowances
 	rejections chan Rejection
+	// reading bounds the requests that are read at once.
+	reading *semaphore.Weighted
 }
 
 func (p *Proxy) newTransport() *http.Transport {
@@ -122,9 +128,16 @@ func (p *Proxy) handler() http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// The pod's token opens more at the gateway than models: nothing else goes there in the agent's name.
-		if _, _, known, _ := dialect.Serve(r.Method, r.URL.Path); !known {
+		d, e, known, found := dialect.Serve(r.Method, r.URL.Path)
+		if !known {
 			http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
 			return
+		}
+		// Otherwise the server closes the body of a request when its answer begins. On a busy machine the transport may look only then
+		// whether the body has ended, and it closes the connection (https://go.dev/issue/40747).
+		_ = http.NewResponseController(w).EnableFullDuplex() // an error says that there is nothing to enable
+		if found && e.Kind == dialect.Generate && !e.Side {
+			r = p.observe(w, r, d)
 		}
 		defer p.allowances.used() // also where the agent hung up, which ends it by a panic
 		forward.ServeHTTP(w, r)
@@ -153,10 +166,16 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 
 // fail answers in the dialect's own form that the gateway could not be asked; clients of every dialect try again.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Body != nil {
+		_ = r.Body.Close() // nobody reads it any more, and the agent is not to wait for that (https://go.dev/issue/68560)
+	}
 	if r.Context().Err() != nil {
 		return // nobody listens
 	}
 	p.options.Log.WarnContext(r.Context(), "The gateway cannot be reached", "path", r.URL.Path, "error", err.Error())
+	if o := observed(r); o != nil {
+		o.failed(http.StatusServiceUnavailable)
+	}
 	f := dialect.Failure{Status: http.StatusServiceUnavailable, Message: "tidewaiter: the gateway cannot be reached at the moment; try again"}
 	d, _, _, _ := dialect.Serve(r.Method, r.URL.Path) //nolint:dogsled // the handler has looked already
 	w.Header().Set("Content-Type", "application/json")

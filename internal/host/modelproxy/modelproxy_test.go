@@ -36,7 +36,13 @@ type pod struct {
 // newPod has a gateway that says nothing of budgets.
 func newPod(t *testing.T, gateway http.HandlerFunc) *pod {
 	t.Helper()
-	return newMeteredPod(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return newObservedPod(t, nil, gateway)
+}
+
+// newObservedPod has somebody who hears its conversations.
+func newObservedPod(t *testing.T, o modelproxy.Observer, gateway http.HandlerFunc) *pod {
+	t.Helper()
+	return startPod(t, o, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == protocol.AllowancePath {
 			http.NotFound(w, r)
 			return
@@ -46,6 +52,11 @@ func newPod(t *testing.T, gateway http.HandlerFunc) *pod {
 }
 
 func newMeteredPod(t *testing.T, gateway http.Handler) *pod {
+	t.Helper()
+	return startPod(t, nil, gateway)
+}
+
+func startPod(t *testing.T, o modelproxy.Observer, gateway http.Handler) *pod {
 	t.Helper()
 	server := httptest.NewUnstartedServer(gateway)
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) }
@@ -64,7 +75,7 @@ func newMeteredPod(t *testing.T, gateway http.Handler) *pod {
 	// The certificate of httptest names example.com.
 	if p.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Task: func() string { return "login" }, Log: slog.New(slog.DiscardHandler),
-		Pause: time.Millisecond, UsageEvery: time.Hour,
+		Pause: time.Millisecond, UsageEvery: time.Hour, Observer: o,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +102,12 @@ func (p *pod) write(path, text string) {
 
 func (p *pod) post(path string, header map[string]string) *http.Response {
 	p.t.Helper()
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, strings.NewReader(`{"model":"a"}`))
+	return p.send(path, header, strings.NewReader(`{"model":"a"}`))
+}
+
+func (p *pod) send(path string, header map[string]string, body io.Reader) *http.Response {
+	p.t.Helper()
+	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, body)
 	if err != nil {
 		p.t.Fatal(err)
 	}

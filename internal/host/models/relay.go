@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // copied are the headers of an answer that reach the agent, beside those of the dialect. Cookies and what the way back has
@@ -94,6 +95,9 @@ func (c *call) heads(answer *http.Response, checks bool) {
 		}
 	}
 	header.Set("X-Content-Type-Options", "nosniff")
+	if window := c.route.Model.ContextWindow; window > 0 {
+		header.Set(protocol.WindowHeader, strconv.FormatInt(window, 10))
+	}
 	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") && (answer.ContentLength < 0 || checks)
 	if answer.ContentLength >= 0 && !checks {
 		header.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))

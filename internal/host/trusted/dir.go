@@ -42,6 +42,8 @@ func (d Dir) lock() string    { return d.in("lock") }
 func (d Dir) epoch() string   { return d.in("epoch") }
 func (d Dir) session() string { return d.in("session") }
 
+func (d Dir) conversation() string { return d.in("conversation.json") }
+
 func (d Dir) in(names ...string) string {
 	return filepath.Join(append([]string{string(d)}, names...)...)
 }

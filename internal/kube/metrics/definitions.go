@@ -118,13 +118,18 @@ var (
 		Help:   "Features whose watchdog works around a problem of its own, or is not heard of. Every replica reports the same value: use the maximum.",
 		Labels: []Label{namespaceLabel, {"reason", "SupervisionDegraded, HeartbeatMissing"}},
 	}
+	inTrouble = Definition{
+		Name: "tidewaiter_features_in_trouble", Kind: Gauge,
+		Help:   "Features whose agent is stuck or in trouble. Every replica reports the same value: use the maximum.",
+		Labels: []Label{namespaceLabel, {"condition", "AgentStalled, AgentLooping, ContextPressure, CascadeFailure, PaceEscalated"}},
+	}
 )
 
 // Definitions lists every metric of the manager that is Tidewaiter's own.
 func Definitions() []Definition {
 	return []Definition{
 		checkpoints, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
-		watchdogMemory, volumeUsed, queueLength, attempts, features, degraded,
+		watchdogMemory, volumeUsed, queueLength, attempts, features, degraded, inTrouble,
 	}
 }
 

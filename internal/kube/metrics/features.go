@@ -29,6 +29,7 @@ var _ prometheus.Collector = Features{}
 func (f Features) Describe(descriptions chan<- *prometheus.Desc) {
 	descriptions <- features.desc()
 	descriptions <- degraded.desc()
+	descriptions <- inTrouble.desc()
 }
 
 // Collect implements prometheus.Collector.
@@ -41,7 +42,7 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 		return
 	}
 	type key struct{ namespace, value string }
-	phases, troubles := map[key]int{}, map[key]int{}
+	phases, troubles, anomalies := map[key]int{}, map[key]int{}, map[key]int{}
 	for i := range list.Items {
 		item := &list.Items[i]
 		phase := string(item.Status.Phase)
@@ -53,9 +54,17 @@ func (f Features) Collect(metrics chan<- prometheus.Metric) {
 		if c != nil && (c.Reason == v1alpha1.ReasonSupervisionDegraded || c.Reason == v1alpha1.ReasonHeartbeatMissing) {
 			troubles[key{item.Namespace, c.Reason}]++
 		}
+		for _, name := range v1alpha1.AnomalyConditions() {
+			if meta.IsStatusConditionTrue(item.Status.Conditions, name) {
+				anomalies[key{item.Namespace, name}]++
+			}
+		}
 	}
 	for k, n := range phases {
 		metrics <- prometheus.MustNewConstMetric(features.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
+	}
+	for k, n := range anomalies {
+		metrics <- prometheus.MustNewConstMetric(inTrouble.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)
 	}
 	for k, n := range troubles {
 		metrics <- prometheus.MustNewConstMetric(degraded.desc(), prometheus.GaugeValue, float64(n), k.namespace, k.value)

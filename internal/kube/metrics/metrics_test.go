@@ -151,21 +151,28 @@ func TestFeaturesAreCounted(t *testing.T) {
 		return v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: namespace}, Status: v1alpha1.FeatureStatus{Phase: phase,
 			Conditions: []metav1.Condition{{Type: v1alpha1.ConditionSupervised, Reason: supervised}}}}
 	}
+	looping := feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonConnected)
+	looping.Status.Conditions = append(looping.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionAgentLooping, Status: metav1.ConditionTrue},
+		metav1.Condition{Type: v1alpha1.ConditionAgentStalled, Status: metav1.ConditionFalse})
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(metrics.Features{Reader: reader{items: []v1alpha1.Feature{
+		looping,
 		feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonConnected), feature("a", v1alpha1.PhaseRunning, v1alpha1.ReasonSupervisionDegraded),
 		feature("b", v1alpha1.PhaseRunning, v1alpha1.ReasonHeartbeatMissing), feature("b", "", v1alpha1.ReasonNotYetReported),
 	}}})
 	wantMetrics(t, registry, `
 # HELP tidewaiter_features Features by phase. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features gauge
-tidewaiter_features{namespace="a",phase="Running"} 2
+tidewaiter_features{namespace="a",phase="Running"} 3
 tidewaiter_features{namespace="b",phase="Pending"} 1
 tidewaiter_features{namespace="b",phase="Running"} 1
 # HELP tidewaiter_features_degraded Features whose watchdog works around a problem of its own, or is not heard of. Every replica reports the same value: use the maximum.
 # TYPE tidewaiter_features_degraded gauge
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded"} 1
 tidewaiter_features_degraded{namespace="b",reason="HeartbeatMissing"} 1
+# HELP tidewaiter_features_in_trouble Features whose agent is stuck or in trouble. Every replica reports the same value: use the maximum.
+# TYPE tidewaiter_features_in_trouble gauge
+tidewaiter_features_in_trouble{condition="AgentLooping",namespace="a"} 1
 `)
 	failing := prometheus.NewPedanticRegistry()
 	failing.MustRegister(metrics.Features{Reader: reader{err: errors.New("no cache")}})

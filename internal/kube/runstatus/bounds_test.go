@@ -35,6 +35,12 @@ func TestNoRunIsRefused(t *testing.T) {
 		status := &protocol.StatusReport{State: protocol.StateActive, Task: text.Draw(t, "task"), Problems: rapid.SliceOfN(text, 0, 12).Draw(t, "problems")}
 		status.BudgetWarning = text.Draw(t, "warning")
 		status.Usage = &protocol.Usage{Calls: rapid.Int64Min(0).Draw(t, "calls"), Cost: text.Draw(t, "cost")}
+		big := rapid.Int64Min(0)
+		status.Conversation = &protocol.Conversation{
+			Turn: big.Draw(t, "turn"), Anomalies: []protocol.Anomaly{{Type: v1alpha1.ConditionAgentStalled, Turn: big.Draw(t, "since"), Since: at, Message: text.Draw(t, "evidence")}},
+			Pace: protocol.PaceEmergency, Health: protocol.HealthCritical, Tool: text.Draw(t, "tool"), Iterations: big.Draw(t, "iterations"), Model: text.Draw(t, "model"),
+			ContextTokens: big.Draw(t, "tokens"), Window: big.Draw(t, "window"), ContextTurns: big.Draw(t, "turns"), ToolFailures: big.Draw(t, "failures"),
+		}
 		name := text.Draw(t, "name")
 		for n := range rapid.SampledFrom([]int{0, 1, 2048}).Draw(t, "tasks") {
 			status.Tasks = append(status.Tasks, protocol.TaskStatus{Name: fmt.Sprintf("%d%s", n, name), State: protocol.TaskPending})

@@ -63,6 +63,25 @@ func TestFold(t *testing.T) {
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", Health: "Degraded", ReportedAt: at(1),
 				Problems: []string{"watcher: scanning only", "2", "3", "4", "5", "6", "7", "8"}}},
 		},
+		"a conversation, and its end": {
+			attempt: 1,
+			reports: []protocol.Report{
+				reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, Problems: []string{"slow"}, Conversation: &protocol.Conversation{
+					Turn: 7, Health: protocol.HealthNominal, Pace: protocol.PaceAlternate, Tool: "Read", Iterations: 3, FilesRead: 2, TurnsSinceProgress: 4, ContextTurns: 20,
+					Model: "large", ContextTokens: 50, Window: 200, ToolFailures: 9, ToolFailuresInARow: 1,
+					Anomalies: []protocol.Anomaly{{Type: v1alpha1.ConditionAgentLooping, Turn: 5, Since: at(1).Time, Message: "the same\ncall"}},
+				}}),
+			},
+			want: v1alpha1.RunStatus{
+				Epoch: 1, Sequence: 1, Turn: 7, Anomalies: []v1alpha1.Anomaly{{Type: v1alpha1.ConditionAgentLooping, Turn: 5, Since: at(1), Message: "the same call"}},
+				Report: &v1alpha1.RunReport{
+					State: "Active", ReportedAt: at(1), Health: "Degraded", Problems: []string{"slow"}, PaceLevel: "Alternate",
+					Activity: &v1alpha1.SaluteActivity{Tool: "Read", Iterations: 3}, Location: &v1alpha1.SaluteLocation{FilesRead: 2},
+					Time:        &v1alpha1.SaluteTime{TurnsSinceProgress: 4, ContextTurnsRemaining: 20},
+					Environment: &v1alpha1.SaluteEnvironment{Model: "large", ContextPercent: 25, ContextTokens: 50, ContextTokensMax: 200, ToolFailures: 9, ToolFailuresInARow: 1},
+				},
+			},
+		},
 		"what models have used, which a report without it does not take back": {
 			attempt: 1,
 			reports: []protocol.Report{

@@ -32,8 +32,9 @@ type Turn struct {
 	Tool *Call `json:"tool,omitempty"`
 	// Tools calls several in one answer.
 	Tools []Call `json:"tools,omitempty"`
-	// Until the conversation holds this text, the model waits: it runs a short sleep.
+	// Until the conversation holds this text, the model waits: it runs a short sleep, or While again and again.
 	Until string `json:"until,omitempty"`
+	While string `json:"while,omitempty"`
 	// Fail instead, the first times.
 	Fail *Failure `json:"fail,omitempty"`
 	// Cut breaks the stream off in the middle, the first time.
@@ -74,8 +75,8 @@ func (d *Duration) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// waiting is the command of a turn that waits. Such turns are not counted.
-const waiting = "sleep 1 # the script waits"
+// waiting marks the command of a turn that waits. Such turns are not counted.
+const waiting = " # the script waits"
 
 const (
 	fence  = "```script\n"
@@ -117,7 +118,7 @@ func (s Script) turn(c *conversation) Turn {
 	if t.Until != "" && !slices.ContainsFunc(c.texts[1:], func(text string) bool {
 		return strings.Contains(text, t.Until) && !strings.Contains(text, fence)
 	}) {
-		return Turn{Run: waiting}
+		return Turn{Run: cmp.Or(t.While, "sleep 1") + waiting}
 	}
 	return t
 }

@@ -85,6 +85,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: message
       type:
         scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: turn
       type:
         scalar: numeric
@@ -106,9 +109,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cooldownTurns
       type:
         scalar: numeric
+    - name: ladder
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Rung
     - name: loop
       type:
         scalar: numeric
+    - name: silence
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
     - name: stall
       type:
         scalar: numeric
@@ -1590,6 +1599,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: usage
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Usage
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Rung
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteActivity
   map:
     fields:

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // AnomalyApplyConfiguration represents a declarative configuration of the Anomaly type for use
 // with apply.
 //
@@ -14,8 +18,10 @@ type AnomalyApplyConfiguration struct {
 	Type *string `json:"type,omitempty"`
 	// turn that it was seen in first.
 	Turn *int64 `json:"turn,omitempty"`
-	// message holds the evidence.
+	// message holds the evidence, and what was done about it.
 	Message *string `json:"message,omitempty"`
+	// since when it has been seen.
+	Since *v1.Time `json:"since,omitempty"`
 }
 
 // AnomalyApplyConfiguration constructs a declarative configuration of the Anomaly type for use with
@@ -45,5 +51,13 @@ func (b *AnomalyApplyConfiguration) WithTurn(value int64) *AnomalyApplyConfigura
 // If called multiple times, the Message field is set to the value of the last call.
 func (b *AnomalyApplyConfiguration) WithMessage(value string) *AnomalyApplyConfiguration {
 	b.Message = &value
+	return b
+}
+
+// WithSince sets the Since field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Since field is set to the value of the last call.
+func (b *AnomalyApplyConfiguration) WithSince(value v1.Time) *AnomalyApplyConfiguration {
+	b.Since = &value
 	return b
 }

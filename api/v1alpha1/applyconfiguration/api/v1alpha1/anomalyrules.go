@@ -5,12 +5,17 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
 // AnomalyRulesApplyConfiguration represents a declarative configuration of the AnomalyRules type for use
 // with apply.
 //
 // AnomalyRules say when an agent is taken to be in trouble. Figures are turns of the conversation.
 type AnomalyRulesApplyConfiguration struct {
-	// checkEveryTurns is how often the conversation is looked at; built-in 3.
+	// checkEveryTurns between two messages to the model, whatever they are about; built-in 3.
 	CheckEveryTurns *int32 `json:"checkEveryTurns,omitempty"`
 	// cooldownTurns between two messages about the same anomaly; built-in 6.
 	CooldownTurns *int32 `json:"cooldownTurns,omitempty"`
@@ -22,6 +27,11 @@ type AnomalyRulesApplyConfiguration struct {
 	ContextPercent *int32 `json:"contextPercent,omitempty"`
 	// cascade: so many different tools failing within the last five calls; built-in 3.
 	Cascade *int32 `json:"cascade,omitempty"`
+	// silence: so long may nothing at all move, while no model answers and no tool works; built-in 10m.
+	Silence *v1.Duration `json:"silence,omitempty"`
+	// ladder is how far steering may go when an anomaly goes on; built-in Nudge. Each rung includes those before it: Observe, Nudge,
+	// Directive, Surgery, NoTools, Hold, Rollback, Restart, Block.
+	Ladder *apiv1alpha1.Rung `json:"ladder,omitempty"`
 }
 
 // AnomalyRulesApplyConfiguration constructs a declarative configuration of the AnomalyRules type for use with
@@ -75,5 +85,21 @@ func (b *AnomalyRulesApplyConfiguration) WithContextPercent(value int32) *Anomal
 // If called multiple times, the Cascade field is set to the value of the last call.
 func (b *AnomalyRulesApplyConfiguration) WithCascade(value int32) *AnomalyRulesApplyConfiguration {
 	b.Cascade = &value
+	return b
+}
+
+// WithSilence sets the Silence field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Silence field is set to the value of the last call.
+func (b *AnomalyRulesApplyConfiguration) WithSilence(value v1.Duration) *AnomalyRulesApplyConfiguration {
+	b.Silence = &value
+	return b
+}
+
+// WithLadder sets the Ladder field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ladder field is set to the value of the last call.
+func (b *AnomalyRulesApplyConfiguration) WithLadder(value apiv1alpha1.Rung) *AnomalyRulesApplyConfiguration {
+	b.Ladder = &value
 	return b
 }

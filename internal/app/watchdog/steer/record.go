@@ -1,0 +1,119 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steer
+
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+const (
+	// maxNotes of a thread are remembered; a cooldown lies between two.
+	maxNotes = 64
+	// maxFiles that are told apart.
+	maxFiles = 4096
+)
+
+// record is what is remembered of the conversation about a task.
+type record struct {
+	Task      string                 `json:"task"`
+	Book      conversation.Book      `json:"book"`
+	Anomalies anomaly.State          `json:"anomalies"`
+	Steering  steering.State         `json:"steering"`
+	Notes     map[int][]dialect.Note `json:"notes,omitempty"`
+	// Unsaid is what could not be said to a thread yet, because a request had no place for it.
+	Unsaid map[int]string `json:"unsaid,omitempty"`
+	// Turns of main threads, over all tasks.
+	Turns int64 `json:"turns"`
+	Seen  seen  `json:"seen"`
+}
+
+// seen are the figures of a status report.
+type seen struct {
+	Tool         string                `json:"tool,omitempty"`
+	Call         conversation.Digest   `json:"call"`
+	Iterations   int64                 `json:"iterations,omitempty"`
+	Failures     int64                 `json:"failures,omitempty"`
+	InARow       int64                 `json:"inARow,omitempty"`
+	Files        []conversation.Digest `json:"files,omitempty"`
+	Model        string                `json:"model,omitempty"`
+	Tokens       int64                 `json:"tokens,omitempty"`
+	Window       int64                 `json:"window,omitempty"`
+	TokensBefore int64                 `json:"tokensBefore,omitempty"`
+}
+
+// forget what was said behind messages that are not there any more.
+func (r *record) forget(turn conversation.Turn) {
+	left := slices.DeleteFunc(r.Notes[turn.Thread], func(n dialect.Note) bool { return n.After > turn.Known })
+	if delete(r.Notes, turn.Thread); len(left) > 0 {
+		r.Notes[turn.Thread] = left
+	}
+}
+
+// note what was said.
+func (r *record) note(thread int, notes []dialect.Note) {
+	if r.Notes == nil {
+		r.Notes = map[int][]dialect.Note{}
+	}
+	r.Notes[thread] = notes[max(0, len(notes)-maxNotes):]
+}
+
+// later is what has to be said with a thread's next request.
+func (r *record) later(thread int, text string) {
+	if r.Unsaid == nil {
+		r.Unsaid = map[int]string{}
+	}
+	r.Unsaid[thread] = text
+}
+
+// figures of a turn.
+func (r *record) figures(turn conversation.Turn) {
+	if turn.Again {
+		return
+	}
+	if turn.Kind == conversation.KindMain {
+		r.Turns++
+	}
+	for _, step := range turn.Steps {
+		r.Seen.step(step)
+	}
+}
+
+func (s *seen) step(step conversation.Step) {
+	call := conversation.Sum([]byte(step.Call.Name), step.Call.Arguments.Digest[:])
+	if call != s.Call {
+		s.Iterations = 0
+	}
+	s.Tool, s.Call, s.Iterations = step.Call.Name, call, s.Iterations+1
+	if step.Failure != conversation.FailureNone {
+		s.Failures, s.InARow = s.Failures+1, s.InARow+1
+		return
+	}
+	s.InARow = 0
+	if path := step.Call.Reads(); path != "" && len(s.Files) < maxFiles {
+		if at, known := slices.BinarySearchFunc(s.Files, conversation.Sum([]byte(path)), conversation.Digest.Compare); !known {
+			s.Files = slices.Insert(s.Files, at, conversation.Sum([]byte(path)))
+		}
+	}
+}
+
+// answered takes what an answer says of the model. How full its window is counts for the main thread.
+func (r *record) answered(thread int, a *conversation.Answer, window int64) {
+	if !slices.ContainsFunc(r.Book.Threads, func(t *conversation.Thread) bool { return t.ID == thread && t.Kind == conversation.KindMain }) {
+		return
+	}
+	if a.Model != "" {
+		r.Seen.Model = a.Model
+	}
+	if a.Counted {
+		r.Seen.TokensBefore, r.Seen.Tokens = r.Seen.Tokens, a.Usage.Total()
+	}
+	if window > 0 {
+		r.Seen.Window = window
+	}
+}

@@ -1,0 +1,262 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package steer hears an agent's conversation with its models, finds out when it goes wrong, and says a few words to the model then.
+// core/anomaly finds and core/steering decides; this package carries what they need, and remembers it.
+package steer
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
+)
+
+const (
+	// pulseEvery is how often the agent's processes are looked at: a fraction of the shortest silence that a policy may set.
+	pulseEvery = 30 * time.Second
+	// keepEvery is how often what is remembered is kept, where nothing was said to the model. Of what is lost, most is heard again.
+	keepEvery = 10 * time.Second
+)
+
+// Memory keeps what is remembered.
+type Memory interface {
+	Load() ([]byte, error)
+	Keep(data []byte) error
+}
+
+// Options of a Service.
+type Options struct {
+	// Terms that hold now.
+	Terms  func() Terms
+	Memory Memory
+	Now    func() time.Time
+	Log    *slog.Logger
+}
+
+// Service is the supervisor of one agent's conversation. Make it with New.
+type Service struct {
+	options Options
+	// changed says that there is something to report.
+	changed chan struct{}
+
+	mu     sync.Mutex
+	record record
+	// moved says that the workspace has changed since the last request, and idle that the agent has nothing to do.
+	moved, idle bool
+	dirty       bool
+	reported    reported
+}
+
+var _ modelproxy.Observer = (*Service)(nil)
+
+// New remembers what was kept before. What cannot be read is forgotten: supervision begins anew.
+func New(o Options) *Service {
+	s := &Service{options: o, changed: make(chan struct{}, 1)}
+	data, err := o.Memory.Load()
+	if err == nil && data != nil {
+		err = json.Unmarshal(data, &s.record)
+	}
+	if err != nil {
+		o.Log.Warn("What was remembered of the conversation cannot be read; it is heard anew", "error", err.Error())
+		s.record = record{}
+	}
+	return s
+}
+
+// Known implements modelproxy.Observer.
+func (s *Service) Known(list []byte) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.record.Book.Known(list)
+}
+
+// Asked implements modelproxy.Observer.
+func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelproxy.Exchange) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	terms, now := s.options.Terms(), s.options.Now()
+	s.begin(terms.Task)
+	turn := s.record.Book.Observe(r.Conversation())
+	s.record.forget(turn)
+	s.record.figures(turn)
+	if s.moved {
+		s.record.Anomalies.Work(anomaly.Work{Changed: true}, now)
+		s.moved = false
+	}
+	s.record.Anomalies.Turn(turn, now)
+	step := s.decide(ctx, terms, steering.TurnContext{Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now, Clock: turn.Kind == conversation.KindSide || turn.Again})
+	says := step.Message != "" || s.record.Unsaid[turn.Thread] != ""
+	body := s.steered(ctx, r, turn, step)
+	s.keep(says)
+	s.tell(terms, now)
+	return body, &exchange{service: s, thread: turn.Thread}
+}
+
+// begin forgets the conversation about another task.
+func (s *Service) begin(task string) {
+	if s.record.Task != task {
+		s.record = record{Task: task, Turns: s.record.Turns}
+	}
+}
+
+// decide what is done about what is wrong: one thing at most. Nothing is said in calls for titles and summaries, and in those that are made
+// once more.
+func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnContext) (act steering.Step) {
+	findings := s.record.Anomalies.Findings(terms.Rules.Rules, at.Now)
+	for {
+		step, more := s.record.Steering.Decide(findings, at, terms.Rules)
+		if !more {
+			return act
+		}
+		attributes := []any{"anomaly", string(step.Kind), "thread", step.Thread, "turn", step.Finding.Turn, "evidence", step.Finding.Evidence}
+		if step.Over {
+			s.options.Log.InfoContext(ctx, "The anomaly is over", attributes...)
+			continue
+		}
+		s.options.Log.WarnContext(ctx, "Anomaly", append(attributes, "rung", string(step.Rung), "message", step.Message)...)
+		act = step
+	}
+}
+
+// steered is the request as it is sent on. Where there is no place for what is said, it is said with the next one.
+func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step) []byte {
+	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], NoTools: step.Rung == steering.NoTools}
+	text := cmp.Or(step.Message, s.record.Unsaid[turn.Thread])
+	if text != "" && !turn.Again {
+		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: turn.Messages, Text: text})
+	}
+	if said.Empty() {
+		return r.Bytes()
+	}
+	body, err := r.Steer(said, turn.Ends)
+	if err != nil {
+		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", err.Error())
+		s.record.later(turn.Thread, text)
+		return r.Bytes()
+	}
+	delete(s.record.Unsaid, turn.Thread)
+	s.record.note(turn.Thread, said.Notes)
+	return body
+}
+
+// exchange hears how a request fared.
+type exchange struct {
+	service *Service
+	thread  int
+}
+
+// Answered implements modelproxy.Exchange.
+func (x *exchange) Answered(a *conversation.Answer, window int64) {
+	x.service.heard(func(r *record, now time.Time) {
+		r.Book.Answered(x.thread, a)
+		r.Anomalies.Answer(x.thread, *a, window, now)
+		r.answered(x.thread, a, window)
+	})
+}
+
+// Failed implements modelproxy.Exchange.
+func (x *exchange) Failed(status int) {
+	x.service.heard(func(r *record, now time.Time) { r.Anomalies.Failed(x.thread, status, now) })
+}
+
+// Moved says that the workspace has changed.
+func (s *Service) Moved() {
+	if s == nil { // there is no agent
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moved = true
+}
+
+// Captured says what a checkpoint has found.
+func (s *Service) Captured(tree, verdict string) {
+	if s == nil {
+		return
+	}
+	s.heard(func(r *record, now time.Time) { r.Anomalies.Work(anomaly.Work{Tree: tree, Verdict: verdict}, now) })
+}
+
+// Idle says whether the agent has nothing to do: it waits for a person, is frozen, or has ended.
+func (s *Service) Idle(idle bool) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = idle
+}
+
+// Follow takes the pulse of the agent, and keeps what is remembered, until the context ends.
+func (s *Service) Follow(ctx context.Context, pulse func(context.Context) (protocol.RunnerPulse, error)) {
+	pulses, keeps := time.NewTicker(pulseEvery), time.NewTicker(keepEvery)
+	defer pulses.Stop()
+	defer keeps.Stop()
+	defer s.keepDirty()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-keeps.C:
+			s.keepDirty()
+		case <-pulses.C:
+			if p, err := pulse(ctx); err == nil { // a runner that does not answer is told of elsewhere
+				s.Pulse(p)
+			}
+		}
+	}
+}
+
+// Pulse of the agent's processes.
+func (s *Service) Pulse(p protocol.RunnerPulse) {
+	s.heard(func(r *record, now time.Time) {
+		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Idle: s.idle}, now)
+		s.decide(context.Background(), s.options.Terms(), steering.TurnContext{Now: now, Clock: true})
+	})
+}
+
+// heard takes something that was heard.
+func (s *Service) heard(take func(r *record, now time.Time)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Now()
+	take(&s.record, now)
+	s.keep(false)
+	s.tell(s.options.Terms(), now)
+}
+
+// keep what is remembered: at once, where something was said, and otherwise when its time comes.
+func (s *Service) keep(now bool) {
+	if s.dirty = true; !now {
+		return
+	}
+	data, err := json.Marshal(&s.record)
+	if err == nil {
+		err = s.options.Memory.Keep(data)
+	}
+	if err != nil {
+		s.options.Log.Warn("What is remembered of the conversation cannot be kept", "error", err.Error())
+		return
+	}
+	s.dirty = false
+}
+
+// keepDirty keeps what was not.
+func (s *Service) keepDirty() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.dirty {
+		s.keep(true)
+	}
+}

@@ -1,0 +1,289 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steer
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// shelf keeps what is remembered.
+type shelf struct{ data []byte }
+
+func (s *shelf) Load() ([]byte, error)  { return s.data, nil }
+func (s *shelf) Keep(data []byte) error { s.data = bytes.Clone(data); return nil }
+
+// agent is one that repeats its conversation in each request, as the CLIs do.
+type agent struct {
+	t       *testing.T
+	dialect dialect.Dialect
+	service *Service
+	shelf   *shelf
+	policy  policy.Effective
+	task    string
+	now     time.Time
+	entries []string
+	calls   int
+}
+
+func newAgent(t *testing.T, name string) *agent {
+	t.Helper()
+	d, ok := dialect.Find(name)
+	if !ok {
+		t.Fatal(name)
+	}
+	a := &agent{t: t, dialect: d, shelf: &shelf{}, task: "form", now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), policy: policy.Merge(policy.Sources{})}
+	a.begin()
+	a.entries = []string{a.says("user", "Add a form.")}
+	return a
+}
+
+// begin a watchdog, or another one that remembers what the last one has kept.
+func (a *agent) begin() {
+	a.service = New(Options{
+		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor") },
+		Memory: a.shelf, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
+	})
+}
+
+func (a *agent) says(role, text string) string {
+	if a.dialect.Name == "openai-responses" {
+		return fmt.Sprintf(`{"type":"message","role":%q,"content":[{"type":"input_text","text":%q}]}`, role, text)
+	}
+	return fmt.Sprintf(`{"role":%q,"content":%q}`, role, text)
+}
+
+// called gives a call and its result as entries of the dialect.
+func (a *agent) called(tool, arguments, result string) []string {
+	a.calls++
+	id := fmt.Sprintf("call_%d", a.calls)
+	quoted := strconv.Quote(arguments)
+	switch a.dialect.Name {
+	case "anthropic":
+		return []string{
+			fmt.Sprintf(`{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s%d"},{"type":"tool_use","id":%q,"name":%q,"input":%s}]}`, a.calls, id, tool, arguments),
+			fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":%q}]}`, id, result),
+		}
+	case "openai-chat":
+		return []string{
+			fmt.Sprintf(`{"role":"assistant","content":null,"tool_calls":[{"id":%q,"type":"function","function":{"name":%q,"arguments":%s}}]}`, id, tool, quoted),
+			fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":%q}`, id, result),
+		}
+	}
+	return []string{
+		fmt.Sprintf(`{"type":"reasoning","id":"r%d","summary":[],"encrypted_content":"x"}`, a.calls),
+		fmt.Sprintf(`{"type":"function_call","call_id":%q,"name":%q,"arguments":%s}`, id, tool, quoted),
+		fmt.Sprintf(`{"type":"function_call_output","call_id":%q,"output":%q}`, id, result),
+	}
+}
+
+// ask sends the conversation, and gives what is sent on. The model then calls a tool.
+func (a *agent) ask() string {
+	a.t.Helper()
+	body := fmt.Sprintf(`{"model":"m","%s":[%s],"tools":[{"name":"Read"}],"stream":true}`, a.dialect.History, strings.Join(a.entries, ","))
+	r, err := a.dialect.ReadRequest([]byte(body))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.now = a.now.Add(5 * time.Second)
+	sent, exchange := a.service.Asked(a.t.Context(), r)
+	a.now = a.now.Add(5 * time.Second)
+	answer := &conversation.Answer{Ended: true, Stop: conversation.StopTools, Model: "large", Counted: true, Usage: conversation.Usage{Input: int64(len(body) / 4), Output: 10}}
+	answer.Call("next", "Read")
+	exchange.Answered(answer, 200_000)
+	if !json.Valid(sent) {
+		a.t.Fatalf("not JSON: %s", sent)
+	}
+	return string(sent)
+}
+
+// loop reads the same file again and again, until something is said, and gives the requests.
+func (a *agent) loop(most int) (requests []string) {
+	a.t.Helper()
+	for range most {
+		requests = append(requests, a.ask())
+		if strings.Contains(requests[len(requests)-1], supervisor) {
+			return requests
+		}
+		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+	}
+	a.t.Fatalf("nothing was said in %d turns", most)
+	return nil
+}
+
+const supervisor = "[SUPERVISOR]"
+
+func each(t *testing.T, test func(t *testing.T, a *agent)) {
+	t.Helper()
+	for _, d := range dialect.All() {
+		t.Run(d.Name, func(t *testing.T) { test(t, newAgent(t, d.Name)) })
+	}
+}
+
+// TestALoopIsToldOfOnce: the model is told behind what the tools have answered, and the same words stand in the same place in every later
+// request, so that each begins with all of the one before, up to the end of its conversation.
+func TestALoopIsToldOfOnce(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		requests := a.loop(12)
+		told := requests[len(requests)-1]
+		if n := len(requests); n < 4 || strings.Count(told, supervisor) != 1 {
+			t.Fatalf("told in turn %d: %s", n, told)
+		}
+		common := strings.TrimSuffix(told[:strings.LastIndex(told, `],"tools"`)], "]}")
+		// It mends its ways.
+		for i := range 6 {
+			a.entries = append(a.entries, a.called("Edit", fmt.Sprintf(`{"file_path":"/workspace/%d.go","old_string":"a%d","new_string":"b%d"}`, i, i, i), fmt.Sprintf("done %d", i))...)
+			a.service.Moved()
+			next := a.ask()
+			if !strings.HasPrefix(next, common) || strings.Count(next, supervisor) != 1 {
+				t.Fatalf("the request after it:\n%s\nis to begin with\n%s", next, common)
+			}
+		}
+		if c := a.service.Conversation(); len(c.Anomalies) != 0 || c.Health != protocol.HealthNominal {
+			t.Errorf("the loop is over: %+v", c)
+		}
+	})
+}
+
+// TestAWatchdogThatBeginsAnew in the midst of an episode neither forgets what was said nor says it again.
+func TestAWatchdogThatBeginsAnew(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		requests := a.loop(12)
+		told := requests[len(requests)-1]
+		a.begin()
+		again := a.ask() // the agent did not get its answer
+		if again != told {
+			t.Errorf("(-before +after):\n%s", cmp.Diff(told, again))
+		}
+		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+		if next := a.ask(); strings.Count(next, supervisor) != 1 {
+			t.Errorf("said %d times: %s", strings.Count(next, supervisor), next)
+		}
+		if c := a.service.Conversation(); len(c.Anomalies) == 0 || c.Anomalies[0].Type != "AgentLooping" || !strings.Contains(c.Anomalies[0].Message, "the model was told") {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+// TestARequestWithoutAPlace: a model is told with the next request what could not be said in one that ends with its own words.
+func TestARequestWithoutAPlace(t *testing.T) {
+	told := len(newAgent(t, "anthropic").loop(12)) // the turn in which it is told otherwise
+	a := newAgent(t, "anthropic")
+	for range told - 1 {
+		a.ask()
+		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+	}
+	a.entries = append(a.entries, `{"role":"assistant","content":"Well,"}`)
+	if sent := a.ask(); strings.Contains(sent, supervisor) {
+		t.Errorf("told behind the model's words: %s", sent)
+	}
+	a.begin()
+	a.entries = append(a.entries, a.says("user", "Go on."))
+	for range 2 {
+		if sent := a.ask(); strings.Count(sent, supervisor) != 1 || !strings.Contains(sent, `{"type":"text","text":"Go on."},{"type":"text","text":"[SUPERVISOR]`) {
+			t.Errorf("told %d times: %s", strings.Count(sent, supervisor), sent)
+		}
+		a.entries = append(a.entries, a.called("Edit", `{"file_path":"/workspace/a.go","old_string":"a","new_string":"b"}`, "done")...)
+	}
+}
+
+// TestWhoIsNotTold: under Audit, at the first rung of the ladder and with supervision off only people are told.
+func TestWhoIsNotTold(t *testing.T) {
+	for name, change := range map[string]func(*policy.Effective){
+		"Audit":   func(p *policy.Effective) { p.Enforcement = policy.Audit },
+		"Observe": func(p *policy.Effective) { p.Anomalies.Ladder = policy.RungObserve },
+		"off":     func(p *policy.Effective) { p.Supervision.Enabled = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t, "anthropic")
+			change(&a.policy)
+			for range 12 {
+				if sent := a.ask(); strings.Contains(sent, supervisor) || strings.Contains(sent, "tool_choice") {
+					t.Fatalf("told: %s", sent)
+				}
+				a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+			}
+			if c := a.service.Conversation(); len(c.Anomalies) == 0 || c.Anomalies[0].Type != "AgentLooping" {
+				t.Errorf("people are not told: %+v", c)
+			}
+		})
+	}
+}
+
+// TestPeopleAreToldOfBoth: what is seen is reported at once, and so is what was done about it.
+func TestPeopleAreToldOfBoth(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	var said []string
+	for range 6 {
+		a.ask()
+		select {
+		case <-a.service.Changed():
+			for _, anomaly := range a.service.Conversation().Anomalies {
+				said = append(said, anomaly.Message)
+			}
+		default:
+		}
+		call := a.called("Bash", `{"command":"make lint"}`, "Error: no such file or directory")
+		if a.calls == 1 { // so that it is not yet time to say something when it is seen
+			call = a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")
+		}
+		a.entries = append(a.entries, call...)
+	}
+	if len(said) < 2 || strings.Contains(said[0], "the model was told") || !strings.Contains(said[1], "the model was told") {
+		t.Errorf("reported %q", said)
+	}
+}
+
+// TestAnotherTask begins another conversation; its turns are counted on.
+func TestAnotherTask(t *testing.T) {
+	a := newAgent(t, "openai-chat")
+	turns := int64(len(a.loop(12)))
+	a.task, a.entries = "tests", []string{a.says("user", "Add tests.")}
+	a.ask()
+	c := a.service.Conversation()
+	if c.Turn != turns+1 || len(c.Anomalies) != 0 || c.ToolFailures != 0 {
+		t.Errorf("after %d turns: %+v", turns, c)
+	}
+}
+
+// TestReports: people are told at once of what is wrong, and otherwise every few turns, and not more often than managers can write.
+func TestReports(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	told := func() bool {
+		select {
+		case <-a.service.Changed():
+			return true
+		default:
+			return false
+		}
+	}
+	var turns []int
+	for turn := 1; turn <= 16; turn++ {
+		a.ask()
+		if told() {
+			turns = append(turns, turn)
+		}
+		a.entries = append(a.entries, a.called("Read", fmt.Sprintf(`{"file_path":"/workspace/%d.go"}`, turn), fmt.Sprintf("package p%d", turn))...)
+	}
+	if diff := cmp.Diff([]int{1, 6, 11, 16}, turns); diff != "" {
+		t.Errorf("reports in turns %v", turns)
+	}
+	c := a.service.Conversation()
+	if c.Turn != 16 || c.FilesRead != 15 || c.Model != "large" || c.Window != 200_000 || c.ContextTurns < 100 || c.Tool != "Read" || c.Pace != protocol.PacePrimary {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,52 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steer
+
+import (
+	"cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// Terms that an agent is held to.
+type Terms struct {
+	// Task that it works on; empty where it works on none.
+	Task  string
+	Rules steering.Rules
+	// SaluteEvery so many turns there is a report.
+	SaluteEvery int
+}
+
+// NewTerms are those of a task's policy and of the agent's role; empty for none.
+func NewTerms(task string, p *policy.Effective, role string) Terms {
+	t := Terms{Task: task, Rules: steering.Defaults(), SaluteEvery: policy.BuiltinSalute}
+	r := p.Role(role)
+	a := p.Anomalies
+	t.Rules.Role = r.Alternate+r.Contingent+r.Emergency != ""
+	for _, v := range []struct {
+		to   *int
+		from []int
+	}{
+		{&t.Rules.CheckEvery, []int{a.CheckEveryTurns}},
+		{&t.Rules.Cooldown, []int{a.CooldownTurns}},
+		{&t.Rules.Stall, []int{r.Stall, a.Stall}},
+		{&t.Rules.Loop, []int{a.Loop}},
+		{&t.Rules.ContextPercent, []int{a.ContextPercent}},
+		{&t.Rules.Cascade, []int{a.Cascade}},
+		{&t.SaluteEvery, []int{r.SaluteEveryTurns}},
+	} {
+		*v.to = cmp.Or(append(v.from, *v.to)...)
+	}
+	t.Rules.Silence = cmp.Or(a.Silence, t.Rules.Silence)
+	t.Rules.ContextUrgent = max(t.Rules.ContextUrgent, t.Rules.ContextPercent)
+	t.Rules.Plan = steering.Plan{Alternate: r.Alternate, Contingent: r.Contingent, Emergency: r.Emergency}
+	switch {
+	case p.Enforcement == policy.Audit, !p.Supervision.Enabled, a.Ladder == policy.RungObserve: // nobody is told but people
+		t.Rules.Ladder = steering.Observe
+	case a.Ladder != "" && a.Ladder != policy.RungNudge: // what is above it is not acted on yet
+		t.Rules.Ladder = steering.Directive
+	}
+	return t
+}

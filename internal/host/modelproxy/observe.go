@@ -1,0 +1,156 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package modelproxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+)
+
+const (
+	// maxObserved bounds a request that is read before it is sent on, in bytes. A window of a million tokens has some four million.
+	maxObserved = 8 << 20
+	// maxReading bounds the requests that are read at once. What has no room is sent on as it comes.
+	maxReading = 24 << 20
+	// readTime bounds how long a request takes to be read: it comes from this machine.
+	readTime = 30 * time.Second
+)
+
+// Observer hears what an agent says to its models and what they answer, and may have them told something else. It is called from many
+// goroutines.
+type Observer interface {
+	// Known is how much at the beginning of a conversation has been read before; see dialect.Dialect.ReadFurther.
+	Known(list []byte) int
+	// Asked hears a request for an answer before it is sent on. It gives what is sent on instead, and who hears of the answer; nil, where
+	// nobody does. It may keep the request back until the context ends.
+	Asked(ctx context.Context, r dialect.Request) (body []byte, exchange Exchange)
+}
+
+// Exchange hears how a request fared. One of its methods is called, once.
+type Exchange interface {
+	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 where nobody knows it.
+	Answered(a *conversation.Answer, window int64)
+	// Failed hears the status of an answer that is an error.
+	Failed(status int)
+}
+
+// observation is a request that is heard.
+type observation struct {
+	dialect  dialect.Dialect
+	exchange Exchange
+	once     sync.Once
+}
+
+func (o *observation) answered(a *conversation.Answer, window int64) {
+	o.once.Do(func() { o.exchange.Answered(a, window) })
+}
+
+func (o *observation) failed(status int) {
+	o.once.Do(func() { o.exchange.Failed(status) })
+}
+
+type observationKey struct{}
+
+// observed is what is heard of a request's answer; nil where nothing is.
+func observed(r *http.Request) *observation {
+	o, _ := r.Context().Value(observationKey{}).(*observation)
+	return o
+}
+
+// observe a request for an answer. What cannot be read is sent on as it is: the gateway says what is wrong with it.
+func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialect) *http.Request {
+	room := r.ContentLength
+	if room < 0 {
+		room = maxObserved
+	}
+	if p.options.Observer == nil || r.Header.Get("Content-Encoding") != "" || room > maxObserved || !p.reading.TryAcquire(room) {
+		return r
+	}
+	defer p.reading.Release(room)
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime)) // the server's connections have one
+	defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }()
+	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
+	if _, err := body.ReadFrom(io.LimitReader(r.Body, maxObserved+1)); err != nil || body.Len() > maxObserved {
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(body, r.Body), r.Body}
+		return r
+	}
+	text := body.Bytes()
+	if request, err := d.ReadFurther(text, p.options.Observer.Known); err == nil {
+		steered, exchange := p.options.Observer.Asked(r.Context(), request)
+		text = steered
+		if exchange != nil {
+			r = r.WithContext(context.WithValue(r.Context(), observationKey{}, &observation{dialect: d, exchange: exchange}))
+		}
+	}
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	r.Header.Set("Content-Length", strconv.Itoa(len(text)))
+	r.TransferEncoding = nil
+	return r
+}
+
+// hear an answer of the gateway while it passes by.
+func hear(answer *http.Response) {
+	window, _ := strconv.ParseInt(answer.Header.Get(protocol.WindowHeader), 10, 64) // 0 where there is none
+	answer.Header.Del(protocol.WindowHeader)
+	o := observed(answer.Request)
+	reason := answer.Header.Get(callers.ReasonHeader)
+	switch {
+	case o == nil, reason == protocol.ReasonBudgetExceeded, reason == protocol.RefusalReserved: // a call that is held has no answer yet
+	case answer.StatusCode >= http.StatusBadRequest:
+		o.failed(answer.StatusCode)
+	default:
+		streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
+		answer.Body = &listening{ReadCloser: answer.Body, reader: conversation.NewReader(o.dialect.Answer(), streamed), observation: o, window: window}
+	}
+}
+
+// listening is a body that is heard while it is read.
+type listening struct {
+	io.ReadCloser
+
+	reader      *conversation.Reader
+	observation *observation
+	window      int64
+	closed      bool
+}
+
+// Read implements io.Reader. An answer has been heard before its end is passed on, so that the agent's next request comes after it.
+func (l *listening) Read(p []byte) (int, error) {
+	n, err := l.ReadCloser.Read(p)
+	if !l.closed {
+		l.reader.Write(p[:n])
+		if l.reader.Answer().Ended || errors.Is(err, io.EOF) {
+			l.end()
+		}
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (l *listening) Close() error {
+	l.end()
+	return l.ReadCloser.Close()
+}
+
+func (l *listening) end() {
+	if !l.closed {
+		l.closed = true
+		l.observation.answered(l.reader.Close(), l.window)
+	}
+}
