@@ -100,6 +100,8 @@ type Book struct {
 	Threads []*Thread `json:"threads,omitempty"`
 	Made    int       `json:"made"`
 	Heard   int64     `json:"heard"`
+
+	classifier *classifier
 }
 
 // Known is how many bytes at the beginning of a list are its bracket and whole entries that a request has had that was observed before.
@@ -121,6 +123,9 @@ func (t *Thread) has(bytes int) int {
 // Observe a request.
 func (b *Book) Observe(r Request) Turn {
 	b.Heard++
+	if b.classifier == nil {
+		b.classifier = newClassifier()
+	}
 	system, tools := r.Setting()
 	said := b.read(r)
 	system = said.setting(system)
@@ -153,7 +158,7 @@ func (b *Book) Observe(r Request) Turn {
 	t.Open = false
 	var calls []Call
 	for _, m := range said.after(known) {
-		calls = turn.hear(m, calls)
+		calls = turn.hear(m, calls, b.classifier)
 	}
 	turn.Thread, turn.Kind, turn.Number, turn.Ends = t.ID, t.Kind, t.Turns, t.ends
 	b.forget()
@@ -328,9 +333,9 @@ func (b *Book) add(system Digest, tools bool) *Thread {
 func (m Message) works() bool { return m.Role == RoleModel || len(m.Results) > 0 }
 
 // hear a message that is new, after calls whose results have not been heard.
-func (turn *Turn) hear(m Message, calls []Call) []Call {
+func (turn *Turn) hear(m Message, calls []Call, c *classifier) []Call {
 	for _, r := range m.Results {
-		step := Step{Call: Call{ID: r.ID}, Result: r.Text, Failure: FailureOf(r)}
+		step := Step{Call: Call{ID: r.ID}, Result: r.Text, Failure: c.failure(r)}
 		if i := slices.IndexFunc(calls, func(c Call) bool { return c.ID == r.ID }); i >= 0 {
 			step.Call = calls[i]
 			calls = slices.Delete(calls, i, i+1)

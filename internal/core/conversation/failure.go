@@ -37,28 +37,28 @@ const (
 // was read has such words says nothing.
 var marks = []struct {
 	kind Failure
-	in   *regexp.Regexp
+	in   string
 }{
-	{FailureFormat, regexp.MustCompile(`(?i)inputvalidationerror|invalid (tool )?(arguments|input|parameters)|failed to parse function arguments|schema validation|arguments are not a json object|missing required parameter|model tried to call unavailable tool`)},
-	{FailureDenied, regexp.MustCompile(`(?i)permission (to use \S+ )?(has been )?denied|user (doesn't want|rejected)|operation not permitted|read-only file system|rejected (permission|by user)|not allowed|"status":"refused"|prevents you from using`)},
-	{FailureEdit, regexp.MustCompile(`(?i)string to replace not found|oldstring not found|old_string|found \d+ matches of the string|multiple matches|apply_patch verification failed|failed to find (expected lines|context)|patch (does not apply|failed)|could not find (the )?(old|exact)|file has (not been read|been modified since)|you must read (the )?file`)},
-	{FailureTime, regexp.MustCompile(`(?i)timed? ?out`)},
-	{FailureMissing, regexp.MustCompile(`(?i)no such (file|tool|directory)|file (does not exist|not found)|command not found|cannot find|not found in path|unknown tool`)},
+	{FailureFormat, `(?i)inputvalidationerror|invalid (tool )?(arguments|input|parameters)|failed to parse function arguments|schema validation|arguments are not a json object|missing required parameter|model tried to call unavailable tool`},
+	{FailureDenied, `(?i)permission (to use \S+ )?(has been )?denied|user (doesn't want|rejected)|operation not permitted|read-only file system|rejected (permission|by user)|not allowed|"status":"refused"|prevents you from using`},
+	{FailureEdit, `(?i)string to replace not found|oldstring not found|old_string|found \d+ matches of the string|multiple matches|apply_patch verification failed|failed to find (expected lines|context)|patch (does not apply|failed)|could not find (the )?(old|exact)|file has (not been read|been modified since)|you must read (the )?file`},
+	{FailureTime, `(?i)timed? ?out`},
+	{FailureMissing, `(?i)no such (file|tool|directory)|file (does not exist|not found)|command not found|cannot find|not found in path|unknown tool`},
 }
 
 // exits are the forms in which clients give the exit code of a command.
-var exits = regexp.MustCompile(`(?im)^\s*(?:exit code:?|process exited with code|exited with code|<exit_code>)\s*(-?\d{1,4})|"exit_code":\s*(-?\d{1,4})`)
+const exits = `(?im)^\s*(?:exit code:?|process exited with code|exited with code|<exit_code>)\s*(-?\d{1,4})|"exit_code":\s*(-?\d{1,4})`
 
 // unmarked are the first words of a result that failed, of clients that do not mark it.
-var unmarked = regexp.MustCompile(`(?i)^\s*(error|<tool_use_error>|failed to |apply_patch verification failed|patch rejected|unsupported call|(exec_command|write_stdin) failed|` +
+const unmarked = `(?i)^\s*(error|<tool_use_error>|failed to |apply_patch verification failed|patch rejected|unsupported call|(exec_command|write_stdin) failed|` +
 	`the arguments provided to the tool are invalid|could not find oldstring|found multiple matches for oldstring|file not found: |` +
 	`you must read (the )?file |the user rejected permission|request failed with status|\{"status":"refused"|` +
 	// Of programs, for clients that do not say how a command ended.
 	`(/bin/)?(ba|da|z)?sh: |fatal: |npm (err!|error)|make(\[\d+\])?: \*\*\*|traceback \(most recent|` +
-	`E(ACCES|CONNREFUSED|CONNRESET|EXIST|IO|MFILE|NOENT|NOSPC|NOTFOUND|PERM|ROFS|TIMEDOUT): )`)
+	`E(ACCES|CONNREFUSED|CONNRESET|EXIST|IO|MFILE|NOENT|NOSPC|NOTFOUND|PERM|ROFS|TIMEDOUT): )`
 
 // verdicts are last lines by which builds and tests say that they failed, for clients that do not say how a command ended.
-var verdicts = regexp.MustCompile(`(?m)^(?:make(?:\[\d+\])?: \*\*\* .+ Error \d+|FAIL(?:\t.*)?|=+ .*\b\d+ failed.*=+|Tests: +\d+ failed.*|BUILD FAILED.*|error: (?:could not compile|aborting due to) .*)\s*\z`)
+const verdicts = `(?m)^(?:make(?:\[\d+\])?: \*\*\* .+ Error \d+|FAIL(?:\t.*)?|=+ .*\b\d+ failed.*=+|Tests: +\d+ failed.*|BUILD FAILED.*|error: (?:could not compile|aborting due to) .*)\s*\z`
 
 // judged says whether a text has one of the words that all verdicts have. Most results have none.
 func judged(text string) bool {
@@ -71,16 +71,30 @@ func judged(text string) bool {
 }
 
 // stopped is what opencode puts after what a command has printed until its time was over.
-var stopped = regexp.MustCompile(`<(?:bash|shell)_metadata>\s*[^<]*terminated command after exceeding timeout`)
+const stopped = `<(?:bash|shell)_metadata>\s*[^<]*terminated command after exceeding timeout`
 
 // looked is how much of a result is searched at its beginning, in bytes: clients say first that something failed.
 const looked = 400
 
-// FailureOf a result. Marked says that the client calls it an error; most clients do not for a command's exit code, which is in the text.
-func FailureOf(r Result) Failure {
+// classifier tells failures of tools. It is made when a conversation is heard first: a watchdog whose agent says nothing has no memory for it.
+type classifier struct {
+	marks                              []*regexp.Regexp
+	exits, unmarked, verdicts, stopped *regexp.Regexp
+}
+
+func newClassifier() *classifier {
+	c := &classifier{exits: regexp.MustCompile(exits), unmarked: regexp.MustCompile(unmarked), verdicts: regexp.MustCompile(verdicts), stopped: regexp.MustCompile(stopped)}
+	for _, m := range marks {
+		c.marks = append(c.marks, regexp.MustCompile(m.in))
+	}
+	return c
+}
+
+// failure of a result. Failed says that the client calls it an error; most clients do not for a command's exit code, which is in the text.
+func (c *classifier) failure(r Result) Failure {
 	text := r.Text.Text
 	head := text[:min(len(text), looked)]
-	code, coded := exitCode(text)
+	code, coded := c.exitCode(text)
 	failed := r.Failed || coded && code != 0
 	switch {
 	case coded && code == 0 && !r.Failed:
@@ -90,20 +104,20 @@ func FailureOf(r Result) Failure {
 	case coded && code == 127: // of a shell
 		return FailureMissing
 	}
-	if tail := text[max(0, len(text)-looked):]; !coded && strings.Contains(tail, "_metadata>") && stopped.MatchString(tail) {
+	if tail := text[max(0, len(text)-looked):]; !coded && strings.Contains(tail, "_metadata>") && c.stopped.MatchString(tail) {
 		return FailureTime
-	} else if !failed && judged(tail) && verdicts.MatchString(tail) {
+	} else if !failed && judged(tail) && c.verdicts.MatchString(tail) {
 		return FailureExit
 	}
 	if !failed {
 		// Clients that mark nothing begin with such words.
-		failed = unmarked.MatchString(head)
+		failed = c.unmarked.MatchString(head)
 	}
 	if !failed {
 		return FailureNone
 	}
-	for _, m := range marks {
-		if m.in.MatchString(head) && (!coded || m.kind != FailureEdit && m.kind != FailureFormat) {
+	for i, m := range marks {
+		if c.marks[i].MatchString(head) && (!coded || m.kind != FailureEdit && m.kind != FailureFormat) {
 			return m.kind
 		}
 	}
@@ -113,12 +127,12 @@ func FailureOf(r Result) Failure {
 	return FailureTool
 }
 
-func exitCode(text string) (code int, ok bool) {
+func (c *classifier) exitCode(text string) (code int, ok bool) {
 	for _, part := range []string{text[:min(len(text), looked)], text[max(0, len(text)-looked):]} {
 		if !strings.Contains(strings.ToLower(part), "exit") { // which every form has, and few results
 			continue
 		}
-		if m := exits.FindStringSubmatch(part); m != nil {
+		if m := c.exits.FindStringSubmatch(part); m != nil {
 			code, err := strconv.Atoi(m[1] + m[2])
 			return code, err == nil
 		}
