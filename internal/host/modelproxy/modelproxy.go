@@ -133,9 +133,6 @@ func (p *Proxy) handler() http.Handler {
 			http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
 			return
 		}
-		// Otherwise the server closes the body of a request when its answer begins. On a busy machine the transport may look only then
-		// whether the body has ended, and it closes the connection (https://go.dev/issue/40747).
-		_ = http.NewResponseController(w).EnableFullDuplex() // an error says that there is nothing to enable
 		if found && e.Kind == dialect.Generate && !e.Side {
 			r = p.observe(w, r, d)
 		}
@@ -166,9 +163,6 @@ func (p *Proxy) rewrite(r *httputil.ProxyRequest) {
 
 // fail answers in the dialect's own form that the gateway could not be asked; clients of every dialect try again.
 func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
-	if r.Body != nil {
-		_ = r.Body.Close() // nobody reads it any more, and the agent is not to wait for that (https://go.dev/issue/68560)
-	}
 	if r.Context().Err() != nil {
 		return // nobody listens
 	}
