@@ -74,7 +74,7 @@ func New(o Options) (*Proxy, error) {
 	if o.UsageEvery == 0 {
 		o.UsageEvery = DefaultUsageEvery
 	}
-	p := &Proxy{options: o, link: gatewaylink.Link{Name: o.Name, Token: o.Token, CA: o.CA}, target: target, reading: semaphore.NewWeighted(maxReading)}
+	p := &Proxy{options: o, link: gatewaylink.Link{Name: o.Name, Token: o.Token, CA: o.CA}, target: target, held: semaphore.NewWeighted(maxHeld)}
 	p.transport = p.newTransport()
 	p.allowances, p.rejections = newAllowances(p.ask), make(chan Rejection, 1)
 	return p, nil
@@ -110,8 +110,8 @@ type Proxy struct {
 	transport  *http.Transport
 	allowances *allowances
 	rejections chan Rejection
-	// reading bounds the requests that are read at once.
-	reading *semaphore.Weighted
+	// held bounds the memory of requests that are heard.
+	held *semaphore.Weighted
 }
 
 func (p *Proxy) newTransport() *http.Transport {
@@ -134,7 +134,9 @@ func (p *Proxy) handler() http.Handler {
 			return
 		}
 		if found && e.Kind == dialect.Generate && !e.Side {
-			r = p.observe(w, r, d)
+			var free func()
+			r, free = p.observe(w, r, d)
+			defer free()
 		}
 		defer p.allowances.used() // also where the agent hung up, which ends it by a panic
 		forward.ServeHTTP(w, r)

@@ -23,8 +23,9 @@ import (
 const (
 	// maxObserved bounds a request that is read before it is sent on, in bytes. A window of a million tokens has some four million.
 	maxObserved = 8 << 20
-	// maxReading bounds the requests that are read at once. What has no room is sent on as it comes.
-	maxReading = 24 << 20
+	// maxHeld bounds the memory of the requests that are heard, as they came and as they are sent on. It is held as long as their calls
+	// last. What has no room is sent on as it comes.
+	maxHeld = 48 << 20
 	// readTime bounds how long a request takes to be read: it comes from this machine.
 	readTime = 30 * time.Second
 )
@@ -70,16 +71,17 @@ func observed(r *http.Request) *observation {
 	return o
 }
 
-// observe a request for an answer. What cannot be read is sent on as it is: the gateway says what is wrong with it.
-func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialect) *http.Request {
+// observe a request for an answer. What cannot be read is sent on as it is: the gateway says what is wrong with it. Free gives its memory
+// back when the call has ended.
+func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialect) (heard *http.Request, free func()) {
 	room := r.ContentLength
 	if room < 0 {
 		room = maxObserved
 	}
-	if p.options.Observer == nil || r.Header.Get("Content-Encoding") != "" || room > maxObserved || !p.reading.TryAcquire(room) {
-		return r
+	if p.options.Observer == nil || r.Header.Get("Content-Encoding") != "" || room > maxObserved || !p.held.TryAcquire(2*room) {
+		return r, func() {}
 	}
-	defer p.reading.Release(room)
+	free = func() { p.held.Release(2 * room) }
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime)) // the server's connections have one
 	defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }()
 	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
@@ -88,7 +90,7 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 			io.Reader
 			io.Closer
 		}{io.MultiReader(body, r.Body), r.Body}
-		return r
+		return r, free
 	}
 	text := body.Bytes()
 	if request, err := d.ReadFurther(text, p.options.Observer.Known); err == nil {
@@ -101,7 +103,7 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 	r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 	r.TransferEncoding = nil
-	return r
+	return r, free
 }
 
 // hear an answer of the gateway while it passes by.

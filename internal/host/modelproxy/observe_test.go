@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
@@ -130,5 +131,41 @@ func TestAGatewayThatIsAway(t *testing.T) {
 	answer := p.send("/anthropic/v1/messages", nil, strings.NewReader(`{"model":"m","messages":[]}`))
 	if got := e.next(t); got != "status 503" || answer.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("heard %s, status %d", got, answer.StatusCode)
+	}
+}
+
+// TestLargeRequestsAtOnce: the memory of requests that are heard is bounded as long as their calls last. What has no room passes unheard,
+// and is heard again when there is room.
+func TestLargeRequestsAtOnce(t *testing.T) {
+	e := newEars()
+	begun, end := make(chan struct{}, 16), make(chan struct{})
+	p := newObservedPod(t, e, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		begun <- struct{}{}
+		<-end
+		w.WriteHeader(http.StatusTeapot)
+	})
+	const head, tail = `{"model":"m","messages":["`, `"]}`
+	large := head + strings.Repeat("x", 8<<20-len(head)-len(tail)) + tail
+	var calls sync.WaitGroup
+	ask := func() {
+		calls.Go(func() { p.send("/openai/v1/chat/completions", nil, strings.NewReader(large)) })
+		<-begun
+	}
+	for range 5 {
+		ask()
+	}
+	if n := len(e.asked); n != 3 {
+		t.Errorf("%d requests of 8 MiB are heard at once", n)
+	}
+	close(end)
+	calls.Wait()
+	for range len(e.asked) {
+		<-e.asked
+	}
+	ask()
+	calls.Wait()
+	if len(e.asked) != 1 {
+		t.Error("nothing is heard when there is room again")
 	}
 }
