@@ -101,13 +101,13 @@ func healthyReads() []scenario {
 			a.say("There are 14 tests.")
 		}},
 		{name: "one agent after another", play: func(a *agent) {
-			a.begin("Mend the four packages, one agent for each.")
+			a.begin("Fix the four packages, one agent for each.")
 			for i := range 4 {
 				path := file(i + 50)
-				a.do(delegate("Mend "+path, func(s *agent) { s.do(read(path)) }, func(s *agent) { s.do(edit(path, "broken", "mended")) },
-					func(s *agent) { s.do(run("make test").gives("%s", passes(s))) }, func(s *agent) { s.say("Mended.") }))
+				a.do(delegate("Fix "+path, func(s *agent) { s.do(read(path)) }, func(s *agent) { s.do(edit(path, "broken", "fixed")) },
+					func(s *agent) { s.do(run("make test").gives("%s", passes(s))) }, func(s *agent) { s.say("Fixed.") }))
 			}
-			a.say("All are mended.")
+			a.say("All are fixed.")
 		}},
 		{name: "compaction in the middle", play: func(a *agent) {
 			a.begin("Port the package chart to the new library.")

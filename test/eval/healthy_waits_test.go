@@ -149,7 +149,7 @@ func healthyWaits() []scenario {
 			a.say("The median is 94 µs.")
 		}},
 		{name: "a flaky test that is rerun", play: func(a *agent) {
-			a.begin("TestSession is flaky. Find out how often it fails, then mend it.")
+			a.begin("TestSession is flaky. Find out how often it fails, then fix it.")
 			for i := range a.n(6, 9) {
 				if i%3 == 1 {
 					a.do(run("go test -count 1 -run TestSession ./internal/session").fails(1, "%s", failures(a, "Session")))

@@ -40,7 +40,7 @@ func healthyWork() []scenario {
 			a.begin("Make TestLedger pass.")
 			for i, message := range []string{"undefined: ledger", "cannot use x (variable of type int) as string", "panic: nil map", "got 11, want 12"}[:a.n(3, 4)] {
 				a.do(run("go test ./internal/ledger").fails(1, "internal/ledger/ledger_test.go:%d: %s\nFAIL", 10+i*7, message))
-				a.do(edit("internal/ledger/ledger.go", fmt.Sprint("line", i), fmt.Sprint("mended", i)))
+				a.do(edit("internal/ledger/ledger.go", fmt.Sprint("line", i), fmt.Sprint("fixed", i)))
 			}
 			a.do(run("go test ./internal/ledger").gives("ok  \tshop/internal/ledger\t0.1s"))
 			a.say("It passes.")
@@ -172,7 +172,7 @@ func healthyWork() []scenario {
 			a.say("All steps are done.")
 		}},
 		{name: "all files formatted by one command", play: func(a *agent) {
-			a.begin("Format the whole repository, then mend what breaks.")
+			a.begin("Format the whole repository, then fix what breaks.")
 			a.do(run("gofumpt -w .").quiet().takes(50 * time.Second))
 			for i := range 60 {
 				a.touches(file(i), "formatted")
@@ -225,7 +225,7 @@ func healthyWork() []scenario {
 			a.do(edit(file(1), "a", "b"))
 			a.say("Added.")
 		}},
-		{name: "checkpoints that are refused twice, then mended", play: func(a *agent) {
+		{name: "checkpoints that are refused twice, then fixed", play: func(a *agent) {
 			a.begin("Add the client of the payment service.")
 			a.w.invalid = true
 			a.do(write("internal/pay/client.go", "package pay // with a key"))

@@ -124,14 +124,14 @@ func sickLoops() []scenario {
 			})
 		}},
 		{name: "the same final words again and again", kinds: loops, play: func(a *agent) {
-			a.some("Mend the login.")
+			a.some("Fix the login.")
 			a.again(12, 4, func(int) {
-				a.say("I have mended the login. All tests should pass now.")
+				a.say("I have fixed the login. All tests should pass now.")
 				a.task("The checks still fail. Go on.")
 			})
 		}},
 		{name: "an agent that is called loops", kinds: loops, play: func(a *agent) {
-			a.some("Let another agent mend the build.")
+			a.some("Let another agent fix the build.")
 			var work []func(*agent)
 			for i := range 18 {
 				work = append(work, func(s *agent) {
@@ -144,7 +144,7 @@ func sickLoops() []scenario {
 					}
 				})
 			}
-			a.do(delegate("Mend the build.", work...))
+			a.do(delegate("Fix the build.", work...))
 		}},
 		{name: "the same work after every compaction", kinds: append([]kind{pressured}, loops...), play: func(a *agent) {
 			a.some("Port the package chart.")

@@ -64,7 +64,7 @@ func sickStalls() []scenario {
 			a.do(delegate("Look for leaks.", func(s *agent) { s.do(read(file(1))) }, func(s *agent) { s.hangs(run("gdb -p 1"), 3*time.Hour, 20*time.Minute, 0) }))
 		}},
 		{name: "wandering through the same files and searches", kinds: stalls, play: func(a *agent) {
-			a.some("Mend the rounding of prices.")
+			a.some("Fix the rounding of prices.")
 			a.again(45, 16, func(int) {
 				i := a.n(0, 4)
 				if i%2 == 0 {
@@ -75,9 +75,9 @@ func sickStalls() []scenario {
 			})
 		}},
 		{name: "words without a deed", kinds: stalls, play: func(a *agent) {
-			a.some("Mend the rounding of prices.")
+			a.some("Fix the rounding of prices.")
 			a.again(16, 5, func(i int) {
-				a.say([]string{"I will now look at the prices.", "Next I will mend the rounding.", "Let me begin with the prices.", "I am about to change the rounding."}[i%4])
+				a.say([]string{"I will now look at the prices.", "Next I will fix the rounding.", "Let me begin with the prices.", "I am about to change the rounding."}[i%4])
 				a.task("Go on.")
 			})
 		}},

@@ -128,7 +128,7 @@ func (c *changes) record(ctx context.Context, w http.ResponseWriter, r *http.Req
 		return refuse(http.StatusBadRequest, "there is no checkpoint %d", changed.Checkpoint)
 	}
 	o := ledger.Owner{FeatureUID: string(p.feature.UID), Namespace: p.feature.Namespace, Feature: p.feature.Name}
-	// While policies cannot be used the records are kept as long as is usual: what happened does not wait for the one who mends them.
+	// While policies cannot be used the records are kept as long as is usual: a record does not wait until a person has fixed them.
 	if allowed, err := c.budgets.of(ctx, p, func(ctx context.Context) (policy.Effective, error) { return c.pods.policy(ctx, p.feature) }); err == nil {
 		o.Keep = allowed.keep
 	}

@@ -132,7 +132,7 @@ func TestChangesAreRecorded(t *testing.T) {
 	f.must(login.Delete(t.Context()))
 	next := attempt.Start(t, env, login.Feature)
 	f.until("the next attempt is known", func() bool { _, err := f.gateways[0].allowance(t, next.Token); return err == nil })
-	f.until("an earlier attempt is nobody", func() bool {
+	f.until("the pod of an earlier attempt is refused", func() bool {
 		return f.gateways[0].handIn(t, http.MethodPost, login.Token, "gzip", body(first)) == http.StatusUnauthorized
 	})
 }

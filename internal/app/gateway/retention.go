@@ -89,7 +89,7 @@ func (r retention) refresh(ctx context.Context, l *ledger.Ledger, o ledger.Owner
 	}
 	effective, err := r.pods.policy(ctx, f)
 	if err != nil || effective.LedgerRetention == o.Keep {
-		return nil //nolint:nilerr // whoever has to mend the policies is told by the Feature
+		return nil //nolint:nilerr // the Feature tells people what is wrong with the policies
 	}
 	return l.Keep(ctx, o.FeatureUID, effective.LedgerRetention)
 }

@@ -48,9 +48,9 @@ type Request interface {
 
 // Step is a call of a tool and what it came to.
 type Step struct {
-	Call    Call    `json:"call"`
-	Result  Quote   `json:"result"`
-	Failure Failure `json:"failure,omitempty"`
+	Call    Call
+	Result  Quote
+	Failure Failure
 }
 
 // Turn is what a request says that the requests before it have not.

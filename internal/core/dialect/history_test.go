@@ -139,7 +139,7 @@ func (l *listener) acts(turn conversation.Turn) {
 func (l *listener) main(turns int) []string {
 	l.t.Helper()
 	entries := append([]string{}, l.wire.lead...)
-	entries = append(entries, l.wire.user("Mend the login."))
+	entries = append(entries, l.wire.user("Fix the login."))
 	for i := range turns {
 		l.acts(l.hears("", true, entries))
 		id := fmt.Sprint("c", i)
@@ -175,7 +175,7 @@ func each(t *testing.T, try func(t *testing.T, l *listener)) {
 // TestThreads: the conversation about the task, questions beside it and agents that work for it are told apart, however they take turns.
 func TestThreads(t *testing.T) {
 	each(t, func(_ *testing.T, l *listener) {
-		l.want("a title", l.hears("Write a title.", false, []string{l.wire.user("Mend the login.")}), 1, conversation.KindSide, 1, false, false)
+		l.want("a title", l.hears("Write a title.", false, []string{l.wire.user("Fix the login.")}), 1, conversation.KindSide, 1, false, false)
 		entries := l.main(1)
 		sub := append(append([]string{}, l.wire.lead...), l.wire.user("Look at the session."))
 		turn := l.hears(" For another.", true, sub)
@@ -198,9 +198,9 @@ func TestThreads(t *testing.T) {
 // TestTitleOfTheSameWords: a question whose words are those of the task is no beginning of the conversation about it.
 func TestTitleOfTheSameWords(t *testing.T) {
 	each(t, func(_ *testing.T, l *listener) {
-		l.want("a title", l.hears("", false, append(append([]string{}, l.wire.lead...), l.wire.user("Mend the login."))), 1, conversation.KindSide, 1, false, false)
+		l.want("a title", l.hears("", false, append(append([]string{}, l.wire.lead...), l.wire.user("Fix the login."))), 1, conversation.KindSide, 1, false, false)
 		l.main(0)
-		entries := append(append([]string{}, l.wire.lead...), l.wire.user("Mend the login."), l.wire.call("c0", "ls"), l.wire.result("c0", "a"))
+		entries := append(append([]string{}, l.wire.lead...), l.wire.user("Fix the login."), l.wire.call("c0", "ls"), l.wire.result("c0", "a"))
 		l.want("the main one", l.hears("", true, entries), 2, conversation.KindMain, 2, false, false)
 	})
 }
@@ -226,7 +226,7 @@ func TestCompaction(t *testing.T) {
 			l.book = conversation.Book{}
 			entries := l.main(turns)
 			l.want("the summary", l.hears("Sum up.", false, append(append([]string{}, entries...), l.wire.user("Sum up."))), 2, conversation.KindSide, 1, false, false)
-			next := l.wire.summarized("Mend the login.", "All is mended but the cookie.")
+			next := l.wire.summarized("Fix the login.", "All is fixed but the cookie.")
 			turn := l.hears("", true, next)
 			l.want("what follows", turn, 1, conversation.KindMain, turns+2, true, false)
 			if len(turn.Steps) > 0 {
@@ -248,7 +248,7 @@ func TestSummaryWithTools(t *testing.T) {
 	each(t, func(_ *testing.T, l *listener) {
 		entries := l.main(6)
 		l.want("the summary", l.hears("", true, append(append([]string{}, entries...), l.wire.user("Sum up. Call no tools."))), 1, conversation.KindMain, 8, false, false)
-		turn := l.hears("", true, l.wire.summarized("Mend the login.", "All is mended but the cookie."))
+		turn := l.hears("", true, l.wire.summarized("Fix the login.", "All is fixed but the cookie."))
 		l.want("what follows", turn, 1, conversation.KindMain, 9, true, false)
 	})
 }

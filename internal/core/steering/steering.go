@@ -11,40 +11,29 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// Rung of the ladder of what is done about an anomaly.
-type Rung string
+// Rung of the ladder of what is done about an anomaly, as policies name it.
+type Rung = policy.Rung
 
 // Rungs, from the one that does least.
 const (
-	// Observe records it, and nothing else.
-	Observe Rung = "Observe"
-	// Nudge tells the agent, at the end of its request.
-	Nudge Rung = "Nudge"
-	// Directive tells it what to do before anything else.
-	Directive Rung = "Directive"
-	// Surgery takes out of the conversation what the agent is caught in.
-	Surgery Rung = "Surgery"
-	// NoTools makes the next turn one without tools.
-	NoTools Rung = "NoTools"
-	// Hold keeps its requests until a person lets it go on.
-	Hold Rung = "Hold"
-	// Rollback restores the workspace from the last valid checkpoint.
-	Rollback Rung = "Rollback"
-	// Restart begins its session anew, from the last valid checkpoint.
-	Restart Rung = "Restart"
-	// Block ends the run until a person decides.
-	Block Rung = "Block"
+	Observe   = policy.RungObserve
+	Nudge     = policy.RungNudge
+	Directive = policy.RungDirective
+	Surgery   = policy.RungSurgery
+	NoTools   = policy.RungNoTools
+	Hold      = policy.RungHold
+	Rollback  = policy.RungRollback
+	Restart   = policy.RungRestart
+	Block     = policy.RungBlock
 )
 
-// ladder in its order.
-func ladder() []Rung {
-	return []Rung{Observe, Nudge, Directive, Surgery, NoTools, Hold, Rollback, Restart, Block}
-}
-
 // above says whether a rung is above another. One that is not known is below all.
-func above(a, b Rung) bool { return slices.Index(ladder(), a) > slices.Index(ladder(), b) }
+func above(a, b Rung) bool {
+	return slices.Index(policy.Ladder(), a) > slices.Index(policy.Ladder(), b)
+}
 
 // Plan of a role, by the levels of PACE.
 type Plan struct {

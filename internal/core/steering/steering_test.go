@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // rungs that were climbed, with the turn of each.
@@ -178,7 +179,7 @@ func TestAnyFindings(t *testing.T) {
 		rules.Role = true
 		rules.CheckEvery = rapid.IntRange(1, 4).Draw(t, "every")
 		rules.Cooldown = rapid.IntRange(0, 8).Draw(t, "cooldown")
-		rules.Ladder = rapid.SampledFrom(ladder()).Draw(t, "ladder")
+		rules.Ladder = rapid.SampledFrom(policy.Ladder()).Draw(t, "ladder")
 		if rapid.Bool().Draw(t, "plan") {
 			rules.Plan.Alternate = "Another way."
 		}

@@ -72,7 +72,7 @@ func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (remo
 	err = l.write(ctx, what, quick, func(tx *transaction) error {
 		removed = 0
 		var before int64
-		// Whoever records something of the Feature meanwhile waits.
+		// Other records of the Feature wait meanwhile.
 		if err := tx.QueryRowContext(ctx, lockFeature, uid).Scan(&before); errors.Is(err, sql.ErrNoRows) {
 			return nil // another replica has removed the last of it
 		} else if err != nil {

@@ -4,7 +4,6 @@
 package steer
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -68,7 +67,7 @@ func (s *Service) Conversation() *protocol.Conversation {
 	c := &protocol.Conversation{
 		Turn: r.Turns, Tool: r.Seen.Tool, Iterations: r.Seen.Iterations, FilesRead: int64(len(r.Seen.Files)),
 		Model: r.Seen.Model, ContextTokens: r.Seen.Tokens, Window: r.Seen.Window, ToolFailures: r.Seen.Failures, ToolFailuresInARow: r.Seen.InARow,
-		Health: protocol.HealthNominal, Pace: protocol.PacePrimary,
+		Pace: protocol.PacePrimary,
 	}
 	if grown := r.Seen.Tokens - r.Seen.TokensBefore; grown > 0 && r.Seen.Window > r.Seen.Tokens {
 		c.ContextTurns = (r.Seen.Window - r.Seen.Tokens) / grown
@@ -98,10 +97,12 @@ func (s *Service) done(f anomaly.Finding) string {
 		if e.Finding.Kind != f.Kind || e.Finding.Thread != f.Thread || len(e.Tried) == 0 {
 			continue
 		}
-		switch last := e.Tried[len(e.Tried)-1]; last {
-		case steering.Observe:
+		switch last := e.Tried[len(e.Tried)-1]; {
+		case last == steering.Observe:
 			return "; the agent is not told"
-		case steering.NoTools:
+		case s.record.Unsaid[f.Thread] != "":
+			return "; the model will be told with its next request"
+		case last == steering.NoTools:
 			return fmt.Sprintf("; in turn %d the model was told, and had no tools", e.Turn)
 		default:
 			return fmt.Sprintf("; in turn %d the model was told", e.Turn)
@@ -122,5 +123,5 @@ func health(c *protocol.Conversation) string {
 	case len(c.Anomalies) > 0, c.ToolFailuresInARow >= 2:
 		return protocol.HealthDegraded
 	}
-	return cmp.Or(c.Health, protocol.HealthNominal)
+	return protocol.HealthNominal
 }

@@ -144,7 +144,7 @@ func TestALoopIsToldOfOnce(t *testing.T) {
 			t.Fatalf("told in turn %d: %s", n, told)
 		}
 		common := strings.TrimSuffix(told[:strings.LastIndex(told, `],"tools"`)], "]}")
-		// It mends its ways.
+		// Then it does something else.
 		for i := range 6 {
 			a.entries = append(a.entries, a.called("Edit", fmt.Sprintf(`{"file_path":"/workspace/%d.go","old_string":"a%d","new_string":"b%d"}`, i, i, i), fmt.Sprintf("done %d", i))...)
 			a.service.Moved()
