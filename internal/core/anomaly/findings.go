@@ -35,13 +35,9 @@ func (s *State) Findings(r Rules, now time.Time) []Finding {
 			episodes = append(episodes, s.watch(l)...)
 		}
 	}
-	s.Episodes = episodes
-	found := make([]Finding, 0, len(episodes))
-	for _, e := range episodes {
-		found = append(found, e.Finding)
-	}
 	order := kinds()
-	slices.SortStableFunc(found, func(a, b Finding) int {
+	slices.SortStableFunc(episodes, func(x, y Episode) int {
+		a, b := x.Finding, y.Finding
 		if c := cmp.Compare(slices.Index(order, a.Kind), slices.Index(order, b.Kind)); c != 0 {
 			return c
 		}
@@ -50,6 +46,11 @@ func (s *State) Findings(r Rules, now time.Time) []Finding {
 		}
 		return cmp.Compare(a.Thread, b.Thread)
 	})
+	s.Episodes = episodes
+	found := make([]Finding, 0, len(episodes))
+	for _, e := range episodes {
+		found = append(found, e.Finding)
+	}
 	return found
 }
 

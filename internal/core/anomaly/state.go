@@ -42,7 +42,7 @@ type State struct {
 	// Used is the newest pulse, and Pulsed when it was taken.
 	Used   Pulse     `json:"used,omitzero"`
 	Pulsed time.Time `json:"pulsed,omitzero"`
-	// Episodes are findings that are not over.
+	// Episodes are findings that are not over, in their order.
 	Episodes []Episode `json:"episodes,omitempty"`
 }
 

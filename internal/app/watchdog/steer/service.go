@@ -222,18 +222,18 @@ func (s *Service) Follow(ctx context.Context, pulse func(context.Context) (proto
 func (s *Service) Pulse(p protocol.RunnerPulse) {
 	s.heard(func(r *record, now time.Time) {
 		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Idle: s.idle}, now)
-		s.decide(context.Background(), s.options.Terms(), steering.TurnContext{Now: now, Clock: true})
 	})
 }
 
-// heard takes something that was heard.
+// heard takes something that was heard, and looks what is wrong now: people are told of it before the agent asks again.
 func (s *Service) heard(take func(r *record, now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.options.Now()
+	terms, now := s.options.Terms(), s.options.Now()
 	take(&s.record, now)
+	s.decide(context.Background(), terms, steering.TurnContext{Now: now, Clock: true})
 	s.keep(false)
-	s.tell(s.options.Terms(), now)
+	s.tell(terms, now)
 }
 
 // keep what is remembered: at once, where something was said, and otherwise when its time comes.
