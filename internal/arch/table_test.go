@@ -224,7 +224,7 @@ func testRows() []row {
 			pkg: "test/bench", why: "measures engine, judge, freezer, the way to models and its supervision as a watchdog, a runner and a gateway use them",
 			tests: with(core, []string{"internal/app/watchdog", "internal/app/watchdog/steer", "internal/host/git", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
 		},
-		{pkg: "test/eval", why: "plays labelled runs through what supervises conversations, as the agents' clients would send them", tests: core},
+		{pkg: "test/eval", why: "plays labelled runs through the proxy and the supervisor of a watchdog, as the agents' clients would send them", tests: with(core, []string{"internal/app/watchdog/steer", "internal/host/modelproxy"})},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},

@@ -17,9 +17,10 @@ type client struct {
 	lead func() []*entry
 	// system is what an agent is told, by what it is for.
 	system func(role string) string
-	// body of a request, and the stream of an answer.
+	// body of a request, and an answer as a stream of events and as one document.
 	body   func(w *world, t *talk) []byte
 	stream func(w *world, s said) []byte
+	whole  func(w *world, s said) []byte
 	// tool gives the call of an action, and the result of it.
 	tool func(w *world, x action) (name, arguments, result string, failed bool)
 	// compact puts a summary in the place of what was said.
@@ -116,13 +117,13 @@ func (a *agent) fill(part float64) {
 }
 
 // ask the model.
-func (a *agent) ask(again bool) (thread int) {
+func (a *agent) ask(again bool) {
 	a.w.verdict.requests++
 	if !again && a.tools {
 		a.w.verdict.turns++
 	}
 	a.w.signal(false)
-	thread, told := a.w.pipeline.Request(a.w.run.client.body(a.w, a.talk), a.w.now)
+	thread, told := a.w.pipeline.Request(a.w.request(a.talk), a.w.now)
 	if len(told) > 0 {
 		a.w.verdict.told = append(a.w.verdict.told, message{thread, a.w.verdict.turns, told})
 	}
@@ -136,18 +137,17 @@ func (a *agent) ask(again bool) (thread int) {
 	if a.thread != thread || a.role == "sub" && a.w.owners[thread] != a {
 		a.w.verdict.strays = append(a.w.verdict.strays, fmt.Sprintf("turn %d of %s: thread %d, want %d", a.w.verdict.turns, a.role, thread, a.thread))
 	}
-	return thread
 }
 
 // answer of the model.
-func (a *agent) answer(thread int, s said) {
+func (a *agent) answer(s said) {
 	latency := a.latency
 	if latency == 0 {
 		latency = time.Duration(3000+a.w.random.IntN(11000)) * time.Millisecond
 	}
 	a.w.pass(latency, 0.02, 60)
 	s.usage = a.tokens()
-	a.w.pipeline.Answer(thread, a.w.run.client.stream(a.w, s), a.w.now)
+	a.w.pipeline.Answer(a.w.reply(s), a.w.now)
 	a.w.look()
 	if !s.half {
 		a.entries = append(a.entries, &entry{role: "model", text: s.text, calls: s.calls})
@@ -171,7 +171,7 @@ func (a *agent) with(words string, actions ...action) {
 }
 
 func (a *agent) turn(words string, actions ...action) {
-	thread := a.ask(false)
+	a.ask(false)
 	s := said{text: words}
 	e := &entry{role: "user"}
 	for _, x := range actions {
@@ -181,7 +181,7 @@ func (a *agent) turn(words string, actions ...action) {
 		s.calls = append(s.calls, call{id, name, arguments})
 		e.results = append(e.results, result{id, text, failed})
 	}
-	a.answer(thread, s)
+	a.answer(s)
 	var subs []*agent
 	var steps [][]func(*agent)
 	for _, x := range actions {
@@ -239,7 +239,8 @@ func (a *agent) touches(path, state string) { a.w.change(path, state) }
 
 // say something without any call: the end, unless somebody says something.
 func (a *agent) say(text string) {
-	a.answer(a.ask(false), said{text: text})
+	a.ask(false)
+	a.answer(said{text: text})
 	a.w.printed += int64(len(text))
 	a.w.idle = a.role == "main"
 }
@@ -268,18 +269,18 @@ func (a *agent) hang(all, person time.Duration, cores float64, children int) {
 
 // hangs in a call of a tool that does not come back.
 func (a *agent) hangs(x action, all, person time.Duration, cores float64) {
-	thread := a.ask(false)
+	a.ask(false)
 	name, arguments, _, _ := a.w.run.client.tool(a.w, x)
-	a.answer(thread, said{text: "I'll run it.", calls: []call{{a.w.id("call"), name, arguments}}})
+	a.answer(said{text: "I'll run it.", calls: []call{{a.w.id("call"), name, arguments}}})
 	a.hang(all, person, cores, 1)
 }
 
 // refused by the provider some times, with a pause after each.
 func (a *agent) refused(status, times int, pause time.Duration, each func(n int)) {
 	for n := range times {
-		thread := a.ask(n > 0)
+		a.ask(n > 0)
 		a.w.pass(400*time.Millisecond, a.idle, 0)
-		a.w.pipeline.Failed(thread, status, a.w.now)
+		a.w.pipeline.Answer(refusal(a.w.run.client, status), a.w.now)
 		a.w.look()
 		a.w.pass(pause, a.idle, 0)
 		if each != nil {
@@ -290,9 +291,10 @@ func (a *agent) refused(status, times int, pause time.Duration, each func(n int)
 
 // cut off in an answer, so that the client asks once more.
 func (a *agent) cut() {
-	a.answer(a.ask(false), said{text: "I will look at the", half: true})
-	thread := a.ask(true)
-	a.answer(thread, said{text: "I will look at the tests.", calls: nil})
+	a.ask(false)
+	a.answer(said{text: "I will look at the", half: true})
+	a.ask(true)
+	a.answer(said{text: "I will look at the tests.", calls: nil})
 	a.task("Continue.")
 }
 
@@ -303,7 +305,8 @@ func (a *agent) side(about string) {
 	if a.w.run.client.dialect == "openai-chat" {
 		b.entries = slices.Insert(b.entries, 0, &entry{role: "system", text: b.system})
 	}
-	b.answer(b.ask(true), said{text: "Working on " + about[:min(len(about), 20)]})
+	b.ask(true)
+	b.answer(said{text: "Working on " + about[:min(len(about), 20)]})
 }
 
 // compact the conversation.

@@ -42,7 +42,7 @@ func claude() client {
 	return client{
 		name: "claude-code", dialect: "anthropic", prunes: true,
 		lead:   func() []*entry { return nil },
-		system: claudeSystem, body: claudeBody, stream: claudeStream, tool: claudeTool, compact: claudeCompact,
+		system: claudeSystem, body: claudeBody, stream: claudeStream, whole: claudeWhole, tool: claudeTool, compact: claudeCompact,
 	}
 }
 
@@ -162,6 +162,20 @@ func claudeStream(w *world, s said) []byte {
 	return []byte(b.String())
 }
 
+func claudeWhole(w *world, s said) []byte {
+	var blocks []string
+	if s.text != "" {
+		blocks = append(blocks, object("type", "text", "text", s.text))
+	}
+	stop := "end_turn"
+	for _, c := range s.calls {
+		stop = "tool_use"
+		blocks = append(blocks, object("type", "tool_use", "id", c.id, "name", c.name, "input", json.RawMessage(c.arguments)))
+	}
+	return []byte(fmt.Sprintf(`{"id":%q,"type":"message","role":"assistant","model":"claude-opus-4-8","content":[%s],"stop_reason":%q,"stop_sequence":null,"usage":{"input_tokens":6,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":%d}}`,
+		w.id("msg"), strings.Join(blocks, ","), stop, s.usage/10, s.usage-s.usage/10-6, 20+len(s.text)/4))
+}
+
 // claudeCompact asks for a summary, of late with the tools that the conversation has, and goes on with it alone.
 func claudeCompact(a *agent, summary string) {
 	t := *a.talk
@@ -170,6 +184,7 @@ func claudeCompact(a *agent, summary string) {
 	}
 	t.entries = append(slices.Clip(t.entries), &entry{role: "user", text: "Your task is to write a detailed summary of the conversation so far. Call no tools."})
 	b := &agent{w: a.w, talk: &t, latency: a.latency}
-	b.answer(b.ask(true), said{text: "<summary>" + summary + "</summary>"})
+	b.ask(true)
+	b.answer(said{text: "<summary>" + summary + "</summary>"})
 	a.entries = []*entry{{role: "user", text: "This session is continued from one that ran out of context. The summary:\n" + summary + "\nGo on with the last task."}}
 }

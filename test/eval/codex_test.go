@@ -26,7 +26,7 @@ func codex() client {
 			}
 			return "You are a coding agent that runs in a terminal."
 		},
-		body: codexBody, stream: codexStream, tool: codexTool, compact: codexCompact,
+		body: codexBody, stream: codexStream, whole: codexWhole, tool: codexTool, compact: codexCompact,
 	}
 }
 
@@ -99,15 +99,31 @@ func codexStream(w *world, s said) []byte {
 		event(&b, "response.output_item.done", `{"type":"response.output_item.done","item":{"type":"message","role":"assistant","content":[{"type":"output_text","text":`+quoted(s.text)+"}]}}")
 	}
 	for _, c := range s.calls {
-		if c.name == "apply_patch" {
-			event(&b, "response.output_item.done", `{"type":"response.output_item.done","item":`+object("type", "custom_tool_call", "call_id", c.id, "name", c.name, "input", c.arguments)+"}")
-		} else {
-			event(&b, "response.output_item.done", `{"type":"response.output_item.done","item":`+object("type", "function_call", "call_id", c.id, "name", c.name, "arguments", c.arguments)+"}")
-		}
+		event(&b, "response.output_item.done", `{"type":"response.output_item.done","item":`+codexItem(c)+"}")
 	}
 	event(&b, "response.completed", fmt.Sprintf(`{"type":"response.completed","response":{"id":%q,"object":"response","model":"gpt-5.2-codex","status":"completed","output":[],"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":%d}}}`,
 		id, s.usage, s.usage*9/10, 20+len(s.text)/4))
 	return []byte(b.String())
+}
+
+// codexItem is a call as an item of an answer.
+func codexItem(c call) string {
+	if c.name == "apply_patch" {
+		return object("type", "custom_tool_call", "call_id", c.id, "name", c.name, "input", c.arguments)
+	}
+	return object("type", "function_call", "call_id", c.id, "name", c.name, "arguments", c.arguments)
+}
+
+func codexWhole(w *world, s said) []byte {
+	var items []string
+	if s.text != "" {
+		items = append(items, `{"type":"message","role":"assistant","content":[{"type":"output_text","text":`+quoted(s.text)+"}]}")
+	}
+	for _, c := range s.calls {
+		items = append(items, codexItem(c))
+	}
+	return []byte(fmt.Sprintf(`{"id":%q,"object":"response","model":"gpt-5.2-codex","status":"completed","output":[%s],"usage":{"input_tokens":%d,"input_tokens_details":{"cached_tokens":%d},"output_tokens":%d}}`,
+		w.id("resp"), strings.Join(items, ","), s.usage, s.usage*9/10, 20+len(s.text)/4))
 }
 
 // codexCompact asks for a summary without tools; what people have said stays.
@@ -116,7 +132,8 @@ func codexCompact(a *agent, summary string) {
 	t.tools = false
 	t.entries = append(slices.Clip(t.entries), &entry{role: "user", text: "You write a handoff summary of the work for another model."})
 	b := &agent{w: a.w, talk: &t, latency: a.latency}
-	b.answer(b.ask(true), said{text: summary})
+	b.ask(true)
+	b.answer(said{text: summary})
 	next := slices.Clone(a.entries[:3])
 	for _, e := range a.entries[3:] {
 		if e.role == "user" && e.text != "" && len(e.results) == 0 {

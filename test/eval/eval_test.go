@@ -35,9 +35,9 @@ const (
 
 // TestCorpus plays all runs and holds what was found against what a person would say.
 func TestCorpus(t *testing.T) {
-	drawn := len(written()) / 4
-	tuned := part{name: "Written, and drawn with a seed that may be tuned to", verdicts: plays(append(written(), draw(tunedSeed, drawn)...))}
-	held := part{name: "Held back", verdicts: plays(draw(heldSeed, 2*drawn+drawn/2))}
+	g, drawn := newGateway(t), len(written())/4
+	tuned := part{name: "Written, and drawn with a seed that may be tuned to", verdicts: plays(g, append(written(), draw(tunedSeed, drawn)...))}
+	held := part{name: "Held back", verdicts: plays(g, draw(heldSeed, 2*drawn+drawn/2))}
 	parts := []part{tuned, held}
 	var tables []string
 	for _, p := range parts {
@@ -79,15 +79,17 @@ func atof(text string) float64 {
 	return f
 }
 
-// plays runs on all CPUs. What comes out depends on none of the others.
-func plays(runs []Run) []verdict {
+// plays runs, more of them at once than there are CPUs, since each waits for its own answers. What comes out depends on none of the others.
+func plays(g *gateway, runs []Run) []verdict {
 	list := make([]verdict, len(runs))
 	next := make(chan int)
 	var all sync.WaitGroup
-	for range runtime.GOMAXPROCS(0) {
+	for range 4 * runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for i := range next {
-				list[i] = play(runs[i], newCore(runs[i].client, runs[i].window))
+				p := g.run(runs[i].client, runs[i].window)
+				list[i] = play(runs[i], p)
+				p.Close()
 			}
 		})
 	}
@@ -148,7 +150,7 @@ func TestLabels(t *testing.T) {
 type deaf struct{}
 
 func (*deaf) Request([]byte, time.Time) (int, []string) { return 1, nil }
-func (*deaf) Answer(int, []byte, time.Time)             {}
-func (*deaf) Failed(int, int, time.Time)                {}
+func (*deaf) Answer(reply, time.Time)                   {}
 func (*deaf) Signals(Signals, time.Time)                {}
 func (*deaf) Findings(time.Time) []Finding              { return nil }
+func (*deaf) Close()                                    {}

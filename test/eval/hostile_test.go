@@ -4,12 +4,15 @@
 package eval
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // spent is how many bytes and objects something allocates. Time would depend on what else the machine does.
@@ -38,12 +41,18 @@ func grow(c client, w *world, t *talk, i, text int) {
 	t.entries = append(t.entries, &entry{role: "model", calls: []call{{id, name, arguments}}}, &entry{role: "user", results: []result{{id: id, text: output}}})
 }
 
-// hear all of it: the request, an answer and what is found.
-func hear(p Pipeline, c client, w *world, body []byte) {
-	thread, _ := p.Request(body, began)
-	p.Answer(thread, c.stream(w, said{text: "Well.", usage: 100}), began.Add(time.Second))
-	p.Signals(Signals{Pulse: true}, began.Add(2*time.Second))
-	p.Findings(began.Add(2 * time.Second))
+// hear all of it, as the watchdog's proxy does: the request, an answer and what is found. A proxy hears no request as large as those here.
+func hear(s *supervisor, c client, w *world, body []byte) {
+	r, err := c.wire().ReadFurther(body, s.Known)
+	if err != nil {
+		panic(err)
+	}
+	_, exchange := s.Asked(context.Background(), r)
+	in := conversation.NewReader(c.wire().Answer(), true)
+	in.Write(c.stream(w, said{text: "Well.", usage: 100}))
+	exchange.Answered(in.Close(), defaultWindow)
+	s.Pulse(protocol.RunnerPulse{})
+	s.Conversation()
 }
 
 // TestHostileConversations: what supervision costs grows with what is said and no faster, and one more turn of a long conversation costs
@@ -55,7 +64,7 @@ func TestHostileConversations(t *testing.T) {
 		turn := map[int]float64{}
 		for _, n := range []int{few, times * few} {
 			body, talk, w := conversationOf(c, n, 100)
-			p := newCore(c, 0)
+			p := newSupervisor()
 			size, objects := spent(func() { hear(p, c, w, body) })
 			all[n] = [2]float64{size, objects}
 			grow(c, w, talk, n, 100)
@@ -69,13 +78,13 @@ func TestHostileConversations(t *testing.T) {
 		var sizes, depths, changes [2]float64
 		for i, n := range []int{1, times} {
 			body, _, w := conversationOf(c, 8, n<<21)
-			sizes[i], _ = spent(func() { hear(newCore(c, 0), c, w, body) })
+			sizes[i], _ = spent(func() { hear(newSupervisor(), c, w, body) })
 			deep := strings.Repeat("[", 2_000*n) + strings.Repeat("]", 2_000*n)
 			body = []byte(`{"model":"m","tools":[1],"messages":[{"role":"user","content":` + deep + `}],"input":[{"role":"user","content":` + deep + `}]}`)
-			depths[i], _ = spent(func() { hear(newCore(c, 0), c, w, body) })
+			depths[i], _ = spent(func() { hear(newSupervisor(), c, w, body) })
 			// Each request says something else in its second message, so that all that follows it is another history.
 			body, talk, w := conversationOf(c, few*n, 100)
-			p := newCore(c, 0)
+			p := newSupervisor()
 			hear(p, c, w, body)
 			talk.entries[len(c.lead())] = &entry{role: "user", text: "Go on."}
 			body = c.body(w, talk)

@@ -20,7 +20,7 @@ func opencode() client {
 			}
 			return system
 		},
-		body: opencodeBody, stream: opencodeStream, tool: opencodeTool, compact: opencodeCompact,
+		body: opencodeBody, stream: opencodeStream, whole: opencodeWhole, tool: opencodeTool, compact: opencodeCompact,
 	}
 }
 
@@ -100,12 +100,27 @@ func opencodeStream(w *world, s said) []byte {
 	return []byte(b.String())
 }
 
+func opencodeWhole(w *world, s said) []byte {
+	message, stop := `"content":`+quoted(s.text), "stop"
+	var calls []string
+	for _, c := range s.calls {
+		stop = "tool_calls"
+		calls = append(calls, fmt.Sprintf(`{"id":%q,"type":"function","function":{"name":%q,"arguments":%s}}`, c.id, c.name, quoted(c.arguments)))
+	}
+	if len(calls) > 0 {
+		message += `,"tool_calls":[` + strings.Join(calls, ",") + "]"
+	}
+	return []byte(fmt.Sprintf(`{"id":%q,"object":"chat.completion","model":"qwen3-coder","choices":[{"index":0,"message":{"role":"assistant",%s},"finish_reason":%q}],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"prompt_tokens_details":{"cached_tokens":%d}}}`,
+		w.id("chatcmpl"), message, stop, s.usage, 20+len(s.text)/4, s.usage*8/10))
+}
+
 // opencodeCompact asks for a summary without tools, under another system prompt.
 func opencodeCompact(a *agent, summary string) {
 	t := talk{role: "summary", entries: append([]*entry{{role: "system", text: "You summarize conversations."}}, a.entries[1:]...)}
 	t.entries = append(t.entries, &entry{role: "user", text: "Write a detailed prompt for going on with this conversation."})
 	b := &agent{w: a.w, talk: &t, latency: a.latency}
-	b.answer(b.ask(true), said{text: summary})
+	b.ask(true)
+	b.answer(said{text: summary})
 	a.entries = []*entry{a.entries[0], {role: "user", text: "What did we do so far?"}, {role: "model", text: summary}, {role: "user", text: "Continue if you have next steps"}}
 }
 

@@ -4,12 +4,16 @@
 package eval
 
 import (
-	"cmp"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strings"
+	"sync"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
-	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
@@ -23,7 +27,7 @@ type Signals struct {
 	Changed bool
 	Verdict string
 	// Pulse says that processes were looked at: CPU time that they have used, how many they are, and how many bytes the agent has printed,
-	// and whether it has ended its turn.
+	// which no watchdog hears, and whether it has ended its turn.
 	Pulse     bool
 	CPU       time.Duration
 	Processes int
@@ -31,85 +35,134 @@ type Signals struct {
 	Idle      bool
 }
 
-// Finding is what is wrong as far as a pipeline sees.
+// Finding is what is wrong as far as a pipeline says.
 type Finding struct {
 	Kind     kind
-	Thread   int
 	Evidence string
+}
+
+// reply of the provider.
+type reply struct {
+	status int
+	// kind of its content, as HTTP names it.
+	kind string
+	body []byte
+	// half says that the connection breaks off after it.
+	half bool
+}
+
+// refusal of the provider.
+func refusal(c client, status int) reply {
+	return reply{status: status, kind: "application/json", body: c.wire().Error(dialect.Failure{Status: status, Message: "Not now."})}
+}
+
+func (c client) wire() dialect.Dialect {
+	d, _ := dialect.Find(c.dialect)
+	return d
 }
 
 // Pipeline is what is tried: the supervision of one run.
 type Pipeline interface {
-	// Request of the agent, byte by byte. It gives the number of its conversation, and what the agent is told at the end of it.
+	// Request of the agent, byte by byte. It gives the number of its conversation, and what the agent is told that it was not told before.
 	Request(body []byte, now time.Time) (thread int, told []string)
-	// Answer of the provider, as a stream of events.
-	Answer(thread int, stream []byte, now time.Time)
-	// Failed says that the provider has answered with an error.
-	Failed(thread, status int, now time.Time)
+	// Answer of the provider to the last request.
+	Answer(r reply, now time.Time)
 	// Signals that have come.
 	Signals(s Signals, now time.Time)
 	// Findings of now.
 	Findings(now time.Time) []Finding
+	// Close says that the run is over.
+	Close()
 }
 
-// core is the pipeline of the pure packages: the book of conversations, the detectors and what is decided, under the rules that hold where a policy sets
-// none, for an agent with a role.
-type core struct {
-	dialect dialect.Dialect
-	window  int64
-	rules   steering.Rules
-	book    conversation.Book
-	state   anomaly.State
-	steer   steering.State
+// supervisor is the watchdog's own, on the clock of a run and under the rules that hold where a policy sets none, for an agent with a role.
+type supervisor struct {
+	*steer.Service
+
+	mu   sync.Mutex
+	now  time.Time
+	kept []byte
 }
 
-func newCore(c client, window int64) Pipeline {
-	d, _ := dialect.Find(c.dialect)
-	p := &core{dialect: d, window: cmp.Or(window, defaultWindow), rules: steering.Defaults()}
-	p.rules.Role = true
-	return p
+func newSupervisor() *supervisor {
+	s := &supervisor{now: began}
+	p := policy.Merge(policy.Sources{})
+	terms := steer.NewTerms("form", &p, "")
+	terms.Rules.Role = true
+	s.Service = steer.New(steer.Options{Terms: func() steer.Terms { return terms }, Memory: s, Now: s.clock, Log: slog.New(slog.DiscardHandler)})
+	return s
 }
 
-func (c *core) Request(body []byte, now time.Time) (thread int, told []string) {
-	r, err := c.dialect.ReadRequest(body)
-	if err != nil {
+func (s *supervisor) clock() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *supervisor) set(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = now
+}
+
+// Load implements steer.Memory.
+func (s *supervisor) Load() ([]byte, error) { return nil, nil }
+
+// Keep implements steer.Memory.
+func (s *supervisor) Keep(data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.kept = data
+	return nil
+}
+
+// thread of the last request, as the supervisor remembers it when it ends.
+func (s *supervisor) thread() int {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Follow(over, nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var memory struct {
+		Book struct {
+			Threads []struct {
+				ID   int
+				Last int64
+			}
+		}
+	}
+	if err := json.Unmarshal(s.kept, &memory); err != nil {
 		panic(err)
 	}
-	turn := c.book.Observe(r.Conversation())
-	c.state.Turn(turn, now)
-	at := steering.TurnContext{Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now}
-	for {
-		step, ok := c.steer.Decide(c.state.Findings(c.rules.Rules, now), at, c.rules)
-		if !ok {
-			return turn.Thread, told
-		}
-		if step.Message != "" {
-			told = append(told, step.Message)
+	id, last := 0, int64(0)
+	for _, t := range memory.Book.Threads {
+		if t.Last > last {
+			id, last = t.ID, t.Last
 		}
 	}
+	return id
 }
 
-func (c *core) Answer(thread int, stream []byte, now time.Time) {
-	r := conversation.NewReader(c.dialect.Answer(), true)
-	r.Write(stream)
-	answer := r.Close()
-	c.book.Answered(thread, answer)
-	c.state.Answer(thread, *answer, c.window, now)
-}
-
-func (c *core) Failed(thread, status int, now time.Time) { c.state.Failed(thread, status, now) }
-
-func (c *core) Signals(s Signals, now time.Time) {
-	c.state.Work(anomaly.Work{Tree: s.Tree, Changed: s.Changed, Verdict: s.Verdict}, now)
-	if s.Pulse {
-		c.state.Pulse(anomaly.Pulse{CPU: s.CPU, Processes: s.Processes, Output: s.Output, Idle: s.Idle}, now)
+// notes of the supervisor in a request, as the model reads them.
+func notes(body []byte) []string {
+	var list []string
+	for text := string(body); ; {
+		at := strings.Index(text, steering.Tag)
+		if at < 0 {
+			return list
+		}
+		text = text[at:]
+		end := 0
+		for text[end] != '"' {
+			if text[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		var note string
+		if err := json.Unmarshal([]byte(`"`+text[:end+1]), &note); err != nil {
+			panic(err)
+		}
+		list, text = append(list, note), text[end:]
 	}
-}
-
-func (c *core) Findings(now time.Time) []Finding {
-	var list []Finding
-	for _, f := range c.state.Findings(c.rules.Rules, now) {
-		list = append(list, Finding{Kind: string(f.Kind), Thread: f.Thread, Evidence: f.Detector + ": " + f.Evidence})
-	}
-	return list
 }

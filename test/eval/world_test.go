@@ -4,8 +4,10 @@
 package eval
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"time"
 )
@@ -24,10 +26,12 @@ type Run struct {
 	play  func(*agent)
 }
 
+// whole says that the client of a run wants its answers as documents rather than streams, as those of every fourth run do.
+func (r Run) whole() bool { return number(r.Name)%4 == 0 }
+
 // report of a kind, when it was first made.
 type report struct {
 	kind     kind
-	thread   int
 	turn     int
 	at       time.Time
 	evidence string
@@ -135,8 +139,31 @@ func (w *world) look() {
 			continue
 		}
 		w.seen[f.Kind] = true
-		w.verdict.reports = append(w.verdict.reports, report{f.Kind, f.Thread, w.verdict.turns, w.now, f.Evidence})
+		w.verdict.reports = append(w.verdict.reports, report{f.Kind, w.verdict.turns, w.now, f.Evidence})
 	}
+}
+
+// request of a conversation, as its client sends it.
+func (w *world) request(t *talk) []byte {
+	body := w.run.client.body(w, t)
+	if w.run.whole() { // what stands in a text has its quotes escaped
+		body = bytes.Replace(body, []byte(`"stream":true`), []byte(`"stream":false`), 1)
+	}
+	return body
+}
+
+// reply of the model.
+func (w *world) reply(s said) reply {
+	r := reply{status: http.StatusOK, kind: "text/event-stream", half: s.half}
+	if !w.run.whole() {
+		r.body = w.run.client.stream(w, s)
+		return r
+	}
+	r.kind, r.body = "application/json", w.run.client.whole(w, s)
+	if s.half {
+		r.body = r.body[:len(r.body)/2]
+	}
+	return r
 }
 
 // change a file.
