@@ -42,7 +42,8 @@ func further(t *testing.T, d dialect.Dialect, before, body string) (known int) {
 	if r, err := d.ReadRequest([]byte(before)); err == nil {
 		book.Observe(r.Conversation())
 	}
-	got := all(d.ReadFurther([]byte(body), func(list []byte) int {
+	room := make([]byte, len(body)) // for some of what is put into it, and not for all
+	got := all(d.ReadFurther([]byte(body), room, func(list []byte) int {
 		known = book.Known(list)
 		return known
 	}))

@@ -20,6 +20,8 @@ import (
 type Request struct {
 	dialect Dialect
 	body    []byte
+	// room is where the request is written with what is put into it; nil for new memory.
+	room []byte
 	// Model that is asked for.
 	Model string
 	// open is where the members begin.
@@ -105,8 +107,15 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 
 // ReadFurther is ReadRequest for a body that repeats most of what was read before, as those of an agent do. Known gets the bytes from
 // where the conversation seems to begin, and gives how many of them are "[" and whole entries of a conversation that ReadRequest has read:
-// they are valid, and are not read once more. What is read, and what fails, is the same.
-func (d Dialect) ReadFurther(body []byte, known func(list []byte) int) (Request, error) {
+// they are valid, and are not read once more. What is read, and what fails, is the same. Room is memory that the request may write to, up to
+// its capacity: what Steer gives is there, until Steer is called again.
+func (d Dialect) ReadFurther(body, room []byte, known func(list []byte) int) (Request, error) {
+	r, err := d.readFurther(body, room, known)
+	r.room = room
+	return r, err
+}
+
+func (d Dialect) readFurther(body, room []byte, known func(list []byte) int) (Request, error) {
 	const entry = `[""` // stands for them: only what may follow any entry may follow it
 	name := `"` + d.History + `":`
 	from := bytes.Index(body, []byte(name+"["))
@@ -118,7 +127,7 @@ func (d Dialect) ReadFurther(body []byte, known func(list []byte) int) (Request,
 	if n <= len(entry) {
 		return d.ReadRequest(body)
 	}
-	less := make([]byte, 0, len(body)-n+len(entry))
+	less := slices.Grow(room[:0], len(body)-n+len(entry))
 	less = append(append(append(less, body[:from]...), entry...), body[from+n:]...)
 	r, err := d.ReadRequest(less)
 	if err != nil { // which says what is wrong, but not where
@@ -200,7 +209,7 @@ func (r Request) spliced(edits []place) []byte {
 	for _, e := range edits {
 		size += len(e.before) + len(e.after)
 	}
-	body, done := make([]byte, 0, size), 0
+	body, done := slices.Grow(r.room[:0], size), 0
 	for _, e := range edits {
 		if e.from < done { // within what is left out
 			continue

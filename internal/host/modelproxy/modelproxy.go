@@ -111,7 +111,8 @@ type Proxy struct {
 	allowances *allowances
 	rejections chan Rejection
 	// held bounds the memory of requests that are heard.
-	held *semaphore.Weighted
+	held    *semaphore.Weighted
+	buffers buffers
 }
 
 func (p *Proxy) newTransport() *http.Transport {

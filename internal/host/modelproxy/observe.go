@@ -4,7 +4,6 @@
 package modelproxy
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -31,7 +30,7 @@ const (
 )
 
 // Observer hears what an agent says to its models and what they answer, and may have them told something else. It is called from many
-// goroutines.
+// goroutines. It keeps no byte of a request, which is overwritten by another one when its call has ended.
 type Observer interface {
 	// Known is how much at the beginning of a conversation has been read before; see dialect.Dialect.ReadFurther.
 	Known(list []byte) int
@@ -81,26 +80,29 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	if p.options.Observer == nil || r.Header.Get("Content-Encoding") != "" || room > maxObserved || !p.held.TryAcquire(2*room) {
 		return r, func() {}
 	}
-	free = func() { p.held.Release(2 * room) }
+	memory := p.buffers.take(r.ContentLength)
+	free = func() {
+		p.buffers.give(memory)
+		p.held.Release(2 * room)
+	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime)) // the server's connections have one
 	defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }()
-	body := bytes.NewBuffer(make([]byte, 0, max(r.ContentLength, 0)+bytes.MinRead))
-	if _, err := body.ReadFrom(io.LimitReader(r.Body, maxObserved+1)); err != nil || body.Len() > maxObserved {
+	text, err := memory.read(io.LimitReader(r.Body, maxObserved+1))
+	if err != nil || len(text) > maxObserved {
 		r.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.MultiReader(body, r.Body), r.Body}
+		}{io.MultiReader(memory.lend(text), r.Body), r.Body}
 		return r, free
 	}
-	text := body.Bytes()
-	if request, err := d.ReadFurther(text, p.options.Observer.Known); err == nil {
+	if request, err := d.ReadFurther(text, memory.room, p.options.Observer.Known); err == nil {
 		steered, exchange := p.options.Observer.Asked(r.Context(), request)
 		text = steered
 		if exchange != nil {
 			r = r.WithContext(context.WithValue(r.Context(), observationKey{}, &observation{dialect: d, exchange: exchange}))
 		}
 	}
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	r.Body, r.ContentLength = io.NopCloser(memory.lend(text)), int64(len(text))
 	r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 	r.TransferEncoding = nil
 	return r, free
