@@ -244,25 +244,35 @@ func supervision(t *testing.T, s scale, b *board) {
 	v := newSupervised(t)
 	for _, d := range dialect.All() {
 		for _, noted := range []bool{false, true} {
-			var heard, deaf []time.Duration
+			var took [3][]time.Duration
 			for range sessions {
-				v.play(newCoder(d), noted, turn, beside, func(h, d time.Duration) { heard, deaf = append(heard, h), append(deaf, d) })
+				v.play(newCoder(d), noted, turn, beside, func(way int, d time.Duration) { took[way] = append(took[way], d) })
 			}
+			heard, deaf, waited := took[supervising], took[passing], took[waiting]
 			name := fmt.Sprintf("/turn=%d/%s", turn, d.Name)
 			if noted {
 				name += "/note=1"
 			}
 			b.later("supervision-request-p50"+name, median(heard), median(deaf), atMost(0.3))
 			b.later("supervision-request-p99"+name, quantile(heard, 0.99), quantile(deaf, 0.99), atMost(1.5))
+			b.later("supervision-waits-p50"+name, median(waited), median(deaf), bound{})
 		}
 		remembered(t, s, b, d)
 	}
 }
 
-// play a session up to a turn and so many turns beyond it, and give the times of that turn and of so many on either side, through the
-// watchdog that hears them and through the other one. A session with a note has been told once at its beginning, because it read one file
+// ways to send a request: through the watchdog that supervises the conversation, through the one that passes it on as it comes, and through the
+// first one in a form of which nothing can be read. That adds the least that is possible for who wants to know a request before the gateway has
+// it: waiting for its end.
+const (
+	supervising = iota
+	passing
+	waiting
+)
+
+// play a session up to a turn and so many turns beyond it, and give the times of that turn and of so many on either side, by each way. A session with a note has been told once at its beginning, because it read one file
 // again and again.
-func (v *supervised) play(c *coder, noted bool, turn, beside int, result func(heard, deaf time.Duration)) {
+func (v *supervised) play(c *coder, noted bool, turn, beside int, result func(way int, took time.Duration)) {
 	v.service.Store(supervisor(v.t))
 	if noted {
 		v.loop(c)
@@ -279,20 +289,23 @@ func (v *supervised) play(c *coder, noted bool, turn, beside int, result func(he
 	}
 	runtime.GC() // what the agent has left is not what is measured
 	for i, body := range bodies {
-		var heard, deaf time.Duration
 		var more int64
-		// What comes second finds the body in the processor's caches.
-		if i%2 == 0 {
-			heard, more = v.ask(v.heard, c, body)
-		}
-		deaf, _ = v.ask(v.deaf, c, body)
-		if i%2 == 1 {
-			heard, more = v.ask(v.heard, c, body)
+		for n := range 3 {
+			way := (i + n) % 3 // what comes second finds the body in the processor's caches
+			var took time.Duration
+			switch way {
+			case supervising:
+				took, more = v.ask(v.heard, c, body)
+			case passing:
+				took, _ = v.ask(v.deaf, c, body)
+			case waiting:
+				took, _ = v.ask(v.heard, c, bytes.Repeat([]byte("x"), len(body)))
+			}
+			result(way, took)
 		}
 		if noted != (more > 0) {
 			v.t.Fatalf("turn %d of %s: the provider received %d bytes more than the agent sent; a note is there: %t", turn-beside+i, c.dialect.Name, more, noted)
 		}
-		result(heard, deaf)
 	}
 	if said := v.service.Load().Conversation(); said.Turn < int64(turn+beside) || len(said.Anomalies) > 0 {
 		v.t.Fatalf("%s: heard %d turns and found %+v", c.dialect.Name, said.Turn, said.Anomalies)
