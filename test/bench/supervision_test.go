@@ -352,7 +352,7 @@ func remembered(t *testing.T, s scale, b *board, d dialect.Dialect) {
 
 // hear a turn, and the answer to it.
 func hear(t *testing.T, s *steer.Service, c *coder) {
-	r, err := c.dialect.ReadFurther(c.request(), nil, s.Known)
+	r, err := c.dialect.ReadFurther(c.request(), nil, nil, s.Known)
 	if err != nil {
 		t.Fatal(err)
 	}

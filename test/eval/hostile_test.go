@@ -43,7 +43,7 @@ func grow(c client, w *world, t *talk, i, text int) {
 
 // hear all of it, as the watchdog's proxy does: the request, an answer and what is found. A proxy hears no request as large as those here.
 func hear(s *supervisor, c client, w *world, body []byte) {
-	r, err := c.wire().ReadFurther(body, nil, s.Known)
+	r, err := c.wire().ReadFurther(body, nil, nil, s.Known)
 	if err != nil {
 		panic(err)
 	}

@@ -39,11 +39,13 @@ func all(r dialect.Request, err error) []string {
 func further(t *testing.T, d dialect.Dialect, before, body string) (known int) {
 	t.Helper()
 	var book conversation.Book
+	var beside *dialect.Beside
 	if r, err := d.ReadRequest([]byte(before)); err == nil {
 		book.Observe(r.Conversation())
+		beside = r.Beside()
 	}
 	room := make([]byte, len(body)) // for some of what is put into it, and not for all
-	got := all(d.ReadFurther([]byte(body), room, func(list []byte) int {
+	got := all(d.ReadFurther([]byte(body), room, beside, func(list []byte) int {
 		known = book.Known(list)
 		return known
 	}))
@@ -129,6 +131,63 @@ func TestKnown(t *testing.T) {
 			if i == 12 {
 				entries = entries[:len(entries)-14]
 				observe(entries, "")
+			}
+		}
+	}
+}
+
+// TestBeside: what is said beside the conversation is known when it is said again, also where something else has been said in between, and a
+// request that says something else is read as it is.
+func TestBeside(t *testing.T) {
+	for _, d := range dialect.All() {
+		body := func(system, tools, more string) []byte {
+			return fmt.Appendf(nil, `{"model":"m",%s"%s":[{"role":"user","content":"do"}%s],"tools":%s,"tool_choice":"auto"}`, system, d.History, more, tools)
+		}
+		var beside *dialect.Beside
+		read := func(text []byte) *dialect.Beside {
+			t.Helper()
+			got, err := d.ReadFurther(text, nil, beside, func([]byte) int { return len(`[{"role":"user","content":"do"}`) })
+			want := all(d.ReadRequest(text))
+			if diff := cmp.Diff(want, all(got, err)); diff != "" {
+				t.Errorf("%s: %s (-whole +further):\n%s", d.Name, text, diff)
+			}
+			if err != nil {
+				return beside
+			}
+			return got.Beside()
+		}
+		system := ""
+		if d.System != d.History {
+			system = fmt.Sprintf(`"%s":"You are an agent.",`, d.System)
+		}
+		const tools = `[{"name":"Read","description":"reads"}]`
+		beside = read(body(system, tools, ""))
+		for name, text := range map[string][]byte{
+			"the same":            body(system, tools, `,{"role":"user","content":"more"}`),
+			"without tools":       body(system, "[]", ""),
+			"without a prompt":    body("", tools, ""),
+			"tools in an entry":   body(system, "[]", `,{"role":"user","tools":`+tools+`}`),
+			"tools that are more": body(system, tools+" ", ""),
+			"not JSON":            body(system, tools+"5", ""),
+			"twice":               body(system+system+" ", tools+`,"tools":`+tools, ""),
+		} {
+			if next := read(text); next != beside {
+				t.Errorf("%s, %s: it is not known any more", d.Name, name)
+			}
+		}
+		if system != "" {
+			number := fmt.Sprintf(`"%s":1.5`, d.System)
+			kept := beside
+			beside = read(body(number+",", tools, ""))
+			read(body(number+".5,", tools, ""))
+			beside = kept
+		}
+		for name, text := range map[string][]byte{
+			"other tools":   body(system, `[{"name":"Write"}]`, ""),
+			"another entry": body(system, `[{"name":"Read","description":"reads"},{"name":"Write"}]`, ""),
+		} {
+			if next := read(text); next == beside {
+				t.Errorf("%s, %s: it is taken for the same", d.Name, name)
 			}
 		}
 	}

@@ -51,10 +51,18 @@ func (h history) Setting() (system conversation.Digest, tools bool) {
 		return conversation.Digest{}, h.Tools
 	}
 	value := h.body[h.system.from:h.system.to]
-	if bytes.Contains(value, []byte(changing)) {
-		return conversation.Sum([]byte(textOf(value, changing))), h.Tools
+	if h.beside != nil && bytes.Equal(value, h.beside.system) {
+		return h.beside.setting, h.Tools
 	}
-	return conversation.Sum(value), h.Tools
+	return setting(value), h.Tools
+}
+
+// setting is the digest of a system prompt.
+func setting(value []byte) conversation.Digest {
+	if bytes.Contains(value, []byte(changing)) {
+		return conversation.Sum([]byte(textOf(value, changing)))
+	}
+	return conversation.Sum(value)
 }
 
 // changing begins a block of the system prompt by which Claude Code 2.1 tells its provider of itself, with other words in each request.

@@ -22,12 +22,14 @@ type Request struct {
 	body    []byte
 	// room is where the request is written with what is put into it; nil for new memory.
 	room []byte
+	// beside has the system prompt and the tools of a request before; nil for none.
+	beside *Beside
 	// Model that is asked for.
 	Model string
 	// open is where the members begin.
 	open int
-	// model, system and history are where these members' values stand; zero where there is none.
-	model, system, history, choice span
+	// model, system, history, choice and tools are where these members' values stand; zero where there is none.
+	model, system, history, choice, tools span
 	// Tools says that the model may call tools.
 	Tools bool
 }
@@ -105,51 +107,6 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	return r, nil
 }
 
-// ReadFurther is ReadRequest for a body that repeats most of what was read before, as those of an agent do. Known gets the bytes from
-// where the conversation seems to begin, and gives how many of them are "[" and whole entries of a conversation that ReadRequest has read:
-// they are valid, and are not read once more. What is read, and what fails, is the same. Room is memory that the request may write to, up to
-// its capacity: what Steer gives is there, until Steer is called again.
-func (d Dialect) ReadFurther(body, room []byte, known func(list []byte) int) (Request, error) {
-	r, err := d.readFurther(body, room, known)
-	r.room = room
-	return r, err
-}
-
-func (d Dialect) readFurther(body, room []byte, known func(list []byte) int) (Request, error) {
-	const entry = `[""` // stands for them: only what may follow any entry may follow it
-	name := `"` + d.History + `":`
-	from := bytes.Index(body, []byte(name+"["))
-	if from < 0 {
-		return d.ReadRequest(body)
-	}
-	from += len(name)
-	n := known(body[from:])
-	if n <= len(entry) {
-		return d.ReadRequest(body)
-	}
-	less := slices.Grow(room[:0], len(body)-n+len(entry))
-	less = append(append(append(less, body[:from]...), entry...), body[from+n:]...)
-	r, err := d.ReadRequest(less)
-	if err != nil { // which says what is wrong, but not where
-		return d.ReadRequest(body)
-	}
-	for _, at := range []*span{&r.model, &r.system, &r.history, &r.choice} {
-		at.shift(from, n-len(entry))
-	}
-	r.body = body
-	return r, nil
-}
-
-// shift what is behind a place by so many bytes.
-func (s *span) shift(behind, by int) {
-	if s.from > behind {
-		s.from += by
-	}
-	if s.to > behind {
-		s.to += by
-	}
-}
-
 // member of the request, and where its value stands.
 func (r *Request) member(name string, value jsontext.Value, at span) error {
 	switch name {
@@ -162,6 +119,7 @@ func (r *Request) member(name string, value jsontext.Value, at span) error {
 		r.choice = at
 	case "tools":
 		r.Tools = value.Kind() == '[' && comma(value) != ""
+		r.tools = at
 	}
 	if name == r.dialect.System {
 		r.system = at

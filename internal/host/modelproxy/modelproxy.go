@@ -17,6 +17,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/semaphore"
@@ -113,6 +114,8 @@ type Proxy struct {
 	// held bounds the memory of requests that are heard.
 	held    *semaphore.Weighted
 	buffers buffers
+	// beside is what the last request has said beside its conversation.
+	beside atomic.Pointer[dialect.Beside]
 }
 
 func (p *Proxy) newTransport() *http.Transport {

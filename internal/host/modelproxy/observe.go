@@ -95,7 +95,8 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 		}{io.MultiReader(memory.lend(text), r.Body), r.Body}
 		return r, free
 	}
-	if request, err := d.ReadFurther(text, memory.room, p.options.Observer.Known); err == nil {
+	if request, err := d.ReadFurther(text, memory.room, p.beside.Load(), p.options.Observer.Known); err == nil {
+		p.beside.Store(request.Beside())
 		steered, exchange := p.options.Observer.Asked(r.Context(), request)
 		text = steered
 		if exchange != nil {

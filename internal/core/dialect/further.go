@@ -1,0 +1,123 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// maxBeside bounds what is kept of a system prompt and of tools, in bytes each.
+const maxBeside = 1 << 20
+
+// Beside is what a request says beside the conversation, and the next one most likely says again: its system prompt and its tools.
+type Beside struct {
+	system, tools []byte
+	// setting is the digest of the system prompt.
+	setting conversation.Digest
+}
+
+// Beside of a request, for those that follow it. What it does not say is taken over from the one before.
+func (r Request) Beside() *Beside {
+	b := r.beside
+	if b == nil {
+		b = &Beside{}
+	}
+	system, tools := r.body[r.system.from:r.system.to], r.body[r.tools.from:r.tools.to]
+	// A string and a list say where they end; behind a number, more of it may follow.
+	if n := len(system); n > 0 && n <= maxBeside && (system[0] == '"' || system[0] == '[') && r.system != r.history && !bytes.Equal(system, b.system) {
+		b = &Beside{system: bytes.Clone(system), tools: b.tools, setting: setting(system)}
+	}
+	if n := len(tools); r.Tools && n <= maxBeside && !bytes.Equal(tools, b.tools) {
+		b = &Beside{system: b.system, tools: bytes.Clone(tools), setting: b.setting}
+	}
+	return b
+}
+
+// cut is a part of a request that was read before. It is read as something short that may stand in the same places.
+type cut struct {
+	span
+
+	short string
+}
+
+// ReadFurther is ReadRequest for a body that repeats most of what was read before, as those of an agent do. Known gets the bytes from
+// where the conversation seems to begin, and gives how many of them are "[" and whole entries of a conversation that ReadRequest has read:
+// they are valid, and are not read once more, and neither is what an earlier request has said beside the conversation. What is read, and what
+// fails, is the same. Room is memory that the request may write to, up to its capacity: what Steer gives is there, until Steer is called again.
+func (d Dialect) ReadFurther(body, room []byte, beside *Beside, known func(list []byte) int) (Request, error) {
+	r, err := d.readFurther(body, room, beside, known)
+	r.room, r.beside = room, beside
+	return r, err
+}
+
+func (d Dialect) readFurther(body, room []byte, beside *Beside, known func(list []byte) int) (Request, error) {
+	cuts := d.cuts(body, beside, known)
+	if len(cuts) == 0 {
+		return d.ReadRequest(body)
+	}
+	less, done := slices.Grow(room[:0], len(body)), 0
+	for _, c := range cuts {
+		less = append(append(less, body[done:c.from]...), c.short...)
+		done = c.to
+	}
+	r, err := d.ReadRequest(append(less, body[done:]...))
+	if err != nil { // which says what is wrong, but not where
+		return d.ReadRequest(body)
+	}
+	for _, c := range cuts {
+		for _, at := range []*span{&r.model, &r.system, &r.history, &r.choice, &r.tools} {
+			at.shift(c.from, c.to-c.from-len(c.short))
+		}
+	}
+	r.body = body
+	return r, nil
+}
+
+// cuts of a body, in their order.
+func (d Dialect) cuts(body []byte, beside *Beside, known func(list []byte) int) []cut {
+	const entry = `[""` // only what may follow any entry may follow it
+	from := bytes.Index(body, []byte(`"`+d.History+`":[`))
+	if from < 0 {
+		return nil
+	}
+	from += len(d.History) + len(`"":`)
+	n := known(body[from:])
+	if n <= len(entry) {
+		return nil
+	}
+	cuts := []cut{{span{from, from + n}, entry}}
+	if beside == nil {
+		return cuts
+	}
+	for _, m := range []struct {
+		name  string
+		value []byte
+		short string
+	}{{d.System, beside.system, `""`}, {"tools", beside.tools, "[0]"}} {
+		for _, part := range []span{{0, from}, {from + n, len(body)}} {
+			name := `"` + m.name + `":`
+			at := bytes.Index(body[part.from:part.to], []byte(name))
+			if at += part.from + len(name); at >= part.from+len(name) && len(m.value) > len(m.short) && bytes.HasPrefix(body[at:part.to], m.value) {
+				cuts = append(cuts, cut{span{at, at + len(m.value)}, m.short})
+				break
+			}
+		}
+	}
+	slices.SortFunc(cuts, func(a, b cut) int { return cmp.Compare(a.from, b.from) })
+	return cuts
+}
+
+// shift what is behind a place by so many bytes.
+func (s *span) shift(behind, by int) {
+	if s.from > behind {
+		s.from += by
+	}
+	if s.to > behind {
+		s.to += by
+	}
+}
