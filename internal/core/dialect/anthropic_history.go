@@ -12,17 +12,21 @@ import (
 
 // readAnthropic reads a message of https://docs.claude.com/en/api/messages.
 func readAnthropic(entry []byte) conversation.Message {
-	var e struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
+	role, content, ok := plainMessage(entry)
+	if !ok {
+		var e struct {
+			Role    string          `json:"role"`
+			Content json.RawMessage `json:"content"`
+		}
+		if json.Unmarshal(entry, &e) != nil {
+			return strange(conversation.RoleUser, entry)
+		}
+		role, content = e.Role, e.Content
 	}
-	if json.Unmarshal(entry, &e) != nil {
-		return strange(conversation.RoleUser, entry)
-	}
-	m := conversation.Message{Role: roleOf(e.Role)}
+	m := conversation.Message{Role: roleOf(role)}
 	var text strings.Builder
 	var other []byte
-	for _, p := range parts(e.Content) {
+	for _, p := range parts(content) {
 		switch {
 		case p.Type == "text":
 			if text.Len() > 0 {

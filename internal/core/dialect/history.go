@@ -86,9 +86,14 @@ func parts(content json.RawMessage) []block {
 		return nil
 	}
 	if content[0] == '"' {
-		var text string
-		_ = json.Unmarshal(content, &text) // a text that is cut in half has a mark there
+		text, ok := plainText(content)
+		if !ok {
+			_ = json.Unmarshal(content, &text) // a text that is cut in half has a mark there
+		}
 		return []block{{Type: "text", Text: text}}
+	}
+	if list, ok := plainBlocks(content); ok {
+		return list
 	}
 	var list []block
 	if json.Unmarshal(content, &list) == nil {
