@@ -287,6 +287,7 @@ func (v *supervised) play(c *coder, noted bool, turn, beside int, result func(wa
 		c.read(newSize)
 		bodies = append(bodies, c.request())
 	}
+	blank := bytes.Repeat([]byte("x"), len(bodies[len(bodies)-1]))
 	runtime.GC() // what the agent has left is not what is measured
 	for i, body := range bodies {
 		var more int64
@@ -299,7 +300,7 @@ func (v *supervised) play(c *coder, noted bool, turn, beside int, result func(wa
 			case passing:
 				took, _ = v.ask(v.deaf, c, body)
 			case waiting:
-				took, _ = v.ask(v.heard, c, bytes.Repeat([]byte("x"), len(body)))
+				took, _ = v.ask(v.heard, c, blank[:len(body)])
 			}
 			result(way, took)
 		}
