@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/agentproxy"
@@ -52,6 +53,7 @@ func listenForAgent(a *attempt) (*servers, error) {
 	if s.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log, Pause: o.BudgetPause,
 		Task: func() string { return a.journal.State().Working() }, Observer: s.steering,
+		Unheard: func(problem string) { a.health.Tell(health.Conversation, problem) },
 	}); err != nil {
 		s.close()
 		return nil, err

@@ -47,7 +47,9 @@ type Options struct {
 	Pause, UsageEvery time.Duration
 	// Observer of the conversation; nil for none.
 	Observer Observer
-	Log      *slog.Logger
+	// Unheard is told of requests that the observer does not hear, and why, the more seldom the more there are; nil for nobody.
+	Unheard func(problem string)
+	Log     *slog.Logger
 }
 
 const (
@@ -116,6 +118,8 @@ type Proxy struct {
 	buffers buffers
 	// beside is what the last request has said beside its conversation.
 	beside atomic.Pointer[dialect.Beside]
+	// passed counts the requests that were not heard.
+	passed atomic.Int64
 }
 
 func (p *Proxy) newTransport() *http.Transport {

@@ -26,6 +26,8 @@ import (
 
 // pod is a watchdog's proxy before a gateway.
 type pod struct {
+	// unheard is what was told of requests that nobody hears.
+	unheard chan string
 	t       *testing.T
 	url     string
 	token   string
@@ -63,7 +65,7 @@ func startPod(t *testing.T, o modelproxy.Observer, gateway http.Handler) *pod {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
-	p := &pod{t: t, token: filepath.Join(dir, "token"), gateway: server}
+	p := &pod{t: t, unheard: make(chan string, 16), token: filepath.Join(dir, "token"), gateway: server}
 	ca := filepath.Join(dir, "ca.crt")
 	p.write(p.token, "first\n")
 	p.write(ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
@@ -76,6 +78,7 @@ func startPod(t *testing.T, o modelproxy.Observer, gateway http.Handler) *pod {
 	if p.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Task: func() string { return "login" }, Log: slog.New(slog.DiscardHandler),
 		Pause: time.Millisecond, UsageEvery: time.Hour, Observer: o,
+		Unheard: func(problem string) { p.unheard <- problem },
 	}); err != nil {
 		t.Fatal(err)
 	}

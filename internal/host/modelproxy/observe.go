@@ -6,6 +6,7 @@ package modelproxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strconv"
@@ -77,7 +78,17 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	if room < 0 {
 		room = maxObserved
 	}
-	if p.options.Observer == nil || r.Header.Get("Content-Encoding") != "" || room > maxObserved || !p.held.TryAcquire(2*room) {
+	switch {
+	case p.options.Observer == nil:
+		return r, func() {}
+	case r.Header.Get("Content-Encoding") != "":
+		p.unheard("it has a Content-Encoding")
+		return r, func() {}
+	case room > maxObserved:
+		p.unheard(tooLarge)
+		return r, func() {}
+	case !p.held.TryAcquire(2 * room):
+		p.unheard("many large ones were under way at once")
 		return r, func() {}
 	}
 	memory := p.buffers.take(r.ContentLength)
@@ -89,6 +100,9 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }()
 	text, err := memory.read(io.LimitReader(r.Body, maxObserved+1))
 	if err != nil || len(text) > maxObserved {
+		if err == nil {
+			p.unheard(tooLarge)
+		}
 		r.Body = struct {
 			io.Reader
 			io.Closer
@@ -107,6 +121,20 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 	r.TransferEncoding = nil
 	return r, free
+}
+
+// tooLarge says why a request is not heard.
+var tooLarge = fmt.Sprintf("it is larger than %d MiB", maxObserved>>20)
+
+// unheard says that a request is sent on as it comes: for the first, the tenth, the hundredth and so on, because each report is written down.
+func (p *Proxy) unheard(why string) {
+	n := p.passed.Add(1)
+	for n > 0 && n%10 == 0 {
+		n /= 10
+	}
+	if n == 1 && p.options.Unheard != nil {
+		p.options.Unheard(fmt.Sprintf("requests of the agent to its models that are not supervised: %d so far, the last because %s", p.passed.Load(), why))
+	}
 }
 
 // hear an answer of the gateway while it passes by.

@@ -169,3 +169,25 @@ func TestLargeRequestsAtOnce(t *testing.T) {
 		t.Error("nothing is heard when there is room again")
 	}
 }
+
+// TestUnheardRequests: that a request is not heard is told with its reason, and of many such requests not each time.
+func TestUnheardRequests(t *testing.T) {
+	p := newObservedPod(t, newEars(), func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	const path = "/anthropic/v1/messages"
+	large := strings.Repeat("x", 9<<20)
+	p.send(path, nil, struct{ io.Reader }{strings.NewReader(large)})
+	for range 8 {
+		p.send(path, map[string]string{"Content-Encoding": "gzip"}, strings.NewReader("not to be read"))
+	}
+	p.send(path, nil, strings.NewReader(large))
+	p.send(path, map[string]string{"Content-Encoding": "gzip"}, strings.NewReader("not to be read"))
+	const text = "requests of the agent to its models that are not supervised: %d so far, the last because it is larger than 8 MiB"
+	for _, n := range []int{1, 10} {
+		if got, want := <-p.unheard, fmt.Sprintf(text, n); got != want {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	}
+	if len(p.unheard) > 0 {
+		t.Errorf("told once more: %s", <-p.unheard)
+	}
+}
