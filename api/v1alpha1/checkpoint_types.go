@@ -79,8 +79,8 @@ const (
 	ActionNone Action = "None"
 )
 
-// Trigger of a checkpoint; Patch is one that an agent in Deterministic mode asked for.
-// +kubebuilder:validation:Enum=Interval;Changes;Task;Requested;Final;Patch
+// Trigger of a checkpoint; Patch is one that an agent in Deterministic mode asked for, and Steering one before work is taken back because of an anomaly.
+// +kubebuilder:validation:Enum=Interval;Changes;Task;Requested;Final;Patch;Steering
 type Trigger string
 
 // CheckpointSpec is the record. Full lists and diffs live in the trusted repository; an object stays under 4 KiB,

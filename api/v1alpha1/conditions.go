@@ -232,6 +232,10 @@ const (
 	ReasonAnswerRejected = "AnswerRejected"
 	// ReasonBudgetExceeded: a budget leaves too little for the next call of a model; the message names it. The agent is frozen until there is more.
 	ReasonBudgetExceeded = "BudgetExceeded"
+	// ReasonAgentHeld: an anomaly went on, and the agent's next call of a model is held; the message says why. The agent is frozen until a person has looked, or until a time that the policy sets.
+	ReasonAgentHeld = "AgentHeld"
+	// ReasonAnomalyPersists: an anomaly went on after everything that the policy's ladder allows; the message has the evidence. The agent was ended, and a person decides.
+	ReasonAnomalyPersists = "AnomalyPersists"
 	// ReasonAgentFailed: the agent exited with an error and no retries are left.
 	ReasonAgentFailed = "AgentFailed"
 	// ReasonAgentNotStarted: the agent's command could not be started.

@@ -4,7 +4,7 @@
 package v1alpha1
 
 // Request is a one-shot act.
-// +kubebuilder:validation:XValidation:rule="[has(self.rollback), has(self.checkpoint), has(self.retry), has(self.resetBreaker), has(self.approvePlan)].filter(x, x).size() == 1",message="a request needs exactly one of rollback, checkpoint, retry, resetBreaker and approvePlan"
+// +kubebuilder:validation:XValidation:rule="[has(self.rollback), has(self.checkpoint), has(self.retry), has(self.resetBreaker), has(self.release), has(self.approvePlan)].filter(x, x).size() == 1",message="a request needs exactly one of rollback, checkpoint, retry, resetBreaker, release and approvePlan"
 type Request struct {
 	// id of the request; a request is done once, for as long as the Feature lives.
 	// +required
@@ -23,6 +23,9 @@ type Request struct {
 	// resetBreaker closes the breaker that checkpoint failures opened.
 	// +optional
 	ResetBreaker *ResetBreakerRequest `json:"resetBreaker,omitempty"`
+	// release lets an agent go on whose call of a model is held, because an anomaly went on.
+	// +optional
+	Release *ReleaseRequest `json:"release,omitempty"`
 	// approvePlan accepts a proposed plan.
 	// +optional
 	ApprovePlan *ApprovePlanRequest `json:"approvePlan,omitempty"`
@@ -67,6 +70,9 @@ type RetryRequest struct{}
 
 // ResetBreakerRequest closes the breaker.
 type ResetBreakerRequest struct{}
+
+// ReleaseRequest lets an agent go on.
+type ReleaseRequest struct{}
 
 // ApprovePlanRequest accepts a proposed plan.
 type ApprovePlanRequest struct {

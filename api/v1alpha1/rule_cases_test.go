@@ -178,9 +178,9 @@ var featureCases = map[string]ruleCase{
 	},
 	"a request for two things": {
 		base: feature, field: "spec.requests[0]",
-		accept:  "spec: {requests: [{id: r1, rollback: {checkpoint: add-login-1}}, {id: r2, checkpoint: {}}, {id: r3, retry: {}}, {id: r4, resetBreaker: {}}, {id: r5, approvePlan: {hash: x}}]}",
+		accept:  "spec: {requests: [{id: r1, rollback: {checkpoint: add-login-1}}, {id: r2, checkpoint: {}}, {id: r3, retry: {}}, {id: r4, resetBreaker: {}}, {id: r5, approvePlan: {hash: x}}, {id: r6, release: {}}]}",
 		reject:  "spec: {requests: [{id: r1, checkpoint: {}, retry: {}}]}",
-		message: "a request needs exactly one of rollback, checkpoint, retry, resetBreaker and approvePlan",
+		message: "a request needs exactly one of rollback, checkpoint, retry, resetBreaker, release and approvePlan",
 	},
 	"a rollback of paths without paths": {
 		base: feature, field: "spec.requests[0].rollback",
@@ -324,6 +324,11 @@ var policyCases = map[string]ruleCase{
 		field:  "retention.ledger",
 		accept: "{retention: {ledger: 720h}}", reject: "{retention: {ledger: 0h}}",
 		message: "ledger must be a positive duration, for example 720h",
+	},
+	"a hold that is none": {
+		field:  "anomalies.hold",
+		accept: "{anomalies: {hold: 1s}}", reject: "{anomalies: {hold: 999ms}}",
+		message: "hold must be a duration from 1s to 24h, for example 5m",
 	},
 	"a silence that is none": {
 		field:  "anomalies.silence",

@@ -73,6 +73,13 @@ type AnomalyRules struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1m')",message="silence must be a duration of at least 1m, for example 10m"
 	Silence *metav1.Duration `json:"silence,omitempty"`
+	// hold: so long is the agent's next call of a model held for a person to look, before a rung above Hold may follow; built-in 5m. Where
+	// ladder is Hold, it is held until a person acts.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('1s') && duration(self) <= duration('24h')",message="hold must be a duration from 1s to 24h, for example 5m"
+	Hold *metav1.Duration `json:"hold,omitempty"`
 	// ladder is how far steering may go when an anomaly goes on; built-in Nudge. Each rung includes those before it: Observe, Nudge,
 	// Directive, Surgery, NoTools, Hold, Rollback, Restart, Block.
 	// +optional

@@ -19,7 +19,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
@@ -136,8 +135,6 @@ func notActedOn(p *v1alpha1.SupervisorPolicy) []string {
 			continue
 		}
 		used[at+"reviewers"] = r.Reviewers != nil
-		// Above Directive, agents are steered as far as Directive goes.
-		used[at+"anomalies.ladder"] = r.Anomalies != nil && slices.Index(policy.Ladder(), policy.Rung(r.Anomalies.Ladder)) > slices.Index(policy.Ladder(), policy.RungDirective)
 	}
 	var names []string
 	for name, is := range used {

@@ -97,13 +97,13 @@ func TestStatus(t *testing.T) {
 			}},
 		},
 		"ahead-of-its-time": {
-			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.anomalies.ladder, spec.defaults.reviewers.", wantFeatures: 2,
-			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Anomalies: &v1alpha1.AnomalyRules{Ladder: "Hold"}, Reviewers: &v1alpha1.ReviewerRules{}}},
+			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonPartlyActedOn, wantInTheMsg: "spec.defaults.reviewers.", wantFeatures: 2,
+			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Reviewers: &v1alpha1.ReviewerRules{}}},
 		},
 		"anomalies-and-roles": {
 			namespace: project, wantStatus: metav1.ConditionTrue, wantReason: v1alpha1.ReasonValid, wantFeatures: 2,
 			spec: v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{
-				Anomalies: &v1alpha1.AnomalyRules{Stall: ptr.To[int32](20), Ladder: "Directive"},
+				Anomalies: &v1alpha1.AnomalyRules{Stall: ptr.To[int32](20), Ladder: "Block", Hold: &metav1.Duration{Duration: time.Minute}},
 				Roles:     []v1alpha1.RoleProfile{{Name: "dba", Pace: &v1alpha1.PacePlan{Alternate: "Ask."}}},
 			}},
 		},

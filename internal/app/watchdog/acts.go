@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
@@ -70,7 +71,8 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 		begun = journal.Record{TaskCorrected: &journal.TaskCorrected{Name: task, Text: correction}}
 	}
 	have := x.attempt.journal.State().Tasks[task]
-	if noted := have.Begun && !have.Ended && have.Start == 0 && have.Correction != ""; !noted { // the watchdog ended after it had noted it
+	noted := have.Restarts() || have.Begun && !have.Ended && have.Start == 0 && have.Correction != "" // the watchdog ended after it had noted it
+	if !noted {
 		if err := x.note(begun, "task begun"); err != nil {
 			return nil, err
 		}
@@ -127,12 +129,12 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task) (protoc
 		model = have.Policy.Models[i].Model
 	}
 	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
-		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Env: append(env,
+		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,
 			protocol.EnvPrompt+"="+prompt,
-			protocol.EnvInstructions+"="+t.Instructions)})
+			protocol.EnvInstructions+"="+strings.TrimSpace(have.RestartText+"\n\n"+t.Instructions))})
 	return protocol.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}, nil
 }
 

@@ -38,6 +38,9 @@ var executors = map[supervise.Kind]func(*loop, supervise.Action) act{
 	supervise.Kill:   func(l *loop, _ supervise.Action) act { return l.acts.kill },
 	supervise.Freeze: func(l *loop, _ supervise.Action) act { return l.acts.freeze },
 	supervise.Thaw:   func(l *loop, _ supervise.Action) act { return l.acts.thaw },
+	supervise.Release: func(*loop, supervise.Action) act {
+		return func(context.Context) (supervise.Event, error) { return supervise.Released{}, nil }
+	},
 	supervise.Answer: func(l *loop, a supervise.Action) act {
 		return func(context.Context) (supervise.Event, error) {
 			return supervise.Answered{Answer: a.Answer}, l.attempt.reports.Answer(a.Answer)

@@ -4,6 +4,7 @@
 package watchdog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -99,12 +100,16 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 	s.Delivery.Changed = j.Base != nil && j.Promoted.Tree != j.Base.Tree
 	for _, t := range j.Orders.Tasks {
 		have := j.Tasks[t.Name]
-		task := supervise.Task{Name: t.Name, Phase: supervise.Pending, Corrections: have.Corrections, Rejected: have.Rejected}
+		task := supervise.Task{Name: t.Name, Phase: supervise.Pending, Corrections: have.Corrections, Rejected: have.Rejected,
+			RejectedReason: cmp.Or(have.RejectedReason, protocol.ReasonAnswerRejected)}
 		switch {
 		case have.Done:
 			task.Phase = supervise.Done
 		case have.Ended:
 			task.Phase, task.ExitCode, s.Rules = supervise.Exited, have.ExitCode, supervise.RulesOf(have.Policy)
+		case have.Restarts():
+			_, task.Back = j.Requests[have.Restart]
+			task.Restart, s.Rules = have.Restart, supervise.RulesOf(have.Policy)
 		case have.Begun:
 			task.Phase, s.Rules = supervise.Running, supervise.RulesOf(have.Policy)
 		}
@@ -213,6 +218,8 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		return rejected(ctx, l, r)
 	case <-l.steering.Changed():
 		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
+	case <-l.steering.Wanted():
+		return l.measure(ctx)
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)
 		l.look()
@@ -314,6 +321,7 @@ func (l *loop) look() {
 func (l *loop) apply(ctx context.Context, e supervise.Event) {
 	l.state = l.state.Apply(e, l.now())
 	l.look()
+	l.settle()
 	l.checkCaptures()
 	l.steering.Idle(!l.state.Agent.Running || l.state.Question != nil || l.state.Agent.Frozen)
 	c := l.state.Checkpoints

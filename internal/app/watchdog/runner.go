@@ -39,7 +39,7 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) {
 	e := supervise.Connected{Leftovers: h.Running != 0 || h.LastExit != nil, Frozen: h.Frozen}
 	task, known := l.current()
 	switch {
-	case h.Running != 0 && task.Begun && !task.Ended && (task.Start == 0 || task.Start == h.Running):
+	case h.Running != 0 && task.Begun && !task.Ended && (task.Start == 0 && h.Running > task.Before || task.Start == h.Running):
 		e.Running = true
 		if task.Start == 0 { // the crash came between the start and its record
 			l.note(ctx, journal.Record{TaskStarted: &journal.TaskStarted{Name: known, Start: h.Running, Session: l.state.Sessions}})

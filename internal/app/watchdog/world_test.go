@@ -41,6 +41,13 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, becomeRunner(dir))
 		os.Exit(1)
 	}
+	if os.Getenv(looperEnv) != "" {
+		if err := becomeLooper(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	os.Exit(m.Run())
 }
 

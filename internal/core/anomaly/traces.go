@@ -46,8 +46,8 @@ var bare = regexp.MustCompile(`(?i)^[\s(<]*(?:(?:process |command )?exit(?:ed)?(
 
 const longestBare = 64
 
-// name of a tool. Names are the agent's: what is left of one cannot end a sentence or begin one.
-func name(tool string) string {
+// Name of a tool, as findings have it. Names are the agent's: what is left of one cannot end a sentence or begin one.
+func Name(tool string) string {
 	const most = 48
 	out := []byte(tool[:min(len(tool), most)])
 	for i, c := range out {
@@ -121,7 +121,7 @@ func (a arguments) program() string {
 		if strings.Contains(word, "=") || word == "sudo" || word == "env" { // what is set for it
 			continue
 		}
-		return name(word)
+		return Name(word)
 	}
 	return ""
 }

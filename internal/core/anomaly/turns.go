@@ -128,7 +128,7 @@ func (t *Thread) listen(r turn, words sum, works bool) {
 func (s *State) remember(t *Thread, x conversation.Step, took time.Duration) (n step, useless bool) {
 	a := argumentsOf(x.Call)
 	n = step{
-		Turn: t.Turn, Tool: name(x.Call.Name), Program: a.program(), Call: a.sum(), Result: resultSum(x.Result), Size: x.Result.Size, Failure: x.Failure,
+		Turn: t.Turn, Tool: Name(x.Call.Name), Program: a.program(), Call: a.sum(), Result: resultSum(x.Result), Size: x.Result.Size, Failure: x.Failure,
 		Long: took >= pause, Polls: polls(x), Bare: x.Result.Size < longestBare && bare.MatchString(x.Result.Text),
 	}
 	done := x.Failure == conversation.FailureNone

@@ -5,12 +5,15 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
 // Note is what a supervisor says to the model. It stands behind an entry of the conversation, and again there in every later request that has
@@ -44,7 +47,7 @@ func (s Steering) Empty() bool { return len(s.Notes)+len(s.Cuts) == 0 && !s.NoTo
 // conversation. It fails where the request has no place for a note.
 func (r Request) Steer(s Steering, ends []int) ([]byte, error) {
 	var edits []place
-	for _, n := range s.Notes {
+	for _, n := range together(s.Notes) {
 		if slices.ContainsFunc(s.Cuts, func(c Cut) bool { return c.From < n.After && n.After <= c.To }) {
 			continue // what it stands behind is left out
 		}
@@ -64,6 +67,18 @@ func (r Request) Steer(s Steering, ends []int) ([]byte, error) {
 		edits = append(edits, r.noTools())
 	}
 	return r.spliced(edits), nil
+}
+
+// together makes one of the notes that stand in one place, so that an entry is changed once.
+func together(notes []Note) (all []Note) {
+	for _, n := range notes {
+		if i := slices.IndexFunc(all, func(o Note) bool { return o.After == n.After }); i >= 0 {
+			all[i].Text += "\n\n" + n.Text
+			continue
+		}
+		all = append(all, n)
+	}
+	return all
 }
 
 // noTools is the dialect's own way to have no tool called. The list of tools stays, because what a provider has kept begins with it.
@@ -159,4 +174,22 @@ func (r Request) message(entry span) (role string, content span) {
 		}
 	}
 	return role, content
+}
+
+// Cutting adds spans to cuts: those that overlap, or follow one another, become one.
+func Cutting(cuts []Cut, spans []conversation.Span) []Cut {
+	all := slices.Clone(cuts)
+	for _, s := range spans {
+		all = append(all, Cut(s))
+	}
+	slices.SortFunc(all, func(a, b Cut) int { return cmp.Compare(a.From, b.From) })
+	var joined []Cut
+	for _, c := range all {
+		if n := len(joined); n > 0 && c.From <= joined[n-1].To {
+			joined[n-1].To = max(joined[n-1].To, c.To)
+			continue
+		}
+		joined = append(joined, c)
+	}
+	return joined
 }

@@ -36,6 +36,8 @@ type Record struct {
 	TaskBegun *TaskBegun `json:"taskBegun,omitempty"`
 	// TaskCorrected: the agent is about to be started again, because its work was not valid.
 	TaskCorrected *TaskCorrected `json:"taskCorrected,omitempty"`
+	// TaskRestarted: the agent is about to be ended, and started anew on its task.
+	TaskRestarted *TaskRestarted `json:"taskRestarted,omitempty"`
 	// TaskStarted: the runner has started it.
 	TaskStarted *TaskStarted `json:"taskStarted,omitempty"`
 	// TaskRejected: the task has failed while the agent worked on it.
@@ -98,6 +100,16 @@ type TaskCorrected struct {
 	Text string `json:"text"`
 }
 
+// TaskRestarted: steering has not helped the agent. It is ended, the workspace goes back to the last valid checkpoint, and the agent is started
+// anew, in a session of its own.
+type TaskRestarted struct {
+	Name string `json:"name"`
+	// ID of the act, and of the rollback that belongs to it.
+	ID string `json:"id"`
+	// Text that the new agent is told before its task.
+	Text string `json:"text"`
+}
+
 // TaskStarted names the runner's start, by which an exit is told from that of an earlier task.
 type TaskStarted struct {
 	Name  string `json:"name"`
@@ -106,9 +118,11 @@ type TaskStarted struct {
 	Session bool `json:"session,omitempty"`
 }
 
-// TaskRejected: what a model has answered is not accepted, and the task cannot be done. The agent is ended.
+// TaskRejected: what a model has answered is not accepted, or the agent cannot be steered, and the task cannot be done. The agent is ended.
 type TaskRejected struct {
 	Name string `json:"name"`
+	// Reason is one of the contract's; empty for AnswerRejected, as it was before there was another.
+	Reason string `json:"reason,omitempty"`
 	// Message says why.
 	Message string `json:"message"`
 }

@@ -66,7 +66,7 @@ type Task struct {
 	Completed time.Time
 	// Operations of the agent, by id; forgotten when the task is done.
 	Operations map[string]Operation
-	// Start that the runner gave it, and Before the last one before it was corrected.
+	// Start that the runner gave it, and Before the last one before it was corrected or started anew.
 	Start, Before int64
 	ExitCode      int
 	// Session: the agent has one. Stopped: the watchdog had been asked to end it.
@@ -74,8 +74,11 @@ type Task struct {
 	// Corrections of its work in this attempt, and the Correction that the agent is told in the current one.
 	Corrections int
 	Correction  string
-	// Rejected says why the task has failed while the agent worked on it; empty where it has not.
-	Rejected string
+	// Restart is the newest act by which the agent was started anew in this attempt, and RestartText what it is told then; both are empty where
+	// it was not.
+	Restart, RestartText string
+	// Rejected says why the task has failed while the agent worked on it; empty where it has not. RejectedReason is as in TaskRejected.
+	Rejected, RejectedReason string
 	// Interrupted: an agent of an earlier attempt was ended before it was done, by no fault of its own. It may go on with its
 	// session.
 	Interrupted bool
@@ -163,10 +166,12 @@ func (s *State) apply(r Record) error {
 		return s.begun(*r.TaskBegun)
 	case r.TaskCorrected != nil:
 		return s.task(r.TaskCorrected.Name, func(t *Task) { t.correct(r.TaskCorrected.Text) })
+	case r.TaskRestarted != nil:
+		return s.task(r.TaskRestarted.Name, func(t *Task) { t.restart(*r.TaskRestarted) })
 	case r.TaskStarted != nil:
 		return s.task(r.TaskStarted.Name, func(t *Task) { t.Start, t.Session = r.TaskStarted.Start, r.TaskStarted.Session })
 	case r.TaskRejected != nil:
-		return s.task(r.TaskRejected.Name, func(t *Task) { t.Rejected = r.TaskRejected.Message })
+		return s.task(r.TaskRejected.Name, func(t *Task) { t.Rejected, t.RejectedReason = r.TaskRejected.Message, r.TaskRejected.Reason })
 	case r.TaskCompleted != nil:
 		return s.task(r.TaskCompleted.Name, func(t *Task) { t.Completed = r.Time })
 	case r.Asked != nil:
@@ -253,7 +258,18 @@ func (s *State) begun(b TaskBegun) error {
 func (t *Task) correct(text string) {
 	t.Corrections, t.Correction, t.Before = t.Corrections+1, text, max(t.Before, t.Start)
 	t.Start, t.Ended, t.ExitCode, t.Stopped, t.Completed = 0, false, 0, false, time.Time{}
+	t.RestartText = "" // it is in the session by now
 }
+
+// restart begins the task anew in the same attempt, without a session.
+func (t *Task) restart(r TaskRestarted) {
+	t.correct("")
+	t.Corrections, t.Interrupted, t.Session = 0, false, false
+	t.Restart, t.RestartText = r.ID, r.Text
+}
+
+// Restarts says that the agent is to be ended and started anew, and has not been started.
+func (t Task) Restarts() bool { return t.RestartText != "" && t.Start == 0 && !t.Ended }
 
 // interrupted says whether the agent was ended before it was done, and has a session to go on with.
 func (t Task) interrupted() bool {

@@ -104,6 +104,7 @@ const (
 	RequestCheckpoint   RequestKind = "checkpoint"
 	RequestRetry        RequestKind = "retry"
 	RequestResetBreaker RequestKind = "resetBreaker"
+	RequestRelease      RequestKind = "release"
 	RequestApprovePlan  RequestKind = "approvePlan"
 )
 

@@ -119,6 +119,9 @@ func notRetried(s situation, at summary) string {
 	if s.active() && at.reason == protocol.ReasonBudgetExceeded {
 		return "The agent is frozen, not ended: raise the budget that condition WithinBudget names, or set spec.suspend to end it."
 	}
+	if s.active() && at.reason == protocol.ReasonAgentHeld {
+		return "The agent is held, not ended: let it go on with a request release, or set spec.suspend to end it."
+	}
 	return fmt.Sprintf("The Feature is %s: only one that is Blocked or Failed, or waits for its next attempt, can be retried.", at.phase)
 }
 

@@ -48,6 +48,9 @@ func runningSummary(s situation) summary {
 		case p.Reason == protocol.ReasonBudgetExceeded:
 			at.phase, at.stalled = Blocked, true
 			at.message = sentence(p.Message) + " The agent is frozen. It goes on by itself when there is more; or end it with spec.suspend."
+		case p.Reason == protocol.ReasonAgentHeld:
+			at.phase, at.stalled = Blocked, true
+			at.message = sentence(p.Message) + fmt.Sprintf(" Look at what it does, then let it go on with spec.requests: [{id: %s, release: {}}], or end it with spec.suspend.", s.freeID())
 		}
 	} else if r != nil && r.Question != "" {
 		at = summary{phase: AwaitingInput, reason: ReasonAwaitingInput, message: fmt.Sprintf(

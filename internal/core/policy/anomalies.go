@@ -38,7 +38,7 @@ func Ladder() []Rung {
 // AnomalyRules are the values of Anomalies that a source sets.
 type AnomalyRules struct {
 	CheckEveryTurns, CooldownTurns, Stall, Loop, ContextPercent, Cascade *int
-	Silence                                                              *time.Duration
+	Silence, Hold                                                        *time.Duration
 	Ladder                                                               Rung
 }
 
@@ -56,6 +56,8 @@ type Anomalies struct {
 	Cascade int `json:"cascade,omitzero"`
 	// Silence is how long nothing at all may move while no model answers and no tool works.
 	Silence time.Duration `json:"silence,omitzero"`
+	// Hold is how long a call is held before a rung above RungHold may follow.
+	Hold time.Duration `json:"hold,omitzero"`
 	// Ladder is the last rung that steering may go to.
 	Ladder Rung `json:"ladder,omitzero"`
 }
@@ -84,6 +86,8 @@ const (
 	builtinCascade        = 3
 	// builtinSilence is twice the longest silence of a model that a timeout profile allows.
 	builtinSilence = 10 * time.Minute
+	// builtinHold is time enough to look at an alert. The clients of models wait for an answer as long, and longer.
+	builtinHold = 5 * time.Minute
 	// BuiltinSalute is how many turns pass between two status reports of a role that says nothing else.
 	BuiltinSalute = 5
 )
@@ -109,6 +113,8 @@ func anomalyRows() []Row {
 			func(x *AnomalyRules) **int { return &x.Cascade }, func(x *Anomalies) *int { return &x.Cascade }, builtinCascade),
 		span("anomalies.silence", "How long nothing at all may move, while no model answers and no tool works, before the agent is taken to be stalled.",
 			func(x *r) **duration { return &x.Anomalies.Silence }, func(x *e) *duration { return &x.Anomalies.Silence }, builtinSilence, moreThanZero),
+		span("anomalies.hold", "How long the agent's next call of a model is held for a person to look, before a rung above Hold may follow.",
+			func(x *r) **duration { return &x.Anomalies.Hold }, func(x *e) *duration { return &x.Anomalies.Hold }, builtinHold, moreThanZero),
 		choice("anomalies.ladder", "How far steering goes when an anomaly goes on: to the last of these that is allowed. A tool that fails nine times in a row costs the model its tools for a turn in any case but Observe.",
 			func(x *r) *Rung { return &x.Anomalies.Ladder }, func(x *e) *Rung { return &x.Anomalies.Ladder }, RungNudge, Ladder()...),
 		rolesRow(),

@@ -152,7 +152,7 @@ type Answer struct {
 // Request is a one-shot act.
 type Request struct {
 	ID string `json:"id"`
-	// Kind is Checkpoint, ResetBreaker or Rollback; others are not sent.
+	// Kind is one of the kinds of requests that reach a watchdog.
 	Kind string `json:"kind"`
 	// Rollback says where to and of what; set for that kind only.
 	Rollback *Rollback `json:"rollback,omitempty"`
@@ -178,9 +178,13 @@ const (
 	RollbackSmart = "Smart"
 )
 
+// SteeringRequests begins the ids of requests that a watchdog makes itself, when steering takes work back. No id of a person's request has a slash.
+const SteeringRequests = "steering/"
+
 // Kinds of requests that reach a watchdog.
 const (
 	RequestCheckpoint   = "Checkpoint"
 	RequestResetBreaker = "ResetBreaker"
 	RequestRollback     = "Rollback"
+	RequestRelease      = "Release"
 )

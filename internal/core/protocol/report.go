@@ -105,6 +105,7 @@ const (
 	TriggerRequested = "Requested"
 	TriggerFinal     = "Final"
 	TriggerPatch     = "Patch"
+	TriggerSteering  = "Steering"
 )
 
 // Actions on checkpoints.

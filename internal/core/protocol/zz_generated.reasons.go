@@ -24,6 +24,8 @@ const (
 	ReasonBreakerOpen           = "BreakerOpen"
 	ReasonAnswerRejected        = "AnswerRejected"
 	ReasonBudgetExceeded        = "BudgetExceeded"
+	ReasonAgentHeld             = "AgentHeld"
+	ReasonAnomalyPersists       = "AnomalyPersists"
 	ReasonAgentFailed           = "AgentFailed"
 	ReasonAgentNotStarted       = "AgentNotStarted"
 	ReasonAgentUnstoppable      = "AgentUnstoppable"

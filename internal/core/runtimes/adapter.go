@@ -28,6 +28,8 @@ type Task struct {
 	Tools string
 	// Interrupted: an agent was ended in the middle of the task, by no fault of its own.
 	Interrupted bool
+	// Before is what an agent is told before its task that is started anew, because another one was in trouble with it; empty at its start.
+	Before string
 	// Correction is what the agent is told that has ended its task with work that is not valid; empty at its start.
 	Correction string
 }
@@ -61,6 +63,8 @@ func (t Task) Text() string {
 		return t.Correction
 	case t.Interrupted:
 		return interruption + "\n\n" + task
+	case t.Before != "":
+		return t.Before + " What the task is:\n\n" + task
 	}
 	return task
 }

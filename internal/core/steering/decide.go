@@ -92,7 +92,7 @@ func (s *State) unheard(findings []anomaly.Finding, turn TurnContext, r Rules) (
 			continue
 		}
 		for _, rung := range []Rung{Restart, Block} {
-			if slices.Contains(e.Tried, rung) || !r.allows(rung) || rung == Block && turn.Now.Sub(e.At) < r.Silence {
+			if slices.Contains(e.Tried, rung) || slices.Contains(s.Spent, rung) || !r.allows(rung) || rung == Block && turn.Now.Sub(e.At) < r.Silence {
 				continue
 			}
 			return s.done(e, f, rung, message(f, rung, 0, turn, r), turn), true
@@ -150,7 +150,14 @@ func (s *State) act(f anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
 	if rung != Observe {
 		text = message(f, rung, last, turn, r)
 	}
-	return s.done(e, f, rung, text, turn), true
+	step := s.done(e, f, rung, text, turn)
+	if step.Halts() {
+		step.Otherwise = message(f, Nudge, last, turn, r)
+	}
+	if rung == Hold && above(r.Ladder, Hold) {
+		step.Until = turn.Now.Add(r.HoldFor)
+	}
+	return step, true
 }
 
 // grade of a finding: one that has become graver is told of though there is a cooldown.
@@ -170,7 +177,7 @@ func grade(f anomaly.Finding) int {
 // the agent is told again.
 func (s *State) rung(e *Episode, f anomaly.Finding, cooled bool, r Rules) Rung {
 	open := func(rung Rung) bool {
-		return r.allows(rung) && !slices.Contains(e.Tried, rung) && slices.Contains(rungs(f), rung)
+		return r.allows(rung) && !slices.Contains(e.Tried, rung) && !slices.Contains(s.Spent, rung) && slices.Contains(rungs(f), rung)
 	}
 	again := f.Tool != "" && slices.Contains(s.Recovered, Tool{f.Thread, f.Tool})
 	switch {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
 // Tag begins each message, so that agent and people know who speaks.
@@ -37,6 +38,39 @@ func message(f anomaly.Finding, rung Rung, last int64, turn TurnContext, r Rules
 	return text + " " + action(f, rung, r)
 }
 
+const (
+	// maxTried calls are listed in a summary, and maxArguments characters of the arguments of each are quoted.
+	maxTried     = 4
+	maxArguments = 120
+)
+
+// Summary says what was left out of a conversation. It quotes what the model has called, and nothing of what tools have answered: that is not for
+// a supervisor to repeat.
+func Summary(x conversation.Repeats) string {
+	calls := 0
+	var list []string
+	for _, t := range x.Tried {
+		calls += t.Times
+		came := "which gave what later calls give"
+		if t.Failure != conversation.FailureNone {
+			came = fmt.Sprintf("which failed (%s)", t.Failure)
+		}
+		times := "once"
+		if t.Times > 1 {
+			times = fmt.Sprintf("%d times", t.Times)
+		}
+		list = append(list, fmt.Sprintf("%s with %q %s, %s", anomaly.Name(t.Call.Name), clip.Runes(t.Call.Arguments.Text, maxArguments), times, came))
+	}
+	if more := len(list) - maxTried; more > 0 {
+		list = append(list[:maxTried], fmt.Sprintf("and %d other calls", more))
+	}
+	left := fmt.Sprintf("%d calls are left out", calls)
+	if calls == 1 {
+		left = "1 call is left out"
+	}
+	return fmt.Sprintf("%s %s of the conversation here: %s.", Tag, left, strings.Join(list, "; "))
+}
+
 // age in the largest unit that says enough.
 func age(d time.Duration) string {
 	switch {
@@ -54,16 +88,14 @@ func action(f anomaly.Finding, rung Rung, r Rules) string {
 	case NoTools:
 		return "This turn has no tools: say what you tried, why it fails, and what you will do differently."
 	case Hold:
-		return "The work is on hold until a person has looked at it."
+		return "Your work was held here so that a person could look at it. " + action(f, Directive, r)
 	case Rollback:
-		return "The workspace goes back to the last valid checkpoint: choose another approach from there."
+		return "The workspace has gone back to the last valid checkpoint: look at what is there now, and choose another approach."
 	case Restart:
-		return "The session begins anew from the last valid checkpoint: choose another approach from there."
+		return "An agent that worked on this task before you was ended for that reason. The workspace is as the last valid checkpoint has it: choose another approach."
 	case Block:
-		return "The work has ended here: a person must decide how it goes on."
-	case Surgery:
-		return "The repetitions were taken out of the conversation: choose another approach."
-	case Observe, Nudge, Directive:
+		return "The agent was ended: a person must decide how the work goes on."
+	case Observe, Nudge, Directive, Surgery:
 	}
 	switch f.Kind {
 	case anomaly.PaceEscalated:

@@ -74,7 +74,7 @@ func (s *session) decide(c TurnContext) (done []Step) {
 		if !ok {
 			break
 		}
-		if done = append(done, step); step.injects() {
+		if done = append(done, step); step.Rung != Observe && !step.Over {
 			injections++
 		}
 	}
@@ -108,7 +108,7 @@ func (s *session) fail(turns int) {
 // said are the messages so far, by turn.
 func (s *session) said() (texts []string) {
 	for _, x := range s.steps {
-		if x.injects() {
+		if x.Rung != Observe && !x.Over {
 			texts = append(texts, x.Message)
 		}
 	}

@@ -46,6 +46,8 @@ type Rules struct {
 
 	// Ladder is how far it may go. A turn without tools is allowed wherever a nudge is.
 	Ladder Rung
+	// HoldFor is how long a call is held before a rung above Hold may follow. Where Hold is the last one, it is held until a person acts.
+	HoldFor time.Duration
 	// Plan of the role.
 	Plan Plan
 }
@@ -76,13 +78,17 @@ type Step struct {
 	Thread int          `json:"thread"`
 	// Message for the agent; of Hold and what is above it, for people too. "" where nothing is to be said.
 	Message string `json:"message,omitempty"`
+	// Otherwise is the message of a step of Hold and above that could not be done.
+	Otherwise string `json:"otherwise,omitempty"`
+	// Until a call is held at most; zero where a person must act. Of Hold alone.
+	Until time.Time `json:"until,omitzero"`
 	// Over says that the anomaly is: Rung, the highest that was tried, is undone where it holds something.
 	Over    bool            `json:"over,omitempty"`
 	Finding anomaly.Finding `json:"finding"`
 }
 
-// injects says whether a step changes a request.
-func (s Step) injects() bool { return !s.Over && s.Rung != Observe }
+// Halts says that a step keeps a call back until something else has been done.
+func (s Step) Halts() bool { return !s.Over && above(s.Rung, NoTools) }
 
 // Bounds of what is remembered.
 const (
@@ -97,6 +103,21 @@ type State struct {
 	Episodes []Episode `json:"episodes,omitempty"`
 	// Recovered are tools on which surgery was tried, in episodes that are over.
 	Recovered []Tool `json:"recovered,omitempty"`
+	// Spent are the rungs that were tried before the agent was started anew: they are not tried again on the same task.
+	Spent []Rung `json:"spent,omitempty"`
+}
+
+// Anew is what remains when the agent is started anew on its task.
+func (s *State) Anew() State {
+	spent := []Rung{Restart}
+	for _, e := range s.Episodes {
+		if slices.Contains(e.Tried, Rollback) {
+			spent = append(spent, Rollback)
+		}
+	}
+	spent = append(spent, s.Spent...)
+	slices.Sort(spent)
+	return State{Spent: slices.Compact(spent)}
 }
 
 // Thread is when one was looked at and told something.

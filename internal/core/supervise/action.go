@@ -28,6 +28,8 @@ const (
 	Freeze Kind = "freeze"
 	// Thaw the agent after that.
 	Thaw Kind = "thaw"
+	// Release an agent that was held for as long as it may be.
+	Release Kind = "release"
 	// Answer a request that needs no other act: Action.Answer.
 	Answer Kind = "answer"
 	// Rollback takes the workspace back as Action.Request asks.

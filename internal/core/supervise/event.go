@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -94,7 +95,7 @@ func (Terminated) apply(s *State, _ time.Time) { s.end(Terminate) }
 
 // Connected: the runner is there, and says how things stand.
 type Connected struct {
-	// Running: the agent that was started for the current task lives.
+	// Running: the agent that was started for the current task lives. One that is to be ended, because it is started anew, is none.
 	Running bool
 	// Exited is how the agent of the current task ended, if it did.
 	Exited *protocol.RunnerExited
@@ -112,12 +113,12 @@ func (e Connected) apply(s *State, now time.Time) {
 	}
 	switch {
 	case e.Running:
-		s.Tasks[i].Phase = Running
+		s.Tasks[i].begins()
 	case e.Exited != nil:
-		s.Tasks[i].Phase = Running
+		s.Tasks[i].begins()
 		AgentExited{Code: e.Exited.Code}.apply(s, now)
 	case s.Tasks[i].Rejected != "":
-		s.Tasks[i].Phase, s.Tasks[i].Reason, s.Tasks[i].Message = Failed, protocol.ReasonAnswerRejected, s.Tasks[i].Rejected
+		s.Tasks[i].Phase, s.Tasks[i].Reason, s.Tasks[i].Message = Failed, s.Tasks[i].RejectedReason, s.Tasks[i].Rejected
 	case s.Tasks[i].Phase == Running: // the start that was noted never reached the runner
 		s.Tasks[i].Phase = Pending
 	}
@@ -139,10 +140,13 @@ func (e Started) apply(s *State, now time.Time) {
 	s.idle()
 	s.Rules, s.Checkpoints.Last = e.Rules, now
 	if i := s.Current(); i >= 0 && s.Tasks[i].Phase == Pending {
-		s.Tasks[i].Phase, s.Tasks[i].Correction = Running, ""
+		s.Tasks[i].begins()
 		s.Agent.Running, s.Agent.Leftovers = true, true
 	}
 }
+
+// begins a task, or goes on with it. What its agent was to be told it has been.
+func (t *Task) begins() { t.Phase, t.Correction, t.Restart, t.Back = Running, "", "", false }
 
 // NotStarted: the agent's command could not be started.
 type NotStarted struct {
@@ -164,6 +168,7 @@ type AgentExited struct {
 
 func (e AgentExited) apply(s *State, _ time.Time) {
 	s.Agent.Running = false
+	s.left()
 	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Doing == Start) {
 		s.Tasks[i].Phase, s.Tasks[i].ExitCode = Exited, e.Code
 		s.Agent.Leftovers = true
@@ -251,7 +256,7 @@ func Unsettled(reason string) string { return "the workspace could not be held s
 func (t *Task) close(e Taken, end Ending, correct bool) {
 	switch {
 	case end.Rejected:
-		t.Phase, t.Reason, t.Message = Failed, protocol.ReasonAnswerRejected, t.Rejected
+		t.Phase, t.Reason, t.Message = Failed, t.RejectedReason, t.Rejected
 	case e.Completes:
 		t.Phase = Done
 	case t.ExitCode == 0 && !end.orderly():
@@ -308,6 +313,9 @@ type Answered struct {
 func (e Answered) apply(s *State, _ time.Time) {
 	s.idle()
 	i := slices.IndexFunc(s.Requests, func(r protocol.Request) bool { return r.ID == e.Answer.ID })
+	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == protocol.RequestRelease {
+		s.settle(policy.RungHold, true)
+	}
 	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == protocol.RequestResetBreaker {
 		s.Checkpoints = Checkpoints{Last: s.Checkpoints.Last, Changed: s.Checkpoints.Changed, Unseen: s.Checkpoints.Unseen}
 	}
@@ -327,6 +335,7 @@ type RolledBack struct {
 func (e RolledBack) apply(s *State, now time.Time) {
 	s.idle()
 	s.answered([]string{e.ID})
+	s.wentBack(e.ID, e.Went)
 	if !e.Went {
 		return
 	}

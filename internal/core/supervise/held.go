@@ -23,6 +23,8 @@ func held(s State, now time.Time) (Action, bool) {
 	switch {
 	case s.Seal:
 		return Action{}, false
+	case s.onHold() && !s.Measure.Until.IsZero() && !now.Before(s.Measure.Until):
+		return Action{Kind: Release}, true
 	case halted(s) && live && (!s.Agent.Frozen || !now.Before(s.Agent.FrozenAt.Add(renewFreeze))):
 		return Action{Kind: Freeze}, true
 	case !halted(s) && s.Agent.Frozen:
@@ -35,15 +37,26 @@ func held(s State, now time.Time) (Action, bool) {
 		a, _ = requested(s, now)
 	}
 	if live && a.Kind == Wait {
-		if at := s.Agent.FrozenAt.Add(renewFreeze); a.Until.IsZero() || at.Before(a.Until) {
-			a.Until = at
+		a.Until = earliest(a.Until, s.Agent.FrozenAt.Add(renewFreeze))
+		if s.onHold() {
+			a.Until = earliest(a.Until, s.Measure.Until)
 		}
 	}
 	return a, true
 }
 
-// halted says that the agent cannot go on: checkpoints fail, or the budget of its calls of models is used up.
-func halted(s State) bool { return s.Checkpoints.Breaker || overBudget(s) }
+// earliest of the times that are set.
+func earliest(times ...time.Time) (t time.Time) {
+	for _, u := range times {
+		if t.IsZero() || !u.IsZero() && u.Before(t) {
+			t = u
+		}
+	}
+	return t
+}
+
+// halted says that the agent cannot go on: checkpoints fail, the budget of its calls of models is used up, or a person is to look at what it does.
+func halted(s State) bool { return s.Checkpoints.Breaker || overBudget(s) || s.onHold() }
 
 // overBudget holds for an agent at work alone: what has ended, or is said to be done, is captured and delivered without a call
 // of a model.

@@ -20,7 +20,8 @@ func Next(s State, now time.Time) Action {
 		resisting, // an agent that cannot be stopped
 		ending,    // stop, suspend, terminate
 		answers,   // requests that need no checkpoint
-		held,      // an open breaker, or a budget that is used up, holds everything else
+		held,      // an open breaker, a budget that is used up, or a person who is to look, holds everything else
+		measured,  // what steering wants
 		sealing,   // no agent: only deliver
 		switching, // the next task wants another pod
 		tasks,     // one after the other
@@ -81,6 +82,8 @@ func answers(s State, _ time.Time) (Action, bool) {
 		switch {
 		case r.Kind == protocol.RequestResetBreaker:
 			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
+		case r.Kind == protocol.RequestRelease:
+			return Action{Kind: Answer, Answer: s.release(r.ID)}, true
 		case r.Kind == protocol.RequestRollback:
 			if a, ok := s.rollback(r); ok {
 				return a, true
@@ -113,6 +116,13 @@ func (s State) reset(id string) protocol.RequestReport {
 		return protocol.RequestReport{ID: id, OK: true, Message: "the breaker is closed; checkpoints are tried again"}
 	}
 	return protocol.RequestReport{ID: id, OK: false, Message: "the breaker is not open: nothing to reset"}
+}
+
+func (s State) release(id string) protocol.RequestReport {
+	if s.onHold() {
+		return protocol.RequestReport{ID: id, OK: true, Message: "the agent goes on"}
+	}
+	return protocol.RequestReport{ID: id, OK: false, Message: "the agent is not held: nothing to release"}
 }
 
 func refuse(id, message string) Action {
@@ -154,6 +164,8 @@ func tasks(s State, now time.Time) (Action, bool) {
 		return s.kill(), true
 	case phase == Exited:
 		return closeTask(s, now, i), true
+	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
+		return s.goBack(s.Tasks[i].Restart, now), true
 	}
 	return Action{Kind: Start, Task: i}, true
 }

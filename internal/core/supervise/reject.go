@@ -3,7 +3,11 @@
 
 package supervise
 
-import "time"
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
 
 // AnswerRejected: what a model has answered is not accepted, and the task cannot be done. The agent is ended, and what it has
 // written is captured.
@@ -14,6 +18,6 @@ type AnswerRejected struct {
 
 func (e AnswerRejected) apply(s *State, _ time.Time) {
 	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Tasks[i].Phase == Exited || s.Doing == Start) {
-		s.Tasks[i].Rejected = e.Message
+		s.Tasks[i].Rejected, s.Tasks[i].RejectedReason = e.Message, protocol.ReasonAnswerRejected
 	}
 }

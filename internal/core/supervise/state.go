@@ -60,8 +60,11 @@ type Task struct {
 	// time; empty where it is told nothing.
 	Corrections int
 	Correction  string
-	// Rejected says why the task has failed because of what a model has answered; empty where it has not.
-	Rejected string
+	// Rejected says why the task has failed while its agent worked on it; empty where it has not. RejectedReason is one of the contract's.
+	Rejected, RejectedReason string
+	// Restart is the act by which the agent is started anew; empty where it is not. Back says that the workspace has gone back for it.
+	Restart string
+	Back    bool
 	// Completed is when the agent said that the task is done (Deterministic mode); zero before.
 	Completed time.Time
 	// Reason and Message say why it failed; the reason is one of the contract's.
@@ -167,6 +170,8 @@ type State struct {
 	Allowance protocol.Allowance
 	// Conversation of the agent with its models, as it was reported last; nil before there is one.
 	Conversation *protocol.Conversation
+	// Measure of steering that is under way; nil for none.
+	Measure *Measure
 	// Requests that have no result yet.
 	Requests []protocol.Request
 	// PolicyHash of the policy in the newest orders.

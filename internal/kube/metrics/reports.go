@@ -87,7 +87,8 @@ func (r *Reports) Observe(namespace string, stored []protocol.Report, now time.T
 func (r *Reports) checkpoint(namespace string, c protocol.CheckpointReport) {
 	r.checkpoints.WithLabelValues(namespace, verdict(c),
 		known(c.Action, protocol.ActionPromoted, protocol.ActionPartlyPromoted, protocol.ActionHeld, protocol.ActionReverted, protocol.ActionNone),
-		known(c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal)).Inc()
+		known(c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal,
+			protocol.TriggerPatch, protocol.TriggerSteering)).Inc()
 	for _, v := range c.Violations {
 		r.violations.WithLabelValues(r.rule(v.Rule), known(string(v.Severity),
 			string(policy.Info), string(policy.Warning), string(policy.Error), string(policy.Critical))).Inc()

@@ -131,7 +131,7 @@ func validateCheckpoint(c protocol.CheckpointReport) error {
 		return errors.New("checkpoint.processes is no count")
 	}
 	return errors.Join(
-		oneOf("checkpoint.trigger", c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal, protocol.TriggerPatch),
+		oneOf("checkpoint.trigger", c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal, protocol.TriggerPatch, protocol.TriggerSteering),
 		oneOf("checkpoint.verdict", c.Verdict, judge.Valid, judge.Invalid, judge.Skipped),
 		oneOf("checkpoint.action", c.Action, protocol.ActionPromoted, protocol.ActionPartlyPromoted, protocol.ActionHeld, protocol.ActionReverted, protocol.ActionNone),
 		hash("checkpoint.commit", c.Commit), hash("checkpoint.tree", c.Tree), hash("checkpoint.base", c.Base), hash("checkpoint.deliveryCommit", c.DeliveryCommit))

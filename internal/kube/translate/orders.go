@@ -280,6 +280,8 @@ func openRequests(f *v1alpha1.Feature) []protocol.Request {
 			}
 		case r.ResetBreaker != nil:
 			open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestResetBreaker})
+		case r.Release != nil:
+			open = append(open, protocol.Request{ID: r.ID, Kind: protocol.RequestRelease})
 		}
 	}
 	return open

@@ -123,7 +123,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.Models = append(out.Models, ref)
 	}
 	if a := r.Anomalies; a != nil {
-		out.Anomalies.Silence = duration(a.Silence)
+		out.Anomalies.Silence, out.Anomalies.Hold = duration(a.Silence), duration(a.Hold)
 	}
 	for _, role := range r.Roles {
 		out.Roles = append(out.Roles, roleProfile(role))

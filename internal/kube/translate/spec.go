@@ -88,6 +88,8 @@ func requestKind(r v1alpha1.Request) lifecycle.RequestKind {
 		return lifecycle.RequestRetry
 	case r.ResetBreaker != nil:
 		return lifecycle.RequestResetBreaker
+	case r.Release != nil:
+		return lifecycle.RequestRelease
 	default:
 		// The CRD lets exactly one be set.
 		return lifecycle.RequestApprovePlan

@@ -109,6 +109,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cooldownTurns
       type:
         scalar: numeric
+    - name: hold
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
     - name: ladder
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Rung
@@ -1203,6 +1206,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: text
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReleaseRequest
+  map:
+    elementType:
+      scalar: untyped
+      list:
+        elementType:
+          namedType: __untyped_atomic_
+        elementRelationship: atomic
+      map:
+        elementType:
+          namedType: __untyped_deduced_
+        elementRelationship: separable
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Repository
   map:
     fields:
@@ -1228,6 +1243,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: id
       type:
         scalar: string
+    - name: release
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReleaseRequest
     - name: resetBreaker
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ResetBreakerRequest

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
@@ -61,8 +62,10 @@ func (r *Reporter) Answer(a protocol.RequestReport) error {
 	if _, known := r.journal.State().Requests[a.ID]; known {
 		return nil
 	}
-	if err := r.report(protocol.Report{Request: &a}); err != nil {
-		return err
+	if !strings.HasPrefix(a.ID, protocol.SteeringRequests) { // nobody has asked
+		if err := r.report(protocol.Report{Request: &a}); err != nil {
+			return err
+		}
 	}
 	return r.journal.Note(journal.Record{Request: &a})
 }

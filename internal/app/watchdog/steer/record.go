@@ -26,10 +26,14 @@ type record struct {
 	Anomalies anomaly.State          `json:"anomalies"`
 	Steering  steering.State         `json:"steering"`
 	Notes     map[int][]dialect.Note `json:"notes,omitempty"`
+	Cuts      map[int][]dialect.Cut  `json:"cuts,omitempty"`
 	// Unsaid is what could not be said to a thread yet, because a request had no place for it.
 	Unsaid map[int]string `json:"unsaid,omitempty"`
 	// Turns of main threads, over all tasks.
 	Turns int64 `json:"turns"`
+	// Act that is wanted, and how many there were, over all tasks.
+	Act  *Act  `json:"act,omitempty"`
+	Acts int64 `json:"acts,omitempty"`
 	Seen  seen  `json:"seen"`
 }
 
@@ -53,14 +57,29 @@ func (r *record) forget(turn conversation.Turn) {
 	if delete(r.Notes, turn.Thread); len(left) > 0 {
 		r.Notes[turn.Thread] = left
 	}
+	cuts := slices.DeleteFunc(r.Cuts[turn.Thread], func(c dialect.Cut) bool { return c.To > turn.Known })
+	if delete(r.Cuts, turn.Thread); len(cuts) > 0 {
+		r.Cuts[turn.Thread] = cuts
+	}
 }
 
-// note what was said.
-func (r *record) note(thread int, notes []dialect.Note) {
+// next is what is remembered when the agent begins anew, on the same task or another.
+func (r *record) next(task string, s steering.State) record {
+	return record{Task: task, Steering: s, Turns: r.Turns, Acts: r.Acts}
+}
+
+// note what was said, and what was left out.
+func (r *record) note(thread int, said dialect.Steering) {
 	if r.Notes == nil {
 		r.Notes = map[int][]dialect.Note{}
 	}
-	r.Notes[thread] = notes[max(0, len(notes)-maxNotes):]
+	if r.Cuts == nil {
+		r.Cuts = map[int][]dialect.Cut{}
+	}
+	r.Notes[thread] = said.Notes[max(0, len(said.Notes)-maxNotes):]
+	if delete(r.Cuts, thread); len(said.Cuts) > 0 {
+		r.Cuts[thread] = said.Cuts
+	}
 }
 
 // later is what has to be said with a thread's next request.

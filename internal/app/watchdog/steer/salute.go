@@ -93,6 +93,7 @@ func (s *Service) Conversation() *protocol.Conversation {
 
 // done says what was done about a finding.
 func (s *Service) done(f anomaly.Finding) string {
+	r := &s.record
 	for _, e := range s.record.Steering.Episodes {
 		if e.Finding.Kind != f.Kind || e.Finding.Thread != f.Thread || len(e.Tried) == 0 {
 			continue
@@ -102,6 +103,18 @@ func (s *Service) done(f anomaly.Finding) string {
 			return "; the agent is not told"
 		case s.record.Unsaid[f.Thread] != "":
 			return "; the model will be told with its next request"
+		case r.Act != nil && r.Act.Thread == f.Thread && last == steering.Hold:
+			return "; its next call is held"
+		case last == steering.Hold:
+			return fmt.Sprintf("; in turn %d its call was held", e.Turn)
+		case last == steering.Rollback:
+			return fmt.Sprintf("; in turn %d the workspace was put back to the last valid checkpoint", e.Turn)
+		case last == steering.Restart:
+			return "; the agent is ended, and started anew"
+		case last == steering.Block:
+			return "; the agent is ended"
+		case last == steering.Surgery:
+			return fmt.Sprintf("; in turn %d the model was told, and what repeats itself was left out of what it sees", e.Turn)
 		case last == steering.NoTools:
 			return fmt.Sprintf("; in turn %d the model was told, and had no tools", e.Turn)
 		default:

@@ -47,8 +47,8 @@ type Options struct {
 // Service is the supervisor of one agent's conversation. Make it with New.
 type Service struct {
 	options Options
-	// changed says that there is something to report.
-	changed chan struct{}
+	// changed says that there is something to report, and wanted that there is an act to carry out.
+	changed, wanted chan struct{}
 
 	mu     sync.Mutex
 	record record
@@ -56,13 +56,16 @@ type Service struct {
 	moved, idle bool
 	dirty       bool
 	reported    reported
+	// settled is closed when an act is. born counts the agents that were ended by one.
+	settled chan struct{}
+	born    int64
 }
 
 var _ modelproxy.Observer = (*Service)(nil)
 
 // New remembers what was kept before. What cannot be read is forgotten: supervision begins anew.
 func New(o Options) *Service {
-	s := &Service{options: o, changed: make(chan struct{}, 1)}
+	s := &Service{options: o, changed: make(chan struct{}, 1), wanted: make(chan struct{}, 1), settled: make(chan struct{})}
 	data, err := o.Memory.Load()
 	if err == nil && data != nil {
 		err = json.Unmarshal(data, &s.record)
@@ -70,6 +73,9 @@ func New(o Options) *Service {
 	if err != nil {
 		o.Log.Warn("What was remembered of the conversation cannot be read; it is heard anew", "error", err.Error())
 		s.record = record{}
+	}
+	if s.record.Act != nil {
+		s.call()
 	}
 	return s
 }
@@ -81,10 +87,14 @@ func (s *Service) Known(list []byte) int {
 	return s.record.Book.Known(list)
 }
 
-// Asked implements modelproxy.Observer.
+// Asked implements modelproxy.Observer. While an act is wanted, requests are kept back.
 func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelproxy.Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	born := s.born
+	if !s.held(ctx, born) {
+		return r.Bytes(), nil
+	}
 	terms, now := s.options.Terms(), s.options.Now()
 	s.begin(terms.Task)
 	turn := s.record.Book.Observe(r.Conversation())
@@ -96,6 +106,13 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	}
 	s.record.Anomalies.Turn(turn, now)
 	step := s.decide(ctx, terms, steering.TurnContext{Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now, Clock: turn.Kind == conversation.KindSide || turn.Again})
+	if step.Halts() {
+		s.want(step)
+		s.tell(terms, now)
+		if step = (steering.Step{}); !s.held(ctx, born) {
+			return r.Bytes(), nil
+		}
+	}
 	says := step.Message != "" || s.record.Unsaid[turn.Thread] != ""
 	body := s.steered(ctx, r, turn, step)
 	s.keep(says)
@@ -106,7 +123,8 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 // begin forgets the conversation about another task.
 func (s *Service) begin(task string) {
 	if s.record.Task != task {
-		s.record = record{Task: task, Turns: s.record.Turns}
+		s.record = s.record.next(task, steering.State{})
+		s.release()
 	}
 }
 
@@ -131,9 +149,12 @@ func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnConte
 
 // steered is the request as it is sent on. Where there is no place for what is said, it is said with the next one.
 func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step) []byte {
-	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], NoTools: step.Rung == steering.NoTools}
+	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: step.Rung == steering.NoTools}
+	if step.Rung == steering.Surgery {
+		said = s.operated(ctx, r, turn, step, said)
+	}
 	text := cmp.Or(step.Message, s.record.Unsaid[turn.Thread])
-	if text != "" && !turn.Again {
+	if text != "" {
 		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: turn.Messages, Text: text})
 	}
 	if said.Empty() {
@@ -146,8 +167,22 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 		return r.Bytes()
 	}
 	delete(s.record.Unsaid, turn.Thread)
-	s.record.note(turn.Thread, said.Notes)
+	s.record.note(turn.Thread, said)
 	return body
+}
+
+// operated leaves out of the conversation what repeats itself, and says there what it was.
+func (s *Service) operated(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step, said dialect.Steering) dialect.Steering {
+	found := s.record.Book.Repeats(r.Conversation(), turn.Ends, func(tool string) bool {
+		return step.Finding.Tool == "" || step.Finding.Tool == anomaly.Name(tool)
+	})
+	if len(found.Spans) == 0 {
+		s.options.Log.InfoContext(ctx, "Nothing can be left out of the conversation", "thread", turn.Thread, "turn", turn.Number)
+		return said
+	}
+	said.Cuts = dialect.Cutting(said.Cuts, found.Spans)
+	said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: found.Spans[0].From, Text: steering.Summary(found)})
+	return said
 }
 
 // exchange hears how a request fared.
@@ -231,7 +266,9 @@ func (s *Service) heard(take func(r *record, now time.Time)) {
 	defer s.mu.Unlock()
 	terms, now := s.options.Terms(), s.options.Now()
 	take(&s.record, now)
-	s.decide(context.Background(), terms, steering.TurnContext{Now: now, Clock: true})
+	if step := s.decide(context.Background(), terms, steering.TurnContext{Now: now, Clock: true}); step.Halts() {
+		s.want(step)
+	}
 	s.keep(false)
 	s.tell(terms, now)
 }

@@ -42,11 +42,9 @@ func NewTerms(task string, p *policy.Effective, role string) Terms {
 	t.Rules.Silence = cmp.Or(a.Silence, t.Rules.Silence)
 	t.Rules.ContextUrgent = max(t.Rules.ContextUrgent, t.Rules.ContextPercent)
 	t.Rules.Plan = steering.Plan{Alternate: r.Alternate, Contingent: r.Contingent, Emergency: r.Emergency}
-	switch {
-	case p.Enforcement == policy.Audit, !p.Supervision.Enabled, a.Ladder == policy.RungObserve: // nobody is told but people
+	t.Rules.HoldFor = a.Hold
+	if t.Rules.Ladder = cmp.Or(a.Ladder, t.Rules.Ladder); p.Enforcement == policy.Audit || !p.Supervision.Enabled { // only people are told
 		t.Rules.Ladder = steering.Observe
-	case a.Ladder != "" && a.Ladder != policy.RungNudge: // what is above it is not acted on yet
-		t.Rules.Ladder = steering.Directive
 	}
 	return t
 }

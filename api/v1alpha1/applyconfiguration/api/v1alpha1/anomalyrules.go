@@ -29,6 +29,9 @@ type AnomalyRulesApplyConfiguration struct {
 	Cascade *int32 `json:"cascade,omitempty"`
 	// silence: so long may nothing at all move, while no model answers and no tool works; built-in 10m.
 	Silence *v1.Duration `json:"silence,omitempty"`
+	// hold: so long is the agent's next call of a model held for a person to look, before a rung above Hold may follow; built-in 5m. Where
+	// ladder is Hold, it is held until a person acts.
+	Hold *v1.Duration `json:"hold,omitempty"`
 	// ladder is how far steering may go when an anomaly goes on; built-in Nudge. Each rung includes those before it: Observe, Nudge,
 	// Directive, Surgery, NoTools, Hold, Rollback, Restart, Block.
 	Ladder *apiv1alpha1.Rung `json:"ladder,omitempty"`
@@ -93,6 +96,14 @@ func (b *AnomalyRulesApplyConfiguration) WithCascade(value int32) *AnomalyRulesA
 // If called multiple times, the Silence field is set to the value of the last call.
 func (b *AnomalyRulesApplyConfiguration) WithSilence(value v1.Duration) *AnomalyRulesApplyConfiguration {
 	b.Silence = &value
+	return b
+}
+
+// WithHold sets the Hold field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Hold field is set to the value of the last call.
+func (b *AnomalyRulesApplyConfiguration) WithHold(value v1.Duration) *AnomalyRulesApplyConfiguration {
+	b.Hold = &value
 	return b
 }
 

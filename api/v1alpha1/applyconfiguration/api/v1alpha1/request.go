@@ -24,6 +24,8 @@ type RequestApplyConfiguration struct {
 	Retry *apiv1alpha1.RetryRequest `json:"retry,omitempty"`
 	// resetBreaker closes the breaker that checkpoint failures opened.
 	ResetBreaker *apiv1alpha1.ResetBreakerRequest `json:"resetBreaker,omitempty"`
+	// release lets an agent go on whose call of a model is held, because an anomaly went on.
+	Release *apiv1alpha1.ReleaseRequest `json:"release,omitempty"`
 	// approvePlan accepts a proposed plan.
 	ApprovePlan *ApprovePlanRequestApplyConfiguration `json:"approvePlan,omitempty"`
 }
@@ -71,6 +73,14 @@ func (b *RequestApplyConfiguration) WithRetry(value apiv1alpha1.RetryRequest) *R
 // If called multiple times, the ResetBreaker field is set to the value of the last call.
 func (b *RequestApplyConfiguration) WithResetBreaker(value apiv1alpha1.ResetBreakerRequest) *RequestApplyConfiguration {
 	b.ResetBreaker = &value
+	return b
+}
+
+// WithRelease sets the Release field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Release field is set to the value of the last call.
+func (b *RequestApplyConfiguration) WithRelease(value apiv1alpha1.ReleaseRequest) *RequestApplyConfiguration {
+	b.Release = &value
 	return b
 }
 

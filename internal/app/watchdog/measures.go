@@ -1,0 +1,68 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+)
+
+// measure takes what steering wants done with the whole run. A restart and an end are journaled first: what cannot be ends the process, and
+// the next one is told again.
+func (l *loop) measure(ctx context.Context) error {
+	a := l.steering.Act()
+	if a == nil || l.state.Measure != nil && l.state.Measure.ID == a.ID {
+		return nil
+	}
+	task, name := l.current()
+	m := supervise.Measure{ID: a.ID, Rung: a.Rung, Message: a.Evidence, Until: a.Until}
+	log := l.attempt.options.Log.With("id", a.ID, "rung", string(a.Rung), "task", a.Task, "evidence", a.Evidence)
+	switch {
+	case a.Rung == policy.RungRestart && task.Restart == a.ID && task.Start != 0: // it was done before a crash
+		l.steering.Settle(a.ID, true)
+		return nil
+	case a.Task != name || !task.Begun || task.Ended || task.Done || task.Rejected != "":
+		log.InfoContext(ctx, "Nothing is done about the anomaly: its agent has ended")
+		l.steering.Settle(a.ID, false)
+		return nil
+	case a.Rung == policy.RungBlock:
+		m.Message = fmt.Sprintf("task %q: %s; everything that the policy's anomalies.ladder allows was tried", name, a.Evidence)
+	}
+	log.WarnContext(ctx, "The anomaly goes on: a measure is taken")
+	if r := journaled(*a, m, name); r != nil && task.Restart != a.ID {
+		if err := l.attempt.journal.Note(*r); err != nil {
+			return fmt.Errorf("journal what is done about the agent of task %q: %w", name, err)
+		}
+		if err := l.attempt.options.Probe.After("measure journaled"); err != nil {
+			return err
+		}
+	}
+	l.apply(ctx, supervise.Steered{Measure: m})
+	return nil
+}
+
+// journaled is the record of a measure; nil where another one tells of it.
+func journaled(a steer.Act, m supervise.Measure, task string) *journal.Record {
+	switch a.Rung {
+	case policy.RungRestart:
+		return &journal.Record{TaskRestarted: &journal.TaskRestarted{Name: task, ID: a.ID, Text: a.Message}}
+	case policy.RungBlock:
+		return &journal.Record{TaskRejected: &journal.TaskRejected{Name: task, Reason: protocol.ReasonAnomalyPersists, Message: m.Message}}
+	}
+	return nil
+}
+
+// settle tells steering what came of its measure.
+func (l *loop) settle() {
+	if m, over := l.state.Settled(); over {
+		l.state = l.state.Apply(supervise.Settled{}, l.now())
+		l.steering.Settle(m.ID, m.Done)
+	}
+}

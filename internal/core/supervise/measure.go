@@ -1,0 +1,125 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package supervise
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Measure of steering: what is done with the whole run about an agent in trouble, because words have not helped. The agent's call of a model is
+// held until it is over.
+type Measure struct {
+	// ID, by which it is done once.
+	ID string
+	// Rung is Hold, Rollback, Restart or Block.
+	Rung policy.Rung
+	// Message says for people what is wrong.
+	Message string
+	// Until the agent is held at most; zero where a person must act. Of Hold alone.
+	Until time.Time
+	// Over says that there is nothing more to do, and Done that it was done.
+	Over, Done bool
+}
+
+// Steered: steering wants a measure. It is heard again after a crash.
+type Steered struct{ Measure Measure }
+
+func (e Steered) apply(s *State, _ time.Time) {
+	m := e.Measure
+	s.Measure = &m
+	i := s.Current()
+	if i < 0 {
+		m.Over = true
+		return
+	}
+	t := &s.Tasks[i]
+	again := m.Rung == policy.RungRestart && t.Restart == m.ID
+	switch {
+	case again:
+	case t.Phase != Running:
+		m.Over = true
+	case m.Rung == policy.RungRestart:
+		t.Phase, t.Restart, t.Back, t.Correction, t.Completed = Pending, m.ID, false, "", time.Time{}
+	case m.Rung == policy.RungBlock:
+		t.Rejected, t.RejectedReason = m.Message, protocol.ReasonAnomalyPersists
+		m.Over, m.Done = true, true
+	}
+}
+
+// Settled is the measure that is over, if there is one.
+func (s State) Settled() (Measure, bool) {
+	if s.Measure == nil {
+		return Measure{}, false
+	}
+	m := *s.Measure
+	if m.Rung == policy.RungRestart && s.Agent.Connected && !s.Agent.Leftovers { // no request of the old agent is left
+		m.Over, m.Done = true, true
+	}
+	return m, m.Over
+}
+
+// Settled: who asked for the measure knows that it is over.
+type Settled struct{}
+
+func (Settled) apply(s *State, _ time.Time) { s.Measure = nil }
+
+// Released: the agent has been held for as long as it may be.
+type Released struct{}
+
+func (Released) apply(s *State, _ time.Time) {
+	s.idle()
+	s.settle(policy.RungHold, true)
+}
+
+// settle the measure of a rung.
+func (s *State) settle(rung policy.Rung, done bool) {
+	if s.Measure != nil && s.Measure.Rung == rung && !s.Measure.Over {
+		m := *s.Measure
+		m.Over, m.Done = true, done
+		s.Measure = &m
+	}
+}
+
+// left says that the agent of the measure has ended by itself.
+func (s *State) left() {
+	for _, rung := range []policy.Rung{policy.RungHold, policy.RungRollback} {
+		s.settle(rung, false)
+	}
+}
+
+// wentBack takes the result of a rollback that steering wanted.
+func (s *State) wentBack(id string, went bool) {
+	if s.Measure != nil && s.Measure.ID == id {
+		s.settle(policy.RungRollback, went)
+	}
+	if i := s.Current(); i >= 0 && s.Tasks[i].Restart == id {
+		s.Tasks[i].Back = true
+	}
+}
+
+// onHold says that the agent waits for a person to look.
+func (s State) onHold() bool {
+	return s.Measure != nil && s.Measure.Rung == policy.RungHold && !s.Measure.Over && s.Agent.Running
+}
+
+// measured carries out a rollback that steering wants.
+func measured(s State, now time.Time) (Action, bool) {
+	m := s.Measure
+	if s.Seal || m == nil || m.Over || m.Rung != policy.RungRollback || !s.Agent.Connected {
+		return Action{}, false
+	}
+	return s.goBack(m.ID, now), true
+}
+
+// goBack to the last valid checkpoint.
+func (s State) goBack(id string, now time.Time) Action {
+	if now.Before(s.Checkpoints.RetryAt) {
+		return Action{Until: s.Checkpoints.RetryAt}
+	}
+	return Action{Kind: Rollback, Task: s.Current(), Trigger: protocol.TriggerSteering,
+		Request: protocol.Request{ID: id, Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull}}}
+}
