@@ -219,7 +219,7 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 	case <-l.steering.Changed():
 		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
 	case <-l.steering.Wanted():
-		return l.measure(ctx)
+		return measure(ctx, l)
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)
 		l.look()
@@ -321,7 +321,7 @@ func (l *loop) look() {
 func (l *loop) apply(ctx context.Context, e supervise.Event) {
 	l.state = l.state.Apply(e, l.now())
 	l.look()
-	l.settle()
+	settle(l)
 	l.checkCaptures()
 	l.steering.Idle(!l.state.Agent.Running || l.state.Question != nil || l.state.Agent.Frozen)
 	c := l.state.Checkpoints

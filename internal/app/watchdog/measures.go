@@ -16,7 +16,7 @@ import (
 
 // measure takes what steering wants done with the whole run. A restart and an end are journaled first: what cannot be ends the process, and
 // the next one is told again.
-func (l *loop) measure(ctx context.Context) error {
+func measure(ctx context.Context, l *loop) error {
 	a := l.steering.Act()
 	if a == nil || l.state.Measure != nil && l.state.Measure.ID == a.ID {
 		return nil
@@ -60,7 +60,7 @@ func journaled(a steer.Act, m supervise.Measure, task string) *journal.Record {
 }
 
 // settle tells steering what came of its measure.
-func (l *loop) settle() {
+func settle(l *loop) {
 	if m, over := l.state.Settled(); over {
 		l.state = l.state.Apply(supervise.Settled{}, l.now())
 		l.steering.Settle(m.ID, m.Done)

@@ -168,7 +168,7 @@ type AgentExited struct {
 
 func (e AgentExited) apply(s *State, _ time.Time) {
 	s.Agent.Running = false
-	s.left()
+	left(s)
 	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Doing == Start) {
 		s.Tasks[i].Phase, s.Tasks[i].ExitCode = Exited, e.Code
 		s.Agent.Leftovers = true
@@ -314,7 +314,7 @@ func (e Answered) apply(s *State, _ time.Time) {
 	s.idle()
 	i := slices.IndexFunc(s.Requests, func(r protocol.Request) bool { return r.ID == e.Answer.ID })
 	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == protocol.RequestRelease {
-		s.settle(policy.RungHold, true)
+		settle(s, policy.RungHold, true)
 	}
 	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == protocol.RequestResetBreaker {
 		s.Checkpoints = Checkpoints{Last: s.Checkpoints.Last, Changed: s.Checkpoints.Changed, Unseen: s.Checkpoints.Unseen}
@@ -335,7 +335,7 @@ type RolledBack struct {
 func (e RolledBack) apply(s *State, now time.Time) {
 	s.idle()
 	s.answered([]string{e.ID})
-	s.wentBack(e.ID, e.Went)
+	wentBack(s, e.ID, e.Went)
 	if !e.Went {
 		return
 	}

@@ -171,7 +171,7 @@ func (s State) fault() *protocol.Fault {
 			s.Checkpoints.Failures, s.Checkpoints.Failure.Message)}
 	case overBudget(s):
 		return &protocol.Fault{Reason: protocol.ReasonBudgetExceeded, Message: s.Allowance.Exceeded}
-	case s.onHold():
+	case onHold(s):
 		return &protocol.Fault{Reason: protocol.ReasonAgentHeld, Message: s.Measure.Message}
 	case s.Checkpoints.Failures > 0:
 		f := s.Checkpoints.Failure

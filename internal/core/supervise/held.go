@@ -23,7 +23,7 @@ func held(s State, now time.Time) (Action, bool) {
 	switch {
 	case s.Seal:
 		return Action{}, false
-	case s.onHold() && !s.Measure.Until.IsZero() && !now.Before(s.Measure.Until):
+	case onHold(s) && !s.Measure.Until.IsZero() && !now.Before(s.Measure.Until):
 		return Action{Kind: Release}, true
 	case halted(s) && live && (!s.Agent.Frozen || !now.Before(s.Agent.FrozenAt.Add(renewFreeze))):
 		return Action{Kind: Freeze}, true
@@ -38,7 +38,7 @@ func held(s State, now time.Time) (Action, bool) {
 	}
 	if live && a.Kind == Wait {
 		a.Until = earliest(a.Until, s.Agent.FrozenAt.Add(renewFreeze))
-		if s.onHold() {
+		if onHold(s) {
 			a.Until = earliest(a.Until, s.Measure.Until)
 		}
 	}
@@ -56,7 +56,7 @@ func earliest(times ...time.Time) (t time.Time) {
 }
 
 // halted says that the agent cannot go on: checkpoints fail, the budget of its calls of models is used up, or a person is to look at what it does.
-func halted(s State) bool { return s.Checkpoints.Breaker || overBudget(s) || s.onHold() }
+func halted(s State) bool { return s.Checkpoints.Breaker || overBudget(s) || onHold(s) }
 
 // overBudget holds for an agent at work alone: what has ended, or is said to be done, is captured and delivered without a call
 // of a model.

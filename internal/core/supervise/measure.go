@@ -72,11 +72,11 @@ type Released struct{}
 
 func (Released) apply(s *State, _ time.Time) {
 	s.idle()
-	s.settle(policy.RungHold, true)
+	settle(s, policy.RungHold, true)
 }
 
 // settle the measure of a rung.
-func (s *State) settle(rung policy.Rung, done bool) {
+func settle(s *State, rung policy.Rung, done bool) {
 	if s.Measure != nil && s.Measure.Rung == rung && !s.Measure.Over {
 		m := *s.Measure
 		m.Over, m.Done = true, done
@@ -85,16 +85,16 @@ func (s *State) settle(rung policy.Rung, done bool) {
 }
 
 // left says that the agent of the measure has ended by itself.
-func (s *State) left() {
+func left(s *State) {
 	for _, rung := range []policy.Rung{policy.RungHold, policy.RungRollback} {
-		s.settle(rung, false)
+		settle(s, rung, false)
 	}
 }
 
 // wentBack takes the result of a rollback that steering wanted.
-func (s *State) wentBack(id string, went bool) {
+func wentBack(s *State, id string, went bool) {
 	if s.Measure != nil && s.Measure.ID == id {
-		s.settle(policy.RungRollback, went)
+		settle(s, policy.RungRollback, went)
 	}
 	if i := s.Current(); i >= 0 && s.Tasks[i].Restart == id {
 		s.Tasks[i].Back = true
@@ -102,7 +102,7 @@ func (s *State) wentBack(id string, went bool) {
 }
 
 // onHold says that the agent waits for a person to look.
-func (s State) onHold() bool {
+func onHold(s State) bool {
 	return s.Measure != nil && s.Measure.Rung == policy.RungHold && !s.Measure.Over && s.Agent.Running
 }
 
@@ -112,11 +112,11 @@ func measured(s State, now time.Time) (Action, bool) {
 	if s.Seal || m == nil || m.Over || m.Rung != policy.RungRollback || !s.Agent.Connected {
 		return Action{}, false
 	}
-	return s.goBack(m.ID, now), true
+	return goBack(s, m.ID, now), true
 }
 
 // goBack to the last valid checkpoint.
-func (s State) goBack(id string, now time.Time) Action {
+func goBack(s State, id string, now time.Time) Action {
 	if now.Before(s.Checkpoints.RetryAt) {
 		return Action{Until: s.Checkpoints.RetryAt}
 	}

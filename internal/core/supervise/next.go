@@ -83,7 +83,7 @@ func answers(s State, _ time.Time) (Action, bool) {
 		case r.Kind == protocol.RequestResetBreaker:
 			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
 		case r.Kind == protocol.RequestRelease:
-			return Action{Kind: Answer, Answer: s.release(r.ID)}, true
+			return Action{Kind: Answer, Answer: release(s, r.ID)}, true
 		case r.Kind == protocol.RequestRollback:
 			if a, ok := s.rollback(r); ok {
 				return a, true
@@ -118,8 +118,8 @@ func (s State) reset(id string) protocol.RequestReport {
 	return protocol.RequestReport{ID: id, OK: false, Message: "the breaker is not open: nothing to reset"}
 }
 
-func (s State) release(id string) protocol.RequestReport {
-	if s.onHold() {
+func release(s State, id string) protocol.RequestReport {
+	if onHold(s) {
 		return protocol.RequestReport{ID: id, OK: true, Message: "the agent goes on"}
 	}
 	return protocol.RequestReport{ID: id, OK: false, Message: "the agent is not held: nothing to release"}
@@ -165,7 +165,7 @@ func tasks(s State, now time.Time) (Action, bool) {
 	case phase == Exited:
 		return closeTask(s, now, i), true
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
-		return s.goBack(s.Tasks[i].Restart, now), true
+		return goBack(s, s.Tasks[i].Restart, now), true
 	}
 	return Action{Kind: Start, Task: i}, true
 }

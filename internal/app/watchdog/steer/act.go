@@ -38,7 +38,7 @@ func (s *Service) Wanted() <-chan struct{} {
 	if s == nil { // there is no agent
 		return nil
 	}
-	return s.wanted
+	return s.gate.wanted
 }
 
 // Act that is wanted; nil for none.
@@ -66,15 +66,32 @@ func (s *Service) want(step steering.Step) {
 		Evidence: step.Finding.Evidence, Message: step.Message, Otherwise: step.Otherwise, Until: step.Until,
 	}
 	s.keep(true)
-	s.call()
+	s.gate.shut()
 }
 
-// call whoever carries out what is wanted.
-func (s *Service) call() {
+// gate is what requests wait at while an act is wanted.
+type gate struct {
+	// wanted says that there is an act to carry out.
+	wanted chan struct{}
+	// settled is closed when an act is. born counts the agents that were ended by one.
+	settled chan struct{}
+	born    int64
+}
+
+func newGate() gate { return gate{wanted: make(chan struct{}, 1), settled: make(chan struct{})} }
+
+// shut calls the one who carries out what is wanted.
+func (g *gate) shut() {
 	select {
-	case s.wanted <- struct{}{}:
+	case g.wanted <- struct{}{}:
 	default:
 	}
+}
+
+// open lets the requests go on.
+func (g *gate) open() {
+	close(g.settled)
+	g.settled = make(chan struct{})
 }
 
 // Settle an act that was done, or cannot be. After a restart, and when the work has ended, nothing is remembered of the conversation but what
@@ -90,32 +107,26 @@ func (s *Service) Settle(id string, done bool) {
 	switch {
 	case done && a.Rung == policy.RungRestart:
 		s.record = s.record.next(a.Task, s.record.Steering.Anew())
-		s.born++
+		s.gate.born++
 	case done && a.Rung == policy.RungBlock:
 		s.record = s.record.next(a.Task, steering.State{})
-		s.born++
+		s.gate.born++
 	case done:
 		s.record.later(a.Thread, a.Message)
 	default:
 		s.record.later(a.Thread, a.Otherwise)
 	}
 	s.keep(true)
-	s.release()
+	s.gate.open()
 	s.tell(s.options.Terms(), s.options.Now())
-}
-
-// release the requests that are kept back.
-func (s *Service) release() {
-	close(s.settled)
-	s.settled = make(chan struct{})
 }
 
 // held keeps a request back until nothing is wanted any more. It says whether the request may be sent on then: not where who has sent it has
 // hung up or was ended.
 func (s *Service) held(ctx context.Context, born int64) bool {
-	for s.record.Act != nil || s.born != born {
-		settled := s.settled
-		if s.born != born {
+	for s.record.Act != nil || s.gate.born != born {
+		settled := s.gate.settled
+		if s.gate.born != born {
 			settled = nil // it is of an agent that was ended, whose end closes its connections
 		}
 		s.mu.Unlock()

@@ -34,7 +34,7 @@ type record struct {
 	// Act that is wanted, and how many there were, over all tasks.
 	Act  *Act  `json:"act,omitempty"`
 	Acts int64 `json:"acts,omitempty"`
-	Seen  seen  `json:"seen"`
+	Seen seen  `json:"seen"`
 }
 
 // seen are the figures of a status report.

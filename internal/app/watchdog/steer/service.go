@@ -47,8 +47,8 @@ type Options struct {
 // Service is the supervisor of one agent's conversation. Make it with New.
 type Service struct {
 	options Options
-	// changed says that there is something to report, and wanted that there is an act to carry out.
-	changed, wanted chan struct{}
+	// changed says that there is something to report.
+	changed chan struct{}
 
 	mu     sync.Mutex
 	record record
@@ -56,16 +56,14 @@ type Service struct {
 	moved, idle bool
 	dirty       bool
 	reported    reported
-	// settled is closed when an act is. born counts the agents that were ended by one.
-	settled chan struct{}
-	born    int64
+	gate        gate
 }
 
 var _ modelproxy.Observer = (*Service)(nil)
 
 // New remembers what was kept before. What cannot be read is forgotten: supervision begins anew.
 func New(o Options) *Service {
-	s := &Service{options: o, changed: make(chan struct{}, 1), wanted: make(chan struct{}, 1), settled: make(chan struct{})}
+	s := &Service{options: o, changed: make(chan struct{}, 1), gate: newGate()}
 	data, err := o.Memory.Load()
 	if err == nil && data != nil {
 		err = json.Unmarshal(data, &s.record)
@@ -75,7 +73,7 @@ func New(o Options) *Service {
 		s.record = record{}
 	}
 	if s.record.Act != nil {
-		s.call()
+		s.gate.shut()
 	}
 	return s
 }
@@ -91,7 +89,7 @@ func (s *Service) Known(list []byte) int {
 func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelproxy.Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	born := s.born
+	born := s.gate.born
 	if !s.held(ctx, born) {
 		return r.Bytes(), nil
 	}
@@ -124,7 +122,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 func (s *Service) begin(task string) {
 	if s.record.Task != task {
 		s.record = s.record.next(task, steering.State{})
-		s.release()
+		s.gate.open()
 	}
 }
 
@@ -151,7 +149,7 @@ func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnConte
 func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step) []byte {
 	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
-		said = s.operated(ctx, r, turn, step, said)
+		said = s.record.operated(r, turn, step, said)
 	}
 	text := cmp.Or(step.Message, s.record.Unsaid[turn.Thread])
 	if text != "" {
@@ -169,20 +167,6 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 	delete(s.record.Unsaid, turn.Thread)
 	s.record.note(turn.Thread, said)
 	return body
-}
-
-// operated leaves out of the conversation what repeats itself, and says there what it was.
-func (s *Service) operated(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step, said dialect.Steering) dialect.Steering {
-	found := s.record.Book.Repeats(r.Conversation(), turn.Ends, func(tool string) bool {
-		return step.Finding.Tool == "" || step.Finding.Tool == anomaly.Name(tool)
-	})
-	if len(found.Spans) == 0 {
-		s.options.Log.InfoContext(ctx, "Nothing can be left out of the conversation", "thread", turn.Thread, "turn", turn.Number)
-		return said
-	}
-	said.Cuts = dialect.Cutting(said.Cuts, found.Spans)
-	said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: found.Spans[0].From, Text: steering.Summary(found)})
-	return said
 }
 
 // exchange hears how a request fared.

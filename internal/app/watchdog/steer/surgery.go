@@ -1,0 +1,26 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steer
+
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// operated leaves out of the conversation what repeats itself, and says there what it was. Where nothing does, the model is only told.
+func (r *record) operated(request dialect.Request, turn conversation.Turn, step steering.Step, said dialect.Steering) dialect.Steering {
+	found := r.Book.Repeats(request.Conversation(), turn.Ends, func(tool string) bool {
+		return step.Finding.Tool == "" || step.Finding.Tool == anomaly.Name(tool)
+	})
+	if len(found.Spans) == 0 {
+		return said
+	}
+	said.Cuts = dialect.Cutting(said.Cuts, found.Spans)
+	said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: found.Spans[0].From, Text: steering.Summary(found)})
+	return said
+}
