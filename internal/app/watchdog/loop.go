@@ -218,7 +218,7 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		return rejected(ctx, l, r)
 	case <-l.steering.Changed():
 		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
-	case <-l.steering.Wanted():
+	case <-wanted(l):
 		return measure(ctx, l)
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)

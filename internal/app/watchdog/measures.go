@@ -14,6 +14,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
+// wanted says that steering wants something. An agent may be heard before its start is noted: it is waited for.
+func wanted(l *loop) <-chan struct{} {
+	if l.state.Doing == supervise.Start {
+		return nil
+	}
+	return l.steering.Wanted()
+}
+
 // measure takes what steering wants done with the whole run. A restart and an end are journaled first: what cannot be ends the process, and
 // the next one is told again.
 func measure(ctx context.Context, l *loop) error {

@@ -304,3 +304,21 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAgentThatIsFasterThanItsStart: what steering wants before the start of the agent is noted is done after that.
+func TestAnAgentThatIsFasterThanItsStart(t *testing.T) {
+	t.Parallel()
+	w, model := climbing(t, policy.RungRollback, wentBack)
+	slow := func(step string) error {
+		if step == "agent launched" { // it goes on when the agent's call is held
+			w.eventually("the agent has climbed", func() bool { return len(model.heard()) > 5 })
+			time.Sleep(100 * time.Millisecond)
+		}
+		return nil
+	}
+	wantFinal(t, w.start(1, slow).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantTakenBack(1)
+	if n := len(model.heard()); n > 9 { // one call for each rung, and those before
+		t.Errorf("it took %d calls", n)
+	}
+}

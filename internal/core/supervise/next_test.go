@@ -4,6 +4,7 @@
 package supervise_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,13 +27,16 @@ type world struct {
 	heads    int
 	policies int
 	kind     bool // the world fails nothing any more
+	// measures that were asked for, and settled.
+	measures int
+	settled  map[string]int
 	// patches on the desk, and when each task was said to be done.
 	patches   int
 	completed map[string]time.Time
 }
 
 func newWorld(t *rapid.T) *world {
-	w := &world{t: t, now: epoch, completed: map[string]time.Time{}}
+	w := &world{t: t, now: epoch, completed: map[string]time.Time{}, settled: map[string]int{}}
 	w.orders.Mode = rapid.SampledFrom([]string{policy.ModeInteractive, policy.ModeDeterministic}).Draw(t, "mode")
 	w.orders.NextMode = w.orders.Mode
 	w.orders.Delivery = protocol.Delivery{Push: rapid.Bool().Draw(t, "push"), RequireApproval: rapid.Bool().Draw(t, "approval")}
@@ -57,6 +61,10 @@ func (w *world) apply(e supervise.Event) {
 		desk.Completed = w.completed[w.state.Tasks[i].Name]
 	}
 	w.state = w.state.Apply(desk, w.now)
+	if m, over := w.state.Settled(); over {
+		w.state = w.state.Apply(supervise.Settled{}, w.now)
+		w.settled[m.ID]++
+	}
 }
 
 // complete is the agent's word that its task is done.
@@ -104,6 +112,17 @@ func (w *world) check(a supervise.Action) {
 		}
 		if s.Agent.Leftovers || !s.Agent.Connected || s.Checkpoints.Breaker || s.End != supervise.GoOn {
 			w.t.Fatalf("starts an agent in %+v", s)
+		}
+		if t := s.Tasks[a.Task]; t.Restart != "" && !t.Back {
+			w.t.Fatalf("starts an agent anew, and the workspace has not gone back: %+v", t)
+		}
+	case supervise.Rollback:
+		if s.Checkpoints.Breaker || !s.Agent.Connected {
+			w.t.Fatalf("goes back in %+v", s)
+		}
+	case supervise.Release:
+		if w.now.Before(s.Measure.Until) || s.Measure.Until.IsZero() {
+			w.t.Fatalf("releases an agent that is held: %+v", s.Measure)
 		}
 	case supervise.Checkpoint:
 		ends := a.Closes || s.End != supervise.GoOn
@@ -163,6 +182,14 @@ func (w *world) answer() {
 		w.apply(map[supervise.Kind]supervise.Event{
 			supervise.Kill: supervise.Killed{}, supervise.Freeze: supervise.FrozenNow{}, supervise.Thaw: supervise.ThawedNow{},
 		}[a.Kind])
+	case supervise.Release:
+		w.apply(supervise.Released{})
+	case supervise.Rollback:
+		if fails && rapid.Bool().Draw(w.t, "missed") {
+			w.apply(supervise.Missed{Action: a, Fault: fault})
+			return
+		}
+		w.apply(supervise.RolledBack{ID: a.Request.ID, Went: !fails, Head: w.state.Delivery.Head, Changed: w.state.Delivery.Changed})
 	case supervise.Answer:
 		w.apply(supervise.Answered{Answer: a.Answer})
 	case supervise.Review:
@@ -208,7 +235,7 @@ func (w *world) taken(a supervise.Action) {
 // disturb lets something happen from outside.
 func (w *world) disturb() {
 	switch rapid.SampledFrom([]string{"connected", "disconnected", "changed", "exited", "request", "reset", "policy", "approve",
-		"suspend", "stop", "terminate", "slipped", "patch", "complete", "mode", "time"}).Draw(w.t, "event") {
+		"suspend", "stop", "terminate", "slipped", "patch", "complete", "mode", "steered", "release", "time"}).Draw(w.t, "event") {
 	case "connected":
 		if !w.state.Agent.Connected {
 			w.apply(supervise.Connected{Running: w.state.Agent.Running, Frozen: w.state.Agent.Running, Leftovers: w.state.Agent.Leftovers})
@@ -225,6 +252,12 @@ func (w *world) disturb() {
 		w.orders.Requests = append(w.orders.Requests, protocol.Request{ID: "r", Kind: protocol.RequestCheckpoint})
 	case "reset":
 		w.orders.Requests = append(w.orders.Requests, protocol.Request{ID: "b", Kind: protocol.RequestResetBreaker})
+	case "steered":
+		if w.state.Measure == nil && w.state.Agent.Running {
+			w.steer()
+		}
+	case "release":
+		w.orders.Requests = append(w.orders.Requests, protocol.Request{ID: "g", Kind: protocol.RequestRelease})
 	case "policy":
 		w.policies++
 		w.orders.Policy.Hash = "p" + string(rune('a'+w.policies%26))
@@ -254,6 +287,17 @@ func (w *world) disturb() {
 	w.orders.Requests = nil
 }
 
+// steer asks for a measure.
+func (w *world) steer() {
+	w.measures++
+	m := supervise.Measure{ID: fmt.Sprint("m", w.measures), Message: "it repeats itself", Rung: rapid.SampledFrom([]policy.Rung{
+		policy.RungHold, policy.RungRollback, policy.RungRestart, policy.RungBlock}).Draw(w.t, "rung")}
+	if m.Rung == policy.RungHold && rapid.Bool().Draw(w.t, "bounded") {
+		m.Until = w.now.Add(time.Minute)
+	}
+	w.apply(supervise.Steered{Measure: m})
+}
+
 // Whatever happens in whatever order, nothing that must not happen does; and once nothing fails any more, a stop ends
 // the attempt.
 func TestNextKeepsItsPromises(t *testing.T) {
@@ -275,6 +319,11 @@ func TestNextKeepsItsPromises(t *testing.T) {
 		w.apply(supervise.Ordered{Orders: w.orders})
 		for range 50 {
 			if w.state.Over() {
+				for id, times := range w.settled {
+					if times != 1 {
+						t.Fatalf("measure %s was settled %d times", id, times)
+					}
+				}
 				return
 			}
 			if w.state.Doing != supervise.Wait {

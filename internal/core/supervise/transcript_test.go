@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
@@ -143,7 +144,12 @@ func (p *player) advance(until time.Time) {
 }
 
 func (p *player) decide(now time.Time) {
+	seconds := strconv.FormatFloat(now.Sub(epoch).Seconds(), 'g', -1, 64)
 	for range 10 {
+		if m, over := p.state.Settled(); over {
+			p.state = p.state.Apply(supervise.Settled{}, now)
+			fmt.Fprintf(&p.out, "%ss => %s %s is settled: %v\n", seconds, m.Rung, m.ID, m.Done)
+		}
 		a := supervise.Next(p.state, now)
 		p.state = p.state.Begin(a)
 		if a.Kind == supervise.Wait {
@@ -154,7 +160,6 @@ func (p *player) decide(now time.Time) {
 			return
 		}
 		p.last = a
-		seconds := strconv.FormatFloat(now.Sub(epoch).Seconds(), 'g', -1, 64)
 		fmt.Fprintf(&p.out, "%ss => %s\n", seconds, p.describe(a))
 	}
 	p.t.Fatal("more than ten acts at once")
@@ -246,6 +251,10 @@ func (p *player) parse(name string, args []string) supervise.Event {
 		return supervise.RolledBack{ID: p.last.Request.ID, Went: true, Head: args[0], Changed: args[0] != "base"}
 	case "refused-to":
 		return supervise.RolledBack{ID: p.last.Request.ID}
+	case "released":
+		return supervise.Released{}
+	case "steered":
+		return p.steered(args)
 	case "reviewed":
 		return supervise.Reviewed{PolicyHash: p.state.PolicyHash, Objection: arg}
 	case "pushed":
@@ -289,6 +298,19 @@ func (p *player) taken(verdict string, rest []string) supervise.Event {
 	return e
 }
 
+// steered reads "Hold m1 40s it repeats itself"; the time may be "-".
+func (p *player) steered(args []string) supervise.Event {
+	m := supervise.Measure{Rung: policy.Rung(args[0]), ID: args[1], Message: strings.Join(args[3:], " ")}
+	if args[2] != "-" {
+		at, err := time.ParseDuration(args[2])
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		m.Until = epoch.Add(at)
+	}
+	return supervise.Steered{Measure: m}
+}
+
 // tools reads "patches=2 asked=q1 completed": what is on the desk, as a whole.
 func (p *player) tools(args []string) supervise.Event {
 	var e supervise.Tools
@@ -328,6 +350,8 @@ func (p *player) ordered(args []string) supervise.Event {
 			p.orders.Delivery.ApprovedCommit = value
 		case "checkpoint":
 			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: protocol.RequestCheckpoint})
+		case "release":
+			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: protocol.RequestRelease})
 		case "reset":
 			p.orders.Requests = append(p.orders.Requests, protocol.Request{ID: value, Kind: protocol.RequestResetBreaker})
 		case "rollback":
