@@ -108,7 +108,9 @@ func (s Script) turn(c *conversation) Turn {
 	}
 	waited := 0
 	for _, text := range c.texts {
-		waited += strings.Count(text, waiting)
+		if !strings.Contains(text, "[SUPERVISOR]") { // which may quote a command
+			waited += strings.Count(text, waiting)
+		}
 	}
 	i := c.turns - waited
 	if i < 0 || i >= len(s.Turns) {

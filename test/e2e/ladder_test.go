@@ -1,0 +1,191 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
+// climbs makes a policy by which steering climbs a rung with each turn.
+func (p *place) climbs(ladder v1alpha1.Rung) {
+	p.Helper()
+	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "ladder"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Defaults: &v1alpha1.Rules{
+			Anomalies: &v1alpha1.AnomalyRules{CheckEveryTurns: ptr.To[int32](1), CooldownTurns: ptr.To[int32](1), Hold: &metav1.Duration{Duration: time.Second}, Ladder: ladder},
+			// So that nothing of what is wrong is promoted before it is taken back.
+			Execution: &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{Interval: &metav1.Duration{Duration: time.Hour}}},
+		},
+	}}), "make the policy")
+}
+
+// bodies of the requests about something, in order.
+func (p *place) bodies(about string) (all []string) {
+	p.Helper()
+	asked, err := provider.Asked(p.ctx)
+	p.must(err, "ask the provider")
+	for _, a := range asked {
+		if strings.Contains(a.Body, "Write a page about "+about) && strings.Contains(a.Body, `"tools"`) {
+			all = append(all, a.Body)
+		}
+	}
+	return all
+}
+
+// TestAgentThatIsNotSteered: a real CLI whose model goes on whatever it is told climbs the ladder to its end. Its repetitions are left out of what
+// the model sees, its call is held, the work goes back to the last valid checkpoint, it is ended and started anew with a word about it, and at
+// last a person decides.
+func TestAgentThatIsNotSteered(t *testing.T) {
+	t.Parallel()
+	for _, runtime := range runtimesWithSessions {
+		t.Run(runtime, func(t *testing.T) {
+			t.Parallel()
+			p, about := newPlace(t, 6*time.Minute), "deaf posts by "+runtime
+			p.climbs("Block")
+			session(t, p, runtime, about, `turns:
+- text: I begin.
+  run: mkdir -p web && echo wrong > web/wrong.html
+- until: what nobody says
+  while: cat web/missing.html`)
+			f := p.phase("page", v1alpha1.PhaseBlocked, v1alpha1.ReasonAnomalyPersists)
+			ready := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
+			if ready == nil || !strings.Contains(ready.Message, "everything that the policy's anomalies.ladder allows was tried") || !strings.Contains(ready.Message, "has failed") {
+				t.Errorf("people are told: %+v", ready)
+			}
+			if f.Status.Attempt != 1 {
+				t.Errorf("%d attempts", f.Status.Attempt)
+			}
+			back := 0
+			for _, c := range p.checkpoints("page") {
+				if c.Spec.Trigger == "Steering" && c.Spec.Action == v1alpha1.ActionReverted {
+					back++
+					if !slices.Contains(c.Spec.SamplePaths, "web/wrong.html") {
+						t.Errorf("what is taken back: %q", c.Spec.SamplePaths)
+					}
+				}
+			}
+			if back != 1 {
+				t.Errorf("taken back %d times", back)
+			}
+			all := strings.Join(p.bodies(about), "\n")
+			for _, want := range []string{
+				"left out of the conversation here", "This turn has no tools", "Your work was held here", "The workspace has gone back to the last valid checkpoint",
+				"An agent that worked on this task before you was ended",
+			} {
+				if !strings.Contains(all, want) {
+					t.Errorf("the model has not heard %q", want)
+				}
+			}
+		})
+	}
+}
+
+// TestHeldAgentIsLetGo: where the ladder ends with a hold the Feature is Blocked with its agent frozen, until a person lets it go on. The watchdog
+// is killed in the midst of that, and neither forgets what was said nor says it again.
+func TestHeldAgentIsLetGo(t *testing.T) {
+	t.Parallel()
+	p, about := newPlace(t, 6*time.Minute), "moorings"
+	p.climbs("Hold")
+	session(t, p, "claude-code", about, `turns:
+- text: I begin.
+  run: mkdir -p web && echo one > web/one.html
+- until: Your work was held here
+  while: cat web/missing.html
+  text: I do something else.
+  run: echo two > web/two.html
+- text: It is written.`)
+	f := p.phase("page", v1alpha1.PhaseBlocked, v1alpha1.ReasonAgentHeld)
+	if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionAgentLooping); c == nil || c.Status != metav1.ConditionTrue || !strings.Contains(c.Message, "its next call is held") {
+		t.Errorf("%+v", c)
+	}
+	before := len(p.bodies(about))
+	p.endWatchdog(f.Status.Job.PodName)
+	p.phase("page", v1alpha1.PhaseBlocked, v1alpha1.ReasonAgentHeld)
+	p.change("page", func(s *v1alpha1.FeatureSpec) {
+		s.Requests = []v1alpha1.Request{{ID: "go-on", Release: &v1alpha1.ReleaseRequest{}}}
+	})
+	f = p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	if got := p.history(f.Status.Branch); !strings.Contains(got, "web/two.html") {
+		t.Errorf("the branch lacks the page:\n%s", got)
+	}
+	all := p.bodies(about)
+	if n := len(all) - before; n != 2 {
+		t.Errorf("the model was asked %d times after the hold, want 2", n)
+	}
+	if last := all[len(all)-1]; strings.Count(last, "Your work was held here") != 1 || strings.Count(all[before-1], "[SUPERVISOR]")+1 != strings.Count(last, "[SUPERVISOR]") {
+		t.Errorf("what was said before:\n%.3000s\nand after:\n%.3000s", all[before-1], last)
+	}
+}
+
+// endWatchdog ends the watchdog's process without a last word, and waits for its successor.
+func (p *place) endWatchdog(pod string) {
+	p.Helper()
+	restarts := func() (count int32, running bool) {
+		var now corev1.Pod
+		p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: pod}, &now), "read the pod")
+		for _, c := range now.Status.InitContainerStatuses {
+			if c.Name == "watchdog" {
+				return c.RestartCount, c.State.Running != nil
+			}
+		}
+		return 0, false
+	}
+	was, _ := restarts()
+	// The first process of a container takes none of the signals that cannot be caught; this one ends a Go program with its stacks.
+	_, _, _ = k8s.Exec(p.ctx, p.project, pod, "watchdog", nil, "bash", "-c", "kill -QUIT 1")
+	for {
+		if count, running := restarts(); count > was && running {
+			return
+		}
+		if err := p.ctx.Err(); err != nil {
+			p.Fatalf("the watchdog is not started again: %v", err)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
+
+// TestSilentBuildIsLeftAlone: a real CLI whose tool says and changes nothing for more than ten minutes, and hardly computes, is healthy: nothing is
+// reported, and its model is told nothing.
+func TestSilentBuildIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	p, about := newPlace(t, 16*time.Minute), "slow kilns"
+	p.feature("page", "", func(s *v1alpha1.FeatureSpec) {
+		s.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: agentImage(t, "claude-code"), Env: []v1alpha1.EnvVar{
+			{Name: "BASH_DEFAULT_TIMEOUT_MS", Value: "1200000"}, {Name: "BASH_MAX_TIMEOUT_MS", Value: "1200000"},
+		}}
+		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}}
+		s.Prompt = scripted("Write a page about "+about+".", `turns:
+- text: I build it.
+  run: timeout 615 tail -f /dev/null; mkdir -p web; echo built > web/kiln.html
+- text: It is built.`)
+	})
+	p.until("page", "a quiet time of ten minutes, and the delivery", func(f *v1alpha1.Feature) bool {
+		for _, c := range []string{v1alpha1.ConditionAgentStalled, v1alpha1.ConditionAgentLooping, v1alpha1.ConditionContextPressure, v1alpha1.ConditionCascadeFailure, v1alpha1.ConditionPaceEscalated} {
+			if is := meta.FindStatusCondition(f.Status.Conditions, c); is != nil && is.Status == metav1.ConditionTrue {
+				t.Fatalf("taken for sick: %+v", is)
+			}
+		}
+		return f.Status.Phase == v1alpha1.PhaseDelivered
+	})
+	for _, body := range p.bodies(about) {
+		if strings.Contains(body, "[SUPERVISOR]") {
+			t.Errorf("the model was told: %.3000s", body)
+		}
+	}
+	var f v1alpha1.Feature
+	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: "page"}, &f), "read the Feature")
+	if took := time.Since(f.CreationTimestamp.Time); took < 10*time.Minute {
+		t.Errorf("it took %s only: the agent did not wait", took)
+	}
+}
