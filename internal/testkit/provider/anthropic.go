@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) 
 	if request.Model == "" || len(request.Messages) == 0 || request.MaxTokens <= 0 {
 		return nil, nil, errors.New("model, messages and max_tokens are required")
 	}
-	c := &conversation{model: request.Model, streamed: request.Stream, size: len(body), texts: append([]string{""}, request.System.texts()...)}
+	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, size: len(body), texts: append([]string{""}, request.System.texts()...)}
 	for _, m := range request.Messages {
 		// When Claude Code goes on with a session that was interrupted, it answers for the model.
 		if m.Role == "assistant" && !slices.Equal(m.Content.texts(), []string{interrupted}) {
@@ -136,11 +137,11 @@ func (anthropic) answer(w *stream, c *conversation, t Turn) {
 	reason := "end_turn"
 	for i, call := range t.calls(c) {
 		reason = "tool_use"
-		content = append(content, object{"type": "tool_use", "id": fmt.Sprintf("toolu_%04d_%d", c.turns, i), "name": call.Name, "input": call.Input})
+		content = append(content, object{"type": "tool_use", "id": fmt.Sprintf("toolu_%s_%d", c.id, i), "name": call.Name, "input": call.Input})
 	}
 	usage := object{"input_tokens": c.size / 4, "output_tokens": t.output(), "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 	message := object{
-		"id": fmt.Sprintf("msg_%04d", c.turns), "type": "message", "role": "assistant", "model": c.model, "content": content,
+		"id": fmt.Sprintf("msg_%s", c.id), "type": "message", "role": "assistant", "model": c.model, "content": content,
 		"stop_reason": reason, "stop_sequence": nil, "usage": usage,
 	}
 	w.Header().Set("Request-Id", "req_scripted")

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 	if request.Model == "" || len(request.Messages) == 0 {
 		return nil, nil, errors.New("model and messages are required")
 	}
-	c := &conversation{model: request.Model, streamed: request.Stream, size: len(body), texts: []string{""}}
+	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, size: len(body), texts: []string{""}}
 	for _, m := range request.Messages {
 		if m.Role == "assistant" {
 			c.turns++
@@ -78,12 +79,12 @@ func (chat) answer(w *stream, c *conversation, t Turn) {
 	var calls []object
 	for i, call := range t.calls(c) {
 		reason = "tool_calls"
-		calls = append(calls, object{"id": fmt.Sprintf("call_%04d_%d", c.turns, i), "type": "function", "function": object{"name": call.Name, "arguments": string(call.Input)}})
+		calls = append(calls, object{"id": fmt.Sprintf("call_%s_%d", c.id, i), "type": "function", "function": object{"name": call.Name, "arguments": string(call.Input)}})
 		message["tool_calls"] = calls
 	}
 	usage := object{"prompt_tokens": c.size / 4, "completion_tokens": t.output(), "total_tokens": c.size/4 + t.output()}
 	head := func(kind string, choices []any) object {
-		return object{"id": fmt.Sprintf("chatcmpl_%04d", c.turns), "object": kind, "created": 1_700_000_000, "model": c.model, "choices": choices}
+		return object{"id": fmt.Sprintf("chatcmpl_%s", c.id), "object": kind, "created": 1_700_000_000, "model": c.model, "choices": choices}
 	}
 	w.Header().Set("X-Request-ID", "req_scripted")
 	if !c.streamed {

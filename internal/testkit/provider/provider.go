@@ -44,6 +44,8 @@ func dialects() []dialect { return []dialect{anthropic{}, responses{}, chat{}} }
 
 // conversation is what all dialects have in common.
 type conversation struct {
+	// id of what the model answers now: no two answers have one, whatever was left out of the conversation.
+	id    string
 	model string
 	// texts of all messages and tool results, in order; system texts first.
 	texts []string

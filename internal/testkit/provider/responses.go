@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,7 +52,7 @@ func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) 
 	if request.Model == "" || len(request.Input) == 0 {
 		return nil, nil, errors.New("model and input are required")
 	}
-	c := &conversation{model: request.Model, streamed: request.Stream, size: len(body), texts: []string{"", request.Instructions}}
+	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, size: len(body), texts: []string{"", request.Instructions}}
 	for _, t := range request.Tools {
 		if len(t.Tools) == 0 {
 			c.tools = append(c.tools, t.Name)
@@ -104,14 +105,14 @@ func openaiError(w http.ResponseWriter, status int, message string) {
 }
 
 func (responses) answer(w *stream, c *conversation, t Turn) {
-	id := fmt.Sprintf("resp_%04d", c.turns)
+	id := fmt.Sprintf("resp_%s", c.id)
 	var output []object
 	if t.Text != "" {
 		output = append(output, object{"type": "message", "id": "msg_" + id, "role": "assistant", "status": "completed",
 			"content": []any{object{"type": "output_text", "text": t.Text, "annotations": []any{}}}})
 	}
 	for i, call := range t.calls(c) {
-		item := object{"type": "function_call", "id": fmt.Sprintf("fc_%s_%d", id, i), "call_id": fmt.Sprintf("call_%04d_%d", c.turns, i), "name": call.Name,
+		item := object{"type": "function_call", "id": fmt.Sprintf("fc_%s_%d", id, i), "call_id": fmt.Sprintf("call_%s_%d", c.id, i), "name": call.Name,
 			"arguments": string(call.Input), "status": "completed"}
 		if group, name, found := strings.Cut(call.Name, namespaced); found {
 			item["namespace"], item["name"] = group, name
