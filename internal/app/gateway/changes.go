@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// changesTime bounds the recording of a checkpoint's changes, with the reading of its body.
+	// changesTime bounds the recording of a checkpoint's changes or of a step of steering, with the reading of its body.
 	changesTime = 30 * time.Second
 	// mostChanges are recorded at a time, one of each Feature: each takes some times protocol.MaxChanges in memory.
 	mostChanges = 4
@@ -30,22 +30,55 @@ const (
 	maxPacked = 4 << 20
 )
 
-// changes records what checkpoints have changed, for the watchdogs of Features' current attempts; next has all other paths.
+// changes records what checkpoints have changed and what was done about agents in trouble, for the watchdogs of Features' current
+// attempts; next has all other paths.
 type changes struct {
 	pods    *pods
 	budgets *budgets
-	ledger  interface {
-		RecordChanges(ctx context.Context, o ledger.Owner, c protocol.Changes) (fresh bool, missing string, err error)
-	}
+	ledger  changesLedger
 	slots   *callers.Slots
 	next    http.Handler
 	log     *slog.Logger
-	observe func(result string)
+	// observe the results by path.
+	observe func(path, result string)
 }
 
-// ServeHTTP records the changes of one checkpoint.
+type changesLedger interface {
+	RecordChanges(ctx context.Context, o ledger.Owner, c protocol.Changes) (fresh bool, missing string, err error)
+	RecordSteering(ctx context.Context, o ledger.Owner, s protocol.Steering) (fresh bool, missing string, err error)
+}
+
+// handed is what a watchdog hands in, as it was read. Number is that of the checkpoint or step, and record puts it into the ledger.
+type handed struct {
+	number int64
+	record func(ctx context.Context, o ledger.Owner) (fresh bool, missing string, err error)
+}
+
+// reader of what is handed in at a path; nil for all others.
+func (c *changes) reader(path string) func(encoding string, body io.Reader) (handed, error) {
+	switch path {
+	case protocol.ChangesPath:
+		return func(encoding string, body io.Reader) (handed, error) {
+			given, err := readPacked[protocol.Changes](encoding, body, protocol.MaxChanges)
+			return handed{given.Checkpoint, func(ctx context.Context, o ledger.Owner) (bool, string, error) {
+				return c.ledger.RecordChanges(ctx, o, given)
+			}}, err
+		}
+	case protocol.SteeringPath:
+		return func(encoding string, body io.Reader) (handed, error) {
+			given, err := readPacked[protocol.Steering](encoding, body, protocol.MaxSteering)
+			return handed{given.Sequence, func(ctx context.Context, o ledger.Owner) (bool, string, error) {
+				return c.ledger.RecordSteering(ctx, o, given)
+			}}, err
+		}
+	}
+	return nil
+}
+
+// ServeHTTP records the changes of one checkpoint, or one step of steering.
 func (c *changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != protocol.ChangesPath {
+	read := c.reader(r.URL.Path)
+	if read == nil {
 		c.next.ServeHTTP(w, r)
 		return
 	}
@@ -53,7 +86,7 @@ func (c *changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	p, err := c.caller(ctx, r)
 	if err == nil {
-		err = c.record(ctx, w, r, p)
+		err = c.record(ctx, w, r, p, read)
 	}
 	if err == nil {
 		w.WriteHeader(http.StatusNoContent)
@@ -66,9 +99,9 @@ func (c *changes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
-	c.observe(resultRefused)
-	c.log.WarnContext(ctx, "Did not record the changes of a checkpoint", "feature", p.name(), "status", status, "error", err.Error())
-	http.Error(w, "tidewaiter: the changes are not recorded; the gateway's log says why", status)
+	c.observe(r.URL.Path, resultRefused)
+	c.log.WarnContext(ctx, "Did not record what a watchdog handed in for the ledger", "feature", p.name(), "path", r.URL.Path, "status", status, "error", err.Error())
+	http.Error(w, "tidewaiter: it is not recorded; the gateway's log says why", status)
 }
 
 // Results of recording, for metrics.
@@ -98,7 +131,7 @@ func refuse(status int, format string, args ...any) error {
 // caller is the pod that asks.
 func (c *changes) caller(ctx context.Context, r *http.Request) (pod, error) {
 	if r.Method != http.MethodPost {
-		return pod{}, refuse(http.StatusMethodNotAllowed, "changes are posted")
+		return pod{}, refuse(http.StatusMethodNotAllowed, "records are posted")
 	}
 	token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !is || token == "" || len(r.Header.Values("Authorization")) != 1 {
@@ -112,59 +145,56 @@ func (c *changes) caller(ctx context.Context, r *http.Request) (pod, error) {
 }
 
 // record what a pod hands in.
-func (c *changes) record(ctx context.Context, w http.ResponseWriter, r *http.Request, p pod) error {
+func (c *changes) record(ctx context.Context, w http.ResponseWriter, r *http.Request, p pod, read func(string, io.Reader) (handed, error)) error {
 	release, ok := c.slots.Take(p.name())
 	if !ok {
-		return refuse(http.StatusTooManyRequests, "too many changes are being recorded")
+		return refuse(http.StatusTooManyRequests, "too many records are being written")
 	}
 	defer release()
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(changesTime)) // where there is none, the server's own ends it
-	changed, err := readChanges(r.Header.Get("Content-Encoding"), http.MaxBytesReader(w, r.Body, maxPacked))
+	given, err := read(r.Header.Get("Content-Encoding"), http.MaxBytesReader(w, r.Body, maxPacked))
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if err != nil {
-		return refuse(http.StatusBadRequest, "read the changes: %w", err)
+		return refuse(http.StatusBadRequest, "read the record: %w", err)
 	}
-	if changed.Checkpoint < 1 {
-		return refuse(http.StatusBadRequest, "there is no checkpoint %d", changed.Checkpoint)
+	if given.number < 1 {
+		return refuse(http.StatusBadRequest, "the record has the number %d, and numbers begin with 1", given.number)
 	}
 	o := ledger.Owner{FeatureUID: string(p.feature.UID), Namespace: p.feature.Namespace, Feature: p.feature.Name}
 	// While policies cannot be used the records are kept as long as is usual: a record does not wait until a person has fixed them.
 	if allowed, err := c.budgets.of(ctx, p, func(ctx context.Context) (policy.Effective, error) { return c.pods.policy(ctx, p.feature) }); err == nil {
 		o.Keep = allowed.keep
 	}
-	fresh, missing, err := c.ledger.RecordChanges(ctx, o, changed)
+	fresh, missing, err := given.record(ctx, o)
 	switch {
 	case err != nil:
 		return err
 	case !fresh:
-		c.observe(resultKnown)
+		c.observe(r.URL.Path, resultKnown)
 	case missing != "":
-		c.observe(resultPartly)
-		c.log.WarnContext(ctx, "Recorded less than the whole of a checkpoint's changes", "feature", p.name(), "checkpoint", changed.Checkpoint, "reason", missing)
+		c.observe(r.URL.Path, resultPartly)
+		c.log.WarnContext(ctx, "Recorded less than all that a watchdog handed in", "feature", p.name(), "path", r.URL.Path, "number", given.number, "reason", missing)
 	default:
-		c.observe(resultRecorded)
+		c.observe(r.URL.Path, resultRecorded)
 	}
 	return nil
 }
 
-// errTooManyBytes is said of changes that are larger than a watchdog makes them.
-var errTooManyBytes = fmt.Errorf("they have more than %d bytes", protocol.MaxChanges)
-
-// readChanges in gzip.
-func readChanges(encoding string, body io.Reader) (changed protocol.Changes, err error) {
+// readPacked reads a record in gzip, whose JSON has at most so many bytes.
+func readPacked[T any](encoding string, body io.Reader, most int) (given T, err error) {
 	if encoding != "gzip" {
-		return changed, fmt.Errorf("they are in Content-Encoding %q and not in gzip", encoding)
+		return given, fmt.Errorf("it is in Content-Encoding %q and not in gzip", encoding)
 	}
 	in, err := gzip.NewReader(body)
 	if err != nil {
-		return changed, err
+		return given, err
 	}
-	text, err := io.ReadAll(io.LimitReader(in, protocol.MaxChanges+1))
-	if err == nil && len(text) > protocol.MaxChanges {
-		err = errTooManyBytes
+	text, err := io.ReadAll(io.LimitReader(in, int64(most)+1))
+	if err == nil && len(text) > most {
+		err = fmt.Errorf("it has more than %d bytes", most)
 	}
 	if err == nil {
-		err = json.Unmarshal(text, &changed)
+		err = json.Unmarshal(text, &given)
 	}
-	return changed, err
+	return given, err
 }

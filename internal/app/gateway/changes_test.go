@@ -37,7 +37,13 @@ func zipped(text []byte) []byte {
 // handIn changes as a watchdog does, and gives the status.
 func (g *gateway) handIn(t *testing.T, method, token, encoding string, body []byte) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), method, "https://"+g.address+protocol.ChangesPath, bytes.NewReader(body))
+	return g.handInAt(t, protocol.ChangesPath, method, token, encoding, body)
+}
+
+// handInAt a path.
+func (g *gateway) handInAt(t *testing.T, path, method, token, encoding string, body []byte) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "https://"+g.address+path, bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}

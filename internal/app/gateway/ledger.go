@@ -176,3 +176,11 @@ func (r *recorder) RecordChanges(ctx context.Context, o ledger.Owner, c protocol
 	}
 	return false, "", errNotOpen
 }
+
+// RecordSteering records a step of the steering of an agent.
+func (r *recorder) RecordSteering(ctx context.Context, o ledger.Owner, s protocol.Steering) (fresh bool, missing string, err error) {
+	if l := r.open.Load(); l != nil {
+		return l.Steering().Record(ctx, o, s)
+	}
+	return false, "", errNotOpen
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 )
@@ -23,6 +24,7 @@ type metrics struct {
 	tokens, cost     *prometheus.CounterVec
 	checked          *prometheus.CounterVec
 	changes          *prometheus.CounterVec
+	steering         *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
 	avoided          *prometheus.GaugeVec
@@ -59,6 +61,9 @@ func newMetrics() (*metrics, error) {
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tidewaiter_checkpoint_changes_total", Help: "Diffs and file events that watchdogs handed in for the ledger, by result: Recorded, PartlyRecorded (there was no room for all), Known (handed in again) or Refused.",
 		}, []string{"result"}),
+		steering: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "tidewaiter_steering_records_total", Help: "Records of what was done about agents in trouble that watchdogs handed in for the ledger, by result: Recorded, PartlyRecorded (there was no room for what surgery took out), Known (handed in again) or Refused.",
+		}, []string{"result"}),
 		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "tidewaiter_model_first_byte_seconds", Help: "Time until an answer of a backend began, retries included.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
 		}, []string{"backend"}),
@@ -73,7 +78,7 @@ func newMetrics() (*metrics, error) {
 		}),
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.changes, m.firstByte, m.backends, m.avoided, m.broken} {
+	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.changes, m.steering, m.firstByte, m.backends, m.avoided, m.broken} {
 		errs = append(errs, ctrlmetrics.Registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -119,8 +124,14 @@ func (m *metrics) call(r models.Record) {
 	}
 }
 
-// change counts what came of a checkpoint's changes.
-func (m *metrics) change(result string) { m.changes.WithLabelValues(result).Inc() }
+// handed counts what came of what a watchdog handed in at a path.
+func (m *metrics) handed(path, result string) {
+	counter := m.changes
+	if path == protocol.SteeringPath {
+		counter = m.steering
+	}
+	counter.WithLabelValues(result).Inc()
+}
 
 // configured tells which backends there are now and whether each has its key; nil where the configuration is broken.
 func (m *metrics) configured(ready map[string]bool) {

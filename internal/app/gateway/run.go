@@ -104,7 +104,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egress.New(egress.Options{
 		Authorizer: toHosts{found}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now,
 		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: &changes{
-			pods: found, budgets: limits, ledger: kept, slots: callers.NewSlots(mostChanges, 1), next: answers, log: slog.New(logs).With("logger", "changes"), observe: measured.change,
+			pods: found, budgets: limits, ledger: kept, slots: callers.NewSlots(mostChanges, 1), next: answers, log: slog.New(logs).With("logger", "changes"), observe: measured.handed,
 		},
 	})}
 	if err := errors.Join(

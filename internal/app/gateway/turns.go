@@ -32,7 +32,7 @@ import (
 const (
 	// readTime bounds a question, with its answer.
 	readTime = 30 * time.Second
-	// fewTurns is how many turns or file events are listed where nothing is said.
+	// fewTurns is how many turns, file events or steps of steering are listed where nothing is said.
 	fewTurns = 100
 )
 
@@ -75,6 +75,7 @@ func (t *turns) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	find := map[string]func(context.Context, *ledger.Ledger, url.Values) (any, error){
 		protocol.TurnsPath: findTurns, protocol.CheckpointPath: findChanges, protocol.EventsPath: findEvents,
+		protocol.SteeringListPath: findSteering,
 	}[r.URL.Path]
 	if r.Method != http.MethodGet || find == nil {
 		http.NotFound(w, r)
@@ -123,7 +124,7 @@ func (t *turns) authenticate(ctx context.Context, r *http.Request) error {
 }
 
 // errNotAQuestion says what is wrong with a question.
-var errNotAQuestion = errors.New("the parameters are feature, and turn, checkpoint, or after and limit")
+var errNotAQuestion = errors.New("the parameters are feature, and turn, checkpoint, step, or after and limit")
 
 // numbers reads parameters that are numbers, each where it is there.
 func numbers(query url.Values, to map[string]*int64) error {
@@ -178,6 +179,19 @@ func findEvents(ctx context.Context, l *ledger.Ledger, query url.Values) (any, e
 	}
 	events, err := l.Checkpoints().Events(ctx, query.Get("feature"), after, int(min(limit, protocol.MaxEvents)))
 	return protocol.FileEvents{Events: append([]protocol.FileEvent{}, events...)}, err
+}
+
+func findSteering(ctx context.Context, l *ledger.Ledger, query url.Values) (any, error) {
+	step, after, limit := int64(0), int64(0), int64(fewTurns)
+	if err := numbers(query, map[string]*int64{"step": &step, "after": &after, "limit": &limit}); err != nil {
+		return nil, err
+	}
+	if query.Has("step") {
+		s, err := l.Steering().Step(ctx, query.Get("feature"), step)
+		return protocol.SteeringSteps{Steps: []protocol.Steering{s}}, err
+	}
+	list, err := l.Steering().List(ctx, query.Get("feature"), after, int(min(limit, protocol.MaxSteps)))
+	return protocol.SteeringSteps{Steps: append([]protocol.Steering{}, list...)}, err
 }
 
 // wholeTurn is a turn with what was answered.

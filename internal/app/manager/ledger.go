@@ -63,6 +63,13 @@ func (g gatewayLedger) Events(ctx context.Context, query url.Values) ([]protocol
 	return events.Events, err
 }
 
+// Steering implements view.Ledger.
+func (g gatewayLedger) Steering(ctx context.Context, query url.Values) ([]protocol.Steering, error) {
+	var steps protocol.SteeringSteps
+	err := g.ask(ctx, protocol.SteeringListPath, query, &steps)
+	return steps.Steps, err
+}
+
 // ask for a document.
 func (g gatewayLedger) ask(ctx context.Context, path string, query url.Values, document any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTime)

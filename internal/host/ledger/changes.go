@@ -48,13 +48,11 @@ func (k Checkpoints) Record(ctx context.Context, o Owner, c protocol.Changes) (f
 	if o.FeatureUID == "" || c.Checkpoint < 1 {
 		return false, "", fmt.Errorf("%s: give the UID of a Feature and the number of a checkpoint", what)
 	}
-	// The disk is one for all: model calls wait for one checkpoint at the most.
-	select {
-	case k.ledger.changing <- struct{}{}:
-		defer func() { <-k.ledger.changing }()
-	case <-ctx.Done():
-		return false, "", k.ledger.explain(ctx, what, ctx.Err())
+	release, err := k.turn(ctx, what)
+	if err != nil {
+		return false, "", err
 	}
+	defer release()
 	if now := k.ledger.now(); c.At.IsZero() || c.At.After(now) {
 		c.At = now // nothing is kept for longer because a clock is wrong
 	}
@@ -73,6 +71,16 @@ func (k Checkpoints) Record(ctx context.Context, o Owner, c protocol.Changes) (f
 		return err
 	})
 	return fresh, missing, err
+}
+
+// turn to write much. The disk is one for all: model calls wait for one checkpoint, or one step of steering, at the most.
+func (k Checkpoints) turn(ctx context.Context, what string) (release func(), err error) {
+	select {
+	case k.ledger.changing <- struct{}{}:
+		return func() { <-k.ledger.changing }, nil
+	case <-ctx.Done():
+		return nil, k.ledger.explain(ctx, what, ctx.Err())
+	}
 }
 
 // volume that the database is on: how many bytes are free for it, with what it has given back, and how many there are; nothing

@@ -20,7 +20,7 @@ const (
 )
 
 // keepFeature notes whose records there are and how long they are kept, locks that until the transaction ends, and says how much
-// its changes take.
+// its changes and what surgery took out of conversations take.
 func keepFeature(ctx context.Context, tx *transaction, o Owner) (bytes int64, err error) {
 	keep := o.Keep
 	if keep <= 0 {
@@ -60,7 +60,7 @@ func (l *Ledger) Keep(ctx context.Context, featureUID string, keep time.Duration
 }
 
 // Expire removes records of a Feature that are older than they are kept: calls by when they ended, changes by when they were
-// captured, each the oldest first and at most limit, and says how many. What calls have used stays in the totals. A Feature of
+// captured, steering by when it was decided, each the oldest first and at most limit, and says how many. What calls have used stays in the totals. A Feature of
 // which nothing is left is forgotten. Ask again while as many are removed as were asked for.
 func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (removed int, err error) {
 	const what = "remove old records"
@@ -79,7 +79,7 @@ func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (remo
 			return err
 		}
 		before = l.now().UnixNano() - before
-		for _, statement := range []string{expireInteractions, expireChanges} {
+		for _, statement := range []string{expireInteractions, expireChanges, expireSteering} {
 			result, err := tx.ExecContext(ctx, statement, uid, before, limit)
 			if err != nil {
 				return err

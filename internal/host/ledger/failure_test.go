@@ -237,9 +237,13 @@ func TestDatabaseThatIsAway(t *testing.T) {
 		_, _, recorded := l.Checkpoints().Record(t.Context(), ledger.Owner{FeatureUID: "uid"}, protocol.Changes{Checkpoint: 1})
 		_, changes := l.Checkpoints().Changes(t.Context(), "uid", 1)
 		_, events := l.Checkpoints().Events(t.Context(), "uid", 0, 1)
+		_, _, steered := l.Steering().Record(t.Context(), ledger.Owner{FeatureUID: "uid"}, protocol.Steering{Sequence: 1})
+		_, steps := l.Steering().List(t.Context(), "uid", 0, 1)
+		_, step := l.Steering().Step(t.Context(), "uid", 1)
 		_, owners := l.Owners(t.Context(), "")
 		for what, err := range map[string]error{
 			"Usage": usage, "Turns": turns, "Pin": pin, "Expire": expire, "RecordChanges": recorded, "Changes": changes, "Events": events, "Owners": owners,
+			"RecordSteering": steered, "Steering": steps, "Step": step,
 			"Keep": l.Keep(t.Context(), "uid", 1), "Sweep": l.Sweep(t.Context(), 1),
 			"Reserve": l.Reserve(t.Context(), reservation("x", 1), nil), "Settle": l.Settle(t.Context(), "one", call("one")),
 		} {

@@ -48,7 +48,7 @@ type Ledger struct {
 	prepared map[string]*sql.Stmt
 	bodies   *bodies
 	queue    chan *settlement
-	// changing is full while the changes of a checkpoint are recorded.
+	// changing is full while the changes of a checkpoint, or a step of steering, are recorded.
 	changing chan struct{}
 	closing  chan struct{}
 	closed   sync.Once

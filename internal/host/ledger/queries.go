@@ -82,6 +82,20 @@ WHERE feature_uid = $1 AND (checkpoint = $2 OR $2 = 0) ORDER BY checkpoint DESC 
 	selectProjectBytes = `SELECT CAST(COALESCE(SUM(bytes), 0) AS BIGINT) FROM features WHERE namespace = $1`
 )
 
+// Steering of agents. The call that belongs to a step ended after it, as far as clocks agree.
+const (
+	insertSteering = `INSERT INTO steering (feature_uid, sequence, at, attempt, task, thread, turn, request, anomaly, detector, evidence, rung, ended, message, channel,
+missing, bytes, removed, summary)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) ON CONFLICT (feature_uid, sequence) DO NOTHING`
+
+	steeringColumns = `s.sequence, s.at, s.attempt, s.task, s.thread, s.turn, s.request, s.anomaly, s.detector, s.evidence, s.rung, s.ended, s.message, s.channel, s.missing,
+COALESCE((SELECT i.sequence FROM interactions i WHERE s.request <> '' AND i.feature_uid = s.feature_uid AND i.request_digest = s.request
+AND i.at BETWEEN s.at - $3 AND s.at + $4 ORDER BY i.at LIMIT 1), 0)`
+
+	selectSteering = `SELECT ` + steeringColumns + ` FROM steering s WHERE s.feature_uid = $1 AND s.sequence > $2 ORDER BY s.sequence LIMIT $5`
+	selectStep     = `SELECT ` + steeringColumns + `, s.removed, s.summary FROM steering s WHERE s.feature_uid = $1 AND s.sequence = $2`
+)
+
 // Features of which anything is recorded.
 const (
 	// upsertFeature keeps others from the row until the transaction ends.
@@ -93,10 +107,11 @@ ON CONFLICT (uid) DO UPDATE SET keep = excluded.keep RETURNING bytes`
 	updateKeep      = `UPDATE features SET keep = $2 WHERE uid = $1`
 	selectFeatures  = `SELECT uid, namespace, feature, keep FROM features WHERE uid > $1 ORDER BY uid LIMIT $2`
 
-	sumFeatureBytes = `UPDATE features SET bytes = (SELECT CAST(COALESCE(SUM(changes.bytes), 0) AS BIGINT) FROM changes WHERE feature_uid = $1) WHERE uid = $1`
+	sumFeatureBytes = `UPDATE features SET bytes = (SELECT CAST(COALESCE(SUM(changes.bytes), 0) AS BIGINT) FROM changes WHERE feature_uid = $1) +
+(SELECT CAST(COALESCE(SUM(steering.bytes), 0) AS BIGINT) FROM steering WHERE feature_uid = $1) WHERE uid = $1`
 
 	forgetFeature = `DELETE FROM features WHERE uid = $1 AND NOT EXISTS (SELECT 1 FROM interactions WHERE feature_uid = $1)
-AND NOT EXISTS (SELECT 1 FROM changes WHERE feature_uid = $1)`
+AND NOT EXISTS (SELECT 1 FROM changes WHERE feature_uid = $1) AND NOT EXISTS (SELECT 1 FROM steering WHERE feature_uid = $1)`
 )
 
 // Retention.
@@ -104,12 +119,16 @@ const (
 	// selectDue says whether anything of a Feature is older than it is kept.
 	selectDue = `SELECT EXISTS (SELECT 1 FROM features f WHERE f.uid = $1 AND (
 EXISTS (SELECT 1 FROM interactions i WHERE i.feature_uid = $1 AND i.at < $2 - f.keep) OR
-EXISTS (SELECT 1 FROM changes c WHERE c.feature_uid = $1 AND c.at < $2 - f.keep)))`
+EXISTS (SELECT 1 FROM changes c WHERE c.feature_uid = $1 AND c.at < $2 - f.keep) OR
+EXISTS (SELECT 1 FROM steering s WHERE s.feature_uid = $1 AND s.at < $2 - f.keep)))`
 
 	expireInteractions = `DELETE FROM interactions WHERE id IN (SELECT id FROM interactions WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`
 
 	expireChanges = `DELETE FROM changes WHERE feature_uid = $1 AND checkpoint IN (
 SELECT checkpoint FROM changes WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`
+
+	expireSteering = `DELETE FROM steering WHERE feature_uid = $1 AND sequence IN (
+SELECT sequence FROM steering WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`
 
 	expireReservations = `DELETE FROM reservations WHERE id IN (SELECT id FROM reservations WHERE until <= $1 ORDER BY until LIMIT $2)`
 

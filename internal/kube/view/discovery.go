@@ -31,6 +31,7 @@ func subresources() []subresource {
 		{"features", "events", "FileEvents"},
 		{"features", "log", "Log"},
 		{"features", "prompt", "Prompt"},
+		{"features", "steering", "Steering"},
 		{"features", "turns", "Turns"},
 		{"features", "verify", "Verification"},
 		{"checkpoints", "diff", "Diff"},

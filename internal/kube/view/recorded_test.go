@@ -47,6 +47,7 @@ func (shop) Get(_ context.Context, key client.ObjectKey, o client.Object, _ ...c
 type record struct {
 	changes map[string]protocol.Changes
 	events  []protocol.FileEvent
+	steps   []protocol.Steering
 	err     error
 	asked   url.Values
 }
@@ -71,6 +72,12 @@ func (r *record) Changes(_ context.Context, query url.Values) (protocol.Changes,
 func (r *record) Events(_ context.Context, query url.Values) ([]protocol.FileEvent, error) {
 	r.asked = query
 	return r.events, r.err
+}
+
+// Steering implements Ledger.
+func (r *record) Steering(_ context.Context, query url.Values) ([]protocol.Steering, error) {
+	r.asked = query
+	return r.steps, r.err
 }
 
 // TestDiffsOfTheLedger: what the ledger has is answered from it, and the trusted volume is asked for everything else.

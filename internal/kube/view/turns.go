@@ -34,12 +34,13 @@ const (
 // ErrNotRecorded says that the ledger does not have it.
 var ErrNotRecorded = errors.New("the ledger does not have it")
 
-// Ledger has what was said to models and what checkpoints have changed. Queries are those of protocol.TurnsPath, CheckpointPath and
-// EventsPath.
+// Ledger has what was said to models, what checkpoints have changed, and what was done about agents in trouble. Queries are those of
+// protocol.TurnsPath, CheckpointPath, EventsPath and SteeringListPath.
 type Ledger interface {
 	Turns(ctx context.Context, query url.Values) ([]protocol.Turn, error)
 	Changes(ctx context.Context, query url.Values) (protocol.Changes, error)
 	Events(ctx context.Context, query url.Values) ([]protocol.FileEvent, error)
+	Steering(ctx context.Context, query url.Values) ([]protocol.Steering, error)
 }
 
 // featureTurns lists the calls of models that a Feature has made, or shows one with its answer.

@@ -1,0 +1,148 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+const (
+	// clocks of a pod and of the gateway differ by less.
+	clocks = time.Minute
+	// callWithin is how long after a step its call is looked for. One that was held for longer is found by its digest.
+	callWithin = time.Hour
+)
+
+// Steering is the part of a ledger that has what was done about agents in trouble.
+type Steering struct{ ledger *Ledger }
+
+// Steering of the ledger.
+func (l *Ledger) Steering() Steering { return Steering{l} }
+
+// Record one step. It survives a crash of the machine when this returns. What is there already stays as it is; fresh says that it was not.
+// Missing is why less than all of it was stored: what surgery took out and put in has no more room than diffs have. Secrets are taken out by
+// who made the record.
+func (k Steering) Record(ctx context.Context, o Owner, s protocol.Steering) (fresh bool, missing string, err error) {
+	const what = "record a step of steering"
+	if o.FeatureUID == "" || s.Sequence < 1 {
+		return false, "", fmt.Errorf("%s: give the UID of a Feature and the number of a step", what)
+	}
+	checkpoints := k.ledger.Checkpoints()
+	release, err := checkpoints.turn(ctx, what)
+	if err != nil {
+		return false, "", err
+	}
+	defer release()
+	if now := k.ledger.now(); s.Time.IsZero() || s.Time.After(now) {
+		s.Time = now // nothing is kept for longer because a clock is wrong
+	}
+	removed := k.ledger.bodies.compress([]byte(word(s.Before, protocol.MaxSteeringBefore)))
+	summary := k.ledger.bodies.compress([]byte(word(s.After, protocol.MaxSteeringAfter)))
+	room := core.Room{}
+	if room.Free, room.Size, err = checkpoints.volume(ctx); err != nil {
+		return false, "", k.ledger.explain(ctx, what, err)
+	}
+	err = k.ledger.write(ctx, what, durable, func(tx *transaction) error {
+		fresh, missing, err = insertStep(ctx, tx, o, s, room, removed, summary)
+		return err
+	})
+	return fresh, missing, err
+}
+
+func insertStep(ctx context.Context, tx *transaction, o Owner, s protocol.Steering, room core.Room, removed, summary []byte) (fresh bool, missing string, err error) {
+	uid := word(o.FeatureUID, maxWord)
+	if room.Feature, err = keepFeature(ctx, tx, o); err != nil {
+		return false, "", err
+	}
+	if err := tx.QueryRowContext(ctx, selectProjectBytes, word(o.Namespace, maxWord)).Scan(&room.Project); err != nil {
+		return false, "", err
+	}
+	bytes := int64(len(removed) + len(summary))
+	if _, fits, why := room.Takes(0, bytes); bytes > 0 && !fits {
+		removed, summary, bytes = []byte{}, []byte{}, 0
+		missing, s.Missing = why, why
+	}
+	over := 0
+	if s.Over {
+		over = 1
+	}
+	result, err := tx.ExecContext(ctx, insertSteering, uid, s.Sequence, s.Time.UnixNano(), s.Attempt, word(s.Task, maxWord), s.Thread, s.Turn, word(s.Request, maxWord),
+		word(s.Anomaly, maxKind), word(s.Detector, maxKind), word(s.Evidence, protocol.MaxSteeringEvidence), word(s.Rung, maxKind), over,
+		word(s.Message, protocol.MaxSteeringMessage), word(s.Channel, maxKind), word(s.Missing, maxMessage), bytes, removed, summary)
+	if err != nil {
+		return false, "", err
+	}
+	if n, err := result.RowsAffected(); err != nil || n == 0 {
+		return false, "", err
+	}
+	_, err = tx.ExecContext(ctx, addFeatureBytes, uid, bytes)
+	return true, missing, err
+}
+
+// List gives steps of a Feature without what surgery took out and put in: those after a Sequence, where 0 is the beginning, and at most
+// limit. The Sequence of the last one is where to go on. Steps are recorded in their order.
+func (k Steering) List(ctx context.Context, featureUID string, after int64, limit int) ([]protocol.Steering, error) {
+	var list []protocol.Steering
+	err := k.ledger.read(ctx, "list the steering of an agent", func(db *sql.DB) error {
+		rows, err := db.QueryContext(ctx, selectSteering, word(featureUID, maxWord), max(after, 0), int64(clocks), int64(callWithin), min(max(limit, 0), protocol.MaxSteps))
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for list = nil; rows.Next(); {
+			s, err := scanStep(rows.Scan)
+			if err != nil {
+				return err
+			}
+			list = append(list, s)
+		}
+		return rows.Err()
+	})
+	return list, err
+}
+
+// Step gives one with what surgery took out and put in, or wraps ErrNotFound.
+func (k Steering) Step(ctx context.Context, featureUID string, sequence int64) (protocol.Steering, error) {
+	var s protocol.Steering
+	err := k.ledger.read(ctx, "read a step of steering", func(db *sql.DB) (err error) {
+		var removed, summary []byte
+		row := db.QueryRowContext(ctx, selectStep, word(featureUID, maxWord), sequence, int64(clocks), int64(callWithin))
+		s, err = scanStep(row.Scan, &removed, &summary)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("step %d of the Feature: %w", sequence, ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		before, err := decompress(removed, protocol.MaxSteeringBefore)
+		if err != nil {
+			return err
+		}
+		after, err := decompress(summary, protocol.MaxSteeringAfter)
+		s.Before, s.After = string(before), string(after)
+		return err
+	})
+	if err != nil {
+		return protocol.Steering{}, err
+	}
+	return s, nil
+}
+
+// scanStep reads the columns of a step, and more where there are more.
+func scanStep(row func(...any) error, more ...any) (protocol.Steering, error) {
+	var s protocol.Steering
+	var at, over int64
+	err := row(append([]any{
+		&s.Sequence, &at, &s.Attempt, &s.Task, &s.Thread, &s.Turn, &s.Request, &s.Anomaly, &s.Detector, &s.Evidence, &s.Rung, &over, &s.Message, &s.Channel, &s.Missing, &s.Call,
+	}, more...)...)
+	s.Time, s.Over = time.Unix(0, at).UTC(), over != 0
+	return s, err
+}

@@ -1,0 +1,71 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// paramStep is the number of one step of steering, counted over the whole Feature.
+const paramStep = "step"
+
+// featureSteering lists what was done about the agent of a Feature when it was in trouble, or shows one step whole.
+func (s *Server) featureSteering(w http.ResponseWriter, r *http.Request) {
+	s.list(w, r, []string{paramAfter, paramLimit, paramStep}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
+		steps, err := s.options.Ledger.Steering(ctx, ask)
+		switch {
+		case err == nil && asJSON:
+			writeJSON(w, protocol.SteeringSteps{Steps: steps})
+		case err == nil:
+			asText(w)
+			writeSteps(w, steps, ask.Has(paramStep))
+		case errors.Is(err, ErrNotRecorded):
+			err = failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no step %s of steering", key.Name, ask.Get(paramStep)))
+		}
+		return err
+	})
+}
+
+// writeSteps for people. Writing fails where the client has closed the connection.
+func writeSteps(w io.Writer, steps []protocol.Steering, one bool) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "STEP\tTIME\tATTEMPT\tTASK\tTHREAD\tTURN\tCALL\tANOMALY\tDONE\tTOLD\tEVIDENCE")
+	for _, x := range steps {
+		call, done := "-", x.Rung
+		if x.Call > 0 {
+			call = fmt.Sprint(x.Call)
+		}
+		if x.Over {
+			done = "Over"
+		}
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", x.Sequence, x.Time.UTC().Format(time.RFC3339), x.Attempt, x.Task, x.Thread, x.Turn, call,
+			x.Anomaly, done, cmp.Or(x.Channel, "-"), strings.Join(strings.Fields(x.Evidence), " "))
+	}
+	_ = t.Flush()
+	if !one || len(steps) != 1 {
+		return
+	}
+	s := steps[0]
+	for _, part := range []struct{ title, text string }{{"", s.Message}, {"[taken out of the conversation]", s.Before}, {"[put in its place]", s.After}} {
+		if part.text != "" {
+			_, _ = fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(part.title+"\n"+part.text))
+		}
+	}
+	if s.Missing != "" {
+		_, _ = fmt.Fprintf(w, "\ntidewaiter: this record is not complete: %s\n", s.Missing)
+	}
+}
