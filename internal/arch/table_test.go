@@ -180,7 +180,7 @@ func watchdogRows() []row {
 		})},
 		{pkg: dog + "deliver", why: why + "review, squash, push", allow: with(core, []string{dog + "checkpoint", dog + "faults", dog + "judging", dog + "remote", dog + "steps", git, obj, vol})},
 		{pkg: dog + "faults", why: why + "errors in the words of the protocol", allow: with(core, []string{dog + "remote", git, obj, vol, "internal/host/spool"})},
-		{pkg: dog + "handover", why: why + "gives the gateway's ledger what checkpoints have changed", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/gatewaylink"})},
+		{pkg: dog + "handover", why: why + "gives the gateway's ledger what checkpoints have changed and how the agent was steered", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/gatewaylink"})},
 		{pkg: dog + "health", why: why + "what is worked around now", allow: []string{"internal/core/clip", "internal/host/vitals"}},
 		{pkg: dog + "inspect", why: why + "reads a trusted volume for people, and writes nothing", allow: with(core, []string{dog + "steps", git, obj, vol, "internal/host/eventlog"})},
 		{pkg: dog + "judging", why: why + "gives the judge trees and contents", allow: with(core, []string{git, obj, "internal/host/workspace"})},

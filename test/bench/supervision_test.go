@@ -20,6 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
@@ -177,11 +178,17 @@ func (forgetful) Load() ([]byte, error) { return nil, nil }
 // Keep implements steer.Memory.
 func (forgetful) Keep([]byte) error { return nil }
 
+// Recorded implements steer.Recorder.
+func (forgetful) Recorded() journal.Steered { return journal.Steered{} }
+
+// Steered implements steer.Recorder.
+func (forgetful) Steered(protocol.Steering) error { return nil }
+
 // supervisor of one session, with the built-in policy.
 func supervisor(t *testing.T) *steer.Service {
 	p := policy.Merge(policy.Sources{})
 	return steer.New(steer.Options{
-		Terms: func() steer.Terms { return steer.NewTerms("form", &p, "implementor") }, Memory: forgetful{}, Now: time.Now, Log: errorsOf(t),
+		Terms: func() steer.Terms { return steer.NewTerms("form", &p, "implementor") }, Memory: forgetful{}, Recorder: forgetful{}, Now: time.Now, Log: errorsOf(t),
 	})
 }
 

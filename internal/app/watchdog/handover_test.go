@@ -7,6 +7,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"encoding/pem"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -22,13 +23,15 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
 )
 
-// ledger takes what checkpoints have changed, as the gateway's does: each once.
+// ledger takes what checkpoints have changed and how the agent was steered, as the gateway's does: each once.
 type ledger struct {
 	t *testing.T
 
 	mu    sync.Mutex
 	taken map[int64]protocol.Changes
 	order []int64
+	// steps of steering by their numbers.
+	steps map[int64]protocol.Steering
 	// away: it answers with an error.
 	away  bool
 	tries int
@@ -37,7 +40,7 @@ type ledger struct {
 // serveLedger begins to serve one.
 func (w *world) serveLedger() {
 	w.t.Helper()
-	w.ledger = &ledger{t: w.t, taken: map[int64]protocol.Changes{}}
+	w.ledger = &ledger{t: w.t, taken: map[int64]protocol.Changes{}, steps: map[int64]protocol.Steering{}}
 	server := httptest.NewTLSServer(w.ledger)
 	w.t.Cleanup(server.Close)
 	w.ledgerURL = server.URL
@@ -49,7 +52,7 @@ func (w *world) serveLedger() {
 	w.paths.CA = w.dir + "/ledger.crt"
 }
 
-// ServeHTTP takes the changes of one checkpoint.
+// ServeHTTP takes the changes of one checkpoint, or one step of steering.
 func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,16 +60,31 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "away", http.StatusServiceUnavailable)
 		return
 	}
-	if r.Method != http.MethodPost || r.URL.Path != protocol.ChangesPath || r.Header.Get("Authorization") != "Bearer "+fakeintake.Token || r.Header.Get("Content-Encoding") != "gzip" {
+	if r.URL.Path != protocol.ChangesPath && r.URL.Path != protocol.SteeringPath || r.Method != http.MethodPost || r.Header.Get("Authorization") != "Bearer "+fakeintake.Token || r.Header.Get("Content-Encoding") != "gzip" {
 		l.t.Errorf("%s %s %v", r.Method, r.URL, r.Header)
 	}
 	var c protocol.Changes
+	var step protocol.Steering
 	body, err := gzip.NewReader(r.Body)
-	if err == nil {
+	switch {
+	case err != nil:
+	case r.URL.Path == protocol.SteeringPath:
+		err = json.NewDecoder(body).Decode(&step)
+	default:
 		err = json.NewDecoder(body).Decode(&c)
 	}
 	if err != nil {
 		l.t.Error(err)
+	}
+	defer w.WriteHeader(http.StatusNoContent)
+	if r.URL.Path == protocol.SteeringPath {
+		if have, known := l.steps[step.Sequence]; known {
+			if diff := cmp.Diff(have, step); diff != "" {
+				l.t.Errorf("handed over again, and different (-before +now):\n%s", diff)
+			}
+		}
+		l.steps[step.Sequence] = step
+		return
 	}
 	if have, known := l.taken[c.Checkpoint]; known {
 		if diff := cmp.Diff(have, c); diff != "" {
@@ -76,7 +94,13 @@ func (l *ledger) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		l.taken[c.Checkpoint] = c
 		l.order = append(l.order, c.Checkpoint)
 	}
-	w.WriteHeader(http.StatusNoContent)
+}
+
+// steered are the steps of steering that were taken.
+func (l *ledger) steered() map[int64]protocol.Steering {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.steps)
 }
 
 // all that was taken, in the order in which it came.

@@ -70,6 +70,15 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, run.finish(), protocol.OutcomeBlocked, protocol.ReasonAnswerRejected)
 		return w
 	},
+	"steered": func(t *testing.T) *world {
+		c := newCircling(t, nil)
+		if err := c.untilTold(); err != nil {
+			t.Fatal(err)
+		}
+		c.signal("end")
+		wantFinal(t, c.run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return c.world
+	},
 	"squashed": func(t *testing.T) *world {
 		w, start := newAudited(t)
 		p := start(nil)

@@ -25,7 +25,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer s.close()
-	near, err := listenForAgent(a)
+	near, err := listenForAgent(a, steeringRecord{journal: a.journal, handover: s.handover})
 	if err != nil {
 		return err
 	}

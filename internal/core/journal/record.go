@@ -58,6 +58,8 @@ type Record struct {
 	Done *Done `json:"done,omitempty"`
 	// Told: the agent was sent a message.
 	Told *Told `json:"told,omitempty"`
+	// Steered: something was done about an agent that is in trouble, or the trouble is over.
+	Steered *protocol.Steering `json:"steered,omitempty"`
 	// Request has its result.
 	Request *protocol.RequestReport `json:"request,omitempty"`
 	// Breaker opened or was reset.

@@ -46,6 +46,8 @@ type State struct {
 	Breaker Breaker
 	// Dropped are the checkpoints that lost their content.
 	Dropped map[int64]bool
+	// Steered is how the agent was steered so far.
+	Steered Steered
 	// Squashed is why the promoted commit has no history of its own; nil where it has.
 	Squashed *Squashed
 	// Pushed is the commit that the server has taken.
@@ -190,6 +192,8 @@ func (s *State) apply(r Record) error {
 	case r.Done != nil:
 		return s.done(*r.Done)
 	case r.Told != nil: // for people: nothing is decided by it
+	case r.Steered != nil:
+		return s.steer(*r.Steered)
 	case r.Request != nil:
 		s.Requests[r.Request.ID] = *r.Request
 	case r.Breaker != nil:

@@ -72,7 +72,7 @@ func TestSnapshotThatLies(t *testing.T) {
 func TestStateIsWrittenWhole(t *testing.T) {
 	for _, kind := range []reflect.Type{
 		reflect.TypeFor[journal.State](), reflect.TypeFor[journal.Task](), reflect.TypeFor[journal.Checkpoint](),
-		reflect.TypeFor[journal.Workspace](), reflect.TypeFor[journal.Promoted](),
+		reflect.TypeFor[journal.Workspace](), reflect.TypeFor[journal.Promoted](), reflect.TypeFor[journal.Steered](),
 	} {
 		for f := range kind.Fields() {
 			if !f.IsExported() || f.Tag.Get("json") == "-" {

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package handover gives the gateway what checkpoints have changed, for its ledger: each once, in their order, beside everything
+// Package handover gives the gateway what checkpoints have changed and how the agent was steered, for its ledger: each once, in their order, beside everything
 // else. A gateway that is away delays it and nothing more: what it has not taken stays in the journal and the chain.
 package handover
 
@@ -43,8 +43,8 @@ type Options struct {
 	Journal *trusted.Journal
 	// Repository of the checkpoints; nil where there is none yet, and nothing to hand over.
 	Repository *git.Repository
-	// Send gives the gateway changes in gzip; nil hands nothing over. ErrRefused is wrapped where it does not help to try again.
-	Send  func(ctx context.Context, packed []byte) error
+	// Send gives the gateway something in gzip, at a path; nil hands nothing over. ErrRefused is wrapped where it does not help to try again.
+	Send  func(ctx context.Context, path string, packed []byte) error
 	Log   *slog.Logger
 	Probe steps.Probe
 }
@@ -65,7 +65,7 @@ type Service struct {
 func New(o Options) *Service {
 	mark, err := readMark(o.Dir)
 	if err != nil { // the gateway knows what it has
-		o.Log.Warn("All checkpoints are handed over to the gateway again", "error", err.Error())
+		o.Log.Warn("All checkpoints, and all steps of steering, are handed over to the gateway again", "error", err.Error())
 	}
 	return &Service{Options: o, queue: newQueue(o.Dir, mark), less: make(chan struct{}, 1)}
 }
@@ -78,6 +78,9 @@ func (s *Service) Taken(i journal.Intent) {
 	}
 	s.queue.add(entryOf(i, base))
 }
+
+// Steered tells that a step of steering is in the journal. It waits for nothing.
+func (s *Service) Steered(x protocol.Steering) { s.queue.add(entry{steering: &x}) }
 
 // Serve hands over until the context ends, or a probe ends the process.
 func (s *Service) Serve(ctx context.Context) error {
@@ -126,20 +129,20 @@ func (s *Service) Drained(ctx context.Context) {
 		select {
 		case <-s.less:
 		case <-ctx.Done():
-			s.Log.WarnContext(ctx, "The gateway's ledger lacks diffs and file events of checkpoints; they stay in the trusted volume, and the next attempt hands them over", "checkpoints", known)
+			s.Log.WarnContext(ctx, "The gateway's ledger lacks diffs and file events of checkpoints, or steps of steering; they stay in the trusted volume, and the next attempt hands them over", "records", known)
 			return
 		}
 	}
 }
 
-// hand over one checkpoint, and note it.
+// hand over one entry, and note it.
 func (s *Service) hand(ctx context.Context, e entry) error {
-	packed, err := s.pack(ctx, e)
+	path, packed, err := s.pack(ctx, e)
 	if err != nil {
 		return err
 	}
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
-		err := s.Send(ctx, packed)
+		err := s.Send(ctx, path, packed)
 		if err == nil {
 			break
 		}
@@ -147,25 +150,35 @@ func (s *Service) hand(ctx context.Context, e entry) error {
 			return ctx.Err()
 		}
 		if errors.Is(err, ErrRefused) {
-			s.Log.ErrorContext(ctx, "The gateway's ledger does not take the diff of a checkpoint; it stays in the trusted volume", "checkpoint", e.sequence, "error", err.Error())
+			s.Log.ErrorContext(ctx, "The gateway's ledger does not take a record; it stays in the trusted volume", "record", e.String(), "error", err.Error())
 			break
 		}
-		s.Log.WarnContext(ctx, "The diff of a checkpoint waits for the gateway's ledger", "checkpoint", e.sequence, "error", err.Error(), "again", pause.String())
+		s.Log.WarnContext(ctx, "A record waits for the gateway's ledger", "record", e.String(), "error", err.Error(), "again", pause.String())
 		steps.Pause(ctx, pause)
 	}
 	if err := s.Probe.After("handed over"); err != nil {
 		return err
 	}
-	if err := s.queue.taken(e.sequence); err != nil {
-		s.Log.WarnContext(ctx, "A checkpoint will be handed over again", "checkpoint", e.sequence, "error", err.Error())
+	if err := s.queue.taken(e); err != nil {
+		s.Log.WarnContext(ctx, "A record will be handed over again", "record", e.String(), "error", err.Error())
 		steps.Pause(ctx, lastPause)
 		return nil
 	}
 	return s.Probe.After("handover noted")
 }
 
-// pack what a checkpoint has changed. Where the repository does not say it, what the journal says has to do.
-func (s *Service) pack(ctx context.Context, e entry) ([]byte, error) {
+// pack an entry, and say where the gateway takes it.
+func (s *Service) pack(ctx context.Context, e entry) (path string, packed []byte, err error) {
+	if e.steering != nil {
+		packed, err = pack(*e.steering)
+		return protocol.SteeringPath, packed, err
+	}
+	packed, err = s.changed(ctx, e)
+	return protocol.ChangesPath, packed, err
+}
+
+// changed packs what a checkpoint has changed. Where the repository does not say it, what the journal says has to do.
+func (s *Service) changed(ctx context.Context, e entry) ([]byte, error) {
 	c := protocol.Changes{Checkpoint: e.sequence, Previous: e.previous, At: e.at, Task: e.task, Verdict: e.verdict, Action: e.action}
 	if e.from != e.to {
 		err := errors.New("not tried")
@@ -191,13 +204,13 @@ func (s *Service) pack(ctx context.Context, e entry) ([]byte, error) {
 	return packed, err
 }
 
-// pack changes in gzip.
-func pack(c protocol.Changes) ([]byte, error) {
+// pack a document in gzip.
+func pack(document any) ([]byte, error) {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false) // it is no page, and would have three times the bytes
-	err := errors.Join(encoder.Encode(c), w.Close())
+	err := errors.Join(encoder.Encode(document), w.Close())
 	return packed.Bytes(), err
 }
 

@@ -36,6 +36,8 @@ type gateway struct {
 	taken map[int64]protocol.Changes
 	order []int64
 	times map[int64]int
+	// steps of steering, as often as they came.
+	steps []protocol.Steering
 	fail  error
 }
 
@@ -43,19 +45,28 @@ func newGateway(t *testing.T) *gateway {
 	return &gateway{t: t, taken: map[int64]protocol.Changes{}, times: map[int64]int{}}
 }
 
-func (g *gateway) send(_ context.Context, packed []byte) error {
+func (g *gateway) send(_ context.Context, path string, packed []byte) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.fail != nil {
 		return g.fail
 	}
 	var c protocol.Changes
+	var step protocol.Steering
+	document := any(&c)
+	if path == protocol.SteeringPath {
+		document = &step
+	}
 	in, err := gzip.NewReader(bytes.NewReader(packed))
 	if err == nil {
-		err = json.NewDecoder(in).Decode(&c)
+		err = json.NewDecoder(in).Decode(document)
 	}
 	if err != nil {
 		g.t.Error(err)
+	}
+	if path == protocol.SteeringPath {
+		g.steps = append(g.steps, step)
+		return nil
 	}
 	if g.times[c.Checkpoint]++; g.times[c.Checkpoint] == 1 {
 		g.order = append(g.order, c.Checkpoint)
@@ -167,14 +178,14 @@ func TestEachOnce(t *testing.T) {
 // TestWhatIsTaken while the service is at work is handed over, also where there is more of it than fits into memory.
 func TestWhatIsTaken(t *testing.T) {
 	r := workroom.New(t, map[string]string{"web/index.html": "<h1>Shop</h1>\n"})
-	q := newQueue(r.Dir, 0)
+	q := newQueue(r.Dir, mark{})
 	r.Write("web/a.html", "1\n")
 	first := take(t, r)
 	q.add(entryOf(first, r.Base.String()))
 	if e, is, err := q.next(); err != nil || !is || e.sequence != 1 || e.from != r.Base.String() {
 		t.Fatalf("%+v, %t, %v", e, is, err)
 	}
-	if err := q.taken(1); err != nil {
+	if err := q.taken(entry{sequence: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if _, is, err := q.next(); err != nil || is {
@@ -193,7 +204,7 @@ func TestWhatIsTaken(t *testing.T) {
 			t.Fatalf("%+v, %t, %v; want %d", e, is, err, n)
 		}
 		q.entries = q.entries[1:]
-		q.mark = n
+		q.mark.Checkpoint = n
 	}
 	// The others are not in this journal: nothing is left.
 	if e, is, err := q.next(); err != nil || is {
@@ -233,9 +244,9 @@ func TestTrouble(t *testing.T) {
 	}
 	lost := entryOf(second, "")
 	lost.sequence, lost.to = 3, strings.Repeat("1", 40)
-	packed, err := s.pack(t.Context(), lost)
+	path, packed, err := s.pack(t.Context(), lost)
 	if err == nil {
-		err = g.send(t.Context(), packed)
+		err = g.send(t.Context(), path, packed)
 	}
 	if c := g.taken[3]; err != nil || !strings.HasPrefix(c.Missing, "the diff could not be made") || c.Patch != "" || c.Verdict != "Valid" {
 		t.Errorf("%v, %+v", err, c)
@@ -287,13 +298,13 @@ func TestHostileTrees(t *testing.T) {
 	r.Open(nil)
 	s := New(Options{Dir: r.Dir, Journal: r.Journal, Repository: r.Repository, Log: slog.New(slog.DiscardHandler)})
 	began := time.Now()
-	packed, err := s.pack(t.Context(), entry{sequence: 1, from: r.Base.String(), to: commit.String()})
+	path, packed, err := s.pack(t.Context(), entry{sequence: 1, from: r.Base.String(), to: commit.String()})
 	took := time.Since(began)
 	if err != nil {
 		t.Fatal(err)
 	}
 	g := newGateway(t)
-	if err := g.send(t.Context(), packed); err != nil {
+	if err := g.send(t.Context(), path, packed); err != nil {
 		t.Fatal(err)
 	}
 	c := g.taken[1]
@@ -327,7 +338,7 @@ func TestHostileTrees(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	began = time.Now()
-	if _, err := s.pack(ctx, entry{sequence: 2, from: r.Base.String(), to: commit.String()}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 2*time.Second {
+	if _, _, err := s.pack(ctx, entry{sequence: 2, from: r.Base.String(), to: commit.String()}); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 2*time.Second {
 		t.Errorf("cancelled: %v after %s", err, time.Since(began))
 	}
 }

@@ -17,13 +17,32 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
-// entry is a checkpoint that the gateway has not taken yet.
+// entry is a checkpoint, or a step of steering, that the gateway has not taken yet.
 type entry struct {
+	// steering is the step; nil for a checkpoint, which the other fields are about.
+	steering *protocol.Steering
+
 	sequence, previous    int64
 	at                    time.Time
 	task, verdict, action string
 	// from and to are commits; equal where nothing was changed.
 	from, to string
+}
+
+// String names it in logs.
+func (e entry) String() string {
+	if e.steering != nil {
+		return fmt.Sprintf("step %d of steering", e.steering.Sequence)
+	}
+	return fmt.Sprintf("checkpoint %d", e.sequence)
+}
+
+// bytes of memory that it takes beside itself.
+func (e entry) bytes() int {
+	if e.steering == nil {
+		return 0
+	}
+	return len(e.steering.Evidence) + len(e.steering.Message) + len(e.steering.Before) + len(e.steering.After)
 }
 
 func entryOf(i journal.Intent, base string) entry {
@@ -40,60 +59,81 @@ func entryOf(i journal.Intent, base string) entry {
 	return e
 }
 
-// mostQueued bounds what is in memory. What comes beyond it is read from the journal when there is room.
-const mostQueued = 4096
+// mostQueued entries with mostBytes are in memory. What comes beyond them is read from the journal when there is room.
+const mostQueued, mostBytes = 4096, 2 << 20
 
-// queue of checkpoints. The journal is where they are kept: it is on the disk before anything is done, and says what has to be
-// compared with what. A mark says how far the gateway has it.
+// queue of checkpoints and of steps of steering. The journal is where they are kept: it is on the disk before anything is done, and says
+// what has to be compared with what. A mark says how far the gateway has it.
 type queue struct {
 	dir   trusted.Dir
 	ready chan struct{}
 	// read the journal.
-	read func(dir trusted.Dir, after int64) (entries []entry, more bool, err error)
+	read func(dir trusted.Dir, after mark) (entries []entry, more bool, err error)
 
 	mu      sync.Mutex
 	entries []entry
-	// mark is the last checkpoint that the gateway has taken, last the newest that is known here.
-	mark, last int64
+	// bytes of entries.
+	bytes int
+	// mark is what the gateway has taken, last the newest that is known here.
+	mark, last mark
 	// behind: the journal has more than entries. Reading: it is being read, and may have.
 	behind, reading bool
 }
 
-// mark is what is on the disk of it.
+// mark is the number of the newest checkpoint, and that of the newest step of steering. It is what is on the disk of a queue.
 type mark struct {
 	Checkpoint int64 `json:"checkpoint"`
+	Steering   int64 `json:"steering,omitempty"`
 }
 
-func readMark(dir trusted.Dir) (int64, error) {
+// has says whether an entry is before the mark.
+func (m mark) has(e entry) bool {
+	if e.steering != nil {
+		return e.steering.Sequence <= m.Steering
+	}
+	return e.sequence <= m.Checkpoint
+}
+
+// with is the mark behind an entry, too.
+func (m mark) with(e entry) mark {
+	if e.steering != nil {
+		m.Steering = max(m.Steering, e.steering.Sequence)
+	} else {
+		m.Checkpoint = max(m.Checkpoint, e.sequence)
+	}
+	return m
+}
+
+func readMark(dir trusted.Dir) (mark, error) {
 	var m mark
 	text, err := os.ReadFile(dir.HandedOver())
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return m, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &m)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read which checkpoints the gateway has: %w", err)
+		return mark{}, fmt.Errorf("read what the gateway has: %w", err)
 	}
-	return m.Checkpoint, nil
+	return m, nil
 }
 
-func newQueue(dir trusted.Dir, mark int64) *queue {
-	return &queue{dir: dir, ready: make(chan struct{}, 1), read: readEntries, behind: true, mark: mark, last: mark}
+func newQueue(dir trusted.Dir, have mark) *queue {
+	return &queue{dir: dir, ready: make(chan struct{}, 1), read: readEntries, behind: true, mark: have, last: have}
 }
 
-// add a checkpoint that is in the journal. It never blocks for long.
+// add what is in the journal. It never blocks for long.
 func (q *queue) add(e entry) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e.sequence > q.last {
-		if q.behind || len(q.entries) >= mostQueued {
+	if !q.last.has(e) {
+		if q.behind || len(q.entries) > 0 && (len(q.entries) >= mostQueued || q.bytes+e.bytes() > mostBytes) {
 			q.behind = true
 		} else {
-			q.entries = append(q.entries, e)
+			q.entries, q.bytes = append(q.entries, e), q.bytes+e.bytes()
 		}
-		q.last = e.sequence
+		q.last = q.last.with(e)
 	}
 	q.wake()
 }
@@ -105,7 +145,7 @@ func (q *queue) wake() {
 	}
 }
 
-// next is the oldest checkpoint that the gateway has not taken; false where there is none.
+// next is the oldest that the gateway has not taken; false where there is none.
 func (q *queue) next() (entry, bool, error) {
 	q.mu.Lock()
 	if len(q.entries) == 0 && q.behind {
@@ -132,52 +172,52 @@ func (q *queue) next() (entry, bool, error) {
 
 // merge what the journal had with what was added while it was read.
 func (q *queue) merge(read []entry, more bool) {
-	if more {
-		q.entries, q.behind = read, true
-		return
-	}
 	newest := q.mark
-	if len(read) > 0 {
-		newest = read[len(read)-1].sequence
+	for _, e := range read {
+		newest = newest.with(e)
 	}
 	for _, e := range q.entries {
-		if e.sequence > newest {
+		if !more && !newest.has(e) {
 			read = append(read, e)
 		}
 	}
-	q.entries = read
-	if len(read) > 0 {
-		q.last = max(q.last, read[len(read)-1].sequence)
+	q.entries, q.bytes, q.behind = read, 0, q.behind || more
+	for _, e := range read {
+		q.last, q.bytes = q.last.with(e), q.bytes+e.bytes()
 	}
 }
 
-// taken notes that the gateway has a checkpoint.
-func (q *queue) taken(sequence int64) error {
-	text, err := json.Marshal(mark{Checkpoint: sequence})
+// taken notes that the gateway has an entry.
+func (q *queue) taken(e entry) error {
+	q.mu.Lock()
+	have := q.mark.with(e)
+	q.mu.Unlock()
+	text, err := json.Marshal(have)
 	if err == nil {
 		err = trusted.Replace(q.dir.HandedOver(), text)
 	}
 	if err != nil {
-		return fmt.Errorf("note that the gateway has checkpoint %d: %w", sequence, err)
+		return fmt.Errorf("note that the gateway has %s: %w", e, err)
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.mark = sequence
-	if len(q.entries) > 0 && q.entries[0].sequence == sequence {
+	q.mark = have
+	if len(q.entries) > 0 && have.has(q.entries[0]) {
+		q.bytes -= q.entries[0].bytes()
 		q.entries = q.entries[1:]
 	}
 	return nil
 }
 
-// waiting says whether the gateway lacks anything that is known here, and how many checkpoints are in memory.
+// waiting says whether the gateway lacks anything that is known here, and how many entries are in memory.
 func (q *queue) waiting() (is bool, known int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.entries) > 0 || q.behind || q.reading, len(q.entries)
 }
 
-// readEntries of the journal that come after a checkpoint and were acted on, as many as there is room for.
-func readEntries(dir trusted.Dir, after int64) (entries []entry, more bool, err error) {
+// readEntries of the journal that come after a mark: checkpoints that were acted on, and steps of steering; as many as there is room for.
+func readEntries(dir trusted.Dir, after mark) (entries []entry, more bool, err error) {
 	data, err := trusted.ReadJournal(dir)
 	if errors.Is(err, trusted.ErrNoJournal) {
 		return nil, false, nil
@@ -189,23 +229,35 @@ func readEntries(dir trusted.Dir, after int64) (entries []entry, more bool, err 
 	if err != nil {
 		return nil, false, fmt.Errorf("%w: %w", trusted.ErrCorrupt, err)
 	}
-	base := ""
+	base, bytes := "", 0
 	var pending *journal.Intent
 	for _, r := range records {
+		var e entry
 		switch {
 		case r.Base != nil:
 			base = r.Base.Commit
+			continue
 		case r.Intent != nil:
 			i := *r.Intent
 			pending = &i
+			continue
 		case r.Withheld != nil && pending != nil && pending.Sequence == r.Withheld.Sequence:
 			pending.Withheld = r.Withheld.Reason
-		case r.Done != nil && pending != nil && pending.Sequence == r.Done.Sequence && pending.Sequence > after:
-			if len(entries) == mostQueued {
-				return entries, true, nil
-			}
-			entries = append(entries, entryOf(*pending, base))
+			continue
+		case r.Done != nil && pending != nil && pending.Sequence == r.Done.Sequence:
+			e = entryOf(*pending, base)
+		case r.Steered != nil:
+			e = entry{steering: r.Steered}
+		default:
+			continue
 		}
+		if after.has(e) {
+			continue
+		}
+		if len(entries) > 0 && (len(entries) == mostQueued || bytes+e.bytes() > mostBytes) {
+			return entries, true, nil
+		}
+		entries, bytes = append(entries, e), bytes+e.bytes()
 	}
 	return entries, false, nil
 }

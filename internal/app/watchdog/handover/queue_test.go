@@ -11,9 +11,9 @@ import (
 
 // TestAJournalThatIsBeingRead may have checkpoints that the gateway lacks: an attempt that ends meanwhile waits for them.
 func TestAJournalThatIsBeingRead(t *testing.T) {
-	q := newQueue(trusted.Dir(t.TempDir()), 0)
+	q := newQueue(trusted.Dir(t.TempDir()), mark{})
 	reading, read := make(chan struct{}), make(chan struct{})
-	q.read = func(trusted.Dir, int64) ([]entry, bool, error) {
+	q.read = func(trusted.Dir, mark) ([]entry, bool, error) {
 		close(reading)
 		<-read
 		return []entry{{sequence: 1}}, false, nil
@@ -31,7 +31,7 @@ func TestAJournalThatIsBeingRead(t *testing.T) {
 	if e := <-got; e.sequence != 1 {
 		t.Errorf("read %+v", e)
 	}
-	if err := q.taken(1); err != nil {
+	if err := q.taken(entry{sequence: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if waiting, known := q.waiting(); waiting || known > 0 {

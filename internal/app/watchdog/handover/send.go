@@ -12,7 +12,6 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/gatewaylink"
 )
 
@@ -24,19 +23,19 @@ const (
 )
 
 // Sender sends to a gateway, on connections of its own: model calls do not wait for it. Without a gateway it is nil.
-func Sender(gateway string, link gatewaylink.Link) func(ctx context.Context, packed []byte) error {
+func Sender(gateway string, link gatewaylink.Link) func(ctx context.Context, path string, packed []byte) error {
 	if gateway == "" {
 		return nil
 	}
 	transport := &http.Transport{DialTLSContext: link.Dial, MaxIdleConnsPerHost: 1, IdleConnTimeout: 20 * time.Second, DisableCompression: true}
-	return func(ctx context.Context, packed []byte) error {
+	return func(ctx context.Context, path string, packed []byte) error {
 		ctx, cancel := context.WithTimeout(ctx, sendTime)
 		defer cancel()
 		target, err := url.Parse(gateway)
 		if err != nil {
 			return fmt.Errorf("address of the gateway: %w", err)
 		}
-		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.JoinPath(protocol.ChangesPath).String(), bytes.NewReader(packed))
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, target.JoinPath(path).String(), bytes.NewReader(packed))
 		if err != nil {
 			return err
 		}

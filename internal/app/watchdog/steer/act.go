@@ -65,7 +65,7 @@ func (s *Service) want(step steering.Step) {
 		ID: fmt.Sprintf("%s%d", protocol.SteeringRequests, s.record.Acts), Task: s.record.Task, Rung: step.Rung, Thread: step.Thread,
 		Evidence: step.Finding.Evidence, Message: step.Message, Otherwise: step.Otherwise, Until: step.Until,
 	}
-	s.keep(true)
+	s.write(nil, true)
 	s.gate.shut()
 }
 
@@ -106,9 +106,11 @@ func (s *Service) Settle(id string, done bool) {
 	s.record.Act = nil
 	switch {
 	case done && a.Rung == policy.RungRestart:
+		s.outbox.ended(&s.record)
 		s.record = s.record.next(a.Task, s.record.Steering.Anew())
 		s.gate.born++
 	case done && a.Rung == policy.RungBlock:
+		s.outbox.ended(&s.record)
 		s.record = s.record.next(a.Task, steering.State{})
 		s.gate.born++
 	case done:
@@ -116,7 +118,7 @@ func (s *Service) Settle(id string, done bool) {
 	default:
 		s.record.later(a.Thread, a.Otherwise)
 	}
-	s.keep(true)
+	s.write(nil, true)
 	s.gate.open()
 	s.tell(s.options.Terms(), s.options.Now())
 }

@@ -40,8 +40,11 @@ type Options struct {
 	// Terms that hold now.
 	Terms  func() Terms
 	Memory Memory
-	Now    func() time.Time
-	Log    *slog.Logger
+	// Recorder of what is done, in the Attempt with this number.
+	Recorder Recorder
+	Attempt  int64
+	Now      func() time.Time
+	Log      *slog.Logger
 }
 
 // Service is the supervisor of one agent's conversation. Make it with New.
@@ -52,6 +55,7 @@ type Service struct {
 
 	mu     sync.Mutex
 	record record
+	outbox outbox
 	// moved says that the workspace has changed since the last request, and idle that the agent has nothing to do.
 	moved, idle bool
 	dirty       bool
@@ -65,13 +69,17 @@ var _ modelproxy.Observer = (*Service)(nil)
 func New(o Options) *Service {
 	s := &Service{options: o, changed: make(chan struct{}, 1), gate: newGate()}
 	data, err := o.Memory.Load()
+	var k kept
 	if err == nil && data != nil {
-		err = json.Unmarshal(data, &s.record)
+		err = json.Unmarshal(data, &k)
 	}
 	if err != nil {
 		o.Log.Warn("What was remembered of the conversation cannot be read; it is heard anew", "error", err.Error())
-		s.record = record{}
+		k = kept{}
 	}
+	s.record, s.outbox = k.record, k.Outbox
+	s.outbox.options = o
+	s.dirty = s.outbox.writeDown()
 	if s.record.Act != nil {
 		s.gate.shut()
 	}
@@ -113,7 +121,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	}
 	says := step.Message != "" || s.record.Unsaid[turn.Thread] != ""
 	body := s.steered(ctx, r, turn, step)
-	s.keep(says)
+	s.write(body, says)
 	s.tell(terms, now)
 	return body, &exchange{service: s, thread: turn.Thread}
 }
@@ -121,6 +129,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 // begin forgets the conversation about another task.
 func (s *Service) begin(task string) {
 	if s.record.Task != task {
+		s.outbox.ended(&s.record)
 		s.record = s.record.next(task, steering.State{})
 		s.gate.open()
 	}
@@ -135,6 +144,7 @@ func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnConte
 		if !more {
 			return act
 		}
+		s.outbox.note(terms.Task, at, step)
 		attributes := []any{"anomaly", string(step.Kind), "thread", step.Thread, "turn", step.Finding.Turn, "evidence", step.Finding.Evidence}
 		if step.Over {
 			s.options.Log.InfoContext(ctx, "The anomaly is over", attributes...)
@@ -149,7 +159,10 @@ func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnConte
 func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step) []byte {
 	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
-		said = s.record.operated(r, turn, step, said)
+		var before []byte
+		var after string
+		said, before, after = s.record.operated(r, turn, step, said)
+		s.outbox.leftOut(ctx, before, after)
 	}
 	text := cmp.Or(step.Message, s.record.Unsaid[turn.Thread])
 	if text != "" {
@@ -253,7 +266,7 @@ func (s *Service) heard(take func(r *record, now time.Time)) {
 	if step := s.decide(context.Background(), terms, steering.TurnContext{Now: now, Clock: true}); step.Halts() {
 		s.want(step)
 	}
-	s.keep(false)
+	s.write(nil, false)
 	s.tell(terms, now)
 }
 
@@ -262,7 +275,7 @@ func (s *Service) keep(now bool) {
 	if s.dirty = true; !now {
 		return
 	}
-	data, err := json.Marshal(&s.record)
+	data, err := json.Marshal(&kept{s.record, s.outbox})
 	if err == nil {
 		err = s.options.Memory.Keep(data)
 	}

@@ -33,6 +33,7 @@ type agent struct {
 	dialect dialect.Dialect
 	service *Service
 	shelf   *shelf
+	book    *book
 	policy  policy.Effective
 	task    string
 	now     time.Time
@@ -46,7 +47,7 @@ func newAgent(t *testing.T, name string) *agent {
 	if !ok {
 		t.Fatal(name)
 	}
-	a := &agent{t: t, dialect: d, shelf: &shelf{}, task: "form", now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), policy: policy.Merge(policy.Sources{})}
+	a := &agent{t: t, dialect: d, shelf: &shelf{}, book: &book{}, task: "form", now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), policy: policy.Merge(policy.Sources{})}
 	a.begin()
 	a.entries = []string{a.says("user", "Add a form.")}
 	return a
@@ -56,7 +57,7 @@ func newAgent(t *testing.T, name string) *agent {
 func (a *agent) begin() {
 	a.service = New(Options{
 		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor") },
-		Memory: a.shelf, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
+		Memory: a.shelf, Recorder: a.book, Attempt: 2, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -257,6 +258,9 @@ func TestAnotherTask(t *testing.T) {
 	c := a.service.Conversation()
 	if c.Turn != turns+1 || len(c.Anomalies) != 0 || c.ToolFailures != 0 {
 		t.Errorf("after %d turns: %+v", turns, c)
+	}
+	if steps := a.book.steps; len(steps) != 2 || !steps[1].Over || steps[1].Task != "form" || steps[1].Rung != "Nudge" {
+		t.Errorf("the end of the anomaly: %+v", steps)
 	}
 }
 

@@ -1,0 +1,200 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steer
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// book is a journal, which fails once for each error.
+type book struct {
+	steps []protocol.Steering
+	bytes int64
+	fails []error
+	// torn: the error comes after the step was written down.
+	torn bool
+}
+
+func (b *book) Recorded() journal.Steered {
+	s := journal.Steered{Bytes: b.bytes}
+	if n := len(b.steps); n > 0 {
+		s.Sequence = b.steps[n-1].Sequence
+	}
+	return s
+}
+
+func (b *book) Steered(x protocol.Steering) error {
+	if len(b.fails) > 0 {
+		err := b.fails[0]
+		b.fails = b.fails[1:]
+		if b.torn {
+			b.steps = append(b.steps, x)
+		}
+		return err
+	}
+	b.steps = append(b.steps, x)
+	return nil
+}
+
+// TestEachStepIsWrittenDown: what the model is told, with the request that it was told in, and that the anomaly is over.
+func TestEachStepIsWrittenDown(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		requests := a.loop(12)
+		told := requests[len(requests)-1]
+		if len(a.book.steps) != 1 {
+			t.Fatalf("%+v", a.book.steps)
+		}
+		first := a.book.steps[0]
+		digest := sha256.Sum256([]byte(told))
+		want := protocol.Steering{
+			Sequence: 1, Time: first.Time, Attempt: 2, Task: "form", Thread: first.Thread, Turn: int64(len(requests)), Request: hex.EncodeToString(digest[:]),
+			Anomaly: "AgentLooping", Detector: "same-result", Evidence: first.Evidence, Rung: "Nudge", Message: first.Message, Channel: protocol.ChannelRequest,
+		}
+		if diff := cmp.Diff(want, first); diff != "" || first.Time.IsZero() || first.Evidence == "" || !strings.HasPrefix(first.Message, supervisor) {
+			t.Errorf("%q (-want +got):\n%s", first.Message, diff)
+		}
+		for i := range 6 { // it does something else
+			a.entries = append(a.entries, a.called("Edit", fmt.Sprintf(`{"file_path":"/workspace/%d.go","old_string":"a%d","new_string":"b%d"}`, i, i, i), fmt.Sprintf("done %d", i))...)
+			a.service.Moved()
+			a.ask()
+		}
+		if len(a.book.steps) != 2 {
+			t.Fatalf("%+v", a.book.steps)
+		}
+		over := a.book.steps[1]
+		want = protocol.Steering{Sequence: 2, Attempt: 2, Task: "form", Thread: first.Thread, Anomaly: "AgentLooping", Detector: "same-result", Evidence: first.Evidence, Rung: "Nudge", Over: true}
+		if diff := cmp.Diff(want, over, cmpopts.IgnoreFields(protocol.Steering{}, "Time", "Turn", "Request")); diff != "" || len(over.Request) != 64 || over.Request == first.Request {
+			t.Errorf("%+v (-want +got):\n%s", over, diff)
+		}
+	})
+}
+
+// TestObservationsAreWrittenDown: where the agent is not told, people see that, too; and so are decisions of the clock, in no request.
+func TestObservationsAreWrittenDown(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.policy.Anomalies.Ladder = steering.Observe
+	for range 6 {
+		a.ask()
+		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+	}
+	if len(a.book.steps) != 1 || a.book.steps[0].Rung != "Observe" || a.book.steps[0].Message != "" || a.book.steps[0].Channel != "" || a.book.steps[0].Request == "" {
+		t.Errorf("%+v", a.book.steps)
+	}
+	a = newAgent(t, "anthropic")
+	for range 30 {
+		a.now = a.now.Add(time.Minute)
+		a.service.Pulse(protocol.RunnerPulse{Processes: 1})
+	}
+	if len(a.book.steps) != 1 || a.book.steps[0].Anomaly != "AgentStalled" || a.book.steps[0].Request != "" || a.book.steps[0].Turn != 0 || a.book.steps[0].Rung != "Observe" {
+		t.Errorf("%+v", a.book.steps)
+	}
+}
+
+// TestACrashBetweenStateAndJournal: wherever it comes, a watchdog that begins anew writes each step down once.
+func TestACrashBetweenStateAndJournal(t *testing.T) {
+	for _, torn := range []bool{false, true} {
+		a := newAgent(t, "anthropic")
+		a.book.fails, a.book.torn = []error{errors.New("pulled")}, torn
+		a.loop(12)
+		if n := len(a.book.steps); n != 0 && !torn {
+			t.Fatalf("%d steps", n)
+		}
+		a.begin()
+		if len(a.book.steps) != 1 || a.book.steps[0].Rung != "Nudge" || a.book.steps[0].Channel != protocol.ChannelRequest {
+			t.Fatalf("torn %t: %+v", torn, a.book.steps)
+		}
+		a.begin()
+		a.ask()
+		if len(a.book.steps) != 1 {
+			t.Errorf("torn %t: %+v", torn, a.book.steps)
+		}
+		// Of what was remembered nothing is left: the numbers go on.
+		a.shelf.data = []byte("{")
+		a.begin()
+		a.loop(12)
+		if n := len(a.book.steps); n != 2 || a.book.steps[1].Sequence != 2 {
+			t.Errorf("torn %t: %+v", torn, a.book.steps)
+		}
+	}
+}
+
+// TestAJournalThatCannotBeWritten: steps wait for it, and not without end.
+func TestAJournalThatCannotBeWritten(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	for range 3 * maxUnwritten {
+		a.book.fails = append(a.book.fails, errors.New("full"))
+	}
+	step := steering.Step{Rung: steering.Observe, Kind: anomaly.AgentLooping}
+	for range 2 * maxUnwritten {
+		a.service.outbox.note("form", steering.TurnContext{}, step)
+		a.service.write(nil, false)
+	}
+	if n := len(a.service.outbox.Steps); n != maxUnwritten {
+		t.Errorf("%d steps wait", n)
+	}
+	a.book.fails = nil
+	a.service.write(nil, false)
+	if n := len(a.book.steps); n != maxUnwritten || a.book.steps[n-1].Sequence != 2*maxUnwritten || len(a.service.outbox.Steps) != 0 {
+		t.Errorf("%d steps", n)
+	}
+}
+
+// TestWhatAnAgentHasSaid is bounded, without secrets, and text that a terminal only shows.
+func TestWhatAnAgentHasSaid(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	s := a.service
+	token := "ghp_" + "x7Kq2mVw9TzR4bNc8LdY1sHf6JgPaE3uQ5oi"
+	hostile := "\x1b[2J\x00\xff\u202e " + token + " "
+	step := steering.Step{Rung: steering.Surgery, Kind: anomaly.AgentLooping, Message: strings.Repeat(hostile, 1000), Finding: anomaly.Finding{Evidence: strings.Repeat(hostile, 1000)}}
+	s.outbox.leftOut(t.Context(), []byte("nothing was decided"), "")
+	for _, before := range []string{hostile, strings.Repeat("a", protocol.MaxSteeringBefore-20) + token, strings.Repeat("\x1b[2J\xff\u202e", 50_000) + token} {
+		s.outbox.note("form", steering.TurnContext{}, step)
+		s.outbox.leftOut(t.Context(), []byte(before), strings.Repeat("b", protocol.MaxSteeringAfter)+hostile)
+		s.write([]byte("{}"), false)
+		x := a.book.steps[len(a.book.steps)-1]
+		for what, text := range map[string]struct {
+			text string
+			most int
+		}{
+			"evidence": {x.Evidence, protocol.MaxSteeringEvidence}, "message": {x.Message, protocol.MaxSteeringMessage},
+			"before": {x.Before, protocol.MaxSteeringBefore}, "after": {x.After, protocol.MaxSteeringAfter},
+		} {
+			if text.text == "" || len(text.text) > text.most || !utf8.ValidString(text.text) || strings.ContainsAny(text.text, "\x1b\x00\u202e") {
+				t.Errorf("%s: %d bytes, %.200q", what, len(text.text), text.text)
+			}
+		}
+		if strings.Contains(x.Before, token[:12]) || strings.Contains(x.After, token[:12]) || x.Missing == "" {
+			t.Errorf("a secret is written down, or it is not said what is missing: %q", x.Missing)
+		}
+	}
+	// Of so many secrets nobody can tell whether all are found.
+	s.outbox.note("form", steering.TurnContext{}, step)
+	s.outbox.leftOut(t.Context(), []byte(strings.Repeat(hostile, 20_000)), "tried")
+	s.write(nil, false)
+	if x := a.book.steps[len(a.book.steps)-1]; x.Before != "" || x.After != "tried" || !strings.Contains(x.Missing, "would take too long") {
+		t.Errorf("%+v", x)
+	}
+	a.book.bytes = maxLeftOut
+	s.outbox.note("form", steering.TurnContext{}, step)
+	s.outbox.leftOut(t.Context(), []byte("more"), "more")
+	s.write(nil, false)
+	if x := a.book.steps[len(a.book.steps)-1]; x.Before+x.After != "" || !strings.Contains(x.Missing, "more than 8 MiB") {
+		t.Errorf("%+v", x)
+	}
+}

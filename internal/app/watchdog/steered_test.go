@@ -1,0 +1,143 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// model answers every request with the same words, and keeps what it was asked.
+type model struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+// ServeHTTP is a gateway's.
+func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodConnect:
+		tunnel(w, r.Host)
+	case r.URL.Path == protocol.AllowancePath:
+		http.NotFound(w, r)
+	default:
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		m.mu.Lock()
+		m.asked = append(m.asked, string(body))
+		m.mu.Unlock()
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"type":"message","role":"assistant","model":"large","content":[{"type":"tool_use","id":"x","name":"Read","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":2}}`)
+	}
+}
+
+// told is the newest request, where that tells the agent something; else "".
+func (m *model) told() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := len(m.asked); n > 0 && strings.Contains(m.asked[n-1], "[SUPERVISOR]") {
+		return m.asked[n-1]
+	}
+	return ""
+}
+
+// circling is an agent that reads the same file again and again, until it is told so. The test asks models in its place.
+type circling struct {
+	*world
+
+	model   *model
+	run     *pod
+	entries []string
+}
+
+// newCircling starts it.
+func newCircling(t *testing.T, probe func(string) error) *circling {
+	c := &circling{world: newWorld(t, "", seldom), model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}}
+	c.models = freeAddress(t)
+	c.run, _ = c.withModels(c.model, probe)
+	return c
+}
+
+// ask once, and read the file. Without an answer, the next request is the same.
+func (c *circling) ask() error {
+	body := `{"model":"m","max_tokens":9,"messages":[` + strings.Join(c.entries, ",") + `],"tools":[{"name":"Read"}]}`
+	answer, err := http.Post("http://"+c.models+"/anthropic/v1/messages", "application/json", strings.NewReader(body)) //nolint:noctx // it ends with the watchdog
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil || answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("%d, %w", answer.StatusCode, err)
+	}
+	id := fmt.Sprint("call_", len(c.entries))
+	c.entries = append(c.entries,
+		fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":"Read","input":{"file_path":"web/index.html"}}]}`, id),
+		fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"<h1>Shop</h1>"}]}`, id))
+	return nil
+}
+
+// untilTold asks until it was told, or there is no answer.
+func (c *circling) untilTold() error {
+	for range 12 {
+		if err := c.ask(); err != nil || c.model.told() != "" {
+			return err
+		}
+	}
+	return errors.New("it was not told")
+}
+
+// steered are the steps of steering in the journal.
+func (w *world) steered() (steps []protocol.Steering) {
+	w.t.Helper()
+	records, _ := w.recorded()
+	for _, r := range records {
+		if r.Steered != nil {
+			steps = append(steps, *r.Steered)
+		}
+	}
+	return steps
+}
+
+// TestSteeringIsHandedOver: what the agent was told, in which request, and that it is over are in the journal, and each is handed over to the
+// gateway's ledger, though the watchdog ends between the two.
+func TestSteeringIsHandedOver(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"handed over", "handover noted"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			c := newCircling(t, pullAt(step, 1))
+			asked := c.untilTold() // the plug may be pulled before there is an answer
+			if err := c.run.wait(); !errors.Is(err, errPulled) {
+				t.Fatalf("watchdog: %v; %v", err, asked)
+			}
+			c.run.watch(nil)
+			c.eventually("it has an answer", func() bool { return asked == nil || c.ask() == nil })
+			told := sha256.Sum256([]byte(c.model.told()))
+			c.signal("end")
+			wantFinal(t, c.run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			steps := c.steered()
+			if len(steps) != 1 || steps[0].Sequence != 1 || steps[0].Task != "login" || steps[0].Attempt != 1 || steps[0].Request != hex.EncodeToString(told[:]) ||
+				steps[0].Anomaly != "AgentLooping" || steps[0].Rung != "Nudge" || steps[0].Channel != protocol.ChannelRequest || !strings.HasPrefix(steps[0].Message, "[SUPERVISOR]") {
+				t.Fatalf("%+v", steps)
+			}
+			if diff := cmp.Diff(map[int64]protocol.Steering{1: steps[0]}, c.ledger.steered()); diff != "" {
+				t.Errorf("the ledger has something else than the journal (-journal +ledger):\n%s", diff)
+			}
+			c.wantHandedOver()
+		})
+	}
+}
