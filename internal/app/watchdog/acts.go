@@ -223,6 +223,9 @@ func (x *acts) patch(ctx context.Context, a supervise.Action, o checkpoint.Occas
 	x.log().InfoContext(ctx, "Patch", "operation", result.OperationID, "status", result.Status, "checkpoint", result.Checkpoint,
 		"violations", len(result.Violations))
 	j := x.attempt.journal.State()
+	if result.Status == tools.Applied {
+		x.steering.Captured(j.Workspace.Tree, string(j.Workspace.TreeVerdict))
+	}
 	return result, supervise.Laid{Head: j.Promoted.Commit, Changed: j.Promoted.Tree != j.Base.Tree}, nil, nil
 }
 

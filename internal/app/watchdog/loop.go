@@ -43,6 +43,8 @@ type loop struct {
 	agent    *runnerlink.Runner // nil without an agent
 	accounts accounts
 	steering *steer.Service // nil without an agent
+	// spoken is the step of steering of which the agent was sent a line last.
+	spoken   int64
 	state    supervise.State
 	latest   protocol.Orders
 	warnings warnings
@@ -220,6 +222,8 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
 	case <-wanted(l):
 		return measure(ctx, l)
+	case <-l.steering.Voice().Unspoken():
+		speak(ctx, l)
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)
 		l.look()
@@ -323,6 +327,7 @@ func (l *loop) apply(ctx context.Context, e supervise.Event) {
 	l.look()
 	settle(l)
 	l.checkCaptures()
+	speak(ctx, l)
 	l.steering.Idle(!l.state.Agent.Running || l.state.Question != nil || l.state.Agent.Frozen)
 	c := l.state.Checkpoints
 	if c.Breaker == l.attempt.journal.State().Breaker.Open {

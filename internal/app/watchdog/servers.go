@@ -49,7 +49,7 @@ func listenForAgent(a *attempt, recorder steer.Recorder) (*servers, error) {
 	}
 	s.modelsURL = modelproxy.URL(s.models)
 	o := a.options
-	s.steering = steer.New(steer.Options{Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Now: o.Now, Log: o.Log})
+	s.steering = steer.New(steer.Options{Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Now: o.Now, Log: o.Log})
 	if s.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log, Pause: o.BudgetPause,
 		Task: func() string { return a.journal.State().Working() }, Observer: s.steering,
@@ -93,7 +93,7 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 	})
 	if s.tools != nil {
 		serve("tools", s.toolsURL, func() error {
-			return tools.Serve(ctx, s.tools, tools.Options{Backend: l.backend, Repository: l.services.repository, Log: o.Log})
+			return tools.Serve(ctx, s.tools, tools.Options{Backend: l.backend, Words: s.steering.Voice().Words, Repository: l.services.repository, Log: o.Log})
 		})
 	}
 }

@@ -138,6 +138,102 @@ func TestSteeringIsHandedOver(t *testing.T) {
 				t.Errorf("the ledger has something else than the journal (-journal +ledger):\n%s", diff)
 			}
 			c.wantHandedOver()
+			if lines := c.lines("steering"); len(lines) > 0 { // it was told in its request
+				t.Errorf("told twice: %q", lines)
+			}
 		})
+	}
+}
+
+// lines of a type that the agent was sent, by the journal.
+func (w *world) lines(kind string) (lines []string) {
+	w.t.Helper()
+	records, _ := w.recorded()
+	for _, r := range records {
+		if r.Told != nil && strings.Contains(r.Told.Text, fmt.Sprintf(`"type":%q`, kind)) {
+			lines = append(lines, r.Told.Text)
+		}
+	}
+	return lines
+}
+
+// wantToldBy: the agent was told of a workspace that goes back and forth by a channel, as the ledger has it, too.
+func (w *world) wantToldBy(channel string) {
+	w.t.Helper()
+	steps := w.steered()
+	if len(steps) == 0 || steps[0].Channel != channel || steps[0].Anomaly != "AgentLooping" || steps[0].Detector != "reversal" || steps[0].Rung != "Nudge" || steps[0].Request != "" {
+		w.t.Fatalf("%+v", steps)
+	}
+	want := map[int64]protocol.Steering{}
+	for _, x := range steps {
+		want[x.Sequence] = x
+	}
+	if diff := cmp.Diff(want, w.ledger.steered()); diff != "" {
+		w.t.Errorf("the ledger has something else than the journal (-journal +ledger):\n%s", diff)
+	}
+}
+
+// TestAnAgentWithoutModelsIsToldByALine: one that asks no model, and whose files go back and forth, is told on its standard input, once; and a
+// watchdog that ends before it has done so does it when it begins anew.
+func TestAnAgentWithoutModelsIsToldByALine(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"", "handed over"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, `exec 3<&0; cat <&3 > "$HOME/lines" & n=0
+				until grep -q '"type":"steering"' "$HOME/lines"; do echo $((n % 2)) > web/a.html; n=$((n + 1)); sleep 0.2; done
+				echo done > web/a.html; kill $!`, keen)
+			var probe func(string) error
+			if step != "" {
+				probe = pullAt(step, 3)
+			}
+			p := w.start(1, probe)
+			if step != "" {
+				if err := p.wait(); !errors.Is(err, errPulled) {
+					t.Fatalf("watchdog: %v", err)
+				}
+				p.watch(nil)
+			}
+			wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			w.wantToldBy(protocol.ChannelInput)
+			if lines := w.lines("steering"); len(lines) != 1 || !strings.Contains(lines[0], `"step":1,"anomaly":"AgentLooping"`) || !strings.Contains(lines[0], "[SUPERVISOR] the workspace went back to an earlier state") {
+				t.Errorf("%q", lines)
+			}
+			w.wantHandedOver()
+		})
+	}
+}
+
+// TestAnAgentWithoutModelsIsToldByItsTools: in Deterministic mode, it is told beside the result of a tool, once.
+func TestAnAgentWithoutModelsIsToldByItsTools(t *testing.T) {
+	t.Parallel()
+	w := agentByHand(t)
+	p := w.start(1, nil)
+	c := w.connect()
+	told := 0
+	now := ""
+	for n := range 8 {
+		patch, next := newFile("web/a.html", "0"), fmt.Sprint(n%2)
+		if now != "" {
+			patch = fmt.Sprintf("diff --git a/web/a.html b/web/a.html\n--- a/web/a.html\n+++ b/web/a.html\n@@ -1 +1 @@\n-%s\n+%s\n", now, next)
+		}
+		now = next
+		text, ok := c.try("repo_apply_patch", map[string]any{"operation_id": fmt.Sprint("op", n), "patch": patch})
+		if !ok || !strings.Contains(text, `"status":"applied"`) {
+			t.Fatal(text)
+		}
+		if strings.Contains(text, "[SUPERVISOR] the workspace went back to an earlier state") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+	c.complete()
+	w.signal("exit")
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantToldBy(protocol.ChannelTools)
+	if lines := w.lines("steering"); len(lines) > 0 {
+		t.Errorf("told twice: %q", lines)
 	}
 }

@@ -4,10 +4,16 @@
 package watchdog
 
 import (
+	"context"
+
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/handover"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
@@ -29,4 +35,29 @@ func (r steeringRecord) Steered(x protocol.Steering) error {
 	}
 	r.handover.Steered(x)
 	return nil
+}
+
+// reach of this attempt's agent, where it asks no model.
+func (a *attempt) reach() steering.Reach {
+	o := a.journal.State().Orders
+	return steering.Reach{Tools: o.Mode == policy.ModeDeterministic, Lines: takesLines(a.options.adapter(o.Agent.Runtime))}
+}
+
+// takesLines says whether the standard input of a runtime's agents is open.
+func takesLines(adapter runtimes.Adapter) bool {
+	return adapter != nil && adapter.Launch(runtimes.Task{Command: []string{"true"}}).Input == nil
+}
+
+// speak writes what the agent is to be told to its standard input, beside everything else. What it does not take is in the journal and in
+// the log, and is told again when the anomaly lasts.
+func speak(ctx context.Context, l *loop) {
+	w, is := l.steering.Voice().Line()
+	if !is || !l.state.Agent.Running || w.Step == l.spoken {
+		return
+	}
+	l.spoken = w.Step
+	l.working.Go(func() {
+		l.acts.teller.send(ctx, 0, notice.Steered(w.Step, w.Anomaly, w.Text, l.now()))
+		l.steering.Voice().Said(w.Step)
+	})
 }

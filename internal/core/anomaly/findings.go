@@ -126,7 +126,7 @@ func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode
 		e.Held, e.Finding = l.t.Turn, f
 	case lasts:
 		e.Held, e.Finding.Calm = l.t.Turn, true
-	case kind == ContextPressure || e.Finding.Mute || l.t.Turn-e.Held >= calming:
+	case kind == ContextPressure || e.Finding.Mute || l.t.Turn == 0 || l.t.Turn-e.Held >= calming:
 		return Episode{}, false
 	default:
 		e.Finding.Calm = true

@@ -48,6 +48,7 @@ func TestLines(t *testing.T) {
 		notice.Broken("login-3", at, judge.Judgement{Severity: policy.Critical, Violations: few[:1]}, nil, true),
 		notice.Ahead(few, at), notice.Failed(fault, 1, 3, at), notice.Failed(fault, 3, 3, at), ask, after,
 		notice.RolledBack(back), notice.RolledBack(smart), notice.RolledBack(paths),
+		notice.Steered(7, "AgentLooping", "[SUPERVISOR] It goes back and forth. Decide.", at),
 	} {
 		line, err := notice.Line(n)
 		if err != nil || strings.ContainsAny(line, "\n\r") {

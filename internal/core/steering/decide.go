@@ -16,6 +16,9 @@ func (s *State) Decide(findings []anomaly.Finding, turn TurnContext, r Rules) (S
 	if step, ok := s.end(findings); ok {
 		return step, true
 	}
+	if turn.Reach.Alone {
+		return s.tell(findings, turn, r)
+	}
 	if turn.Clock {
 		return s.unheard(findings, turn, r)
 	}

@@ -69,6 +69,8 @@ type TurnContext struct {
 	Now  time.Time
 	// Clock says that there is no request: nothing can be told now.
 	Clock bool
+	// Reach of an agent that asks no model; with Clock.
+	Reach Reach
 }
 
 // Step is something to do.
@@ -82,6 +84,8 @@ type Step struct {
 	Otherwise string `json:"otherwise,omitempty"`
 	// Until a call is held at most; zero where a person must act. Of Hold alone.
 	Until time.Time `json:"until,omitzero"`
+	// Channel of the message, where it is not a request.
+	Channel string `json:"channel,omitempty"`
 	// Over says that the anomaly is: Rung, the highest that was tried, is undone where it holds something.
 	Over    bool            `json:"over,omitempty"`
 	Finding anomaly.Finding `json:"finding"`

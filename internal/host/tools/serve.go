@@ -38,7 +38,9 @@ const (
 
 // Options of a server.
 type Options struct {
-	Backend    Backend
+	Backend Backend
+	// Words are what the agent is told beside the result of the next call; "" for nothing. Nil never says anything.
+	Words      func() string
 	Repository *git.Repository
 	Log        *slog.Logger
 }
@@ -79,12 +81,30 @@ func newServer(ctx context.Context, h http.Handler, log *slog.Logger) *http.Serv
 func handler(address string, o Options) http.Handler {
 	server := mcp.NewServer(&mcp.Implementation{Name: "tidewaiter", Version: "1"}, &mcp.ServerOptions{Instructions: instructions})
 	register(server, o)
+	if o.Words != nil {
+		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { return beside(next, o.Words) })
+	}
 	stream := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody,
 	})
 	mux := http.NewServeMux()
 	mux.Handle(protocol.MCPPath, stream)
 	return loopback.Guard(address, fewLarge(mux))
+}
+
+// beside the result of a call of a tool, the agent is told something in a text of its own.
+func beside(next mcp.MethodHandler, words func() string) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		answer, err := next(ctx, method, request)
+		result, is := answer.(*mcp.CallToolResult)
+		if err != nil || !is || ctx.Err() != nil {
+			return answer, err
+		}
+		if text := words(); text != "" {
+			result.Content = append(result.Content, &mcp.TextContent{Text: text})
+		}
+		return result, nil
+	}
 }
 
 // fewLarge lets few requests with large bodies in at once; others wait before anything of theirs is read.

@@ -39,6 +39,12 @@ func (d deskStub) Complete(context.Context, string) error {
 // serve begins to serve a tree of files, and gives the URL.
 func serve(t *testing.T, files map[string]string) string {
 	t.Helper()
+	return serveSaying(t, files, nil)
+}
+
+// serveSaying says words beside results, too.
+func serveSaying(t *testing.T, files map[string]string, words func() string) string {
+	t.Helper()
 	repository, err := git.Init(t.Context(), filepath.Join(t.TempDir(), "repo.git"), git.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +69,7 @@ func serve(t *testing.T, files map[string]string) string {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, Repository: repository, Log: slog.New(slog.DiscardHandler)})
+		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, Words: words, Repository: repository, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -100,6 +106,37 @@ func call[T any](t *testing.T, s *mcp.ClientSession, name string, in map[string]
 		t.Fatalf("%s: %v: %s", name, err, text)
 	}
 	return out, ""
+}
+
+// TestWords stand beside what a tool gives, or what it fails of, in a text of their own, and beside nothing else.
+func TestWords(t *testing.T) {
+	said := []string{"", "stop", "go on"}
+	session := connect(t, serveSaying(t, nil, func() string {
+		text := said[0]
+		said = said[1:]
+		return text
+	}))
+	if _, err := session.ListTools(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		tool  string
+		in    map[string]any
+		want  string
+		fails bool
+	}{{"feature_get_context", nil, "", false}, {"feature_get_context", nil, "stop", false}, {"task_complete", map[string]any{"summary": "x"}, "go on", true}} {
+		result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: c.tool, Arguments: c.in})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var texts []string
+		for _, content := range result.Content {
+			texts = append(texts, content.(*mcp.TextContent).Text)
+		}
+		if result.IsError != c.fails || len(texts) == 0 || strings.Join(texts[1:], "|") != c.want || (result.StructuredContent == nil) != c.fails {
+			t.Errorf("%s: %t %q, want %q", c.tool, result.IsError, texts, c.want)
+		}
+	}
 }
 
 func TestTools(t *testing.T) {

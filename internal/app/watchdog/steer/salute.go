@@ -56,12 +56,12 @@ func (s *Service) wrong() string {
 	return strings.Join(all, " ")
 }
 
-// Conversation as it is reported; nil before there is one.
+// Conversation as it is reported; nil before there is one, and while nothing is wrong with an agent that asks no model.
 func (s *Service) Conversation() *protocol.Conversation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.record
-	if r.Turns == 0 {
+	if r.Turns == 0 && len(r.Anomalies.Episodes) == 0 {
 		return nil
 	}
 	c := &protocol.Conversation{
@@ -101,6 +101,10 @@ func (s *Service) done(f anomaly.Finding) string {
 		switch last := e.Tried[len(e.Tried)-1]; {
 		case last == steering.Observe:
 			return "; the agent is not told"
+		case s.voice.word != nil && s.voice.word.Anomaly == string(f.Kind):
+			return "; the agent is being told"
+		case e.Turn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
+			return "; the agent was told"
 		case s.record.Unsaid[f.Thread] != "":
 			return "; the model will be told with its next request"
 		case r.Act != nil && r.Act.Thread == f.Thread && last == steering.Hold:

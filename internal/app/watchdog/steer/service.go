@@ -43,8 +43,10 @@ type Options struct {
 	// Recorder of what is done, in the Attempt with this number.
 	Recorder Recorder
 	Attempt  int64
-	Now      func() time.Time
-	Log      *slog.Logger
+	// Reach of an agent that asks no model: whether it has tools, and takes lines.
+	Reach steering.Reach
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Service is the supervisor of one agent's conversation. Make it with New.
@@ -56,6 +58,7 @@ type Service struct {
 	mu     sync.Mutex
 	record record
 	outbox outbox
+	voice  Voice
 	// moved says that the workspace has changed since the last request, and idle that the agent has nothing to do.
 	moved, idle bool
 	dirty       bool
@@ -79,6 +82,8 @@ func New(o Options) *Service {
 	}
 	s.record, s.outbox = k.record, k.Outbox
 	s.outbox.options = o
+	s.voice = Voice{service: s, word: k.Word, unspoken: make(chan struct{}, 1)}
+	s.voice.call()
 	s.dirty = s.outbox.writeDown()
 	if s.record.Act != nil {
 		s.gate.shut()
@@ -162,7 +167,9 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 		var before []byte
 		var after string
 		said, before, after = s.record.operated(r, turn, step, said)
-		s.outbox.leftOut(ctx, before, after)
+		if after != "" {
+			s.outbox.leftOut(ctx, before, after)
+		}
 	}
 	text := cmp.Or(step.Message, s.record.Unsaid[turn.Thread])
 	if text != "" {
@@ -261,13 +268,10 @@ func (s *Service) Pulse(p protocol.RunnerPulse) {
 func (s *Service) heard(take func(r *record, now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	terms, now := s.options.Terms(), s.options.Now()
+	now := s.options.Now()
 	take(&s.record, now)
-	if step := s.decide(context.Background(), terms, steering.TurnContext{Now: now, Clock: true}); step.Halts() {
-		s.want(step)
-	}
-	s.write(nil, false)
-	s.tell(terms, now)
+	s.clock(now)
+	s.tell(s.options.Terms(), now)
 }
 
 // keep what is remembered: at once, where something was said, and otherwise when its time comes.
@@ -275,7 +279,7 @@ func (s *Service) keep(now bool) {
 	if s.dirty = true; !now {
 		return
 	}
-	data, err := json.Marshal(&kept{s.record, s.outbox})
+	data, err := json.Marshal(&kept{s.record, s.outbox, s.voice.word})
 	if err == nil {
 		err = s.options.Memory.Keep(data)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
 // shelf keeps what is remembered.
@@ -34,6 +35,7 @@ type agent struct {
 	service *Service
 	shelf   *shelf
 	book    *book
+	reach   steering.Reach
 	policy  policy.Effective
 	task    string
 	now     time.Time
@@ -57,7 +59,7 @@ func newAgent(t *testing.T, name string) *agent {
 func (a *agent) begin() {
 	a.service = New(Options{
 		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor") },
-		Memory: a.shelf, Recorder: a.book, Attempt: 2, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
+		Memory: a.shelf, Recorder: a.book, Attempt: 2, Reach: a.reach, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
 	})
 }
 

@@ -60,6 +60,7 @@ type kept struct {
 	record
 
 	Outbox outbox `json:"outbox"`
+	Word   *Word  `json:"word,omitempty"`
 }
 
 // note a step that was decided. What an agent influences is text that can be seen, and bounded.
@@ -72,7 +73,7 @@ func (o *outbox) note(task string, at steering.TurnContext, step steering.Step) 
 	if at.Thread == step.Thread {
 		x.Turn = at.Turn
 	}
-	if x.Message != "" && !at.Clock {
+	if x.Channel = step.Channel; x.Channel == "" && x.Message != "" && !at.Clock {
 		x.Channel = protocol.ChannelRequest
 	}
 	o.open = append(o.open, x)
@@ -173,6 +174,9 @@ func (o *outbox) writeDown() (changed bool) {
 // where there is anything to write down.
 func (s *Service) write(body []byte, now bool) {
 	closed := s.outbox.close(body)
+	for _, x := range closed {
+		s.voice.take(x)
+	}
 	s.keep(now || len(closed) > 0)
 	if s.outbox.writeDown() {
 		s.dirty = true

@@ -1,0 +1,108 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steering
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Reach is how an agent can be told something that asks no model. One that asks models is told in its requests, and nowhere else: then the same
+// words stand in its conversation once.
+type Reach struct {
+	// Alone says that it has asked no model.
+	Alone bool
+	// Tools says that it has the watchdog's tools, and Lines that it takes lines on its standard input.
+	Tools, Lines bool
+}
+
+// Channel by which an agent that asks no model is told of a finding; "" for none. One that does nothing calls no tool, and would be told when it
+// is over.
+func (r Reach) Channel(f anomaly.Finding) string {
+	switch {
+	case !r.Alone:
+		return ""
+	case r.Tools && !f.Mute:
+		return protocol.ChannelTools
+	case r.Lines:
+		return protocol.ChannelInput
+	}
+	return ""
+}
+
+// tell an agent that asks no model what is wrong with all of it: one thing at most. It has no turns, so that cooldowns are as long as it may be
+// silent.
+func (s *State) tell(findings []anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
+	for _, f := range findings {
+		e := s.episode(f)
+		switch {
+		case !f.Main || f.Calm:
+			continue
+		case f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Unsaid(f):
+			continue // what has led to it says more
+		}
+		channel := turn.Reach.Channel(f)
+		rung := e.alone(f, channel != "", turn, r)
+		if rung == "" {
+			continue
+		}
+		text := ""
+		if rung != Observe {
+			text = words(f, rung, e, turn, r)
+		}
+		step := s.done(e, f, rung, text, turn)
+		if rung == Nudge || rung == Directive {
+			step.Channel = channel
+		}
+		return step, true
+	}
+	return Step{}, false
+}
+
+// alone is the rung that is next for an agent that asks no model, or "". Told says that it can be.
+func (e *Episode) alone(f anomaly.Finding, told bool, turn TurnContext, r Rules) Rung {
+	switch highest := e.highest(); {
+	case len(e.Tried) > 0 && turn.Now.Sub(e.At) < r.Silence && (highest != Observe || !told || !r.allows(Nudge)):
+		return ""
+	case len(e.Tried) > 0 && !r.allows(Nudge):
+		return ""
+	}
+	for _, rung := range rungs(f) {
+		switch {
+		case slices.Contains([]Rung{Surgery, NoTools, Hold}, rung): // there is no request
+			continue
+		case rung == Rollback && f.Mute: // it is not its work that is wrong
+			continue
+		case (rung == Nudge || rung == Directive) && !told:
+			continue
+		}
+		if above(rung, e.highest()) && !above(rung, r.Ladder) {
+			return rung
+		}
+	}
+	switch {
+	case len(e.Tried) == 0:
+		return Observe
+	case !told || above(e.highest(), Directive):
+		return ""
+	case r.allows(Directive):
+		return Directive
+	}
+	return Nudge
+}
+
+// words for an agent without turns.
+func words(f anomaly.Finding, rung Rung, e *Episode, turn TurnContext, r Rules) string {
+	text := fmt.Sprintf("%s %s (first seen %s ago).", Tag, f.Evidence, age(turn.Now.Sub(f.Since)))
+	if slices.Contains(e.Tried, Nudge) {
+		text += fmt.Sprintf(" You were told so %s ago.", age(turn.Now.Sub(e.At)))
+	}
+	if rung == Directive {
+		text += " Before anything else, do this:"
+	}
+	return text + " " + action(f, rung, r)
+}
