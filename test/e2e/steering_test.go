@@ -4,6 +4,9 @@
 package e2e
 
 import (
+	"context"
+	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // TestLoopingAgentIsSteered: a real CLI whose model calls the same tool again and again is told so in the middle of its work, by words that its
@@ -53,6 +57,30 @@ func TestLoopingAgentIsSteered(t *testing.T) {
 			if n := strings.Count(body, "[SUPERVISOR] "); n != 1 || !strings.Contains(body, "I do something else.") {
 				t.Errorf("the model was told %d times: %.3000s", n, body)
 			}
+			wantSteered(p, "page")
 		})
+	}
+}
+
+// wantSteered: the ledger has what the model was told, with the call in whose request it was.
+func wantSteered(p *place, feature string) {
+	p.Helper()
+	var all protocol.SteeringSteps
+	p.must(cluster.Until(p.ctx, "a step of steering with its call in the ledger", func(context.Context) (bool, error) {
+		all = protocol.SteeringSteps{}
+		p.must(json.Unmarshal([]byte(p.view("features/"+feature+"/steering")), &all), "read the steering")
+		return len(all.Steps) > 0 && all.Steps[0].Call > 0, nil
+	}), "wait for the ledger")
+	step := all.Steps[0]
+	if step.Sequence != 1 || step.Rung != "Nudge" || step.Channel != protocol.ChannelRequest || step.Anomaly != v1alpha1.ConditionAgentLooping || step.Evidence == "" || !strings.HasPrefix(step.Message, "[SUPERVISOR] ") {
+		p.Errorf("%+v", step)
+	}
+	var turns protocol.Turns
+	p.must(json.Unmarshal([]byte(p.view("features/"+feature+"/turns", "turn", strconv.FormatInt(step.Call, 10))), &turns), "read the call")
+	if len(turns.Turns) != 1 || turns.Turns[0].RequestDigest != step.Request {
+		p.Errorf("step %+v\nis not of the call %+v", step, turns)
+	}
+	if got := p.view("features/"+feature+"/steering", "output", "text", "step", "1"); !strings.Contains(got, step.Message) {
+		p.Errorf("%s", got)
 	}
 }
