@@ -22,11 +22,20 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
-// shelf keeps what is remembered.
-type shelf struct{ data []byte }
+// shelf keeps what is remembered, until the plug is pulled.
+type shelf struct {
+	data   []byte
+	pulled bool
+}
 
-func (s *shelf) Load() ([]byte, error)  { return s.data, nil }
-func (s *shelf) Keep(data []byte) error { s.data = bytes.Clone(data); return nil }
+func (s *shelf) Load() ([]byte, error) { return s.data, nil }
+
+func (s *shelf) Keep(data []byte) error {
+	if !s.pulled {
+		s.data = bytes.Clone(data)
+	}
+	return nil
+}
 
 // agent is one that repeats its conversation in each request, as the CLIs do.
 type agent struct {
@@ -57,6 +66,7 @@ func newAgent(t *testing.T, name string) *agent {
 
 // begin a watchdog, or another one that remembers what the last one has kept.
 func (a *agent) begin() {
+	a.shelf.pulled = false
 	a.service = New(Options{
 		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor") },
 		Memory: a.shelf, Recorder: a.book, Attempt: 2, Reach: a.reach, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),

@@ -27,8 +27,9 @@ type book struct {
 	steps []protocol.Steering
 	bytes int64
 	fails []error
-	// torn: the error comes after the step was written down.
+	// torn: the error comes after the step was written down. Pull is called with each error.
 	torn bool
+	pull func()
 }
 
 func (b *book) Recorded() journal.Steered {
@@ -41,6 +42,9 @@ func (b *book) Recorded() journal.Steered {
 
 func (b *book) Steered(x protocol.Steering) error {
 	if len(b.fails) > 0 {
+		if b.pull != nil {
+			b.pull()
+		}
 		err := b.fails[0]
 		b.fails = b.fails[1:]
 		if b.torn {
@@ -111,6 +115,7 @@ func TestACrashBetweenStateAndJournal(t *testing.T) {
 	for _, torn := range []bool{false, true} {
 		a := newAgent(t, "anthropic")
 		a.book.fails, a.book.torn = []error{errors.New("pulled")}, torn
+		a.book.pull = func() { a.shelf.pulled = true }
 		a.loop(12)
 		if n := len(a.book.steps); n != 0 && !torn {
 			t.Fatalf("%d steps", n)
