@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -78,6 +79,11 @@ var recorded = map[string]func(t *testing.T) *world{
 		c.signal("end")
 		wantFinal(t, c.run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return c.world
+	},
+	"restarted": func(t *testing.T) *world {
+		w, _ := climbing(t, policy.RungRestart, begunAnew)
+		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
 	},
 	"squashed": func(t *testing.T) *world {
 		w, start := newAudited(t)

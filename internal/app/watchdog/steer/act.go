@@ -56,7 +56,7 @@ func (s *Service) Act() *Act {
 }
 
 // want an act. One is wanted at a time.
-func (s *Service) want(step steering.Step) {
+func want(s *Service, step steering.Step) {
 	if s.record.Act != nil {
 		return
 	}

@@ -118,7 +118,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	s.record.Anomalies.Turn(turn, now)
 	step := s.decide(ctx, terms, steering.TurnContext{Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now, Clock: turn.Kind == conversation.KindSide || turn.Again})
 	if step.Halts() {
-		s.want(step)
+		want(s, step)
 		s.tell(terms, now)
 		if step = (steering.Step{}); !s.held(ctx, born) {
 			return r.Bytes(), nil

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -114,12 +115,13 @@ func TestObservationsAreWrittenDown(t *testing.T) {
 func TestACrashBetweenStateAndJournal(t *testing.T) {
 	for _, torn := range []bool{false, true} {
 		a := newAgent(t, "anthropic")
-		a.book.fails, a.book.torn = []error{errors.New("pulled")}, torn
+		a.book.fails, a.book.torn = slices.Repeat([]error{errors.New("pulled")}, 100), torn // until the next process
 		a.book.pull = func() { a.shelf.pulled = true }
 		a.loop(12)
 		if n := len(a.book.steps); n != 0 && !torn {
 			t.Fatalf("%d steps", n)
 		}
+		a.book.fails = nil
 		a.begin()
 		if len(a.book.steps) != 1 || a.book.steps[0].Rung != "Nudge" || a.book.steps[0].Channel != protocol.ChannelRequest {
 			t.Fatalf("torn %t: %+v", torn, a.book.steps)

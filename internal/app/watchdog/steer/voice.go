@@ -50,7 +50,7 @@ func (s *Service) clock(now time.Time) {
 		}
 	}
 	if step := s.decide(context.Background(), terms, steering.TurnContext{Now: now, Clock: true, Reach: reach}); step.Halts() {
-		s.want(step)
+		want(s, step)
 		return
 	}
 	s.write(nil, false)
