@@ -71,6 +71,26 @@ func TestReportsBecomeObjects(t *testing.T) {
 	}
 }
 
+// TestAReportSaysLess: an agent that begins anew has read no file and called no tool. What was said of the one before is gone.
+func TestAReportSaysLess(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	status := func(c *protocol.Conversation) protocol.StatusReport {
+		return protocol.StatusReport{State: protocol.StateActive, WorkspaceReady: true, AgentRunning: true, Conversation: c}
+	}
+	for i, c := range []*protocol.Conversation{
+		{Turn: 3, Tool: "Read", Iterations: 2, FilesRead: 1, TurnsSinceProgress: 1, ContextTurns: 9, Model: "large", ContextTokens: 10, Window: 100, ToolFailures: 1, ToolFailuresInARow: 1},
+		{Turn: 4}, {Turn: 5, Tool: "Read", Iterations: 1},
+	} {
+		var ack protocol.ReportAck
+		r.post(t, login.Token, reports.New(1, int64(i+1), status(c))).decode(t, &ack)
+		got := read(t, login.Feature).Status.Run
+		if got.Turn != c.Turn || (got.Report.Environment != nil) != (c.Model != "") || (got.Report.Activity != nil) != (c.Tool != "") {
+			t.Errorf("%+v is reported as turn %d, %+v", c, got.Turn, got.Report)
+		}
+	}
+}
+
 // TestExactlyOnceOnTwoReplicas: a watchdog whose answers get lost sends its spool to both replicas, in pieces that
 // overlap, at the same time, while the controller writes its part of the status.
 func TestExactlyOnceOnTwoReplicas(t *testing.T) {

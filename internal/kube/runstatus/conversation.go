@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
@@ -60,15 +61,25 @@ func applyConversation(run *v1alpha1.RunStatus, c *protocol.Conversation) {
 		r.Health = protocol.HealthDegraded
 	}
 	r.PaceLevel = c.Pace
-	r.Activity = &v1alpha1.SaluteActivity{Tool: Clean(c.Tool, maxName), Iterations: c.Iterations}
-	r.Location = &v1alpha1.SaluteLocation{FilesRead: c.FilesRead}
-	r.Time = &v1alpha1.SaluteTime{TurnsSinceProgress: c.TurnsSinceProgress, ContextTurnsRemaining: c.ContextTurns}
-	r.Environment = &v1alpha1.SaluteEnvironment{
+	e := v1alpha1.SaluteEnvironment{
 		Model: Clean(c.Model, maxModel), ContextTokens: c.ContextTokens, ContextTokensMax: c.Window, ToolFailures: c.ToolFailures, ToolFailuresInARow: c.ToolFailuresInARow,
 	}
 	if c.Window > 0 {
-		r.Environment.ContextPercent = int32(min(100*min(c.ContextTokens, maxNumber/100)/c.Window, 1000))
+		e.ContextPercent = int32(min(100*min(c.ContextTokens, maxNumber/100)/c.Window, 1000))
 	}
+	r.Environment = unlessEmpty(e)
+	r.Activity = unlessEmpty(v1alpha1.SaluteActivity{Tool: Clean(c.Tool, maxName), Iterations: c.Iterations})
+	r.Location = unlessEmpty(v1alpha1.SaluteLocation{FilesRead: c.FilesRead})
+	r.Time = unlessEmpty(v1alpha1.SaluteTime{TurnsSinceProgress: c.TurnsSinceProgress, ContextTurnsRemaining: c.ContextTurns})
+}
+
+// unlessEmpty gives a part of a report, or nil where it says nothing: when server-side apply takes the last member of an object away that is still
+// applied, it leaves null in its place, which the schema refuses.
+func unlessEmpty[T any](part T) *T {
+	if reflect.ValueOf(part).IsZero() {
+		return nil
+	}
+	return &part
 }
 
 // boundConversation cuts what applyConversation sets to what the API takes.
@@ -80,14 +91,20 @@ func boundConversation(run *v1alpha1.RunStatus) {
 		a.Message, a.Turn = clip.Runes(a.Message, maxEvidence), min(a.Turn, maxNumber)
 	}
 	r := run.Report
-	if r == nil || r.Activity == nil || r.Location == nil || r.Time == nil || r.Environment == nil {
+	if r == nil {
 		return
 	}
-	r.Activity.Tool, r.Environment.Model = clip.Runes(r.Activity.Tool, maxName), clip.Runes(r.Environment.Model, maxModel)
-	for _, n := range []*int64{
-		&r.Activity.Iterations, &r.Location.FilesRead, &r.Time.TurnsSinceProgress, &r.Time.ContextTurnsRemaining,
-		&r.Environment.ContextTokens, &r.Environment.ContextTokensMax, &r.Environment.ToolFailures, &r.Environment.ToolFailuresInARow,
-	} {
-		*n = min(*n, maxNumber)
+	if a := r.Activity; a != nil {
+		a.Tool, a.Iterations = clip.Runes(a.Tool, maxName), min(a.Iterations, maxNumber)
+	}
+	if l := r.Location; l != nil {
+		l.FilesRead = min(l.FilesRead, maxNumber)
+	}
+	if t := r.Time; t != nil {
+		t.TurnsSinceProgress, t.ContextTurnsRemaining = min(t.TurnsSinceProgress, maxNumber), min(t.ContextTurnsRemaining, maxNumber)
+	}
+	if e := r.Environment; e != nil {
+		e.Model, e.ContextTokens, e.ContextTokensMax = clip.Runes(e.Model, maxModel), min(e.ContextTokens, maxNumber), min(e.ContextTokensMax, maxNumber)
+		e.ToolFailures, e.ToolFailuresInARow = min(e.ToolFailures, maxNumber), min(e.ToolFailuresInARow, maxNumber)
 	}
 }
