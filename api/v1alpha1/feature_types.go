@@ -143,13 +143,15 @@ type FeatureSpec struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=64
 	Requests []Request `json:"requests,omitempty"`
-	// directives are what the agent must address next; people steer here.
+	// directives are what the agent must address next; people steer here. The agent is told with its next call of a model;
+	// status.run.directives says how far each is. Remove a directive to take it back.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=64
 	Directives []Directive `json:"directives,omitempty"`
-	// answers reply to questions of the agent (status.run.question).
+	// answers reply to questions of the agent (status.run.question). Of a question that it has asked and does not wait on, the agent is told with
+	// its next call of a model.
 	// +optional
 	// +listType=map
 	// +listMapKey=question

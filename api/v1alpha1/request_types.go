@@ -90,12 +90,12 @@ type Directive struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63
 	ID string `json:"id"`
-	// type of the directive.
+	// type of the directive: Cleanup can wait. The agent is given 10 of them at a time, and one that is not Critical is dropped when 15 tasks were finished since.
 	// +optional
 	// +kubebuilder:default=Functional
 	// +kubebuilder:validation:Enum=Functional;Cleanup
 	Type string `json:"type,omitempty"`
-	// priority: Critical interrupts, Normal comes next, Low comes last.
+	// priority: Critical interrupts, Normal comes next, Low comes last. The agent is told again after 6, 12 and 24 turns where it does not address it.
 	// +optional
 	// +kubebuilder:default=Normal
 	// +kubebuilder:validation:Enum=Critical;Normal;Low

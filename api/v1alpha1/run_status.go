@@ -75,11 +75,11 @@ type RunStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Anomalies []Anomaly `json:"anomalies,omitempty"`
-	// directives that the agent has been given, and how far they are.
+	// directives and answers of people that the agent is given, and how far they are. An answer has the id answer/ and that of its question.
 	// +optional
 	// +listType=map
 	// +listMapKey=id
-	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:MaxItems=192
 	Directives []DirectiveStatus `json:"directives,omitempty"`
 	// reviews that were made, newest last; the ledger keeps them all.
 	// +optional
@@ -135,17 +135,18 @@ type Anomaly struct {
 type DirectiveStatus struct {
 	// id of the directive.
 	// +required
-	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:MaxLength=128
 	ID string `json:"id"`
 	// source is Person, or the reviewer that gave it.
 	// +optional
 	// +kubebuilder:validation:Enum=Person;CodeStyle;Design;Knowledge;Assessor
 	Source string `json:"source,omitempty"`
-	// state: Pending, Active, Addressed, Dropped or Escalated.
+	// state: Pending (the agent has not been told), Active (it was told), Addressed (it says so, or the directive was taken back), Escalated (it
+	// says that it cannot be done) or Dropped (it is not told any more).
 	// +required
 	// +kubebuilder:validation:Enum=Pending;Active;Addressed;Dropped;Escalated
 	State string `json:"state"`
-	// age in finished tasks; cleanup directives are dropped at 15.
+	// age in finished tasks; Cleanup directives that are not Critical are dropped at 15.
 	// +optional
 	Age int32 `json:"age,omitempty"`
 	// message says more, for people.

@@ -82,6 +82,9 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 	if err != nil {
 		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %v", task, err)}, nil
 	}
+	if !have.Interrupted && have.Correction == "" { // it goes on with no session
+		x.steering.Anew()
+	}
 	within, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	id, started, err := x.agent.Start(within, how)

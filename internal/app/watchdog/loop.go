@@ -48,6 +48,7 @@ type loop struct {
 	state    supervise.State
 	latest   protocol.Orders
 	warnings warnings
+	lines    lines
 
 	backend *toolbackend.Backend
 	queue   *toolbackend.Queue
@@ -136,6 +137,7 @@ func (l *loop) run(ctx context.Context) error {
 		}
 	})
 	l.checkWatcher()
+	l.lines.direct(beside, l)
 	l.apply(beside, l.ordered(*l.attempt.journal.State().Orders))
 	if j := l.attempt.journal.State(); j.Finished {
 		l.start(beside, supervise.Action{Kind: supervise.Finish, Final: *j.Final})
@@ -175,7 +177,9 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 	if b := l.attempt.journal.State().Base; b != nil {
 		base = b.Commit
 	}
-	l.attempt.say(ctx, s.Status(base))
+	r := s.Status(base)
+	r.Directives = l.services.directives.Status()
+	l.attempt.say(ctx, r)
 }
 
 // start has an act carried out beside the loop, so that orders and signals are heard meanwhile.
@@ -213,6 +217,7 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 	case e, open := <-l.events():
 		if open {
 			l.heard(ctx, e)
+			l.lines.direct(ctx, l)
 		}
 	case a := <-l.accounts.told():
 		l.apply(ctx, l.accounts.event(ctx, l.state, a))
@@ -224,6 +229,7 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		return measure(ctx, l)
 	case <-l.steering.Voice().Unspoken():
 		speak(ctx, l)
+	case <-l.services.directives.Changed(): // the status says so
 	case c := <-l.backend.Calls():
 		l.queue.Handle(c)
 		l.look()
@@ -257,6 +263,7 @@ func (l *loop) finished(ctx context.Context, r result) error {
 		return r.err
 	}
 	l.apply(ctx, r.event)
+	l.lines.direct(ctx, l)
 	l.notice(ctx)
 	if l.services.repository != nil {
 		l.services.retain.Tidy(ctx)
@@ -305,6 +312,7 @@ func (l *loop) hear(ctx context.Context) error {
 		l.attempt.options.Log.WarnContext(ctx, "Orders are followed, but cannot be journaled", "error", err.Error())
 	}
 	l.latest = o
+	l.lines.direct(ctx, l)
 	l.apply(ctx, l.ordered(o))
 	return nil
 }

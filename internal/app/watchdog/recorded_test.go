@@ -126,6 +126,12 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 		return w
 	},
+	"directed": func(t *testing.T) *world {
+		w := newWorld(t, `echo good > web/good.html; head -n 1 > "$HOME/line"`, seldom)
+		w.gives("use-dict", "Take the labels from the dictionary.")
+		wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"breaker": func(t *testing.T) *world {
 		w := newWorld(t, "", keen)
 		w.intake.Order(func(o *protocol.Orders) {

@@ -25,7 +25,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	defer s.close()
-	near, err := listenForAgent(a, steeringRecord{journal: a.journal, handover: s.handover})
+	near, err := listenForAgent(a, steeringRecord{journal: a.journal, handover: s.handover}, s.directives)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"sync"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -41,7 +42,7 @@ func (a *attempt) terms() steer.Terms {
 
 // listenForAgent must come before the runner can connect: a process of the agent that had a port first would be taken for
 // the watchdog.
-func listenForAgent(a *attempt, recorder steer.Recorder) (*servers, error) {
+func listenForAgent(a *attempt, recorder steer.Recorder, directives *direct.Service) (*servers, error) {
 	s := &servers{stop: func() {}}
 	var err error
 	if s.models, err = modelproxy.Listen(a.options.Models); err != nil {
@@ -49,7 +50,9 @@ func listenForAgent(a *attempt, recorder steer.Recorder) (*servers, error) {
 	}
 	s.modelsURL = modelproxy.URL(s.models)
 	o := a.options
-	s.steering = steer.New(steer.Options{Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Now: o.Now, Log: o.Log})
+	s.steering = steer.New(steer.Options{
+		Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Directives: directives, Now: o.Now, Log: o.Log,
+	})
 	if s.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log, Pause: o.BudgetPause,
 		Task: func() string { return a.journal.State().Working() }, Observer: s.steering,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/deliver"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/handover"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
@@ -31,13 +32,14 @@ type services struct {
 	delivery   *deliver.Service
 	retain     *retain.Service
 	handover   *handover.Service
+	directives *direct.Service
 }
 
 // newServices for an attempt whose journal is open. Sealed: there is no agent. Before there is a base there need be no
 // repository: nothing can be asked of the services then that they do not refuse.
 func newServices(a *attempt, repo *git.Repository, sealed bool) *services {
 	o, dir := a.options, a.options.Paths.trusted()
-	s := &services{attempt: a, repository: repo}
+	s := &services{attempt: a, repository: repo, directives: direct.New(a.journal, a.options.Log)}
 	s.access = remote.Access{GitSecret: o.Paths.GitSecret, Gateway: o.Gateway, Token: o.Paths.Token, CA: o.Paths.CA}
 	s.workspace = checkpoint.NewWorkspace(workspace.Options{
 		Root: o.Paths.Workspace, Repository: repo, Scratch: dir.Scratch(), Now: o.Now, Logger: o.Log,

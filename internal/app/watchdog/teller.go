@@ -83,16 +83,16 @@ func (t *teller) failure(ctx context.Context, s streak, f protocol.Fault, now ti
 	t.send(ctx, t.journal.State().Sequence, notice.Failed(f, s.failed+1, s.allowed, now))
 }
 
-// send the agent a notice about a checkpoint, one line, and journal that it was sent.
-func (t *teller) send(ctx context.Context, checkpoint int64, n any) {
+// send the agent a notice about a checkpoint, one line, and journal that it was sent. It says whether the agent's input has taken it.
+func (t *teller) send(ctx context.Context, checkpoint int64, n any) (delivered bool) {
 	line, err := notice.Line(n)
 	if err != nil {
 		t.log.WarnContext(ctx, "Cannot send a notice to the agent", "error", err.Error())
-		return
+		return false
 	}
 	short, cancel := context.WithTimeout(ctx, tellWithin)
 	defer cancel()
-	delivered, err := t.agent.Input(short, line)
+	delivered, err = t.agent.Input(short, line)
 	if err != nil {
 		t.log.WarnContext(ctx, "Cannot send a notice to the agent", "error", err.Error())
 	} else {
@@ -102,4 +102,5 @@ func (t *teller) send(ctx context.Context, checkpoint int64, n any) {
 	if err := t.journal.Note(journal.Record{Told: &told}); err != nil {
 		t.log.WarnContext(ctx, "A notice to the agent cannot be journaled", "error", err.Error())
 	}
+	return delivered
 }

@@ -60,6 +60,8 @@ type Record struct {
 	Told *Told `json:"told,omitempty"`
 	// Steered: something was done about an agent that is in trouble, or the trouble is over.
 	Steered *protocol.Steering `json:"steered,omitempty"`
+	// Directed: directives came, or came further.
+	Directed *Directed `json:"directed,omitempty"`
 	// Request has its result.
 	Request *protocol.RequestReport `json:"request,omitempty"`
 	// Breaker opened or was reset.

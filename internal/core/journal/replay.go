@@ -8,6 +8,7 @@ import (
 	"maps"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -40,6 +41,8 @@ type State struct {
 	// that were ever asked, by id.
 	Asked     *protocol.Question
 	Questions map[string]string
+	// Directives that were given to agents.
+	Directives directives.Book `json:",omitempty"`
 	// Requests that have a result, by id.
 	Requests map[string]protocol.RequestReport
 	// Breaker that is open.
@@ -194,6 +197,8 @@ func (s *State) apply(r Record) error {
 	case r.Told != nil: // for people: nothing is decided by it
 	case r.Steered != nil:
 		return s.steer(*r.Steered)
+	case r.Directed != nil:
+		s.Directives = s.Directives.With(r.Directed.Entries)
 	case r.Request != nil:
 		s.Requests[r.Request.ID] = *r.Request
 	case r.Breaker != nil:

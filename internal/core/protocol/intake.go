@@ -78,6 +78,8 @@ type Orders struct {
 	NextMode string `json:"nextMode"`
 	// Answers to questions of the agent, all that were ever given.
 	Answers []Answer `json:"answers,omitempty"`
+	// Directives of people and of other sources, all that are given now.
+	Directives []Directive `json:"directives,omitempty"`
 	// Suspend asks for a checkpoint and an orderly end; the work is kept.
 	Suspend bool `json:"suspend,omitempty"`
 	// Stop asks for the same because of StopReason (Deleted, DeadlineExceeded, LockLost): no attempt will follow.

@@ -64,6 +64,8 @@ type StatusReport struct {
 	BudgetWarning string `json:"budgetWarning,omitempty"`
 	// Conversation of the agent with its models; nil before the first turn of a task.
 	Conversation *Conversation `json:"conversation,omitempty"`
+	// Directives that the agent is given, and how far they are; none in a report of somebody who does not know.
+	Directives []DirectiveStatus `json:"directives,omitempty"`
 }
 
 // Question that the agent asks.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -48,6 +49,37 @@ func TestOrdersAreTold(t *testing.T) {
 	again := r.get(t, login.Token, "")
 	if got.header.Get("ETag") == "" || got.header.Get("ETag") != again.header.Get("ETag") || string(got.body) != string(again.body) {
 		t.Errorf("the same orders have two forms: %s, %s", got.header.Get("ETag"), again.header.Get("ETag"))
+	}
+}
+
+// TestDirectivesReachTheWatchdog: what a person adds or takes back wakes the poll at any replica, and how far it is comes back into the status.
+func TestDirectivesReachTheWatchdog(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	a, b := newReplica(t, "a", clock), newReplica(t, "b", clock)
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	known := a.get(t, login.Token, "").header.Get("ETag")
+	change(t, login.Feature, func(f *v1alpha1.Feature) {
+		f.Spec.Directives = []v1alpha1.Directive{{ID: "use-dict", Priority: "Critical", Description: "Take the labels from the dictionary."}}
+	})
+	// The manager was restarted: another replica answers.
+	var orders protocol.Orders
+	until(t, "the directive is among the orders", func() bool {
+		got := b.get(t, login.Token, "")
+		orders = got.orders(t)
+		return got.header.Get("ETag") != known && len(orders.Directives) == 1
+	})
+	want := protocol.Directive{ID: "use-dict", Source: "Person", Type: "Functional", Priority: "Critical", Description: "Take the labels from the dictionary."}
+	if diff := cmp.Diff(want, orders.Directives[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	report := func(sequence int64, state string) protocol.Report {
+		return reports.New(1, sequence, protocol.StatusReport{State: protocol.StateActive, Directives: []protocol.DirectiveStatus{{ID: "use-dict", Source: "Person", State: state, Age: 1, Message: "so"}}})
+	}
+	var ack protocol.ReportAck
+	b.post(t, login.Token, report(1, protocol.DirectivePending), report(2, protocol.DirectiveActive)).decode(t, &ack)
+	a.post(t, login.Token, report(3, protocol.DirectiveAddressed)).decode(t, &ack)
+	if diff := cmp.Diff([]v1alpha1.DirectiveStatus{{ID: "use-dict", Source: "Person", State: "Addressed", Age: 1, Message: "so"}}, read(t, login.Feature).Status.Run.Directives); diff != "" {
+		t.Errorf("status.run.directives (-want +got):\n%s", diff)
 	}
 }
 

@@ -50,6 +50,9 @@ func shortenMessages(run *v1alpha1.RunStatus, limit int) {
 	for i := range run.Requests {
 		run.Requests[i].Message = clip.Runes(run.Requests[i].Message, limit)
 	}
+	for i := range run.Directives {
+		run.Directives[i].Message = clip.Runes(run.Directives[i].Message, limit)
+	}
 	if run.Fault != nil {
 		run.Fault.Message = clip.Runes(run.Fault.Message, limit)
 	}

@@ -41,6 +41,12 @@ func TestNoRunIsRefused(t *testing.T) {
 			Pace: protocol.PaceEmergency, Health: protocol.HealthCritical, Tool: text.Draw(t, "tool"), Iterations: big.Draw(t, "iterations"), Model: text.Draw(t, "model"),
 			ContextTokens: big.Draw(t, "tokens"), Window: big.Draw(t, "window"), ContextTurns: big.Draw(t, "turns"), ToolFailures: big.Draw(t, "failures"),
 		}
+		said := text.Draw(t, "said")
+		for n := range rapid.SampledFrom([]int{0, 1, protocol.MaxDirectives}).Draw(t, "directives") {
+			status.Directives = append(status.Directives, protocol.DirectiveStatus{
+				ID: fmt.Sprintf("%0128d", n), Source: protocol.SourcePerson, State: protocol.DirectiveActive, Age: rapid.IntRange(0, 1<<40).Draw(t, "age"), Message: said,
+			})
+		}
 		name := text.Draw(t, "name")
 		for n := range rapid.SampledFrom([]int{0, 1, 2048}).Draw(t, "tasks") {
 			status.Tasks = append(status.Tasks, protocol.TaskStatus{Name: fmt.Sprintf("%d%s", n, name), State: protocol.TaskPending})

@@ -21,6 +21,11 @@ func encode(t testing.TB, all ...protocol.Report) string {
 	return string(reports.Encode(t, all...))
 }
 
+// directed is a status with directives.
+func directed(list ...protocol.DirectiveStatus) protocol.StatusReport {
+	return protocol.StatusReport{State: protocol.StateIdle, Directives: list}
+}
+
 func TestDecode(t *testing.T) {
 	idle := protocol.StatusReport{State: protocol.StateIdle}
 	checkpoint := func(change func(*protocol.CheckpointReport)) protocol.Report {
@@ -74,6 +79,13 @@ func TestDecode(t *testing.T) {
 		"unknown health":          {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{Health: "Ill"}})), want: "status.conversation.health", wantIndex: 2},
 		"unknown pace":            {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{Pace: "Fast"}})), want: "status.conversation.pace", wantIndex: 2},
 		"head that is none":       {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Head: "main"})), want: "status.head is not 40", wantIndex: 2},
+		"directive":               {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "answer/q1", Source: "Person", State: "Addressed"})))},
+		"too many directives":     {body: encode(t, good, status(directed(make([]protocol.DirectiveStatus, 193)...))), want: "status.directives has 193 entries", wantIndex: 2},
+		"directive without id":    {body: encode(t, good, status(directed(protocol.DirectiveStatus{State: "Active", Source: "Person"}))), want: "status.directives[0].id", wantIndex: 2},
+		"directive twice":         {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Person"}, protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Person"}))), want: `status.directives[1].id "a" is there twice`, wantIndex: 2},
+		"state of a directive":    {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Loved", Source: "Person"}))), want: `status.directives[0].state "Loved" is not one of Pending`, wantIndex: 2},
+		"source of a directive":   {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Agent"}))), want: `status.directives[0].source "Agent" is not one of Person`, wantIndex: 2},
+		"age of a directive":      {body: encode(t, good, status(directed(protocol.DirectiveStatus{ID: "a", State: "Active", Source: "Person", Age: -1}))), want: "status.directives[0].age", wantIndex: 2},
 		"too many tasks":          {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Tasks: make([]protocol.TaskStatus, maxTasks+1)})), want: "status.tasks has", wantIndex: 2},
 		"request without an id":   {body: encode(t, good, reports.New(1, 2, protocol.RequestReport{})), want: "request.id", wantIndex: 2},
 		"unknown outcome":         {body: encode(t, good, reports.New(1, 2, protocol.FinalReport{Outcome: "Lost"})), want: "final.outcome", wantIndex: 2},

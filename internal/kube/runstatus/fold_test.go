@@ -56,6 +56,18 @@ func TestFold(t *testing.T) {
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Preparing", ReportedAt: at(1)},
 				Fault: &v1alpha1.RunFault{Reason: "RevisionNotFound", Message: "no such \uFFFD[31mbranch"}},
 		},
+		"directives, which a report without any leaves as they are": {
+			run: v1alpha1.RunStatus{Directives: []v1alpha1.DirectiveStatus{{ID: "old", State: "Pending"}}}, attempt: 1,
+			reports: []protocol.Report{
+				reports.New(1, 1, protocol.StatusReport{State: protocol.StatePreparing, Directives: []protocol.DirectiveStatus{
+					{ID: "use-dict", Source: "Person", State: "Escalated", Age: 3, Message: "the agent says\nno"}, {ID: "answer/q1", Source: "Person", State: "Addressed"},
+				}}),
+				reports.New(1, 2, protocol.StatusReport{State: protocol.StatePreparing}),
+			},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 2, Report: &v1alpha1.RunReport{State: "Preparing", ReportedAt: at(2)}, Directives: []v1alpha1.DirectiveStatus{
+				{ID: "use-dict", Source: "Person", State: "Escalated", Age: 3, Message: "the agent says no"}, {ID: "answer/q1", Source: "Person", State: "Addressed"},
+			}},
+		},
 		"problems that the watchdog works around": {
 			attempt: 1,
 			reports: []protocol.Report{reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive,

@@ -56,7 +56,7 @@ func validateStatus(s protocol.StatusReport) error {
 	if s.Question != nil && (s.Question.ID == "" || s.Question.Text == "") {
 		return errors.New("status.question has no id or no text")
 	}
-	return errors.Join(validateConversation(s.Conversation),
+	return errors.Join(validateConversation(s.Conversation), validateDirectives(s.Directives),
 		oneOf("status.state", s.State, protocol.StatePreparing, protocol.StateActive, protocol.StateIdle, protocol.StateFrozen,
 			protocol.StateFinishing, protocol.StateComplete),
 		hash("status.base", s.Base), hash("status.head", s.Head))
@@ -74,6 +74,7 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 		run.Report.Problems = append(run.Report.Problems, Clean(p, maxText))
 	}
 	applyConversation(run, s.Conversation)
+	applyDirectives(run, s.Directives)
 	run.Tasks = nil
 	for _, t := range s.Tasks {
 		status := v1alpha1.TaskStatus{Name: Clean(t.Name, maxName), State: t.State}
@@ -109,6 +110,7 @@ func boundStatus(run *v1alpha1.RunStatus) {
 		}
 	}
 	boundConversation(run)
+	boundDirectives(run)
 	run.BudgetWarning = clip.Runes(run.BudgetWarning, maxText)
 	if u := run.Usage; u != nil {
 		u.Cost = clip.Runes(u.Cost, maxCost)

@@ -107,7 +107,6 @@ func notActedOn(f *v1alpha1.Feature) []string {
 	}
 	add(spec.Delivery != nil && spec.Delivery.PullRequest != nil, "spec.delivery.pullRequest")
 	add(len(spec.DependsOn) > 0, "spec.dependsOn")
-	add(len(spec.Directives) > 0, "spec.directives")
 	add(len(spec.Gates) > 0, "spec.gates")
 	add(spec.Planning != "" && spec.Planning != v1alpha1.PlanningNone, "spec.planning "+string(spec.Planning)+" (the plan is taken as given)")
 	return names

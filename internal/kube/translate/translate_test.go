@@ -144,6 +144,9 @@ func full() *v1alpha1.Feature {
 				{ID: "wrong", Rollback: &v1alpha1.RollbackRequest{Checkpoint: "login-form-4"}},
 			},
 			Answers: []v1alpha1.Answer{{Question: "q1", Text: "Blue."}},
+			Directives: []v1alpha1.Directive{
+				{ID: "use-dict", Type: "Functional", Priority: "Critical", Description: "Take the labels from the dictionary.", Rationale: "They are translated there.", Files: []string{"web/dict.ts"}},
+			},
 		},
 		Status: v1alpha1.FeatureStatus{
 			Attempt: 3, Job: &v1alpha1.JobStatus{Name: "login-3", Run: v1alpha1.RunKindAgent, Mode: v1alpha1.ModeDeterministic},
@@ -168,6 +171,10 @@ func TestOrders(t *testing.T) {
 			Allowed: []string{"web/**"}, Forbidden: []string{"web/legacy/**"},
 			Files: &judge.FilePlan{Create: []string{"a"}, Modify: []string{"b"}, Delete: []string{"c"}},
 		},
+		Directives: []protocol.Directive{{
+			ID: "use-dict", Source: "Person", Type: "Functional", Priority: "Critical", Description: "Take the labels from the dictionary.", Rationale: "They are translated there.",
+			Files: []string{"web/dict.ts"},
+		}},
 		Locks: []string{"openapi"},
 		Delivery: protocol.Delivery{
 			Branch: "topic", RequireApproval: true, ApprovedCommit: "abc", AuthorName: "Shop", AuthorEmail: "shop@example.com", Subject: "Add a login page.",

@@ -125,7 +125,7 @@ func (s *Service) Settle(id string, done bool) {
 
 // held keeps a request back until nothing is wanted any more. It says whether the request may be sent on then: not where who has sent it has
 // hung up or was ended.
-func (s *Service) held(ctx context.Context, born int64) bool {
+func held(ctx context.Context, s *Service, born int64) bool {
 	for s.record.Act != nil || s.gate.born != born {
 		settled := s.gate.settled
 		if s.gate.born != born {

@@ -9,6 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
@@ -29,6 +30,8 @@ type record struct {
 	Cuts      map[int][]dialect.Cut  `json:"cuts,omitempty"`
 	// Unsaid is what could not be said to a thread yet, because a request had no place for it.
 	Unsaid map[int]string `json:"unsaid,omitempty"`
+	// Directed is what the main thread was told of directives.
+	Directed directives.Memory `json:"directed,omitempty"`
 	// Turns of main threads, over all tasks.
 	Turns int64 `json:"turns"`
 	// Act that is wanted, and how many there were, over all tasks.
@@ -123,7 +126,7 @@ func (s *seen) step(step conversation.Step) {
 
 // answered takes what an answer says of the model. How full its window is counts for the main thread.
 func (r *record) answered(thread int, a *conversation.Answer, window int64) {
-	if !slices.ContainsFunc(r.Book.Threads, func(t *conversation.Thread) bool { return t.ID == thread && t.Kind == conversation.KindMain }) {
+	if !r.main(thread) {
 		return
 	}
 	if a.Model != "" {

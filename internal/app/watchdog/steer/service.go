@@ -45,8 +45,10 @@ type Options struct {
 	Attempt  int64
 	// Reach of an agent that asks no model: whether it has tools, and takes lines.
 	Reach steering.Reach
-	Now   func() time.Time
-	Log   *slog.Logger
+	// Directives of people; nil where there are none.
+	Directives Directives
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // Service is the supervisor of one agent's conversation. Make it with New.
@@ -103,11 +105,11 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	born := s.gate.born
-	if !s.held(ctx, born) {
+	if !held(ctx, s, born) {
 		return r.Bytes(), nil
 	}
 	terms, now := s.options.Terms(), s.options.Now()
-	s.begin(terms.Task)
+	begin(s, terms.Task)
 	turn := s.record.Book.Observe(r.Conversation())
 	s.record.forget(turn)
 	s.record.figures(turn)
@@ -120,19 +122,20 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	if step.Halts() {
 		want(s, step)
 		s.tell(terms, now)
-		if step = (steering.Step{}); !s.held(ctx, born) {
+		if step = (steering.Step{}); !held(ctx, s, born) {
 			return r.Bytes(), nil
 		}
 	}
-	says := step.Message != "" || s.record.Unsaid[turn.Thread] != ""
-	body := s.steered(ctx, r, turn, step)
+	directed := directed(s, turn)
+	says := step.Message != "" || s.record.Unsaid[turn.Thread] != "" || directed.text != ""
+	body := s.steered(ctx, r, turn, step, directed)
 	s.write(body, says)
 	s.tell(terms, now)
 	return body, &exchange{service: s, thread: turn.Thread}
 }
 
 // begin forgets the conversation about another task.
-func (s *Service) begin(task string) {
+func begin(s *Service, task string) {
 	if s.record.Task != task {
 		s.outbox.ended(&s.record)
 		s.record = s.record.next(task, steering.State{})
@@ -161,7 +164,7 @@ func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnConte
 }
 
 // steered is the request as it is sent on. Where there is no place for what is said, it is said with the next one.
-func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step) []byte {
+func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step, directed mandate) []byte {
 	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
 		var before []byte
@@ -172,8 +175,8 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 		}
 	}
 	text := cmp.Or(step.Message, s.record.Unsaid[turn.Thread])
-	if text != "" {
-		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: turn.Messages, Text: text})
+	if all := both(text, directed.text); all != "" {
+		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: turn.Messages, Text: all})
 	}
 	if said.Empty() {
 		return r.Bytes()
@@ -181,10 +184,15 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 	body, err := r.Steer(said, turn.Ends)
 	if err != nil {
 		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", err.Error())
-		s.record.later(turn.Thread, text)
+		if text != "" {
+			s.record.later(turn.Thread, text)
+		}
 		return r.Bytes()
 	}
 	delete(s.record.Unsaid, turn.Thread)
+	if directed.text != "" {
+		s.record.Directed = directed.memory
+	}
 	s.record.note(turn.Thread, said)
 	return body
 }
@@ -201,6 +209,7 @@ func (x *exchange) Answered(a *conversation.Answer, window int64) {
 		r.Book.Answered(x.thread, a)
 		r.Anomalies.Answer(x.thread, *a, window, now)
 		r.answered(x.thread, a, window)
+		addressed(x.service, x.thread, a)
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 )
 
 // shelf keeps what is remembered, until the plug is pulled.
@@ -50,6 +51,8 @@ type agent struct {
 	now     time.Time
 	entries []string
 	calls   int
+	// directives of people; nil for none.
+	directives Directives
 }
 
 func newAgent(t *testing.T, name string) *agent {
@@ -69,7 +72,7 @@ func (a *agent) begin() {
 	a.shelf.pulled = false
 	a.service = New(Options{
 		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor") },
-		Memory: a.shelf, Recorder: a.book, Attempt: 2, Reach: a.reach, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
+		Memory: a.shelf, Recorder: a.book, Attempt: 2, Reach: a.reach, Directives: a.directives, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -104,8 +107,8 @@ func (a *agent) called(tool, arguments, result string) []string {
 	}
 }
 
-// ask sends the conversation, and gives what is sent on. The model then calls a tool.
-func (a *agent) ask() string {
+// send the conversation, and give what is sent on, and who hears of the answer.
+func (a *agent) send() (string, modelproxy.Exchange) {
 	a.t.Helper()
 	body := fmt.Sprintf(`{"model":"m","%s":[%s],"tools":[{"name":"Read"}],"stream":true}`, a.dialect.History, strings.Join(a.entries, ","))
 	r, err := a.dialect.ReadRequest([]byte(body))
@@ -115,13 +118,20 @@ func (a *agent) ask() string {
 	a.now = a.now.Add(5 * time.Second)
 	sent, exchange := a.service.Asked(a.t.Context(), r)
 	a.now = a.now.Add(5 * time.Second)
-	answer := &conversation.Answer{Ended: true, Stop: conversation.StopTools, Model: "large", Counted: true, Usage: conversation.Usage{Input: int64(len(body) / 4), Output: 10}}
-	answer.Call("next", "Read")
-	exchange.Answered(answer, 200_000)
 	if !json.Valid(sent) {
 		a.t.Fatalf("not JSON: %s", sent)
 	}
-	return string(sent)
+	return string(sent), exchange
+}
+
+// ask sends the conversation, and gives what is sent on. The model then calls a tool.
+func (a *agent) ask() string {
+	a.t.Helper()
+	sent, exchange := a.send()
+	answer := &conversation.Answer{Ended: true, Stop: conversation.StopTools, Model: "large", Counted: true, Usage: conversation.Usage{Input: int64(len(sent) / 4), Output: 10}}
+	answer.Call("next", "Read")
+	exchange.Answered(answer, 200_000)
+	return sent
 }
 
 // loop reads the same file again and again, until something is said, and gives the requests.

@@ -46,7 +46,7 @@ func (s *Service) clock(now time.Time) {
 		reach = s.options.Reach
 		reach.Alone = true
 		if terms.Task != "" {
-			s.begin(terms.Task) // no request says that there is another
+			begin(s, terms.Task) // no request says that there is another
 		}
 	}
 	if step := s.decide(context.Background(), terms, steering.TurnContext{Now: now, Clock: true, Reach: reach}); step.Halts() {

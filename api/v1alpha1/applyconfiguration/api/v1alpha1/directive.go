@@ -12,9 +12,9 @@ package v1alpha1
 type DirectiveApplyConfiguration struct {
 	// id of the directive.
 	ID *string `json:"id,omitempty"`
-	// type of the directive.
+	// type of the directive: Cleanup can wait. The agent is given 10 of them at a time, and one that is not Critical is dropped when 15 tasks were finished since.
 	Type *string `json:"type,omitempty"`
-	// priority: Critical interrupts, Normal comes next, Low comes last.
+	// priority: Critical interrupts, Normal comes next, Low comes last. The agent is told again after 6, 12 and 24 turns where it does not address it.
 	Priority *string `json:"priority,omitempty"`
 	// description of what must be addressed.
 	Description *string `json:"description,omitempty"`

@@ -14,9 +14,10 @@ type DirectiveStatusApplyConfiguration struct {
 	ID *string `json:"id,omitempty"`
 	// source is Person, or the reviewer that gave it.
 	Source *string `json:"source,omitempty"`
-	// state: Pending, Active, Addressed, Dropped or Escalated.
+	// state: Pending (the agent has not been told), Active (it was told), Addressed (it says so, or the directive was taken back), Escalated (it
+	// says that it cannot be done) or Dropped (it is not told any more).
 	State *string `json:"state,omitempty"`
-	// age in finished tasks; cleanup directives are dropped at 15.
+	// age in finished tasks; Cleanup directives that are not Critical are dropped at 15.
 	Age *int32 `json:"age,omitempty"`
 	// message says more, for people.
 	Message *string `json:"message,omitempty"`

@@ -52,9 +52,11 @@ type FeatureSpecApplyConfiguration struct {
 	Suspend *bool `json:"suspend,omitempty"`
 	// requests are one-shot acts, each done once; status.observedRequests says what became of each.
 	Requests []RequestApplyConfiguration `json:"requests,omitempty"`
-	// directives are what the agent must address next; people steer here.
+	// directives are what the agent must address next; people steer here. The agent is told with its next call of a model;
+	// status.run.directives says how far each is. Remove a directive to take it back.
 	Directives []DirectiveApplyConfiguration `json:"directives,omitempty"`
-	// answers reply to questions of the agent (status.run.question).
+	// answers reply to questions of the agent (status.run.question). Of a question that it has asked and does not wait on, the agent is told with
+	// its next call of a model.
 	Answers []AnswerApplyConfiguration `json:"answers,omitempty"`
 }
 

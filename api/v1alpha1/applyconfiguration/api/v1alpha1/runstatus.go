@@ -52,7 +52,7 @@ type RunStatusApplyConfiguration struct {
 	BudgetWarning *string `json:"budgetWarning,omitempty"`
 	// anomalies seen in the conversation that are not over.
 	Anomalies []AnomalyApplyConfiguration `json:"anomalies,omitempty"`
-	// directives that the agent has been given, and how far they are.
+	// directives and answers of people that the agent is given, and how far they are. An answer has the id answer/ and that of its question.
 	Directives []DirectiveStatusApplyConfiguration `json:"directives,omitempty"`
 	// reviews that were made, newest last; the ledger keeps them all.
 	Reviews []ReviewStatusApplyConfiguration `json:"reviews,omitempty"`

@@ -1,0 +1,128 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// memory is a journal in memory, of an attempt that has begun.
+type memory struct {
+	state journal.State
+	notes int
+	err   error
+}
+
+func newMemory(t *testing.T) *memory {
+	t.Helper()
+	s, err := journal.Replay([]journal.Record{{Attempt: &journal.Attempt{Epoch: 1, Run: "agent"}}, {Asked: &protocol.Question{ID: "q1", Text: "Which colour?"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &memory{state: s}
+}
+
+func (m *memory) State() journal.State { return m.state }
+
+func (m *memory) Note(r journal.Record) error {
+	if m.err != nil {
+		return m.err
+	}
+	m.notes++
+	next, err := m.state.Apply(r)
+	m.state = next
+	return err
+}
+
+func (m *memory) service() *Service { return New(m, slog.New(slog.DiscardHandler)) }
+
+func orders(ids ...string) (o protocol.Orders) {
+	for _, id := range ids {
+		o.Directives = append(o.Directives, protocol.Directive{ID: id, Source: protocol.SourcePerson, Description: "Do it."})
+	}
+	return o
+}
+
+// TestRestart: a service that begins anew neither forgets nor repeats what was journaled.
+func TestRestart(t *testing.T) {
+	m := newMemory(t)
+	s := m.service()
+	s.Follow(orders("a", "b"))
+	s.Told([]string{"a", "b"}, "told")
+	s.Heard([]directives.Word{{ID: "a", Outcome: directives.Done}})
+	notes := m.notes
+	s = m.service()
+	s.Follow(orders("a", "b"))
+	if m.notes != notes {
+		t.Errorf("%d records more", m.notes-notes)
+	}
+	if open := s.Open(); len(open) != 1 || open[0].ID != "b" {
+		t.Errorf("open %+v", open)
+	}
+	select {
+	case <-s.Changed():
+		t.Error("there is something to report")
+	default:
+	}
+}
+
+// TestAJournalThatIsFull: what cannot be written down has not happened, and is tried again.
+func TestAJournalThatIsFull(t *testing.T) {
+	m := newMemory(t)
+	s := m.service()
+	s.Follow(orders("a"))
+	m.err = errors.New("no space left")
+	s.Told([]string{"a"}, "told")
+	if got := s.Status(); got[0].State != protocol.DirectivePending {
+		t.Errorf("%+v", got)
+	}
+	m.err = nil
+	s.Told([]string{"a"}, "told")
+	if got := s.Status(); got[0].State != protocol.DirectiveActive {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestAnswers: the agent is told the answers to what it has asked, and no others.
+func TestAnswers(t *testing.T) {
+	m := newMemory(t)
+	s := m.service()
+	s.Follow(protocol.Orders{Answers: []protocol.Answer{{Question: "q1", Text: "Blue."}, {Question: "q2", Text: "Who asked?"}}})
+	open := s.Open()
+	if len(open) != 1 || open[0].ID != AnswerID("q1") || !open[0].Inform || !strings.Contains(open[0].Description, "Blue.") || !strings.Contains(open[0].Description, "Which colour?") {
+		t.Fatalf("open %+v", open)
+	}
+	s.Told([]string{AnswerID("q1")}, "told")
+	if got := s.Status(); len(got) != 1 || got[0].State != protocol.DirectiveAddressed || len(s.Open()) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestWritten: each process is written to once, and what was told in another way is written to it all the same.
+func TestWritten(t *testing.T) {
+	m := newMemory(t)
+	s := m.service()
+	s.Follow(orders("a", "b"))
+	s.Told([]string{"b"}, "told")
+	s.Written([]string{"a", "b"}, "1/1", "written")
+	book, given := s.Given()
+	if n := len(book.Unwritten(book.Open(given), "1/1")); n != 0 {
+		t.Errorf("%d are to be written again", n)
+	}
+	if n := len(book.Unwritten(book.Open(given), "1/2")); n != 2 {
+		t.Errorf("another process is told of %d", n)
+	}
+	for _, d := range s.Status() {
+		if d.State != protocol.DirectiveActive {
+			t.Errorf("%+v", d)
+		}
+	}
+}

@@ -1,0 +1,66 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// maxRefused is how often a process may not take a line before it is written no more.
+const maxRefused = 3
+
+// lines are directives that are written to the standard input of the agent's process.
+type lines struct {
+	// process that they are written to, and how often it did not take one.
+	process string
+	refused atomic.Int32
+	// busy while some are being written.
+	busy atomic.Bool
+}
+
+// direct follows directives that came, or that finished tasks have made older, and writes what is new to the standard input of an agent that
+// takes lines there and has called no model, by which it would be told. Each process is written to once, also where the watchdog begins anew.
+func (x *lines) direct(ctx context.Context, l *loop) {
+	s := l.services.directives
+	s.Follow(l.latest)
+	j := l.attempt.journal.State()
+	task := l.state.AtWork()
+	if l.agent == nil || task == "" || !l.state.Agent.Running || j.Tasks[task].Start == 0 || x.busy.Load() || l.steering.Talks() || !takesLines(l.attempt.options.adapter(l.latest.Agent.Runtime)) {
+		return
+	}
+	process := fmt.Sprintf("%d/%d", j.Epoch, j.Tasks[task].Start)
+	if x.process != process {
+		x.process = process
+		x.refused.Store(0)
+	}
+	book, given := s.Given()
+	due := book.Unwritten(book.Open(given), process)
+	if len(due) == 0 || x.refused.Load() >= maxRefused {
+		return
+	}
+	x.busy.Store(true)
+	l.working.Go(func() {
+		defer x.busy.Store(false)
+		if !l.acts.teller.directives(ctx, s, due, process) {
+			x.refused.Add(1)
+		}
+	})
+}
+
+// directives writes each as one line, until the agent does not take one. That one is written at the next occasion.
+func (t *teller) directives(ctx context.Context, s *direct.Service, due []protocol.Directive, process string) (taken bool) {
+	for _, d := range due {
+		if !t.send(ctx, 0, notice.Directed(d)) {
+			return false
+		}
+		s.Written([]string{d.ID}, process, "it was written to the agent's standard input; whether the agent has read it is not known")
+	}
+	return true
+}

@@ -1,0 +1,343 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package directives
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// given is a directive of a person.
+func given(id string, change ...func(*protocol.Directive)) protocol.Directive {
+	d := protocol.Directive{ID: id, Source: protocol.SourcePerson, Description: "Do " + id + "."}
+	for _, c := range change {
+		c(&d)
+	}
+	return d
+}
+
+func cleanup(d *protocol.Directive)  { d.Type = protocol.DirectiveCleanup }
+func critical(d *protocol.Directive) { d.Priority = protocol.PriorityCritical }
+func low(d *protocol.Directive)      { d.Priority = protocol.PriorityLow }
+func inform(d *protocol.Directive)   { d.Inform = true }
+
+// states of a book, one "id state age" each.
+func states(b Book, list []protocol.Directive, finished int) (all []string) {
+	for _, s := range b.Status(list, finished) {
+		all = append(all, fmt.Sprintf("%s %s %d", s.ID, s.State, s.Age))
+	}
+	return all
+}
+
+func ids(list []protocol.Directive) (all []string) {
+	for _, d := range list {
+		all = append(all, d.ID)
+	}
+	return all
+}
+
+// TestLifeOfADirective: told, then settled by the agent's word; what is taken back or given in other words is told from the journal's book alone.
+func TestLifeOfADirective(t *testing.T) {
+	a, b := given("a"), given("b")
+	list := []protocol.Directive{a, b}
+	var book Book
+	check := func(what string, finished int, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, states(book, list, finished)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", what, diff)
+		}
+	}
+	book = book.With(book.Follow(list, 1))
+	check("given", 1, "a Pending 0", "b Pending 0")
+	if again := book.Follow(list, 3); len(again) != 0 {
+		t.Errorf("the same orders change %+v", again)
+	}
+	book = book.With(book.Heard([]Word{{ID: "a", Outcome: Done}}, 3))
+	check("an agent speaks of what it was not told", 3, "a Pending 2", "b Pending 2")
+	book = book.With(book.Told([]string{"a", "b", "c"}, list, 3, "told"))
+	check("told", 3, "a Active 2", "b Active 2")
+	book = book.With(book.Heard([]Word{{ID: "a", Outcome: Cannot, Reason: "no dictionary"}, {ID: "c", Outcome: Done}}, 4))
+	check("it cannot be done", 4, "a Escalated 3", "b Active 3")
+	if s := book.Status(list, 4)[0].Message; s != `the agent says that it cannot be done: "no dictionary"` {
+		t.Errorf("message %q", s)
+	}
+	if open := ids(book.Open(list)); !slices.Equal(open, []string{"b"}) {
+		t.Errorf("open %q", open)
+	}
+	book = book.With(book.Heard([]Word{{ID: "a", Outcome: Done, Reason: "found it"}}, 5))
+	check("it was done later", 5, "a Addressed 4", "b Active 4")
+	list[0].Description = "Do a otherwise."
+	book = book.With(book.Follow(list, 6))
+	check("given in other words", 6, "a Pending 0", "b Active 5")
+	list = nil
+	book = book.With(book.Follow(list, 7))
+	check("taken back", 7, "a Dropped 1", "b Addressed 6")
+	list = []protocol.Directive{b}
+	book = book.With(book.Follow(list, 9))
+	check("given again", 9, "a Dropped 1", "b Pending 0")
+}
+
+// TestInformation is over as soon as it is told: the agent has nothing to say to it.
+func TestInformation(t *testing.T) {
+	list := []protocol.Directive{given("answer/q1", inform)}
+	var book Book
+	book = book.With(book.Follow(list, 0))
+	book = book.With(book.Told([]string{"answer/q1"}, list, 0, "told"))
+	if got := states(book, list, 0); !slices.Equal(got, []string{"answer/q1 Addressed 0"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAge: Cleanup directives are dropped when many tasks were finished since, and no others.
+func TestAge(t *testing.T) {
+	list := []protocol.Directive{given("functional"), given("cleanup", cleanup), given("grave", cleanup, critical)}
+	var book Book
+	book = book.With(book.Follow(list, 2))
+	for finished, want := range map[int]string{16: "cleanup Pending 14", 17: "cleanup Dropped 15", 40: "cleanup Dropped 38"} {
+		aged := book.With(book.Follow(list, finished))
+		if got := states(aged, list, finished); got[1] != want || !strings.Contains(got[0], "Pending") || !strings.Contains(got[2], "Pending") {
+			t.Errorf("after %d tasks: %q, want %q", finished, got, want)
+		}
+	}
+}
+
+// TestOrder in which the agent is told: by priority, Functional before Cleanup, and then as they came.
+func TestOrder(t *testing.T) {
+	list := []protocol.Directive{
+		given("6", low, cleanup), given("5", low), given("4", cleanup), given("2"), given("3"), given("1", critical, cleanup), given("0", critical),
+	}
+	var book Book
+	book = book.With(book.Follow(list, 0))
+	if diff := cmp.Diff([]string{"0", "1", "2", "3", "4", "5", "6"}, ids(book.Open(list))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestCap: of Cleanup directives the agent is given ten at a time. The others wait and say so, and none is lost.
+func TestCap(t *testing.T) {
+	var list []protocol.Directive
+	for i := range 12 {
+		list = append(list, given(fmt.Sprintf("c%d", i), cleanup, low))
+	}
+	var book Book
+	book = book.With(book.Follow(list, 0))
+	open := ids(book.Open(list))
+	if len(open) != maxCleanup {
+		t.Fatalf("open: %q", open)
+	}
+	book = book.With(book.Told(open, list, 0, "told"))
+	if s := book.Status(list, 0)[11]; s.State != protocol.DirectivePending || !strings.Contains(s.Message, "waits") {
+		t.Errorf("%+v", s)
+	}
+	// A later one of a higher rank takes nothing from those that the agent works on.
+	list = append(list, given("urgent", cleanup))
+	book = book.With(book.Follow(list, 0))
+	if now := ids(book.Open(list)); !slices.Equal(now, open) {
+		t.Errorf("open: %q, before %q", now, open)
+	}
+	book = book.With(book.Heard([]Word{{ID: "c0", Outcome: Done}}, 0))
+	if now := ids(book.Open(list)); len(now) != maxCleanup || !slices.Contains(now, "urgent") {
+		t.Errorf("after one is addressed: %q", now)
+	}
+}
+
+// TestWords: an agent's answer says what became of a directive in one form alone.
+func TestWords(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		want []Word
+	}{
+		"as asked":        {"I did it.\nDIRECTIVE use-dict: ADDRESSED - by web/dict.ts\nMore.", []Word{{"use-dict", Done, "by web/dict.ts"}}},
+		"all outcomes":    {"DIRECTIVE a: ADDRESSED\nDIRECTIVE b: ALREADY HANDLED: there\r\nDIRECTIVE c: CANNOT — no  network", []Word{{"a", Done, ""}, {"b", Already, "there"}, {"c", Cannot, "no network"}}},
+		"in Markdown":     {"- **DIRECTIVE `a`: ADDRESSED** - well\n1. DIRECTIVE b: CANNOT\n> DIRECTIVE <c>: ADDRESSED.", []Word{{"a", Done, "well"}, {"b", Cannot, ""}, {"c", Done, ""}}},
+		"delivered":       {"DIRECTIVE delivered/checkout: ALREADY HANDLED - rebased", []Word{{"delivered/checkout", Already, "rebased"}}},
+		"in a sentence":   {"I shall say DIRECTIVE a: ADDRESSED when it is done.", nil},
+		"another word":    {"DIRECTIVE a: ADDRESSEDLY", nil},
+		"lower case":      {"DIRECTIVE a: addressed later", nil},
+		"no id":           {"DIRECTIVE : ADDRESSED", nil},
+		"two words":       {"DIRECTIVE a b: ADDRESSED", nil},
+		"without outcome": {"DIRECTIVE a: not yet", nil},
+		"the note itself": {asked, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, Words(tc.text)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+	long := Words("DIRECTIVE a: CANNOT " + strings.Repeat("why ", 10_000))
+	if len(long) != 1 || len([]rune(long[0].Reason)) > maxReason {
+		t.Errorf("%d words", len(long))
+	}
+	if many := Words(strings.Repeat("DIRECTIVE a: ADDRESSED\n", 1000)); len(many) != maxWords {
+		t.Errorf("%d words", len(many))
+	}
+}
+
+// TestNote: what is new is said whole, the most urgent first; then the agent is left alone for some turns, reminded a few times, and told what
+// was taken back.
+func TestNote(t *testing.T) {
+	list := []protocol.Directive{
+		given("later", low), given("use-dict", critical, func(d *protocol.Directive) {
+			d.Rationale, d.Files = "They are translated there.", []string{"web/dict.ts"}
+		}),
+		given("answer/q1", inform, func(d *protocol.Directive) { d.Description = `The answer to your question q1 ("Which?") is: Blue.` }),
+	}
+	var book Book
+	var memory Memory
+	say := func(turn int64, entries int) string {
+		text, next := memory.Note(book, list, turn, entries)
+		memory = next
+		var heard []string
+		memory, heard = memory.Hear(entries)
+		book = book.With(book.Told(heard, list, 0, "told"))
+		return text
+	}
+	book = book.With(book.Follow(list, 0))
+	want := `[SUPERVISOR] Turn 3: word from the people who are in charge of this work.
+Directive use-dict (Critical, before anything else): Do use-dict. Why: They are translated there. Files: web/dict.ts.
+The answer to your question q1 ("Which?") is: Blue.
+Directive later (Low, when everything else is done): Do later.
+` + asked
+	if diff := cmp.Diff(want, say(3, 5)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	said := map[int64]string{}
+	for turn := int64(4); turn < 80; turn++ {
+		if text := say(turn, 5+int(turn)); text != "" {
+			said[turn] = text
+		}
+	}
+	var turns []int64
+	for turn := range said {
+		turns = append(turns, turn)
+	}
+	slices.Sort(turns)
+	if diff := cmp.Diff([]int64{9, 15, 21, 27, 51, 75}, turns); diff != "" {
+		t.Errorf("reminded (-want +got):\n%s", diff)
+	}
+	if got := said[9]; !strings.Contains(got, "Directive use-dict, which you were told in turn 3, 6 turns ago, is still open: Do use-dict.") || strings.Contains(got, "q1") {
+		t.Errorf("reminder: %s", got)
+	}
+	list = list[:1]
+	book = book.With(book.Follow(list, 0))
+	if got := say(80, 100); !strings.Contains(got, "Directive use-dict, which you were told in turn 3, was taken back") || strings.Contains(got, "exactly this form") {
+		t.Errorf("taken back: %s", got)
+	}
+	if got := say(81, 101); got != "" {
+		t.Errorf("said twice: %s", got)
+	}
+	list[0].Description = "Do it otherwise."
+	book = book.With(book.Follow(list, 0))
+	if got := say(82, 102); !strings.Contains(got, "takes the place of what you were told under the same id in turn 3. Directive later (Low, when everything else is done): Do it otherwise.") {
+		t.Errorf("in other words: %s", got)
+	}
+	// The client has compacted the conversation: what is open is said again.
+	memory = memory.Keep(func(int) bool { return false })
+	if got := say(83, 4); !strings.Contains(got, "Directive later (Low") {
+		t.Errorf("after the compaction: %s", got)
+	}
+}
+
+// TestNoteIsBounded: what has no room is said with the next requests, and each once.
+func TestNoteIsBounded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var list []protocol.Directive
+		for i := range rapid.IntRange(1, 64).Draw(t, "directives") {
+			size := rapid.SampledFrom([]int{1, 100, 2000}).Draw(t, "size")
+			list = append(list, given(fmt.Sprintf("d%d", i), func(d *protocol.Directive) { d.Description = strings.Repeat("x", size) }))
+		}
+		var book Book
+		var memory Memory
+		book = book.With(book.Follow(list, 0))
+		told := map[string]int{}
+		for turn := 1; turn < 6; turn++ { // no reminders yet
+			var text string
+			text, memory = memory.Note(book, list, int64(turn), turn)
+			if len(text) > maxNote+3000 {
+				t.Fatalf("%d bytes", len(text))
+			}
+			for _, d := range list {
+				told[d.ID] += strings.Count(text, "Directive "+d.ID+" (")
+			}
+			var heard []string
+			memory, heard = memory.Hear(turn)
+			book = book.With(book.Told(heard, list, 0, "told"))
+		}
+		for id, n := range told {
+			if n > 1 {
+				t.Fatalf("%s was told %d times", id, n)
+			}
+		}
+	})
+}
+
+// TestBookProperties: whatever comes in whatever order, nothing is addressed that was not told, nothing that is given is forgotten, states of
+// what is over do not change by orders that stay the same, and the book is bounded.
+func TestBookProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var book Book
+		var list []protocol.Directive
+		told, finished := map[string]bool{}, 0
+		id := rapid.Custom(func(t *rapid.T) string { return fmt.Sprintf("d%d", rapid.IntRange(0, 300).Draw(t, "id")) })
+		t.Repeat(map[string]func(*rapid.T){
+			"orders": func(t *rapid.T) {
+				list = nil
+				for _, name := range rapid.SliceOfNDistinct(id, 0, 64, rapid.ID).Draw(t, "ids") {
+					list = append(list, given(name, func(d *protocol.Directive) {
+						d.Type = rapid.SampledFrom([]string{"", protocol.DirectiveCleanup}).Draw(t, "type")
+						d.Priority = rapid.SampledFrom([]string{"", protocol.PriorityCritical, protocol.PriorityLow}).Draw(t, "priority")
+					}))
+				}
+				before := book
+				book = book.With(book.Follow(list, finished))
+				for _, e := range book {
+					if e.State == protocol.DirectivePending && before.find(e.ID).State != protocol.DirectivePending {
+						told[e.ID] = false
+					}
+				}
+				if again := book.Follow(list, finished); len(again) != 0 {
+					t.Fatalf("the same orders change %+v", again)
+				}
+			},
+			"task": func(*rapid.T) { finished++ },
+			"words": func(t *rapid.T) {
+				book = book.With(book.Heard([]Word{{ID: id.Draw(t, "id"), Outcome: rapid.SampledFrom(Outcomes()).Draw(t, "outcome")}}, finished))
+			},
+			"told": func(t *rapid.T) {
+				open := ids(book.Open(list))
+				for _, o := range open {
+					told[o] = true
+				}
+				book = book.With(book.Told(open, list, finished, "told"))
+			},
+			"": func(t *rapid.T) {
+				if len(book) > maxEntries {
+					t.Fatalf("%d entries", len(book))
+				}
+				for _, d := range list {
+					if e := book.find(d.ID); !e.Given {
+						t.Fatalf("%s is given, and forgotten", d.ID)
+					}
+				}
+				for _, e := range book {
+					if e.Given && (e.State == protocol.DirectiveAddressed || e.State == protocol.DirectiveEscalated) && !told[e.ID] {
+						t.Fatalf("%s is %s, and was not told", e.ID, e.State)
+					}
+				}
+				open := book.Open(list)
+				if n := len(slices.DeleteFunc(open, func(d protocol.Directive) bool { return !ages(d) })); n > maxCleanup {
+					t.Fatalf("%d Cleanup directives", n)
+				}
+			},
+		})
+	})
+}

@@ -1,0 +1,205 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package directives
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+const (
+	// maxNote bounds a note in bytes, but for its first directive, which is said whole. What has no room is said with the next request.
+	maxNote = 6000
+	// maxWhy bounds a rationale, maxPaths and maxPath the files that are named, and maxAgain what is said of a directive again.
+	maxWhy, maxPaths, maxPath, maxAgain = 600, 10, 200, 200
+	// maxTold is how often a conversation is told of one. A model that has not listened by then is a person's concern.
+	maxTold = 4
+)
+
+// Said is what a conversation was told of a directive. It is written as JSON.
+type Said struct {
+	ID  string `json:"id"`
+	Sum string `json:"sum"`
+	// After so many entries of the conversation stands the note that has it whole.
+	After int `json:"after"`
+	// First and Last are the turns in which it was said, Times how often.
+	First int64 `json:"first"`
+	Last  int64 `json:"last"`
+	Times int   `json:"times"`
+	// Heard: the model has answered a request that had it.
+	Heard bool `json:"heard,omitempty"`
+	// Back: it was said that it was taken back.
+	Back bool `json:"back,omitempty"`
+}
+
+// Memory is what a conversation was told. A Memory is never changed: its methods give another one.
+type Memory []Said
+
+// Keep what stands in notes that are still there. A model that does not see them any more has not heard of them.
+func (m Memory) Keep(there func(after int) bool) Memory {
+	return slices.DeleteFunc(slices.Clone(m), func(s Said) bool { return !there(s.After) })
+}
+
+// Hear says that the model has answered a request with so many entries. It gives the ids of what the model has heard of.
+func (m Memory) Hear(entries int) (next Memory, ids []string) {
+	next = slices.Clone(m)
+	for i := range next {
+		if next[i].After <= entries {
+			next[i].Heard = true
+		}
+		if next[i].Heard {
+			ids = append(ids, next[i].ID)
+		}
+	}
+	return next, ids
+}
+
+// every is how many turns pass before the agent is told again.
+func every(d protocol.Directive) int64 {
+	switch d.Priority {
+	case protocol.PriorityCritical:
+		return 6
+	case protocol.PriorityLow:
+		return 24
+	}
+	return 12
+}
+
+// Note is what is said in a turn, behind so many entries; "" for nothing. Next is the memory after it was said.
+func (m Memory) Note(b Book, given []protocol.Directive, turn int64, entries int) (text string, next Memory) {
+	n := noter{memory: slices.Clone(m), turn: turn, entries: entries}
+	open := b.Open(given)
+	for _, d := range open {
+		n.tell(d)
+	}
+	for _, d := range open {
+		n.remind(d)
+	}
+	for i := range n.memory {
+		n.takeBack(&n.memory[i], b.find(n.memory[i].ID))
+	}
+	return n.text(), n.memory
+}
+
+type noter struct {
+	memory  Memory
+	turn    int64
+	entries int
+
+	lines []string
+	size  int
+	// asks says that the agent is asked for a word.
+	asks bool
+}
+
+// say a line, if it has room.
+func (n *noter) say(line string) bool {
+	if n.size > 0 && n.size+len(line) > maxNote {
+		return false
+	}
+	n.lines, n.size = append(n.lines, line), n.size+len(line)
+	return true
+}
+
+// tell of a directive that the conversation has not heard.
+func (n *noter) tell(d protocol.Directive) {
+	i := slices.IndexFunc(n.memory, func(s Said) bool { return s.ID == d.ID })
+	if i >= 0 && n.memory[i].Sum == sum(d) && !n.memory[i].Back {
+		return
+	}
+	line := Line(d)
+	if i >= 0 {
+		line = fmt.Sprintf("This takes the place of what you were told under the same id in turn %d. %s", n.memory[i].First, line)
+	}
+	if !n.say(line) {
+		return
+	}
+	n.asks = n.asks || !d.Inform
+	said := Said{ID: d.ID, Sum: sum(d), After: n.entries, First: n.turn, Last: n.turn, Times: 1}
+	if i >= 0 {
+		n.memory[i] = said
+		return
+	}
+	n.memory = append(n.memory, said)
+}
+
+// remind of one that was told some turns ago.
+func (n *noter) remind(d protocol.Directive) {
+	i := slices.IndexFunc(n.memory, func(s Said) bool { return s.ID == d.ID })
+	if i < 0 || d.Inform {
+		return
+	}
+	if s := &n.memory[i]; s.Heard && s.Times < maxTold && n.turn-s.Last >= every(d) &&
+		n.say(fmt.Sprintf("Directive %s, which you were told in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, clip.Runes(strings.TrimSpace(d.Description), maxAgain))) {
+		s.Last, s.Times, n.asks = n.turn, s.Times+1, true
+	}
+}
+
+// takeBack says that a directive needs no more work.
+func (n *noter) takeBack(s *Said, e Entry) {
+	if s.Back || e.Given || e.Message != takenBack || e.Sum != s.Sum {
+		return
+	}
+	if n.say(fmt.Sprintf("Directive %s, which you were told in turn %d, was taken back: do no more work for it.", s.ID, s.First)) {
+		s.Back = true
+	}
+}
+
+// asked is how the agent is to say what became of a directive. None has the id that stands here.
+const asked = `Address each directive: do what it says, or explain that it is handled already, or why it cannot be done. Then say so in your answer, each on a line of its own, in exactly this form: "DIRECTIVE <id>: ADDRESSED - how", "DIRECTIVE <id>: ALREADY HANDLED - where" or "DIRECTIVE <id>: CANNOT - why".`
+
+func (n *noter) text() string {
+	if len(n.lines) == 0 {
+		return ""
+	}
+	lines := append([]string{fmt.Sprintf("%s Turn %d: word from the people who are in charge of this work.", steering.Tag, n.turn)}, n.lines...)
+	if n.asks {
+		lines = append(lines, asked)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// when says when a directive is to be addressed.
+func when(d protocol.Directive) string {
+	switch d.Priority {
+	case protocol.PriorityCritical:
+		return "Critical, before anything else"
+	case protocol.PriorityLow:
+		return "Low, when everything else is done"
+	}
+	return "Normal, when the current step is done"
+}
+
+// Line is a directive as an agent is told of it.
+func Line(d protocol.Directive) string {
+	var line strings.Builder
+	if !d.Inform {
+		fmt.Fprintf(&line, "Directive %s (%s): ", d.ID, when(d))
+	}
+	line.WriteString(strings.TrimSpace(d.Description))
+	if why := strings.Join(strings.Fields(d.Rationale), " "); why != "" {
+		fmt.Fprintf(&line, " Why: %s", clip.Runes(why, maxWhy))
+	}
+	if files := Files(d); len(files) > 0 {
+		fmt.Fprintf(&line, " Files: %s", strings.Join(files, ", "))
+		if more := len(d.Files) - len(files); more > 0 {
+			fmt.Fprintf(&line, ", and %d more", more)
+		}
+		line.WriteString(".")
+	}
+	return line.String()
+}
+
+// Files of a directive, as many and as much of each as an agent is told.
+func Files(d protocol.Directive) (files []string) {
+	for _, f := range d.Files[:min(len(d.Files), maxPaths)] {
+		files = append(files, clip.Runes(f, maxPath))
+	}
+	return files
+}

@@ -1,0 +1,21 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package journal
+
+import "github.com/tidewaiter/tidewaiter/internal/core/directives"
+
+// Directed says how far some directives are now.
+type Directed struct {
+	Entries []directives.Entry `json:"entries"`
+}
+
+// TasksDone is how many tasks are done.
+func (s State) TasksDone() (n int) {
+	for _, t := range s.Tasks {
+		if t.Done {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,35 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package notice
+
+import (
+	"cmp"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Directive tells what a person wants done, or to know.
+type Directive struct {
+	Type string `json:"type"`
+	// DirectiveID, and Kind and Priority of it: functional or cleanup, critical, normal or low.
+	DirectiveID string   `json:"directive_id"`
+	Kind        string   `json:"kind,omitempty"`
+	Priority    string   `json:"priority,omitempty"`
+	Description string   `json:"description"`
+	Rationale   string   `json:"rationale,omitempty"`
+	Files       []string `json:"files,omitempty"`
+}
+
+// Directed tells of a directive. One that only informs is of the type information.
+func Directed(d protocol.Directive) Directive {
+	if d.Inform {
+		return Directive{Type: "information", DirectiveID: d.ID, Description: d.Description}
+	}
+	return Directive{
+		Type: "directive", DirectiveID: d.ID, Kind: strings.ToLower(cmp.Or(d.Type, protocol.DirectiveFunctional)), Priority: strings.ToLower(cmp.Or(d.Priority, protocol.PriorityNormal)),
+		Description: d.Description, Rationale: d.Rationale, Files: directives.Files(d),
+	}
+}
