@@ -6,10 +6,12 @@ package watchdog
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -41,7 +43,9 @@ func (x *lines) direct(ctx context.Context, l *loop) {
 		x.refused.Store(0)
 	}
 	book, given := s.Given()
-	due := book.Unwritten(book.Open(given), process)
+	due := slices.DeleteFunc(book.Unwritten(book.Open(given), process), func(d protocol.Directive) bool {
+		return d.Inform && l.state.Mode == policy.ModeDeterministic // it asks for answers itself
+	})
 	if len(due) == 0 || x.refused.Load() >= maxRefused {
 		return
 	}

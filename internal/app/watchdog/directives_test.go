@@ -243,3 +243,40 @@ func TestADirectiveOnStandardInput(t *testing.T) {
 	w.signal("end")
 	run.finish()
 }
+
+// TestADirectiveThroughTools: an agent in Deterministic mode reads what is open and settles it by a tool; of what it was not told it cannot
+// speak. The answer to a question is over when it has asked for it.
+func TestADirectiveThroughTools(t *testing.T) {
+	t.Parallel()
+	w := agentByHand(t)
+	p := w.start(1, nil)
+	c := w.connect()
+	w.gives("use-dict", "Take the labels from the dictionary.")
+	w.reports("use-dict Active")
+	var context struct {
+		Directives []struct{ ID, Description string }
+	}
+	c.call("feature_get_context", map[string]any{}, &context)
+	if len(context.Directives) != 1 || context.Directives[0].ID != "use-dict" {
+		t.Errorf("context %+v", context)
+	}
+	settle := func(id string) (string, bool) {
+		return c.try("directive_settle", map[string]any{"directive_id": id, "outcome": "ALREADY HANDLED", "reason": "in web/dict.ts"})
+	}
+	if text, ok := settle("other"); ok || !strings.Contains(text, "no directive that you were told") {
+		t.Errorf("another one: %s", text)
+	}
+	if text, ok := settle("use-dict"); !ok {
+		t.Error(text)
+	}
+	w.reports("use-dict Addressed")
+	var answer struct{ Status string }
+	c.call("ask_user", map[string]any{"question_id": "q1", "question": "Which colour?", "wait_seconds": 1}, &answer)
+	w.intake.Order(func(o *protocol.Orders) { o.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}} })
+	w.reports("use-dict Addressed", "answer/q1 Pending")
+	c.call("ask_user", map[string]any{"question_id": "q1", "question": "Which colour?", "wait_seconds": 1}, &answer)
+	w.reports("use-dict Addressed", "answer/q1 Addressed")
+	c.complete()
+	w.signal("exit")
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonNothingChanged)
+}

@@ -83,7 +83,7 @@ func newLoop(s *services, agent *runnerlink.Runner, latest protocol.Orders) *loo
 	l.backend, l.queue = toolbackend.New(a.journal, func() (*objects.Tree, error) {
 		_, now, err := s.workspace.Engine().Trees()
 		return now, err
-	})
+	}, s.directives.Answered)
 	l.state = restored(a.journal.State(), agent == nil, a.options.Now())
 	l.state.Sessions = sessions(a.options.Runtimes, latest.Agent.Runtime)
 	return l

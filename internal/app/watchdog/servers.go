@@ -96,7 +96,9 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 	})
 	if s.tools != nil {
 		serve("tools", s.toolsURL, func() error {
-			return tools.Serve(ctx, s.tools, tools.Options{Backend: l.backend, Words: s.steering.Voice().Words, Repository: l.services.repository, Log: o.Log})
+			return tools.Serve(ctx, s.tools, tools.Options{
+				Backend: l.backend, Words: s.steering.Voice().Words, Directives: l.services.directives, Repository: l.services.repository, Log: o.Log,
+			})
 		})
 	}
 }

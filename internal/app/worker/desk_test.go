@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
@@ -37,6 +38,10 @@ type desk struct {
 	asked   int
 	summary string
 }
+
+func (d *desk) Open() []protocol.Directive { return nil }
+
+func (d *desk) Settle(directives.Word) error { return nil }
 
 func (d *desk) Context() tools.Context {
 	return tools.Context{Feature: "shop/login", Task: "form", Prompt: "the prompt once more", Instructions: "the instructions once more", AllowedAreas: []string{"web/**"}}
@@ -159,7 +164,7 @@ func (o *office) serveTools(address string) {
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- tools.Serve(ctx, l, tools.Options{Backend: o.desk, Repository: o.repository, Log: slog.New(slog.DiscardHandler)})
+		served <- tools.Serve(ctx, l, tools.Options{Backend: o.desk, Directives: o.desk, Repository: o.repository, Log: slog.New(slog.DiscardHandler)})
 	}()
 	o.address = l.Addr().String()
 	o.close = func() {

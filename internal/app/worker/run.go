@@ -66,6 +66,7 @@ func circumstances(text string) string {
 	}
 	delete(all, "prompt")
 	delete(all, "instructions")
+	delete(all, "directives") // the model is told of them in its conversation
 	rest, err := json.Marshal(all)
 	if err != nil {
 		return text

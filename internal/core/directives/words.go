@@ -45,6 +45,11 @@ type Word struct {
 	Reason string
 }
 
+// NewWord is what an agent says by a tool.
+func NewWord(id string, outcome Outcome, reason string) Word {
+	return Word{ID: id, Outcome: outcome, Reason: clip.Runes(strings.Join(strings.Fields(reason), " "), maxReason)}
+}
+
 // Words finds the lines of a text that speak of directives.
 func Words(text string) (words []Word) {
 	for len(words) < maxWords {
@@ -68,7 +73,7 @@ func Words(text string) (words []Word) {
 func word(line string) (Word, bool) {
 	line = strings.TrimRight(strings.TrimPrefix(line, lead), marks)
 	id, rest, ok := strings.Cut(line, ":")
-	id = strings.Trim(id, marks+`"<>`)
+	id = strings.Trim(id, marks+`"<`)
 	if !ok || id == "" || len(id) > protocol.MaxDirectiveID || strings.ContainsFunc(id, unicode.IsSpace) {
 		return Word{}, false
 	}
@@ -78,8 +83,7 @@ func word(line string) (Word, bool) {
 		if next, _ := utf8.DecodeRuneInString(reason); !is || unicode.IsLetter(next) || unicode.IsDigit(next) {
 			continue
 		}
-		reason = strings.Join(strings.Fields(strings.TrimLeft(reason, marks+":.–—,")), " ")
-		return Word{ID: id, Outcome: o, Reason: clip.Runes(reason, maxReason)}, true
+		return NewWord(id, o, strings.TrimLeft(reason, marks+":.–—,")), true
 	}
 	return Word{}, false
 }

@@ -18,7 +18,7 @@ import (
 const instructions = `The workspace is read-only. Read files with repo_read_file and repo_search, change them with repo_apply_patch: each
 patch is judged by the rules of the project before it is laid in, and one that breaks a rule is refused with the rule and
 what to do instead. Call feature_get_context first, ask_user when only a person can decide, and task_complete when the
-task is done; then exit.`
+task is done; then exit. Address every directive of feature_get_context, and say what became of it with directive_settle.`
 
 // maxSummary bounds what an agent says of a finished task, in bytes.
 const maxSummary = 4000
@@ -58,9 +58,11 @@ func register(s *mcp.Server, o Options) {
 	r := reader{backend: o.Backend, repository: o.Repository}
 	readOnly := &mcp.ToolAnnotations{ReadOnlyHint: true}
 	mcp.AddTool(s, &mcp.Tool{Name: "feature_get_context", Annotations: readOnly,
-		Description: "What to do: task, prompt, instructions, which paths may change, what people have answered."},
+		Description: "What to do: task, prompt, instructions, which paths may change, what people have answered, and which directives of theirs are to be addressed."},
 		func(context.Context, *mcp.CallToolRequest, nothing) (*mcp.CallToolResult, Context, error) {
-			return nil, o.Backend.Context(), nil
+			c := o.Backend.Context()
+			c.Directives = open(o.Directives)
+			return nil, c, nil
 		})
 	mcp.AddTool(s, &mcp.Tool{Name: "repo_read_file", Annotations: readOnly,
 		Description: "Read a text file of the workspace, page by page, or list a directory (path \"\" is the root)."}, r.readFile)
@@ -80,6 +82,7 @@ func register(s *mcp.Server, o Options) {
 		func(ctx context.Context, _ *mcp.CallToolRequest, in questionInput) (*mcp.CallToolResult, Answer, error) {
 			return ask(ctx, o.Backend, in)
 		})
+	registerDirectives(s, o.Directives)
 	mcp.AddTool(s, &mcp.Tool{Name: "task_complete", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
 		Description: "Say that the task is done. Afterwards no patch is taken any more: exit with code 0."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in completeInput) (*mcp.CallToolResult, completeOutput, error) {

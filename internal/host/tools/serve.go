@@ -41,6 +41,7 @@ type Options struct {
 	Backend Backend
 	// Words are what the agent is told beside the result of the next call; "" for nothing. Nil never says anything.
 	Words      func() string
+	Directives Directives
 	Repository *git.Repository
 	Log        *slog.Logger
 }

@@ -47,6 +47,8 @@ type Context struct {
 	Head string `json:"head"`
 	// Answers that people gave to questions.
 	Answers []protocol.Answer `json:"answers,omitempty"`
+	// Directives of people that are to be addressed, the most urgent first.
+	Directives []Directive `json:"directives,omitempty"`
 }
 
 // PlannedFiles is the whole set of planned files.

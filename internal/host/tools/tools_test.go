@@ -69,7 +69,7 @@ func serveSaying(t *testing.T, files map[string]string, words func() string) str
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, Words: words, Repository: repository, Log: slog.New(slog.DiscardHandler)})
+		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, Words: words, Directives: deskStub{}, Repository: repository, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -150,7 +150,7 @@ func TestTools(t *testing.T) {
 		names = append(names, tool.Name)
 	}
 	slices.Sort(names)
-	if want := []string{"ask_user", "feature_get_context", "repo_apply_patch", "repo_read_file", "repo_search", "task_complete"}; !slices.Equal(names, want) {
+	if want := []string{"ask_user", "directive_settle", "feature_get_context", "repo_apply_patch", "repo_read_file", "repo_search", "task_complete"}; !slices.Equal(names, want) {
 		t.Errorf("tools %v", names)
 	}
 }

@@ -34,6 +34,8 @@ type Backend struct {
 	journal Journal
 	trees   func() (*objects.Tree, error)
 	calls   chan Call
+	// answered is told which answer the agent got.
+	answered func(question string)
 	// view is how things stood when the loop told it last.
 	view   atomic.Pointer[view]
 	closed chan struct{}
@@ -49,9 +51,10 @@ type view struct {
 	tasks  []protocol.TaskStatus
 }
 
-// New backend, and the queue behind it, which is for the loop alone. Tree is what the workspace holds now.
-func New(j Journal, tree func() (*objects.Tree, error)) (*Backend, *Queue) {
-	b := &Backend{journal: j, trees: tree, calls: make(chan Call), closed: make(chan struct{})}
+// New backend, and the queue behind it, which is for the loop alone. Tree is what the workspace holds now, and answered is told which answer the
+// agent got.
+func New(j Journal, tree func() (*objects.Tree, error), answered func(question string)) (*Backend, *Queue) {
+	b := &Backend{journal: j, trees: tree, answered: answered, calls: make(chan Call), closed: make(chan struct{})}
 	b.view.Store(&view{})
 	return b, &Queue{backend: b, journal: j}
 }
@@ -162,6 +165,9 @@ func (b *Backend) Ask(ctx context.Context, q protocol.Question) (tools.Answer, e
 	}
 	select {
 	case done := <-call.done:
+		if done.answer != nil {
+			b.answered(q.ID)
+		}
 		return answered(q.ID, done.answer), done.err
 	case <-ctx.Done():
 	case <-b.closed:

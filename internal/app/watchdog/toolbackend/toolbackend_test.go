@@ -29,6 +29,8 @@ type office struct {
 	queue  *toolbackend.Queue
 	state  supervise.State
 	orders protocol.Orders
+	// told are the questions whose answers the agent got.
+	told []string
 }
 
 func newOffice(t *testing.T) *office {
@@ -46,7 +48,7 @@ func newOffice(t *testing.T) *office {
 		}
 	}
 	o := &office{t: t, state: supervise.State{Mode: policy.ModeDeterministic, Tasks: []supervise.Task{{Name: "form", Phase: supervise.Running}}}}
-	o.Backend, o.queue = toolbackend.New(j, func() (*objects.Tree, error) { return nil, nil })
+	o.Backend, o.queue = toolbackend.New(j, func() (*objects.Tree, error) { return nil, nil }, func(question string) { o.told = append(o.told, question) })
 	o.orders = protocol.Orders{Feature: protocol.FeatureRef{Namespace: "shop", Name: "login"}, Prompt: "Do it.", Tasks: []protocol.Task{{Name: "form", Instructions: "Well."}}}
 	o.look()
 	return o
@@ -206,6 +208,9 @@ func TestQuestionsWaitForTheirAnswer(t *testing.T) {
 	later := o.question(t.Context(), "q1", "Which colour?")
 	o.hear()
 	want(t, "asked later", <-later, "Blue.")
+	if diff := cmp.Diff([]string{"q1", "q1", "q1"}, o.told); diff != "" {
+		t.Errorf("answers that were told (-want +got):\n%s", diff)
+	}
 }
 
 // What an agent sees of its work is what the loop told last.

@@ -1,0 +1,29 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package direct
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Settle is what the agent says of one by a tool. It may speak of what it was told alone.
+func (s *Service) Settle(w directives.Word) error {
+	known := func(d protocol.DirectiveStatus) bool {
+		return d.ID == w.ID && d.State != protocol.DirectivePending && d.State != protocol.DirectiveDropped
+	}
+	if !slices.ContainsFunc(s.Status(), known) {
+		return fmt.Errorf("%q is no directive that you were told: feature_get_context lists those that are open, and you are told of each with a turn of your conversation", w.ID)
+	}
+	s.Heard([]directives.Word{w})
+	return nil
+}
+
+// Answered says that the agent got the answer to a question by asking for it.
+func (s *Service) Answered(question string) {
+	s.Told([]string{AnswerID(question)}, "the agent has asked for it")
+}
