@@ -112,11 +112,12 @@ func (o *operator) reconcile(kind, name string) {
 	o.must(err, "reconcile %s %s", kind, name)
 }
 
-// uncached stands for the manager's cache. It has no index of network policies: all of the project are looked at.
+// uncached stands for the manager's cache. It has no index of network policies, nor of Features that have delivered: all of the project are looked at.
 type uncached struct{ client.Client }
 
 func (c uncached) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	if _, ok := list.(*networkingv1.NetworkPolicyList); ok {
+	switch list.(type) {
+	case *networkingv1.NetworkPolicyList, *v1alpha1.FeatureList:
 		var options client.ListOptions
 		options.ApplyOptions(opts)
 		opts = []client.ListOption{client.InNamespace(options.Namespace)}

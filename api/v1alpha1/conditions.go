@@ -22,6 +22,8 @@ const (
 	ConditionLocksHeld = "LocksHeld"
 	// ConditionAreasDisjoint: no other Feature that worked on the repository when the attempt started may change the same paths.
 	ConditionAreasDisjoint = "AreasDisjoint"
+	// ConditionDeliveriesDisjoint: no other Feature of the project has delivered a change to what this one works on since it began. It is there once one has.
+	ConditionDeliveriesDisjoint = "DeliveriesDisjoint"
 	// ConditionCheckpointsValid: the newest checkpoint is valid.
 	ConditionCheckpointsValid = "CheckpointsValid"
 	// ConditionWithinBudget: the budget is not spent.
@@ -157,6 +159,8 @@ const (
 	ReasonWaitingForArea = "WaitingForArea"
 	// ReasonNotCompared: the policy lets areas overlap (concurrency.overlap Allow).
 	ReasonNotCompared = "NotCompared"
+	// ReasonDeliveryTouches: another Feature of the project has delivered a change to what this one works on; the message names commit and paths.
+	ReasonDeliveryTouches = "DeliveryTouches"
 	// ReasonNoBudget: neither a policy nor the Feature sets a budget.
 	ReasonNoBudget = "NoBudget"
 	// ReasonWithinBudget: no budget that applies has been used up.

@@ -91,6 +91,12 @@ type FeatureStatus struct {
 	// +listMapKey=id
 	// +kubebuilder:validation:MaxItems=256
 	ObservedRequests []ObservedRequest `json:"observedRequests,omitempty"`
+	// deliveries of other Features of the project that touch what this one works on, since it began; the newest ones.
+	// +optional
+	// +listType=map
+	// +listMapKey=feature
+	// +kubebuilder:validation:MaxItems=16
+	Deliveries []ForeignDelivery `json:"deliveries,omitempty"`
 	// startedAt is when the first attempt started.
 	// +optional
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
@@ -103,6 +109,38 @@ type FeatureStatus struct {
 	// run is what the watchdog reports.
 	// +optional
 	Run *RunStatus `json:"run,omitempty"`
+}
+
+// ForeignDelivery is what another Feature has delivered.
+type ForeignDelivery struct {
+	// feature that delivered.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Feature string `json:"feature"`
+	// branch that it delivered.
+	// +optional
+	// +kubebuilder:validation:MaxLength=200
+	Branch string `json:"branch,omitempty"`
+	// commit that it delivered.
+	// +optional
+	// +kubebuilder:validation:MaxLength=40
+	Commit string `json:"commit,omitempty"`
+	// deliveredAt is when.
+	// +optional
+	DeliveredAt *metav1.Time `json:"deliveredAt,omitempty"`
+	// touches says in words what of this Feature it touches: a contract, or an area.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Touches string `json:"touches,omitempty"`
+	// paths that it changes and that concern this Feature, the first ones.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	Paths []string `json:"paths,omitempty"`
+	// pathCount is how many there are.
+	// +optional
+	PathCount int64 `json:"pathCount,omitempty"`
 }
 
 // RunKind says what a Job does.

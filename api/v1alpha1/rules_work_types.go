@@ -183,6 +183,22 @@ const (
 	OverlapWait OverlapHandling = "Wait"
 )
 
+// DeliveryNotice says who is told of a change to what a Feature works on that another Feature of the project has delivered.
+// +kubebuilder:validation:Enum=Off;Condition;Message;Directive
+type DeliveryNotice string
+
+// Ways to tell of a delivery.
+const (
+	// DeliveryNoticeOff tells no one.
+	DeliveryNoticeOff DeliveryNotice = "Off"
+	// DeliveryNoticeCondition sets a condition.
+	DeliveryNoticeCondition DeliveryNotice = "Condition"
+	// DeliveryNoticeMessage tells the agent, too.
+	DeliveryNoticeMessage DeliveryNotice = "Message"
+	// DeliveryNoticeDirective asks the agent to say what it has done about it.
+	DeliveryNoticeDirective DeliveryNotice = "Directive"
+)
+
 // ConcurrencyRules say what becomes of Features that would work at the same time on the same thing.
 type ConcurrencyRules struct {
 	// locks says what becomes of a Feature that wants the lock of a contract which another one holds: Wait (built in) or Fail.
@@ -191,6 +207,9 @@ type ConcurrencyRules struct {
 	// overlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
 	// +optional
 	Overlap OverlapHandling `json:"overlap,omitempty"`
+	// deliveries says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
+	// +optional
+	Deliveries DeliveryNotice `json:"deliveries,omitempty"`
 }
 
 // BreakerRules stop a Feature whose checkpoints cannot be taken.

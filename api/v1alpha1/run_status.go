@@ -137,9 +137,9 @@ type DirectiveStatus struct {
 	// +required
 	// +kubebuilder:validation:MaxLength=128
 	ID string `json:"id"`
-	// source is Person, or the reviewer that gave it.
+	// source is Person, Feature (a delivery of another one), or the reviewer that gave it.
 	// +optional
-	// +kubebuilder:validation:Enum=Person;CodeStyle;Design;Knowledge;Assessor
+	// +kubebuilder:validation:Enum=Person;Feature;CodeStyle;Design;Knowledge;Assessor
 	Source string `json:"source,omitempty"`
 	// state: Pending (the agent has not been told), Active (it was told), Addressed (it says so, or the directive was taken back), Escalated (it
 	// says that it cannot be done) or Dropped (it is not told any more).
@@ -247,6 +247,15 @@ type FinalReport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Head string `json:"head,omitempty"`
+	// paths that were pushed as changes to the base, the first ones that are plain text.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=256
+	Paths []string `json:"paths,omitempty"`
+	// pathCount is how many there are.
+	// +optional
+	PathCount int64 `json:"pathCount,omitempty"`
 }
 
 // Question is what the agent waits on.

@@ -117,19 +117,30 @@ func (r *harness) reconciler() *Reconciler {
 	return c
 }
 
-// indexed stands for the manager's cache: it knows which network policies open anything, which the API server does not.
+// indexed stands for the manager's cache: it knows which network policies open anything and which Features have delivered, which the API server
+// does not.
 type indexed struct {
 	client.Client
 	lags bool
 }
 
 func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error {
-	networks, ok := list.(*networkingv1.NetworkPolicyList)
-	if !ok {
-		return c.Client.List(ctx, list, opts...)
-	}
 	var options client.ListOptions
 	options.ApplyOptions(opts)
+	networks, ok := list.(*networkingv1.NetworkPolicyList)
+	if !ok {
+		features, are := list.(*v1alpha1.FeatureList)
+		if !are || options.FieldSelector == nil {
+			return c.Client.List(ctx, list, opts...)
+		}
+		repository, by := options.FieldSelector.RequiresExactMatch(indexDelivered)
+		if !by {
+			return c.Client.List(ctx, list, opts...)
+		}
+		err := c.Client.List(ctx, features, client.InNamespace(options.Namespace))
+		features.Items = slices.DeleteFunc(features.Items, func(f v1alpha1.Feature) bool { return !slices.Contains(deliveredTo(&f), repository) })
+		return err
+	}
 	if c.lags {
 		return nil
 	}

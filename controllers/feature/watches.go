@@ -62,6 +62,9 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Feature{}, indexLocks, awaitedLocks); err != nil {
 		return fmt.Errorf("index Features by locks: %w", err)
 	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &v1alpha1.Feature{}, indexDelivered, deliveredTo); err != nil {
+		return fmt.Errorf("index Features by what they have delivered to: %w", err)
+	}
 	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &networkingv1.NetworkPolicy{}, indexOpens, wake.opens); err != nil {
 		return fmt.Errorf("index NetworkPolicies by what they open: %w", err)
 	}
@@ -81,6 +84,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel), builder.WithPredicates(podChanged())).
 		Watches(&batchv1.Job{}, wake.jobsOver()).
 		Watches(&v1alpha1.Feature{}, wake.areasLeft()).
+		Watches(&v1alpha1.Feature{}, wake.delivered()).
 		Watches(&networkingv1.NetworkPolicy{}, wake.networksChanged()).
 		Watches(&coordinationv1.Lease{}, wake.locksChanged()).
 		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(wake.underPolicy), builder.WithPredicates(predicate.GenerationChangedPredicate{})).

@@ -99,6 +99,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.FileCountsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("FinalReport"):
 		return &apiv1alpha1.FinalReportApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ForeignDelivery"):
+		return &apiv1alpha1.ForeignDeliveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Gate"):
 		return &apiv1alpha1.GateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobStatus"):

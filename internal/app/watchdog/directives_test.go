@@ -198,7 +198,9 @@ func reachTheModel(t *testing.T, sessions bool) {
 	once(k.say("Go on.", "DIRECTIVE no-cookies: CANNOT - the login needs one"), "Use no cookies.", 2)
 	w.reports("use-dict Addressed", "no-cookies Escalated")
 	w.signal("end")
-	run.finish()
+	if f := run.finish(); !slices.Equal(f.Paths, []string{"web/a.html"}) || f.PathCount != 1 {
+		t.Errorf("%d paths were delivered: %q", f.PathCount, f.Paths)
+	}
 	if got := w.directives(); !slices.Equal(got, []string{"use-dict Addressed", "no-cookies Escalated"}) {
 		t.Errorf("at the end: %q", got)
 	}

@@ -22,6 +22,12 @@ const handoverWithin = 10 * time.Second
 func (x *acts) finish(ctx context.Context, a supervise.Action) (supervise.Event, error) {
 	ctx, cancel := x.untilGone(ctx)
 	defer cancel()
+	if d := x.attempt.journal.State(); a.Final.Reason == protocol.ReasonDelivered && d.Pushed != "" && d.Pushed == a.Final.Head {
+		var err error
+		if a.Final.Paths, a.Final.PathCount, err = x.services.delivery.Paths(ctx); err != nil {
+			x.log().WarnContext(ctx, "Which paths were delivered is not reported", "error", err.Error())
+		}
+	}
 	if err := x.attempt.reports.Conclude(ctx, a.Final); err != nil {
 		return nil, err
 	}

@@ -36,6 +36,7 @@ func conditions(s situation, p plan) []Condition {
 		reconciling(s.o, at),
 		stalled(s.o, at),
 	}
+	list = append(list, deliveriesDisjoint(s)...)
 	for i := range list {
 		c := &list[i]
 		c.Message = bounded(c.Message)

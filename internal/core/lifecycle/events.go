@@ -24,7 +24,7 @@ func changes(before, after Memory, fate string) []Event {
 		message := fmt.Sprintf("Attempt %d ended without a final report.", lostAttempt(before, after))
 		tell(true, ReasonPodLost, strings.TrimSpace(message+" "+bounded(fate)))
 	}
-	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionCheckpointsValid,
+	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionDeliveriesDisjoint, ConditionCheckpointsValid,
 		ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure, ConditionCascadeFailure, ConditionPaceEscalated, ConditionSucceeded} {
 		was, is := before.Condition(name), after.Condition(name)
 		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) || is.Reason == ReasonNoAnomaly && was.Status != True {

@@ -6,6 +6,8 @@ package lifecycle
 import (
 	"slices"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
 )
 
 // Phase summarises a Feature for people.
@@ -44,6 +46,8 @@ type Memory struct {
 	StartedAt           time.Time
 	FinishedAt          time.Time
 	ActiveSeconds       int64
+	// Deliveries of others that concern the Feature.
+	Deliveries []deliveries.Notice
 }
 
 // JobMemory is what is remembered of the current attempt's Job.

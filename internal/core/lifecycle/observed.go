@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 )
 
@@ -37,6 +38,8 @@ type Observed struct {
 	Locks Locks
 	// Isolation of the agent's pod from the network.
 	Isolation Isolation
+	// Deliveries of others that concern this one; nil where they were not looked at, and what is remembered of them stays.
+	Deliveries []deliveries.Notice
 	// Areas of other Features, compared with those of this one; nil while they were not looked at.
 	Areas *Areas
 	// Jobs of the Feature, of any attempt.

@@ -160,6 +160,7 @@ func (p plan) memory(s situation) Memory {
 	}
 	m.Locks = slices.Clone(p.locks.stay)
 	m.Requests = answerRequests(s, p)
+	m.Deliveries = s.deliveries()
 	m.Phase = p.at.phase
 	switch {
 	case m.Phase != Delivered && m.Phase != Failed:

@@ -201,6 +201,8 @@ type Concurrency struct {
 	Locks Contention `json:"locks"`
 	// Overlap is about a Feature that may change the same paths as another one at work.
 	Overlap Overlap `json:"overlap"`
+	// Deliveries is about a Feature at work when another one delivers a change to what it works on.
+	Deliveries Deliveries `json:"deliveries,omitzero"`
 }
 
 // Approval says whether a person must approve a delivery.
@@ -220,6 +222,18 @@ const (
 	OverlapAllow Overlap = "Allow"
 	OverlapWarn  Overlap = "Warn"
 	OverlapWait  Overlap = "Wait"
+)
+
+// Deliveries says who is told of a change to what a Feature works on that another Feature has delivered.
+type Deliveries string
+
+// DeliveriesOff tells no one. DeliveriesCondition tells people, DeliveriesMessage the agent too, and DeliveriesDirective asks the agent to say
+// what it has done about it.
+const (
+	DeliveriesOff       Deliveries = "Off"
+	DeliveriesCondition Deliveries = "Condition"
+	DeliveriesMessage   Deliveries = "Message"
+	DeliveriesDirective Deliveries = "Directive"
 )
 
 // Contention says what becomes of one who wants what another has.

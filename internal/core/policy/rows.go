@@ -44,7 +44,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(deliveriesRow()))
 }
 
 func executionRows() []Row {
@@ -121,4 +121,11 @@ func featureRows() []Row {
 		hosts("egress.git", "Hosts that the watchdog may reach with Git.", "the repository's own, on public addresses",
 			func(x *r) *[]Host { return &x.GitHosts }, func(x *e) *[]Host { return &x.GitHosts }),
 	}
+}
+
+// deliveriesRow is about what other Features deliver.
+func deliveriesRow() Row {
+	return choice("concurrency.deliveries", "Who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: nobody, people by a condition, its agent too, or its agent, which then has to address it.",
+		func(x *Rules) *Deliveries { return &x.Deliveries }, func(x *Effective) *Deliveries { return &x.Concurrency.Deliveries },
+		DeliveriesMessage, DeliveriesOff, DeliveriesCondition, DeliveriesMessage, DeliveriesDirective)
 }

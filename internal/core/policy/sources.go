@@ -59,6 +59,7 @@ type Rules struct {
 	AgentHosts            []Host
 	Locks                 Contention
 	Overlap               Overlap
+	Deliveries            Deliveries
 	AllowedRoles          []string
 	Approval              Approval
 	MaxRunning            *int

@@ -22,6 +22,8 @@ type Directive struct {
 // Sources of directives, types and priorities, in the API's own words.
 const (
 	SourcePerson = "Person"
+	// SourceFeature is another Feature that has delivered.
+	SourceFeature = "Feature"
 
 	DirectiveFunctional = "Functional"
 	DirectiveCleanup    = "Cleanup"

@@ -211,4 +211,14 @@ type FinalReport struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	Head    string `json:"head,omitempty"`
+	// Paths that were pushed as changes to the base, the first ones that are plain text, of PathCount.
+	Paths     []string `json:"paths,omitempty"`
+	PathCount int64    `json:"pathCount,omitempty"`
 }
+
+// Bounds of the paths of a delivery: so many, characters of each, and bytes of all.
+const (
+	MaxDeliveredPaths = 128
+	MaxDeliveredPath  = 256
+	MaxDeliveredBytes = 8 << 10
+)

@@ -4,6 +4,7 @@
 package supervise
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -37,7 +38,7 @@ func TestARejectedAnswerFailsTheTask(t *testing.T) {
 		s = s.Begin(a).Apply(Taken{Action: a, Settled: true, TreeVerdict: judge.Valid, Head: "c", Changed: true}, now)
 		a = Next(s, now)
 		want := protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonAnswerRejected, Message: "no summary", Head: "c"}
-		if a.Kind != Finish || a.Final != want {
+		if a.Kind != Finish || !reflect.DeepEqual(a.Final, want) {
 			t.Errorf("code %d: %+v, want %+v", code, a, want)
 		}
 	}

@@ -32,6 +32,7 @@ func Bound(run v1alpha1.RunStatus) v1alpha1.RunStatus {
 	boundStatus(&next)
 	if f := next.Final; f != nil {
 		f.Reason, f.Head = clip.Runes(f.Reason, maxName), clip.Runes(f.Head, maxHash)
+		f.Paths = deliveredPaths(f.Paths)
 	}
 	next.Requests = next.Requests[max(0, len(next.Requests)-maxRequests):]
 	shortenMessages(&next, maxMessage)

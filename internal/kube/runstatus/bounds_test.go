@@ -65,7 +65,7 @@ func TestNoRunIsRefused(t *testing.T) {
 		for n := range int64(rapid.SampledFrom([]int{0, 70}).Draw(t, "requests")) {
 			all = append(all, protocol.Report{Epoch: 1, Sequence: 3 + n, Time: at, Request: &protocol.RequestReport{ID: fmt.Sprintf("%063d", n), Message: message}})
 		}
-		all = append(all, protocol.Report{Epoch: 1, Sequence: 200, Time: at, Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: text.Draw(t, "why"), Message: text.Draw(t, "last")}})
+		all = append(all, protocol.Report{Epoch: 1, Sequence: 200, Time: at, Final: &protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: text.Draw(t, "why"), Message: text.Draw(t, "last"), Paths: rapid.SliceOfN(text, 0, 300).Draw(t, "paths"), PathCount: 1 << 60}})
 		body, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: all})
 		if err != nil {
 			t.Fatal(err)

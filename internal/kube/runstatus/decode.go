@@ -98,7 +98,14 @@ func validate(r, before protocol.Report) error {
 		return errors.Join(
 			oneOf("final.outcome", r.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked,
 				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched),
-			hash("final.head", r.Final.Head))
+			hash("final.head", r.Final.Head), validatePaths(*r.Final))
+	}
+	return nil
+}
+
+func validatePaths(f protocol.FinalReport) error {
+	if f.PathCount < int64(len(f.Paths)) {
+		return errors.New("final.pathCount is less than the paths that are listed")
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func validateDirectives(list []protocol.DirectiveStatus) error {
 		}
 		seen[d.ID] = true
 		if err := errors.Join(
-			oneOf(field+".source", d.Source, protocol.SourcePerson),
+			oneOf(field+".source", d.Source, protocol.SourcePerson, protocol.SourceFeature),
 			oneOf(field+".state", d.State, protocol.DirectivePending, protocol.DirectiveActive, protocol.DirectiveAddressed, protocol.DirectiveEscalated, protocol.DirectiveDropped),
 		); err != nil {
 			return err

@@ -119,6 +119,7 @@ func apply(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 		run.Final = &v1alpha1.FinalReport{
 			Epoch: r.Epoch, Outcome: Clean(r.Final.Outcome, maxName), Reason: Clean(r.Final.Reason, maxName),
 			Message: Clean(r.Final.Message, maxMessage), Head: r.Final.Head,
+			Paths: deliveredPaths(r.Final.Paths), PathCount: min(r.Final.PathCount, maxNumber),
 		}
 	}
 }

@@ -51,6 +51,7 @@ func bound(s *v1alpha1.FeatureStatus) {
 	if p := s.Policy; p != nil {
 		p.Hash, p.Sources = clip.Runes(p.Hash, maxPolicyHash), clipAll(clip.List(p.Sources, maxSources), maxSource)
 	}
+	boundDeliveries(s)
 	for i := range s.Conditions {
 		c := &s.Conditions[i]
 		c.Reason, c.Message = reason(c.Reason), clip.Bytes(c.Message, maxConditionMessage)

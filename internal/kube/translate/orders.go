@@ -60,7 +60,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 	for _, a := range f.Spec.Answers {
 		o.Answers = append(o.Answers, protocol.Answer{Question: a.Question, Text: a.Text})
 	}
-	o.Directives = directives(f)
+	o.Directives = directives(f, effective)
 	o.Stop, o.StopReason = stop(f)
 	return o
 }

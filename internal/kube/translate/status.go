@@ -35,6 +35,7 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 		ActiveSeconds:       s.ActiveSeconds,
 		Locks:               s.Locks,
 	}
+	m.Deliveries = foreignDeliveries(s.Deliveries)
 	for _, c := range s.Conditions {
 		m.Conditions = append(m.Conditions, lifecycle.Condition{
 			Type: c.Type, Status: lifecycle.Status(c.Status), Reason: c.Reason, Message: c.Message,
@@ -73,6 +74,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		Locks:               m.Locks,
 	}
 	s.Conditions = apiConditions(m, was, now)
+	s.Deliveries = apiDeliveries(m.Deliveries)
 	for _, r := range m.Requests {
 		s.ObservedRequests = append(s.ObservedRequests, v1alpha1.ObservedRequest{
 			ID: r.ID, State: string(r.State), Message: r.Message, ObservedAt: apiTime(r.At),

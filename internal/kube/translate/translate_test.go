@@ -55,7 +55,7 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 		fill(t, v.Index(0), n)
 		fill(t, v.Index(1), n)
 	case reflect.String:
-		v.SetString("s" + strings.Repeat("x", *n))
+		v.SetString(fmt.Sprintf("s%d", *n))
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		v.SetInt(int64(*n))
 	case reflect.Bool:
@@ -487,7 +487,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}},
-		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait},
+		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait, Deliveries: v1alpha1.DeliveryNoticeDirective},
 		Agents:      &v1alpha1.AgentRules{AllowedRoles: []string{"dba"}},
 		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
 		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size, Ledger: &metav1.Duration{Duration: 5}},

@@ -480,6 +480,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ConcurrencyRules
   map:
     fields:
+    - name: deliveries
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryNotice
     - name: locks
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LockContention
@@ -531,6 +534,8 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: boolean
       default: true
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryHistory
+  scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryNotice
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryRules
   map:
@@ -787,6 +792,14 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - type
+    - name: deliveries
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ForeignDelivery
+          elementRelationship: associative
+          keys:
+          - feature
     - name: failures
       type:
         scalar: numeric
@@ -870,7 +883,43 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: outcome
       type:
         scalar: string
+    - name: pathCount
+      type:
+        scalar: numeric
+    - name: paths
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: reason
+      type:
+        scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ForeignDelivery
+  map:
+    fields:
+    - name: branch
+      type:
+        scalar: string
+    - name: commit
+      type:
+        scalar: string
+    - name: deliveredAt
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: feature
+      type:
+        scalar: string
+    - name: pathCount
+      type:
+        scalar: numeric
+    - name: paths
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: touches
       type:
         scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Gate

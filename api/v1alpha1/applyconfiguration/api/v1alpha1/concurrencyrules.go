@@ -18,6 +18,8 @@ type ConcurrencyRulesApplyConfiguration struct {
 	Locks *apiv1alpha1.LockContention `json:"locks,omitempty"`
 	// overlap says what becomes of a Feature whose allowed areas or planned files overlap with those of another one at work on the repository: Allow, Warn (built in) or Wait.
 	Overlap *apiv1alpha1.OverlapHandling `json:"overlap,omitempty"`
+	// deliveries says who is told when another Feature of the project delivers a change to what a running Feature of the same repository works on: Off, Condition (people), Message (its agent, too; built in) or Directive (its agent has to address it).
+	Deliveries *apiv1alpha1.DeliveryNotice `json:"deliveries,omitempty"`
 }
 
 // ConcurrencyRulesApplyConfiguration constructs a declarative configuration of the ConcurrencyRules type for use with
@@ -39,5 +41,13 @@ func (b *ConcurrencyRulesApplyConfiguration) WithLocks(value apiv1alpha1.LockCon
 // If called multiple times, the Overlap field is set to the value of the last call.
 func (b *ConcurrencyRulesApplyConfiguration) WithOverlap(value apiv1alpha1.OverlapHandling) *ConcurrencyRulesApplyConfiguration {
 	b.Overlap = &value
+	return b
+}
+
+// WithDeliveries sets the Deliveries field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Deliveries field is set to the value of the last call.
+func (b *ConcurrencyRulesApplyConfiguration) WithDeliveries(value apiv1alpha1.DeliveryNotice) *ConcurrencyRulesApplyConfiguration {
+	b.Deliveries = &value
 	return b
 }

@@ -12,7 +12,7 @@ package v1alpha1
 type DirectiveStatusApplyConfiguration struct {
 	// id of the directive.
 	ID *string `json:"id,omitempty"`
-	// source is Person, or the reviewer that gave it.
+	// source is Person, Feature (a delivery of another one), or the reviewer that gave it.
 	Source *string `json:"source,omitempty"`
 	// state: Pending (the agent has not been told), Active (it was told), Addressed (it says so, or the directive was taken back), Escalated (it
 	// says that it cannot be done) or Dropped (it is not told any more).

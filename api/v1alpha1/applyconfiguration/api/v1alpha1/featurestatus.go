@@ -46,6 +46,8 @@ type FeatureStatusApplyConfiguration struct {
 	Locks []string `json:"locks,omitempty"`
 	// observedRequests says what became of each request.
 	ObservedRequests []ObservedRequestApplyConfiguration `json:"observedRequests,omitempty"`
+	// deliveries of other Features of the project that touch what this one works on, since it began; the newest ones.
+	Deliveries []ForeignDeliveryApplyConfiguration `json:"deliveries,omitempty"`
 	// startedAt is when the first attempt started.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
 	// activeSeconds is the running time of finished attempts, in seconds; the deadline is compared with it plus the current attempt's.
@@ -190,6 +192,19 @@ func (b *FeatureStatusApplyConfiguration) WithObservedRequests(values ...*Observ
 			panic("nil value passed to WithObservedRequests")
 		}
 		b.ObservedRequests = append(b.ObservedRequests, *values[i])
+	}
+	return b
+}
+
+// WithDeliveries adds the given value to the Deliveries field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Deliveries field.
+func (b *FeatureStatusApplyConfiguration) WithDeliveries(values ...*ForeignDeliveryApplyConfiguration) *FeatureStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithDeliveries")
+		}
+		b.Deliveries = append(b.Deliveries, *values[i])
 	}
 	return b
 }

@@ -20,6 +20,10 @@ type FinalReportApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// head that was delivered or is ready.
 	Head *string `json:"head,omitempty"`
+	// paths that were pushed as changes to the base, the first ones that are plain text.
+	Paths []string `json:"paths,omitempty"`
+	// pathCount is how many there are.
+	PathCount *int64 `json:"pathCount,omitempty"`
 }
 
 // FinalReportApplyConfiguration constructs a declarative configuration of the FinalReport type for use with
@@ -65,5 +69,23 @@ func (b *FinalReportApplyConfiguration) WithMessage(value string) *FinalReportAp
 // If called multiple times, the Head field is set to the value of the last call.
 func (b *FinalReportApplyConfiguration) WithHead(value string) *FinalReportApplyConfiguration {
 	b.Head = &value
+	return b
+}
+
+// WithPaths adds the given value to the Paths field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Paths field.
+func (b *FinalReportApplyConfiguration) WithPaths(values ...string) *FinalReportApplyConfiguration {
+	for i := range values {
+		b.Paths = append(b.Paths, values[i])
+	}
+	return b
+}
+
+// WithPathCount sets the PathCount field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the PathCount field is set to the value of the last call.
+func (b *FinalReportApplyConfiguration) WithPathCount(value int64) *FinalReportApplyConfiguration {
+	b.PathCount = &value
 	return b
 }

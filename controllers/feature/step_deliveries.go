@@ -1,0 +1,65 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package feature
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
+)
+
+// indexDelivered finds Features by the repository that they have delivered to.
+const indexDelivered = ".tidewaiter.delivered"
+
+// deliveredTo is the index.
+func deliveredTo(o client.Object) []string {
+	f, ok := o.(*v1alpha1.Feature)
+	if !ok {
+		return nil
+	}
+	if repository := observe.DeliveredTo(f); repository != "" {
+		return []string{repository}
+	}
+	return nil
+}
+
+// lookAtDeliveries finds what others of the project have delivered while this Feature was at work, from the cache: what it does not show yet
+// wakes this Feature when it does.
+func (r observer) lookAtDeliveries(ctx context.Context, s *scope) error {
+	if !s.active() || s.effective.Concurrency.Deliveries == policy.DeliveriesOff {
+		return nil
+	}
+	var features v1alpha1.FeatureList
+	err := r.client.List(ctx, &features, client.InNamespace(s.feature.Namespace), client.UnsafeDisableDeepCopy,
+		client.MatchingFields{indexDelivered: locks.Repository(s.feature.Spec.Repository.URL)})
+	if err != nil {
+		return fmt.Errorf("list Features that have delivered: %w", err)
+	}
+	s.observed.Deliveries = observe.Deliveries(s.feature, s.observed.Memory.Deliveries, features.Items, s.effective)
+	return nil
+}
+
+// delivered wakes the Features of a project that are at work when one of it has delivered.
+func (r waker) delivered() handler.EventHandler {
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if len(deliveredTo(e.ObjectOld)) == len(deliveredTo(e.ObjectNew)) {
+				return
+			}
+			for _, request := range r.in(ctx, e.ObjectNew.GetNamespace(), stateActive) {
+				queue.Add(request)
+			}
+		},
+	}
+}

@@ -1,0 +1,134 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deliveries decides which deliveries of other Features concern one that is at work, and what its agent is told of them. Their paths
+// were written by other agents: they are quoted, and few.
+package deliveries
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+const (
+	// MaxNotices are kept of a Feature, the newest ones.
+	MaxNotices = 16
+	// MaxPaths of a notice, and MaxPath characters of each.
+	MaxPaths = 8
+	MaxPath  = protocol.MaxDeliveredPath
+)
+
+// Delivery of a Feature.
+type Delivery struct {
+	Feature, Branch, Commit string
+	At                      time.Time
+	// Paths that it changes, as far as they are known; Count is how many there are.
+	Paths []string
+	Count int64
+}
+
+// Work that another Feature is at.
+type Work struct {
+	// Since when. What was delivered before it is none of its concern: it may have begun with that.
+	Since time.Time
+	Plan  judge.Plan
+	// Contracts that it holds, with their paths.
+	Contracts []policy.Contract
+}
+
+// Notice of a delivery that concerns a Feature.
+type Notice struct {
+	Feature, Branch, Commit string
+	At                      time.Time
+	// Touches says in words what of the Feature it touches.
+	Touches string
+	// Paths that concern it, the first ones, of Count.
+	Paths []string
+	Count int64
+}
+
+// Concern gives the notices of a Feature after some deliveries, the oldest first. What was noticed once stays, also when who delivered is gone.
+func Concern(known []Notice, found []Delivery, w Work) []Notice {
+	notices := slices.Clone(known)
+	for _, d := range found {
+		at := slices.IndexFunc(notices, func(n Notice) bool { return n.Feature == d.Feature })
+		if at >= 0 && notices[at].Commit == d.Commit || d.At.Before(w.Since) {
+			continue
+		}
+		n, concerns := w.notice(d)
+		switch {
+		case !concerns:
+		case at >= 0:
+			notices[at] = n
+		default:
+			notices = append(notices, n)
+		}
+	}
+	slices.SortStableFunc(notices, func(a, b Notice) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Feature, b.Feature)) })
+	return notices[max(0, len(notices)-MaxNotices):]
+}
+
+// notice of a delivery, if it concerns the work: a contract that it holds comes before its areas, and what is not known may concern it.
+func (w Work) notice(d Delivery) (Notice, bool) {
+	n := Notice{Feature: d.Feature, Branch: d.Branch, Commit: d.Commit, At: d.At}
+	var touched []string
+	for _, c := range w.Contracts {
+		if _, touched = judge.Matching(c.Paths, d.Paths); len(touched) > 0 {
+			n.Touches = "contract " + c.Name
+			break
+		}
+	}
+	if len(touched) == 0 {
+		var pattern string
+		if pattern, touched = w.Plan.Touched(d.Paths); len(touched) > 0 {
+			n.Touches = "everything, since the plan names no areas"
+			if pattern != "" {
+				n.Touches = "area " + pattern
+			}
+		}
+	}
+	n.Count = int64(len(touched))
+	if unknown := d.Count - int64(len(d.Paths)); len(touched) == 0 && unknown > 0 {
+		n.Touches, n.Count = "perhaps paths that were too many to be listed", unknown
+	}
+	n.Paths = slices.Clone(touched[:min(len(touched), MaxPaths)])
+	return n, n.Count > 0
+}
+
+// what the delivery is, in words.
+func (n Notice) what() string {
+	var paths []string
+	for _, p := range n.Paths {
+		paths = append(paths, strconv.Quote(clip.Runes(p, MaxPath)))
+	}
+	if more := n.Count - int64(len(paths)); more > 0 {
+		paths = append(paths, fmt.Sprintf("%d more", more))
+	}
+	return fmt.Sprintf("Feature %s has delivered commit %s on branch %s of this repository, which changes %s", n.Feature, short(n.Commit), n.Branch, strings.Join(paths, ", "))
+}
+
+func short(commit string) string { return commit[:min(len(commit), 12)] }
+
+// Message for people.
+func (n Notice) Message() string { return fmt.Sprintf("%s (%s).", n.what(), n.Touches) }
+
+// Directive for the agent; nil where the policy says that it is not told.
+func (n Notice) Directive(how policy.Deliveries) *protocol.Directive {
+	if how != policy.DeliveriesMessage && how != policy.DeliveriesDirective {
+		return nil
+	}
+	return &protocol.Directive{
+		ID: "delivered/" + n.Feature, Source: protocol.SourceFeature, Inform: how == policy.DeliveriesMessage,
+		Description: fmt.Sprintf("%s. This touches what you work on (%s), and your workspace does not have it. Check whether your work still fits: "+
+			"do not rely on what these files were, keep your own changes to them small, and say in your answer what has to be brought together.", n.what(), n.Touches),
+	}
+}

@@ -1,0 +1,47 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package observe
+
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
+	"github.com/tidewaiter/tidewaiter/internal/core/locks"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
+)
+
+// DeliveredTo is the repository that a Feature has delivered a change to; empty where it has delivered none.
+func DeliveredTo(f *v1alpha1.Feature) string {
+	if f.Status.Phase != v1alpha1.PhaseDelivered || f.Status.FinishedAt == nil || f.Status.Run == nil || f.Status.Run.Final == nil || f.Status.Run.Final.PathCount == 0 {
+		return ""
+	}
+	return locks.Repository(f.Spec.Repository.URL)
+}
+
+// Deliveries of other Features of the project that concern one at work, those that are known already included. It is never nil.
+func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, features []v1alpha1.Feature, effective policy.Effective) []deliveries.Notice {
+	work := deliveries.Work{Plan: translate.Plan(f)}
+	if f.Status.StartedAt != nil {
+		work.Since = f.Status.StartedAt.Time
+	}
+	for _, c := range effective.Contracts {
+		if f.Spec.Plan != nil && slices.Contains(f.Spec.Plan.Contracts, c.Name) {
+			work.Contracts = append(work.Contracts, c)
+		}
+	}
+	var found []deliveries.Delivery
+	for i := range features {
+		g := &features[i]
+		if g.UID == f.UID || g.Namespace != f.Namespace || DeliveredTo(g) != locks.Repository(f.Spec.Repository.URL) {
+			continue
+		}
+		final := g.Status.Run.Final
+		found = append(found, deliveries.Delivery{
+			Feature: g.Name, Branch: g.Status.Branch, Commit: final.Head, At: g.Status.FinishedAt.Time, Paths: final.Paths, Count: final.PathCount,
+		})
+	}
+	return append([]deliveries.Notice{}, deliveries.Concern(known, found, work)...)
+}
