@@ -22,9 +22,10 @@ import (
 const (
 	// MaxNotices are kept of a Feature, the newest ones.
 	MaxNotices = 16
-	// MaxPaths of a notice, and MaxPath characters of each.
+	// MaxPaths of a notice.
 	MaxPaths = 8
-	MaxPath  = protocol.MaxDeliveredPath
+	// MaxPath bounds each, in characters.
+	MaxPath = protocol.MaxDeliveredPath
 )
 
 // Delivery of a Feature.
