@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/test/cluster"
 )
 
 // climbs makes a policy by which steering climbs a rung with each turn.
@@ -24,9 +26,9 @@ func (p *place) climbs(ladder v1alpha1.Rung) {
 	p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "ladder"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{
 			Anomalies: &v1alpha1.AnomalyRules{CheckEveryTurns: ptr.To[int32](1), CooldownTurns: ptr.To[int32](1), Hold: &metav1.Duration{Duration: time.Second}, Ladder: ladder},
-			// So that nothing of what is wrong is promoted before it is taken back.
-			Execution: &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{Interval: &metav1.Duration{Duration: time.Hour}}},
 		},
+		// So that nothing of what is wrong is promoted before it is taken back.
+		Overrides: &v1alpha1.Rules{Execution: &v1alpha1.Execution{Checkpoint: &v1alpha1.CheckpointTriggers{Interval: &metav1.Duration{Duration: time.Hour}}}},
 	}}), "make the policy")
 }
 
@@ -110,7 +112,7 @@ func TestHeldAgentIsLetGo(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	before := len(p.bodies(about))
-	p.endWatchdog(f.Status.Job.PodName)
+	p.killWatchdog(f.Status.Job.PodName)
 	p.phase("page", v1alpha1.PhaseBlocked, v1alpha1.ReasonAgentHeld)
 	p.change("page", func(s *v1alpha1.FeatureSpec) {
 		s.Requests = []v1alpha1.Request{{ID: "go-on", Release: &v1alpha1.ReleaseRequest{}}}
@@ -128,31 +130,34 @@ func TestHeldAgentIsLetGo(t *testing.T) {
 	}
 }
 
-// endWatchdog ends the watchdog's process without a last word, and waits for its successor.
-func (p *place) endWatchdog(pod string) {
+// killWatchdog kills the process of a pod's watchdog from the node, as the kernel does that runs out of memory, and waits for its successor.
+func (p *place) killWatchdog(name string) {
 	p.Helper()
-	restarts := func() (count int32, running bool) {
-		var now corev1.Pod
-		p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: pod}, &now), "read the pod")
-		for _, c := range now.Status.InitContainerStatuses {
+	read := func(ctx context.Context) (pod corev1.Pod, watchdog corev1.ContainerStatus, err error) {
+		err = k8s.Get(ctx, client.ObjectKey{Namespace: p.project, Name: name}, &pod)
+		for _, c := range pod.Status.InitContainerStatuses {
 			if c.Name == "watchdog" {
-				return c.RestartCount, c.State.Running != nil
+				watchdog = c
 			}
 		}
-		return 0, false
+		return pod, watchdog, err
 	}
-	was, _ := restarts()
-	// The first process of a container takes none of the signals that cannot be caught; this one ends a Go program with its stacks.
-	_, _, _ = k8s.Exec(p.ctx, p.project, pod, "watchdog", nil, "bash", "-c", "kill -QUIT 1")
-	for {
-		if count, running := restarts(); count > was && running {
-			return
-		}
-		if err := p.ctx.Err(); err != nil {
-			p.Fatalf("the watchdog is not started again: %v", err)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
+	pod, was, err := read(p.ctx)
+	p.must(err, "read the pod")
+	_, id, _ := strings.Cut(was.ContainerID, "://")
+	killer := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: p.project + "-killer"}, Spec: corev1.PodSpec{
+		NodeName: pod.Spec.NodeName, HostPID: true, RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false),
+		Containers: []corev1.Container{{
+			Name: "killer", Image: k8s.Image, SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0), Privileged: ptr.To(true)},
+			Command: []string{"bash", "-c", `for p in $(grep -l "$0" /proc/[0-9]*/cgroup); do p=${p%/cgroup}; kill -KILL "${p#/proc/}" && echo killed; done`, id},
+		}},
+	}}
+	p.must(k8s.Create(p.ctx, killer), "make the killer")
+	p.Cleanup(func() { _ = k8s.Delete(context.Background(), killer) })
+	p.must(cluster.Until(p.ctx, "the watchdog to be started again", func(ctx context.Context) (bool, error) {
+		_, now, err := read(ctx)
+		return now.RestartCount > was.RestartCount && now.State.Running != nil, err
+	}), "wait")
 }
 
 // TestSilentBuildIsLeftAlone: a real CLI whose tool says and changes nothing for more than ten minutes, and hardly computes, is healthy: nothing is
