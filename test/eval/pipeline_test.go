@@ -13,7 +13,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
@@ -89,9 +91,18 @@ func newSupervisor() *supervisor {
 	p := policy.Merge(policy.Sources{})
 	terms := steer.NewTerms("form", &p, "")
 	terms.Rules.Role = true
-	s.Service = steer.New(steer.Options{Terms: func() steer.Terms { return terms }, Memory: s, Now: s.clock, Log: slog.New(slog.DiscardHandler)})
+	s.Service = steer.New(steer.Options{Terms: func() steer.Terms { return terms }, Memory: s, Recorder: unwritten{}, Now: s.clock, Log: slog.New(slog.DiscardHandler)})
 	return s
 }
+
+// unwritten is a record that nobody reads: what was done is found in the requests.
+type unwritten struct{}
+
+// Recorded implements steer.Recorder.
+func (unwritten) Recorded() journal.Steered { return journal.Steered{} }
+
+// Steered implements steer.Recorder.
+func (unwritten) Steered(protocol.Steering) error { return nil }
 
 func (s *supervisor) clock() time.Time {
 	s.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"reflect"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
@@ -69,14 +68,17 @@ func applyConversation(run *v1alpha1.RunStatus, c *protocol.Conversation) {
 	}
 	r.Environment = unlessEmpty(e)
 	r.Activity = unlessEmpty(v1alpha1.SaluteActivity{Tool: Clean(c.Tool, maxName), Iterations: c.Iterations})
-	r.Location = unlessEmpty(v1alpha1.SaluteLocation{FilesRead: c.FilesRead})
+	r.Location = nil
+	if c.FilesRead > 0 {
+		r.Location = &v1alpha1.SaluteLocation{FilesRead: c.FilesRead}
+	}
 	r.Time = unlessEmpty(v1alpha1.SaluteTime{TurnsSinceProgress: c.TurnsSinceProgress, ContextTurnsRemaining: c.ContextTurns})
 }
 
 // unlessEmpty gives a part of a report, or nil where it says nothing: when server-side apply takes the last member of an object away that is still
 // applied, it leaves null in its place, which the schema refuses.
-func unlessEmpty[T any](part T) *T {
-	if reflect.ValueOf(part).IsZero() {
+func unlessEmpty[T comparable](part T) *T {
+	if part == *new(T) {
 		return nil
 	}
 	return &part
