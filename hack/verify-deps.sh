@@ -45,7 +45,7 @@ verify() { # verify PROGRAM MEGABYTES
 
 verify runner 6
 # CEL (5 MB) and MCP (3 MB) are most of what the watchdog is above 9: docs/adr/0015.
-verify watchdog 19
+verify watchdog 20
 # MCP is most of what the worker is above 7.
 verify worker 10
 exit "$failed"

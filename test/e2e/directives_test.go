@@ -29,58 +29,57 @@ func directive(f *v1alpha1.Feature, id string) v1alpha1.DirectiveStatus {
 // TestDirectivesAndAnswers is not parallel: it takes the manager away from everybody. Meanwhile a person gives directives to real CLIs at work,
 // and answers a question. When the manager is back, each model is told with its next call, once, follows, and says so; the status shows it.
 func TestDirectivesAndAnswers(t *testing.T) {
-	places := map[string]*place{}
+	p := newPlace(t, 10*time.Minute)
 	for _, runtime := range runtimesWithSessions {
-		p := newPlace(t, 10*time.Minute)
-		places[runtime] = p
-		session(t, p, runtime, "harbours by "+runtime, `turns:
+		p.feature(runtime, "", func(s *v1alpha1.FeatureSpec) {
+			s.Agent = v1alpha1.Agent{Runtime: runtime, Image: agentImage(t, runtime)}
+			s.Plan = &v1alpha1.Plan{AllowedAreas: []string{runtime + "/**"}}
+			s.Prompt = scripted("Write a page about harbours by "+runtime+".", `turns:
 - text: I begin.
-  run: mkdir -p web && echo one > web/one.html
+  run: mkdir -p `+runtime+` && echo one > `+runtime+`/one.html
 - until: "Take the labels from the dictionary."
   text: I take the dictionary.
-  run: echo dictionary > web/dict.html
-- text: "It is written.\nDIRECTIVE use-dict: ADDRESSED - by web/dict.html\nDIRECTIVE other: ADDRESSED - by nothing"`)
+  run: echo dictionary > `+runtime+`/dict.html
+- text: "It is written.\nDIRECTIVE use-dict: ADDRESSED - by dict.html\nDIRECTIVE other: ADDRESSED - by nothing"`)
+		})
 	}
-	asking := newPlace(t, 10*time.Minute)
-	asking.feature("colour", patches+`
+	p.feature("colour", patches+`
 until mcpagent ask_user question_id=q1 question='Which colour shall it have?' > answer && grep -q '"status":"answered"' answer; do sleep 1; done
 mcpagent directive_settle directive_id=use-dict outcome='ALREADY HANDLED' reason='there is no label'
-mcpagent task_complete summary="It is done."`, deterministic("web/**"))
-	for _, p := range places {
-		p.until("page", "a turn", func(f *v1alpha1.Feature) bool { return f.Status.Run != nil && f.Status.Run.Turn >= 1 })
+mcpagent task_complete summary="It is done."`, deterministic("colour/**"))
+	for _, runtime := range runtimesWithSessions {
+		p.until(runtime, "a turn", func(f *v1alpha1.Feature) bool { return f.Status.Run != nil && f.Status.Run.Turn >= 1 })
 	}
-	asking.phase("colour", v1alpha1.PhaseAwaitingInput, v1alpha1.ReasonAwaitingInput)
+	p.phase("colour", v1alpha1.PhaseAwaitingInput, v1alpha1.ReasonAwaitingInput)
 
-	asking.scaleManager(0)
+	p.scaleManager(0)
 	give := func(s *v1alpha1.FeatureSpec) {
 		s.Directives = []v1alpha1.Directive{{ID: "use-dict", Priority: "Critical", Description: "Take the labels from the dictionary.", Rationale: "They are translated there."}}
 	}
-	for _, p := range places {
-		p.change("page", give)
+	for _, runtime := range runtimesWithSessions {
+		p.change(runtime, give)
 	}
-	asking.change("colour", func(s *v1alpha1.FeatureSpec) {
+	p.change("colour", func(s *v1alpha1.FeatureSpec) {
 		give(s)
 		s.Answers = []v1alpha1.Answer{{Question: "q1", Text: "teal"}}
 	})
-	asking.scaleManager(2)
+	p.scaleManager(2)
 
-	for runtime, p := range places {
-		t.Run(runtime, func(t *testing.T) {
-			f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
-			if d := directive(f, "use-dict"); d.State != "Addressed" || d.Source != "Person" || !strings.Contains(d.Message, "by web/dict.html") || len(f.Status.Run.Directives) != 1 {
-				t.Errorf("directives: %+v", f.Status.Run.Directives)
-			}
-			if f.Status.Attempt != 1 || !strings.Contains(p.history(f.Status.Branch), "web/dict.html") {
-				t.Errorf("attempt %d, or the page of the directive is not delivered", f.Status.Attempt)
-			}
-			body := said(p, "harbours by "+runtime)
-			// The script in the prompt has the words once.
-			if n := strings.Count(body, "Directive use-dict (Critical, before anything else): Take the labels from the dictionary."); n != 1 {
-				t.Errorf("the model was told %d times: %.3000s", n, body)
-			}
-		})
+	for _, runtime := range runtimesWithSessions {
+		f := p.phase(runtime, v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+		if d := directive(f, "use-dict"); d.State != "Addressed" || d.Source != "Person" || !strings.Contains(d.Message, "by dict.html") || len(f.Status.Run.Directives) != 1 {
+			t.Errorf("%s: directives: %+v", runtime, f.Status.Run.Directives)
+		}
+		if f.Status.Attempt != 1 || !strings.Contains(p.history(f.Status.Branch), runtime+"/dict.html") {
+			t.Errorf("%s: attempt %d, or the page of the directive is not delivered", runtime, f.Status.Attempt)
+		}
+		body := said(p, "harbours by "+runtime)
+		// The script in the prompt has the words once.
+		if n := strings.Count(body, "Directive use-dict (Critical, before anything else): Take the labels from the dictionary."); n != 1 {
+			t.Errorf("%s: the model was told %d times: %.3000s", runtime, n, body)
+		}
 	}
-	f := asking.phase("colour", v1alpha1.PhaseDelivered, v1alpha1.ReasonNothingChanged)
+	f := p.phase("colour", v1alpha1.PhaseDelivered, v1alpha1.ReasonNothingChanged)
 	if d := directive(f, "use-dict"); d.State != "Addressed" || !strings.Contains(d.Message, "there is no label") {
 		t.Errorf("directives: %+v", f.Status.Run.Directives)
 	}
