@@ -6,6 +6,7 @@ package intake
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -134,6 +135,13 @@ func TestAPollWaits(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = env.Client.Delete(context.WithoutCancel(t.Context()), p) })
+		},
+		"what another Feature has delivered": func() {
+			f := read(t, login.Feature)
+			f.Status.Deliveries = []v1alpha1.ForeignDelivery{{Feature: "other", Branch: "tidewaiter/other", Commit: strings.Repeat("a", 40), Touches: "area web/**", Paths: []string{"web/a.html"}, PathCount: 1, DeliveredAt: &metav1.Time{Time: time.Now()}}}
+			if err := env.Client.Status().Update(t.Context(), f); err != nil {
+				t.Fatal(err)
+			}
 		},
 		"a request": func() {
 			change(t, login.Feature, func(f *v1alpha1.Feature) {

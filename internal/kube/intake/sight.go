@@ -84,13 +84,19 @@ func tagOf(now sight, prompt promptText) (string, error) {
 	for _, r := range o.Requests {
 		requests = append(requests, r.ID)
 	}
+	var delivered []string // what others have delivered, which is no part of the spec
+	for _, d := range o.Directives {
+		if d.Source == protocol.SourceFeature {
+			delivered = append(delivered, d.ID, d.Description)
+		}
+	}
 	next := int64(0)
 	if now.version == protocol.OrdersVersion1 {
 		next = translate.NextCheckpoint(now.feature)
 	}
 	text, err := json.Marshal([]any{
 		now.version, o.Feature.UID, o.Generation, o.Attempt, o.Run, o.Mode, o.NextMode, o.Stop, o.StopReason, o.Locks, requests,
-		o.Policy.Hash, o.Policy.Sources, o.Policy.Conflicts, prompt.hash, next,
+		o.Policy.Hash, o.Policy.Sources, o.Policy.Conflicts, prompt.hash, next, delivered,
 	})
 	if err != nil {
 		return "", fmt.Errorf("identify orders: %w", err)
