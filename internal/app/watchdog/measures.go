@@ -58,10 +58,10 @@ func measure(ctx context.Context, l *loop) error {
 
 // journaled is the record of a measure; nil where another one tells of it.
 func journaled(a steer.Act, m supervise.Measure, task string) *journal.Record {
-	switch {
-	case a.Rung == policy.RungRestart:
+	if a.Rung == policy.RungRestart {
 		return &journal.Record{TaskRestarted: &journal.TaskRestarted{Name: task, ID: a.ID, Text: a.Message}}
-	case a.Rung == policy.RungBlock:
+	}
+	if a.Rung == policy.RungBlock {
 		return &journal.Record{TaskRejected: &journal.TaskRejected{Name: task, Reason: protocol.ReasonAnomalyPersists, Message: m.Message}}
 	}
 	return nil
