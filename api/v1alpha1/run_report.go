@@ -73,7 +73,7 @@ type SaluteActivity struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Tool string `json:"tool,omitempty"`
-	// step of the task, for people.
+	// step is what that call was about: the file that it read or changed, where tools say so.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Step string `json:"step,omitempty"`
@@ -84,17 +84,17 @@ type SaluteActivity struct {
 
 // SaluteLocation is where the agent is working.
 type SaluteLocation struct {
-	// directory below the workspace.
+	// directory below the workspace that all modified files are in, as of the newest checkpoint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Directory string `json:"directory,omitempty"`
-	// filesModified since the base.
+	// filesModified since the base, as of the newest checkpoint.
 	// +optional
 	FilesModified int64 `json:"filesModified,omitempty"`
 	// filesRead in this attempt, as far as tools tell.
 	// +optional
 	FilesRead int64 `json:"filesRead,omitempty"`
-	// contracts that are claimed.
+	// contracts whose locks are held.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=32

@@ -164,7 +164,8 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 	}
 	j := x.attempt.journal.State()
 	e := supervise.Taken{Action: a, Settled: t.Snapshot.Settled, Unsettled: t.Snapshot.Reason, TreeVerdict: t.Judgement.Verdict,
-		Head: j.Promoted.Commit, Changed: j.Promoted.Tree != j.Base.Tree, Objection: checkpoint.Objection(t.Judgement)}
+		Head: j.Promoted.Commit, Changed: j.Promoted.Tree != j.Base.Tree, Objection: checkpoint.Objection(t.Judgement),
+		Place: supervise.Place{Files: int64(len(t.Snapshot.Changes)), Directory: checkpoint.Directory(t.Snapshot.Changes)}}
 	e.Completes = t.Intent != nil && t.Intent.Completes != ""
 	if t.Intent != nil {
 		e.Restored = t.Intent.Restore != ""

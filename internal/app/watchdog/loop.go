@@ -179,6 +179,7 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 	}
 	r := s.Status(base)
 	r.Directives = l.services.directives.Status()
+	r.Role, r.Runtime, r.Contracts = l.latest.Agent.Role, l.latest.Agent.Runtime, l.latest.Locks
 	l.attempt.say(ctx, r)
 }
 

@@ -20,6 +20,8 @@ type Conversation struct {
 	// Tool that was called last, and Iterations of the same call in a row.
 	Tool       string `json:"tool,omitempty"`
 	Iterations int64  `json:"iterations,omitempty"`
+	// Step is what that call was about: the file that it read or changed, where tools say so.
+	Step string `json:"step,omitempty"`
 	// FilesRead are different files that tools have read.
 	FilesRead int64 `json:"filesRead,omitempty"`
 	// TurnsSinceProgress, and ContextTurns that fit into what is left of the model's window.

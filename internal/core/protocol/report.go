@@ -62,6 +62,14 @@ type StatusReport struct {
 	// Usage of models, where a model was called, and which budget is nearly used.
 	Usage         *Usage `json:"usage,omitempty"`
 	BudgetWarning string `json:"budgetWarning,omitempty"`
+	// Role and Runtime of the agent, and the Contracts whose locks the Feature holds.
+	Role      string   `json:"role,omitempty"`
+	Runtime   string   `json:"runtime,omitempty"`
+	Contracts []string `json:"contracts,omitempty"`
+	// FilesModified since the base, as the newest checkpoint has them, and the Directory below the workspace that they are all in, as text
+	// that can be seen.
+	FilesModified int64  `json:"filesModified,omitempty"`
+	Directory     string `json:"directory,omitempty"`
 	// Conversation of the agent with its models; nil before the first turn of a task.
 	Conversation *Conversation `json:"conversation,omitempty"`
 	// Directives that the agent is given, and how far they are; none in a report of somebody who does not know.

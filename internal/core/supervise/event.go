@@ -230,11 +230,20 @@ type Taken struct {
 	Objection, Told string
 	// Restored: the workspace, or a part of it, was put back.
 	Restored bool
+	// Place is where the work is.
+	Place Place
+}
+
+// Place is where the work is: how many files differ from the base, and the directory below the workspace that they are all in.
+type Place struct {
+	Files     int64
+	Directory string
 }
 
 func (e Taken) apply(s *State, now time.Time) {
 	s.idle()
 	s.Delivery.move(e.Head, e.Changed)
+	s.Place = e.Place
 	s.answered(e.Action.Requests)
 	if !e.Settled {
 		s.failure(protocol.Fault{Reason: protocol.ReasonCheckpointFailed, Message: Unsettled(e.Unsettled)}, now)

@@ -112,7 +112,7 @@ func (s State) Status(base string) protocol.StatusReport {
 	r := protocol.StatusReport{
 		State: s.activity(), WorkspaceReady: true, AgentRunning: s.Agent.Running,
 		Base: base, Head: s.Delivery.Head, Fault: s.fault(), Question: s.Question, BudgetWarning: s.Allowance.Warning,
-		Conversation: s.conversation(),
+		Conversation: s.conversation(), FilesModified: s.Place.Files, Directory: s.Place.Directory,
 	}
 	if u := s.Allowance.Usage; u.Calls > 0 {
 		r.Usage = &u

@@ -170,6 +170,8 @@ type State struct {
 	Allowance protocol.Allowance
 	// Conversation of the agent with its models, as it was reported last; nil before there is one.
 	Conversation *protocol.Conversation
+	// Place is where the work is, as the newest checkpoint has it.
+	Place Place
 	// Measure of steering that is under way; nil for none.
 	Measure *Measure
 	// Requests that have no result yet.

@@ -67,10 +67,12 @@ func applyConversation(run *v1alpha1.RunStatus, c *protocol.Conversation) {
 		e.ContextPercent = int32(min(100*min(c.ContextTokens, maxNumber/100)/c.Window, 1000))
 	}
 	r.Environment = unlessEmpty(e)
-	r.Activity = unlessEmpty(v1alpha1.SaluteActivity{Tool: Clean(c.Tool, maxName), Iterations: c.Iterations})
-	r.Location = nil
+	r.Activity = unlessEmpty(v1alpha1.SaluteActivity{Tool: Clean(c.Tool, maxName), Step: Clean(c.Step, maxPlace), Iterations: c.Iterations})
 	if c.FilesRead > 0 {
-		r.Location = &v1alpha1.SaluteLocation{FilesRead: c.FilesRead}
+		if r.Location == nil {
+			r.Location = &v1alpha1.SaluteLocation{}
+		}
+		r.Location.FilesRead = c.FilesRead
 	}
 	r.Time = unlessEmpty(v1alpha1.SaluteTime{TurnsSinceProgress: c.TurnsSinceProgress, ContextTurnsRemaining: c.ContextTurns})
 }
@@ -97,10 +99,7 @@ func boundConversation(run *v1alpha1.RunStatus) {
 		return
 	}
 	if a := r.Activity; a != nil {
-		a.Tool, a.Iterations = clip.Runes(a.Tool, maxName), min(a.Iterations, maxNumber)
-	}
-	if l := r.Location; l != nil {
-		l.FilesRead = min(l.FilesRead, maxNumber)
+		a.Tool, a.Step, a.Iterations = clip.Runes(a.Tool, maxName), clip.Runes(a.Step, maxPlace), min(a.Iterations, maxNumber)
 	}
 	if t := r.Time; t != nil {
 		t.TurnsSinceProgress, t.ContextTurnsRemaining = min(t.TurnsSinceProgress, maxNumber), min(t.ContextTurnsRemaining, maxNumber)

@@ -27,7 +27,7 @@ func TestFold(t *testing.T) {
 		Tasks: []protocol.TaskStatus{{Name: "login/form", State: protocol.TaskRunning}, {Name: "login/test", State: protocol.TaskFailed, ExitCode: new(3)}}}
 	activeRun := v1alpha1.RunStatus{
 		Epoch: 1, Sequence: 5,
-		Report: &v1alpha1.RunReport{State: "Active", WorkspaceReady: true, AgentRunning: true, Task: "login/form", Head: fmt.Sprintf("%040x", 7), ReportedAt: at(5)},
+		Report: &v1alpha1.RunReport{State: "Active", WorkspaceReady: true, AgentRunning: true, Progress: "0/2 tasks", Task: "login/form", Head: fmt.Sprintf("%040x", 7), ReportedAt: at(5)},
 		Tasks:  []v1alpha1.TaskStatus{{Name: "login/form", State: "Running"}, {Name: "login/test", State: "Failed", ExitCode: new(int32(3))}},
 	}
 	finished := v1alpha1.RunStatus{
@@ -78,8 +78,8 @@ func TestFold(t *testing.T) {
 		"a conversation, and its end": {
 			attempt: 1,
 			reports: []protocol.Report{
-				reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, Problems: []string{"slow"}, Conversation: &protocol.Conversation{
-					Turn: 7, Health: protocol.HealthNominal, Pace: protocol.PaceAlternate, Tool: "Read", Iterations: 3, FilesRead: 2, TurnsSinceProgress: 4, ContextTurns: 20,
+				reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive, Problems: []string{"slow"}, Role: "dba", Runtime: "codex", Contracts: []string{"openapi"}, FilesModified: 4, Directory: "web", Conversation: &protocol.Conversation{
+					Turn: 7, Health: protocol.HealthNominal, Pace: protocol.PaceAlternate, Tool: "Read", Step: "web/\na.html", Iterations: 3, FilesRead: 2, TurnsSinceProgress: 4, ContextTurns: 20,
 					Model: "large", ContextTokens: 50, Window: 200, ToolFailures: 9, ToolFailuresInARow: 1,
 					Anomalies: []protocol.Anomaly{{Type: v1alpha1.ConditionAgentLooping, Turn: 5, Since: at(1).Time, Message: "the same\ncall"}},
 				}}),
@@ -88,7 +88,8 @@ func TestFold(t *testing.T) {
 				Epoch: 1, Sequence: 1, Turn: 7, Anomalies: []v1alpha1.Anomaly{{Type: v1alpha1.ConditionAgentLooping, Turn: 5, Since: at(1), Message: "the same call"}},
 				Report: &v1alpha1.RunReport{
 					State: "Active", ReportedAt: at(1), Health: "Degraded", Problems: []string{"slow"}, PaceLevel: "Alternate",
-					Activity: &v1alpha1.SaluteActivity{Tool: "Read", Iterations: 3}, Location: &v1alpha1.SaluteLocation{FilesRead: 2},
+					Activity: &v1alpha1.SaluteActivity{Tool: "Read", Step: "web/ a.html", Iterations: 3}, Unit: &v1alpha1.SaluteUnit{Role: "dba", Runtime: "codex"},
+					Location:    &v1alpha1.SaluteLocation{Directory: "web", FilesModified: 4, FilesRead: 2, Contracts: []string{"openapi"}},
 					Time:        &v1alpha1.SaluteTime{TurnsSinceProgress: 4, ContextTurnsRemaining: 20},
 					Environment: &v1alpha1.SaluteEnvironment{Model: "large", ContextPercent: 25, ContextTokens: 50, ContextTokensMax: 200, ToolFailures: 9, ToolFailuresInARow: 1},
 				},

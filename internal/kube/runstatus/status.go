@@ -24,6 +24,8 @@ const (
 	maxCost = 32
 	// maxNumber is the largest that every reader of JSON takes as it is (RFC 8259, section 6).
 	maxNumber = 1<<53 - 1
+	// maxPlace of a directory and of a file, maxUnit of a role, a runtime and a contract, in characters, and maxContracts, as the API has it.
+	maxPlace, maxUnit, maxContracts = 256, 63, 32
 	// maxProblems is how many problems of a watchdog a run has room for.
 	maxProblems = 8
 )
@@ -56,6 +58,16 @@ func validateStatus(s protocol.StatusReport) error {
 	if s.Question != nil && (s.Question.ID == "" || s.Question.Text == "") {
 		return errors.New("status.question has no id or no text")
 	}
+	if s.FilesModified < 0 {
+		return errors.New("status.filesModified is negative")
+	}
+	contracts := map[string]bool{}
+	for _, c := range s.Contracts {
+		if contracts[c] {
+			return fmt.Errorf("status.contracts: %q is there twice", c)
+		}
+		contracts[c] = true
+	}
 	return errors.Join(validateConversation(s.Conversation), validateDirectives(s.Directives),
 		oneOf("status.state", s.State, protocol.StatePreparing, protocol.StateActive, protocol.StateIdle, protocol.StateFrozen,
 			protocol.StateFinishing, protocol.StateComplete),
@@ -68,6 +80,14 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 	run.Report = &v1alpha1.RunReport{
 		State: Clean(s.State, maxName), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,
 		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportedAt: apiTime(at),
+	}
+	run.Report.Progress = progress(s.Tasks)
+	run.Report.Unit = unlessEmpty(v1alpha1.SaluteUnit{Role: Clean(s.Role, maxUnit), Runtime: Clean(s.Runtime, maxUnit)})
+	if s.Directory != "" || s.FilesModified > 0 || len(s.Contracts) > 0 {
+		run.Report.Location = &v1alpha1.SaluteLocation{Directory: Clean(s.Directory, maxPlace), FilesModified: s.FilesModified}
+		for _, c := range s.Contracts[:min(len(s.Contracts), maxContracts)] {
+			run.Report.Location.Contracts = append(run.Report.Location.Contracts, Clean(c, maxUnit))
+		}
 	}
 	for _, p := range s.Problems[:min(len(s.Problems), maxProblems)] {
 		run.Report.Health = "Degraded"
@@ -100,11 +120,35 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 	}
 }
 
+// progress in the plan, for people.
+func progress(tasks []protocol.TaskStatus) string {
+	done := 0
+	for _, t := range tasks {
+		if t.State == protocol.TaskDone {
+			done++
+		}
+	}
+	if len(tasks) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d tasks", done, len(tasks))
+}
+
 // boundStatus cuts what applyStatus sets to what the API takes.
 func boundStatus(run *v1alpha1.RunStatus) {
 	if r := run.Report; r != nil {
 		r.Task, r.Base, r.Head = clip.Runes(r.Task, maxName), clip.Runes(r.Base, maxHash), clip.Runes(r.Head, maxHash)
-		r.Problems = clip.List(r.Problems, maxProblems)
+		r.Problems, r.Progress = clip.List(r.Problems, maxProblems), clip.Runes(r.Progress, maxName)
+		if u := r.Unit; u != nil {
+			u.Role, u.Runtime = clip.Runes(u.Role, maxUnit), clip.Runes(u.Runtime, maxUnit)
+		}
+		if l := r.Location; l != nil {
+			l.FilesRead, l.FilesModified, l.Directory = min(l.FilesRead, maxNumber), min(l.FilesModified, maxNumber), clip.Runes(l.Directory, maxPlace)
+			l.Contracts = clip.List(l.Contracts, maxContracts)
+			for i := range l.Contracts {
+				l.Contracts[i] = clip.Runes(l.Contracts[i], maxUnit)
+			}
+		}
 		for i := range r.Problems {
 			r.Problems[i] = clip.Runes(r.Problems[i], maxText)
 		}

@@ -24,6 +24,27 @@ const (
 	maxReason     = 512
 )
 
+// Directory that all changes are in, as text that can be seen; empty where that is the workspace itself. Changes are sorted by path.
+func Directory(changes []judge.Change) string {
+	if len(changes) == 0 {
+		return ""
+	}
+	first, last := changes[0].Path, changes[len(changes)-1].Path
+	end := 0
+	for i := 0; i < min(len(first), len(last)) && first[i] == last[i]; i++ {
+		if first[i] == '/' {
+			end = i
+		}
+	}
+	if len(changes) == 1 {
+		end = max(strings.LastIndexByte(first, '/'), 0)
+	}
+	if end == 0 {
+		return ""
+	}
+	return judge.Escape(first[:end])
+}
+
 // reportOf is the record of a checkpoint, as far as it is known before it is acted on.
 func (s *Service) reportOf(o Occasion, j judged, i journal.Intent) protocol.CheckpointReport {
 	c := j.snapshot

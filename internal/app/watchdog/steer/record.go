@@ -4,9 +4,11 @@
 package steer
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/directives"
@@ -16,6 +18,8 @@ import (
 const (
 	// maxNotes of a thread are remembered; a cooldown lies between two.
 	maxNotes = 64
+	// maxStep is how much of a path is remembered for people, in bytes.
+	maxStep = 256
 	// maxFiles that are told apart.
 	maxFiles = 4096
 )
@@ -43,6 +47,7 @@ type record struct {
 // seen are the figures of a status report.
 type seen struct {
 	Tool         string                `json:"tool,omitempty"`
+	Step         string                `json:"step,omitempty"`
 	Call         conversation.Digest   `json:"call"`
 	Iterations   int64                 `json:"iterations,omitempty"`
 	Failures     int64                 `json:"failures,omitempty"`
@@ -112,6 +117,7 @@ func (s *seen) step(step conversation.Step) {
 		s.Iterations = 0
 	}
 	s.Tool, s.Call, s.Iterations = step.Call.Name, call, s.Iterations+1
+	s.Step = clip.Bytes(cmp.Or(step.Call.Reads(), step.Call.Edit.Path), maxStep)
 	if step.Failure != conversation.FailureNone {
 		s.Failures, s.InARow = s.Failures+1, s.InARow+1
 		return

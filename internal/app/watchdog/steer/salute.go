@@ -65,7 +65,7 @@ func (s *Service) Conversation() *protocol.Conversation {
 		return nil
 	}
 	c := &protocol.Conversation{
-		Turn: r.Turns, Tool: r.Seen.Tool, Iterations: r.Seen.Iterations, FilesRead: int64(len(r.Seen.Files)),
+		Turn: r.Turns, Tool: r.Seen.Tool, Step: r.Seen.Step, Iterations: r.Seen.Iterations, FilesRead: int64(len(r.Seen.Files)),
 		Model: r.Seen.Model, ContextTokens: r.Seen.Tokens, Window: r.Seen.Window, ToolFailures: r.Seen.Failures, ToolFailuresInARow: r.Seen.InARow,
 		Pace: protocol.PacePrimary,
 	}

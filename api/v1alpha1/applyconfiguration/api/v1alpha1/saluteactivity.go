@@ -12,7 +12,7 @@ package v1alpha1
 type SaluteActivityApplyConfiguration struct {
 	// tool that was called last.
 	Tool *string `json:"tool,omitempty"`
-	// step of the task, for people.
+	// step is what that call was about: the file that it read or changed, where tools say so.
 	Step *string `json:"step,omitempty"`
 	// iterations spent on this step.
 	Iterations *int64 `json:"iterations,omitempty"`

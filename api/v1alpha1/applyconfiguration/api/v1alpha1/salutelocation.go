@@ -10,13 +10,13 @@ package v1alpha1
 //
 // SaluteLocation is where the agent is working.
 type SaluteLocationApplyConfiguration struct {
-	// directory below the workspace.
+	// directory below the workspace that all modified files are in, as of the newest checkpoint.
 	Directory *string `json:"directory,omitempty"`
-	// filesModified since the base.
+	// filesModified since the base, as of the newest checkpoint.
 	FilesModified *int64 `json:"filesModified,omitempty"`
 	// filesRead in this attempt, as far as tools tell.
 	FilesRead *int64 `json:"filesRead,omitempty"`
-	// contracts that are claimed.
+	// contracts whose locks are held.
 	Contracts []string `json:"contracts,omitempty"`
 }
 
