@@ -25,6 +25,7 @@ type Tried struct {
 }
 
 // Repeats are exchanges of a model with its tools that say nothing which the rest of a conversation does not say.
+// Surgery leaves them out.
 type Repeats struct {
 	// Spans of them, in order, and Tried what was called in them.
 	Spans []Span
