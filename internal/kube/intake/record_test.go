@@ -91,6 +91,20 @@ func TestAReportSaysLess(t *testing.T) {
 	}
 }
 
+// TestUsageIsForgotten: a watchdog that knows of no usage any more, because the gateway's ledger is a new one, is no reason to refuse a status.
+func TestUsageIsForgotten(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	for i, u := range []protocol.Usage{{Calls: 1, InputTokens: 2}, {}, {Calls: 3}} {
+		var ack protocol.ReportAck
+		r.post(t, login.Token, reports.New(1, int64(i+1), protocol.StatusReport{State: protocol.StateActive, Usage: &u})).decode(t, &ack)
+		got := read(t, login.Feature).Status.Run
+		if got.Sequence != int64(i+1) || (got.Usage != nil) != (u.Calls > 0) {
+			t.Errorf("%+v is reported as %+v of report %d", u, got.Usage, got.Sequence)
+		}
+	}
+}
+
 // TestExactlyOnceOnTwoReplicas: a watchdog whose answers get lost sends its spool to both replicas, in pieces that
 // overlap, at the same time, while the controller writes its part of the status.
 func TestExactlyOnceOnTwoReplicas(t *testing.T) {

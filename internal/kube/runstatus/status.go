@@ -112,7 +112,7 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 		run.BudgetWarning = Clean(s.BudgetWarning, maxText)
 	}
 	if u := s.Usage; u != nil {
-		run.Usage = &v1alpha1.Usage{Calls: u.Calls, InputTokens: u.InputTokens, CachedInputTokens: u.CachedInputTokens, OutputTokens: u.OutputTokens, Cost: Clean(u.Cost, maxCost)}
+		run.Usage = unlessEmpty(v1alpha1.Usage{Calls: u.Calls, InputTokens: u.InputTokens, CachedInputTokens: u.CachedInputTokens, OutputTokens: u.OutputTokens, Cost: Clean(u.Cost, maxCost)})
 	}
 	run.Fault = nil
 	if s.Fault != nil {
