@@ -213,7 +213,7 @@ func (b Book) Unwritten(open []protocol.Directive, process string) []protocol.Di
 }
 
 // Heard is what the agent says of some of them. It gives the entries that change: only of what it was told, and a directive that it could not
-// do it may have done later.
+// do it may have done later. That it cannot be done is heard once: an agent that says it again, each time in other words, would fill the journal.
 func (b Book) Heard(words []Word, finished int) (changes []Entry) {
 	for _, w := range words {
 		e := b.With(changes).find(w.ID)
@@ -224,8 +224,8 @@ func (b Book) Heard(words []Word, finished int) (changes []Entry) {
 		if w.Outcome == Cannot {
 			state = protocol.DirectiveEscalated
 		}
-		if now := e.over(state, finished, w.message()); now != e {
-			changes = append(slices.DeleteFunc(changes, func(c Entry) bool { return c.ID == e.ID }), now)
+		if state != e.State {
+			changes = append(slices.DeleteFunc(changes, func(c Entry) bool { return c.ID == e.ID }), e.over(state, finished, w.message()))
 		}
 	}
 	return changes

@@ -72,6 +72,9 @@ func TestLifeOfADirective(t *testing.T) {
 	if open := ids(book.Open(list)); !slices.Equal(open, []string{"b"}) {
 		t.Errorf("open %q", open)
 	}
+	if again := book.Heard([]Word{{ID: "a", Outcome: Cannot, Reason: "still none"}}, 4); len(again) != 0 {
+		t.Errorf("an agent that says it again in other words writes a record each time: %+v", again)
+	}
 	book = book.With(book.Heard([]Word{{ID: "a", Outcome: Done, Reason: "found it"}}, 5))
 	check("it was done later", 5, "a Addressed 4", "b Active 4")
 	list[0].Description = "Do a otherwise."
