@@ -344,3 +344,20 @@ func TestBookProperties(t *testing.T) {
 		})
 	})
 }
+
+// TestNoPersonStandsForADelivery: what another Feature has delivered is not said in the name of people.
+func TestNoPersonStandsForADelivery(t *testing.T) {
+	list := []protocol.Directive{given("delivered/checkout", inform, func(d *protocol.Directive) { d.Source = protocol.SourceFeature })}
+	note := func() string {
+		var book Book
+		text, _ := Memory{}.Note(book.With(book.Follow(list, 0)), list, 3, 5)
+		return text
+	}
+	if diff := cmp.Diff("[SUPERVISOR] Turn 3: word of other work on this repository.\nDo delivered/checkout.", note()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	list = append(list, given("a"))
+	if got := note(); !strings.HasPrefix(got, "[SUPERVISOR] Turn 3: word from the people who are in charge of this work.\n") {
+		t.Error(got)
+	}
+}

@@ -94,16 +94,16 @@ type noter struct {
 
 	lines []string
 	size  int
-	// asks says that the agent is asked for a word.
-	asks bool
+	// asks says that the agent is asked for a word, and people that a person has given something of it.
+	asks, people bool
 }
 
-// say a line, if it has room.
-func (n *noter) say(line string) bool {
+// say a line about something from a source, if it has room.
+func (n *noter) say(source, line string) bool {
 	if n.size > 0 && n.size+len(line) > maxNote {
 		return false
 	}
-	n.lines, n.size = append(n.lines, line), n.size+len(line)
+	n.lines, n.size, n.people = append(n.lines, line), n.size+len(line), n.people || source != protocol.SourceFeature
 	return true
 }
 
@@ -117,7 +117,7 @@ func (n *noter) tell(d protocol.Directive) {
 	if i >= 0 {
 		line = fmt.Sprintf("This takes the place of what you were told under the same id in turn %d. %s", n.memory[i].First, line)
 	}
-	if !n.say(line) {
+	if !n.say(d.Source, line) {
 		return
 	}
 	n.asks = n.asks || !d.Inform
@@ -136,7 +136,7 @@ func (n *noter) remind(d protocol.Directive) {
 		return
 	}
 	if s := &n.memory[i]; s.Heard && s.Times < maxTold && n.turn-s.Last >= every(d) &&
-		n.say(fmt.Sprintf("Directive %s, which you were told in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, clip.Runes(strings.TrimSpace(d.Description), maxAgain))) {
+		n.say(d.Source, fmt.Sprintf("Directive %s, which you were told in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, clip.Runes(strings.TrimSpace(d.Description), maxAgain))) {
 		s.Last, s.Times, n.asks = n.turn, s.Times+1, true
 	}
 }
@@ -146,7 +146,7 @@ func (n *noter) takeBack(s *Said, e Entry) {
 	if s.Back || e.Given || e.Message != takenBack || e.Sum != s.Sum {
 		return
 	}
-	if n.say(fmt.Sprintf("Directive %s, which you were told in turn %d, was taken back: do no more work for it.", s.ID, s.First)) {
+	if n.say(e.Source, fmt.Sprintf("Directive %s, which you were told in turn %d, was taken back: do no more work for it.", s.ID, s.First)) {
 		s.Back = true
 	}
 }
@@ -158,7 +158,11 @@ func (n *noter) text() string {
 	if len(n.lines) == 0 {
 		return ""
 	}
-	lines := append([]string{fmt.Sprintf("%s Turn %d: word from the people who are in charge of this work.", steering.Tag, n.turn)}, n.lines...)
+	from := "word from the people who are in charge of this work"
+	if !n.people { // names in it are those that another agent chose: no person stands for them
+		from = "word of other work on this repository"
+	}
+	lines := append([]string{fmt.Sprintf("%s Turn %d: %s.", steering.Tag, n.turn, from)}, n.lines...)
 	if n.asks {
 		lines = append(lines, asked)
 	}
