@@ -102,3 +102,25 @@ func TestDeliveriesOff(t *testing.T) {
 		t.Errorf("%+v", f.Status.Deliveries)
 	}
 }
+
+// TestDeliveriesAreFoundByDay: those of long ago are not listed again and again; those of each day since a Feature began are, today's too.
+func TestDeliveriesAreFoundByDay(t *testing.T) {
+	r := newHarness(t)
+	all := []string{"second", "early", "late"}
+	for _, name := range all {
+		r.feature(name, within("web/**"))
+	}
+	r.settle(all...)
+	for i, name := range all[1:] {
+		r.pass(time.Duration(2*i+1) * 24 * time.Hour)
+		r.delivers(name, "web/"+name+".html")
+		r.settle(all...)
+	}
+	r.settle(all...)
+	if f := r.get("second"); len(f.Status.Deliveries) != 2 || f.Status.Deliveries[1].Feature != "late" {
+		t.Errorf("%+v", f.Status.Deliveries)
+	}
+	if early, late := deliveredTo(r.get("early")), deliveredTo(r.get("late")); len(early) != 1 || len(late) != 1 || early[0] == late[0] {
+		t.Errorf("found under %q and %q", early, late)
+	}
+}

@@ -133,12 +133,12 @@ func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...clien
 		if !are || options.FieldSelector == nil {
 			return c.Client.List(ctx, list, opts...)
 		}
-		repository, by := options.FieldSelector.RequiresExactMatch(indexDelivered)
+		on, by := options.FieldSelector.RequiresExactMatch(indexDelivered)
 		if !by {
 			return c.Client.List(ctx, list, opts...)
 		}
 		err := c.Client.List(ctx, features, client.InNamespace(options.Namespace))
-		features.Items = slices.DeleteFunc(features.Items, func(f v1alpha1.Feature) bool { return !slices.Contains(deliveredTo(&f), repository) })
+		features.Items = slices.DeleteFunc(features.Items, func(f v1alpha1.Feature) bool { return !slices.Contains(deliveredTo(&f), on) })
 		return err
 	}
 	if c.lags {

@@ -6,6 +6,7 @@ package feature
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,8 +20,16 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 )
 
-// indexDelivered finds Features by the repository that they have delivered to.
+// indexDelivered finds Features by the repository that they have delivered to, and the day. A project may have thousands that delivered long
+// ago, and a Feature at work looks often.
 const indexDelivered = ".tidewaiter.delivered"
+
+// day of the index.
+const day = 24 * time.Hour
+
+func deliveredOn(repository string, at time.Time) string {
+	return at.UTC().Format(time.DateOnly) + " " + repository
+}
 
 // deliveredTo is the index.
 func deliveredTo(o client.Object) []string {
@@ -29,7 +38,7 @@ func deliveredTo(o client.Object) []string {
 		return nil
 	}
 	if repository := observe.DeliveredTo(f); repository != "" {
-		return []string{repository}
+		return []string{deliveredOn(repository, f.Status.FinishedAt.Time)}
 	}
 	return nil
 }
@@ -40,13 +49,20 @@ func (r observer) lookAtDeliveries(ctx context.Context, s *scope) error {
 	if !s.active() || s.effective.Concurrency.Deliveries == policy.DeliveriesOff {
 		return nil
 	}
-	var features v1alpha1.FeatureList
-	err := r.client.List(ctx, &features, client.InNamespace(s.feature.Namespace), client.UnsafeDisableDeepCopy,
-		client.MatchingFields{indexDelivered: locks.Repository(s.feature.Spec.Repository.URL)})
-	if err != nil {
-		return fmt.Errorf("list Features that have delivered: %w", err)
+	began, repository := s.now, locks.Repository(s.feature.Spec.Repository.URL)
+	if at := s.feature.Status.StartedAt; at != nil {
+		began = at.Time
 	}
-	s.observed.Deliveries = observe.Deliveries(s.feature, s.observed.Memory.Deliveries, features.Items, s.effective)
+	var found []v1alpha1.Feature
+	for on := began.UTC().Truncate(day); !on.After(s.now.Add(day)); on = on.Add(day) { // one day more, where the clock of another replica is ahead
+		var features v1alpha1.FeatureList
+		if err := r.client.List(ctx, &features, client.InNamespace(s.feature.Namespace), client.UnsafeDisableDeepCopy,
+			client.MatchingFields{indexDelivered: deliveredOn(repository, on)}); err != nil {
+			return fmt.Errorf("list Features that have delivered: %w", err)
+		}
+		found = append(found, features.Items...)
+	}
+	s.observed.Deliveries = observe.Deliveries(s.feature, s.observed.Memory.Deliveries, found, s.effective)
 	return nil
 }
 

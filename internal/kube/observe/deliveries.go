@@ -23,7 +23,7 @@ func DeliveredTo(f *v1alpha1.Feature) string {
 
 // Deliveries of other Features of the project that concern one at work, those that are known already included. It is never nil.
 func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, features []v1alpha1.Feature, effective policy.Effective) []deliveries.Notice {
-	work := deliveries.Work{Plan: translate.Plan(f)}
+	work, repository := deliveries.Work{Plan: translate.Plan(f)}, locks.Repository(f.Spec.Repository.URL)
 	if f.Status.StartedAt != nil {
 		work.Since = f.Status.StartedAt.Time
 	}
@@ -35,7 +35,7 @@ func Deliveries(f *v1alpha1.Feature, known []deliveries.Notice, features []v1alp
 	var found []deliveries.Delivery
 	for i := range features {
 		g := &features[i]
-		if g.UID == f.UID || g.Namespace != f.Namespace || DeliveredTo(g) != locks.Repository(f.Spec.Repository.URL) {
+		if g.UID == f.UID || g.Namespace != f.Namespace || g.Status.FinishedAt == nil || g.Status.FinishedAt.Time.Before(work.Since) || DeliveredTo(g) != repository {
 			continue
 		}
 		final := g.Status.Run.Final
