@@ -67,6 +67,9 @@ func bound(s *v1alpha1.FeatureStatus) {
 	for i := 0; i < len(s.Conditions) && size(s) > maxStatusBytes; i++ {
 		s.Conditions[i].Message = clip.Bytes(s.Conditions[i].Message, shortConditionMessage)
 	}
+	for i := 0; i < len(s.Deliveries) && size(s) > maxStatusBytes; i++ { // how many paths there are stays
+		s.Deliveries[i].Paths = nil
+	}
 }
 
 // reasonFormat is what the API server takes as a reason (metav1.Condition).

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -60,6 +61,22 @@ func TestManyBusyContractsFailInAStatusThatFits(t *testing.T) {
 	}
 	if err := schema.Refusal(status); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestDeliveriesHaveRoom: what others have delivered does not make a status larger than there is room for.
+func TestDeliveriesHaveRoom(t *testing.T) {
+	s := v1alpha1.FeatureStatus{}
+	for n := range deliveries.MaxNotices {
+		d := v1alpha1.ForeignDelivery{Feature: fmt.Sprintf("f%d", n), PathCount: deliveries.MaxPaths}
+		for range deliveries.MaxPaths {
+			d.Paths = append(d.Paths, strings.Repeat("<", deliveries.MaxPath))
+		}
+		s.Deliveries = append(s.Deliveries, d)
+	}
+	bound(&s)
+	if n := size(&s); n > maxStatusBytes || len(s.Deliveries) != deliveries.MaxNotices || len(s.Deliveries[deliveries.MaxNotices-1].Paths) != deliveries.MaxPaths {
+		t.Errorf("%d bytes: %d deliveries", n, len(s.Deliveries))
 	}
 }
 
