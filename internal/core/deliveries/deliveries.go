@@ -101,7 +101,7 @@ func (w Work) notice(d Delivery) (Notice, bool) {
 	}
 	n.Count = int64(len(touched))
 	if unknown := d.Count - int64(len(d.Paths)); len(touched) == 0 && unknown > 0 {
-		n.Touches, n.Count = "perhaps paths that were too many to be listed", unknown
+		n.Touches, n.Count = "perhaps paths that are not listed", unknown
 	}
 	n.Paths = slices.Clone(touched[:min(len(touched), MaxPaths)])
 	return n, n.Count > 0

@@ -25,8 +25,8 @@ func delivered(paths ...string) Delivery {
 func TestConcern(t *testing.T) {
 	web := judge.Plan{Allowed: []string{"web/**"}}
 	contracts := []policy.Contract{{Name: "openapi", Paths: []string{"api/*.yaml"}}}
-	many := delivered()
-	many.Count = 1000
+	many, spaced := delivered(), delivered("docs/a.md")
+	many.Count, spaced.Count = 1000, 2 // a name with a space is not listed
 	early := delivered("web/a.html")
 	early.At = began.Add(-time.Second)
 	for name, tc := range map[string]struct {
@@ -34,16 +34,17 @@ func TestConcern(t *testing.T) {
 		work  Work
 		want  string // of the message, in parentheses; "" for no notice
 	}{
-		"an area":                 {delivered("docs/a.md", "web/a.html"), Work{Plan: web}, "area web/**"},
-		"a contract":              {delivered("api/shop.yaml", "web/a.html"), Work{Plan: web, Contracts: contracts}, "contract openapi"},
-		"another contract's path": {delivered("api/shop.go"), Work{Plan: web, Contracts: contracts}, ""},
-		"elsewhere":               {delivered("docs/a.md"), Work{Plan: web}, ""},
-		"no areas":                {delivered("docs/a.md"), Work{}, "everything, since the plan names no areas"},
-		"a planned file":          {delivered("web/a.html"), Work{Plan: judge.Plan{Allowed: []string{"web/**"}, Files: &judge.FilePlan{Modify: []string{"web/a.html"}}}}, "area web/a.html"},
-		"another planned file":    {delivered("web/a.html"), Work{Plan: judge.Plan{Allowed: []string{"web/**"}, Files: &judge.FilePlan{Modify: []string{"web/b.html"}}}}, ""},
-		"before the work began":   {early, Work{Plan: web}, ""},
-		"too many to be known":    {many, Work{Plan: web}, "perhaps paths that were too many to be listed"},
-		"a bad pattern":           {delivered("web/a.html"), Work{Plan: judge.Plan{Allowed: []string{"[", "web/**"}}}, "area web/**"},
+		"an area":                  {delivered("docs/a.md", "web/a.html"), Work{Plan: web}, "area web/**"},
+		"a contract":               {delivered("api/shop.yaml", "web/a.html"), Work{Plan: web, Contracts: contracts}, "contract openapi"},
+		"another contract's path":  {delivered("api/shop.go"), Work{Plan: web, Contracts: contracts}, ""},
+		"elsewhere":                {delivered("docs/a.md"), Work{Plan: web}, ""},
+		"no areas":                 {delivered("docs/a.md"), Work{}, "everything, since the plan names no areas"},
+		"a planned file":           {delivered("web/a.html"), Work{Plan: judge.Plan{Allowed: []string{"web/**"}, Files: &judge.FilePlan{Modify: []string{"web/a.html"}}}}, "area web/a.html"},
+		"another planned file":     {delivered("web/a.html"), Work{Plan: judge.Plan{Allowed: []string{"web/**"}, Files: &judge.FilePlan{Modify: []string{"web/b.html"}}}}, ""},
+		"before the work began":    {early, Work{Plan: web}, ""},
+		"too many to be known":     {many, Work{Plan: web}, "perhaps paths that are not listed"},
+		"a name that is not plain": {spaced, Work{Plan: web}, "perhaps paths that are not listed"},
+		"a bad pattern":            {delivered("web/a.html"), Work{Plan: judge.Plan{Allowed: []string{"[", "web/**"}}}, "area web/**"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.work.Since = began
