@@ -36,7 +36,10 @@ func measure(ctx context.Context, l *loop) error {
 	case a.Rung == policy.RungRestart && task.Restart == a.ID && task.Start != 0: // it was done before a crash
 		l.steering.Settle(a.ID, true)
 		return nil
-	case a.Task != name || !task.Begun || task.Ended || task.Done || task.Rejected != "":
+	case a.Task == name && blocked(*a, task) && task.Ended: // it was done before a crash
+		l.steering.Settle(a.ID, true)
+		return nil
+	case a.Task != name || !task.Begun || task.Ended || task.Done || task.Rejected != "" && !blocked(*a, task):
 		log.InfoContext(ctx, "Nothing is done about the anomaly: its agent has ended")
 		l.steering.Settle(a.ID, false)
 		return nil
@@ -44,7 +47,7 @@ func measure(ctx context.Context, l *loop) error {
 		m.Message = fmt.Sprintf("task %q: %s; everything that the policy's anomalies.ladder allows was tried", name, a.Evidence)
 	}
 	log.WarnContext(ctx, "The anomaly goes on: a measure is taken")
-	if r := journaled(*a, m, name); r != nil && task.Restart != a.ID {
+	if r := journaled(*a, m, name); r != nil && task.Restart != a.ID && !blocked(*a, task) {
 		if err := l.attempt.journal.Note(*r); err != nil {
 			return fmt.Errorf("journal what is done about the agent of task %q: %w", name, err)
 		}
@@ -54,6 +57,11 @@ func measure(ctx context.Context, l *loop) error {
 	}
 	l.apply(ctx, supervise.Steered{Measure: m})
 	return nil
+}
+
+// blocked says that a watchdog has ended after it had journaled that the task is given up.
+func blocked(a steer.Act, task journal.Task) bool {
+	return a.Rung == policy.RungBlock && task.RejectedReason == protocol.ReasonAnomalyPersists
 }
 
 // journaled is the record of a measure; nil where another one tells of it.

@@ -301,6 +301,10 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 				t.Errorf("started %d times, want %d: %q", len(got), starts, got)
 			}
 			w.wantTakenBack(1)
+			if tc.rung == policy.RungBlock { // a person who retries has the whole ladder again
+				w.serveGateway(&oracle{until: begunAnew})
+				wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			}
 		})
 	}
 }

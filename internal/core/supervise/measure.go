@@ -46,7 +46,6 @@ func (e Steered) apply(s *State, _ time.Time) {
 		t.Phase, t.Restart, t.Back, t.Correction, t.Completed = Pending, m.ID, false, "", time.Time{}
 	case m.Rung == policy.RungBlock:
 		t.Rejected, t.RejectedReason = m.Message, protocol.ReasonAnomalyPersists
-		m.Over, m.Done = true, true
 	}
 }
 
@@ -56,7 +55,8 @@ func (s State) Settled() (Measure, bool) {
 		return Measure{}, false
 	}
 	m := *s.Measure
-	if m.Rung == policy.RungRestart && s.Agent.Connected && !s.Agent.Leftovers { // no request of the old agent is left
+	ends := m.Rung == policy.RungRestart || m.Rung == policy.RungBlock
+	if ends && !m.Over && s.Agent.Connected && !s.Agent.Leftovers { // no request of the agent that was ended is left
 		m.Over, m.Done = true, true
 	}
 	return m, m.Over
