@@ -38,6 +38,9 @@ func TestOperations(t *testing.T) {
 		"afterwards":                    {[]journal.Record{patchDone}, [3]string{"replay" + refused.Answer, "replay" + applied.Answer, "mismatch"}},
 		"in the next attempt":           {[]journal.Record{attempt2, patchDone}, [3]string{"replay" + refused.Answer, "replay" + applied.Answer, "mismatch"}},
 		"when it began again":           {[]journal.Record{patchDone, attempt2, begun}, [3]string{"replay" + refused.Answer, "replay" + applied.Answer, "mismatch"}},
+		"when its agent is started anew": {
+			[]journal.Record{patchDone, {TaskRestarted: &journal.TaskRestarted{Name: "form", ID: "steering/1", Text: "x"}}}, [3]string{"new", "new", "new"},
+		},
 		"when the task is done": {
 			[]journal.Record{patchDone, closing, {Done: &journal.Done{Sequence: 2}}}, [3]string{"new", "new", "new"},
 		},

@@ -273,7 +273,7 @@ func (t *Task) correct(text string) {
 // restart begins the task anew in the same attempt, without a session.
 func (t *Task) restart(r TaskRestarted) {
 	t.correct("")
-	t.Corrections, t.Interrupted, t.Session = 0, false, false
+	t.Corrections, t.Interrupted, t.Session, t.Operations = 0, false, false, nil // what they have done is taken back
 	t.Restart, t.RestartText = r.ID, r.Text
 }
 
