@@ -45,6 +45,9 @@ func (b *Book) Repeats(r Request, ends []int, tool func(name string) bool) (foun
 	exchanges[len(exchanges)-1].join(later)
 	others := 0
 	for _, x := range slices.Backward(exchanges[:len(exchanges)-1]) {
+		if len(found.Tried) >= MaxParts {
+			break
+		}
 		if !x.repeats(later, tool) {
 			if others++; others == enough {
 				break
@@ -100,7 +103,9 @@ func (b *Book) exchanges(r Request, ends []int) (all []exchange) {
 }
 
 func (x *exchange) hear(m Message, c *classifier) {
-	x.calls = append(x.calls, m.Calls...)
+	if x.calls = append(x.calls, m.Calls...); len(x.calls) > MaxParts {
+		x.calls, x.other = x.calls[:MaxParts], true
+	}
 	if m.Role == RoleModel {
 		return
 	}

@@ -107,6 +107,9 @@ type Connected struct {
 
 func (e Connected) apply(s *State, now time.Time) {
 	s.Agent = Agent{Connected: true, Running: e.Running, Leftovers: e.Running || e.Exited != nil || e.Leftovers, Frozen: e.Frozen}
+	if !e.Running {
+		left(s)
+	}
 	i := s.Current()
 	if i < 0 || s.Tasks[i].Phase == Failed {
 		return

@@ -60,7 +60,8 @@ func want(s *Service, step steering.Step) {
 	if s.record.Act != nil {
 		return
 	}
-	s.record.Acts++
+	// The journal knows more of them where what was remembered is lost: an id that was used stands for what is done.
+	s.record.Acts = max(s.record.Acts, s.options.Recorder.Recorded().Sequence) + 1
 	s.record.Act = &Act{
 		ID: fmt.Sprintf("%s%d", protocol.SteeringRequests, s.record.Acts), Task: s.record.Task, Rung: step.Rung, Thread: step.Thread,
 		Evidence: step.Finding.Evidence, Message: step.Message, Otherwise: step.Otherwise, Until: step.Until,
@@ -73,7 +74,7 @@ func want(s *Service, step steering.Step) {
 type gate struct {
 	// wanted says that there is an act to carry out.
 	wanted chan struct{}
-	// settled is closed when an act is. born counts the agents that were ended by one.
+	// settled is closed when an act is. born counts the agents whose conversation was forgotten, because they have ended.
 	settled chan struct{}
 	born    int64
 }

@@ -93,6 +93,7 @@ func (s *Service) Anew() {
 	defer s.mu.Unlock()
 	s.outbox.ended(&s.record)
 	s.record = s.record.next(s.record.Task, steering.State{Spent: s.record.Steering.Spent})
+	s.gate.born++
 	s.gate.open()
 	s.write(nil, true)
 }

@@ -5,6 +5,7 @@ package steer
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
@@ -38,7 +39,7 @@ type record struct {
 	Directed directives.Memory `json:"directed,omitempty"`
 	// Turns of main threads, over all tasks.
 	Turns int64 `json:"turns"`
-	// Act that is wanted, and how many there were, over all tasks.
+	// Act that is wanted, and the number of the newest one, over all tasks.
 	Act  *Act  `json:"act,omitempty"`
 	Acts int64 `json:"acts,omitempty"`
 	Seen seen  `json:"seen"`
@@ -59,8 +60,14 @@ type seen struct {
 	TokensBefore int64                 `json:"tokensBefore,omitempty"`
 }
 
-// forget what was said behind messages that are not there any more.
+// forget what was said behind messages that are not there any more, and to threads that nothing is remembered of.
 func (r *record) forget(turn conversation.Turn) {
+	gone := func(thread int) bool {
+		return !slices.ContainsFunc(r.Book.Threads, func(t *conversation.Thread) bool { return t.ID == thread })
+	}
+	maps.DeleteFunc(r.Notes, func(thread int, _ []dialect.Note) bool { return gone(thread) })
+	maps.DeleteFunc(r.Cuts, func(thread int, _ []dialect.Cut) bool { return gone(thread) })
+	maps.DeleteFunc(r.Unsaid, func(thread int, _ string) bool { return gone(thread) })
 	left := slices.DeleteFunc(r.Notes[turn.Thread], func(n dialect.Note) bool { return n.After > turn.Known })
 	if delete(r.Notes, turn.Thread); len(left) > 0 {
 		r.Notes[turn.Thread] = left

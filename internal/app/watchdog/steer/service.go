@@ -6,7 +6,6 @@
 package steer
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -131,7 +130,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	body := s.steered(ctx, r, turn, step, directed)
 	s.write(body, says)
 	s.tell(terms, now)
-	return body, &exchange{service: s, thread: turn.Thread}
+	return body, &exchange{service: s, thread: turn.Thread, born: born}
 }
 
 // begin forgets the conversation about another task.
@@ -174,8 +173,8 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 			s.outbox.leftOut(ctx, before, after)
 		}
 	}
-	text := cmp.Or(step.Message, s.record.Unsaid[turn.Thread])
-	if all := both(text, directed.text); all != "" {
+	unsaid := s.record.Unsaid[turn.Thread]
+	if all := both(unsaid, step.Message, directed.text); all != "" {
 		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: turn.Messages, Text: all})
 	}
 	if said.Empty() {
@@ -184,8 +183,8 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 	body, err := r.Steer(said, turn.Ends)
 	if err != nil {
 		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", err.Error())
-		if text != "" {
-			s.record.later(turn.Thread, text)
+		if unsaid == "" && step.Message != "" {
+			s.record.later(turn.Thread, step.Message)
 		}
 		return r.Bytes()
 	}
@@ -201,11 +200,16 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 type exchange struct {
 	service *Service
 	thread  int
+	// born is as in gate: what an agent that has ended still hears is no matter of the next one.
+	born int64
 }
 
 // Answered implements modelproxy.Exchange.
 func (x *exchange) Answered(a *conversation.Answer, window int64) {
 	x.service.heard(func(r *record, now time.Time) {
+		if x.born != x.service.gate.born {
+			return
+		}
 		r.Book.Answered(x.thread, a)
 		r.Anomalies.Answer(x.thread, *a, window, now)
 		r.answered(x.thread, a, window)
@@ -215,7 +219,11 @@ func (x *exchange) Answered(a *conversation.Answer, window int64) {
 
 // Failed implements modelproxy.Exchange.
 func (x *exchange) Failed(status int) {
-	x.service.heard(func(r *record, now time.Time) { r.Anomalies.Failed(x.thread, status, now) })
+	x.service.heard(func(r *record, now time.Time) {
+		if x.born == x.service.gate.born {
+			r.Anomalies.Failed(x.thread, status, now)
+		}
+	})
 }
 
 // Moved says that the workspace has changed.

@@ -23,6 +23,9 @@ import (
 const (
 	// maxUnwritten steps wait for a journal that cannot be written.
 	maxUnwritten = 64
+	// maxSteps are written down for a Feature: requests are made up as fast as an agent likes. Beyond them, what is done with the whole run is
+	// written down, and what is said by a channel of its own, because the clock and the loop bound both.
+	maxSteps = 10_000
 	// maxLeftOut is how much of what is taken out of the conversation goes into the journal, over all steps, in bytes: an agent must not fill
 	// the volume with what it repeats.
 	maxLeftOut = 8 << 20
@@ -76,7 +79,17 @@ func (o *outbox) note(task string, at steering.TurnContext, step steering.Step) 
 	if x.Channel = step.Channel; x.Channel == "" && x.Message != "" && !at.Clock {
 		x.Channel = protocol.ChannelRequest
 	}
-	o.open = append(o.open, x)
+	if asked := x.Channel == protocol.ChannelRequest || x.Channel == ""; asked && !step.Halts() && o.full() {
+		return
+	}
+	if o.open = append(o.open, x); o.full() {
+		o.options.Log.Warn("Steps of steering have reached their limit: what is said in requests is not written down any more", "steps", maxSteps)
+	}
+}
+
+// full says that no more steps are written down than must be.
+func (o *outbox) full() bool {
+	return max(o.Newest, o.options.Recorder.Recorded().Sequence)+int64(len(o.open)) >= maxSteps
 }
 
 // ended notes that the anomalies of a conversation are over, because the conversation is.
@@ -94,7 +107,7 @@ func (o *outbox) ended(r *record) {
 // where it is written down.
 func (o *outbox) leftOut(ctx context.Context, before []byte, after string) {
 	last := len(o.open) - 1
-	if last < 0 {
+	if last < 0 || o.open[last].Over || o.open[last].Rung != string(steering.Surgery) { // it was not written down
 		return
 	}
 	x := &o.open[last]

@@ -27,6 +27,12 @@ func (r *record) operated(request dialect.Request, turn conversation.Turn, step 
 	}
 	after = steering.Summary(found)
 	said.Cuts = dialect.Cutting(said.Cuts, found.Spans)
-	said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: found.Spans[0].From, Text: after})
+	at := found.Spans[0].From
+	for _, c := range said.Cuts {
+		if c.From < at && at <= c.To { // what stood before it was left out earlier
+			at = c.From
+		}
+	}
+	said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: at, Text: after})
 	return said, before, after
 }

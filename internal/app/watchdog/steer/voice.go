@@ -41,6 +41,10 @@ func (r *record) asks() bool { return len(r.Book.Threads) > 0 }
 
 // clock decides what is done without a request. An agent that has nothing to do is not told that it does nothing.
 func (s *Service) clock(now time.Time) {
+	if s.record.Act != nil { // one is wanted at a time: what is decided meanwhile would be taken for done
+		s.write(nil, false)
+		return
+	}
 	terms, reach := s.options.Terms(), steering.Reach{}
 	if !s.idle && !s.record.asks() {
 		reach = s.options.Reach

@@ -1,0 +1,171 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// TestStepsAreBounded: an agent that makes trouble for ever does not fill the journal. It is told all the same.
+func TestStepsAreBounded(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.book.steps = []protocol.Steering{{Sequence: maxSteps - 1}}
+	for range 3 {
+		a.entries = []string{a.says("user", "Add a form.")}
+		a.loop(20)
+		a.service.Anew()
+	}
+	if n := len(a.book.steps); n != 2 {
+		t.Errorf("%d steps are written down: %+v", n-1, a.book.steps[1:])
+	}
+}
+
+// silent lets time pass in which the agent does nothing, until something is wanted.
+func (a *agent) silent(most time.Duration) *Act {
+	for end := a.now.Add(most); a.now.Before(end); a.now = a.now.Add(time.Minute) {
+		a.service.Pulse(protocol.RunnerPulse{Processes: 1})
+		if act := a.service.Act(); act != nil {
+			return act
+		}
+	}
+	return nil
+}
+
+// TestOneActAtATime: what is wanted may take long. Nothing is taken for tried meanwhile.
+func TestOneActAtATime(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.policy.Anomalies.Ladder = policy.RungBlock
+	var rungs []policy.Rung
+	for {
+		act := a.silent(12 * time.Hour)
+		if act == nil {
+			break
+		}
+		rungs = append(rungs, act.Rung)
+		for range 12 * 60 { // its runner is out of reach
+			a.now = a.now.Add(time.Minute)
+			a.service.Pulse(protocol.RunnerPulse{Processes: 1})
+		}
+		a.service.Settle(act.ID, false)
+	}
+	if want := []policy.Rung{policy.RungRestart, policy.RungBlock}; !slices.Equal(rungs, want) {
+		t.Errorf("wanted %v, want %v", rungs, want)
+	}
+}
+
+// TestActsHaveNewIDs also where what was remembered is lost: the journal knows an old one as done.
+func TestActsHaveNewIDs(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.policy.Anomalies.Ladder = policy.RungBlock
+	first := a.silent(12 * time.Hour)
+	a.service.Settle(first.ID, true)
+	a.shelf.data = []byte("{")
+	a.begin()
+	if next := a.silent(12 * time.Hour); next == nil || next.ID == first.ID {
+		t.Errorf("%+v after %+v", next, first)
+	}
+}
+
+// TestLateAnswers: what an agent that has ended still hears says nothing about the next one.
+func TestLateAnswers(t *testing.T) {
+	for name, hear := range map[string]func(x *exchange){
+		"answered": func(x *exchange) { x.Answered(&conversation.Answer{Ended: true}, 0) },
+		"failed":   func(x *exchange) { x.Failed(500) },
+	} {
+		a := newAgent(t, "anthropic")
+		_, late := a.send()
+		a.service.Anew()
+		x, _ := late.(*exchange)
+		hear(x)
+		if n := len(a.service.record.Anomalies.Threads); n != 0 {
+			t.Errorf("%s: %d threads of an agent that has said nothing", name, n)
+		}
+	}
+}
+
+// TestWhatCameOfAnActIsSaid, also with a request in which something else is to be said.
+func TestWhatCameOfAnActIsSaid(t *testing.T) {
+	told := len(newAgent(t, "anthropic").loop(12))
+	a := newAgent(t, "anthropic")
+	for range told - 1 {
+		a.ask()
+		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+	}
+	a.service.record.later(1, "The workspace has gone back.")
+	if sent := a.ask(); !strings.Contains(sent, "The workspace has gone back.") || !strings.Contains(sent, supervisor) {
+		t.Errorf("not said: %s", sent)
+	}
+}
+
+// TestForgottenThreads: of threads that nothing is remembered of, neither is what was said to them.
+func TestForgottenThreads(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.ask()
+	r := &a.service.record
+	r.note(99, dialect.Steering{Notes: []dialect.Note{{After: 1, Text: "x"}}, Cuts: []dialect.Cut{{From: 1, To: 2}}})
+	r.later(99, "y")
+	a.ask()
+	if len(r.Notes)+len(r.Cuts)+len(r.Unsaid) != 0 {
+		t.Errorf("%v %v %v", r.Notes, r.Cuts, r.Unsaid)
+	}
+}
+
+// TestSurgeryBehindSurgery: what is left out behind what was left out before is summed up, too.
+func TestSurgeryBehindSurgery(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		for i, tool := range []string{"Deploy", "Deploy", "Deploy", "Build", "Build", "Build", "Build"} {
+			a.entries = append(a.entries, a.called(tool, `{"to":"web"}`, fmt.Sprintf("Error: host %d cannot be reached", i))...)
+		}
+		size := (len(a.entries) - 1) / 7
+		body := []byte(`{"model":"m","` + a.dialect.History + `":[` + strings.Join(a.entries, ",") + `],"tools":[{"name":"Build"}]}`)
+		request, err := a.dialect.ReadRequest(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var r record
+		turn := r.Book.Observe(request.Conversation())
+		before := dialect.Steering{Cuts: []dialect.Cut{{From: 1, To: 1 + 3*size}}}
+		said, _, after := r.operated(request, turn, steering.Step{Finding: anomaly.Finding{Tool: "Build"}}, before)
+		sent, err := request.Steer(said, turn.Ends)
+		if err != nil || after == "" || !strings.Contains(string(sent), "3 calls are "+leftOut) {
+			t.Errorf("%v: %q is not in %s", err, after, sent)
+		}
+	})
+}
+
+// TestManyCallsAtOnce: an agent that makes up an exchange of very many calls does not keep the watchdog busy with it.
+func TestManyCallsAtOnce(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	var results []string
+	for i := range 3 {
+		var calls, came []string
+		for j := range conversation.MaxParts {
+			calls = append(calls, fmt.Sprintf(`{"type":"tool_use","id":"%d_%d","name":"Deploy","input":{}}`, i, j))
+			came = append(came, fmt.Sprintf(`{"type":"tool_result","tool_use_id":"%d_%d","is_error":true,"content":"Error: no"}`, i, j))
+		}
+		a.entries = append(a.entries, `{"role":"assistant","content":[`+strings.Join(calls, ",")+`]}`)
+		results = append(results, `{"role":"user","content":[`+strings.Join(came, ",")+`]}`)
+	}
+	a.entries = append(append(a.entries, results...), a.called("Deploy", `{}`, "Error: no")...)
+	request, err := a.dialect.ReadRequest([]byte(`{"model":"m","messages":[` + strings.Join(a.entries, ",") + `],"tools":[{"name":"Deploy"}]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r record
+	turn := r.Book.Observe(request.Conversation())
+	if found := r.Book.Repeats(request.Conversation(), turn.Ends, func(string) bool { return true }); len(found.Spans) > 0 {
+		t.Errorf("%+v", found.Spans)
+	}
+}
