@@ -114,10 +114,10 @@ func TestForgottenThreads(t *testing.T) {
 	a := newAgent(t, "anthropic")
 	a.ask()
 	r := &a.service.record
-	r.note(99, dialect.Steering{Notes: []dialect.Note{{After: 1, Text: "x"}}, Cuts: []dialect.Cut{{From: 1, To: 2}}})
+	r.note(99, 1, dialect.Steering{Notes: []dialect.Note{{After: 1, Text: "x"}}, Cuts: []dialect.Cut{{From: 1, To: 2}}})
 	r.later(99, "y")
 	a.ask()
-	if len(r.Notes)+len(r.Cuts)+len(r.Unsaid) != 0 {
+	if len(r.Notes)+len(r.Cuts)+len(r.Bare)+len(r.Unsaid) != 0 {
 		t.Errorf("%v %v %v", r.Notes, r.Cuts, r.Unsaid)
 	}
 }
@@ -168,4 +168,29 @@ func TestManyCallsAtOnce(t *testing.T) {
 	if found := r.Book.Repeats(request.Conversation(), turn.Ends, func(string) bool { return true }); len(found.Spans) > 0 {
 		t.Errorf("%+v", found.Spans)
 	}
+}
+
+// TestAgainWithoutTools: a turn without tools has none either where the client asks once more, also a watchdog that begins anew.
+func TestAgainWithoutTools(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		fail := func() { a.entries = append(a.entries, a.called("Deploy", `{"to":"web"}`, "Error: no")...) }
+		sent := ""
+		for range 30 {
+			fail()
+			if sent = a.ask(); strings.Contains(sent, "This turn has no tools") {
+				break
+			}
+		}
+		if !strings.Contains(sent, "tool_choice") {
+			t.Fatal(sent)
+		}
+		a.begin()
+		if again := a.ask(); again != sent {
+			t.Errorf("sent again:\n%s\nwant\n%s", again, sent)
+		}
+		fail()
+		if next := a.ask(); strings.Contains(next, "tool_choice") {
+			t.Errorf("the next turn: %s", next)
+		}
+	})
 }

@@ -35,6 +35,8 @@ type record struct {
 	Cuts      map[int][]dialect.Cut  `json:"cuts,omitempty"`
 	// Unsaid is what could not be said to a thread yet, because a request had no place for it.
 	Unsaid map[int]string `json:"unsaid,omitempty"`
+	// Bare is, of a thread whose last turn has no tools, how many messages the request had: a client may send it once more.
+	Bare map[int]int `json:"bare,omitempty"`
 	// Directed is what the main thread was told of directives.
 	Directed directives.Memory `json:"directed,omitempty"`
 	// Turns of main threads, over all tasks.
@@ -67,6 +69,9 @@ func (r *record) forget(turn conversation.Turn) {
 	}
 	maps.DeleteFunc(r.Notes, func(thread int, _ []dialect.Note) bool { return gone(thread) })
 	maps.DeleteFunc(r.Cuts, func(thread int, _ []dialect.Cut) bool { return gone(thread) })
+	maps.DeleteFunc(r.Bare, func(thread, messages int) bool {
+		return gone(thread) || thread == turn.Thread && messages != turn.Messages
+	})
 	maps.DeleteFunc(r.Unsaid, func(thread int, _ string) bool { return gone(thread) })
 	left := slices.DeleteFunc(r.Notes[turn.Thread], func(n dialect.Note) bool { return n.After > turn.Known })
 	if delete(r.Notes, turn.Thread); len(left) > 0 {
@@ -84,12 +89,18 @@ func (r *record) next(task string, s steering.State) record {
 }
 
 // note what was said, and what was left out.
-func (r *record) note(thread int, said dialect.Steering) {
+func (r *record) note(thread, messages int, said dialect.Steering) {
 	if r.Notes == nil {
 		r.Notes = map[int][]dialect.Note{}
 	}
 	if r.Cuts == nil {
 		r.Cuts = map[int][]dialect.Cut{}
+	}
+	if r.Bare == nil {
+		r.Bare = map[int]int{}
+	}
+	if said.NoTools {
+		r.Bare[thread] = messages
 	}
 	r.Notes[thread] = said.Notes[max(0, len(said.Notes)-maxNotes):]
 	if delete(r.Cuts, thread); len(said.Cuts) > 0 {

@@ -164,7 +164,8 @@ func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnConte
 
 // steered is the request as it is sent on. Where there is no place for what is said, it is said with the next one.
 func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step, directed mandate) []byte {
-	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: step.Rung == steering.NoTools}
+	_, bare := s.record.Bare[turn.Thread]
+	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: bare || step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
 		var before []byte
 		var after string
@@ -192,7 +193,7 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 	if directed.text != "" {
 		s.record.Directed = directed.memory
 	}
-	s.record.note(turn.Thread, said)
+	s.record.note(turn.Thread, turn.Messages, said)
 	return body
 }
 
