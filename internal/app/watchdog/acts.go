@@ -208,7 +208,8 @@ func (x *acts) rollback(ctx context.Context, a supervise.Action, o checkpoint.Oc
 		return x.missed(ctx, a, err)
 	}
 	j := x.attempt.journal.State()
-	e.Went, e.Head, e.Changed = true, j.Promoted.Commit, j.Promoted.Tree != j.Base.Tree
+	// One that was refused before a crash has its result already.
+	e.Went, e.Head, e.Changed = j.Requests[a.Request.ID].OK, j.Promoted.Commit, j.Promoted.Tree != j.Base.Tree
 	return e, nil
 }
 

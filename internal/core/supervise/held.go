@@ -58,11 +58,10 @@ func earliest(times ...time.Time) (t time.Time) {
 // halted says that the agent cannot go on: checkpoints fail, the budget of its calls of models is used up, or a person is to look at what it does.
 func halted(s State) bool { return s.Checkpoints.Breaker || overBudget(s) || onHold(s) }
 
-// overBudget holds for an agent at work alone: what has ended, or is said to be done, is captured and delivered without a call
-// of a model.
+// overBudget holds for an agent at work alone: what has ended, is to be ended, or is said to be done, needs no call of a model.
 func overBudget(s State) bool {
 	i := s.Current()
-	return s.Allowance.Exceeded != "" && s.Agent.Running && i >= 0 && s.Tasks[i].Completed.IsZero()
+	return s.Allowance.Exceeded != "" && s.Agent.Running && i >= 0 && s.Tasks[i].Completed.IsZero() && s.Tasks[i].Rejected == "" && s.Tasks[i].Restart == ""
 }
 
 // Allowed: the gateway has said what was used of models, and whether more may be.

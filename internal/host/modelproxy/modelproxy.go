@@ -145,6 +145,9 @@ func (p *Proxy) handler() http.Handler {
 			var free func()
 			r, free = p.observe(w, r, d)
 			defer free()
+			if r == nil {
+				panic(http.ErrAbortHandler) // nobody waits for the answer
+			}
 		}
 		defer p.allowances.used() // also where the agent hung up, which ends it by a panic
 		forward.ServeHTTP(w, r)

@@ -36,8 +36,10 @@ type Observer interface {
 	// Known is how much at the beginning of a conversation has been read before; see dialect.Dialect.ReadFurther.
 	Known(list []byte) int
 	// Asked hears a request for an answer before it is sent on. It gives what is sent on instead, and who hears of the answer; nil, where
-	// nobody does. It may keep the request back until the context ends.
+	// nobody does. It may keep the request back. A body that is nil is not sent on: who has sent it has hung up, or was ended.
 	Asked(ctx context.Context, r dialect.Request) (body []byte, exchange Exchange)
+	// Wait keeps a request back that is not heard, for as long as Asked would. It says whether it is sent on then.
+	Wait(ctx context.Context) bool
 }
 
 // Exchange hears how a request fared. One of its methods is called, once.
@@ -82,14 +84,11 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	case p.options.Observer == nil:
 		return r, func() {}
 	case r.Header.Get("Content-Encoding") != "":
-		p.unheard("it has a Content-Encoding")
-		return r, func() {}
+		return p.pass(r, "it has a Content-Encoding"), func() {}
 	case room > maxObserved:
-		p.unheard(tooLarge)
-		return r, func() {}
+		return p.pass(r, tooLarge), func() {}
 	case !p.held.TryAcquire(2 * room):
-		p.unheard("many large ones were under way at once")
-		return r, func() {}
+		return p.pass(r, "many large ones were under way at once"), func() {}
 	}
 	memory := p.buffers.take(r.ContentLength)
 	free = func() {
@@ -100,8 +99,8 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }()
 	text, err := memory.read(io.LimitReader(r.Body, maxObserved+1))
 	if err != nil || len(text) > maxObserved {
-		if err == nil {
-			p.unheard(tooLarge)
+		if err == nil && p.pass(r, tooLarge) == nil {
+			return nil, free
 		}
 		r.Body = struct {
 			io.Reader
@@ -112,7 +111,9 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	if request, err := d.ReadFurther(text, memory.room, p.beside.Load(), p.options.Observer.Known); err == nil {
 		p.beside.Store(request.Beside())
 		steered, exchange := p.options.Observer.Asked(r.Context(), request)
-		text = steered
+		if text = steered; text == nil {
+			return nil, free
+		}
 		if exchange != nil {
 			r = r.WithContext(context.WithValue(r.Context(), observationKey{}, &observation{dialect: d, exchange: exchange}))
 		}
@@ -121,6 +122,15 @@ func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialec
 	r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 	r.TransferEncoding = nil
 	return r, free
+}
+
+// pass sends a request on that is not heard, when it may be; nil where it may not.
+func (p *Proxy) pass(r *http.Request, why string) *http.Request {
+	p.unheard(why)
+	if !p.options.Observer.Wait(r.Context()) {
+		return nil
+	}
+	return r
 }
 
 // tooLarge says why a request is not heard.

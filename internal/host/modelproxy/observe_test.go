@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
@@ -24,14 +25,21 @@ import (
 type ears struct {
 	asked chan string
 	heard chan string
+	// shut lets nothing through that is not heard.
+	shut bool
 }
 
 func newEars() *ears { return &ears{asked: make(chan string, 16), heard: make(chan string, 16)} }
 
 func (e *ears) Known([]byte) int { return 0 }
 
+func (e *ears) Wait(context.Context) bool { return !e.shut }
+
 func (e *ears) Asked(_ context.Context, r dialect.Request) ([]byte, modelproxy.Exchange) {
 	e.asked <- string(r.Bytes())
+	if bytes.Contains(r.Bytes(), []byte("ended")) {
+		return nil, nil
+	}
 	if bytes.Contains(r.Bytes(), []byte("unheard")) {
 		return r.Bytes(), nil
 	}
@@ -189,5 +197,34 @@ func TestUnheardRequests(t *testing.T) {
 	}
 	if len(p.unheard) > 0 {
 		t.Errorf("told once more: %s", <-p.unheard)
+	}
+}
+
+// TestRequestsThatAreNotSentOn: whoever has sent them was ended. Neither what is heard nor what passes unheard reaches the gateway.
+func TestRequestsThatAreNotSentOn(t *testing.T) {
+	e := newEars()
+	e.shut = true
+	var reached atomic.Int64
+	p := newObservedPod(t, e, func(_ http.ResponseWriter, r *http.Request) {
+		reached.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+	})
+	for name, r := range map[string]struct{ encoding, body string }{
+		"heard":      {"", `{"model":"m","messages":[{"role":"user","content":"ended"}]}`},
+		"compressed": {"gzip", "not to be read"},
+		"too large":  {"", strings.Repeat("x", 9<<20)},
+	} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/openai/v1/chat/completions", strings.NewReader(r.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Encoding", r.encoding)
+		if answer, err := http.DefaultClient.Do(request); err == nil {
+			_ = answer.Body.Close()
+			t.Errorf("%s: answered %s", name, answer.Status)
+		}
+	}
+	if n := reached.Load(); n != 0 {
+		t.Errorf("%d requests were sent on", n)
 	}
 }

@@ -36,15 +36,8 @@ func validateStatus(s protocol.StatusReport) error {
 		return fmt.Errorf("status.tasks has %d entries, more than %d", len(s.Tasks), maxTasks)
 	}
 	for i, t := range s.Tasks {
-		field := fmt.Sprintf("status.tasks[%d]", i)
-		if t.Name == "" {
-			return errors.New(field + ".name is missing")
-		}
-		if err := oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskDone, protocol.TaskFailed); err != nil {
+		if err := validateTask(fmt.Sprintf("status.tasks[%d]", i), t); err != nil {
 			return err
-		}
-		if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
-			return errors.New(field + ".exitCode is no exit code")
 		}
 	}
 	if s.Fault != nil && s.Fault.Reason == "" {
@@ -58,6 +51,24 @@ func validateStatus(s protocol.StatusReport) error {
 	if s.Question != nil && (s.Question.ID == "" || s.Question.Text == "") {
 		return errors.New("status.question has no id or no text")
 	}
+	return errors.Join(validatePlace(s), validateConversation(s.Conversation), validateDirectives(s.Directives),
+		oneOf("status.state", s.State, protocol.StatePreparing, protocol.StateActive, protocol.StateIdle, protocol.StateFrozen,
+			protocol.StateFinishing, protocol.StateComplete),
+		hash("status.base", s.Base), hash("status.head", s.Head))
+}
+
+func validateTask(field string, t protocol.TaskStatus) error {
+	if t.Name == "" {
+		return errors.New(field + ".name is missing")
+	}
+	if t.ExitCode != nil && (*t.ExitCode < math.MinInt32 || *t.ExitCode > math.MaxInt32) {
+		return errors.New(field + ".exitCode is no exit code")
+	}
+	return oneOf(field+".state", t.State, protocol.TaskPending, protocol.TaskRunning, protocol.TaskDone, protocol.TaskFailed)
+}
+
+// validatePlace is about where the work is, and what it has claimed.
+func validatePlace(s protocol.StatusReport) error {
 	if s.FilesModified < 0 {
 		return errors.New("status.filesModified is negative")
 	}
@@ -68,10 +79,7 @@ func validateStatus(s protocol.StatusReport) error {
 		}
 		contracts[c] = true
 	}
-	return errors.Join(validateConversation(s.Conversation), validateDirectives(s.Directives),
-		oneOf("status.state", s.State, protocol.StatePreparing, protocol.StateActive, protocol.StateIdle, protocol.StateFrozen,
-			protocol.StateFinishing, protocol.StateComplete),
-		hash("status.base", s.Base), hash("status.head", s.Head))
+	return nil
 }
 
 // applyStatus replaces what an earlier report said.

@@ -124,14 +124,18 @@ func (s *Service) Settle(id string, done bool) {
 	s.tell(s.options.Terms(), s.options.Now())
 }
 
+// Wait implements modelproxy.Observer.
+func (s *Service) Wait(ctx context.Context) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return held(ctx, s, s.gate.born)
+}
+
 // held keeps a request back until nothing is wanted any more. It says whether the request may be sent on then: not where who has sent it has
 // hung up or was ended.
 func held(ctx context.Context, s *Service, born int64) bool {
-	for s.record.Act != nil || s.gate.born != born {
+	for s.record.Act != nil && s.gate.born == born {
 		settled := s.gate.settled
-		if s.gate.born != born {
-			settled = nil // it is of an agent that was ended, whose end closes its connections
-		}
 		s.mu.Unlock()
 		select {
 		case <-ctx.Done():
@@ -142,5 +146,5 @@ func held(ctx context.Context, s *Service, born int64) bool {
 			return false
 		}
 	}
-	return true
+	return s.gate.born == born
 }

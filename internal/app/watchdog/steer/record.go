@@ -41,6 +41,8 @@ type record struct {
 	Directed directives.Memory `json:"directed,omitempty"`
 	// Turns of main threads, over all tasks.
 	Turns int64 `json:"turns"`
+	// Attempt that it was kept in last.
+	Attempt int64 `json:"attempt,omitempty"`
 	// Act that is wanted, and the number of the newest one, over all tasks.
 	Act  *Act  `json:"act,omitempty"`
 	Acts int64 `json:"acts,omitempty"`
@@ -85,7 +87,7 @@ func (r *record) forget(turn conversation.Turn) {
 
 // next is what is remembered when the agent begins anew, on the same task or another.
 func (r *record) next(task string, s steering.State) record {
-	return record{Task: task, Steering: s, Turns: r.Turns, Acts: r.Acts}
+	return record{Task: task, Steering: s, Turns: r.Turns, Attempt: r.Attempt, Acts: r.Acts}
 }
 
 // note what was said, and what was left out.

@@ -83,6 +83,9 @@ func New(o Options) *Service {
 	}
 	s.record, s.outbox = k.record, k.Outbox
 	s.outbox.options = o
+	if s.record.Attempt != o.Attempt { // what was tried with the run before need not fail again
+		s.record.Attempt, s.record.Steering.Spent = o.Attempt, nil
+	}
 	s.voice = Voice{service: s, word: k.Word, unspoken: make(chan struct{}, 1)}
 	s.voice.call()
 	s.dirty = s.outbox.writeDown()
@@ -105,7 +108,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	defer s.mu.Unlock()
 	born := s.gate.born
 	if !held(ctx, s, born) {
-		return r.Bytes(), nil
+		return nil, nil
 	}
 	terms, now := s.options.Terms(), s.options.Now()
 	begin(s, terms.Task)
@@ -122,7 +125,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 		want(s, step)
 		s.tell(terms, now)
 		if step = (steering.Step{}); !held(ctx, s, born) {
-			return r.Bytes(), nil
+			return nil, nil
 		}
 	}
 	directed := directed(s, turn)
@@ -260,13 +263,13 @@ func (s *Service) Follow(ctx context.Context, pulse func(context.Context) (proto
 	pulses, keeps := time.NewTicker(pulseEvery), time.NewTicker(keepEvery)
 	defer pulses.Stop()
 	defer keeps.Stop()
-	defer s.keepDirty()
+	defer keepDirty(s)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-keeps.C:
-			s.keepDirty()
+			keepDirty(s)
 		case <-pulses.C:
 			if p, err := pulse(ctx); err == nil { // a runner that does not answer is told of elsewhere
 				s.Pulse(p)
@@ -309,7 +312,7 @@ func (s *Service) keep(now bool) {
 }
 
 // keepDirty keeps what was not.
-func (s *Service) keepDirty() {
+func keepDirty(s *Service) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.dirty {
