@@ -208,7 +208,7 @@ func (p *proxied) Signals(s Signals, now time.Time) {
 	if s.Pulse {
 		p.Captured(s.Tree, s.Verdict)
 		p.Idle(s.Idle)
-		p.Pulse(protocol.RunnerPulse{CPU: s.CPU, Processes: s.Processes})
+		p.Pulse(protocol.RunnerPulse{CPU: s.CPU, Processes: s.Processes, Written: s.Output})
 	}
 }
 

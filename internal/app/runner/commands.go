@@ -245,7 +245,7 @@ func pulse(r *runner, id int64) {
 			r.refuse(id, "%v", err)
 			return
 		}
-		r.send(protocol.RunnerEvent{ID: id, Pulse: &protocol.RunnerPulse{CPU: p.CPU, Processes: p.Processes}})
+		r.send(protocol.RunnerEvent{ID: id, Pulse: &protocol.RunnerPulse{CPU: p.CPU, Processes: p.Processes, Written: p.Written}})
 	})
 }
 

@@ -167,9 +167,16 @@ func TestPulse(t *testing.T) {
 	}
 	p.shell(`sh -c 'i=0; while [ $i -lt 500000 ]; do i=$((i+1)); done'; touch used; exec sleep 1000`)
 	eventually(t, "the work is done", p.has("used"))
-	worked := pulse()
-	if worked.CPU == 0 || worked.Processes != 1 {
-		t.Errorf("after work, and with one that sleeps: %+v", worked)
+	var worked protocol.RunnerPulse
+	eventually(t, "one that sleeps is left", func() bool {
+		worked = pulse()
+		return worked.Processes == 1
+	})
+	if worked.CPU == 0 {
+		t.Errorf("after work: %+v", worked)
+	}
+	if again := pulse(); again.Written != worked.Written {
+		t.Errorf("one that sleeps has written: %+v, before: %+v", again, worked)
 	}
 	if err := p.watchdog.Kill(t.Context(), 0); err != nil {
 		t.Fatal(err)
@@ -177,6 +184,20 @@ func TestPulse(t *testing.T) {
 	p.exited()
 	if got := pulse(); got.CPU < worked.CPU || got.Processes != 0 {
 		t.Errorf("after all have ended: %+v, before: %+v", got, worked)
+	}
+	p.shell(`echo to say something; touch said; read line; echo more; touch more; exec sleep 1000`)
+	eventually(t, "something is said", p.has("said"))
+	var said protocol.RunnerPulse
+	eventually(t, "the shell waits", func() bool {
+		said = pulse()
+		return said.Processes == 1
+	})
+	if _, err := p.watchdog.Input(t.Context(), "go on"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "more is said", p.has("more"))
+	if got := pulse(); said.Written < int64(len("to say something\n")) || got.Written != said.Written+int64(len("more\n")) {
+		t.Errorf("%d bytes are written, %d before", got.Written, said.Written)
 	}
 }
 

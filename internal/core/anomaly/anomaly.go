@@ -149,7 +149,7 @@ type Work struct {
 type Pulse struct {
 	CPU       time.Duration `json:"cpu,omitempty"`
 	Processes int           `json:"processes,omitempty"`
-	// Output in bytes.
+	// Output is how many bytes they have written in all: what they print, and what they send.
 	Output int64 `json:"output,omitempty"`
 	// Idle says that the agent has nothing to do: it waits for a person, is held, or has ended its turn and waits for the next task.
 	Idle bool `json:"idle,omitempty"`

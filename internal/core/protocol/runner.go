@@ -186,6 +186,8 @@ type RunnerPulse struct {
 	CPU time.Duration `json:"cpu"`
 	// Processes that there are.
 	Processes int `json:"processes"`
+	// Written is how many bytes they have written in all. It falls when one ends; a runner of an earlier version does not say.
+	Written int64 `json:"written,omitempty"`
 }
 
 // RunnerInputAck answers Input.

@@ -281,7 +281,7 @@ func (s *Service) Follow(ctx context.Context, pulse func(context.Context) (proto
 // Pulse of the agent's processes.
 func (s *Service) Pulse(p protocol.RunnerPulse) {
 	s.heard(func(r *record, now time.Time) {
-		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Idle: s.idle}, now)
+		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Output: p.Written, Idle: s.idle}, now)
 	})
 }
 
