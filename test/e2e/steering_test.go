@@ -44,7 +44,8 @@ func TestLoopingAgentIsSteered(t *testing.T) {
 			if f.Status.Run.Turn < 4 || len(f.Status.Run.Anomalies) == 0 || f.Status.Run.Report.Activity.Iterations < 3 {
 				t.Errorf("%+v, %+v", f.Status.Run.Anomalies, f.Status.Run.Report)
 			}
-			_, _, err := k8s.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "rm", protocol.WorkspaceDir+"/web/looked-at")
+			// The model has been told; its agent may not have done yet what it is told to do then.
+			_, _, err := k8s.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "sh", "-c", "until rm "+protocol.WorkspaceDir+"/web/looked-at 2> /dev/null; do sleep 0.1; done")
 			p.must(err, "let the agent go on")
 			f = p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 			if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionAgentLooping); c == nil || c.Status != metav1.ConditionFalse {
