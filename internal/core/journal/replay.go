@@ -6,11 +6,9 @@ package journal
 import (
 	"fmt"
 	"maps"
-	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -58,37 +56,6 @@ type State struct {
 	// Final report of the newest attempt that ended with one; Finished says that it is this very attempt.
 	Final    *protocol.FinalReport
 	Finished bool
-}
-
-// Task is what is remembered of a task.
-type Task struct {
-	// Policy and Plan that are pinned for it.
-	Policy policy.Effective
-	Plan   judge.Plan
-	// Begun and Ended in this attempt.
-	Begun, Ended bool
-	// Completed is when the agent said that it is done; zero before.
-	Completed time.Time
-	// Operations of the agent, by id; forgotten when the task is done.
-	Operations map[string]Operation
-	// Start that the runner gave it, and Before the last one before it was corrected or started anew.
-	Start, Before int64
-	ExitCode      int
-	// Session: the agent has one. Stopped: the watchdog had been asked to end it.
-	Session, Stopped bool
-	// Corrections of its work in this attempt, and the Correction that the agent is told in the current one.
-	Corrections int
-	Correction  string
-	// Restart is the newest act by which the agent was started anew in this attempt, and RestartText what it is told then; both are empty where
-	// it was not.
-	Restart, RestartText string
-	// Rejected says why the task has failed while the agent worked on it; empty where it has not. RejectedReason is as in TaskRejected.
-	Rejected, RejectedReason string
-	// Interrupted: an agent of an earlier attempt was ended before it was done, by no fault of its own. It may go on with its
-	// session.
-	Interrupted bool
-	// Done for ever.
-	Done bool
 }
 
 // Working is the name of the task that the agent works on; empty where it works on none.
@@ -246,69 +213,6 @@ func (s *State) base(b Base) error {
 		s.Promoted, s.Start = Promoted(b), b.Tree
 		s.Workspace = Workspace{Tree: b.Tree, TreeVerdict: judge.Valid, Settled: true}
 	}
-	return nil
-}
-
-func (s *State) begun(b TaskBegun) error {
-	switch t := s.Tasks[b.Name]; {
-	case b.Name == "":
-		return fmt.Errorf("a task without a name")
-	case s.Base == nil:
-		return fmt.Errorf("task %q begun before there is a base", b.Name)
-	case t.Done:
-		return fmt.Errorf("task %q begun after it was done", b.Name)
-	}
-	was := s.Tasks[b.Name]
-	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations, Interrupted: was.Interrupted}
-	return nil
-}
-
-// correct begins the task once more in the same attempt.
-func (t *Task) correct(text string) {
-	t.Corrections, t.Correction, t.Before = t.Corrections+1, text, max(t.Before, t.Start)
-	t.Start, t.Ended, t.ExitCode, t.Stopped, t.Completed = 0, false, 0, false, time.Time{}
-	t.RestartText = "" // it is in the session by now
-}
-
-// restart begins the task anew in the same attempt, without a session.
-func (t *Task) restart(r TaskRestarted) {
-	t.correct("")
-	t.Corrections, t.Interrupted, t.Session, t.Operations = 0, false, false, nil // what they have done is taken back
-	t.Restart, t.RestartText = r.ID, r.Text
-}
-
-// Restarts says that the agent is to be ended and started anew, and has not been started.
-func (t Task) Restarts() bool { return t.RestartText != "" && t.Start == 0 && !t.Ended }
-
-// interrupted says whether the agent was ended before it was done, and has a session to go on with.
-func (t Task) interrupted() bool {
-	switch {
-	case t.Ended:
-		return t.Session && t.Stopped
-	case t.Start == 0 && t.Before == 0: // it was not started: its session is that of before
-		return t.Interrupted
-	}
-	return t.Session
-}
-
-func (s *State) task(name string, change func(*Task)) error {
-	t, ok := s.Tasks[name]
-	if !ok || !t.Begun {
-		return fmt.Errorf("task %q was not begun", name)
-	}
-	change(&t)
-	s.Tasks[name] = t
-	return nil
-}
-
-// operation remembers what the agent was told.
-func (s *State) operation(o Operation) error {
-	t, known := s.Tasks[o.Task]
-	if !known {
-		return fmt.Errorf("operation %q of task %q, which never began", o.ID, o.Task)
-	}
-	t.Operations = with(t.Operations, o.ID, o)
-	s.Tasks[o.Task] = t
 	return nil
 }
 

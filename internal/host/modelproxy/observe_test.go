@@ -200,7 +200,7 @@ func TestUnheardRequests(t *testing.T) {
 	}
 }
 
-// TestRequestsThatAreNotSentOn: whoever has sent them was ended. Neither what is heard nor what passes unheard reaches the gateway.
+// TestRequestsThatAreNotSentOn: their agent was ended. The gateway gets none of them, heard or not.
 func TestRequestsThatAreNotSentOn(t *testing.T) {
 	e := newEars()
 	e.shut = true
