@@ -99,7 +99,7 @@ func hostRows() []row {
 		{pkg: "internal/host/trusted", why: why + "the volume that an agent never sees: its owner, its journal, its refs", allow: with(core, []string{"internal/host/git", "internal/host/objects"})},
 		{pkg: "internal/host/tunnel", why: why + "copies between two connections; gateway and watchdog have one end each"},
 		{pkg: "internal/host/vitals", why: why + "what a process and its volumes use", tests: unix},
-		{pkg: "internal/host/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/host/git", "internal/host/loopback", "internal/host/objects", "github.com/modelcontextprotocol/go-sdk/mcp"})},
+		{pkg: "internal/host/tools", why: why + "what an agent without a writable workspace calls, over MCP on the pod's loopback", allow: with(core, []string{"internal/host/git", "internal/host/loopback", "internal/host/objects", "github.com/modelcontextprotocol/go-sdk/jsonrpc", "github.com/modelcontextprotocol/go-sdk/mcp"})},
 		{pkg: "internal/host/workspace", why: why + "captures and restores what the agent writes", allow: with(core, unix, []string{"internal/host/objects", "internal/host/git"})},
 	}
 }
@@ -200,6 +200,7 @@ func testRows() []row {
 	const why = "testkit is what tests share; no program imports it: "
 	return []row{
 		{pkg: "internal/arch", why: "reads sources and imports nothing of them"},
+		{pkg: "internal/testkit/addresses", why: why + "addresses that stay a test's own"},
 		{pkg: "internal/testkit/attempt", why: why + "a Feature that runs, as far as an API server can tell", allow: with(apiClient, []string{"internal/core/protocol", "internal/core/naming", "internal/testkit/kubetest"})},
 		{pkg: "internal/testkit/container", why: why + "a container's worth of processes", allow: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/testkit/engine", why: why + "a watchdog without the rest of the world, for benchmarks", allow: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/workspace"})},

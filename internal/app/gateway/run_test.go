@@ -27,6 +27,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
@@ -49,7 +50,7 @@ type gateway struct {
 
 func start(t *testing.T, more ...string) *gateway {
 	t.Helper()
-	g := &gateway{address: program.FreeAddress(t), health: program.FreeAddress(t), ledger: program.FreeAddress(t)}
+	g := &gateway{address: addresses.Free(), health: addresses.Free(), ledger: addresses.Free()}
 	g.Program = program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace},
 		append([]string{"--proxy-bind-address=" + g.address, "--health-probe-bind-address=" + g.health, "--metrics-bind-address=0", "--ledger-bind-address=" + g.ledger, "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}, more...)...)
 	g.rotator = pki.NewRotator(pki.Options{Live: env.Client, Namespace: kubetest.SystemNamespace, Clock: clock.RealClock{}, Logger: testr.New(t)})

@@ -25,6 +25,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
@@ -78,7 +79,7 @@ type replica struct {
 
 func startReplica(t *testing.T, name string) *replica {
 	t.Helper()
-	p := &replica{name: name, intake: program.FreeAddress(t), health: program.FreeAddress(t), metrics: program.FreeAddress(t)}
+	p := &replica{name: name, intake: addresses.Free(), health: addresses.Free(), metrics: addresses.Free()}
 	p.Program = program.Start(t,
 		[]string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-manager"), "POD_NAMESPACE=" + kubetest.SystemNamespace, "POD_NAME=" + name},
 		"--image=tidewaiter:test", "--leader-elect", "--intake-bind-address="+p.intake, "--health-probe-bind-address="+p.health, "--metrics-bind-address="+p.metrics)

@@ -26,6 +26,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/view"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
 )
@@ -49,8 +50,8 @@ func raw(t *testing.T, config *rest.Config, path string) (string, error) {
 // TestAggregatedAPI goes through a real kube-apiserver: who may see what, what discovery says, and what becomes of
 // discovery when the last replica ends.
 func TestAggregatedAPI(t *testing.T) {
-	p := &replica{name: "manager-view", intake: program.FreeAddress(t), health: program.FreeAddress(t), metrics: "0"}
-	address := program.FreeAddress(t)
+	p := &replica{name: "manager-view", intake: addresses.Free(), health: addresses.Free(), metrics: "0"}
+	address := addresses.Free()
 	p.Program = program.Start(t,
 		[]string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-manager"), "POD_NAMESPACE=" + kubetest.SystemNamespace, "POD_NAME=" + p.name},
 		"--image=tidewaiter:test", "--intake-bind-address="+p.intake, "--health-probe-bind-address="+p.health, "--metrics-bind-address=0", "--view-bind-address="+address)

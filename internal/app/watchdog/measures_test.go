@@ -19,6 +19,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 // looperEnv makes the test binary an agent that asks a model and does what it says.
@@ -283,7 +284,7 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w, _ := climbing(t, tc.rung, tc.until)
-			w.models = freeAddress(t)
+			w.models = addresses.Free()
 			run := w.start(1, pullAt(tc.step, tc.times))
 			if err := run.wait(); !errors.Is(err, errPulled) {
 				t.Fatalf("the watchdog ended with %v", err)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 // model answers every request with the same words, and keeps what it was asked.
@@ -67,7 +68,7 @@ type circling struct {
 // newCircling starts it.
 func newCircling(t *testing.T, probe func(string) error) *circling {
 	c := &circling{world: newWorld(t, "", seldom), model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}}
-	c.models = freeAddress(t)
+	c.models = addresses.Free()
 	c.run, _ = c.withModels(c.model, probe)
 	return c
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 // deterministic makes the agent work through its tools. In these tests nothing keeps it from writing to the workspace;
@@ -233,7 +233,7 @@ func TestAPatchSurvivesACrash(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			w := agentByHand(t)
-			w.tools = freeAddress(t)
+			w.tools = addresses.Free()
 			p := w.start(1, pullAt(step, 1))
 			c := w.connect()
 			wanted := []struct{ id, patch, status string }{
@@ -272,17 +272,6 @@ func TestAPatchSurvivesACrash(t *testing.T) {
 			}
 		})
 	}
-}
-
-// freeAddress is one that nothing listens at: a pod's tools stay where they are when the watchdog is started again.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func TestAnAgentMustSayThatItIsDone(t *testing.T) {

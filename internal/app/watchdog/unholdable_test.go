@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 // newLink is a patch that adds a symbolic link. Git stores its target without a newline at the end.
@@ -121,7 +122,7 @@ func TestAPatchThatTheWorkspaceCannotTake(t *testing.T) {
 func patchAFullWorkspace(t *testing.T, step string) {
 	w := agentByHand(t)
 	w.smallWorkspace(2 << 20)
-	w.tools = freeAddress(t)
+	w.tools = addresses.Free()
 	p := w.start(1, pullAt(step, 1))
 	c := w.connect()
 	head := w.trusted("rev-parse", protocol.RefDelivery)

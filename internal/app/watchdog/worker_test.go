@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 )
 
@@ -152,7 +153,7 @@ func TestAWorkerOutlivesItsWatchdog(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
 			w, _ := newOffice(t, "anthropic")
-			w.tools, w.models = freeAddress(t), freeAddress(t)
+			w.tools, w.models = addresses.Free(), addresses.Free()
 			p := w.start(1, pullAt(step, 1))
 			if err := p.wait(); !errors.Is(err, errPulled) {
 				t.Fatalf("watchdog: %v", err)

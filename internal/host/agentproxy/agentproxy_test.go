@@ -20,6 +20,7 @@ import (
 
 	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 func TestAHostOfTheListIsReached(t *testing.T) {
@@ -180,7 +181,7 @@ func TestAGatewayThatDoesNotAnswerWell(t *testing.T) {
 // TestAGatewayThatIsAway is told at once; when it is back, the next connection is as any other. So it is with the token.
 func TestAGatewayThatIsAway(t *testing.T) {
 	w := newWorld(t, http.HandlerFunc(hello))
-	end := w.startGateway("127.0.0.1:0")
+	end := w.startGateway(addresses.Free())
 	w.serve()
 	address := strings.TrimPrefix(w.gateway, "https://")
 	_, _, open := w.connect("registry.example.com:443")

@@ -23,6 +23,7 @@ import (
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/postgres"
 )
 
@@ -222,7 +223,7 @@ func TestDatabaseThatIsAway(t *testing.T) {
 	u, err := url.Parse(w.url)
 	w.must(err)
 	line := &relay{target: u.Host}
-	w.must(line.up("127.0.0.1:0"))
+	w.must(line.up(addresses.Free()))
 	t.Cleanup(line.down)
 	u.Host = line.address
 	w.url = u.String()

@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -102,17 +101,6 @@ func (p *Program) Kill(t testing.TB) {
 
 // Log is what it has said.
 func (p *Program) Log() string { return p.log.String() }
-
-// FreeAddress is an address of this machine that nobody listens on.
-func FreeAddress(t testing.TB) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
-}
 
 // Passes says whether a probe passes.
 func Passes(address, path string) bool {
