@@ -253,6 +253,23 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
+// TestNothingHasEverChanged: the chain has no commit then, and there is nothing to compare.
+func TestNothingHasEverChanged(t *testing.T) {
+	r := workroom.New(t, map[string]string{"web/index.html": "<h1>Shop</h1>\n"})
+	o := r.Occasion()
+	o.Trigger = protocol.TriggerFinal
+	if taken, err := r.Checkpoint.Take(t.Context(), o); err != nil || taken.Intent == nil || taken.Intent.Commit != "" {
+		t.Fatalf("%+v, %v", taken, err)
+	}
+	g := newGateway(t)
+	if err := serve(t, r, g, nil); err != nil {
+		t.Fatal(err)
+	}
+	if c := g.taken[1]; c.Checkpoint != 1 || c.Files != 0 || c.Missing != "" {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestHostileTrees: whatever a tree has, what is handed over is bounded, is text, has no secret, and takes seconds.
 func TestHostileTrees(t *testing.T) {
 	r := workroom.New(t, map[string]string{"web/index.html": "<h1>Shop</h1>\n"})

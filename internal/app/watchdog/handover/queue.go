@@ -4,6 +4,7 @@
 package handover
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -50,9 +51,8 @@ func entryOf(i journal.Intent, base string) entry {
 		sequence: i.Sequence, previous: i.Report.Previous, at: i.Report.CapturedAt, task: i.Report.Task, verdict: string(i.Report.Verdict), action: i.Report.Action,
 		from: i.OldChain, to: i.Commit,
 	}
-	if e.from == "" {
-		e.from = base
-	}
+	// Until something changes the chain has no commit of its own.
+	e.from, e.to = cmp.Or(e.from, base), cmp.Or(e.to, base)
 	if i.Withheld != "" {
 		e.action = protocol.ActionHeld
 	}
