@@ -96,7 +96,9 @@ func (l *loop) patch(a supervise.Action) act {
 		if call == nil {
 			return supervise.Aborted{}, nil
 		}
-		result, event, failure, err = l.acts.patch(ctx, a, o, call.Patch)
+		if result, event, failure, err = l.acts.patch(ctx, a, o, call.Patch); err != nil {
+			failure = tools.ErrAway // this process ends; the next one says
+		}
 		return event, err
 	}
 }

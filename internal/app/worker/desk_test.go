@@ -37,6 +37,13 @@ type desk struct {
 	waits   int      // how often a question is to be asked before a person answers
 	asked   int
 	summary string
+	leaving bool // every other patch and word has no result, because the watchdog is ending
+	away    bool
+}
+
+func (d *desk) leaves() bool {
+	d.away = d.leaving && !d.away
+	return d.away
 }
 
 func (d *desk) Open() []protocol.Directive { return nil }
@@ -52,6 +59,9 @@ func (d *desk) Tree() (*objects.Tree, error) { return d.tree, nil }
 func (d *desk) Apply(_ context.Context, operation, patch string) (tools.PatchResult, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.leaves() {
+		return tools.PatchResult{}, fmt.Errorf("patch %s: %w", operation, tools.ErrAway)
+	}
 	r := tools.PatchResult{OperationID: operation, Status: tools.Applied, Message: "laid in"}
 	if strings.Contains(patch, "web/legacy") {
 		r.Status, r.Message = tools.Refused, "the patch breaks a rule"
@@ -73,6 +83,9 @@ func (d *desk) Ask(_ context.Context, q protocol.Question) (tools.Answer, error)
 func (d *desk) Complete(_ context.Context, summary string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.leaves() {
+		return tools.ErrAway
+	}
 	if summary == "too early" {
 		return errors.New("not yet")
 	}

@@ -203,6 +203,22 @@ func TestToolsThatGoAway(t *testing.T) {
 	}
 }
 
+// TestCallsWithoutAResult: a watchdog that is ending does not know what becomes of a call. The call is made again, and the
+// model is not asked about it.
+func TestCallsWithoutAResult(t *testing.T) {
+	o := newOffice(t, "openai-chat", 6)
+	o.desk.leaving = true
+	pauses := 0
+	o.options.Sleep = func(context.Context, time.Duration) bool { pauses++; return true }
+	err := o.work("- tool: " + patch("one", "web/a.html") + "\n- tool: {name: task_complete, input: {summary: done}}")
+	if err != nil || pauses != 2 || o.desk.summary != "done" || !slices.Equal(o.desk.patches, []string{"one applied"}) {
+		t.Errorf("%d pauses, patches %q, summary %q: %v", pauses, o.desk.patches, o.desk.summary, err)
+	}
+	if asked := o.provider.Recorded(); len(asked) != 2 {
+		t.Errorf("the model was asked %d times, want 2", len(asked))
+	}
+}
+
 // leaving are models at whose first answer the watchdog ends.
 func leaving(t *testing.T, o *office) string {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -85,6 +86,7 @@ func handler(address string, o Options) http.Handler {
 	if o.Words != nil {
 		server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler { return beside(next, o.Words) })
 	}
+	server.AddReceivingMiddleware(unanswered)
 	stream := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, MaxRequestBodyBytes: maxBody,
 	})
@@ -93,12 +95,26 @@ func handler(address string, o Options) http.Handler {
 	return loopback.Guard(address, fewLarge(mux))
 }
 
+// codeAway is that of ErrAway, one of those that JSON-RPC 2.0 leaves to servers (-32000 to -32099) and MCP does not use.
+const codeAway = -32050
+
+// unanswered turns a call that has no result into an error of the protocol: clients do not take that for the tool's answer.
+func unanswered(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		answer, err := next(ctx, method, request)
+		if result, is := answer.(*mcp.CallToolResult); is && result != nil && errors.Is(result.GetError(), ErrAway) {
+			return nil, &jsonrpc.Error{Code: codeAway, Message: ErrAway.Error()}
+		}
+		return answer, err
+	}
+}
+
 // beside the result of a call of a tool, the agent is told something in a text of its own.
 func beside(next mcp.MethodHandler, words func() string) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		answer, err := next(ctx, method, request)
 		result, is := answer.(*mcp.CallToolResult)
-		if err != nil || !is || ctx.Err() != nil {
+		if err != nil || !is || ctx.Err() != nil || errors.Is(result.GetError(), ErrAway) {
 			return answer, err
 		}
 		if text := words(); text != "" {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -28,6 +30,9 @@ type deskStub struct{ tree *objects.Tree }
 func (d deskStub) Context() Context             { return Context{Task: "form"} }
 func (d deskStub) Tree() (*objects.Tree, error) { return d.tree, nil }
 func (d deskStub) Apply(_ context.Context, operation, _ string) (PatchResult, error) {
+	if operation == "away" {
+		return PatchResult{}, fmt.Errorf("patch: %w", ErrAway)
+	}
 	return PatchResult{OperationID: operation, Status: Applied}, nil
 }
 
@@ -325,5 +330,21 @@ func TestListensOnLoopbackAlone(t *testing.T) {
 			l.Close()
 			t.Errorf("listens at %s", address)
 		}
+	}
+}
+
+// TestNoResult: a call that has none is an error of the protocol, and what is to be said beside a result is kept for one.
+func TestNoResult(t *testing.T) {
+	said := 0
+	session := connect(t, serveSaying(t, nil, func() string { said++; return "words" }))
+	in := map[string]any{"operation_id": "away", "patch": "diff"}
+	_, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "repo_apply_patch", Arguments: in})
+	var answer *jsonrpc.Error
+	if !errors.As(err, &answer) || answer.Code != codeAway || answer.Message != ErrAway.Error() || said != 0 {
+		t.Errorf("%d words, error %v", said, err)
+	}
+	in["operation_id"] = "here"
+	if result, err := session.CallTool(t.Context(), &mcp.CallToolParams{Name: "repo_apply_patch", Arguments: in}); err != nil || result.IsError || said != 1 {
+		t.Errorf("%d words, result %+v, error %v", said, result, err)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -62,7 +61,8 @@ func New(j Journal, tree func() (*objects.Tree, error), answered func(question s
 // Calls are the events for the loop, which hands each to the queue.
 func (b *Backend) Calls() <-chan Call { return b.calls }
 
-// Close ends every call that has no answer: the loop is over.
+// Close ends every call that has no answer, and those that follow: the loop is over, and what becomes of the task is the
+// next watchdog's to say.
 func (b *Backend) Close() { b.once.Do(func() { close(b.closed) }) }
 
 // Call is something that the agent asks for; one of the fields is set.
@@ -131,13 +131,20 @@ func (b *Backend) Context() tools.Context {
 }
 
 // Tree implements tools.Backend.
-func (b *Backend) Tree() (*objects.Tree, error) { return b.trees() }
+func (b *Backend) Tree() (*objects.Tree, error) {
+	select {
+	case <-b.closed:
+		return nil, tools.ErrAway
+	default:
+		return b.trees()
+	}
+}
 
 // Apply implements tools.Backend.
 func (b *Backend) Apply(ctx context.Context, operation, patch string) (tools.PatchResult, error) {
 	call := &PatchCall{Patch: checkpoint.Patch{ID: operation, Text: patch}, ctx: ctx, done: make(chan patchDone, 1)}
 	if !b.send(ctx, Call{patch: call}) {
-		return tools.PatchResult{}, unknown(ctx)
+		return tools.PatchResult{}, tools.ErrAway
 	}
 	select {
 	case done := <-call.done:
@@ -145,23 +152,14 @@ func (b *Backend) Apply(ctx context.Context, operation, patch string) (tools.Pat
 	case <-ctx.Done():
 	case <-b.closed:
 	}
-	return tools.PatchResult{}, unknown(ctx)
-}
-
-// unknown is the answer to an agent whose call was cut off.
-func unknown(ctx context.Context) error {
-	err := errors.New("what becomes of the patch is not known yet, send it again with the same operation_id")
-	if cause := context.Cause(ctx); cause != nil {
-		err = fmt.Errorf("%w: %w", err, cause)
-	}
-	return err
+	return tools.PatchResult{}, tools.ErrAway
 }
 
 // Ask implements tools.Backend.
 func (b *Backend) Ask(ctx context.Context, q protocol.Question) (tools.Answer, error) {
 	call := &questionCall{Question: q, ctx: ctx, done: make(chan questionDone, 1)}
 	if !b.send(ctx, Call{question: call}) {
-		return answered(q.ID, nil), nil
+		return b.unanswered(q.ID)
 	}
 	select {
 	case done := <-call.done:
@@ -172,7 +170,17 @@ func (b *Backend) Ask(ctx context.Context, q protocol.Question) (tools.Answer, e
 	case <-ctx.Done():
 	case <-b.closed:
 	}
-	return answered(q.ID, nil), nil
+	return b.unanswered(q.ID)
+}
+
+// unanswered is for a question that nobody has answered in time, or that there is nobody to hear of.
+func (b *Backend) unanswered(id string) (tools.Answer, error) {
+	select {
+	case <-b.closed:
+		return tools.Answer{}, tools.ErrAway
+	default:
+		return answered(id, nil), nil
+	}
 }
 
 func answered(id string, a *protocol.Answer) tools.Answer {
@@ -186,12 +194,12 @@ func answered(id string, a *protocol.Answer) tools.Answer {
 func (b *Backend) Complete(ctx context.Context, summary string) error {
 	call := &completeCall{summary: summary, done: make(chan error, 1)}
 	if !b.send(ctx, Call{complete: call}) {
-		return errClosed
+		return tools.ErrAway
 	}
 	select {
 	case err := <-call.done:
 		return err
 	case <-b.closed:
-		return errClosed
+		return tools.ErrAway
 	}
 }

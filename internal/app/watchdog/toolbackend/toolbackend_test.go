@@ -5,6 +5,7 @@ package toolbackend_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -166,7 +167,7 @@ func TestNothingWaitsForEver(t *testing.T) {
 	gone := o.patch(ctx, "op2", "two")
 	o.hear()
 	cancel()
-	want(t, "of a caller that goes", <-gone, "not known yet")
+	want(t, "of a caller that goes", <-gone, tools.ErrAway.Error())
 	if seen := o.look(); seen.Patches != 1 {
 		t.Errorf("%d patches wait, want 1", seen.Patches)
 	}
@@ -178,9 +179,12 @@ func TestNothingWaitsForEver(t *testing.T) {
 	never := o.patch(t.Context(), "op3", "three")
 	asked := o.question(t.Context(), "q1", "Which?")
 	o.Close()
-	want(t, "after the loop", <-never, "not known yet")
-	want(t, "a question after the loop", <-asked, tools.Waiting)
-	want(t, "the word after the loop", <-o.completed(), "no task accepts calls")
+	for what, answer := range map[string]string{"a patch": <-never, "a question": <-asked, "the word": <-o.completed()} {
+		want(t, what+" after the loop", answer, tools.ErrAway.Error())
+	}
+	if _, err := o.Tree(); !errors.Is(err, tools.ErrAway) {
+		t.Errorf("the tree after the loop: %v", err)
+	}
 }
 
 // A question waits until its answer is ordered, is asked once, and one at a time.
