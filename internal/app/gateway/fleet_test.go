@@ -208,6 +208,17 @@ func (f *fleet) wantRecorded(a *attempt.Attempt, tries []try) {
 	f.Logf("%s: %d tries, %d answers seen, %d turns recorded", a.Feature.Name, len(tries), seen, sum.Calls)
 }
 
+// wantWhole: no answer broke off that had begun.
+func (f *fleet) wantWhole(a *attempt.Attempt, tries []try) {
+	f.Helper()
+	for _, x := range tries {
+		if x.broken() {
+			recorded := slices.DeleteFunc(f.turns(a.Feature), func(turn protocol.Turn) bool { return turn.RequestDigest != x.digest })
+			f.Errorf("an answer broke off; it is recorded as %+v and ends with %q", recorded, x.text[max(0, len(x.text)-500):])
+		}
+	}
+}
+
 // allowance that a gateway tells a watchdog that wants more than any budget of a test has.
 func (g *gateway) allowance(t *testing.T, token string) (a protocol.Allowance, err error) {
 	t.Helper()

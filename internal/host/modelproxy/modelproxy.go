@@ -149,6 +149,8 @@ func (p *Proxy) handler() http.Handler {
 				panic(http.ErrAbortHandler) // nobody waits for the answer
 			}
 		}
+		// What is sent on as it comes is read until its end by who sends it on: the answer may have begun before that.
+		_ = http.NewResponseController(w).EnableFullDuplex()
 		defer p.allowances.used() // also where the agent hung up, which ends it by a panic
 		forward.ServeHTTP(w, r)
 	})

@@ -261,3 +261,43 @@ func TestNothingButModels(t *testing.T) {
 		_, _ = answer.Body.Close(), conn.Close()
 	}
 }
+
+// TestAnAnswerBeforeTheEndOfItsRequest does not break off. net/http reads what is left of a request before it writes the answer, unless
+// it is told not to, and takes it from the one that sends it on.
+func TestAnAnswerBeforeTheEndOfItsRequest(t *testing.T) {
+	p := newPod(t, func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		text := make([]byte, len("first"))
+		if _, err := io.ReadFull(r.Body, text); err != nil || string(text) != "first" {
+			t.Errorf("the gateway reads %q, %v", text, err)
+		}
+		_, _ = io.WriteString(w, "begun, ")
+		_ = http.NewResponseController(w).Flush()
+		rest, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Errorf("the gateway reads the rest: %v", err)
+		}
+		_, _ = fmt.Fprintf(w, "and then %s", rest)
+	})
+	in, out := io.Pipe()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/anthropic/v1/messages", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.WriteString(out, "first") }()
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	begun := make([]byte, len("begun, "))
+	if _, err := io.ReadFull(answer.Body, begun); err != nil {
+		t.Errorf("the beginning: %v", err)
+	}
+	_, _ = io.WriteString(out, "second")
+	_ = out.Close()
+	rest, err := io.ReadAll(answer.Body)
+	if string(begun)+string(rest) != "begun, and then second" || err != nil {
+		t.Errorf("%s%s, %v", begun, rest, err)
+	}
+}
