@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,7 +52,8 @@ func raw(t *testing.T, config *rest.Config, path string) (string, error) {
 // discovery when the last replica ends.
 func TestAggregatedAPI(t *testing.T) {
 	p := &replica{name: "manager-view", intake: addresses.Free(), health: addresses.Free(), metrics: "0"}
-	address := addresses.Free()
+	_, port, _ := net.SplitHostPort(addresses.Free())
+	address := net.JoinHostPort("127.0.0.1", port) // the API server asks at localhost
 	p.Program = program.Start(t,
 		[]string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-manager"), "POD_NAMESPACE=" + kubetest.SystemNamespace, "POD_NAME=" + p.name},
 		"--image=tidewaiter:test", "--intake-bind-address="+p.intake, "--health-probe-bind-address="+p.health, "--metrics-bind-address=0", "--view-bind-address="+address)
