@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -52,19 +51,27 @@ func (r runner) pipe(ctx context.Context, c call, read func(*bufio.Reader) error
 
 // treeBuilder puts the flat list of ls-tree -r -t back together.
 type treeBuilder struct {
-	// dirs from the root to the directory whose entries come now.
+	// dirs from the root to the directory whose entries come now, and the path of that one with its '/'.
 	dirs []openDir
+	path []byte
 }
 
 type openDir struct {
-	// prefix is the directory's path with its '/'; empty for the root.
-	prefix string
+	// length of the directory's path with its '/'; 0 for the root.
+	length int
 	tree   *objects.Tree
 }
 
 func (b *treeBuilder) read(in *bufio.Reader) error {
 	for {
-		record, err := in.ReadBytes(0)
+		// A record is not kept, and there are very many.
+		record, err := in.ReadSlice(0)
+		if errors.Is(err, bufio.ErrBufferFull) {
+			var rest []byte
+			record = bytes.Clone(record)
+			rest, err = in.ReadBytes(0)
+			record = append(record, rest...)
+		}
 		if errors.Is(err, io.EOF) && len(record) == 0 {
 			return nil
 		}
@@ -83,37 +90,41 @@ func (b *treeBuilder) leave() {
 	tree := b.dirs[last].tree
 	tree.Entries = append(make([]objects.Entry, 0, len(tree.Entries)), tree.Entries...)
 	b.dirs = b.dirs[:last]
+	b.path = b.path[:b.dirs[last-1].length]
 }
 
 // add reads "<mode> <kind> <id> <size><tab><path>".
 func (b *treeBuilder) add(record []byte) error {
 	head, path, found := bytes.Cut(record, []byte{'\t'})
-	fields := strings.Fields(string(head))
-	if !found || len(fields) != 4 {
+	var fields [4][]byte
+	for i := range fields {
+		fields[i], head, _ = bytes.Cut(bytes.TrimLeft(head, " "), []byte{' '})
+	}
+	if !found || len(fields[3]) == 0 || len(head) > 0 {
 		return fmt.Errorf("entry %q of a tree", record)
 	}
-	mode, err := strconv.ParseUint(fields[0], 8, 32)
+	mode, err := strconv.ParseUint(string(fields[0]), 8, 32)
 	if err != nil {
 		return fmt.Errorf("mode of %q: %w", path, err)
 	}
-	id, err := objects.ParseID(fields[2])
-	if err != nil {
+	e := objects.Entry{Mode: uint32(mode)}
+	if err := e.ID.UnmarshalText(fields[2]); err != nil {
 		return fmt.Errorf("id of %q: %w", path, err)
 	}
-	e := objects.Entry{Mode: uint32(mode), ID: id}
-	if fields[3] != "-" {
-		if e.Size, err = strconv.ParseInt(fields[3], 10, 64); err != nil {
+	if string(fields[3]) != "-" {
+		if e.Size, err = strconv.ParseInt(string(fields[3]), 10, 64); err != nil {
 			return fmt.Errorf("size of %q: %w", path, err)
 		}
 	}
-	for !bytes.HasPrefix(path, []byte(b.dirs[len(b.dirs)-1].prefix)) {
+	for !bytes.HasPrefix(path, b.path) {
 		b.leave()
 	}
 	dir := b.dirs[len(b.dirs)-1]
-	e.Name = string(path[len(dir.prefix):])
+	e.Name = string(path[dir.length:])
 	if e.Mode == objects.ModeTree {
-		e.Tree = &objects.Tree{ID: id}
-		b.dirs = append(b.dirs, openDir{prefix: string(path) + "/", tree: e.Tree})
+		e.Tree = &objects.Tree{ID: e.ID}
+		b.path = append(append(b.path[:0], path...), '/')
+		b.dirs = append(b.dirs, openDir{length: len(b.path), tree: e.Tree})
 	}
 	dir.tree.Entries = append(dir.tree.Entries, e)
 	return nil

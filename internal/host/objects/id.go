@@ -31,13 +31,15 @@ const (
 )
 
 // ParseID reads the 40 hexadecimal digits of an ID.
-func ParseID(s string) (ID, error) {
+func ParseID(s string) (ID, error) { return parseID([]byte(s)) }
+
+func parseID(digits []byte) (ID, error) {
 	var id ID
-	if len(s) != hex.EncodedLen(len(id)) {
-		return ID{}, fmt.Errorf("object id %q: want %d hexadecimal digits, got %d characters", s, hex.EncodedLen(len(id)), len(s))
+	if len(digits) != hex.EncodedLen(len(id)) {
+		return ID{}, fmt.Errorf("object id %q: want %d hexadecimal digits, got %d characters", digits, hex.EncodedLen(len(id)), len(digits))
 	}
-	if _, err := hex.Decode(id[:], []byte(s)); err != nil {
-		return ID{}, fmt.Errorf("object id %q: %w", s, err)
+	if _, err := hex.Decode(id[:], digits); err != nil {
+		return ID{}, fmt.Errorf("object id %q: %w", digits, err)
 	}
 	return id, nil
 }
@@ -62,7 +64,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 		*id = ID{}
 		return nil
 	}
-	parsed, err := ParseID(string(text))
+	parsed, err := parseID(text)
 	if err != nil {
 		return err
 	}
