@@ -34,6 +34,8 @@ type talk struct {
 	role, system string
 	tools        bool
 	entries      []*entry
+	// reminder is what the client puts at the end of each request, behind all that is new; "" for nothing.
+	reminder string
 }
 
 // entry is one message, or what was said at once.
@@ -123,9 +125,16 @@ func (a *agent) ask(again bool) {
 		a.w.verdict.turns++
 	}
 	a.w.signal(false)
-	thread, told := a.w.pipeline.Request(a.w.request(a.talk), a.w.now)
+	sent := *a.talk
+	if a.reminder != "" {
+		sent.entries = append(slices.Clip(sent.entries), &entry{role: "user", text: a.reminder})
+	}
+	thread, told := a.w.pipeline.Request(a.w.request(&sent), a.w.now)
+	if h := a.w.heard[thread]; h.entries != len(sent.entries) { // else it asks once more
+		a.w.heard[thread] = heard{h.turns + 1, len(sent.entries)}
+	}
 	if len(told) > 0 {
-		a.w.verdict.told = append(a.w.verdict.told, message{thread, a.w.verdict.turns, told})
+		a.w.verdict.told = append(a.w.verdict.told, message{thread, a.w.heard[thread].turns, told})
 	}
 	a.w.look()
 	if a.thread == 0 {

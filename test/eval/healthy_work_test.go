@@ -238,5 +238,16 @@ func healthyWork() []scenario {
 			a.do(run("make test").gives("%s", passes(a)))
 			a.say("Added.")
 		}},
+		{name: "a client that repeats a reminder at the end of each request", play: func(a *agent) {
+			a.begin("Port the package draft.")
+			a.reminder = "Keep to the plan, and answer briefly."
+			for i := range a.n(12, 25) {
+				a.do(read(file(40 + i)))
+				a.do(edit(file(40+i), fmt.Sprint("old", i), fmt.Sprint("new", i)))
+			}
+			a.do(run("make test").gives("%s", passes(a)))
+			a.reminder = ""
+			a.say("Ported.")
+		}},
 	}
 }

@@ -43,6 +43,9 @@ type message struct {
 	texts        []string
 }
 
+// heard are the turns of a conversation, and the entries of its last request.
+type heard struct{ turns, entries int }
+
 // verdict is what came out of a run.
 type verdict struct {
 	run     Run
@@ -79,6 +82,8 @@ type world struct {
 	made                 int
 	// owners are the agents by the number of their conversation.
 	owners map[int]*agent
+	// heard is what has come of each conversation.
+	heard map[int]heard
 	// invalid says that checkpoints are refused.
 	invalid bool
 	// beat is when the watchdog looked at the processes last.
@@ -96,7 +101,7 @@ const step = 30 * time.Second
 func play(r Run, p Pipeline) verdict {
 	w := &world{
 		run: r, pipeline: p, now: began, random: rand.New(rand.NewPCG(r.seed, number(r.Name))),
-		files: map[string]string{}, seen: map[kind]bool{}, owners: map[int]*agent{}, verdict: verdict{run: r},
+		files: map[string]string{}, seen: map[kind]bool{}, owners: map[int]*agent{}, heard: map[int]heard{}, verdict: verdict{run: r},
 	}
 	w.beat = w.now
 	a := w.agent("main")

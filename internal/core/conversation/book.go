@@ -132,22 +132,23 @@ func (b *Book) Observe(r Request) Turn {
 	t, same := b.find(said, tools)
 	like, known := said.lead+same, 0
 	if t != nil {
+		said.tail = said.repeated(t, same)
 		known = said.kept(t, same)
 		if b.asks(t, said, known, system, tools) {
 			// The same messages in another setting: a client asks something about them, as it does before it compacts them.
 			t.Summarized, t = true, nil
 		}
 	}
-	if t != nil && known == like && same < min(len(t.Chain)-t.Lead, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized {
+	if t != nil && known == like && same < min(len(t.Chain)-t.Lead-said.tail, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized {
 		t = nil // an agent that another one has called is told the same first
 	}
 	if t == nil {
 		if t = b.shortened(system, tools); t == nil {
 			t = b.add(system, tools)
 		}
-		like, known, same = 0, 0, 0
+		like, known, same, said.tail = 0, 0, 0, 0
 	}
-	turn := Turn{Known: like, Messages: len(said.chain), Compacted: t.Lead+same < len(t.Chain)}
+	turn := Turn{Known: like, Messages: len(said.chain), Compacted: t.Lead+same+said.tail < len(t.Chain)}
 	turn.Again = t.Turns > 0 && like == len(said.chain)
 	if !turn.Again {
 		t.Turns++
@@ -181,8 +182,8 @@ type reading struct {
 	// like is the thread whose last request begins with them, and equal is how many bytes it has in common with this one; nil and 0 for none.
 	like  *Thread
 	equal int
-	// lead is how many messages at the beginning are the system's.
-	lead int
+	// lead is how many messages at the beginning are the system's, and tail how many at the end the request before had at its end, too.
+	lead, tail int
 }
 
 // read a request.
@@ -251,15 +252,29 @@ func (s reading) setting(system Digest) Digest {
 	return Sum(all...)
 }
 
-// after are the messages that come after so many. Those that are known byte by byte have not been read.
+// after are the messages that come after so many, and before the tail. Those that are known byte by byte have not been read.
 func (s reading) after(known int) []Message {
-	return s.messages[min(max(known-s.skipped, 0), len(s.messages)):]
+	end := len(s.messages) - s.tail
+	return s.messages[min(max(known-s.skipped, 0), end):end]
+}
+
+// repeated is how many messages at the end a thread's last request had at its end, too, where others have come before them. Some clients
+// repeat there what the model is to bear in mind, or how its answer begins.
+func (s reading) repeated(t *Thread, same int) (n int) {
+	had, has := t.Chain[t.Lead+same:], s.chain[s.lead+same:]
+	if len(has) <= len(had) {
+		return 0
+	}
+	for n < len(had) && had[len(had)-1-n] == has[len(has)-1-n] {
+		n++
+	}
+	return n
 }
 
 // kept is how many messages at the beginning are not new, where so many are the same as in a thread, the system's apart. Clients take old
 // results out of what they repeat: what comes before a message that the thread has had was said before, in whatever words it stands now.
 func (s reading) kept(t *Thread, same int) int {
-	rest := t.Chain[t.Lead+same:]
+	rest := t.Chain[t.Lead+same : len(t.Chain)-s.tail]
 	if len(rest) == 0 {
 		return s.lead + same
 	}
@@ -267,7 +282,7 @@ func (s reading) kept(t *Thread, same int) int {
 	for _, d := range rest {
 		had[d] = true
 	}
-	for i := len(s.chain); i > s.lead+same; i-- {
+	for i := len(s.chain) - s.tail; i > s.lead+same; i-- {
 		if had[s.chain[i-1]] {
 			return i
 		}

@@ -87,6 +87,37 @@ func TestBookReadsWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestWhatStandsAtTheEndOfEachRequest: some clients repeat what the model is to bear in mind, or how its answer begins, behind all that is new.
+// That hides nothing, and is heard once.
+func TestWhatStandsAtTheEndOfEachRequest(t *testing.T) {
+	for _, end := range []string{"user bear in mind\n", "model I will\n", "user bear in mind\nmodel I will\n"} {
+		var book conversation.Book
+		said, steps, lines := 0, 0, "user go\n"
+		for i := range 20 {
+			turn := book.Observe(request{lines: lines + end, tools: true})
+			book.Answered(turn.Thread, &conversation.Answer{Tools: []conversation.Tool{{Name: "run"}}})
+			steps += len(turn.Steps)
+			said += len(turn.Said) + len(turn.Told)
+			if turn.Thread != 1 || turn.Number != i+1 || turn.Compacted || turn.Again {
+				t.Fatalf("%q: turn %d is %+v", end, i+1, turn)
+			}
+			lines += fmt.Sprintf("call c%d\nresult c%d done\n", i, i)
+		}
+		if want := 1 + strings.Count(end, "\n"); steps != 19 || said != want {
+			t.Errorf("%q: %d steps and %d texts were heard; want 19 and %d", end, steps, said, want)
+		}
+		// Old results are left out, and the end stands where it stood.
+		turn := book.Observe(request{lines: strings.Replace(lines, "result c3 done", "result c3 left out", 1) + end, tools: true})
+		if len(turn.Steps) != 1 || !turn.Compacted {
+			t.Errorf("%q: %+v", end, turn)
+		}
+		// A client that asks once more has nothing new to say.
+		if turn := book.Observe(request{lines: strings.Replace(lines, "result c3 done", "result c3 left out", 1) + end, tools: true}); !turn.Again {
+			t.Errorf("%q: %+v", end, turn)
+		}
+	}
+}
+
 // TestBookForgets: of more threads than are remembered the ones that were silent for longest go, and never the main one.
 func TestBookForgets(t *testing.T) {
 	var book conversation.Book
