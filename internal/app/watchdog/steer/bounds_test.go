@@ -109,6 +109,31 @@ func TestWhatCameOfAnActIsSaid(t *testing.T) {
 	}
 }
 
+// TestWhatHasNoPlaceIsSaidLater: nothing of it is lost, and the agent cannot have it grow for ever by requests that have no place.
+func TestWhatHasNoPlaceIsSaidLater(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	steps := 0
+	for range 40 {
+		a.entries = append(a.entries, a.says("assistant", "I will"))
+		a.ask()
+		a.entries = a.entries[:len(a.entries)-1]
+		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+		if steps = len(a.book.steps); steps > 1 {
+			break
+		}
+	}
+	if sent := a.ask(); steps != 2 || strings.Count(sent, supervisor) != 2 {
+		t.Errorf("%d steps, and said is %d times something: %s", steps, strings.Count(sent, supervisor), sent)
+	}
+	r := &a.service.record
+	for i := range 100 {
+		r.later(1, fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000)))
+	}
+	if n := len(r.Unsaid[1]); n > maxUnsaid || !strings.Contains(r.Unsaid[1], "\n\n99 x") {
+		t.Errorf("%d bytes wait to be said: %.100s", n, r.Unsaid[1])
+	}
+}
+
 // TestForgottenThreads: of threads that nothing is remembered of, neither is what was said to them.
 func TestForgottenThreads(t *testing.T) {
 	a := newAgent(t, "anthropic")

@@ -70,9 +70,12 @@ func addressed(s *Service, thread int, a *conversation.Answer) {
 	s.options.Directives.Heard(directives.Words(string(a.Text)))
 }
 
+// between two things that are said in one place.
+const between = "\n\n"
+
 // both joins what is said in one place.
 func both(texts ...string) string {
-	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), "\n\n")
+	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), between)
 }
 
 // main says whether a thread is the conversation about the task.

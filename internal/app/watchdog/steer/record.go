@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
@@ -19,6 +20,8 @@ import (
 const (
 	// maxNotes of a thread are remembered; a cooldown lies between two.
 	maxNotes = 64
+	// maxUnsaid bounds what waits to be said to a thread, in bytes: some six messages.
+	maxUnsaid = 4096
 	// maxStep is how much of a path is remembered for people, in bytes.
 	maxStep = 256
 	// maxFiles that are told apart.
@@ -110,12 +113,16 @@ func (r *record) note(thread, messages int, said dialect.Steering) {
 	}
 }
 
-// later is what has to be said with a thread's next request.
+// later is what has to be said with a thread's next request, beside what waits already. The newest has room.
 func (r *record) later(thread int, text string) {
 	if r.Unsaid == nil {
 		r.Unsaid = map[int]string{}
 	}
-	r.Unsaid[thread] = text
+	waiting := r.Unsaid[thread]
+	for waiting != "" && len(both(waiting, text)) > maxUnsaid {
+		_, waiting, _ = strings.Cut(waiting, between)
+	}
+	r.Unsaid[thread] = both(waiting, text)
 }
 
 // figures of a turn.

@@ -187,7 +187,7 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 	body, err := r.Steer(said, turn.Ends)
 	if err != nil {
 		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", err.Error())
-		if unsaid == "" && step.Message != "" {
+		if step.Message != "" {
 			s.record.later(turn.Thread, step.Message)
 		}
 		return r.Bytes()
