@@ -125,10 +125,7 @@ func (a *agent) ask(again bool) {
 		a.w.verdict.turns++
 	}
 	a.w.signal(false)
-	sent := *a.talk
-	if a.reminder != "" {
-		sent.entries = append(slices.Clip(sent.entries), &entry{role: "user", text: a.reminder})
-	}
+	sent := a.reminded()
 	thread, told := a.w.pipeline.Request(a.w.request(&sent), a.w.now)
 	if h := a.w.heard[thread]; h.entries != len(sent.entries) { // else it asks once more
 		a.w.heard[thread] = heard{h.turns + 1, len(sent.entries)}
@@ -146,6 +143,22 @@ func (a *agent) ask(again bool) {
 	if a.thread != thread || a.role == "sub" && a.w.owners[thread] != a {
 		a.w.verdict.strays = append(a.w.verdict.strays, fmt.Sprintf("turn %d of %s: thread %d, want %d", a.w.verdict.turns, a.role, thread, a.thread))
 	}
+}
+
+// reminded is the conversation as it is sent. A client that has results in messages with other things puts its reminder there, and the others
+// behind them.
+func (a *agent) reminded() talk {
+	sent := *a.talk
+	if a.reminder == "" {
+		return sent
+	}
+	sent.entries = slices.Clone(sent.entries)
+	if last := len(sent.entries) - 1; len(sent.entries[last].results) > 0 && a.w.run.client.dialect == "anthropic" {
+		sent.entries[last] = &entry{role: "user", text: a.reminder, results: sent.entries[last].results}
+	} else {
+		sent.entries = append(sent.entries, &entry{role: "user", text: a.reminder})
+	}
+	return sent
 }
 
 // answer of the model.

@@ -84,6 +84,8 @@ type Thread struct {
 	// Chain has the digests of its messages; the first Lead of them are the system's, which other threads may have too.
 	Chain []Digest `json:"chain"`
 	Lead  int      `json:"lead,omitempty"`
+	// Results are which calls the last message has the results of, what stands behind it in each request apart.
+	Results []Digest `json:"results,omitempty"`
 	// Open says that the model has called tools in its last answer, and no request has followed.
 	Open bool `json:"open,omitempty"`
 	// Summarized says that something else has been asked about the whole of it, as clients do before they compact it.
@@ -133,7 +135,9 @@ func (b *Book) Observe(r Request) Turn {
 	like, known := said.lead+same, 0
 	if t != nil {
 		said.tail = said.repeated(t, same)
-		known = said.kept(t, same)
+		if known = said.kept(t, same); said.altered(t, same) {
+			known = max(known, like+1)
+		}
 		if b.asks(t, said, known, system, tools) {
 			// The same messages in another setting: a client asks something about them, as it does before it compacts them.
 			t.Summarized, t = true, nil
@@ -148,12 +152,13 @@ func (b *Book) Observe(r Request) Turn {
 		}
 		like, known, same, said.tail = 0, 0, 0, 0
 	}
-	turn := Turn{Known: like, Messages: len(said.chain), Compacted: t.Lead+same+said.tail < len(t.Chain)}
+	turn := Turn{Known: like, Messages: len(said.chain), Compacted: t.Lead+same+said.tail < len(t.Chain) && !said.altered(t, same)}
 	turn.Again = t.Turns > 0 && like == len(said.chain)
 	if !turn.Again {
 		t.Turns++
 		t.Summarized = false // what goes on is not replaced, and what was replaced has been summarized
 	}
+	t.Results = said.results(t.Results)
 	t.Chain, t.Lead, t.ends, t.Last = said.chain, said.lead, said.ends, b.Heard
 	t.remember(said)
 	t.Open = false
@@ -169,51 +174,6 @@ func (b *Book) Observe(r Request) Turn {
 // asks says whether a request asks something about a thread rather than going on with it.
 func (b *Book) asks(t *Thread, said reading, known int, system Digest, tools bool) bool {
 	return t.Kind != KindSide && (!tools || t.System != system && !slices.ContainsFunc(said.after(known), Message.works))
-}
-
-// reading is what a request says: the digests of all messages and where each ends, and the messages but for those at the beginning that are
-// known byte by byte.
-type reading struct {
-	list     []byte
-	chain    []Digest
-	ends     []int
-	skipped  int
-	messages []Message
-	// like is the thread whose last request begins with them, and equal is how many bytes it has in common with this one; nil and 0 for none.
-	like  *Thread
-	equal int
-	// lead is how many messages at the beginning are the system's, and tail how many at the end the request before had at its end, too.
-	lead, tail int
-}
-
-// read a request.
-func (b *Book) read(r Request) reading {
-	s := reading{list: r.List()}
-	for _, t := range b.Threads {
-		equal := prefix(t.list, s.list)
-		if n := t.has(equal); n > s.skipped {
-			s.like, s.equal, s.skipped = t, equal, n
-		}
-	}
-	at := 0
-	if s.like != nil {
-		const more = 16 // messages of a turn
-		s.chain = append(make([]Digest, 0, s.skipped+more), s.like.Chain[:s.skipped]...)
-		s.ends = append(make([]int, 0, s.skipped+more), s.like.ends[:s.skipped]...)
-		at, s.lead = s.ends[s.skipped-1], min(s.like.Lead, s.skipped)
-	}
-	for len(s.chain) < MaxMessages {
-		entry, end, ok := r.Next(at)
-		if !ok {
-			break
-		}
-		m := r.Message(entry)
-		if m.Role == RoleSystem && s.lead == len(s.chain) {
-			s.lead++
-		}
-		s.messages, s.chain, s.ends, at = append(s.messages, m), append(s.chain, m.digest()), append(s.ends, end), end
-	}
-	return s
 }
 
 // remember the bytes of a request. Of one that goes on with the thread's last one only what is new is copied; an eighth is left for what
@@ -238,56 +198,6 @@ func prefix(a, b []byte) int {
 		i++
 	}
 	return i
-}
-
-// setting is what the model is told beside the conversation: some dialects have that at the beginning of the list.
-func (s reading) setting(system Digest) Digest {
-	if s.lead == 0 {
-		return system
-	}
-	all := [][]byte{system[:]}
-	for i := range s.chain[:s.lead] {
-		all = append(all, s.chain[i][:])
-	}
-	return Sum(all...)
-}
-
-// after are the messages that come after so many, and before the tail. Those that are known byte by byte have not been read.
-func (s reading) after(known int) []Message {
-	end := len(s.messages) - s.tail
-	return s.messages[min(max(known-s.skipped, 0), end):end]
-}
-
-// repeated is how many messages at the end a thread's last request had at its end, too, where others have come before them. Some clients
-// repeat there what the model is to bear in mind, or how its answer begins.
-func (s reading) repeated(t *Thread, same int) (n int) {
-	had, has := t.Chain[t.Lead+same:], s.chain[s.lead+same:]
-	if len(has) <= len(had) {
-		return 0
-	}
-	for n < len(had) && had[len(had)-1-n] == has[len(has)-1-n] {
-		n++
-	}
-	return n
-}
-
-// kept is how many messages at the beginning are not new, where so many are the same as in a thread, the system's apart. Clients take old
-// results out of what they repeat: what comes before a message that the thread has had was said before, in whatever words it stands now.
-func (s reading) kept(t *Thread, same int) int {
-	rest := t.Chain[t.Lead+same : len(t.Chain)-s.tail]
-	if len(rest) == 0 {
-		return s.lead + same
-	}
-	had := make(map[Digest]bool, len(rest))
-	for _, d := range rest {
-		had[d] = true
-	}
-	for i := len(s.chain) - s.tail; i > s.lead+same; i-- {
-		if had[s.chain[i-1]] {
-			return i
-		}
-	}
-	return s.lead + same
 }
 
 // find the thread that has most of a request's first messages, and how many of them, the system's apart; of several, one that has no others,

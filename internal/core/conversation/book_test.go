@@ -40,9 +40,13 @@ func (r request) Message(entry []byte) conversation.Message {
 	switch kind {
 	case "call":
 		return conversation.Message{Role: conversation.RoleModel, Calls: []conversation.Call{{ID: text, Name: "run"}}}
-	case "result":
+	case "result", "noted":
 		id, output, _ := strings.Cut(text, " ")
-		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{ID: id, Text: conversation.QuoteOf(output)}}}
+		m := conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{ID: id, Text: conversation.QuoteOf(output)}}}
+		if kind == "noted" {
+			m.Text = conversation.QuoteOf("bear in mind")
+		}
+		return m
 	case "model":
 		return conversation.Message{Role: conversation.RoleModel, Text: conversation.QuoteOf(text)}
 	default:
@@ -114,6 +118,36 @@ func TestWhatStandsAtTheEndOfEachRequest(t *testing.T) {
 		// A client that asks once more has nothing new to say.
 		if turn := book.Observe(request{lines: strings.Replace(lines, "result c3 done", "result c3 left out", 1) + end, tools: true}); !turn.Again {
 			t.Errorf("%q: %+v", end, turn)
+		}
+	}
+}
+
+// TestWhatIsPutIntoTheLastMessage: some clients repeat it there, so that each message stands otherwise in the next request. A result is heard
+// once all the same; models that number their calls anew in each answer are heard each time.
+func TestWhatIsPutIntoTheLastMessage(t *testing.T) {
+	for _, format := range []string{"c%[1]d", "c%[2]d"} {
+		var book conversation.Book
+		steps, lines := 0, "user go\n"
+		for i := range 20 {
+			sent := lines
+			if at := strings.LastIndex(lines, "result"); at >= 0 {
+				sent = lines[:at] + "noted" + lines[at+len("result"):]
+			}
+			turn := book.Observe(request{lines: sent, tools: true})
+			book.Answered(turn.Thread, &conversation.Answer{Tools: []conversation.Tool{{Name: "run"}}})
+			if turn.Thread != 1 || turn.Number != i+1 || turn.Again || turn.Compacted {
+				t.Fatalf("turn %d is %+v", i+1, turn)
+			}
+			for _, step := range turn.Steps {
+				if steps++; step.Call.Name != "run" {
+					t.Errorf("turn %d: %+v", i+1, step)
+				}
+			}
+			id := fmt.Sprintf(format, i, 0)
+			lines += fmt.Sprintf("call %s\nresult %s done %d\n", id, id, i)
+		}
+		if steps != 19 {
+			t.Errorf("%s: %d results were heard, want 19", format, steps)
 		}
 	}
 }

@@ -90,6 +90,14 @@ func (m Message) digest() Digest {
 	return d
 }
 
+// resultsOf are the digests of the calls whose results a message has.
+func (m Message) resultsOf() (calls []Digest) {
+	for _, r := range m.Results {
+		calls = append(calls, Sum([]byte(r.ID)))
+	}
+	return calls
+}
+
 // Quote is what is kept of a text.
 type Quote struct {
 	// Text, at most MaxQuote bytes of it.

@@ -1,0 +1,120 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package conversation
+
+import "slices"
+
+// reading is what a request says: the digests of all messages and where each ends, and the messages but for those at the beginning that are
+// known byte by byte.
+type reading struct {
+	list     []byte
+	chain    []Digest
+	ends     []int
+	skipped  int
+	messages []Message
+	// like is the thread whose last request begins with them, and equal is how many bytes it has in common with this one; nil and 0 for none.
+	like  *Thread
+	equal int
+	// lead is how many messages at the beginning are the system's, and tail how many at the end the request before had at its end, too.
+	lead, tail int
+}
+
+// read a request.
+func (b *Book) read(r Request) reading {
+	s := reading{list: r.List()}
+	for _, t := range b.Threads {
+		equal := prefix(t.list, s.list)
+		if n := t.has(equal); n > s.skipped {
+			s.like, s.equal, s.skipped = t, equal, n
+		}
+	}
+	at := 0
+	if s.like != nil {
+		const more = 16 // messages of a turn
+		s.chain = append(make([]Digest, 0, s.skipped+more), s.like.Chain[:s.skipped]...)
+		s.ends = append(make([]int, 0, s.skipped+more), s.like.ends[:s.skipped]...)
+		at, s.lead = s.ends[s.skipped-1], min(s.like.Lead, s.skipped)
+	}
+	for len(s.chain) < MaxMessages {
+		entry, end, ok := r.Next(at)
+		if !ok {
+			break
+		}
+		m := r.Message(entry)
+		if m.Role == RoleSystem && s.lead == len(s.chain) {
+			s.lead++
+		}
+		s.messages, s.chain, s.ends, at = append(s.messages, m), append(s.chain, m.digest()), append(s.ends, end), end
+	}
+	return s
+}
+
+// setting is what the model is told beside the conversation: some dialects have that at the beginning of the list.
+func (s reading) setting(system Digest) Digest {
+	if s.lead == 0 {
+		return system
+	}
+	all := [][]byte{system[:]}
+	for i := range s.chain[:s.lead] {
+		all = append(all, s.chain[i][:])
+	}
+	return Sum(all...)
+}
+
+// after are the messages that come after so many, and before the tail. Those that are known byte by byte have not been read.
+func (s reading) after(known int) []Message {
+	end := len(s.messages) - s.tail
+	return s.messages[min(max(known-s.skipped, 0), end):end]
+}
+
+// repeated is how many messages at the end a thread's last request had at its end, too, where others have come before them. Some clients
+// repeat there what the model is to bear in mind, or how its answer begins.
+func (s reading) repeated(t *Thread, same int) (n int) {
+	had, has := t.Chain[t.Lead+same:], s.chain[s.lead+same:]
+	if len(has) <= len(had) {
+		return 0
+	}
+	for n < len(had) && had[len(had)-1-n] == has[len(has)-1-n] {
+		n++
+	}
+	return n
+}
+
+// altered says that the last message of a thread's last request stands otherwise now, and has the results that it had: some clients put what
+// the model is to bear in mind into the last message, and leave it out when another one follows.
+func (s reading) altered(t *Thread, same int) bool {
+	at := s.lead + same
+	if len(t.Results) == 0 || t.Lead+same+1 != len(t.Chain)-s.tail || at < s.skipped || at >= len(s.chain)-s.tail {
+		return false
+	}
+	return slices.Equal(s.messages[at-s.skipped].resultsOf(), t.Results)
+}
+
+// results of the last message before the tail; those that are known, where that has not been read.
+func (s reading) results(known []Digest) []Digest {
+	last := len(s.messages) - s.tail - 1
+	if last < 0 {
+		return known
+	}
+	return s.messages[last].resultsOf()
+}
+
+// kept is how many messages at the beginning are not new, where so many are the same as in a thread, the system's apart. Clients take old
+// results out of what they repeat: what comes before a message that the thread has had was said before, in whatever words it stands now.
+func (s reading) kept(t *Thread, same int) int {
+	rest := t.Chain[t.Lead+same : len(t.Chain)-s.tail]
+	if len(rest) == 0 {
+		return s.lead + same
+	}
+	had := make(map[Digest]bool, len(rest))
+	for _, d := range rest {
+		had[d] = true
+	}
+	for i := len(s.chain) - s.tail; i > s.lead+same; i-- {
+		if had[s.chain[i-1]] {
+			return i
+		}
+	}
+	return s.lead + same
+}
