@@ -60,6 +60,8 @@ type Thread struct {
 	// Turn is the number of the newest turn, and Heard when it came.
 	Turn  int64     `json:"turn"`
 	Heard time.Time `json:"heard,omitzero"`
+	// Task is the turn in which somebody said what to do next.
+	Task int64 `json:"task,omitempty"`
 	// Idle counts the turns that brought nothing.
 	Idle int `json:"idle,omitempty"`
 	// Asked is when a model was asked that has not answered, and Answered when the newest answer ended.

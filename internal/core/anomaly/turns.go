@@ -64,6 +64,10 @@ func (t *Thread) compacted(changes int64) {
 func (s *State) hear(t *Thread, c conversation.Turn, took time.Duration) {
 	slept := len(t.Turns) > 0 && t.Turns[len(t.Turns)-1].Slept
 	r := turn{New: len(t.Turns) == 0 || s.Changes > t.Changes, Slept: len(c.Steps) == 0 && took >= pause && len(c.Told) > 0, Waits: len(c.Steps) > 0}
+	// Who wakes an agent that gets on with nothing, or does so all the time, gives it no other task.
+	if len(c.Steps) == 0 && len(c.Told) > 0 && t.Idle <= 1 && t.Turn-t.Task >= maxTurns {
+		t.Task = t.Turn
+	}
 	works, fails := false, len(c.Steps) > 0 && s.Changes == t.Changes
 	var signs, calls []sum
 	var steps []step
@@ -135,7 +139,7 @@ func (s *State) remember(t *Thread, x conversation.Step, took time.Duration) (n 
 	n.Waits = done && took >= pause || took >= shortPause && sleeps(x.Call.Arguments.Text) >= shortPause
 	writes, again, known := a.writes(), false, false
 	for _, o := range t.Steps {
-		known = known || o.Result == n.Result
+		known = known || o.Result == n.Result && o.Turn >= t.Task // for another task the same may be looked at once more
 		if o.Call == n.Call {
 			again, n.Varies = true, o.Result != n.Result
 		}
