@@ -36,6 +36,8 @@ type talk struct {
 	entries      []*entry
 	// reminder is what the client puts at the end of each request, behind all that is new; "" for nothing.
 	reminder string
+	// clock says that the client puts the time before what the user has said first.
+	clock bool
 }
 
 // entry is one message, or what was said at once.
@@ -149,10 +151,15 @@ func (a *agent) ask(again bool) {
 // behind them.
 func (a *agent) reminded() talk {
 	sent := *a.talk
+	sent.entries = slices.Clone(sent.entries)
+	if i := slices.IndexFunc(sent.entries, func(e *entry) bool { return e.role == "user" }); a.clock && i >= 0 {
+		first := *sent.entries[i]
+		first.drawn, first.marked, first.text = "", "", fmt.Sprintf("It is %s. %s", a.w.now.Format(time.TimeOnly), first.text)
+		sent.entries[i] = &first
+	}
 	if a.reminder == "" {
 		return sent
 	}
-	sent.entries = slices.Clone(sent.entries)
 	if last := len(sent.entries) - 1; len(sent.entries[last].results) > 0 && a.w.run.client.dialect == "anthropic" {
 		sent.entries[last] = &entry{role: "user", text: a.reminder, results: sent.entries[last].results}
 	} else {

@@ -238,6 +238,17 @@ func healthyWork() []scenario {
 			a.do(run("make test").gives("%s", passes(a)))
 			a.say("Added.")
 		}},
+		{name: "a client that tells the time at the beginning of each request", play: func(a *agent) {
+			a.clock = true
+			a.begin("Port the package draft.")
+			for i := range a.n(12, 25) {
+				a.do(read(file(60 + i)))
+				a.do(edit(file(60+i), fmt.Sprint("old", i), fmt.Sprint("new", i)))
+			}
+			a.do(run("make test").gives("%s", passes(a)))
+			a.say("Ported.")
+			a.clock = false
+		}},
 		{name: "a client that repeats a reminder at the end of each request", play: func(a *agent) {
 			a.begin("Port the package draft.")
 			a.reminder = "Keep to the plan, and answer briefly."

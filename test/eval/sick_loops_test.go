@@ -190,6 +190,11 @@ func sickLoops() []scenario {
 			a.some("Which option turns it off?")
 			a.again(14, 5, func(int) { a.do(fetch("https://docs.example.com/options").gives("There are options.")) })
 		}},
+		{name: "a loop of a client that tells the time at the beginning of each request", kinds: loops, play: func(a *agent) {
+			a.clock = true
+			a.some("Make the build pass.")
+			a.again(18, 4, func(int) { a.do(run("make build").fails(2, "main.go:3:8: package shop/internal/gone is not in std")) })
+		}},
 		{name: "a loop of a client that repeats a reminder at the end of each request", kinds: loops, play: func(a *agent) {
 			a.some("Make the build pass.")
 			a.reminder = "Keep to the plan, and answer briefly."

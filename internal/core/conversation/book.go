@@ -86,8 +86,9 @@ type Thread struct {
 	Lead  int      `json:"lead,omitempty"`
 	// Results are which calls the last message has the results of, what stands behind it in each request apart.
 	Results []Digest `json:"results,omitempty"`
-	// Open says that the model has called tools in its last answer, and no request has followed.
-	Open bool `json:"open,omitempty"`
+	// Open says that the model has called tools in its last answer, and no request has followed. Called are the digests of their IDs.
+	Open   bool     `json:"open,omitempty"`
+	Called []Digest `json:"called,omitempty"`
 	// Summarized says that something else has been asked about the whole of it, as clients do before they compact it.
 	Summarized bool `json:"summarized,omitempty"`
 
@@ -132,6 +133,9 @@ func (b *Book) Observe(r Request) Turn {
 	said := b.read(r)
 	system = said.setting(system)
 	t, same := b.find(said, tools)
+	if t == nil {
+		t = b.answered(said, tools)
+	}
 	like, known := said.lead+same, 0
 	if t != nil {
 		said.tail = said.repeated(t, same)
@@ -143,7 +147,7 @@ func (b *Book) Observe(r Request) Turn {
 			t.Summarized, t = true, nil
 		}
 	}
-	if t != nil && known == like && same < min(len(t.Chain)-t.Lead-said.tail, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized {
+	if t != nil && known == like && same < min(len(t.Chain)-t.Lead-said.tail, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized && !said.answers(t) {
 		t = nil // an agent that another one has called is told the same first
 	}
 	if t == nil {
@@ -152,7 +156,7 @@ func (b *Book) Observe(r Request) Turn {
 		}
 		like, known, same, said.tail = 0, 0, 0, 0
 	}
-	turn := Turn{Known: like, Messages: len(said.chain), Compacted: t.Lead+same+said.tail < len(t.Chain) && !said.altered(t, same)}
+	turn := Turn{Known: like, Messages: len(said.chain), Compacted: said.compacts(t, same)}
 	turn.Again = t.Turns > 0 && like == len(said.chain)
 	if !turn.Again {
 		t.Turns++
@@ -161,7 +165,7 @@ func (b *Book) Observe(r Request) Turn {
 	t.Results = said.results(t.Results)
 	t.Chain, t.Lead, t.ends, t.Last = said.chain, said.lead, said.ends, b.Heard
 	t.remember(said)
-	t.Open = false
+	t.Open, t.Called = false, nil
 	var calls []Call
 	for _, m := range said.after(known) {
 		calls = turn.hear(m, calls, b.classifier)
@@ -237,6 +241,20 @@ func (b *Book) shortened(system Digest, tools bool) *Thread {
 	return nil
 }
 
+// answered is the thread that a request goes on with which begins like none: the one whose last calls it has the results of; of several, the one
+// that was heard last.
+func (b *Book) answered(said reading, tools bool) (found *Thread) {
+	for _, t := range b.Threads {
+		if tools == (t.Kind != KindSide) && said.answers(t) && (found == nil || t.Last > found.Last) {
+			found = t
+		}
+	}
+	return found
+}
+
+// fewMessages may stand otherwise in a conversation that goes on: clients alter what they have said, such as the time.
+const fewMessages = 2
+
 // manyMessages are more than what somebody compacts at the beginning of a task.
 const manyMessages = 8
 
@@ -293,7 +311,10 @@ func capped(list []Quote, q Quote) []Quote {
 func (b *Book) Answered(thread int, a *Answer) {
 	for _, t := range b.Threads {
 		if t.ID == thread {
-			t.Open = len(a.Tools) > 0
+			t.Open, t.Called = len(a.Tools) > 0, nil
+			for _, tool := range a.Tools {
+				t.Called = append(t.Called, Sum([]byte(tool.ID)))
+			}
 		}
 	}
 }

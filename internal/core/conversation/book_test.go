@@ -112,7 +112,7 @@ func TestWhatStandsAtTheEndOfEachRequest(t *testing.T) {
 		}
 		// Old results are left out, and the end stands where it stood.
 		turn := book.Observe(request{lines: strings.Replace(lines, "result c3 done", "result c3 left out", 1) + end, tools: true})
-		if len(turn.Steps) != 1 || !turn.Compacted {
+		if len(turn.Steps) != 1 || turn.Compacted {
 			t.Errorf("%q: %+v", end, turn)
 		}
 		// A client that asks once more has nothing new to say.
@@ -149,6 +149,29 @@ func TestWhatIsPutIntoTheLastMessage(t *testing.T) {
 		if steps != 19 {
 			t.Errorf("%s: %d results were heard, want 19", format, steps)
 		}
+	}
+}
+
+// TestWhatIsSaidOtherwiseEachTime: some clients begin each request with the time, or with what the files hold now. What goes on with the calls
+// of a conversation belongs to it.
+func TestWhatIsSaidOtherwiseEachTime(t *testing.T) {
+	var book conversation.Book
+	steps, lines := 0, ""
+	for i := range 20 {
+		turn := book.Observe(request{lines: fmt.Sprintf("user it is %d o'clock, go\n", i) + lines, tools: true})
+		id := fmt.Sprint("c", i)
+		book.Answered(turn.Thread, &conversation.Answer{Tools: []conversation.Tool{{ID: id, Name: "run"}}})
+		if steps += len(turn.Steps); turn.Thread != 1 || turn.Kind != conversation.KindMain || turn.Number != i+1 || turn.Again || turn.Compacted {
+			t.Fatalf("turn %d is %+v", i+1, turn)
+		}
+		lines += fmt.Sprintf("call %s\nresult %s done %d\n", id, id, i)
+	}
+	if steps != 19 {
+		t.Errorf("%d results were heard, want 19", steps)
+	}
+	// Another agent begins otherwise, too, and answers no call.
+	if turn := book.Observe(request{lines: "user look for it\n", tools: true}); turn.Thread != 2 || turn.Kind != conversation.KindSub {
+		t.Errorf("%+v", turn)
 	}
 }
 

@@ -100,6 +100,39 @@ func (s reading) results(known []Digest) []Digest {
 	return s.messages[last].resultsOf()
 }
 
+// answers says whether the newest messages have the result of a call of a thread's last answer.
+func (s reading) answers(t *Thread) bool {
+	if len(t.Called) == 0 {
+		return false
+	}
+	newest := s.after(0)
+	for _, m := range newest[max(0, len(newest)-MaxParts):] {
+		if slices.ContainsFunc(m.resultsOf(), func(call Digest) bool { return slices.Contains(t.Called, call) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// compacts says that something shorter stands in the place of what a thread's last request had, or something else in the place of much of it.
+func (s reading) compacts(t *Thread, same int) bool {
+	rest := t.Chain[t.Lead+same : len(t.Chain)-s.tail]
+	if len(rest) == 0 {
+		return false
+	}
+	has := make(map[Digest]bool, len(s.chain))
+	for _, d := range s.chain[s.lead+same:] {
+		has[d] = true
+	}
+	missing := 0
+	for _, d := range rest {
+		if !has[d] {
+			missing++
+		}
+	}
+	return missing > fewMessages || missing > 0 && len(s.chain) < len(t.Chain)
+}
+
 // kept is how many messages at the beginning are not new, where so many are the same as in a thread, the system's apart. Clients take old
 // results out of what they repeat: what comes before a message that the thread has had was said before, in whatever words it stands now.
 func (s reading) kept(t *Thread, same int) int {
