@@ -134,7 +134,7 @@ func (b *Book) Observe(r Request) Turn {
 	system = said.setting(system)
 	t, same := b.find(said, tools)
 	if t == nil {
-		t = b.answered(said, tools)
+		t = b.answered(&said, tools)
 	}
 	like, known := said.lead+same, 0
 	if t != nil {
@@ -243,7 +243,7 @@ func (b *Book) shortened(system Digest, tools bool) *Thread {
 
 // answered is the thread that a request goes on with which begins like none: the one whose last calls it has the results of; of several, the one
 // that was heard last.
-func (b *Book) answered(said reading, tools bool) (found *Thread) {
+func (b *Book) answered(said *reading, tools bool) (found *Thread) {
 	for _, t := range b.Threads {
 		if tools == (t.Kind != KindSide) && said.answers(t) && (found == nil || t.Last > found.Last) {
 			found = t

@@ -18,6 +18,8 @@ type reading struct {
 	equal int
 	// lead is how many messages at the beginning are the system's, and tail how many at the end the request before had at its end, too.
 	lead, tail int
+	// calls are those of whose results the newest messages are; nil before somebody asks.
+	calls map[Digest]bool
 }
 
 // read a request.
@@ -101,17 +103,19 @@ func (s reading) results(known []Digest) []Digest {
 }
 
 // answers says whether the newest messages have the result of a call of a thread's last answer.
-func (s reading) answers(t *Thread) bool {
+func (s *reading) answers(t *Thread) bool {
 	if len(t.Called) == 0 {
 		return false
 	}
-	newest := s.after(0)
-	for _, m := range newest[max(0, len(newest)-MaxParts):] {
-		if slices.ContainsFunc(m.resultsOf(), func(call Digest) bool { return slices.Contains(t.Called, call) }) {
-			return true
+	if s.calls == nil {
+		s.calls = map[Digest]bool{}
+		for i := len(s.messages) - 1; i >= 0 && len(s.calls) < MaxParts; i-- {
+			for _, call := range s.messages[i].resultsOf() {
+				s.calls[call] = true
+			}
 		}
 	}
-	return false
+	return slices.ContainsFunc(t.Called, func(call Digest) bool { return s.calls[call] })
 }
 
 // compacts says that something shorter stands in the place of what a thread's last request had, or something else in the place of much of it.
