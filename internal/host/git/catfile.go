@@ -227,7 +227,7 @@ func (o *Objects) start() error {
 		stop()
 		return fmt.Errorf("start object reader: %w", err)
 	}
-	p.in, p.out = in, bufio.NewReaderSize(out, 128<<10)
+	p.in, p.out = in, bufio.NewReaderSize(out, 64<<10)
 	o.process = p
 	return nil
 }
