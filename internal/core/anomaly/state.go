@@ -62,6 +62,8 @@ type Thread struct {
 	Heard time.Time `json:"heard,omitzero"`
 	// Task is the turn in which somebody said what to do next.
 	Task int64 `json:"task,omitempty"`
+	// Told is what somebody said last.
+	Told sum `json:"told,omitempty"`
 	// Idle counts the turns that brought nothing.
 	Idle int `json:"idle,omitempty"`
 	// Asked is when a model was asked that has not answered, and Answered when the newest answer ended.

@@ -65,8 +65,11 @@ func (s *State) hear(t *Thread, c conversation.Turn, took time.Duration) {
 	slept := len(t.Turns) > 0 && t.Turns[len(t.Turns)-1].Slept
 	r := turn{New: len(t.Turns) == 0 || s.Changes > t.Changes, Slept: len(c.Steps) == 0 && took >= pause && len(c.Told) > 0, Waits: len(c.Steps) > 0}
 	// Who wakes an agent that gets on with nothing, or does so all the time, gives it no other task.
-	if len(c.Steps) == 0 && len(c.Told) > 0 && t.Idle <= 1 && t.Turn-t.Task >= maxTurns {
-		t.Task = t.Turn
+	if told := said(c.Told); len(c.Steps) == 0 && told != 0 {
+		if told != t.Told && t.Idle <= 1 && t.Turn-t.Task >= maxTurns {
+			t.Task = t.Turn
+		}
+		t.Told = told // the same words once more are no other task either
 	}
 	works, fails := false, len(c.Steps) > 0 && s.Changes == t.Changes
 	var signs, calls []sum

@@ -86,6 +86,7 @@ type Thread struct {
 	Lead  int      `json:"lead,omitempty"`
 	// Results are which calls the last message has the results of, what stands behind it in each request apart.
 	Results []Digest `json:"results,omitempty"`
+	Heads   []Digest `json:"heads,omitempty"`
 	// Open says that the model has called tools in its last answer, and no request has followed. Called are the digests of their IDs.
 	Open   bool     `json:"open,omitempty"`
 	Called []Digest `json:"called,omitempty"`
@@ -130,24 +131,22 @@ func (b *Book) Observe(r Request) Turn {
 		b.classifier = newClassifier()
 	}
 	system, tools := r.Setting()
-	said := b.read(r)
+	said := b.read(r, tools)
 	system = said.setting(system)
 	t, same := b.find(said, tools)
 	if t == nil {
-		t = b.answered(&said, tools)
+		t = b.answered(&said, system, tools)
 	}
 	like, known := said.lead+same, 0
 	if t != nil {
 		said.tail = said.repeated(t, same)
-		if known = said.kept(t, same); said.altered(t, same) {
-			known = max(known, like+1)
-		}
+		known = max(said.kept(t, same), said.altered(t, same))
 		if b.asks(t, said, known, system, tools) {
 			// The same messages in another setting: a client asks something about them, as it does before it compacts them.
 			t.Summarized, t = true, nil
 		}
 	}
-	if t != nil && known == like && same < min(len(t.Chain)-t.Lead-said.tail, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized && !said.answers(t) {
+	if t != nil && known == like && same < min(len(t.Chain)-t.Lead-said.tail, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized && !said.worked() && !said.answers(t) {
 		t = nil // an agent that another one has called is told the same first
 	}
 	if t == nil {
@@ -162,10 +161,10 @@ func (b *Book) Observe(r Request) Turn {
 		t.Turns++
 		t.Summarized = false // what goes on is not replaced, and what was replaced has been summarized
 	}
-	t.Results = said.results(t.Results)
+	t.Results, t.Heads = said.results(t)
 	t.Chain, t.Lead, t.ends, t.Last = said.chain, said.lead, said.ends, b.Heard
 	t.remember(said)
-	t.Open, t.Called = false, nil
+	t.Open = false
 	var calls []Call
 	for _, m := range said.after(known) {
 		calls = turn.hear(m, calls, b.classifier)
@@ -243,9 +242,15 @@ func (b *Book) shortened(system Digest, tools bool) *Thread {
 
 // answered is the thread that a request goes on with which begins like none: the one whose last calls it has the results of; of several, the one
 // that was heard last.
-func (b *Book) answered(said *reading, tools bool) (found *Thread) {
+func (b *Book) answered(said *reading, system Digest, tools bool) (found *Thread) {
+	better := func(t *Thread) bool {
+		if told := t.System == system; told != (found.System == system) {
+			return told
+		}
+		return t.Last > found.Last
+	}
 	for _, t := range b.Threads {
-		if tools == (t.Kind != KindSide) && said.answers(t) && (found == nil || t.Last > found.Last) {
+		if tools == (t.Kind != KindSide) && said.answers(t) && (found == nil || better(t)) {
 			found = t
 		}
 	}
@@ -311,7 +316,9 @@ func capped(list []Quote, q Quote) []Quote {
 func (b *Book) Answered(thread int, a *Answer) {
 	for _, t := range b.Threads {
 		if t.ID == thread {
-			t.Open, t.Called = len(a.Tools) > 0, nil
+			if t.Open = len(a.Tools) > 0; t.Open { // a client asks again after an answer that has none
+				t.Called = nil
+			}
 			for _, tool := range a.Tools {
 				t.Called = append(t.Called, Sum([]byte(tool.ID)))
 			}

@@ -98,6 +98,15 @@ func (m Message) resultsOf() (calls []Digest) {
 	return calls
 }
 
+// heads are the digests of how its results begin.
+func (m Message) heads() (heads []Digest) {
+	const enough = 64 // bytes
+	for _, r := range m.Results {
+		heads = append(heads, Sum([]byte(r.Text.Text[:min(len(r.Text.Text), enough)])))
+	}
+	return heads
+}
+
 // Quote is what is kept of a text.
 type Quote struct {
 	// Text, at most MaxQuote bytes of it.

@@ -23,9 +23,12 @@ type reading struct {
 }
 
 // read a request.
-func (b *Book) read(r Request) reading {
+func (b *Book) read(r Request, tools bool) reading {
 	s := reading{list: r.List()}
 	for _, t := range b.Threads {
+		if tools && t.Kind == KindSide {
+			continue // as in find: what only a side call has had was not heard by the thread that goes on
+		}
 		equal := prefix(t.list, s.list)
 		if n := t.has(equal); n > s.skipped {
 			s.like, s.equal, s.skipped = t, equal, n
@@ -74,32 +77,56 @@ func (s reading) after(known int) []Message {
 // repeat there what the model is to bear in mind, or how its answer begins.
 func (s reading) repeated(t *Thread, same int) (n int) {
 	had, has := t.Chain[t.Lead+same:], s.chain[s.lead+same:]
-	if len(has) <= len(had) {
+	if len(has) <= len(had) || s.grown(t, same) {
 		return 0
 	}
-	for n < len(had) && had[len(had)-1-n] == has[len(has)-1-n] {
+	for n < min(len(had), len(s.messages)) && had[len(had)-1-n] == has[len(has)-1-n] {
 		n++
 	}
 	return n
 }
 
-// altered says that the last message of a thread's last request stands otherwise now, and has the results that it had: some clients put what
-// the model is to bear in mind into the last message, and leave it out when another one follows.
-func (s reading) altered(t *Thread, same int) bool {
-	at := s.lead + same
-	if len(t.Results) == 0 || t.Lead+same+1 != len(t.Chain)-s.tail || at < s.skipped || at >= len(s.chain)-s.tail {
-		return false
+// worked says that there is work in the tail, and not only what a client repeats: an answer that has begun is the last message.
+func (s reading) worked() bool {
+	tail := s.messages[len(s.messages)-s.tail:]
+	for i, m := range tail {
+		if len(m.Calls)+len(m.Results) > 0 || m.Role == RoleModel && i+1 < len(tail) {
+			return true
+		}
 	}
-	return slices.Equal(s.messages[at-s.skipped].resultsOf(), t.Results)
+	return false
+}
+
+// grown says that the last message of a thread's last request stands where it stood: whatever stands otherwise before it, what is new comes behind it.
+func (s reading) grown(t *Thread, same int) bool {
+	had, has := t.Chain[t.Lead+same:], s.chain[s.lead+same:]
+	n := len(had)
+	return n > 0 && n <= len(has) && had[n-1] == has[n-1]
+}
+
+// altered is how many messages there are up to the last one of a thread's last request, where that stands otherwise now in the same place, and has
+// the results that it had; 0 where it does not. Some clients put what the model is to bear in mind into the last message, and leave it out when
+// another one follows, and take old results out. Where nothing follows, a result that begins otherwise is another one.
+func (s reading) altered(t *Thread, same int) int {
+	had, end := len(t.Chain)-t.Lead-s.tail, len(s.chain)-s.tail
+	at := s.lead + had - 1
+	if len(t.Results) == 0 || had <= same || at < s.skipped || at >= end {
+		return 0
+	}
+	m := s.messages[at-s.skipped]
+	if !slices.Equal(m.resultsOf(), t.Results) || at == end-1 && !slices.Equal(m.heads(), t.Heads) {
+		return 0
+	}
+	return at + 1
 }
 
 // results of the last message before the tail; those that are known, where that has not been read.
-func (s reading) results(known []Digest) []Digest {
+func (s reading) results(t *Thread) (calls, heads []Digest) {
 	last := len(s.messages) - s.tail - 1
 	if last < 0 {
-		return known
+		return t.Results, t.Heads
 	}
-	return s.messages[last].resultsOf()
+	return s.messages[last].resultsOf(), s.messages[last].heads()
 }
 
 // answers says whether the newest messages have the result of a call of a thread's last answer.
@@ -143,6 +170,9 @@ func (s reading) kept(t *Thread, same int) int {
 	rest := t.Chain[t.Lead+same : len(t.Chain)-s.tail]
 	if len(rest) == 0 {
 		return s.lead + same
+	}
+	if s.grown(t, same) {
+		return s.lead + same + len(rest)
 	}
 	had := make(map[Digest]bool, len(rest))
 	for _, d := range rest {
