@@ -147,7 +147,10 @@ func (p *place) killWatchdog(name string) {
 	pod, was, err := read(p.ctx)
 	p.must(err, "read the pod")
 	_, id, _ := strings.Cut(was.ContainerID, "://")
-	killer := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: p.project + "-killer"}, Spec: corev1.PodSpec{
+	// It is outside the project, which admits no such pod, so that a run that was killed leaves it behind. It must not be in the way of the next.
+	labels := map[string]string{"app.kubernetes.io/name": "killer-of-" + p.project}
+	p.must(k8s.DeleteAllOf(p.ctx, &corev1.Pod{}, client.InNamespace(metav1.NamespaceDefault), client.MatchingLabels(labels)), "remove earlier killers")
+	killer := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, GenerateName: p.project + "-killer-", Labels: labels}, Spec: corev1.PodSpec{
 		NodeName: pod.Spec.NodeName, HostPID: true, RestartPolicy: corev1.RestartPolicyNever, AutomountServiceAccountToken: ptr.To(false),
 		Containers: []corev1.Container{{
 			Name: "killer", Image: k8s.Image, SecurityContext: &corev1.SecurityContext{RunAsUser: ptr.To[int64](0), Privileged: ptr.To(true)},

@@ -143,12 +143,8 @@ func (l *loop) run(ctx context.Context) error {
 		l.start(beside, supervise.Action{Kind: supervise.Finish, Final: *j.Final})
 	}
 	for !l.state.Over() {
-		select {
-		case r := <-l.accounts.rejected(): // before anything is decided about its task
-			if err := rejected(beside, l, r); err != nil {
-				return err
-			}
-		default:
+		if err := urgent(beside, l); err != nil {
+			return err
 		}
 		switch a := supervise.Next(l.state, l.now()); a.Kind {
 		case supervise.Wait:
@@ -167,6 +163,23 @@ func (l *loop) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// urgent takes what must be known before anything is decided: an answer that ends its task, and what steering wanted before a restart.
+func urgent(ctx context.Context, l *loop) error {
+	select {
+	case r := <-l.accounts.rejected():
+		if err := rejected(ctx, l, r); err != nil {
+			return err
+		}
+	default:
+	}
+	select {
+	case <-wanted(l):
+		return measure(ctx, l)
+	default:
+		return nil
+	}
 }
 
 func (l *loop) now() time.Time { return l.attempt.options.Now() }

@@ -14,8 +14,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -257,6 +260,51 @@ func TestSteeringHoldsForAPerson(t *testing.T) {
 	wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	for _, r := range w.results() {
 		if want := r.ID != "once-more"; r.OK != want {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+// TestAReleaseWaitsForTheRunner: a person lets an agent go on whose watchdog has just been started again, and does not know yet that it is held.
+func TestAReleaseWaitsForTheRunner(t *testing.T) {
+	t.Parallel()
+	w, _ := climbing(t, policy.RungHold, wasHeld)
+	w.models = addresses.Free()
+	var dies atomic.Bool
+	run := w.start(1, func(string) error {
+		if dies.Load() {
+			return errPulled
+		}
+		return nil
+	})
+	w.eventually("the agent is held", func() bool {
+		s := w.intake.Status()
+		return s != nil && s.State == protocol.StateFrozen && s.Fault != nil && s.Fault.Reason == protocol.ReasonAgentHeld
+	})
+	dies.Store(true)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Requests = append(o.Requests, protocol.Request{ID: "now", Kind: protocol.RequestCheckpoint})
+	})
+	if err := run.wait(); !errors.Is(err, errPulled) {
+		t.Fatalf("the watchdog ended with %v", err)
+	}
+	runner := run.agent.Process
+	if err := runner.Signal(unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	w.intake.Order(func(o *protocol.Orders) { // the second is answered at once, and shows that the first was seen
+		o.Requests = append(o.Requests, protocol.Request{ID: "go-on", Kind: protocol.RequestRelease}, protocol.Request{ID: "reset", Kind: protocol.RequestResetBreaker})
+	})
+	run.watch(nil)
+	w.eventually("the other request is answered", func() bool {
+		return slices.ContainsFunc(w.results(), func(r protocol.RequestReport) bool { return r.ID == "reset" })
+	})
+	if err := runner.Signal(unix.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	for _, r := range w.results() {
+		if r.ID == "go-on" && !r.OK {
 			t.Errorf("%+v", r)
 		}
 	}

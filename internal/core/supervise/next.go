@@ -83,7 +83,9 @@ func answers(s State, _ time.Time) (Action, bool) {
 		case r.Kind == protocol.RequestResetBreaker:
 			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
 		case r.Kind == protocol.RequestRelease:
-			return Action{Kind: Answer, Answer: release(s, r.ID)}, true
+			if s.Seal || s.Agent.Connected { // before that it is not known whether an agent is held
+				return Action{Kind: Answer, Answer: release(s, r.ID)}, true
+			}
 		case r.Kind == protocol.RequestRollback:
 			if a, ok := s.rollback(r); ok {
 				return a, true

@@ -120,6 +120,10 @@ func (w *world) check(a supervise.Action) {
 		if s.Checkpoints.Breaker || !s.Agent.Connected {
 			w.t.Fatalf("goes back in %+v", s)
 		}
+	case supervise.Answer:
+		if a.Answer.ID == "g" && !s.Agent.Connected {
+			w.t.Fatalf("says whether an agent is held before it is known: %+v", a.Answer)
+		}
 	case supervise.Release:
 		if w.now.Before(s.Measure.Until) || s.Measure.Until.IsZero() {
 			w.t.Fatalf("releases an agent that is held: %+v", s.Measure)
