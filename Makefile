@@ -36,10 +36,8 @@ test: ## Run every test: unit, property, fuzz, API server, cluster
 deploy: install ## Install Tidewaiter on the cluster and wait until it is ready
 
 .PHONY: undeploy
-undeploy: ## Remove Tidewaiter and all of its objects from the cluster
-	@# First what kube-apiserver forwards: while it finds no replica there, no namespace can be deleted.
-	@$(KUBECTL) delete --ignore-not-found apiservice v1alpha1.view.tidewaiter.dev
-	@$(KUBECTL) delete --ignore-not-found -f dist/install.yaml
+undeploy: ## End every Feature, then remove Tidewaiter and all of its objects from the cluster
+	@hack/undeploy.sh
 
 ##@ Build
 

@@ -13,8 +13,8 @@ limit=40m
 
 packages() { # packages with|without: those whose tests need a real API server, or not
   go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
-    awk -v want="$1" -v kubetest="$kubetest" -v e2e="$module/test/e2e" '
-      $1 == e2e { next }
+    awk -v want="$1" -v kubetest="$kubetest" -v e2e="$module/test/e2e" -v undeploy="$module/test/undeploy" '
+      $1 == e2e || $1 == undeploy { next }
       { has = $1 == kubetest; for (i = 2; i <= NF; i++) if ($i == kubetest) has = 1 }
       (want == "with") == has { print $1 }'
 }
@@ -129,6 +129,10 @@ e2e() {
   run "end-to-end tests on a real cluster" -count 1 -timeout 60m -parallel "$(($(nproc) + 1))" ./test/e2e
   hack/postgres.sh down cluster
   trap - EXIT
+  # The last one, because it removes Tidewaiter. A cluster of KUBECONFIG may have Features that are no test's.
+  if [[ -z ${KUBECONFIG:-} ]]; then
+    run "removal from the cluster" -count 1 ./test/undeploy
+  fi
 }
 
 case $what in

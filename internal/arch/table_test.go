@@ -234,6 +234,7 @@ func testRows() []row {
 		})},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/cluster"})},
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/cluster", "internal/core/protocol", "internal/core/locks"})},
+		{pkg: "test/undeploy", why: "removes Tidewaiter as a user does", allow: with(apiClient, []string{"test/cluster"})},
 		{pkg: "test/engine", why: "a program around testkit that benchmarks measure", allow: []string{"internal/testkit/engine"}},
 		{pkg: "test/gateway", why: "a program around testkit that benchmarks measure", allow: []string{"internal/testkit/gateway"}},
 		{pkg: "test/gitserver", why: "the testbed's program around testkit", allow: []string{"internal/testkit/gitserver"}},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -175,6 +176,12 @@ func (p *place) scraper() string {
 	p.must(client.IgnoreNotFound(k8s.Delete(p.ctx, binding)), "remove an earlier binding")
 	p.must(k8s.Create(p.ctx, binding), "bind the role")
 	p.Cleanup(func() { _ = k8s.Delete(context.WithoutCancel(p.ctx), binding) })
+	may := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		User: "system:serviceaccount:" + p.project + ":default", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"}}}
+	p.must(cluster.Until(p.ctx, "the binding to count", func(ctx context.Context) (bool, error) {
+		r, err := k8s.Clientset.AuthorizationV1().SubjectAccessReviews().Create(ctx, may, metav1.CreateOptions{})
+		return err == nil && r.Status.Allowed, err
+	}), "bind the role")
 	review, err := k8s.Clientset.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, "default", &authenticationv1.TokenRequest{
 		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](600)}}, metav1.CreateOptions{})
 	p.must(err, "mint a token")

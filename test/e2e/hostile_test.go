@@ -242,13 +242,16 @@ func (p *place) tokenOf(pod string) string {
 	as.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + o.Spec.NodeName, Groups: []string{"system:nodes"}}
 	kubelet, err := kubernetes.NewForConfig(as)
 	p.must(err, "make a client")
-	review, err := kubelet.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, sa, &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{
-			Audiences: []string{protocol.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
-			BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: o.Name, UID: o.UID},
-		},
-	}, metav1.CreateOptions{})
-	p.must(err, "ask for a token")
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		Audiences: []string{protocol.TokenAudience}, ExpirationSeconds: ptr.To[int64](600),
+		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: o.Name, UID: o.UID},
+	}}
+	var review *authenticationv1.TokenRequest
+	// The API server's admission of nodes sees in a cache which node a pod is on.
+	p.must(cluster.Until(p.ctx, "the node to be known as the pod's", func(ctx context.Context) (bool, error) {
+		review, err = kubelet.CoreV1().ServiceAccounts(p.project).CreateToken(ctx, sa, request, metav1.CreateOptions{})
+		return err == nil, err
+	}), "ask for a token")
 	return review.Status.Token
 }
 
