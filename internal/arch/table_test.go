@@ -31,7 +31,7 @@ func rows() []row {
 func coreRows() []row {
 	const why = "core decides by plain values, so that manager, gateway and watchdog share it and tests need no world: "
 	return []row{
-		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes", allow: []string{"internal/core/clip", "internal/core/conversation"}, pure: true},
+		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes", allow: []string{"internal/core/clip", "internal/core/conversation", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
 		{pkg: "internal/core/changes", why: why + "what a checkpoint has changed, as it is kept for people", allow: core, pure: true},

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // Kind of a finding: the condition of the Feature that it sets.
@@ -94,14 +95,14 @@ type Rules struct {
 	Silence, ModelSilence, ToolSilence time.Duration
 }
 
-// Defaults are the values where neither a policy nor a role sets any. A cooldown that is not longer than the interval of the checks
-// would hold nothing back.
+// Defaults are the values where neither a policy nor a role sets any.
 func Defaults() Rules {
 	return Rules{
-		CheckEvery: 3, Cooldown: 6, Stall: 12, Loop: 3, ContextPercent: 80, ContextUrgent: 90, Cascade: 3,
+		CheckEvery: policy.BuiltinCheckEvery, Cooldown: policy.BuiltinCooldown, Stall: policy.BuiltinStall, Loop: policy.BuiltinLoop,
+		ContextPercent: policy.BuiltinContextPercent, ContextUrgent: 90, Cascade: policy.BuiltinCascade,
 		// A model may be silent for five minutes under the longest timeout profile, and is asked three times. A tool that neither
 		// computes nor prints nor writes for half an hour waits for something that does not come.
-		Silence: 10 * time.Minute, ModelSilence: 20 * time.Minute, ToolSilence: 30 * time.Minute,
+		Silence: policy.BuiltinSilence, ModelSilence: 20 * time.Minute, ToolSilence: 30 * time.Minute,
 	}
 }
 

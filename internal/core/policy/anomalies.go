@@ -75,17 +75,21 @@ type Role struct {
 	Emergency  string `json:"emergency,omitzero"`
 }
 
-// The built-in values, from the requirements of the supervisor loop. A cooldown is longer than the time between two checks, because a
-// shorter one would never keep anything back.
+// The built-in values, from the requirements of the supervisor loop.
 const (
-	builtinCheckEvery     = 3
-	builtinCooldown       = 6
-	builtinStall          = 12
-	builtinLoop           = 3
-	builtinContextPercent = 80
-	builtinCascade        = 3
-	// builtinSilence is twice the longest silence of a model that a timeout profile allows.
-	builtinSilence = 10 * time.Minute
+	// BuiltinCheckEvery and BuiltinCooldown are numbers of turns. A cooldown is longer than the time between two checks, because a shorter one
+	// would never keep anything back.
+	BuiltinCheckEvery = 3
+	BuiltinCooldown   = 6
+	// BuiltinStall is a number of turns, and BuiltinLoop one of equal calls.
+	BuiltinStall = 12
+	BuiltinLoop  = 3
+	// BuiltinContextPercent leaves a fifth of the window for the wrap-up.
+	BuiltinContextPercent = 80
+	// BuiltinCascade is a number of tools.
+	BuiltinCascade = 3
+	// BuiltinSilence is twice the longest silence of a model that a timeout profile allows.
+	BuiltinSilence = 10 * time.Minute
 	// builtinHold is time enough to look at an alert. The clients of models wait for an answer as long, and longer.
 	builtinHold = 5 * time.Minute
 	// BuiltinSalute is how many turns pass between two status reports of a role that says nothing else.
@@ -100,19 +104,19 @@ func anomalyRows() []Row {
 	}
 	return []Row{
 		number("checkEveryTurns", "How many turns pass between two messages to the model, whatever they are about.",
-			func(x *AnomalyRules) **int { return &x.CheckEveryTurns }, func(x *Anomalies) *int { return &x.CheckEveryTurns }, builtinCheckEvery),
+			func(x *AnomalyRules) **int { return &x.CheckEveryTurns }, func(x *Anomalies) *int { return &x.CheckEveryTurns }, BuiltinCheckEvery),
 		number("cooldownTurns", "How many turns pass between two messages about the same anomaly.",
-			func(x *AnomalyRules) **int { return &x.CooldownTurns }, func(x *Anomalies) *int { return &x.CooldownTurns }, builtinCooldown),
+			func(x *AnomalyRules) **int { return &x.CooldownTurns }, func(x *Anomalies) *int { return &x.CooldownTurns }, BuiltinCooldown),
 		number("stall", "How many turns may pass without progress. A role may have its own number.",
-			func(x *AnomalyRules) **int { return &x.Stall }, func(x *Anomalies) *int { return &x.Stall }, builtinStall),
+			func(x *AnomalyRules) **int { return &x.Stall }, func(x *Anomalies) *int { return &x.Stall }, BuiltinStall),
 		number("loop", "How many equal calls in a row are a loop.",
-			func(x *AnomalyRules) **int { return &x.Loop }, func(x *Anomalies) *int { return &x.Loop }, builtinLoop),
+			func(x *AnomalyRules) **int { return &x.Loop }, func(x *Anomalies) *int { return &x.Loop }, BuiltinLoop),
 		number("contextPercent", "How much of the model's window may be used before the agent is asked to wrap up, in percent.",
-			func(x *AnomalyRules) **int { return &x.ContextPercent }, func(x *Anomalies) *int { return &x.ContextPercent }, builtinContextPercent),
+			func(x *AnomalyRules) **int { return &x.ContextPercent }, func(x *Anomalies) *int { return &x.ContextPercent }, BuiltinContextPercent),
 		number("cascade", "How many different tools that fail within five calls are a cascade.",
-			func(x *AnomalyRules) **int { return &x.Cascade }, func(x *Anomalies) *int { return &x.Cascade }, builtinCascade),
+			func(x *AnomalyRules) **int { return &x.Cascade }, func(x *Anomalies) *int { return &x.Cascade }, BuiltinCascade),
 		span("anomalies.silence", "How long nothing at all may move, while no model answers and no tool works, before the agent is taken to be stalled.",
-			func(x *r) **duration { return &x.Anomalies.Silence }, func(x *e) *duration { return &x.Anomalies.Silence }, builtinSilence, moreThanZero),
+			func(x *r) **duration { return &x.Anomalies.Silence }, func(x *e) *duration { return &x.Anomalies.Silence }, BuiltinSilence, moreThanZero),
 		span("anomalies.hold", "How long the agent's next call of a model is held for a person to look, before a rung above Hold may follow.",
 			func(x *r) **duration { return &x.Anomalies.Hold }, func(x *e) *duration { return &x.Anomalies.Hold }, builtinHold, moreThanZero),
 		choice("anomalies.ladder", "How far steering goes when an anomaly goes on: to the last of these that is allowed. A tool that fails nine times in a row costs the model its tools for a turn in any case but Observe.",
@@ -166,7 +170,7 @@ func (m *merger) roles() []Role {
 func compareRoles(a, b Role) int {
 	few := func(n int) int {
 		if n == 0 {
-			return builtinStall
+			return BuiltinStall
 		}
 		return n
 	}
