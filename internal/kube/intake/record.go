@@ -102,15 +102,17 @@ func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run
 	return reports, nil
 }
 
-// create creates a Checkpoint. One that exists already must be the same: a record is never overwritten.
+// create creates a Checkpoint. One that exists already must be the same: a record is never overwritten. Where the project is being deleted none
+// can be created: the watchdog, which waits for an answer, would keep its pod and the project until the pod's time to end is over, and the
+// volume that holds the record goes with them.
 func (s *Server) create(ctx context.Context, c *v1alpha1.Checkpoint) error {
 	wanted := c.DeepCopy()
 	err := s.options.Client.Create(ctx, c, FieldOwner)
-	if err == nil || !apierrors.IsAlreadyExists(err) {
-		if err != nil {
-			return fmt.Errorf("create Checkpoint %s: %w", wanted.Name, err)
-		}
+	switch {
+	case err == nil, apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return nil
+	case !apierrors.IsAlreadyExists(err):
+		return fmt.Errorf("create Checkpoint %s: %w", wanted.Name, err)
 	}
 	existing := &v1alpha1.Checkpoint{}
 	if err := s.options.Live.Get(ctx, client.ObjectKeyFromObject(wanted), existing); err != nil {

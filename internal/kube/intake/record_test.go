@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -268,6 +270,25 @@ func TestNothingIsLostWithAPod(t *testing.T) {
 		t.Errorf("there are %q", names)
 	}
 	wantObserved(t, []*replica{r}, "1/01", "1/02", "2/01")
+}
+
+// TestAProjectThatIsDeletedIsNotKept by the last reports of its pods, of which no Checkpoint can be made any more.
+func TestAProjectThatIsDeletedIsNotKept(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	if err := env.Client.Delete(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: login.Feature.Namespace}}); err != nil {
+		t.Fatal(err)
+	}
+	final := protocol.FinalReport{Outcome: protocol.OutcomeStopped}
+	if got := r.post(t, login.Token, reports.New(1, 1, reports.Taken(1, judge.Valid)), reports.New(1, 2, final)); got.code != http.StatusOK {
+		t.Errorf("answered %d: %s", got.code, got.body)
+	}
+	if status := run(t, login.Feature); status.Final == nil {
+		t.Errorf("the end is not known: %+v", status)
+	}
+	if n := len(checkpoints(t, login.Feature)); n != 0 {
+		t.Errorf("%d Checkpoints", n)
+	}
 }
 
 // TestStoredCheckpointsAreSmall: with everything that the API server adds.
