@@ -203,7 +203,7 @@ type supervised struct {
 }
 
 // Known implements modelproxy.Observer.
-func (v *supervised) Known(list []byte) int { return v.service.Load().Known(list) }
+func (v *supervised) Known(list []byte) conversation.Known { return v.service.Load().Known(list) }
 
 // Wait implements modelproxy.Observer.
 func (v *supervised) Wait(ctx context.Context) bool { return v.service.Load().Wait(ctx) }

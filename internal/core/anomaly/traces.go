@@ -234,12 +234,17 @@ func steady(text string) string {
 			i++
 			continue
 		}
-		end := i
+		end, digits := i, 0
 		for end < len(text) && wordy(text[end]) {
+			if digit(text[end]) {
+				digits++
+			}
 			end++
 		}
 		word := text[i:end]
 		switch {
+		case digits == 0: // most words
+			out = append(out, word...)
 		case fleeting(word):
 			out = append(out, '#')
 		case plain(word) && unit(text[end:]):
@@ -275,10 +280,10 @@ func unit(rest string) bool {
 	return false
 }
 
-// fleeting says whether a word is a time, a duration or an id.
+// fleeting says whether a word that has a digit is a time, a duration or an id.
 func fleeting(word string) bool {
 	word = strings.TrimRight(word, ".:-")
-	if len(word) < 2 || !strings.ContainsAny(word, "0123456789") {
+	if len(word) < 2 {
 		return false
 	}
 	var digits, colons, dashes, hex, others int

@@ -44,6 +44,20 @@ type Request interface {
 	Message(entry []byte) Message
 	// Setting is the digest of what the model is told beside the messages, and whether it may call tools.
 	Setting() (system Digest, tools bool)
+	// Known is what the book has said of its list; the zero value where nobody asked it.
+	Known() Known
+}
+
+// Known is what a list of messages has in common with those that a book has heard. It is true until the book hears another request.
+type Known struct {
+	// Bytes at the beginning of the list that are its bracket and whole entries that a request has had before.
+	Bytes int
+
+	// thread that had those, and how many bytes its last request has in common with the list.
+	thread *Thread
+	equal  int
+	// heard is how many requests the book had heard.
+	heard int64
 }
 
 // Step is a call of a tool and what it came to.
@@ -108,14 +122,23 @@ type Book struct {
 	classifier *classifier
 }
 
-// Known is how many bytes at the beginning of a list are its bracket and whole entries that a request has had that was observed before.
-func (b *Book) Known(list []byte) (known int) {
+// Known compares a list with what was heard before. More may stand behind the list.
+func (b *Book) Known(list []byte) Known {
+	return b.known(list, func(*Thread) bool { return true })
+}
+
+func (b *Book) known(list []byte, may func(*Thread) bool) Known {
+	k := Known{heard: b.Heard}
 	for _, t := range b.Threads {
-		if n := t.has(prefix(t.list, list)); n > 0 {
-			known = max(known, t.ends[n-1])
+		if !may(t) {
+			continue
+		}
+		equal := prefix(t.list, list)
+		if n := t.has(equal); n > 0 && t.ends[n-1] > k.Bytes {
+			k.Bytes, k.thread, k.equal = t.ends[n-1], t, equal
 		}
 	}
-	return known
+	return k
 }
 
 // has is how many entries of the last request end within so many bytes.
@@ -126,12 +149,12 @@ func (t *Thread) has(bytes int) int {
 
 // Observe a request.
 func (b *Book) Observe(r Request) Turn {
-	b.Heard++
 	if b.classifier == nil {
 		b.classifier = newClassifier()
 	}
 	system, tools := r.Setting()
 	said := b.read(r, tools)
+	b.Heard++
 	system = said.setting(system)
 	t, same := b.find(said, tools)
 	if t == nil {

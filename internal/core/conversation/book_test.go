@@ -19,7 +19,8 @@ type request struct {
 	system string
 	tools  bool
 	// read counts the entries that were read.
-	read *int
+	read  *int
+	known conversation.Known
 }
 
 func (r request) List() []byte { return []byte(r.lines) }
@@ -57,6 +58,8 @@ func (r request) Message(entry []byte) conversation.Message {
 func (r request) Setting() (conversation.Digest, bool) {
 	return conversation.Sum([]byte(r.system)), r.tools
 }
+
+func (r request) Known() conversation.Known { return r.known }
 
 // TestBookReadsWhatIsNew: of a conversation that grows, each entry is read once, also by a watchdog that began anew.
 func TestBookReadsWhatIsNew(t *testing.T) {

@@ -36,13 +36,15 @@ func (d Digest) Compare(other Digest) int { return bytes.Compare(d[:], other[:])
 
 // Sum is the digest of some parts.
 func Sum(parts ...[]byte) Digest {
+	if len(parts) == 1 {
+		sum := sha256.Sum256(parts[0])
+		return Digest(sum[:])
+	}
 	h := sha256.New()
 	for _, p := range parts {
 		h.Write(p)
 	}
-	var d Digest
-	copy(d[:], h.Sum(nil))
-	return d
+	return Digest(h.Sum(nil))
 }
 
 // MarshalText implements encoding.TextMarshaler.

@@ -25,18 +25,16 @@ type reading struct {
 // read a request.
 func (b *Book) read(r Request, tools bool) reading {
 	s := reading{list: r.List()}
-	for _, t := range b.Threads {
-		if tools && t.Kind == KindSide {
-			continue // as in find: what only a side call has had was not heard by the thread that goes on
-		}
-		equal := prefix(t.list, s.list)
-		if n := t.has(equal); n > s.skipped {
-			s.like, s.equal, s.skipped = t, equal, n
-		}
+	// As in find: what only a side call has had was not heard by the thread that goes on.
+	may := func(t *Thread) bool { return !tools || t.Kind != KindSide }
+	k := r.Known()
+	if k.heard != b.Heard || !slices.Contains(b.Threads, k.thread) || !may(k.thread) {
+		k = b.known(s.list, may)
 	}
 	at := 0
-	if s.like != nil {
+	if k.thread != nil {
 		const more = 16 // messages of a turn
+		s.like, s.equal, s.skipped = k.thread, k.equal, k.thread.has(k.equal)
 		s.chain = append(make([]Digest, 0, s.skipped+more), s.like.Chain[:s.skipped]...)
 		s.ends = append(make([]int, 0, s.skipped+more), s.like.ends[:s.skipped]...)
 		at, s.lead = s.ends[s.skipped-1], min(s.like.Lead, s.skipped)

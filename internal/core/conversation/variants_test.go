@@ -5,9 +5,9 @@ package conversation_test
 
 import (
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
@@ -126,12 +126,27 @@ func TestResumedConversationWithSomethingPutIn(t *testing.T) {
 	}
 }
 
-// TestAnyOrderOfRequests: whatever clients send after what they have sent, nothing is out of bounds, and what is counted is what was sent.
+// TestAnyOrderOfRequests: whatever clients send after what they have sent, nothing is out of bounds, and what is counted is what was sent. A book
+// that is asked first what it knows of a request hears the same, also where it hears others before that request.
 func TestAnyOrderOfRequests(t *testing.T) {
 	entries := rapid.SampledFrom([]string{"user a", "user b", "user  b", "call c", "call d", "result c x", "result d y", "noted c x", "model m", "result c z"})
 	rapid.Check(t, func(t *rapid.T) {
-		var book conversation.Book
+		var book, asked conversation.Book
 		sent := [][]string{nil}
+		join := func(list []string) (lines string) {
+			for _, entry := range list {
+				lines += entry + "\n"
+			}
+			return lines
+		}
+		observe := func(r request) conversation.Turn {
+			turn := asked.Observe(r)
+			r.known = conversation.Known{}
+			if diff := cmp.Diff(book.Observe(r), turn); diff != "" {
+				t.Fatalf("%q (-not asked +asked):\n%s", r.lines, diff)
+			}
+			return turn
+		}
 		for range rapid.IntRange(2, 12).Draw(t, "requests") {
 			before := rapid.SampledFrom(sent).Draw(t, "before")
 			list := slices.Clone(before[:rapid.IntRange(0, len(before)).Draw(t, "kept")])
@@ -140,16 +155,20 @@ func TestAnyOrderOfRequests(t *testing.T) {
 				list[rapid.IntRange(0, len(list)-1).Draw(t, "altered")] = entries.Draw(t, "otherwise")
 			}
 			sent = append(sent, list)
-			lines := ""
-			if len(list) > 0 {
-				lines = strings.Join(list, "\n") + "\n"
+			r := request{lines: join(list), tools: rapid.Bool().Draw(t, "tools"), system: rapid.SampledFrom([]string{"", "s"}).Draw(t, "system")}
+			r.known = asked.Known(r.List())
+			if rapid.Bool().Draw(t, "beside") {
+				other := rapid.SampledFrom(sent).Draw(t, "other")
+				observe(request{lines: join(append(slices.Clip(other), "user z")), tools: rapid.Bool().Draw(t, "with tools")})
 			}
-			turn := book.Observe(request{lines: lines, tools: rapid.Bool().Draw(t, "tools"), system: rapid.SampledFrom([]string{"", "s"}).Draw(t, "system")})
+			turn := observe(r)
 			if turn.Known > turn.Messages || turn.Messages != len(list) || len(turn.Ends) != len(list) {
 				t.Fatalf("%q: %+v", list, turn)
 			}
 			if tool := rapid.SampledFrom([]string{"", "c", "d"}).Draw(t, "called"); tool != "" {
-				book.Answered(turn.Thread, &conversation.Answer{Tools: []conversation.Tool{{ID: tool, Name: "run"}}})
+				for _, b := range []*conversation.Book{&book, &asked} {
+					b.Answered(turn.Thread, &conversation.Answer{Tools: []conversation.Tool{{ID: tool, Name: "run"}}})
+				}
 			}
 		}
 	})

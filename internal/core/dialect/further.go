@@ -46,17 +46,23 @@ type cut struct {
 }
 
 // ReadFurther is ReadRequest for a body that repeats most of what was read before, as those of an agent do. Known gets the bytes from
-// where the conversation seems to begin, and gives how many of them are "[" and whole entries of a conversation that ReadRequest has read:
+// where the conversation seems to begin, and says how many of them are "[" and whole entries of a conversation that ReadRequest has read:
 // they are valid, and are not read once more, and neither is what an earlier request has said beside the conversation. What is read, and what
 // fails, is the same. Room is memory that the request may write to, up to its capacity: what Steer gives is there, until Steer is called again.
-func (d Dialect) ReadFurther(body, room []byte, beside *Beside, known func(list []byte) int) (Request, error) {
+func (d Dialect) ReadFurther(body, room []byte, beside *Beside, known func(list []byte) conversation.Known) (Request, error) {
 	r, err := d.readFurther(body, room, beside, known)
 	r.room, r.beside = room, beside
 	return r, err
 }
 
-func (d Dialect) readFurther(body, room []byte, beside *Beside, known func(list []byte) int) (Request, error) {
-	cuts := d.cuts(body, beside, known)
+func (d Dialect) readFurther(body, room []byte, beside *Beside, known func(list []byte) conversation.Known) (Request, error) {
+	from := bytes.Index(body, []byte(`"`+d.History+`":[`))
+	if from < 0 {
+		return d.ReadRequest(body)
+	}
+	from += len(d.History) + len(`"":`)
+	said := known(body[from:])
+	cuts := d.cuts(body, span{from, from + said.Bytes}, beside)
 	if len(cuts) == 0 {
 		return d.ReadRequest(body)
 	}
@@ -75,35 +81,35 @@ func (d Dialect) readFurther(body, room []byte, beside *Beside, known func(list 
 		}
 	}
 	r.body = body
+	if r.history.from == from { // and not in some other list of that name
+		r.known = said
+	}
 	return r, nil
 }
 
-// cuts of a body, in their order.
-func (d Dialect) cuts(body []byte, beside *Beside, known func(list []byte) int) []cut {
+// cuts of a body, in their order: what is known of its conversation, and what it says beside it.
+func (d Dialect) cuts(body []byte, known span, beside *Beside) []cut {
 	const entry = `[""` // only what may follow any entry may follow it
-	from := bytes.Index(body, []byte(`"`+d.History+`":[`))
-	if from < 0 {
+	if known.to-known.from <= len(entry) {
 		return nil
 	}
-	from += len(d.History) + len(`"":`)
-	n := known(body[from:])
-	if n <= len(entry) {
-		return nil
-	}
-	cuts := []cut{{span{from, from + n}, entry}}
+	cuts := []cut{{known, entry}}
 	if beside == nil {
 		return cuts
 	}
+	parts := []span{{0, known.from}, {known.to, len(body)}}
 	for _, m := range []struct {
 		name  string
 		value []byte
 		short string
 	}{{d.System, beside.system, `""`}, {"tools", beside.tools, "[0]"}} {
-		for _, part := range []span{{0, from}, {from + n, len(body)}} {
+		for i, part := range parts {
 			name := `"` + m.name + `":`
 			at := bytes.Index(body[part.from:part.to], []byte(name))
 			if at += part.from + len(name); at >= part.from+len(name) && len(m.value) > len(m.short) && bytes.HasPrefix(body[at:part.to], m.value) {
-				cuts = append(cuts, cut{span{at, at + len(m.value)}, m.short})
+				end := at + len(m.value)
+				cuts = append(cuts, cut{span{at, end}, m.short})
+				parts = slices.Replace(parts, i, i+1, span{part.from, at}, span{end, part.to})
 				break
 			}
 		}

@@ -45,9 +45,10 @@ func further(t *testing.T, d dialect.Dialect, before, body string) (known int) {
 		beside = r.Beside()
 	}
 	room := make([]byte, len(body)) // for some of what is put into it, and not for all
-	got := all(d.ReadFurther([]byte(body), room, beside, func(list []byte) int {
-		known = book.Known(list)
-		return known
+	got := all(d.ReadFurther([]byte(body), room, beside, func(list []byte) conversation.Known {
+		k := book.Known(list)
+		known = k.Bytes
+		return k
 	}))
 	if diff := cmp.Diff(all(d.ReadRequest([]byte(body))), got); diff != "" {
 		t.Errorf("%s: %s after %s (-whole +further):\n%s", d.Name, body, before, diff)
@@ -115,7 +116,7 @@ func TestKnown(t *testing.T) {
 			book.Observe(r.Conversation())
 			list := bytes.Clone(r.Conversation().List())
 			clear(body)
-			if known := book.Known(list); known != len(list)-1 {
+			if known := book.Known(list).Bytes; known != len(list)-1 {
 				t.Errorf("%s: %d bytes are known of %s", w.dialect, known, list)
 			}
 		}
@@ -146,7 +147,9 @@ func TestBeside(t *testing.T) {
 		var beside *dialect.Beside
 		read := func(text []byte) *dialect.Beside {
 			t.Helper()
-			got, err := d.ReadFurther(text, nil, beside, func([]byte) int { return len(`[{"role":"user","content":"do"}`) })
+			got, err := d.ReadFurther(text, nil, beside, func([]byte) conversation.Known {
+				return conversation.Known{Bytes: len(`[{"role":"user","content":"do"}`)}
+			})
 			want := all(d.ReadRequest(text))
 			if diff := cmp.Diff(want, all(got, err)); diff != "" {
 				t.Errorf("%s: %s (-whole +further):\n%s", d.Name, text, diff)

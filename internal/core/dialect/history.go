@@ -42,6 +42,9 @@ func (h history) Next(after int) (entry []byte, end int, ok bool) {
 	return value, at + int(in.InputOffset()), true
 }
 
+// Known implements conversation.Request.
+func (h history) Known() conversation.Known { return h.known }
+
 // Message implements conversation.Request.
 func (h history) Message(entry []byte) conversation.Message { return h.dialect.message(entry) }
 

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
 // Request is the body of a request with the places in it that are spliced. Every dialect names its model in the member
@@ -24,6 +26,8 @@ type Request struct {
 	room []byte
 	// beside has the system prompt and the tools of a request before; nil for none.
 	beside *Beside
+	// known is what was known of the conversation when the request was read.
+	known conversation.Known
 	// Model that is asked for.
 	Model string
 	// open is where the members begin.

@@ -33,8 +33,8 @@ const (
 // Observer hears what an agent says to its models and what they answer, and may have them told something else. It is called from many
 // goroutines. It keeps no byte of a request, which is overwritten by another one when its call has ended.
 type Observer interface {
-	// Known is how much at the beginning of a conversation has been read before; see dialect.Dialect.ReadFurther.
-	Known(list []byte) int
+	// Known is what at the beginning of a conversation has been heard before; see dialect.Dialect.ReadFurther.
+	Known(list []byte) conversation.Known
 	// Asked hears a request for an answer before it is sent on. It gives what is sent on instead, and who hears of the answer; nil, where
 	// nobody does. It may keep the request back. A body that is nil is not sent on: who has sent it has hung up, or was ended.
 	Asked(ctx context.Context, r dialect.Request) (body []byte, exchange Exchange)

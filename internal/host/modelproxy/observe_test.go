@@ -31,7 +31,7 @@ type ears struct {
 
 func newEars() *ears { return &ears{asked: make(chan string, 16), heard: make(chan string, 16)} }
 
-func (e *ears) Known([]byte) int { return 0 }
+func (e *ears) Known([]byte) conversation.Known { return conversation.Known{} }
 
 func (e *ears) Wait(context.Context) bool { return !e.shut }
 

@@ -144,13 +144,14 @@ func (s *seen) step(step conversation.Step) {
 		s.Iterations = 0
 	}
 	s.Tool, s.Call, s.Iterations = step.Call.Name, call, s.Iterations+1
-	s.Step = clip.Bytes(cmp.Or(step.Call.Reads(), step.Call.Edit.Path), maxStep)
+	path := step.Call.Reads()
+	s.Step = clip.Bytes(cmp.Or(path, step.Call.Edit.Path), maxStep)
 	if step.Failure != conversation.FailureNone {
 		s.Failures, s.InARow = s.Failures+1, s.InARow+1
 		return
 	}
 	s.InARow = 0
-	if path := step.Call.Reads(); path != "" && len(s.Files) < maxFiles {
+	if path != "" && len(s.Files) < maxFiles {
 		if at, known := slices.BinarySearchFunc(s.Files, conversation.Sum([]byte(path)), conversation.Digest.Compare); !known {
 			s.Files = slices.Insert(s.Files, at, conversation.Sum([]byte(path)))
 		}

@@ -96,7 +96,7 @@ func New(o Options) *Service {
 }
 
 // Known implements modelproxy.Observer.
-func (s *Service) Known(list []byte) int {
+func (s *Service) Known(list []byte) conversation.Known {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.record.Book.Known(list)
