@@ -234,14 +234,8 @@ func steady(text string) string {
 			i++
 			continue
 		}
-		end, digits := i, 0
-		for end < len(text) && wordy(text[end]) {
-			if digit(text[end]) {
-				digits++
-			}
-			end++
-		}
-		word := text[i:end]
+		word, digits := wordOf(text[i:])
+		end := i + len(word)
 		switch {
 		case digits == 0: // most words
 			out = append(out, word...)
@@ -255,6 +249,17 @@ func steady(text string) string {
 		i = end
 	}
 	return string(out)
+}
+
+// wordOf is the word that a text begins with, and how many digits it has.
+func wordOf(text string) (word string, digits int) {
+	end := 0
+	for ; end < len(text) && wordy(text[end]); end++ {
+		if digit(text[end]) {
+			digits++
+		}
+	}
+	return text[:end], digits
 }
 
 func wordy(c byte) bool {

@@ -103,19 +103,31 @@ func (d Dialect) cuts(body []byte, known span, beside *Beside) []cut {
 		value []byte
 		short string
 	}{{d.System, beside.system, `""`}, {"tools", beside.tools, "[0]"}} {
+		if len(m.value) <= len(m.short) {
+			continue
+		}
 		for i, part := range parts {
-			name := `"` + m.name + `":`
-			at := bytes.Index(body[part.from:part.to], []byte(name))
-			if at += part.from + len(name); at >= part.from+len(name) && len(m.value) > len(m.short) && bytes.HasPrefix(body[at:part.to], m.value) {
-				end := at + len(m.value)
-				cuts = append(cuts, cut{span{at, end}, m.short})
-				parts = slices.Replace(parts, i, i+1, span{part.from, at}, span{end, part.to})
+			if at, found := part.member(body, m.name, m.value); found {
+				cuts = append(cuts, cut{at, m.short})
+				parts = slices.Replace(parts, i, i+1, span{part.from, at.from}, span{at.to, part.to})
 				break
 			}
 		}
 	}
 	slices.SortFunc(cuts, func(a, b cut) int { return cmp.Compare(a.from, b.from) })
 	return cuts
+}
+
+// member is where a part of a body first has a name with a value behind it.
+func (s span) member(body []byte, name string, value []byte) (at span, found bool) {
+	part := body[s.from:s.to]
+	name = `"` + name + `":`
+	i := bytes.Index(part, []byte(name))
+	if i < 0 || !bytes.HasPrefix(part[i+len(name):], value) {
+		return span{}, false
+	}
+	at.from = s.from + i + len(name)
+	return span{at.from, at.from + len(value)}, true
 }
 
 // shift what is behind a place by so many bytes.
