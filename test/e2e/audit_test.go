@@ -87,7 +87,7 @@ func (p *place) auditPod(name, args string) *corev1.Pod {
 	p.Helper()
 	text, err := os.ReadFile("../../docs/audit-pod.yaml")
 	p.must(err, "read the page")
-	manager := p.managers()[0].Spec.Containers[0].Image
+	manager := p.podsOf("manager")[0].Spec.Containers[0].Image
 	filled := strings.NewReplacer("<feature>", "audited", "<image>", manager, "<args>", args).Replace(string(text))
 	pod := &corev1.Pod{}
 	p.must(yaml.Unmarshal([]byte(filled), pod), "read the pod")
@@ -129,29 +129,39 @@ func (p *place) damage(commit string) {
 	p.must(err, "flip a bit")
 }
 
-func (p *place) managers() []corev1.Pod {
+// podsOf a component of Tidewaiter.
+func (p *place) podsOf(component string) []corev1.Pod {
 	p.Helper()
-	pods, err := k8s.Clientset.CoreV1().Pods(cluster.SystemNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=manager"})
-	p.must(err, "find the manager")
+	pods, err := k8s.Clientset.CoreV1().Pods(cluster.SystemNamespace).List(p.ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/component=" + component})
+	p.must(err, "find the pods")
 	if len(pods.Items) == 0 {
-		p.Fatal("no manager pod")
+		p.Fatalf("there is no pod of the %s", component)
 	}
 	return pods.Items
 }
 
-// wantMetrics adds up what the replicas have counted of the project's checkpoints.
+// wantMetrics adds up what the replicas have counted of the project's checkpoints. Manager and gateway give metrics to those who may have them.
 func (p *place) wantMetrics(f *v1alpha1.Feature) {
 	p.Helper()
 	token := p.scraper()
 	total := int64(0)
-	for _, m := range p.managers() {
-		if code, body := p.metrics(m.Name, ""); code != http.StatusUnauthorized || strings.Contains(body, "tidewaiter_") {
-			p.Errorf("%s gives metrics without a token: %d", m.Name, code)
+	given := func(pod, service string) string {
+		if code, body := p.metrics(pod, service, ""); code != http.StatusUnauthorized || strings.Contains(body, "tidewaiter_") {
+			p.Errorf("%s gives metrics without a token: %d", pod, code)
 		}
-		code, body := p.metrics(m.Name, token)
+		code, body := p.metrics(pod, service, token)
 		if code != http.StatusOK {
-			p.Fatalf("%s gives no metrics: %d %s", m.Name, code, body)
+			p.Fatalf("%s gives no metrics: %d %s", pod, code, body)
 		}
+		return body
+	}
+	for _, g := range p.podsOf("gateway") {
+		if body := given(g.Name, protocol.GatewayService); !strings.Contains(body, "tidewaiter_backends_broken 0") {
+			p.Errorf("%s says nothing of its backends", g.Name)
+		}
+	}
+	for _, m := range p.podsOf("manager") {
+		body := given(m.Name, protocol.IntakeService)
 		counted := regexp.MustCompile(`(?m)^tidewaiter_checkpoints_total\{[^}]*namespace="` + p.project + `"[^}]*\} (\d+)$`)
 		for _, line := range counted.FindAllStringSubmatch(body, -1) {
 			n, err := strconv.ParseInt(line[1], 10, 64)
@@ -188,8 +198,8 @@ func (p *place) scraper() string {
 	return review.Status.Token
 }
 
-// metrics asks a replica, trusting the bundle that scrapers find.
-func (p *place) metrics(pod, token string) (int, string) {
+// metrics asks a replica that has the certificate of a Service, trusting the bundle that scrapers find.
+func (p *place) metrics(pod, service, token string) (int, string) {
 	p.Helper()
 	var bundle corev1.ConfigMap
 	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: cluster.SystemNamespace, Name: protocol.CAConfigMap}, &bundle), "read the CA's bundle")
@@ -204,7 +214,7 @@ func (p *place) metrics(pod, token string) (int, string) {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
 	scraper := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: pool, ServerName: protocol.IntakeService + "." + cluster.SystemNamespace + ".svc", MinVersion: tls.VersionTLS12,
+		RootCAs: pool, ServerName: service + "." + cluster.SystemNamespace + ".svc", MinVersion: tls.VersionTLS12,
 	}}}
 	resp, err := scraper.Do(req)
 	p.must(err, "ask for metrics")

@@ -11,20 +11,36 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 )
 
-// metricsPage is docs/reference/metrics.md: every metric of the manager that is Tidewaiter's own.
+// metricsPage is docs/reference/metrics.md: every metric that is Tidewaiter's own.
 func metricsPage(string) ([]byte, error) {
 	var b strings.Builder
 	b.WriteString(`# Metrics
 
-The manager serves these at ` + "`https://tidewaiter-metrics.tidewaiter-system.svc:8445/metrics`" + `, beside those of controller-runtime and
-of the Go runtime. Watchdogs report their figures with each checkpoint, so that no agent's pod is ever scraped; each report is
+Manager and gateway serve them over TLS to clients that may get /metrics of the cluster, beside those of controller-runtime and of the Go runtime: see the
+[guide](../guide.md#metrics-and-alerts).
+
+## Manager
+
+At ` + "`https://tidewaiter-metrics.tidewaiter-system.svc:8445/metrics`" + `. Watchdogs report their figures with each checkpoint, so that no agent's pod is ever scraped; each report is
 counted once, by the replica that stored it: add replicas up. p50, p95 and p99 are quantiles of the histograms, for example
 ` + "`histogram_quantile(0.99, sum by (le) (rate(tidewaiter_checkpoint_seconds_bucket[1h])))`" + `.
 
-| metric | kind | labels | meaning |
-|---|---|---|---|
 `)
-	for _, d := range metrics.Definitions() {
+	definitions(&b, metrics.Manager())
+	b.WriteString(`
+## Gateway
+
+At ` + "`https://tidewaiter-gateway-metrics.tidewaiter-system.svc:8445/metrics`" + `. Each call, connection and record is counted once, by the replica that it came to.
+
+`)
+	definitions(&b, metrics.Gateway())
+	return []byte(b.String()), nil
+}
+
+// definitions is a table of metrics.
+func definitions(b *strings.Builder, list []metrics.Definition) {
+	b.WriteString("| metric | kind | labels | meaning |\n|---|---|---|---|\n")
+	for _, d := range list {
 		labels := make([]string, 0, len(d.Labels))
 		for _, l := range d.Labels {
 			labels = append(labels, fmt.Sprintf("`%s`: %s", l.Name, l.Values))
@@ -37,7 +53,6 @@ counted once, by the replica that stored it: add replicas up. p50, p95 and p99 a
 			}
 			help += " Buckets: " + strings.Join(bounds, ", ") + "."
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", d.Name, d.Kind, strings.Join(labels, "; "), help)
+		fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", d.Name, d.Kind, strings.Join(labels, "; "), help)
 	}
-	return []byte(b.String()), nil
 }

@@ -41,6 +41,8 @@ type changes struct {
 	log     *slog.Logger
 	// observe the results by path.
 	observe func(path, result string)
+	// step hears of each step of steering that is new to the ledger.
+	step func(protocol.Steering)
 }
 
 type changesLedger interface {
@@ -68,7 +70,11 @@ func (c *changes) reader(path string) func(encoding string, body io.Reader) (han
 		return func(encoding string, body io.Reader) (handed, error) {
 			given, err := readPacked[protocol.Steering](encoding, body, protocol.MaxSteering)
 			return handed{given.Sequence, func(ctx context.Context, o ledger.Owner) (bool, string, error) {
-				return c.ledger.RecordSteering(ctx, o, given)
+				fresh, missing, err := c.ledger.RecordSteering(ctx, o, given)
+				if fresh && err == nil {
+					c.step(given)
+				}
+				return fresh, missing, err
 			}}, err
 		}
 	}

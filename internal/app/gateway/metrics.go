@@ -6,80 +6,55 @@ package gateway
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
+	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 )
 
-// metrics of the gateway. No label holds a Feature: there are too many of them.
-type metrics struct {
+// instruments are the metrics of the gateway.
+type instruments struct {
 	connections      *prometheus.CounterVec
 	connectionBytes  *prometheus.CounterVec
-	connectionTime   prometheus.Histogram
+	connectionTime   *prometheus.HistogramVec
 	calls, callBytes *prometheus.CounterVec
 	tokens, cost     *prometheus.CounterVec
 	checked          *prometheus.CounterVec
 	changes          *prometheus.CounterVec
-	steering         *prometheus.CounterVec
+	steering, steps  *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
 	avoided          *prometheus.GaugeVec
-	broken           prometheus.Gauge
+	broken           *prometheus.GaugeVec
 }
 
-// newMetrics registers them with the manager's.
-func newMetrics() (*metrics, error) {
-	m := &metrics{
-		connections: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_egress_connections_total", Help: "Requested connections, by the list of the policy that decides (egress.git or egress.agent) and result: Connected, or the reason of a refusal.",
-		}, []string{"list", "reason"}),
-		connectionBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_egress_bytes_total", Help: "Bytes that went through tunnels, by list and direction: sent to or received from the host.",
-		}, []string{"list", "direction"}),
-		connectionTime: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "tidewaiter_egress_connection_seconds", Help: "How long tunnels were open, in seconds.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 8),
-		}),
-		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_model_calls_total", Help: "Model calls, by backend, result and HTTP status of the answer.",
-		}, []string{"backend", "reason", "status"}),
-		callBytes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_model_bytes_total", Help: "Bytes of model calls, by backend and direction: sent to or received from it.",
-		}, []string{"backend", "direction"}),
-		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_model_tokens_total", Help: "Tokens that backends counted, by backend, model and kind: input, cached (input that the provider had kept) or output.",
-		}, []string{"backend", "model", "kind"}),
-		cost: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_model_cost_total", Help: "Cost of model calls, in the currency of the configured prices, by backend and model.",
-		}, []string{"backend", "model"}),
-		checked: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_answers_checked_total", Help: "Answers that Output templates apply to, by backend, model and result: Accepted, Changed (corrected or formatted), Retried (asked for again) or Rejected.",
-		}, []string{"backend", "model", "outcome"}),
-		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_checkpoint_changes_total", Help: "Diffs and file events that watchdogs handed in for the ledger, by result: Recorded, PartlyRecorded (there was no room for all), Known (handed in again) or Refused.",
-		}, []string{"result"}),
-		steering: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tidewaiter_steering_records_total", Help: "Records of what was done about agents in trouble that watchdogs handed in for the ledger, by result: Recorded, PartlyRecorded (there was no room for what surgery took out), Known (handed in again) or Refused.",
-		}, []string{"result"}),
-		firstByte: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tidewaiter_model_first_byte_seconds", Help: "Time until an answer of a backend began, retries included.", Buckets: prometheus.ExponentialBuckets(0.05, 2, 12),
-		}, []string{"backend"}),
-		backends: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tidewaiter_backend_ready", Help: "1 for each backend of the configuration in use, 0 where its key is missing.",
-		}, []string{"backend"}),
-		avoided: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tidewaiter_backend_avoided", Help: "1 while the circuit breaker of a backend is open because the backend failed several times in a row, 0 when it is closed again.",
-		}, []string{"backend"}),
-		broken: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tidewaiter_backends_broken", Help: "1 while the configuration of backends is invalid and the last valid one is in use, otherwise 0.",
-		}),
+func newInstruments() *instruments {
+	return &instruments{
+		connections: metrics.Connections.Counter(), connectionBytes: metrics.ConnectionBytes.Counter(), connectionTime: metrics.ConnectionSeconds.Histogram(),
+		calls: metrics.ModelCalls.Counter(), callBytes: metrics.ModelBytes.Counter(), tokens: metrics.ModelTokens.Counter(), cost: metrics.ModelCost.Counter(),
+		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(),
+		firstByte: metrics.FirstByteSeconds.Histogram(), backends: metrics.BackendReady.Gauge(), avoided: metrics.BackendAvoided.Gauge(), broken: metrics.BackendsBroken.Gauge(),
 	}
+}
+
+func (m *instruments) all() []prometheus.Collector {
+	return []prometheus.Collector{
+		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.changes, m.steering, m.steps, m.firstByte, m.backends, m.avoided, m.broken,
+	}
+}
+
+// newMetrics registers them with a registry.
+func newMetrics(registry prometheus.Registerer) (*instruments, error) {
+	m := newInstruments()
 	var errs []error
-	for _, c := range []prometheus.Collector{m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.changes, m.steering, m.firstByte, m.backends, m.avoided, m.broken} {
-		errs = append(errs, ctrlmetrics.Registry.Register(c))
+	for _, c := range m.all() {
+		errs = append(errs, registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
@@ -87,17 +62,17 @@ func newMetrics() (*metrics, error) {
 	return m, nil
 }
 
-func (m *metrics) connection(r egress.Record) {
+func (m *instruments) connection(r egress.Record) {
 	list := string(r.List)
 	m.connections.WithLabelValues(list, r.Reason).Inc()
 	m.connectionBytes.WithLabelValues(list, "sent").Add(float64(r.Sent))
 	m.connectionBytes.WithLabelValues(list, "received").Add(float64(r.Received))
 	if r.Duration > 0 {
-		m.connectionTime.Observe(r.Duration.Seconds())
+		m.connectionTime.WithLabelValues().Observe(r.Duration.Seconds())
 	}
 }
 
-func (m *metrics) call(r models.Record) {
+func (m *instruments) call(r models.Record) {
 	m.calls.WithLabelValues(r.Backend, r.Reason, fmt.Sprint(r.Status)).Inc()
 	m.callBytes.WithLabelValues(r.Backend, "sent").Add(float64(r.Sent))
 	m.callBytes.WithLabelValues(r.Backend, "received").Add(float64(r.Received))
@@ -125,7 +100,7 @@ func (m *metrics) call(r models.Record) {
 }
 
 // handed counts what came of what a watchdog handed in at a path.
-func (m *metrics) handed(path, result string) {
+func (m *instruments) handed(path, result string) {
 	counter := m.changes
 	if path == protocol.SteeringPath {
 		counter = m.steering
@@ -133,11 +108,27 @@ func (m *metrics) handed(path, result string) {
 	counter.WithLabelValues(result).Inc()
 }
 
+// step counts a step of steering that is new to the ledger. A watchdog names what it was about, so that other names are not taken.
+func (m *instruments) step(s protocol.Steering) {
+	const other, over = "Other", "Over"
+	about, rung := other, other
+	if slices.Contains(v1alpha1.AnomalyConditions(), s.Anomaly) {
+		about = s.Anomaly
+	}
+	if slices.Contains(policy.Ladder(), policy.Rung(s.Rung)) {
+		rung = s.Rung
+	}
+	if s.Over {
+		rung = over
+	}
+	m.steps.WithLabelValues(about, rung).Inc()
+}
+
 // configured tells which backends there are now and whether each has its key; nil where the configuration is broken.
-func (m *metrics) configured(ready map[string]bool) {
-	m.broken.Set(0)
+func (m *instruments) configured(ready map[string]bool) {
+	m.broken.WithLabelValues().Set(0)
 	if ready == nil {
-		m.broken.Set(1)
+		m.broken.WithLabelValues().Set(1)
 		return
 	}
 	m.backends.Reset()
@@ -150,7 +141,7 @@ func (m *metrics) configured(ready map[string]bool) {
 }
 
 // avoid tells that calls are kept away from a backend, or no more.
-func (m *metrics) avoid(backend string, avoided bool) {
+func (m *instruments) avoid(backend string, avoided bool) {
 	m.avoided.WithLabelValues(backend).Set(0)
 	if avoided {
 		m.avoided.WithLabelValues(backend).Set(1)

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -60,7 +61,7 @@ func Run(ctx context.Context, config *rest.Config, options Options, logs slog.Ha
 		// A manager without controllers: it brings caches, probes and an orderly end. Every replica serves.
 		Manager: ctrl.Options{
 			GracefulShutdownTimeout: ptr.To(shutdownTimeout),
-			HealthProbeBindAddress:  options.HealthAddress, Metrics: metricsserver.Options{BindAddress: options.MetricsAddress},
+			HealthProbeBindAddress:  options.HealthAddress, Metrics: metricsserver.Options{BindAddress: "0"}, // ServeMetrics does
 		},
 		SetUp: func(mgr ctrl.Manager, live client.Client) error { return setUp(ctx, mgr, live, options, logs) },
 	})
@@ -79,8 +80,11 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 			return fmt.Errorf("watch %T: %w", kind, err)
 		}
 	}
-	measured, err := newMetrics()
+	measured, err := newMetrics(ctrlmetrics.Registry)
 	if err != nil {
+		return err
+	}
+	if err := process.ServeMetrics(mgr, o.MetricsAddress, certificate.TLS()); err != nil {
 		return err
 	}
 	found := &pods{authenticator: authenticator, objects: mgr.GetClient(), systemNamespace: o.Namespace}
@@ -104,7 +108,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egress.New(egress.Options{
 		Authorizer: toHosts{found}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now,
 		Logger: slog.New(logs).With("logger", "egress"), Observe: measured.connection, Others: &changes{
-			pods: found, budgets: limits, ledger: kept, slots: callers.NewSlots(mostChanges, 1), next: answers, log: slog.New(logs).With("logger", "changes"), observe: measured.handed,
+			pods: found, budgets: limits, ledger: kept, slots: callers.NewSlots(mostChanges, 1), next: answers, log: slog.New(logs).With("logger", "changes"), observe: measured.handed, step: measured.step,
 		},
 	})}
 	if err := errors.Join(

@@ -44,20 +44,27 @@ func TestMain(m *testing.M) {
 type gateway struct {
 	*program.Program
 
-	address, health, ledger string
-	rotator                 *pki.Rotator
+	address, health, ledger, metrics string
+	rotator                          *pki.Rotator
 }
 
 func start(t *testing.T, more ...string) *gateway {
 	t.Helper()
-	g := &gateway{address: addresses.Free(), health: addresses.Free(), ledger: addresses.Free()}
+	g := &gateway{address: addresses.Free(), health: addresses.Free(), ledger: addresses.Free(), metrics: addresses.Free()}
 	g.Program = program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace},
-		append([]string{"--proxy-bind-address=" + g.address, "--health-probe-bind-address=" + g.health, "--metrics-bind-address=0", "--ledger-bind-address=" + g.ledger, "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}, more...)...)
+		append([]string{"--proxy-bind-address=" + g.address, "--health-probe-bind-address=" + g.health, "--metrics-bind-address=" + g.metrics, "--ledger-bind-address=" + g.ledger, "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}, more...)...)
 	g.rotator = pki.NewRotator(pki.Options{Live: env.Client, Namespace: kubetest.SystemNamespace, Clock: clock.RealClock{}, Logger: testr.New(t)})
 	return g
 }
 
 func (g *gateway) ready() bool { return program.Passes(g.health, "/readyz") }
+
+// pool trusts the gateway's certificate.
+func (g *gateway) pool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(g.rotator.Bundle())
+	return pool
+}
 
 // connect asks for a tunnel for Git, and gives the status and the reason.
 func (g *gateway) connect(t *testing.T, token, target string) string {
@@ -67,9 +74,7 @@ func (g *gateway) connect(t *testing.T, token, target string) string {
 
 func (g *gateway) connectFor(t *testing.T, list coreegress.Field, token, target string) string {
 	t.Helper()
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(g.rotator.Bundle())
-	conn, err := tls.Dial("tcp", g.address, &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13})
+	conn, err := tls.Dial("tcp", g.address, &tls.Config{RootCAs: g.pool(), ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,6 +109,7 @@ func TestGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("it is ready", g.ready)
+	env.WantMetrics(t, g.metrics, protocol.GatewayService, g.pool(), "tidewaiter_backends_broken 0", "rest_client_requests_total")
 
 	project := env.Project(t)
 	login := attempt.Start(t, env, attempt.Feature(t, env, project, "login"))

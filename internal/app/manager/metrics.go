@@ -5,7 +5,6 @@ package manager
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 	"time"
 
@@ -16,9 +15,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
-	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
@@ -32,23 +30,7 @@ func serveMetrics(mgr ctrl.Manager, rotator *pki.Rotator, address string) error 
 	if err := ctrlmetrics.Registry.Register(metrics.Features{Reader: mgr.GetCache()}); err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	server, err := metricsserver.NewServer(metricsserver.Options{
-		BindAddress: address, SecureServing: true, FilterProvider: filters.WithAuthenticationAndAuthorization,
-		TLSOpts: []func(*tls.Config){func(c *tls.Config) {
-			own := rotator.Intake().TLS()
-			c.GetCertificate, c.MinVersion = own.GetCertificate, own.MinVersion
-		}},
-	}, mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("set up metrics: %w", err)
-	}
-	if server == nil { // turned off
-		return nil
-	}
-	if err := mgr.Add(server); err != nil {
-		return fmt.Errorf("set up metrics: %w", err)
-	}
-	return nil
+	return process.ServeMetrics(mgr, address, rotator.Intake().TLS())
 }
 
 const (

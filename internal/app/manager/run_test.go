@@ -5,9 +5,7 @@ package manager
 
 import (
 	"bytes"
-	"crypto/tls"
 	"crypto/x509"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -15,11 +13,8 @@ import (
 
 	"github.com/onsi/gomega"
 	"github.com/spf13/pflag"
-	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -153,78 +148,13 @@ func TestTwoReplicas(t *testing.T) {
 // wantStatus asks a replica for orders without a token, as a pod does that trusts the bundle.
 func wantStatus(t *testing.T, p *replica, pool *x509.CertPool, want int) {
 	t.Helper()
-	if code, _ := ask(t, pool, "https://"+p.intake+protocol.OrdersPath, ""); code != want {
+	if code, _ := kubetest.Ask(t, pool, protocol.IntakeService, "https://"+p.intake+protocol.OrdersPath, ""); code != want {
 		t.Errorf("%s answers %d, want %d", p.name, code, want)
 	}
 }
 
-// wantMetrics asks a replica for metrics: without a token, as somebody who may not, and as somebody who may.
+// wantMetrics asks a replica for metrics.
 func wantMetrics(t *testing.T, p *replica, pool *x509.CertPool) {
 	t.Helper()
-	url := "https://" + p.metrics + "/metrics"
-	if code, body := ask(t, pool, url, ""); code != http.StatusUnauthorized || strings.Contains(body, "tidewaiter") {
-		t.Errorf("%s gives metrics without a token: %d", p.name, code)
-	}
-	if code, body := ask(t, pool, url, account(t)); code != http.StatusForbidden || strings.Contains(body, "tidewaiter_") {
-		t.Errorf("%s gives metrics to anybody: %d", p.name, code)
-	}
-	token := account(t, "tidewaiter-metrics-reader")
-	var body string
-	until(t, "metrics are given to who may read them", func() (ok bool) {
-		var code int
-		code, body = ask(t, pool, url, token)
-		return code == http.StatusOK
-	})
-	for _, want := range []string{`tidewaiter_features{namespace="`, "tidewaiter_slow_checkpoint_streaks_total 0", "rest_client_requests_total"} {
-		if !strings.Contains(body, want) {
-			t.Errorf("%s has no metric %s", p.name, want)
-		}
-	}
-}
-
-// account is the token of a new ServiceAccount with these ClusterRoles.
-func account(t *testing.T, roles ...string) string {
-	t.Helper()
-	sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: env.Project(t), Name: "scraper"}}
-	if err := env.Client.Create(t.Context(), sa); err != nil {
-		t.Fatal(err)
-	}
-	for _, role := range roles {
-		binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{GenerateName: "scraper-"},
-			Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: sa.Namespace, Name: sa.Name}},
-			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}}
-		if err := env.Client.Create(t.Context(), binding); err != nil {
-			t.Fatal(err)
-		}
-	}
-	request := &authenticationv1.TokenRequest{}
-	if err := env.Client.SubResource("token").Create(t.Context(), sa, request); err != nil {
-		t.Fatal(err)
-	}
-	return request.Status.Token
-}
-
-// ask gets a URL of a replica with a token, if there is one.
-func ask(t *testing.T, pool *x509.CertPool, url, token string) (code int, body string) {
-	t.Helper()
-	c := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: pool, ServerName: protocol.IntakeService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13,
-	}}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token != "" {
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	response, err := c.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, string(content)
+	env.WantMetrics(t, p.metrics, protocol.IntakeService, pool, `tidewaiter_features{namespace="`, "tidewaiter_slow_checkpoint_streaks_total 0", "rest_client_requests_total")
 }

@@ -1,8 +1,8 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics turns what watchdogs report into Prometheus metrics of the manager: no agent's pod is ever scraped. Labels
-// are bounded: a namespace at most, never a Feature.
+// Package metrics declares all Prometheus metrics that are Tidewaiter's own, and turns what watchdogs report into those of the manager: no
+// agent's pod is ever scraped. Labels are bounded: a namespace at most, never a Feature.
 package metrics
 
 import (
@@ -125,8 +125,8 @@ var (
 	}
 )
 
-// Definitions lists every metric of the manager that is Tidewaiter's own.
-func Definitions() []Definition {
+// Manager lists every metric of the manager that is Tidewaiter's own.
+func Manager() []Definition {
 	return []Definition{
 		checkpoints, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
 		watchdogMemory, volumeUsed, queueLength, attempts, features, degraded, inTrouble,
@@ -141,11 +141,18 @@ func (d Definition) labelNames() []string {
 	return names
 }
 
-func (d Definition) counter() *prometheus.CounterVec {
+// Counter that it declares.
+func (d Definition) Counter() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, d.labelNames())
 }
 
-func (d Definition) histogram() *prometheus.HistogramVec {
+// Gauge that it declares.
+func (d Definition) Gauge() *prometheus.GaugeVec {
+	return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Help}, d.labelNames())
+}
+
+// Histogram that it declares.
+func (d Definition) Histogram() *prometheus.HistogramVec {
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: d.Buckets}, d.labelNames())
 }
 

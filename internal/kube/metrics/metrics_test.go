@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -184,7 +185,7 @@ tidewaiter_features_in_trouble{condition="AgentLooping",namespace="a"} 1
 func TestDefinitions(t *testing.T) {
 	name := regexp.MustCompile(`^tidewaiter_[a-z_]+$`)
 	seen := map[string]bool{}
-	for _, d := range metrics.Definitions() {
+	for _, d := range slices.Concat(metrics.Manager(), metrics.Gateway()) {
 		if !name.MatchString(d.Name) || seen[d.Name] || !strings.HasSuffix(d.Help, ".") {
 			t.Errorf("%q: %q", d.Name, d.Help)
 		}

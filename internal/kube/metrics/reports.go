@@ -35,15 +35,15 @@ type Reports struct {
 // NewReports registers the metrics.
 func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	r := &Reports{
-		checkpoints: checkpoints.counter(), violations: violations.counter(), holds: holds.counter(), files: capturedFiles.counter(), judged: judgedFiles.counter(), attempts: attempts.counter(),
-		checkpointSeconds: checkpointSeconds.histogram(), phaseSeconds: phaseSeconds.histogram(), freezeSeconds: freezeSeconds.histogram(),
-		reportSeconds: reportSeconds.histogram(), memory: watchdogMemory.histogram(), volume: volumeUsed.histogram(), queue: queueLength.histogram(),
+		checkpoints: checkpoints.Counter(), violations: violations.Counter(), holds: holds.Counter(), files: capturedFiles.Counter(), judged: judgedFiles.Counter(), attempts: attempts.Counter(),
+		checkpointSeconds: checkpointSeconds.Histogram(), phaseSeconds: phaseSeconds.Histogram(), freezeSeconds: freezeSeconds.Histogram(),
+		reportSeconds: reportSeconds.Histogram(), memory: watchdogMemory.Histogram(), volume: volumeUsed.Histogram(), queue: queueLength.Histogram(),
 		rules: map[string]bool{},
 	}
 	for _, rule := range judge.Rules() {
 		r.rules[rule.ID] = true
 	}
-	streaks := slowStreaks.counter()
+	streaks := slowStreaks.Counter()
 	r.slowStreaks = streaks.WithLabelValues()
 	var errs []error
 	for _, c := range []prometheus.Collector{r.checkpoints, r.violations, r.holds, r.files, r.judged, r.attempts, r.checkpointSeconds, r.phaseSeconds,

@@ -1,0 +1,55 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package gateway
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
+)
+
+// TestEveryMetricIsServed: the reference lists what the gateway registers, and nothing else.
+func TestEveryMetricIsServed(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	if _, err := newMetrics(registry); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range metrics.Gateway() {
+		if again := registry.Register(d.Counter()); again == nil {
+			t.Errorf("%s is in the reference, and not served", d.Name)
+		}
+	}
+	if n := len(newInstruments().all()); n != len(metrics.Gateway()) {
+		t.Errorf("%d metrics are served, and %d are in the reference", n, len(metrics.Gateway()))
+	}
+}
+
+// TestStepsAreCounted by what they are about. Names that a watchdog makes up are not labels.
+func TestStepsAreCounted(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	m, err := newMetrics(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []protocol.Steering{
+		{Anomaly: "AgentLooping", Rung: "Nudge"}, {Anomaly: "AgentLooping", Rung: "Nudge"}, {Anomaly: "AgentLooping", Rung: "Nudge", Over: true}, {Anomaly: "mine", Rung: "mine"},
+	} {
+		m.step(s)
+	}
+	want := `
+# HELP tidewaiter_steering_steps_total ` + metrics.SteeringSteps.Help + `
+# TYPE tidewaiter_steering_steps_total counter
+tidewaiter_steering_steps_total{anomaly="AgentLooping",rung="Nudge"} 2
+tidewaiter_steering_steps_total{anomaly="AgentLooping",rung="Over"} 1
+tidewaiter_steering_steps_total{anomaly="Other",rung="Other"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), metrics.SteeringSteps.Name); err != nil {
+		t.Error(err)
+	}
+}

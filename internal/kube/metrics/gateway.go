@@ -1,0 +1,85 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	backendLabel = Label{"backend", "its name in backends.yaml; empty for a call that was refused"}
+	modelLabel   = Label{"model", "its name in backends.yaml"}
+	listLabel    = Label{"list", "egress.git, egress.agent"}
+	ways         = "sent, received"
+	handedResult = "Recorded, PartlyRecorded (there was no room for all), Known (handed in again), Refused"
+)
+
+// Metrics of the gateway.
+var (
+	Connections = Definition{
+		Name: "tidewaiter_egress_connections_total", Kind: Counter, Help: "Connections that were asked for, by the list of the policy that decides.",
+		Labels: []Label{listLabel, {"reason", "Connected, or why not, as the guide lists it"}},
+	}
+	ConnectionBytes = Definition{
+		Name: "tidewaiter_egress_bytes_total", Kind: Counter, Help: "Bytes that went through tunnels.", Labels: []Label{listLabel, {"direction", ways}},
+	}
+	ConnectionSeconds = Definition{
+		Name: "tidewaiter_egress_connection_seconds", Kind: Histogram, Help: "How long tunnels were open, in seconds.", Buckets: prometheus.ExponentialBuckets(0.05, 4, 8),
+	}
+	ModelCalls = Definition{
+		Name: "tidewaiter_model_calls_total", Kind: Counter, Help: "Model calls.",
+		Labels: []Label{backendLabel, {"reason", "how the call ended, as in the ledger"}, {"status", "HTTP status of the answer"}},
+	}
+	ModelBytes = Definition{
+		Name: "tidewaiter_model_bytes_total", Kind: Counter, Help: "Bytes of model calls, to and from backends.", Labels: []Label{backendLabel, {"direction", ways}},
+	}
+	ModelTokens = Definition{
+		Name: "tidewaiter_model_tokens_total", Kind: Counter, Help: "Tokens that backends counted.",
+		Labels: []Label{backendLabel, modelLabel, {"kind", "input, cached (input that the provider had kept), output"}},
+	}
+	ModelCost = Definition{
+		Name: "tidewaiter_model_cost_total", Kind: Counter, Help: "Cost of model calls, in the currency of the configured prices.", Labels: []Label{backendLabel, modelLabel},
+	}
+	AnswersChecked = Definition{
+		Name: "tidewaiter_answers_checked_total", Kind: Counter, Help: "Answers that Output templates apply to.",
+		Labels: []Label{backendLabel, modelLabel, {"outcome", "Accepted, Changed (corrected or formatted), Retried (asked for again), Rejected"}},
+	}
+	ChangesRecorded = Definition{
+		Name: "tidewaiter_checkpoint_changes_total", Kind: Counter, Help: "Diffs and file events that watchdogs handed in for the ledger.", Labels: []Label{{"result", handedResult}},
+	}
+	SteeringRecorded = Definition{
+		Name: "tidewaiter_steering_records_total", Kind: Counter, Help: "Records of what was done about agents in trouble that watchdogs handed in for the ledger.",
+		Labels: []Label{{"result", handedResult}},
+	}
+	SteeringSteps = Definition{
+		Name: "tidewaiter_steering_steps_total", Kind: Counter, Help: "What was done about agents in trouble, counted once when it is recorded.",
+		Labels: []Label{
+			{"anomaly", "AgentStalled, AgentLooping, ContextPressure, CascadeFailure, PaceEscalated, Other"},
+			{"rung", "a step of anomalies.ladder, or Over for the end of an anomaly"},
+		},
+	}
+	FirstByteSeconds = Definition{
+		Name: "tidewaiter_model_first_byte_seconds", Kind: Histogram, Help: "Time until an answer of a backend began, retries included, in seconds.",
+		Buckets: prometheus.ExponentialBuckets(0.05, 2, 12), Labels: []Label{backendLabel},
+	}
+	BackendReady = Definition{
+		Name: "tidewaiter_backend_ready", Kind: Gauge, Help: "1 for each backend of the configuration in use, 0 where its key is missing.", Labels: []Label{backendLabel},
+	}
+	BackendAvoided = Definition{
+		Name: "tidewaiter_backend_avoided", Kind: Gauge,
+		Help:   "1 while the circuit breaker of a backend is open because the backend failed several times in a row, 0 when it is closed again.",
+		Labels: []Label{backendLabel},
+	}
+	BackendsBroken = Definition{
+		Name: "tidewaiter_backends_broken", Kind: Gauge, Help: "1 while the configuration of backends is invalid and the last valid one is in use, otherwise 0.",
+	}
+)
+
+// Gateway lists every metric of the gateway that is Tidewaiter's own.
+func Gateway() []Definition {
+	return []Definition{
+		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps,
+		FirstByteSeconds, BackendReady, BackendAvoided, BackendsBroken,
+	}
+}
