@@ -46,7 +46,7 @@ func (s *State) tell(findings []anomaly.Finding, turn TurnContext, r Rules) (Ste
 			continue // what has led to it says more
 		}
 		channel := turn.Reach.Channel(f)
-		rung := e.alone(f, channel != "", turn, r)
+		rung := s.alone(e, f, channel != "", turn, r)
 		if rung == "" {
 			continue
 		}
@@ -64,7 +64,7 @@ func (s *State) tell(findings []anomaly.Finding, turn TurnContext, r Rules) (Ste
 }
 
 // alone is the rung that is next for an agent that asks no model, or "". Told says that it can be.
-func (e *Episode) alone(f anomaly.Finding, told bool, turn TurnContext, r Rules) Rung {
+func (s *State) alone(e *Episode, f anomaly.Finding, told bool, turn TurnContext, r Rules) Rung {
 	switch highest := e.highest(); {
 	case len(e.Tried) > 0 && turn.Now.Sub(e.At) < r.Silence && (highest != Observe || !told || !r.allows(Nudge)):
 		return ""
@@ -73,6 +73,8 @@ func (e *Episode) alone(f anomaly.Finding, told bool, turn TurnContext, r Rules)
 	}
 	for _, rung := range rungs(f) {
 		switch {
+		case slices.Contains(s.Spent, rung):
+			continue
 		case slices.Contains([]Rung{Surgery, NoTools, Hold}, rung): // there is no request
 			continue
 		case rung == Rollback && f.Mute: // it is not its work that is wrong

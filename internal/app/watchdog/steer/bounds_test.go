@@ -65,6 +65,32 @@ func TestOneActAtATime(t *testing.T) {
 	}
 }
 
+// TestAnAgentIsStartedAnewOnce for a task: one that hangs again, before it has asked a model, is ended. It does not matter that the agent was
+// started without a session, or that the watchdog began anew. In another attempt, and for another task, it may be tried again.
+func TestAnAgentIsStartedAnewOnce(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.policy.Anomalies.Ladder = policy.RungBlock
+	next := func(want policy.Rung) {
+		t.Helper()
+		act := a.silent(12 * time.Hour)
+		if act == nil || act.Rung != want {
+			t.Fatalf("%+v is wanted, want %s", act, want)
+		}
+		a.service.Settle(act.ID, true)
+		a.service.Anew()
+		a.begin()
+	}
+	next(policy.RungRestart)
+	a.attempt++
+	a.begin()
+	next(policy.RungRestart)
+	next(policy.RungBlock)
+	next(policy.RungRestart)
+	a.task = "tests"
+	next(policy.RungRestart)
+	next(policy.RungBlock)
+}
+
 // TestActsHaveNewIDs also where what was remembered is lost: the journal knows an old one as done.
 func TestActsHaveNewIDs(t *testing.T) {
 	a := newAgent(t, "anthropic")

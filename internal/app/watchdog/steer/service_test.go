@@ -48,6 +48,7 @@ type agent struct {
 	reach   steering.Reach
 	policy  policy.Effective
 	task    string
+	attempt int64
 	now     time.Time
 	entries []string
 	calls   int
@@ -61,7 +62,7 @@ func newAgent(t *testing.T, name string) *agent {
 	if !ok {
 		t.Fatal(name)
 	}
-	a := &agent{t: t, dialect: d, shelf: &shelf{}, book: &book{}, task: "form", now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), policy: policy.Merge(policy.Sources{})}
+	a := &agent{t: t, dialect: d, shelf: &shelf{}, book: &book{}, task: "form", attempt: 2, now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC), policy: policy.Merge(policy.Sources{})}
 	a.begin()
 	a.entries = []string{a.says("user", "Add a form.")}
 	return a
@@ -72,7 +73,7 @@ func (a *agent) begin() {
 	a.shelf.pulled = false
 	a.service = New(Options{
 		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor") },
-		Memory: a.shelf, Recorder: a.book, Attempt: 2, Reach: a.reach, Directives: a.directives, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
+		Memory: a.shelf, Recorder: a.book, Attempt: a.attempt, Reach: a.reach, Directives: a.directives, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
