@@ -136,7 +136,7 @@ type Finding struct {
 	fails bool
 }
 
-// Work is what changed in the workspace. The watchdog says so before each request that it hands on, and after each checkpoint.
+// Work is what changed in the workspace. The watchdog says so before anything else that it hears, and after each checkpoint.
 type Work struct {
 	// Tree is the id of the newest captured tree; "" says nothing.
 	Tree string

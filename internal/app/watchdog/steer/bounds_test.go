@@ -91,6 +91,41 @@ func TestAnAgentIsStartedAnewOnce(t *testing.T) {
 	next(policy.RungBlock)
 }
 
+// TestFilesThatChangeAreMovement, also between two requests: an agent that hardly computes, and prints and writes files all the time, is healthy.
+func TestFilesThatChangeAreMovement(t *testing.T) {
+	for name, begin := range map[string]func(a *agent){
+		"it asks no model":            func(*agent) {},
+		"its model is asked":          func(a *agent) { a.send() },
+		"its model has called a tool": func(a *agent) { a.ask() },
+		"it is silent since its answer": func(a *agent) {
+			_, x := a.send()
+			x.Answered(&conversation.Answer{Ended: true, Stop: conversation.StopEnd}, 0)
+		},
+	} {
+		a := newAgent(t, "anthropic")
+		a.policy.Anomalies.Ladder, a.reach = policy.RungBlock, steering.Reach{Lines: true}
+		a.begin()
+		begin(a)
+		pulse := func(every time.Duration, n int) {
+			a.now = a.now.Add(every)
+			a.service.Pulse(protocol.RunnerPulse{Processes: 2, Written: int64(n)})
+		}
+		for n := range 4 * 120 {
+			a.service.Moved()
+			pulse(30*time.Second, n)
+		}
+		if len(a.book.steps) > 0 {
+			t.Errorf("%s: %+v", name, a.book.steps[0])
+		}
+		for range 240 { // neither files nor output
+			pulse(time.Minute, 0)
+		}
+		if len(a.book.steps) == 0 {
+			t.Errorf("%s: then nothing moves, and nothing is done", name)
+		}
+	}
+}
+
 // TestActsHaveNewIDs also where what was remembered is lost: the journal knows an old one as done.
 func TestActsHaveNewIDs(t *testing.T) {
 	a := newAgent(t, "anthropic")

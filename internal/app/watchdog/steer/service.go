@@ -60,7 +60,7 @@ type Service struct {
 	record record
 	outbox outbox
 	voice  Voice
-	// moved says that the workspace has changed since the last request, and idle that the agent has nothing to do.
+	// moved says that the workspace has changed since anything was heard, and idle that the agent has nothing to do.
 	moved, idle bool
 	dirty       bool
 	reported    reported
@@ -115,10 +115,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	turn := s.record.Book.Observe(r.Conversation())
 	s.record.forget(turn)
 	s.record.figures(turn)
-	if s.moved {
-		s.record.Anomalies.Work(anomaly.Work{Changed: true}, now)
-		s.moved = false
-	}
+	s.touched(now)
 	s.record.Anomalies.Turn(turn, now)
 	step := s.decide(ctx, terms, steering.TurnContext{Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now, Clock: turn.Kind == conversation.KindSide || turn.Again})
 	if step.Halts() {
@@ -240,6 +237,14 @@ func (s *Service) Moved() {
 	s.moved = true
 }
 
+// touched takes it that the workspace has changed, if it has.
+func (s *Service) touched(now time.Time) {
+	if s.moved {
+		s.record.Anomalies.Work(anomaly.Work{Changed: true}, now)
+		s.moved = false
+	}
+}
+
 // Captured says what a checkpoint has found.
 func (s *Service) Captured(tree, verdict string) {
 	if s == nil {
@@ -290,6 +295,7 @@ func (s *Service) heard(take func(r *record, now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Now()
+	s.touched(now)
 	take(&s.record, now)
 	s.clock(now)
 	s.tell(s.options.Terms(), now)
