@@ -202,6 +202,7 @@ func (l *loop) start(ctx context.Context, a supervise.Action) {
 	l.look()
 	if a.Kind == supervise.Finish {
 		l.apply(ctx, l.accounts.close(ctx, l.state))
+		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
 		last := l.state
 		last.Final = &a.Final
 		l.say(ctx, last)

@@ -199,6 +199,9 @@ func TestSteeringTakesWorkBack(t *testing.T) {
 			t.Errorf("not JSON: %s", body)
 		}
 	}
+	if c := w.intake.Status().Conversation; c == nil || c.Turn != int64(len(all)) { // also what there was no time to report before
+		t.Errorf("of %d turns the last status says %+v", len(all), c)
+	}
 }
 
 // TestSteeringStartsTheAgentAnew from the last valid checkpoint, without its session, and with a word about what went wrong.

@@ -15,8 +15,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
-// reportEvery is the least time between two reports that say no more than how far the conversation is: each makes a manager write the
-// Feature's status.
+// reportEvery is the least time between two reports: each makes a manager write the Feature's status. What the conversation says is held to it
+// here, and nowhere else: the loop and its reporter pass on at once what has changed. What models have used has a time of its own in modelproxy.
 const reportEvery = 10 * time.Second
 
 // reported is what was reported last.
@@ -34,11 +34,18 @@ func (s *Service) Changed() <-chan struct{} {
 	return s.changed
 }
 
-// tell that there is something to report: what is wrong has changed, or it is time for a report.
+// tell that there is something to report: what is wrong or what is done about it has changed, or so many turns have passed. What comes too soon
+// after the last report is told when its time has come.
 func (s *Service) tell(terms Terms, now time.Time) {
-	what := s.wrong()
-	if !s.reported.at.IsZero() && what == s.reported.what && (s.record.Turns < s.reported.turn+int64(max(terms.SaluteEvery, 1)) || now.Sub(s.reported.at) < reportEvery) {
-		return
+	what, last := s.wrong(), s.reported
+	if !last.at.IsZero() {
+		if what == last.what && s.record.Turns < last.turn+int64(max(terms.SaluteEvery, 1)) {
+			return
+		}
+		if early := reportEvery - now.Sub(last.at); early > 0 {
+			s.late.Reset(early)
+			return
+		}
 	}
 	s.reported = reported{at: now, turn: s.record.Turns, what: what}
 	select {
@@ -51,13 +58,17 @@ func (s *Service) tell(terms Terms, now time.Time) {
 func (s *Service) wrong() string {
 	var all []string
 	for _, e := range s.record.Anomalies.Episodes {
-		all = append(all, string(e.Finding.Kind)+e.Finding.Level.String()+s.done(e.Finding))
+		done, _ := s.done(e.Finding)
+		all = append(all, string(e.Finding.Kind)+e.Finding.Level.String()+done)
 	}
 	return strings.Join(all, " ")
 }
 
 // Conversation as it is reported; nil before there is one, and while nothing is wrong with an agent that asks no model.
 func (s *Service) Conversation() *protocol.Conversation {
+	if s == nil { // there is no agent
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &s.record
@@ -82,7 +93,7 @@ func (s *Service) Conversation() *protocol.Conversation {
 		if slices.ContainsFunc(c.Anomalies, func(a protocol.Anomaly) bool { return a.Type == string(f.Kind) }) {
 			continue // of another thread
 		}
-		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(f.Kind), Turn: f.Turn, Since: f.Since, Message: f.Evidence + s.done(f)})
+		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(f.Kind), Turn: f.Turn, Since: f.Since, Message: f.Evidence + said(s.done(f))})
 		if f.Kind == anomaly.PaceEscalated {
 			c.Pace = paces[f.Level]
 		}
@@ -91,8 +102,8 @@ func (s *Service) Conversation() *protocol.Conversation {
 	return c
 }
 
-// done says what was done about a finding.
-func (s *Service) done(f anomaly.Finding) string {
+// done says what was done about a finding, and in which turn; 0 where it was in none.
+func (s *Service) done(f anomaly.Finding) (what string, turn int64) {
 	r := &s.record
 	for _, e := range s.record.Steering.Episodes {
 		if e.Finding.Kind != f.Kind || e.Finding.Thread != f.Thread || len(e.Tried) == 0 {
@@ -100,32 +111,43 @@ func (s *Service) done(f anomaly.Finding) string {
 		}
 		switch last := e.Tried[len(e.Tried)-1]; {
 		case last == steering.Observe:
-			return "; the agent is not told"
+			return "the agent is not told", 0
 		case s.voice.word != nil && s.voice.word.Anomaly == string(f.Kind):
-			return "; the agent is being told"
+			return "the agent is being told", 0
 		case e.Turn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
-			return "; the agent was told"
+			return "the agent was told", 0
 		case s.record.Unsaid[f.Thread] != "":
-			return "; the model will be told with its next request"
+			return "the model will be told with its next request", 0
 		case r.Act != nil && r.Act.Thread == f.Thread && last == steering.Hold:
-			return "; its next call is held"
+			return "its next call is held", 0
 		case last == steering.Hold:
-			return fmt.Sprintf("; in turn %d its call was held", e.Turn)
+			return "its call was held", e.Turn
 		case last == steering.Rollback:
-			return fmt.Sprintf("; in turn %d the workspace was put back to the last valid checkpoint", e.Turn)
+			return "the workspace was put back to the last valid checkpoint", e.Turn
 		case last == steering.Restart:
-			return "; the agent is ended, and started anew"
+			return "the agent is ended, and started anew", 0
 		case last == steering.Block:
-			return "; the agent is ended"
+			return "the agent is ended", 0
 		case last == steering.Surgery:
-			return fmt.Sprintf("; in turn %d the model was told, and what repeats itself was left out of what it sees", e.Turn)
+			return "the model was told, and what repeats itself was left out of what it sees", e.Turn
 		case last == steering.NoTools:
-			return fmt.Sprintf("; in turn %d the model was told, and had no tools", e.Turn)
+			return "the model was told, and had no tools", e.Turn
 		default:
-			return fmt.Sprintf("; in turn %d the model was told", e.Turn)
+			return "the model was told", e.Turn
 		}
 	}
-	return ""
+	return "", 0
+}
+
+// said is what was done as a part of a sentence.
+func said(what string, turn int64) string {
+	switch {
+	case what == "":
+		return ""
+	case turn == 0:
+		return "; " + what
+	}
+	return fmt.Sprintf("; in turn %d %s", turn, what)
 }
 
 var paces = map[anomaly.Level]string{

@@ -53,8 +53,9 @@ type Options struct {
 // Service is the supervisor of one agent's conversation. Make it with New.
 type Service struct {
 	options Options
-	// changed says that there is something to report.
+	// changed says that there is something to report, and late when what was held back may be told.
 	changed chan struct{}
+	late    *time.Timer
 
 	mu     sync.Mutex
 	record record
@@ -71,7 +72,8 @@ var _ modelproxy.Observer = (*Service)(nil)
 
 // New remembers what was kept before. What cannot be read is forgotten: supervision begins anew.
 func New(o Options) *Service {
-	s := &Service{options: o, changed: make(chan struct{}, 1), gate: newGate()}
+	s := &Service{options: o, changed: make(chan struct{}, 1), late: time.NewTimer(reportEvery), gate: newGate()}
+	s.late.Stop()
 	data, err := o.Memory.Load()
 	var k kept
 	if err == nil && data != nil {
@@ -263,24 +265,47 @@ func (s *Service) Idle(idle bool) {
 	s.idle = idle
 }
 
-// Follow takes the pulse of the agent, and keeps what is remembered, until the context ends.
+// Follow takes the pulse of the agent, keeps what is remembered, and tells what was held back, until the context ends.
 func (s *Service) Follow(ctx context.Context, pulse func(context.Context) (protocol.RunnerPulse, error)) {
-	pulses, keeps := time.NewTicker(pulseEvery), time.NewTicker(keepEvery)
-	defer pulses.Stop()
-	defer keeps.Stop()
 	defer keepDirty(s)
+	var pulses sync.WaitGroup // a runner may take long to answer
+	defer pulses.Wait()
+	pulses.Go(func() { followPulse(ctx, s, pulse) })
+	keeps := time.NewTicker(keepEvery)
+	defer keeps.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-keeps.C:
 			keepDirty(s)
+		case <-s.late.C:
+			tellLate(s)
+		}
+	}
+}
+
+// followPulse takes the pulse until the context ends.
+func followPulse(ctx context.Context, s *Service, pulse func(context.Context) (protocol.RunnerPulse, error)) {
+	pulses := time.NewTicker(pulseEvery)
+	defer pulses.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
 		case <-pulses.C:
 			if p, err := pulse(ctx); err == nil { // a runner that does not answer is told of elsewhere
 				s.Pulse(p)
 			}
 		}
 	}
+}
+
+// tellLate tells what was held back.
+func tellLate(s *Service) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tell(s.options.Terms(), s.options.Now())
 }
 
 // Pulse of the agent's processes.

@@ -50,6 +50,8 @@ type agent struct {
 	task    string
 	attempt int64
 	now     time.Time
+	// clock of the service; nil for now.
+	clock   func() time.Time
 	entries []string
 	calls   int
 	// directives of people; nil for none.
@@ -71,9 +73,13 @@ func newAgent(t *testing.T, name string) *agent {
 // begin a watchdog, or another one that remembers what the last one has kept.
 func (a *agent) begin() {
 	a.shelf.pulled = false
+	clock := a.clock
+	if clock == nil {
+		clock = func() time.Time { return a.now }
+	}
 	a.service = New(Options{
 		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor") },
-		Memory: a.shelf, Recorder: a.book, Attempt: a.attempt, Reach: a.reach, Directives: a.directives, Now: func() time.Time { return a.now }, Log: slog.New(slog.DiscardHandler),
+		Memory: a.shelf, Recorder: a.book, Attempt: a.attempt, Reach: a.reach, Directives: a.directives, Now: clock, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
