@@ -22,12 +22,9 @@ const maxPlan = 600
 
 // message for an agent: where and since when, what was seen, and one thing to do. Last is the turn in which it was told so before, or 0.
 func message(f anomaly.Finding, rung Rung, last int64, turn TurnContext, r Rules) string {
-	since := "first seen now"
-	if turn.Clock || turn.Turn > f.Turn {
-		since = fmt.Sprintf("first seen in turn %d, %s ago", f.Turn, age(turn.Now.Sub(f.Since)))
-	}
-	text := fmt.Sprintf("%s Turn %d: %s (%s).", Tag, turn.Turn, f.Evidence, since)
+	text := opening(f, turn)
 	switch {
+	case toAnother(rung):
 	case rung == Directive && last > 0:
 		return fmt.Sprintf("%s You were told so in turn %d; before anything else, do this and say what came of it: %s", text, last, action(f, rung, r))
 	case rung == Directive:
@@ -37,6 +34,27 @@ func message(f anomaly.Finding, rung Rung, last int64, turn TurnContext, r Rules
 	}
 	return text + " " + action(f, rung, r)
 }
+
+// opening of what is said: what was seen, where and since when. What is decided by the clock is decided in no turn, and an agent that asks no
+// model has none.
+func opening(f anomaly.Finding, turn TurnContext) string {
+	since := fmt.Sprintf("first seen in turn %d, %s ago", f.Turn, age(turn.Now.Sub(f.Since)))
+	switch {
+	case turn.Clock && f.Turn == 0:
+		since = fmt.Sprintf("first seen %s ago", age(turn.Now.Sub(f.Since)))
+	case turn.Clock:
+	case turn.Turn <= f.Turn:
+		since = "first seen now"
+	}
+	where := ""
+	if !turn.Clock {
+		where = fmt.Sprintf("Turn %d: ", turn.Turn)
+	}
+	return fmt.Sprintf("%s %s%s (%s).", Tag, where, f.Evidence, since)
+}
+
+// toAnother says that what is said on a rung is read by another agent than the one that was told something before, or by people alone.
+func toAnother(rung Rung) bool { return rung == Restart || rung == Block }
 
 const (
 	// maxTried calls are listed in a summary, and maxArguments characters of the arguments of each are quoted.

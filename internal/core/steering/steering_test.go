@@ -171,6 +171,33 @@ func TestMessages(t *testing.T) {
 	}
 }
 
+// TestWordsToANewAgent: it was told nothing itself, and has no turns yet. What is decided without a request is not said of a turn.
+func TestWordsToANewAgent(t *testing.T) {
+	f := anomaly.Finding{Kind: anomaly.AgentStalled, Detector: anomaly.Silence, Turn: 12, Since: epoch, Tier: anomaly.Warn, Mute: true, Evidence: "for 10 minutes nothing has moved"}
+	never := f // it has asked no model
+	never.Turn = 0
+	request, clock := TurnContext{Turn: 18, Now: epoch.Add(4 * time.Minute)}, TurnContext{Now: epoch.Add(4 * time.Minute), Clock: true}
+	told := &Episode{Tried: []Rung{Nudge}, Turn: 14, At: epoch.Add(time.Minute)}
+	const anew = " An agent that worked on this task before you was ended for that reason. The workspace is as the last valid checkpoint has it: choose another approach."
+	const ended = " The agent was ended: a person must decide how the work goes on."
+	for _, tc := range []struct{ got, want string }{
+		{message(f, Restart, 14, request, Defaults()), "[SUPERVISOR] Turn 18: for 10 minutes nothing has moved (first seen in turn 12, 4m ago)." + anew},
+		{message(f, Block, 14, request, Defaults()), "[SUPERVISOR] Turn 18: for 10 minutes nothing has moved (first seen in turn 12, 4m ago)." + ended},
+		{message(f, Restart, 0, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen in turn 12, 4m ago)." + anew},
+		{message(f, Block, 0, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen in turn 12, 4m ago)." + ended},
+		{message(never, Block, 0, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen 4m ago)." + ended},
+		{words(never, Restart, told, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen 4m ago)." + anew},
+		{words(never, Block, told, clock, Defaults()), "[SUPERVISOR] for 10 minutes nothing has moved (first seen 4m ago)." + ended},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s\nwant %s", tc.got, tc.want)
+		}
+	}
+	if got := words(never, Rollback, told, clock, Defaults()); !strings.Contains(got, "You were told so 3m ago.") {
+		t.Errorf("an agent that goes on reads %q", got)
+	}
+}
+
 // TestAnyFindings holds for whatever is found: one injection in a check, none in a cooldown but for an emergency that has other causes and
 // for what has become graver, what ends an episode once, and nothing above the ladder.
 func TestAnyFindings(t *testing.T) {

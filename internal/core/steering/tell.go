@@ -99,8 +99,8 @@ func (s *State) alone(e *Episode, f anomaly.Finding, told bool, turn TurnContext
 
 // words for an agent without turns.
 func words(f anomaly.Finding, rung Rung, e *Episode, turn TurnContext, r Rules) string {
-	text := fmt.Sprintf("%s %s (first seen %s ago).", Tag, f.Evidence, age(turn.Now.Sub(f.Since)))
-	if slices.Contains(e.Tried, Nudge) {
+	text := opening(f, turn)
+	if slices.Contains(e.Tried, Nudge) && !toAnother(rung) {
 		text += fmt.Sprintf(" You were told so %s ago.", age(turn.Now.Sub(e.At)))
 	}
 	if rung == Directive {
