@@ -44,7 +44,7 @@ type AnomalyRules struct {
 	CheckEveryTurns *int32 `json:"checkEveryTurns,omitempty"`
 	// cooldownTurns between two messages about the same anomaly; built-in 6.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	CooldownTurns *int32 `json:"cooldownTurns,omitempty"`
 	// stall: so many turns without progress; built-in 12.

@@ -99,26 +99,26 @@ const (
 func anomalyRows() []Row {
 	type r = Rules
 	type e = Effective
-	number := func(name, purpose string, rules func(*AnomalyRules) **int, effective func(*Anomalies) *int, builtin int) Row {
-		return count("anomalies."+name, purpose, func(x *r) **int { return rules(&x.Anomalies) }, func(x *e) *int { return effective(&x.Anomalies) }, builtin, smaller)
+	number := func(name, purpose string, rules func(*AnomalyRules) **int, effective func(*Anomalies) *int, builtin int, l limits[int]) Row {
+		return count("anomalies."+name, purpose, func(x *r) **int { return rules(&x.Anomalies) }, func(x *e) *int { return effective(&x.Anomalies) }, builtin, smaller, l)
 	}
 	return []Row{
 		number("checkEveryTurns", "How many turns pass between two messages to the model, whatever they are about.",
-			func(x *AnomalyRules) **int { return &x.CheckEveryTurns }, func(x *Anomalies) *int { return &x.CheckEveryTurns }, BuiltinCheckEvery),
+			func(x *AnomalyRules) **int { return &x.CheckEveryTurns }, func(x *Anomalies) *int { return &x.CheckEveryTurns }, BuiltinCheckEvery, from(1, maxCount)),
 		number("cooldownTurns", "How many turns pass between two messages about the same anomaly.",
-			func(x *AnomalyRules) **int { return &x.CooldownTurns }, func(x *Anomalies) *int { return &x.CooldownTurns }, BuiltinCooldown),
+			func(x *AnomalyRules) **int { return &x.CooldownTurns }, func(x *Anomalies) *int { return &x.CooldownTurns }, BuiltinCooldown, from(1, maxCount)),
 		number("stall", "How many turns may pass without progress. A role may have its own number.",
-			func(x *AnomalyRules) **int { return &x.Stall }, func(x *Anomalies) *int { return &x.Stall }, BuiltinStall),
+			func(x *AnomalyRules) **int { return &x.Stall }, func(x *Anomalies) *int { return &x.Stall }, BuiltinStall, from(1, maxCount)),
 		number("loop", "How many equal calls in a row are a loop.",
-			func(x *AnomalyRules) **int { return &x.Loop }, func(x *Anomalies) *int { return &x.Loop }, BuiltinLoop),
+			func(x *AnomalyRules) **int { return &x.Loop }, func(x *Anomalies) *int { return &x.Loop }, BuiltinLoop, from(2, maxCount)),
 		number("contextPercent", "How much of the model's window may be used before the agent is asked to wrap up, in percent.",
-			func(x *AnomalyRules) **int { return &x.ContextPercent }, func(x *Anomalies) *int { return &x.ContextPercent }, BuiltinContextPercent),
+			func(x *AnomalyRules) **int { return &x.ContextPercent }, func(x *Anomalies) *int { return &x.ContextPercent }, BuiltinContextPercent, from(1, 100)),
 		number("cascade", "How many different tools that fail within five calls are a cascade.",
-			func(x *AnomalyRules) **int { return &x.Cascade }, func(x *Anomalies) *int { return &x.Cascade }, BuiltinCascade),
+			func(x *AnomalyRules) **int { return &x.Cascade }, func(x *Anomalies) *int { return &x.Cascade }, BuiltinCascade, from(2, 5)),
 		span("anomalies.silence", "How long nothing at all may move, while no model answers and no tool works, before the agent is taken to be stalled.",
-			func(x *r) **duration { return &x.Anomalies.Silence }, func(x *e) *duration { return &x.Anomalies.Silence }, BuiltinSilence, moreThanZero),
+			func(x *r) **duration { return &x.Anomalies.Silence }, func(x *e) *duration { return &x.Anomalies.Silence }, BuiltinSilence, smaller, from[duration](time.Minute, endless)),
 		span("anomalies.hold", "How long the agent's next call of a model is held for a person to look, before a rung above Hold may follow.",
-			func(x *r) **duration { return &x.Anomalies.Hold }, func(x *e) *duration { return &x.Anomalies.Hold }, builtinHold, moreThanZero),
+			func(x *r) **duration { return &x.Anomalies.Hold }, func(x *e) *duration { return &x.Anomalies.Hold }, builtinHold, smaller, from(time.Second, 24*time.Hour)),
 		choice("anomalies.ladder", "How far steering goes when an anomaly goes on: to the last of these that is allowed. A tool that fails nine times in a row costs the model its tools for a turn in any case but Observe.",
 			func(x *r) *Rung { return &x.Anomalies.Ladder }, func(x *e) *Rung { return &x.Anomalies.Ladder }, RungNudge, Ladder()...),
 		rolesRow(),
@@ -181,8 +181,8 @@ func compareRoles(a, b Role) int {
 func validRoles(roles []Role) error {
 	var errs []error
 	for _, r := range roles {
-		if r.Stall < 0 || r.SaluteEveryTurns < 0 {
-			errs = append(errs, fmt.Errorf("roles[%s].doctrine: numbers of turns must be more than 0", r.Name))
+		if least, most := min(r.Stall, r.SaluteEveryTurns), max(r.Stall, r.SaluteEveryTurns); least < 0 || most > maxCount { // 0 is built in
+			errs = append(errs, fmt.Errorf("roles[%s].doctrine: numbers of turns must be from 1 to %d", r.Name, maxCount))
 		}
 	}
 	return errors.Join(errs...)

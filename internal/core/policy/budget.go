@@ -6,6 +6,7 @@ package policy
 import (
 	"fmt"
 	"slices"
+	"strconv"
 )
 
 // builtinWarnAtPercent of a budget: what users of such systems have as the usual share of an alert.
@@ -63,20 +64,20 @@ func budgetRows() []Row {
 	} {
 		rows = append(rows,
 			b.only(count(b.at+"inputTokens", "Most input tokens of "+b.whose+". Tokens that the provider had cached count.",
-				func(x *Rules) **int64 { return &b.rules(x).InputTokens }, func(x *Effective) *int64 { return &b.effective(x).InputTokens }, 0, smaller)),
+				func(x *Rules) **int64 { return &b.rules(x).InputTokens }, func(x *Effective) *int64 { return &b.effective(x).InputTokens }, 0, smaller, from[int64](1, maxLarge))),
 			b.only(count(b.at+"outputTokens", "Most output tokens of "+b.whose+".",
-				func(x *Rules) **int64 { return &b.rules(x).OutputTokens }, func(x *Effective) *int64 { return &b.effective(x).OutputTokens }, 0, smaller)),
+				func(x *Rules) **int64 { return &b.rules(x).OutputTokens }, func(x *Effective) *int64 { return &b.effective(x).OutputTokens }, 0, smaller, from[int64](1, maxLarge))),
 			b.only(money(b.at+"cost", "Most cost of "+b.whose+".",
 				func(x *Rules) **int64 { return &b.rules(x).Cost }, func(x *Effective) *int64 { return &b.effective(x).Cost })))
 	}
 	return append(rows, count("budget.warnAtPercent", "Share of a budget, in percent, from which on people are told that it is nearly used.",
-		func(x *Rules) **int { return &x.Budget.WarnAtPercent }, func(x *Effective) *int { return &x.Budgets.WarnAtPercent }, builtinWarnAtPercent, smaller))
+		func(x *Rules) **int { return &x.Budget.WarnAtPercent }, func(x *Effective) *int { return &x.Budgets.WarnAtPercent }, builtinWarnAtPercent, smaller, from(1, 100)))
 }
 
 // money is an amount without a built-in limit.
 func money(path, purpose string, rules func(*Rules) **int64, effective func(*Effective) *int64) Row {
 	row := number(Row{Path: path, Purpose: purpose, Builtin: "no limit", SetMoney: func(r *Rules, millionths int64) { *rules(r) = &millionths }},
-		rules, effective, 0, smaller, moreThanZero)
+		rules, effective, 0, smaller, from[int64](1, endless), func(n int64) string { return strconv.FormatInt(n, 10) })
 	row.Allowed = "a decimal number more than 0, in the currency of the gateway's prices"
 	return row
 }

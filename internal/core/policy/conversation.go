@@ -5,7 +5,6 @@ package policy
 
 import (
 	"fmt"
-	"strconv"
 	"time"
 )
 
@@ -84,8 +83,10 @@ func conversationRows() []Row {
 		choice("supervision.timeoutProfile", "How long a model may be silent before its call ends: Standard 60s, Long 120s, Extended 300s.",
 			func(x *r) *TimeoutProfile { return &x.Supervision.TimeoutProfile }, func(x *e) *TimeoutProfile { return &x.Supervision.TimeoutProfile },
 			TimeoutStandard, TimeoutExtended, TimeoutLong, TimeoutStandard),
-		corrections(),
-		retries(),
+		count("supervision.maxCorrections", "How many times an agent that ended with invalid work is told in its session what is wrong. It has no effect on runtimes without sessions.",
+			func(x *r) **int { return &x.Supervision.MaxCorrections }, func(x *e) *int { return &x.Supervision.MaxCorrections }, builtinCorrections, smaller, from(0, 10)),
+		count("supervision.maxRetries", "How many times a model is asked again when its answer breaks a rule of an Output template.",
+			func(x *r) **int { return &x.Supervision.MaxRetries }, func(x *e) *int { return &x.Supervision.Answers.MaxRetries }, builtinRetries, smaller, from(0, 10)),
 		permitted("supervision.failOnViolation", "Whether a task fails when an answer still breaks a rule of an Output template after all retries. Otherwise only the turn fails.",
 			func(x *r) **bool { return &x.Supervision.FailOnViolation }, func(x *e) *bool { return &x.Supervision.Answers.FailOnViolation }, true),
 		permitted("supervision.allowRawOutput", "Whether answers are left without the texts of Output templates.",
@@ -95,9 +96,8 @@ func conversationRows() []Row {
 		choice("ledger.onFailure", "What becomes of calls of models that cannot be recorded: Closed refuses them, Open lets them through.",
 			func(x *r) *LedgerFailure { return &x.LedgerFailure }, func(x *e) *LedgerFailure { return &x.LedgerFailure },
 			LedgerClosed, LedgerOpen, LedgerClosed),
-		number(Row{
-			Path: "retention.ledger", Purpose: "How long the ledger keeps model calls, diffs and file events of a Feature.", Builtin: LedgerRetention.String(),
-		}, func(x *r) **duration { return &x.LedgerRetention }, func(x *e) *duration { return &x.LedgerRetention }, LedgerRetention, larger, moreThanZero),
+		span("retention.ledger", "How long the ledger keeps model calls, diffs and file events of a Feature.",
+			func(x *r) **duration { return &x.LedgerRetention }, func(x *e) *duration { return &x.LedgerRetention }, LedgerRetention, larger, from[duration](1, endless)),
 	}
 }
 
@@ -106,24 +106,6 @@ const builtinCorrections, builtinRetries = 2, 2
 
 // builtinAnswers are the rules where no source says anything.
 var builtinAnswers = AnswerRules{MaxRetries: builtinRetries, FailOnViolation: true, RequireFormatValidation: true}
-
-// corrections may be none.
-func corrections() Row {
-	rules := func(x *Rules) **int { return &x.Supervision.MaxCorrections }
-	return number(Row{
-		Path: "supervision.maxCorrections", Purpose: "How many times an agent that ended with invalid work is told in its session what is wrong. It has no effect on runtimes without sessions.",
-		Builtin: strconv.Itoa(builtinCorrections), SetNumber: func(r *Rules, n int64) { *rules(r) = new(int(n)) },
-	}, rules, func(x *Effective) *int { return &x.Supervision.MaxCorrections }, builtinCorrections, smaller, notNegative)
-}
-
-// retries may be none.
-func retries() Row {
-	rules := func(x *Rules) **int { return &x.Supervision.MaxRetries }
-	return number(Row{
-		Path: "supervision.maxRetries", Purpose: "How many times a model is asked again when its answer breaks a rule of an Output template.",
-		Builtin: strconv.Itoa(builtinRetries), SetNumber: func(r *Rules, n int64) { *rules(r) = new(int(n)) },
-	}, rules, func(x *Effective) *int { return &x.Supervision.Answers.MaxRetries }, builtinRetries, smaller, notNegative)
-}
 
 // permitted is on or off as it is built in; a project may set it to the other only where a global policy does.
 func permitted(path, purpose string, rules func(*Rules) **bool, effective func(*Effective) *bool, builtin bool) Row {

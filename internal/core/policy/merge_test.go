@@ -380,12 +380,12 @@ func TestValidate(t *testing.T) {
 		Checks:      []Check{{Name: "c", Severity: "Grave"}},
 	}
 	want := `spec.overrides.execution.mode: "Fast" is not one of [Interactive Deterministic]
-spec.overrides.execution.checkpoint.interval: 0s must be more than 0
-spec.overrides.execution.checkpoint.minInterval: -1s must be 0 or more
+spec.overrides.execution.checkpoint.interval: 0s must be 1s or more
+spec.overrides.execution.checkpoint.minInterval: -1s must be 0s or more
 spec.overrides.paths.rules[1].access: "Own" is not one of [Write ReadOnly]
 spec.overrides.paths.rules[1].paths: at least one is needed
 spec.overrides.checks.c.severity: "Grave" is not one of [Info Warning Error Critical]
-spec.overrides.changes.maxFileSize: -1 must be more than 0
+spec.overrides.changes.maxFileSize: -1 must be from 1 to 1Pi
 spec.overrides.changes.symlinks: "Perhaps" is not one of [Allow Warn Deny]
 spec.overrides.egress.git: host "h" with port 70000: a name and a port from 1 to 65535 are needed`
 	if err := bad.Validate("spec.overrides"); err == nil || err.Error() != want {

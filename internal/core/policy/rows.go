@@ -3,7 +3,10 @@
 
 package policy
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Row is one value of a policy. Merging, the built-in values, validation and the reference page loop over all rows, so a new
 // value is a row here, a field of Rules and one of Effective.
@@ -65,16 +68,16 @@ func executionRows() []Row {
 			RevertNone, RevertNone, RevertViolatingPaths, RevertFull),
 		span("execution.checkpoint.interval", "Time between checkpoints of a workspace that changed.",
 			func(x *r) **duration { return &x.Execution.Interval }, func(x *e) *duration { return &x.Execution.Interval },
-			builtinInterval, moreThanZero),
+			builtinInterval, smaller, from[duration](time.Second, endless)),
 		span("execution.checkpoint.minInterval", "Time between any two checkpoints, except the last one.",
 			func(x *r) **duration { return &x.Execution.MinInterval }, func(x *e) *duration { return &x.Execution.MinInterval },
-			builtinMinInterval, notNegative),
+			builtinMinInterval, smaller, from[duration](0, endless)),
 		count("execution.checkpoint.maxChanges", "How many changed paths call for a checkpoint.",
 			func(x *r) **int { return &x.Execution.MaxChanges }, func(x *e) *int { return &x.Execution.MaxChanges },
-			builtinMaxChanges, smaller),
+			builtinMaxChanges, smaller, from(1, maxCount)),
 		span("execution.checkpoint.pauseTimeout", "How long a freeze of the agent may take.",
 			func(x *r) **duration { return &x.Execution.PauseTimeout }, func(x *e) *duration { return &x.Execution.PauseTimeout },
-			builtinPauseTimeout, moreThanZero),
+			builtinPauseTimeout, smaller, from(1, 10*time.Minute)),
 	}
 }
 
@@ -96,18 +99,18 @@ func featureRows() []Row {
 	type e = Effective
 	return []Row{
 		count("breaker.maxCheckpointFailures", "How many failed checkpoints in a row open the breaker.",
-			func(x *r) **int { return &x.MaxCheckpointFailures }, func(x *e) *int { return &x.MaxCheckpointFailures }, builtinMaxCheckpointFailures, smaller),
+			func(x *r) **int { return &x.MaxCheckpointFailures }, func(x *e) *int { return &x.MaxCheckpointFailures }, builtinMaxCheckpointFailures, smaller, from(1, 100)),
 		choice("concurrency.locks", "What becomes of a Feature that wants a lock which another one holds.",
 			func(x *r) *Contention { return &x.Locks }, func(x *e) *Contention { return &x.Concurrency.Locks }, Wait, Wait, Fail),
 		choice("concurrency.overlap", "What becomes of a Feature that may change the same paths as another one at work.",
 			func(x *r) *Overlap { return &x.Overlap }, func(x *e) *Overlap { return &x.Concurrency.Overlap },
 			OverlapWarn, OverlapAllow, OverlapWarn, OverlapWait),
 		count("capacity.maxRunning", "How many Features of a project run at once.",
-			func(x *r) **int { return &x.MaxRunning }, func(x *e) *int { return &x.MaxRunning }, 0, smaller),
+			func(x *r) **int { return &x.MaxRunning }, func(x *e) *int { return &x.MaxRunning }, 0, smaller, from(1, maxCount)),
 		count("retention.checkpoints", "How many Checkpoint objects are kept for each Feature.",
-			func(x *r) **int { return &x.KeepCheckpoints }, func(x *e) *int { return &x.KeepCheckpoints }, builtinKeepCheckpoints, larger),
+			func(x *r) **int { return &x.KeepCheckpoints }, func(x *e) *int { return &x.KeepCheckpoints }, builtinKeepCheckpoints, larger, from(1, 1000)),
 		size("retention.unpromotedBytes", "How much content that was never promoted is kept in the trusted repository.",
-			func(x *r) **int64 { return &x.UnpromotedBytes }, func(x *e) *int64 { return &x.UnpromotedBytes }, builtinUnpromotedBytes, larger),
+			func(x *r) **int64 { return &x.UnpromotedBytes }, func(x *e) *int64 { return &x.UnpromotedBytes }, builtinUnpromotedBytes, larger, from[int64](1<<20, maxSize)),
 		choice("isolation", "What becomes of an agent whose network another NetworkPolicy opens.",
 			func(x *r) *Isolation { return &x.Isolation }, func(x *e) *Isolation { return &x.Isolation }, IsolationEnforce, IsolationWarn, IsolationEnforce),
 		bound(choice("delivery.approval", "Whether a person must approve a delivery, whatever the Feature says.",

@@ -6,6 +6,7 @@ package policy
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,21 +94,41 @@ const (
 	larger  stricter = "the larger one"
 )
 
-// least says how small a number may be.
-type least string
+// limits of a number: the least and the most that it may be. Those of the CRD are the same, as a test of kube/translate says.
+type limits[T int | int64 | duration] struct{ least, most T }
 
+// from is limits in their order.
+func from[T int | int64 | duration](least, most T) limits[T] { return limits[T]{least, most} }
+
+// Most of a number: maxCount of turns, tries and other small things, maxLarge of lines and tokens, maxSize of bytes. endless is for what only the
+// width of its field bounds.
 const (
-	moreThanZero least = "more than 0"
-	notNegative  least = "0 or more"
+	maxCount = 1_000_000
+	maxLarge = 1_000_000_000_000
+	maxSize  = 1 << 50
+	endless  = math.MaxInt64
 )
 
-func number[T cmp.Ordered](row Row, rules func(*Rules) **T, effective func(*Effective) *T, builtin T, which stricter, bound least) Row {
-	var zero T
-	row.Allowed, row.Merging = string(bound), string(which)
+// words are the limits for people.
+func (l limits[T]) words(show func(T) string) string {
+	_, fine := any(l.least).(duration)
+	switch {
+	case l.least == 1 && int64(l.most) == endless:
+		return "more than 0"
+	case l.least == 1 && fine:
+		return "more than 0 and at most " + show(l.most)
+	case int64(l.most) == endless:
+		return show(l.least) + " or more"
+	}
+	return "from " + show(l.least) + " to " + show(l.most)
+}
+
+func number[T int | int64 | duration](row Row, rules func(*Rules) **T, effective func(*Effective) *T, builtin T, which stricter, l limits[T], show func(T) string) Row {
+	row.Allowed, row.Merging = l.words(show), string(which)
 	row.preset = func(r *Rules) { *rules(r) = new(builtin) }
 	row.check = func(r *Rules) error {
-		if got := *rules(r); got != nil && (*got < zero || *got == zero && bound == moreThanZero) {
-			return fmt.Errorf("%s: %v must be %s", row.Path, *got, bound)
+		if got := *rules(r); got != nil && (*got < l.least || *got > l.most) {
+			return fmt.Errorf("%s: %v must be %s", row.Path, *got, l.words(show))
 		}
 		return nil
 	}
@@ -117,7 +138,7 @@ func number[T cmp.Ordered](row Row, rules func(*Rules) **T, effective func(*Effe
 			if p := *rules(r); p != nil {
 				return *p, true
 			}
-			return zero, false
+			return 0, false
 		},
 		stricter: func(a, b T) T {
 			if which == smaller {
@@ -129,24 +150,30 @@ func number[T cmp.Ordered](row Row, rules func(*Rules) **T, effective func(*Effe
 	}, func(r *Rules) any { return rules(r) }, effective)
 }
 
-// count is a number of things; 0 as the built-in one is no limit.
-func count[T int | int64](path, purpose string, rules func(*Rules) **T, effective func(*Effective) *T, builtin T, which stricter) Row {
+// count is a number of things; 0 as the built-in one is no limit, unless it may be 0.
+func count[T int | int64](path, purpose string, rules func(*Rules) **T, effective func(*Effective) *T, builtin T, which stricter, l limits[T]) Row {
 	shown := strconv.FormatInt(int64(builtin), 10)
-	if builtin == 0 {
+	if builtin < l.least {
 		shown = "no limit"
 	}
 	set := func(r *Rules, n int64) { *rules(r) = new(T(n)) }
-	return number(Row{Path: path, Purpose: purpose, Builtin: shown, SetNumber: set}, rules, effective, builtin, which, moreThanZero)
+	return number(Row{Path: path, Purpose: purpose, Builtin: shown, SetNumber: set}, rules, effective, builtin, which, l,
+		func(n T) string { return strconv.FormatInt(int64(n), 10) })
 }
 
 // size is a number of bytes.
-func size(path, purpose string, rules func(*Rules) **int64, effective func(*Effective) *int64, builtin int64, which stricter) Row {
-	shown := strconv.FormatInt(builtin>>20, 10) + "Mi"
-	if builtin%(1<<30) == 0 {
-		shown = strconv.FormatInt(builtin>>30, 10) + "Gi"
-	}
+func size(path, purpose string, rules func(*Rules) **int64, effective func(*Effective) *int64, builtin int64, which stricter, l limits[int64]) Row {
 	set := func(r *Rules, n int64) { *rules(r) = &n }
-	return number(Row{Path: path, Purpose: purpose, Builtin: shown, SetNumber: set}, rules, effective, builtin, which, moreThanZero)
+	return number(Row{Path: path, Purpose: purpose, Builtin: quantity(builtin), SetNumber: set}, rules, effective, builtin, which, l, quantity)
+}
+
+// quantity of bytes, as Kubernetes writes it.
+func quantity(n int64) string {
+	units := []string{"", "Ki", "Mi", "Gi", "Ti", "Pi"}
+	for len(units) > 1 && n > 0 && n%1024 == 0 {
+		n, units = n/1024, units[1:]
+	}
+	return strconv.FormatInt(n, 10) + units[0]
 }
 
 // flag is on or off; strict is the stricter of the two.
@@ -173,8 +200,8 @@ func flagValue(path string, rules func(*Rules) **bool, strict bool) value[bool] 
 }
 
 // span is a length of time.
-func span(path, purpose string, rules func(*Rules) **duration, effective func(*Effective) *duration, builtin duration, bound least) Row {
-	return number(Row{Path: path, Purpose: purpose, Builtin: builtin.String()}, rules, effective, builtin, smaller, bound)
+func span(path, purpose string, rules func(*Rules) **duration, effective func(*Effective) *duration, builtin duration, which stricter, l limits[duration]) Row {
+	return number(Row{Path: path, Purpose: purpose, Builtin: builtin.String()}, rules, effective, builtin, which, l, duration.String)
 }
 
 // hosts are normalized, sorted and without duplicates. A list that is set and empty lets nothing through.

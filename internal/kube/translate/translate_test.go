@@ -454,7 +454,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Execution: &v1alpha1.Execution{
 			Mode: v1alpha1.ModeDeterministic, Strategy: v1alpha1.StrategyShadow, Promotion: v1alpha1.PromotionIncremental, RevertOnViolation: v1alpha1.RevertFull,
 			Checkpoint: &v1alpha1.CheckpointTriggers{
-				Interval: &metav1.Duration{Duration: 1}, MinInterval: &metav1.Duration{Duration: 2}, PauseTimeout: &metav1.Duration{Duration: 3}, MaxChanges: ptr.To[int32](4),
+				Interval: &metav1.Duration{Duration: time.Second}, MinInterval: &metav1.Duration{Duration: 2}, PauseTimeout: &metav1.Duration{Duration: 3}, MaxChanges: ptr.To[int32](4),
 			},
 		},
 		Paths: &v1alpha1.PathRules{
