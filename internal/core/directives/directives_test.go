@@ -133,7 +133,7 @@ func TestCap(t *testing.T) {
 	var book Book
 	book = book.With(book.Follow(list, 0))
 	open := ids(book.Open(list))
-	if len(open) != maxCleanup {
+	if len(open) != 10 {
 		t.Fatalf("open: %q", open)
 	}
 	book = book.With(book.Told(open, list, 0, "told"))
