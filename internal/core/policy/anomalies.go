@@ -109,7 +109,7 @@ func anomalyRows() []Row {
 			func(x *AnomalyRules) **int { return &x.CooldownTurns }, func(x *Anomalies) *int { return &x.CooldownTurns }, BuiltinCooldown, from(1, maxCount)),
 		number("stall", "How many turns may pass without progress. A role may have its own number.",
 			func(x *AnomalyRules) **int { return &x.Stall }, func(x *Anomalies) *int { return &x.Stall }, BuiltinStall, from(1, maxCount)),
-		number("loop", "How many equal calls in a row are a loop.",
+		number("loop", "How many equal calls that fail in a row are a loop. Other repetitions take more, and are measured by it.",
 			func(x *AnomalyRules) **int { return &x.Loop }, func(x *Anomalies) *int { return &x.Loop }, BuiltinLoop, from(2, maxCount)),
 		number("contextPercent", "How much of the model's window may be used before the agent is asked to wrap up, in percent.",
 			func(x *AnomalyRules) **int { return &x.ContextPercent }, func(x *Anomalies) *int { return &x.ContextPercent }, BuiltinContextPercent, from(1, 100)),
@@ -119,7 +119,7 @@ func anomalyRows() []Row {
 			func(x *r) **duration { return &x.Anomalies.Silence }, func(x *e) *duration { return &x.Anomalies.Silence }, BuiltinSilence, smaller, from[duration](time.Minute, endless)),
 		span("anomalies.hold", "How long the agent's next call of a model is held for a person to look, before a rung above Hold may follow.",
 			func(x *r) **duration { return &x.Anomalies.Hold }, func(x *e) *duration { return &x.Anomalies.Hold }, builtinHold, smaller, from(time.Second, 24*time.Hour)),
-		choice("anomalies.ladder", "How far steering goes when an anomaly goes on: to the last of these that is allowed. A tool that fails nine times in a row costs the model its tools for a turn in any case but Observe.",
+		choice("anomalies.ladder", "How far steering goes when an anomaly goes on: to the last of these that is allowed. A repetition that goes on for 2 × loop turns after it was seen costs the model its tools for a turn in any case but Observe.",
 			func(x *r) *Rung { return &x.Anomalies.Ladder }, func(x *e) *Rung { return &x.Anomalies.Ladder }, RungNudge, Ladder()...),
 		rolesRow(),
 	}

@@ -117,7 +117,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	turn := s.record.Book.Observe(r.Conversation())
 	s.record.forget(turn)
 	s.record.figures(turn)
-	s.touched(now)
+	touched(s, now)
 	s.record.Anomalies.Turn(turn, now)
 	step := s.decide(ctx, terms, steering.TurnContext{Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now, Clock: turn.Kind == conversation.KindSide || turn.Again})
 	if step.Halts() {
@@ -240,7 +240,7 @@ func (s *Service) Moved() {
 }
 
 // touched takes it that the workspace has changed, if it has.
-func (s *Service) touched(now time.Time) {
+func touched(s *Service, now time.Time) {
 	if s.moved {
 		s.record.Anomalies.Work(anomaly.Work{Changed: true}, now)
 		s.moved = false
@@ -320,7 +320,7 @@ func (s *Service) heard(take func(r *record, now time.Time)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.options.Now()
-	s.touched(now)
+	touched(s, now)
 	take(&s.record, now)
 	s.clock(now)
 	s.tell(s.options.Terms(), now)
