@@ -130,13 +130,14 @@ type SaluteEnvironment struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Model string `json:"model,omitempty"`
-	// contextPercent of the model's window that is used.
+	// contextPercent of the model's window that is used; absent where contextTokensMax is.
 	// +optional
 	ContextPercent int32 `json:"contextPercent,omitempty"`
 	// contextTokens that are used.
 	// +optional
 	ContextTokens int64 `json:"contextTokens,omitempty"`
-	// contextTokensMax of the model's window.
+	// contextTokensMax of the model's window; absent where the gateway's configuration has no contextWindow of the model. The condition
+	// ContextPressure is not seen then.
 	// +optional
 	ContextTokensMax int64 `json:"contextTokensMax,omitempty"`
 	// toolFailuresInARow is how many of the last tool calls failed, one after the other.

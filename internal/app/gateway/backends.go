@@ -86,6 +86,9 @@ func (b *backends) load(ctx context.Context) {
 	}
 	b.told(table.Ready())
 	b.log.InfoContext(ctx, "Backends", "ready", table.Ready())
+	if list := config.Windowless(); len(list) > 0 {
+		b.log.InfoContext(ctx, "Models have no contextWindow: the condition ContextPressure is not seen with them", "models", list)
+	}
 }
 
 // read the files. Without a configuration there are no backends, and that is none that is broken.

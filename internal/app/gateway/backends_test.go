@@ -59,6 +59,9 @@ func TestBackends(t *testing.T) {
 		{"a mistake", func() { write(file, strings.Replace(oneBackend, "https://", "ftp://", 1)) }, broken, false, "backends[0].baseURL"},
 		{"a bad certificate", func() { write(file, oneBackend+"  ca: nonsense\n") }, broken, false, "backends[0].ca"},
 		{"fixed", func() { write(file, strings.Replace(oneBackend, "name: main", "name: other", 1)) }, map[string]bool{"other": true}, false, "Backends"},
+		{"a model whose window is not known", func() {
+			write(file, strings.Replace(oneBackend, "models: [", "models: [{name: small}, ", 1))
+		}, map[string]bool{"main": true}, false, "models=[main/small]"},
 		{"too large", func() { write(file, oneBackend+strings.Repeat("#", maxBackendsFile)) }, broken, false, "are the most"},
 		{"none again", func() { _ = os.Remove(file) }, map[string]bool{}, false, "Backends"},
 	} {

@@ -131,6 +131,18 @@ func (b Backend) validateModel(m Model, i int, at string) error {
 	return errors.Join(errs...)
 }
 
+// Windowless are the models whose context window is not known, as backend/model.
+func (c Config) Windowless() (list []string) {
+	for _, b := range c.Backends {
+		for _, m := range b.Models {
+			if m.ContextWindow == 0 {
+				list = append(list, b.Name+"/"+m.Name)
+			}
+		}
+	}
+	return list
+}
+
 // names of the dialects, for messages.
 func names() string {
 	var list []string

@@ -12,11 +12,12 @@ package v1alpha1
 type SaluteEnvironmentApplyConfiguration struct {
 	// model that answered last.
 	Model *string `json:"model,omitempty"`
-	// contextPercent of the model's window that is used.
+	// contextPercent of the model's window that is used; absent where contextTokensMax is.
 	ContextPercent *int32 `json:"contextPercent,omitempty"`
 	// contextTokens that are used.
 	ContextTokens *int64 `json:"contextTokens,omitempty"`
-	// contextTokensMax of the model's window.
+	// contextTokensMax of the model's window; absent where the gateway's configuration has no contextWindow of the model. The condition
+	// ContextPressure is not seen then.
 	ContextTokensMax *int64 `json:"contextTokensMax,omitempty"`
 	// toolFailuresInARow is how many of the last tool calls failed, one after the other.
 	ToolFailuresInARow *int64 `json:"toolFailuresInARow,omitempty"`
