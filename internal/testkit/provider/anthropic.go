@@ -85,6 +85,9 @@ func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) 
 		Tools []struct {
 			Name string `json:"name"`
 		} `json:"tools"`
+		ToolChoice struct {
+			Type string `json:"type"`
+		} `json:"tool_choice"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, nil, err
@@ -95,7 +98,7 @@ func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) 
 	if request.Model == "" || len(request.Messages) == 0 || request.MaxTokens <= 0 {
 		return nil, nil, errors.New("model, messages and max_tokens are required")
 	}
-	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, size: len(body), texts: append([]string{""}, request.System.texts()...)}
+	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice.Type == none, size: len(body), texts: append([]string{""}, request.System.texts()...)}
 	for _, m := range request.Messages {
 		// When Claude Code goes on with a session that was interrupted, it answers for the model.
 		if m.Role == "assistant" && !slices.Equal(m.Content.texts(), []string{interrupted}) {

@@ -45,6 +45,7 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 				Name string `json:"name"`
 			} `json:"function"`
 		} `json:"tools"`
+		ToolChoice any `json:"tool_choice"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, nil, err
@@ -52,7 +53,7 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 	if request.Model == "" || len(request.Messages) == 0 {
 		return nil, nil, errors.New("model and messages are required")
 	}
-	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, size: len(body), texts: []string{""}}
+	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, size: len(body), texts: []string{""}}
 	for _, m := range request.Messages {
 		if m.Role == "assistant" {
 			c.turns++

@@ -53,8 +53,9 @@ type conversation struct {
 	calls, results []string
 	// turns that the model has answered, in the whole conversation.
 	turns int
-	// tools that are offered.
+	// tools that are offered, and bare where none of them may be called.
 	tools    []string
+	bare     bool
 	streamed bool
 	// size of the request in bytes.
 	size int

@@ -45,6 +45,7 @@ func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) 
 				Name string `json:"name"`
 			} `json:"tools"`
 		} `json:"tools"`
+		ToolChoice any `json:"tool_choice"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, nil, err
@@ -52,7 +53,7 @@ func (responses) read(_ *http.Request, body []byte) (*conversation, any, error) 
 	if request.Model == "" || len(request.Input) == 0 {
 		return nil, nil, errors.New("model and input are required")
 	}
-	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, size: len(body), texts: []string{"", request.Instructions}}
+	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, size: len(body), texts: []string{"", request.Instructions}}
 	for _, t := range request.Tools {
 		if len(t.Tools) == 0 {
 			c.tools = append(c.tools, t.Name)

@@ -32,7 +32,8 @@ type Turn struct {
 	Tool *Call `json:"tool,omitempty"`
 	// Tools calls several in one answer.
 	Tools []Call `json:"tools,omitempty"`
-	// Until the conversation holds this text, the model waits: it runs a short sleep, or While again and again.
+	// Until the conversation holds this text, the model waits: it runs a sleep, or While again and again. The sleep is long enough to be taken for
+	// one by the supervisor.
 	Until string `json:"until,omitempty"`
 	While string `json:"while,omitempty"`
 	// Fail instead, the first times.
@@ -75,8 +76,14 @@ func (d *Duration) UnmarshalJSON(text []byte) error {
 	return err
 }
 
-// waiting marks the command of a turn that waits. Such turns are not counted.
-const waiting = " # the script waits"
+const (
+	// waiting marks the command of a turn that waits, and without begins the answer to a request that lets no tool be called. Neither of
+	// these turns is counted.
+	waiting = " # the script waits"
+	without = "I have no tools in this turn and go on when I have them."
+	// none is the tool_choice of such a request.
+	none = "none"
+)
 
 const (
 	fence  = "```script\n"
@@ -101,15 +108,25 @@ func find(texts []string) (Script, string, error) {
 	return Script{}, "none", nil
 }
 
-// turn that a conversation has come to. A side call without tools gets a title.
+// turn that a conversation has come to. A side call without tools gets a title. Where no tool may be called, a turn that calls some is left for
+// the next request.
 func (s Script) turn(c *conversation) Turn {
 	if len(c.tools) == 0 {
 		return Turn{Text: "Work on a task"}
 	}
+	t := s.next(c)
+	if c.bare && len(t.calls(c)) > 0 {
+		return Turn{Text: strings.TrimSpace(without + " " + t.Text), Delay: t.Delay, Pause: t.Pause, Output: t.Output}
+	}
+	return t
+}
+
+// next turn, whatever may be called.
+func (s Script) next(c *conversation) Turn {
 	waited := 0
 	for _, text := range c.texts {
 		if !strings.Contains(text, "[SUPERVISOR]") { // which may quote a command
-			waited += strings.Count(text, waiting)
+			waited += strings.Count(text, waiting) + strings.Count(text, without)
 		}
 	}
 	i := c.turns - waited
@@ -120,7 +137,7 @@ func (s Script) turn(c *conversation) Turn {
 	if t.Until != "" && !slices.ContainsFunc(c.texts[1:], func(text string) bool {
 		return strings.Contains(text, t.Until) && !strings.Contains(text, fence)
 	}) {
-		return Turn{Run: cmp.Or(t.While, "sleep 1") + waiting}
+		return Turn{Run: cmp.Or(t.While, "sleep 5") + waiting}
 	}
 	return t
 }
