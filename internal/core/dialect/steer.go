@@ -89,6 +89,9 @@ func (r Request) noTools() place {
 	return place{r.choice, r.dialect.noTools, ""}
 }
 
+// Bare says that no tool may be called in this turn, in the form that Steer gives it.
+func (r Request) Bare() bool { return string(r.body[r.choice.from:r.choice.to]) == r.dialect.noTools }
+
 // note is the place of a note.
 func (r Request) note(n Note, ends []int) ([]place, error) {
 	if r.history == (span{}) {

@@ -76,6 +76,9 @@ func TestSteer(t *testing.T) {
 			if diff := cmp.Diff(tc.want, string(got)); err != nil || diff != "" || !json.Valid(got) {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
+			if sent, err := d.ReadRequest(got); err != nil || sent.Bare() != (tc.s.NoTools && r.Tools) {
+				t.Errorf("%v, %v", sent.Bare(), err)
+			}
 		})
 	}
 }

@@ -211,7 +211,7 @@ func TestTurnsWithToolsStreamThrough(t *testing.T) {
 
 const conversationRequest = `{"model":"large","tools":[{"name":"Bash"}],"messages":[]}`
 
-// TestSideCallsAreNotChecked: titles and summaries that a runtime asks for itself are no final answers. Of a program that is no
+// TestSideCallsAreNotChecked: titles and summaries that a runtime asks for itself are no final answers, and neither is that of a turn without tools. Of a program that is no
 // such runtime every answer is.
 func TestSideCallsAreNotChecked(t *testing.T) {
 	w := newWorld(t, http.HandlerFunc(answering), quick())
@@ -219,6 +219,10 @@ func TestSideCallsAreNotChecked(t *testing.T) {
 	const plain = `{"model":"large","messages":[]}`
 	if _, text := w.ask("login", http.MethodPost, messages, plain); text != wholeAnswer {
 		t.Errorf("a side call: %s", text)
+	}
+	bare := strings.Replace(conversationRequest, `{`, `{"tool_choice":{"type":"none"},`, 1)
+	if _, text := w.ask("login", http.MethodPost, messages, bare); text != wholeAnswer {
+		t.Errorf("a turn without tools: %s", text)
 	}
 	if _, text := w.ask("login", http.MethodPost, messages, strings.Replace(conversationRequest, "large", "a-tiny-one", 1)); !strings.Contains(text, `"text":"!Done."`) {
 		t.Errorf("with tools, whatever the model is called: %s", text)

@@ -18,9 +18,9 @@ import (
 const maxHeld = 32 << 20
 
 // mayCheck says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
-// offer no tools, and their answers are no final ones.
+// offer no tools, and their answers are no final ones. Neither is that of a turn in which the supervisor lets none be called.
 func mayCheck(c *call) bool {
-	return c.endpoint.Kind == dialect.Generate && !c.endpoint.Side && c.caller.Answers.Any() && (c.request.Tools || !c.caller.SideCalls)
+	return c.endpoint.Kind == dialect.Generate && !c.endpoint.Side && c.caller.Answers.Any() && (c.request.Tools && !c.request.Bare() || !c.caller.SideCalls)
 }
 
 // hold what has come until it is known what it is.
