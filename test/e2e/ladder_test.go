@@ -46,7 +46,7 @@ func (p *place) bodies(about string) (all []string) {
 }
 
 // TestAgentThatIsNotSteered: a real CLI whose model goes on whatever it is told climbs the ladder to its end. Its repetitions are left out of what
-// the model sees, its call is held, the work goes back to the last valid checkpoint, it is ended and started anew with a word about it, and at
+// the model sees, it ends with the turn that has no tools and goes on in its session, its call is held, the work goes back to the last valid checkpoint, it is ended and started anew with a word about it, and at
 // last a person decides.
 func TestAgentThatIsNotSteered(t *testing.T) {
 	t.Parallel()
@@ -82,7 +82,7 @@ func TestAgentThatIsNotSteered(t *testing.T) {
 			}
 			all := strings.Join(p.bodies(about), "\n")
 			for _, want := range []string{
-				"left out of the conversation here", "This turn has no tools", "Your work was held here", "The workspace has gone back to the last valid checkpoint",
+				"left out of the conversation here", "This turn has no tools", "your last turn had no tools, and your run ended with it", "Your work was held here", "The workspace has gone back to the last valid checkpoint",
 				"An agent that worked on this task before you was ended",
 			} {
 				if !strings.Contains(all, want) {
@@ -127,7 +127,8 @@ func TestHeldAgentIsLetGo(t *testing.T) {
 		t.Errorf("the model was asked %d times after the hold, want 2", n)
 	}
 	said, last := strings.Count(all[before-1], "[SUPERVISOR]"), all[len(all)-1]
-	if held, now := strings.Count(last, "Your work was held here so that"), strings.Count(last, "[SUPERVISOR]"); held != 1 || now != said+1 {
+	// The last call before the hold had no tools. In the one that was held, the agent is told that it goes on.
+	if held, now := strings.Count(last, "Your work was held here so that"), strings.Count(last, "[SUPERVISOR]"); held != 1 || now != said+2 {
 		t.Errorf("the model was told %d times before it was held, and %d times in all; %d times that it was held", said, now, held)
 	}
 }

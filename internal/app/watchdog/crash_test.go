@@ -49,7 +49,7 @@ var crashPoints = []struct {
 	step  string
 	times int
 }{
-	{"task begun", 1}, {"task started", 1}, {"captured", 2}, {"committed", 2}, {"intent journaled", 2}, {"refs moved", 2},
+	{"task begun", 1}, {"task started", 1}, {"agent exited", 1}, {"captured", 2}, {"committed", 2}, {"intent journaled", 2}, {"refs moved", 2},
 	{"restored", 2}, {"changes logged", 2}, {"spooled", 2}, {"done journaled", 2}, {"pushed", 1}, {"delivery journaled", 1}, {"final journaled", 1},
 	{"final spooled", 1}, {"handed over", 1}, {"handover noted", 1},
 }

@@ -59,6 +59,9 @@ type loop struct {
 	after   func()
 	working sync.WaitGroup
 
+	// early is an exit that was heard before the start was noted.
+	early *protocol.RunnerExited
+
 	// crashed has why a service beside the loop ends the process.
 	crashed chan error
 
@@ -231,8 +234,9 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 		return l.hear(ctx)
 	case e, open := <-l.events():
 		if open {
-			l.heard(ctx, e)
+			err := l.heard(ctx, e)
 			l.lines.direct(ctx, l)
+			return err
 		}
 	case a := <-l.accounts.told():
 		l.apply(ctx, l.accounts.event(ctx, l.state, a))
@@ -278,6 +282,14 @@ func (l *loop) finished(ctx context.Context, r result) error {
 		return r.err
 	}
 	l.apply(ctx, r.event)
+	if e := l.early; e != nil {
+		l.early = nil
+		if _, started := r.event.(supervise.Started); started { // otherwise the runner tells of it when it connects
+			if err := l.exited(ctx, *e); err != nil {
+				return err
+			}
+		}
+	}
 	l.lines.direct(ctx, l)
 	l.notice(ctx)
 	if l.services.repository != nil {

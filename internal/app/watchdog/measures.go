@@ -22,7 +22,7 @@ func wanted(l *loop) <-chan struct{} {
 	return l.steering.Wanted()
 }
 
-// measure takes what steering wants done with the whole run. A restart and an end are journaled first: what cannot be ends the process, and
+// measure takes what steering wants done with the whole run. That the agent goes on, a restart and an end are journaled first: what cannot be ends the process, and
 // the next one is told again.
 func measure(ctx context.Context, l *loop) error {
 	a := l.steering.Act()
@@ -32,14 +32,12 @@ func measure(ctx context.Context, l *loop) error {
 	task, name := l.current()
 	m := supervise.Measure{ID: a.ID, Rung: a.Rung, Message: a.Evidence, Until: a.Until}
 	log := l.attempt.options.Log.With("id", a.ID, "rung", string(a.Rung), "task", a.Task, "evidence", a.Evidence)
+	before := noted(*a, task)
 	switch {
-	case a.Rung == policy.RungRestart && task.Restart == a.ID && task.Start != 0: // it was done before a crash
+	case a.Task == name && before && (task.Start != 0 && a.Rung != policy.RungBlock || task.Ended): // it was done before a crash
 		l.steering.Settle(a.ID, true)
 		return nil
-	case a.Task == name && blocked(*a, task) && task.Ended: // it was done before a crash
-		l.steering.Settle(a.ID, true)
-		return nil
-	case a.Task != name || !task.Begun || task.Ended || task.Done || task.Rejected != "" && !blocked(*a, task):
+	case a.Task != name || !task.Begun || task.Ended || task.Done || task.Rejected != "" && !before:
 		log.InfoContext(ctx, "Nothing is done about the anomaly: its agent has ended")
 		l.steering.Settle(a.ID, false)
 		return nil
@@ -47,7 +45,7 @@ func measure(ctx context.Context, l *loop) error {
 		m.Message = fmt.Sprintf("task %q: %s; everything that the policy's anomalies.ladder allows was tried", name, a.Evidence)
 	}
 	log.WarnContext(ctx, "The anomaly goes on: a measure is taken")
-	if r := journaled(*a, m, name); r != nil && task.Restart != a.ID && !blocked(*a, task) {
+	if r := journaled(*a, m, name); r != nil && !before {
 		if err := l.attempt.journal.Note(*r); err != nil {
 			return fmt.Errorf("journal what is done about the agent of task %q: %w", name, err)
 		}
@@ -59,13 +57,16 @@ func measure(ctx context.Context, l *loop) error {
 	return nil
 }
 
-// blocked says that a watchdog has ended after it had journaled that the task is given up.
-func blocked(a steer.Act, task journal.Task) bool {
-	return a.Rung == policy.RungBlock && task.RejectedReason == protocol.ReasonAnomalyPersists
+// noted says that a watchdog has ended after it had journaled the measure.
+func noted(a steer.Act, task journal.Task) bool {
+	return task.Continued == a.ID || task.Restart == a.ID || a.Rung == policy.RungBlock && task.RejectedReason == protocol.ReasonAnomalyPersists
 }
 
 // journaled is the record of a measure; nil where another one tells of it.
 func journaled(a steer.Act, m supervise.Measure, task string) *journal.Record {
+	if a.Rung == policy.RungNoTools {
+		return &journal.Record{TaskCorrected: &journal.TaskCorrected{Name: task, ID: a.ID, Text: a.Message}}
+	}
 	if a.Rung == policy.RungRestart {
 		return &journal.Record{TaskRestarted: &journal.TaskRestarted{Name: task, ID: a.ID, Text: a.Message}}
 	}

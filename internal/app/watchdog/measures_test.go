@@ -18,30 +18,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 // looperEnv makes the test binary an agent that asks a model and does what it says.
 const looperEnv = "TIDEWAITER_TEST_LOOPER"
 
-// becomeLooper notes that it has started, changes the workspace, and asks the model until that has nothing more to do. Whatever the
-// model calls has the same result.
+// silentEnv makes it one that ends at once when it is to go on with its session.
+const silentEnv = "TIDEWAITER_TEST_SILENT"
+
+// becomeLooper asks the model until that calls no tool, as the CLIs do: then it keeps its session and ends. Whatever the model calls has the same
+// result.
 func becomeLooper() error {
-	starts := filepath.Join(os.Getenv("HOME"), "starts")
-	before, _ := os.ReadFile(starts)
-	n := strings.Count(string(before), "\n") + 1
-	told := strings.ReplaceAll(os.Getenv(protocol.EnvInstructions), "\n", " ")
-	if err := os.WriteFile(starts, fmt.Appendf(before, "%s\n", told), 0o600); err != nil {
+	messages, err := hears()
+	if err != nil || len(messages) > 1 && os.Getenv(silentEnv) != "" {
 		return err
 	}
-	if err := os.WriteFile(fmt.Sprintf("web/wrong-%d.html", n), fmt.Appendf(nil, "wrong %d\n", n), 0o600); err != nil {
-		return err
-	}
-	messages := []string{fmt.Sprintf(`{"role":"user","content":%q}`, "Add a page. "+told)}
 	for {
 		answer, err := askModel(messages)
 		if err != nil {
@@ -49,7 +47,13 @@ func becomeLooper() error {
 			continue
 		}
 		if answer.Stop != "tool_use" {
-			return os.WriteFile("web/done.html", []byte("done\n"), 0o600)
+			if answer.Content[0].Text == "Done." {
+				if err := os.WriteFile("web/done.html", []byte("done\n"), 0o600); err != nil {
+					return err
+				}
+			}
+			messages = append(messages, fmt.Sprintf(`{"role":"assistant","content":%q}`, answer.Content[0].Text))
+			return os.WriteFile(filepath.Join(os.Getenv("HOME"), "session"), []byte(strings.Join(messages, "\n")), 0o600)
 		}
 		id := fmt.Sprintf("call_%d", len(messages))
 		messages = append(messages,
@@ -58,8 +62,28 @@ func becomeLooper() error {
 	}
 }
 
+// hears what it is started with. It goes on with its session, or notes that it has started and changes the workspace.
+func hears() (messages []string, err error) {
+	if correction := os.Getenv("CORRECTION"); correction != "" {
+		session, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), "session"))
+		return append(strings.Split(string(session), "\n"), fmt.Sprintf(`{"role":"user","content":%q}`, correction)), err
+	}
+	starts := filepath.Join(os.Getenv("HOME"), "starts")
+	before, _ := os.ReadFile(starts)
+	n := strings.Count(string(before), "\n") + 1
+	told := strings.ReplaceAll(os.Getenv(protocol.EnvInstructions), "\n", " ")
+	if err := os.WriteFile(starts, fmt.Appendf(before, "%s\n", told), 0o600); err != nil {
+		return nil, err
+	}
+	err = os.WriteFile(fmt.Sprintf("web/wrong-%d.html", n), fmt.Appendf(nil, "wrong %d\n", n), 0o600)
+	return []string{fmt.Sprintf(`{"role":"user","content":%q}`, "Add a page. "+told)}, err
+}
+
 func askModel(messages []string) (answer struct {
-	Stop string `json:"stop_reason"`
+	Stop    string `json:"stop_reason"`
+	Content []struct {
+		Text string `json:"text"`
+	} `json:"content"`
 }, err error,
 ) {
 	body := `{"model":"m","max_tokens":10,"tools":[{"name":"Deploy"}],"messages":[` + strings.Join(messages, ",") + `]}`
@@ -74,7 +98,7 @@ func askModel(messages []string) (answer struct {
 	return answer, json.NewDecoder(r.Body).Decode(&answer)
 }
 
-// oracle is a model that calls the same tool until it hears what it waits for.
+// oracle is a model that calls the same tool until it hears what it waits for. Where it may call none, it says so.
 type oracle struct {
 	// until a request has this text, and, of a restarted agent, until is what it is told before its task.
 	until string
@@ -100,11 +124,14 @@ func (o *oracle) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.bodies = append(o.bodies, string(body))
 	o.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if o.until != "" && strings.Contains(string(body), o.until) {
-		_, _ = io.WriteString(w, `{"type":"message","role":"assistant","content":[{"type":"text","text":"Done."}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":1}}`)
-		return
+	content, stop := `{"type":"tool_use","id":"x","name":"Deploy","input":{"to":"web"}}`, "tool_use"
+	switch {
+	case strings.Contains(string(body), `"tool_choice":{"type":"none"}`):
+		content, stop = `{"type":"text","text":"I have no tools."}`, "end_turn"
+	case o.until != "" && strings.Contains(string(body), o.until):
+		content, stop = `{"type":"text","text":"Done."}`, "end_turn"
 	}
-	_, _ = io.WriteString(w, `{"type":"message","role":"assistant","content":[{"type":"tool_use","id":"x","name":"Deploy","input":{"to":"web"}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":1}}`)
+	_, _ = fmt.Fprintf(w, `{"type":"message","role":"assistant","content":[%s],"stop_reason":%q,"usage":{"input_tokens":9,"output_tokens":1}}`, content, stop)
 }
 
 // heard are the requests so far.
@@ -120,9 +147,10 @@ func climbing(t *testing.T, rung policy.Rung, until string, changes ...func(*pro
 	w := newWorld(t, "", append([]func(*protocol.Orders){seldom, func(o *protocol.Orders) {
 		a := &o.Policy.Anomalies
 		a.CheckEveryTurns, a.CooldownTurns, a.Loop, a.Hold, a.Ladder = 1, 1, 2, 20*time.Millisecond, rung
-		o.Agent.Command = []string{os.Args[0]}
+		o.Agent.Runtime, o.Agent.Command = "monk", []string{os.Args[0]}
 		o.Agent.Env = append(o.Agent.Env, looperEnv+"=1")
 	}}, changes...)...)
+	w.runtimes = []runtimes.Record{monastery}
 	model := &oracle{until: until}
 	w.serveGateway(model)
 	return w, model
@@ -154,12 +182,48 @@ func (w *world) wantTakenBack(times int) {
 		w.t.Errorf("taken back %d times, want %d: %+v", back, times, w.intake.Checkpoints())
 	}
 	if w.branch() != "" {
-		w.wantBlob("wrong 1\n", false)
+		w.wantBlob("wrong 1\n", times == 0)
 	}
 	if answers := w.results(); len(answers) > 0 {
 		w.t.Errorf("requests of nobody are reported: %+v", answers)
 	}
 }
+
+// wantGoesOn: the agent was started again in its session after a turn without tools, so many times.
+func (w *world) wantGoesOn(times int) {
+	w.t.Helper()
+	records, _ := w.recorded()
+	goes := 0
+	for _, r := range records {
+		if r.TaskCorrected != nil && r.TaskCorrected.ID != "" && strings.Contains(r.TaskCorrected.Text, wasBare) {
+			goes++
+		}
+	}
+	if goes != times {
+		w.t.Errorf("goes on %d times, want %d", goes, times)
+	}
+}
+
+// wantRungs: what was done about the anomaly, rung by rung. The ends of anomalies are "over".
+func (w *world) wantRungs(rungs ...policy.Rung) {
+	w.t.Helper()
+	var got []policy.Rung
+	for _, x := range w.steered() {
+		rung := policy.Rung(x.Rung)
+		if x.Over {
+			rung = over
+		}
+		if n := len(got); n == 0 || got[n-1] != rung || rung == policy.RungNoTools {
+			got = append(got, rung)
+		}
+	}
+	if diff := cmp.Diff(rungs, got); diff != "" {
+		w.t.Errorf("rungs (-want +got):\n%s", diff)
+	}
+}
+
+// over stands for the end of an anomaly.
+const over = policy.Rung("over")
 
 // answers to requests of people that were reported.
 func (w *world) results() (all []protocol.RequestReport) {
@@ -175,6 +239,7 @@ const (
 	wentBack  = "The workspace has gone back to the last valid checkpoint"
 	begunAnew = "An agent that worked on this task before you was ended"
 	wasHeld   = "Your work was held here"
+	wasBare   = "your last turn had no tools, and your run ended with it"
 )
 
 // TestSteeringTakesWorkBack: an agent that goes on in a loop finds the workspace as the last valid checkpoint has it, and is told so with the
@@ -236,6 +301,120 @@ func TestSteeringGivesUp(t *testing.T) {
 	model := &oracle{until: "[SUPERVISOR]"}
 	w.serveGateway(model)
 	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+}
+
+// TestATurnWithoutToolsIsNoEnd: an agent that ends with the answer of such a turn goes on in its session and knows why. What is wrong with it is not
+// over by that. A next turn that says that all is done is its end.
+func TestATurnWithoutToolsIsNoEnd(t *testing.T) {
+	t.Parallel()
+	w, model := climbing(t, policy.RungNudge, wasBare)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantGoesOn(1)
+	w.wantTakenBack(0)
+	w.wantRungs(policy.RungNudge, policy.RungNoTools, policy.RungNoTools)
+	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/done.html\nA\tweb/wrong-1.html" {
+		t.Errorf("branch changes %q", got)
+	}
+	all := model.heard()
+	if last := all[len(all)-1]; strings.Contains(last, "tool_choice") || !strings.Contains(last, "Deploy has failed") || strings.Count(last, "This turn has no tools") != 1 {
+		t.Errorf("the last request: %s", last)
+	}
+}
+
+// TestAnAgentGoesOnUpTheLadder: one that goes on after its turn without tools, and does the same, climbs to the end of the ladder. It has no such turn
+// again.
+func TestAnAgentGoesOnUpTheLadder(t *testing.T) {
+	t.Parallel()
+	w, _ := climbing(t, policy.RungBlock, "")
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonAnomalyPersists)
+	w.wantGoesOn(1)
+	w.wantRungs(policy.RungNudge, policy.RungDirective, policy.RungSurgery, policy.RungNoTools, policy.RungNoTools, policy.RungHold, policy.RungRollback, policy.RungRestart, over,
+		policy.RungNudge, policy.RungDirective, policy.RungSurgery, policy.RungHold, policy.RungBlock, over)
+}
+
+// TestAnAgentThatEndsAgain when it is to go on, without a turn, is started anew where the ladder allows it. Otherwise a person decides.
+func TestAnAgentThatEndsAgain(t *testing.T) {
+	t.Parallel()
+	silent := func(o *protocol.Orders) { o.Agent.Env = append(o.Agent.Env, silentEnv+"=1") }
+	for rung, want := range map[policy.Rung]int{policy.RungNudge: 1, policy.RungRestart: 2} {
+		t.Run(string(rung), func(t *testing.T) {
+			t.Parallel()
+			w, _ := climbing(t, rung, begunAnew, silent)
+			f := w.start(1, nil).finish()
+			if got := len(w.starts()); got != want {
+				t.Errorf("started %d times, want %d", got, want)
+			}
+			w.wantGoesOn(1)
+			if want == 2 {
+				wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+				return
+			}
+			wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonAnomalyPersists)
+			if !strings.Contains(f.Message, "Deploy has failed") || !strings.Contains(f.Message, "the agent ended with a turn without tools, and it had been started again") {
+				t.Errorf("message %q", f.Message)
+			}
+			if w.branch() != "" {
+				t.Error("its work is delivered")
+			}
+		})
+	}
+}
+
+// TestACompleteTaskIsDone: the agent's word that its task is complete counts, whatever its last turn was.
+func TestACompleteTaskIsDone(t *testing.T) {
+	t.Parallel()
+	w := agentByHand(t, func(o *protocol.Orders) { o.Policy.Anomalies.CheckEveryTurns, o.Policy.Anomalies.Loop = 1, 2 })
+	c := &circling{world: w, model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}}
+	w.models = addresses.Free()
+	w.serveGateway(c.model)
+	p := w.start(1, nil)
+	tools := w.connect()
+	for range 12 {
+		if err := c.ask(); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(c.model.told(), "tool_choice") {
+			break
+		}
+	}
+	tools.complete()
+	w.signal("exit")
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonNothingChanged)
+	w.wantRungs(policy.RungNudge, policy.RungNoTools)
+}
+
+// TestASuspendedAgentDoesNotGoOn: one that ends because it was asked to is not started again.
+func TestASuspendedAgentDoesNotGoOn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", func(o *protocol.Orders) { o.Policy.Anomalies.CheckEveryTurns, o.Policy.Anomalies.Loop = 1, 2 })
+	c := &circling{world: w, model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}}
+	w.models = addresses.Free()
+	run, _ := w.withModels(c.model, nil, func(o *protocol.Orders) { o.Agent.Command[2] = "trap 'exit 0' TERM; " + o.Agent.Command[2] })
+	for range 12 {
+		if err := c.ask(); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(c.model.told(), "tool_choice") {
+			break
+		}
+	}
+	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
+	wantFinal(t, run.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
+	w.wantRungs(policy.RungNudge, policy.RungNoTools)
+}
+
+// TestAnAgentWithoutASessionBeginsAnew when it has ended with a turn without tools, from the last valid checkpoint and once.
+func TestAnAgentWithoutASessionBeginsAnew(t *testing.T) {
+	t.Parallel()
+	command := func(o *protocol.Orders) { o.Agent.Runtime = "command" }
+	w, _ := climbing(t, policy.RungNudge, begunAnew, command)
+	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantGoesOn(0)
+	w.wantTakenBack(1)
+	if starts := w.starts(); len(starts) != 2 || !strings.Contains(starts[1], "Deploy has failed") {
+		t.Errorf("started with %q", starts)
+	}
+	w.wantRungs(policy.RungNudge, policy.RungNoTools, policy.RungRestart, over)
 }
 
 // TestSteeringHoldsForAPerson: the call waits, the agent is frozen and people are told why, until one lets it go on.
@@ -327,10 +506,15 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 		"rollback, intent journaled": {policy.RungRollback, wentBack, "intent journaled", 1, protocol.OutcomeDelivered},
 		"rollback, restored":         {policy.RungRollback, wentBack, "restored", 1, protocol.OutcomeDelivered},
 		"rollback, done":             {policy.RungRollback, wentBack, "done journaled", 1, protocol.OutcomeDelivered},
-		"restart, journaled":         {policy.RungRestart, begunAnew, "measure journaled", 1, protocol.OutcomeDelivered},
-		"restart, started":           {policy.RungRestart, begunAnew, "agent launched", 2, protocol.OutcomeDelivered},
-		"restart, start journaled":   {policy.RungRestart, begunAnew, "task started", 2, protocol.OutcomeDelivered},
-		"block, journaled":           {policy.RungBlock, "", "measure journaled", 2, protocol.OutcomeBlocked},
+		"restart, journaled":         {policy.RungRestart, begunAnew, "measure journaled", 2, protocol.OutcomeDelivered},
+		"restart, started":           {policy.RungRestart, begunAnew, "agent launched", 3, protocol.OutcomeDelivered},
+		"restart, start journaled":   {policy.RungRestart, begunAnew, "task started", 3, protocol.OutcomeDelivered},
+		"block, journaled":           {policy.RungBlock, "", "measure journaled", 3, protocol.OutcomeBlocked},
+		"bare turn, asked":           {policy.RungNudge, wasBare, "handed over", 2, protocol.OutcomeDelivered},
+		"bare turn, ended":           {policy.RungNudge, wasBare, "agent exited", 1, protocol.OutcomeDelivered},
+		"bare turn, journaled":       {policy.RungNudge, wasBare, "measure journaled", 1, protocol.OutcomeDelivered},
+		"bare turn, started":         {policy.RungNudge, wasBare, "agent launched", 2, protocol.OutcomeDelivered},
+		"bare turn, start journaled": {policy.RungNudge, wasBare, "task started", 2, protocol.OutcomeDelivered},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -345,14 +529,18 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 			if f.Outcome != tc.want {
 				t.Errorf("%+v", f)
 			}
-			starts := 1
-			if tc.rung != policy.RungRollback {
+			starts, back := 1, 1
+			switch tc.rung {
+			case policy.RungNudge:
+				back = 0
+			case policy.RungRestart, policy.RungBlock:
 				starts = 2
 			}
 			if got := w.starts(); len(got) != starts {
 				t.Errorf("started %d times, want %d: %q", len(got), starts, got)
 			}
-			w.wantTakenBack(1)
+			w.wantGoesOn(1)
+			w.wantTakenBack(back)
 			if tc.rung == policy.RungBlock { // a person who retries has the whole ladder again
 				w.serveGateway(&oracle{until: begunAnew})
 				wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)

@@ -7,7 +7,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
@@ -15,15 +17,15 @@ import (
 )
 
 // heard takes what the runner tells.
-func (l *loop) heard(ctx context.Context, e runnerlink.Event) {
+func (l *loop) heard(ctx context.Context, e runnerlink.Event) error {
 	switch {
 	case e.Connected != nil:
-		l.connected(ctx, *e.Connected)
+		return l.connected(ctx, *e.Connected)
 	case e.Lost != nil:
 		l.attempt.options.Log.WarnContext(ctx, "Runner disconnected", "error", e.Lost.Error())
 		l.apply(ctx, supervise.Disconnected{})
 	case e.Exited != nil:
-		l.exited(ctx, *e.Exited)
+		return l.exited(ctx, *e.Exited)
 	case e.Signal != nil:
 		l.attempt.options.Log.InfoContext(ctx, "The agent's container is asked to end", "signal", e.Signal.Name)
 		l.terminate()
@@ -32,10 +34,11 @@ func (l *loop) heard(ctx context.Context, e runnerlink.Event) {
 		l.attempt.options.Log.WarnContext(ctx, "A freeze ended by its limit")
 		l.apply(ctx, supervise.Slipped{})
 	}
+	return nil
 }
 
 // connected compares what the runner says with what the journal knows of the current task.
-func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) {
+func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) error {
 	e := supervise.Connected{Leftovers: h.Running != 0 || h.LastExit != nil, Frozen: h.Frozen}
 	task, known := l.current()
 	switch {
@@ -45,11 +48,19 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) {
 			l.note(ctx, journal.Record{TaskStarted: &journal.TaskStarted{Name: known, Start: h.Running, Session: l.state.Sessions}})
 		}
 	case h.LastExit != nil && task.Begun && !task.Ended && ours(l.attempt.journal.State(), task, *h.LastExit):
+		again, err := unfinished(ctx, l, h.LastExit.Code)
+		if err != nil {
+			return err
+		}
+		if again {
+			break
+		}
 		e.Exited = h.LastExit
 		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, known, h.LastExit.Code)})
 	}
 	l.attempt.options.Log.InfoContext(ctx, "Runner connected", "running", h.Running, "frozen", h.Frozen)
 	l.apply(ctx, e)
+	return nil
 }
 
 // ours says whether an exit is that of the current task: by the number of its start or, when that was not journaled any
@@ -76,15 +87,44 @@ func (l *loop) current() (journal.Task, string) {
 	return l.attempt.journal.State().Tasks[name], name
 }
 
-func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) {
+// exited takes the end of the agent's process. One that is heard before the start is noted waits for that.
+func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) error {
+	if l.state.Doing == supervise.Start {
+		l.early = &e
+		return nil
+	}
 	l.attempt.options.Log.InfoContext(ctx, "Agent exited", "start", e.Start, "code", e.Code, "signal", e.Signal)
 	task, name := l.current()
 	stale := task.Start != 0 && task.Start != e.Start || e.Start <= task.Before
 	if !task.Begun || task.Ended || stale {
-		return
+		return nil
 	}
-	l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, name, e.Code)})
+	if err := l.attempt.options.Probe.After("agent exited"); err != nil {
+		return err
+	}
+	again, err := unfinished(ctx, l, e.Code)
+	if err != nil {
+		return err
+	}
+	if !again {
+		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, name, e.Code)})
+	}
 	l.apply(ctx, supervise.AgentExited{Code: e.Code})
+	return nil
+}
+
+// unfinished says whether an agent that has ended is started again, because it ended with a turn without tools. That is journaled in place of its end.
+func unfinished(ctx context.Context, l *loop, code int) (bool, error) {
+	i := l.state.Current()
+	if code != 0 || i < 0 || l.state.End != supervise.GoOn || !l.state.Tasks[i].Completed.IsZero() || l.state.Tasks[i].Rejected != "" {
+		return false, nil
+	}
+	steer.Ended(l.steering, l.state.Sessions)
+	if err := measure(ctx, l); err != nil {
+		return false, err
+	}
+	m := l.state.Measure
+	return m != nil && !m.Over && (m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart), nil
 }
 
 // rejected fails the task at hand because of what a model has answered. What cannot be journaled ends the process: the agent has

@@ -70,9 +70,12 @@ func (monk) Launch(t runtimes.Task) runtimes.Launch {
 // newMonastery has an agent with a session, which runs a script.
 func newMonastery(t *testing.T, script string, change ...func(*protocol.Orders)) *world {
 	w := newWorld(t, script, append([]func(*protocol.Orders){seldom, func(o *protocol.Orders) { o.Agent.Runtime = "monk" }}, change...)...)
-	w.runtimes = []runtimes.Record{{Name: "monk", Available: true, Interactive: true, Sessions: true, Adapter: monk{}}}
+	w.runtimes = []runtimes.Record{monastery}
 	return w
 }
+
+// monastery is the record of that runtime.
+var monastery = runtimes.Record{Name: "monk", Available: true, Interactive: true, Sessions: true, Adapter: monk{}}
 
 // correctedScript breaks a rule. When it is told, it breaks the rule at another path; when it is told again, it fixes that.
 const correctedScript = `if [ "$CORRECTION" ]; then echo "$CORRECTION" >> "$HOME/told"; else echo good > web/good.html; echo evil > web/legacy/evil.html; exit 0; fi

@@ -11,6 +11,7 @@ func TestInterrupted(t *testing.T) {
 	ended := func(code int) Record { return Record{TaskEnded: &TaskEnded{Name: "form", ExitCode: code}} }
 	stopped := Record{TaskEnded: &TaskEnded{Name: "form", ExitCode: 1, Stopped: true}}
 	corrected := Record{TaskCorrected: &TaskCorrected{Name: "form", Text: "Fix it."}}
+	goesOn := Record{TaskCorrected: &TaskCorrected{Name: "form", ID: "s1", Text: "Go on."}}
 	next := Record{Attempt: &Attempt{Epoch: 2, Run: "agent"}}
 	for name, tc := range map[string]struct {
 		records []Record
@@ -27,6 +28,7 @@ func TestInterrupted(t *testing.T) {
 		"rejected":                          {[]Record{begun, started, {TaskRejected: &TaskRejected{Name: "form", Message: "m"}}, ended(137)}, false},
 		"corrected":                         {[]Record{begun, started, ended(0), corrected}, true},
 		"corrected and at work":             {[]Record{begun, started, ended(0), corrected, started}, true},
+		"goes on after its end":             {[]Record{begun, started, goesOn}, true},
 		"corrected and failed":              {[]Record{begun, started, ended(0), corrected, started, ended(1)}, false},
 		"at work, and then never begun":     {[]Record{begun, started, next}, true},
 		"at work, and then never started":   {[]Record{begun, started, next, begun}, true},
@@ -64,6 +66,29 @@ func TestCorrected(t *testing.T) {
 	}
 	if _, err := s.Apply(Record{TaskCorrected: &TaskCorrected{Name: "other", Text: "x"}}); err == nil {
 		t.Error("a task that was not begun was corrected")
+	}
+}
+
+// TestContinued: an agent that has ended with a turn without tools is at work anew, which is no correction of its work.
+func TestContinued(t *testing.T) {
+	s, err := Replay([]Record{
+		{Attempt: &Attempt{Epoch: 1, Run: "agent"}}, {Base: &Base{Commit: "c", Tree: "t"}},
+		{TaskBegun: &TaskBegun{Name: "form"}}, {TaskStarted: &TaskStarted{Name: "form", Start: 11, Session: true}},
+		{TaskCorrected: &TaskCorrected{Name: "form", ID: "s1", Text: "Go on."}},
+	})
+	task := s.Tasks["form"]
+	if err != nil || task.Continued != "s1" || task.Corrections != 0 || task.Correction != "Go on." || task.Before != 11 || task.Start != 0 || !task.Session {
+		t.Errorf("%+v, %v", task, err)
+	}
+	for _, r := range []Record{
+		{TaskStarted: &TaskStarted{Name: "form", Start: 12}}, {TaskEnded: &TaskEnded{Name: "form"}}, {TaskCorrected: &TaskCorrected{Name: "form", Text: "Fix it."}},
+	} {
+		if s, err = s.Apply(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if task := s.Tasks["form"]; task.Continued != "" || task.Corrections != 1 {
+		t.Errorf("%+v", task)
 	}
 }
 

@@ -34,7 +34,7 @@ type Record struct {
 	Base *Base `json:"base,omitempty"`
 	// TaskBegun: the agent is about to be started.
 	TaskBegun *TaskBegun `json:"taskBegun,omitempty"`
-	// TaskCorrected: the agent is about to be started again, because its work was not valid.
+	// TaskCorrected: the agent is about to be started again in its session.
 	TaskCorrected *TaskCorrected `json:"taskCorrected,omitempty"`
 	// TaskRestarted: the agent is about to be ended, and started anew on its task.
 	TaskRestarted *TaskRestarted `json:"taskRestarted,omitempty"`
@@ -97,9 +97,12 @@ type TaskBegun struct {
 	Plan   judge.Plan       `json:"plan"`
 }
 
-// TaskCorrected: the agent ended its task in order and its work was not valid. It is started again, in its session, and told why.
+// TaskCorrected: the agent ended its task in order and its work was not valid, or it ended with a turn without tools. It is started again, in its
+// session, and told why.
 type TaskCorrected struct {
 	Name string `json:"name"`
+	// ID of the act, where it ended with a turn without tools.
+	ID string `json:"id,omitempty"`
 	// Text that it is told.
 	Text string `json:"text"`
 }

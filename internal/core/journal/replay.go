@@ -137,7 +137,7 @@ func (s *State) apply(r Record) error {
 	case r.TaskBegun != nil:
 		return s.begun(*r.TaskBegun)
 	case r.TaskCorrected != nil:
-		return s.task(r.TaskCorrected.Name, func(t *Task) { t.correct(r.TaskCorrected.Text) })
+		return s.task(r.TaskCorrected.Name, func(t *Task) { t.correct(*r.TaskCorrected) })
 	case r.TaskRestarted != nil:
 		return s.task(r.TaskRestarted.Name, func(t *Task) { t.restart(*r.TaskRestarted) })
 	case r.TaskStarted != nil:

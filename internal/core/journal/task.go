@@ -30,6 +30,8 @@ type Task struct {
 	// Corrections of its work in this attempt, and the Correction that the agent is told in the current one.
 	Corrections int
 	Correction  string
+	// Continued is the act by which the agent goes on with the current one; empty where its work was not valid.
+	Continued string
 	// Restart is the newest act by which the agent was started anew in this attempt, and RestartText what it is told then; both are empty where
 	// it was not.
 	Restart, RestartText string
@@ -57,15 +59,18 @@ func (s *State) begun(b TaskBegun) error {
 }
 
 // correct begins the task once more in the same attempt.
-func (t *Task) correct(text string) {
-	t.Corrections, t.Correction, t.Before = t.Corrections+1, text, max(t.Before, t.Start)
+func (t *Task) correct(c TaskCorrected) {
+	if c.ID == "" {
+		t.Corrections++
+	}
+	t.Correction, t.Continued, t.Before = c.Text, c.ID, max(t.Before, t.Start)
 	t.Start, t.Ended, t.ExitCode, t.Stopped, t.Completed = 0, false, 0, false, time.Time{}
 	t.RestartText = "" // it is in the session by now
 }
 
 // restart begins the task anew in the same attempt, without a session.
 func (t *Task) restart(r TaskRestarted) {
-	t.correct("")
+	t.correct(TaskCorrected{})
 	t.Corrections, t.Interrupted, t.Session, t.Operations = 0, false, false, nil // what they have done is taken back
 	t.Restart, t.RestartText = r.ID, r.Text
 }

@@ -180,7 +180,8 @@ func grade(f anomaly.Finding) int {
 // the agent is told again.
 func (s *State) rung(e *Episode, f anomaly.Finding, cooled bool, r Rules) Rung {
 	open := func(rung Rung) bool {
-		return r.allows(rung) && !slices.Contains(e.Tried, rung) && !slices.Contains(s.Spent, rung) && slices.Contains(rungs(f), rung)
+		spent := f.Main && slices.Contains(s.Spent, rung)
+		return r.allows(rung) && !slices.Contains(e.Tried, rung) && !spent && slices.Contains(rungs(f), rung)
 	}
 	again := f.Tool != "" && slices.Contains(s.Recovered, Tool{f.Thread, f.Tool})
 	switch {

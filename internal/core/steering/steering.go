@@ -107,7 +107,7 @@ type State struct {
 	Episodes []Episode `json:"episodes,omitempty"`
 	// Recovered are tools on which surgery was tried, in episodes that are over.
 	Recovered []Tool `json:"recovered,omitempty"`
-	// Spent are the rungs that were tried before the agent was started anew: they are not tried again on the same task.
+	// Spent are the rungs that were tried on the main thread before the agent was started again: they are not tried again on the same task.
 	Spent []Rung `json:"spent,omitempty"`
 }
 

@@ -149,7 +149,9 @@ func (e Started) apply(s *State, now time.Time) {
 }
 
 // begins a task, or goes on with it. What its agent was to be told it has been.
-func (t *Task) begins() { t.Phase, t.Correction, t.Restart, t.Back = Running, "", "", false }
+func (t *Task) begins() {
+	t.Phase, t.Correction, t.Restart, t.Back, t.Continues = Running, "", "", false, ""
+}
 
 // NotStarted: the agent's command could not be started.
 type NotStarted struct {

@@ -137,9 +137,10 @@ func (s State) Status(base string) protocol.StatusReport {
 	return r
 }
 
-// conversation as it is reported: of an agent that has ended nothing is wrong any more.
+// conversation as it is reported: of an agent that has ended nothing is wrong any more, unless it goes on.
 func (s State) conversation() *protocol.Conversation {
-	if s.Conversation == nil || s.Agent.Running {
+	i := s.Current()
+	if s.Conversation == nil || s.Agent.Running || i >= 0 && s.Tasks[i].Continues != "" {
 		return s.Conversation
 	}
 	c := *s.Conversation

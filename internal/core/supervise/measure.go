@@ -15,7 +15,7 @@ import (
 type Measure struct {
 	// ID, by which it is done once.
 	ID string
-	// Rung is Hold, Rollback, Restart or Block.
+	// Rung is Hold, Rollback, Restart or Block; or NoTools, when the agent has ended with such a turn and is to go on in its session.
 	Rung policy.Rung
 	// Message says for people what is wrong.
 	Message string
@@ -37,11 +37,13 @@ func (e Steered) apply(s *State, _ time.Time) {
 		return
 	}
 	t := &s.Tasks[i]
-	again := m.Rung == policy.RungRestart && t.Restart == m.ID
+	again := m.Rung == policy.RungRestart && t.Restart == m.ID || m.Rung == policy.RungNoTools && t.Continues == m.ID && t.Phase == Pending
 	switch {
 	case again:
 	case t.Phase != Running:
 		m.Over = true
+	case m.Rung == policy.RungNoTools:
+		t.Phase, t.Continues = Pending, m.ID
 	case m.Rung == policy.RungRestart:
 		t.Phase, t.Restart, t.Back, t.Correction, t.Completed = Pending, m.ID, false, "", time.Time{}
 	case m.Rung == policy.RungBlock:
@@ -55,7 +57,7 @@ func (s State) Settled() (Measure, bool) {
 		return Measure{}, false
 	}
 	m := *s.Measure
-	ends := m.Rung == policy.RungRestart || m.Rung == policy.RungBlock
+	ends := m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart || m.Rung == policy.RungBlock
 	if ends && !m.Over && s.Agent.Connected && !s.Agent.Leftovers { // no request of the agent that was ended is left
 		m.Over, m.Done = true, true
 	}

@@ -139,6 +139,9 @@ func (w *world) check(a supervise.Action) {
 		if a.Closes && s.Agent.Leftovers {
 			w.t.Fatalf("closes a task while processes of the agent may live")
 		}
+		if a.Closes && s.Tasks[a.Task].Continues != "" {
+			w.t.Fatalf("closes a task whose agent goes on")
+		}
 	case supervise.Patch:
 		if !s.TakesPatches() || s.Patches == 0 || s.Checkpoints.Breaker {
 			w.t.Fatalf("lays a patch in with %+v", s)
@@ -295,11 +298,17 @@ func (w *world) disturb() {
 func (w *world) steer() {
 	w.measures++
 	m := supervise.Measure{ID: fmt.Sprint("m", w.measures), Message: "it repeats itself", Rung: rapid.SampledFrom([]policy.Rung{
-		policy.RungHold, policy.RungRollback, policy.RungRestart, policy.RungBlock}).Draw(w.t, "rung")}
+		policy.RungNoTools, policy.RungHold, policy.RungRollback, policy.RungRestart, policy.RungBlock}).Draw(w.t, "rung")}
 	if m.Rung == policy.RungHold && rapid.Bool().Draw(w.t, "bounded") {
 		m.Until = w.now.Add(time.Minute)
 	}
 	w.apply(supervise.Steered{Measure: m})
+	if m.Rung == policy.RungNoTools { // it is wanted of an agent that has ended
+		w.apply(supervise.AgentExited{})
+		if i := w.state.Current(); i >= 0 && w.state.Tasks[i].Phase == supervise.Exited {
+			w.t.Fatalf("the end of an agent that goes on is that of its task: %+v", w.state.Tasks[i])
+		}
+	}
 }
 
 // Whatever happens in whatever order, nothing that must not happen does; and once nothing fails any more, a stop ends

@@ -65,6 +65,8 @@ type Task struct {
 	// Restart is the act by which the agent is started anew; empty where it is not. Back says that the workspace has gone back for it.
 	Restart string
 	Back    bool
+	// Continues is the act by which the agent goes on that has ended in a turn without tools; empty where it does not.
+	Continues string
 	// Completed is when the agent said that the task is done (Deterministic mode); zero before.
 	Completed time.Time
 	// Reason and Message say why it failed; the reason is one of the contract's.
@@ -219,7 +221,7 @@ func (s State) untouched() bool {
 		return true
 	}
 	i := s.Current()
-	started := i >= 0 && s.Tasks[i].Phase != Pending
+	started := i >= 0 && (s.Tasks[i].Phase != Pending || s.Tasks[i].Continues != "")
 	return !started && !s.Agent.Leftovers && s.Checkpoints.Changed == 0
 }
 

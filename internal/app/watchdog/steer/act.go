@@ -20,7 +20,7 @@ type Act struct {
 	ID string `json:"id"`
 	// Task that it is about.
 	Task string `json:"task"`
-	// Rung is Hold, Rollback, Restart or Block.
+	// Rung is Hold, Rollback, Restart or Block; or NoTools, when the agent has ended with such a turn and is to go on.
 	Rung policy.Rung `json:"rung"`
 	// Thread whose model is told what came of it.
 	Thread int `json:"thread"`
@@ -114,6 +114,11 @@ func (s *Service) Settle(id string, done bool) {
 		s.outbox.ended(&s.record)
 		s.record = s.record.next(a.Task, steering.State{})
 		s.gate.born++
+	case a.Rung == policy.RungNoTools: // it is told when it is started
+		if done && s.record.Bared != nil {
+			s.record.Bared.Thread = 0
+			s.gate.born++
+		}
 	case done:
 		s.record.later(a.Thread, a.Message)
 	default:
@@ -128,7 +133,11 @@ func (s *Service) Settle(id string, done bool) {
 func (s *Service) Wait(ctx context.Context) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return held(ctx, s, s.gate.born)
+	goes := held(ctx, s, s.gate.born)
+	if b := s.record.Bared; goes && b != nil && b.Thread == 0 {
+		goesOn(s)
+	}
+	return goes
 }
 
 // held keeps a request back until nothing is wanted any more. It says whether the request may be sent on then: not where who has sent it has

@@ -40,6 +40,8 @@ type record struct {
 	Unsaid map[int]string `json:"unsaid,omitempty"`
 	// Bare is, of a thread whose last turn has no tools, how many messages the request had: a client may send it once more.
 	Bare map[int]int `json:"bare,omitempty"`
+	// Bared is the turn without tools that the agent may end with; nil where there was none, or the agent has gone on after it.
+	Bared *bared `json:"bared,omitempty"`
 	// Directed is what the main thread was told of directives.
 	Directed directives.Memory `json:"directed,omitempty"`
 	// Turns of main threads, over all tasks.

@@ -130,6 +130,8 @@ func (s *Service) done(f anomaly.Finding) (what string, turn int64) {
 			return "the agent is ended", 0
 		case last == steering.Surgery:
 			return "the model was told, and what repeats itself was left out of what it sees", e.Turn
+		case last == steering.NoTools && r.Act != nil && r.Act.Rung == last:
+			return "the model had no tools, and the agent ended: it is started again in its session", e.Turn
 		case last == steering.NoTools:
 			return "the model was told, and had no tools", e.Turn
 		default:

@@ -86,7 +86,7 @@ func New(o Options) *Service {
 	s.record, s.outbox = k.record, k.Outbox
 	s.outbox.options = o
 	if s.record.Attempt != o.Attempt { // what was tried with the run before need not fail again
-		s.record.Attempt, s.record.Steering.Spent = o.Attempt, nil
+		s.record.Attempt, s.record.Steering.Spent, s.record.Bared = o.Attempt, nil, nil
 	}
 	s.voice = Voice{service: s, word: k.Word, unspoken: make(chan struct{}, 1)}
 	s.voice.call()
@@ -132,7 +132,8 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	body := s.steered(ctx, r, turn, step, directed)
 	s.write(body, says)
 	s.tell(terms, now)
-	return body, &exchange{service: s, thread: turn.Thread, born: born}
+	_, bare := s.record.Bare[turn.Thread]
+	return body, &exchange{service: s, thread: turn.Thread, tools: r.Tools && !bare, born: born}
 }
 
 // begin forgets the conversation about another task.
@@ -196,6 +197,9 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 		s.record.Directed = directed.memory
 	}
 	s.record.note(turn.Thread, turn.Messages, said)
+	if step.Rung == steering.NoTools && turn.Kind == conversation.KindMain {
+		s.record.Bared = &bared{Thread: turn.Thread, Turn: int64(turn.Number), Finding: step.Finding}
+	}
 	return body
 }
 
@@ -203,6 +207,8 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 type exchange struct {
 	service *Service
 	thread  int
+	// tools says that the model may call some.
+	tools bool
 	// born is as in gate: what an agent that has ended still hears is no matter of the next one.
 	born int64
 }
@@ -217,6 +223,9 @@ func (x *exchange) Answered(a *conversation.Answer, window int64) {
 		r.Anomalies.Answer(x.thread, *a, window, now)
 		r.answered(x.thread, a, window)
 		addressed(x.service, x.thread, a)
+		if b := r.Bared; b != nil && x.tools && (a.Ended || a.Stop != conversation.StopNone) && (b.Thread == x.thread || b.Thread == 0) {
+			goesOn(x.service)
+		}
 	})
 }
 

@@ -1,0 +1,48 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package steering
+
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+)
+
+// Ended is what follows when the agent has ended with a turn without tools about a finding. Many agents end with any answer that calls no tool, so
+// this says nothing about their task. The agent goes on in its session, once. One without a session is started anew, whatever the ladder says, because
+// the supervisor caused its end. When the agent ends with the same turn again, it is started anew where the ladder allows it, or given up. No further
+// turn without tools is tried on the task.
+func (s *State) Ended(f anomaly.Finding, turn TurnContext, session bool, r Rules) Step {
+	again, restarted := slices.Contains(s.Spent, NoTools), slices.Contains(s.Spent, Restart)
+	rung := Block
+	switch {
+	case session && !again:
+		rung = NoTools
+	case !restarted && (!again || r.allows(Restart)):
+		rung = Restart
+	}
+	if !again {
+		s.Spent = append(s.Spent, NoTools)
+	}
+	text := message(f, rung, 0, turn, r)
+	if rung == NoTools {
+		text = opening(f, turn) + " " + resumed
+	}
+	if rung == Block {
+		f.Evidence += unheeded
+	}
+	e := s.episode(f)
+	if e == nil {
+		e = &Episode{}
+	}
+	return s.done(e, f, rung, text, turn)
+}
+
+const (
+	// resumed is what an agent is told that goes on.
+	resumed = "For that reason your last turn had no tools, and your run ended with it. The task is not taken for done, and you have your tools again: go on in " +
+		"another way, or say that the work is complete (with task_complete, if you have that tool), or say what blocks it."
+	// unheeded is what people are told of an agent that is given up.
+	unheeded = "; the agent ended with a turn without tools, and it had been started again before"
+)
