@@ -48,7 +48,7 @@ const (
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled: abnormal, kstatus: only the user can help.
 	ConditionStalled = "Stalled"
-	// ConditionAgentStalled: abnormal: no progress for too many turns.
+	// ConditionAgentStalled: abnormal: no progress for too many turns, or in many ways.
 	ConditionAgentStalled = "AgentStalled"
 	// ConditionAgentLooping: abnormal: the agent repeats itself.
 	ConditionAgentLooping = "AgentLooping"
@@ -169,7 +169,7 @@ const (
 	ReasonBudgetNearlySpent = "BudgetNearlySpent"
 	// ReasonNoAnomaly: nothing out of the ordinary was seen.
 	ReasonNoAnomaly = "NoAnomaly"
-	// ReasonNoProgress: the agent's turns bring nothing new, or nothing moves at all; the message has the evidence, and what was done.
+	// ReasonNoProgress: the agent's turns bring nothing new, or lead nowhere, or nothing moves at all; the message has the evidence, and what was done.
 	ReasonNoProgress = "NoProgress"
 	// ReasonRepeating: the agent does the same again and again; the message has the evidence, and what was done.
 	ReasonRepeating = "Repeating"

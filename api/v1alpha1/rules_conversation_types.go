@@ -100,7 +100,7 @@ type RoleProfile struct {
 	// doctrine of the role.
 	// +optional
 	Doctrine *Doctrine `json:"doctrine,omitempty"`
-	// pace says what to do as the work falls off its plan.
+	// pace says what to do as the work falls off its plan. A role has a plan as soon as a policy names it: what is not said here is built in.
 	// +optional
 	Pace *PacePlan `json:"pace,omitempty"`
 }

@@ -79,7 +79,8 @@ func (l Level) String() string {
 
 // Rules of a policy and of a role. Figures are turns where nothing else is said.
 type Rules struct {
-	// Role says that the Feature has a role, whose doctrine and PACE plan apply. Without one, nothing is held to a plan.
+	// Role says that the agent has a role in its policy, whose PACE plan applies. Without one nothing is held to a plan: an agent that gets nowhere is
+	// stalled.
 	Role bool
 	// CheckEvery and Cooldown say how often the conversation is looked at, and how long nothing is said about the same anomaly again.
 	CheckEvery, Cooldown int

@@ -6,7 +6,7 @@ package anomaly
 import "fmt"
 
 // refusals are checkpoints in a row that break the policy, though files have changed from one to the next: what the agent does about them does not
-// help. It is held against the plan of the role alone; of each violation, the agent is told when it is found.
+// help. Of each violation, the agent is told when it is found.
 var refusals = detector{name: Refusals, kind: PaceEscalated, look: func(l look) sight {
 	if !l.t.main() {
 		return sight{}

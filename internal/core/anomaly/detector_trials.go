@@ -10,8 +10,7 @@ import (
 )
 
 // trials are edits that are tried with the same command, which fails each time in the same way, or says more each time: the way does not lead
-// anywhere. Somebody who tries things needs some trials, so that it takes twice as many as for a loop; and it is held against the plan of the
-// role alone.
+// anywhere. Somebody who tries things needs some trials, so that it takes twice as many as for a loop.
 var trials = detector{name: Trials, kind: PaceEscalated, look: func(l look) sight {
 	return l.t.most(func(x step) sight {
 		if x.Failure != conversation.FailureExit || x.Waits || x.Bare {

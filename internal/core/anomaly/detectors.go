@@ -14,6 +14,8 @@ import (
 // must find something, and <name>-not.txt, in which it must not.
 type detector struct {
 	name string
+	// kind of what it finds. PaceEscalated is for a way that does not lead anywhere: it is held against the plan of the role, and is AgentStalled where
+	// there is no plan.
 	kind Kind
 	look func(look) sight
 }

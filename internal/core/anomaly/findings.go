@@ -5,6 +5,7 @@ package anomaly
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -66,24 +67,20 @@ func (l look) gone() bool {
 	return !l.t.main() && l.now.Sub(l.t.Heard) >= wait
 }
 
-// watch one thread.
+// watch one thread. What is off the plan is a stall where there is none, of an agent that listens.
 func (s *State) watch(l look) (episodes []Episode) {
-	var lasting []Kind
-	var plan []Finding
-	best := map[Kind]Finding{}
-	for _, d := range detectors() {
-		v := d.look(l)
-		if v.lasts {
-			lasting = append(lasting, d.kind)
+	best, off, lasting := l.see()
+	planned := l.r.Role && l.t.main()
+	if others := slices.ContainsFunc(slices.Collect(maps.Values(best)), Finding.says); others {
+		if len(off) > 0 && !planned {
+			lasting = append(lasting, AgentStalled) // if it was found before
 		}
-		f := Finding{Kind: d.kind, Detector: d.name, Tier: v.tier, Tool: v.tool, Count: v.count, Mute: v.mute, Evidence: v.evidence, fails: v.fails, Turn: l.t.Turn}
-		switch {
-		case v.tier == 0:
-		case d.kind == PaceEscalated:
-			plan = append(plan, f)
-		case v.tier > best[d.kind].Tier:
-			best[d.kind] = f
-		}
+		off = nil // what is found by itself says it better
+	}
+	if _, mute := best[AgentStalled]; len(off) > 0 && !planned && !mute {
+		f := slices.MaxFunc(off, func(a, b Finding) int { return cmp.Compare(a.Tier, b.Tier) })
+		f.Kind, f.Tier = AgentStalled, Warn
+		best[AgentStalled] = f
 	}
 	for _, kind := range kinds() {
 		if kind == PaceEscalated {
@@ -94,18 +91,43 @@ func (s *State) watch(l look) (episodes []Episode) {
 			episodes = append(episodes, e)
 		}
 	}
+	if !planned {
+		return episodes
+	}
 	var found []Finding
 	for _, e := range episodes {
 		found = append(found, e.Finding)
 	}
-	if !slices.ContainsFunc(found, func(f Finding) bool { return !f.Calm && !f.Mute && f.Kind != ContextPressure }) {
-		found = append(found, plan...) // what is found by itself says it better
-	}
-	if e, on := s.pace(l, found); on {
+	if e, on := s.pace(l, append(found, off...)); on {
 		episodes = append(episodes, e)
 	}
 	return episodes
 }
+
+// see what all detectors see in a thread: of each kind what is gravest, what is off the plan, and the kinds that are not over.
+func (l look) see() (best map[Kind]Finding, off []Finding, lasting []Kind) {
+	best = map[Kind]Finding{}
+	for _, d := range detectors() {
+		v := d.look(l)
+		if v.lasts {
+			lasting = append(lasting, d.kind)
+		}
+		f := Finding{Kind: d.kind, Detector: d.name, Tier: v.tier, Tool: v.tool, Count: v.count, Mute: v.mute, Evidence: v.evidence, fails: v.fails, Turn: l.t.Turn}
+		switch {
+		case v.tier == 0:
+		case d.kind == PaceEscalated:
+			if l.t.main() { // one that works for it may have been asked to look at what fails
+				off = append(off, f)
+			}
+		case v.tier > best[d.kind].Tier:
+			best[d.kind] = f
+		}
+	}
+	return best, off, lasting
+}
+
+// says that a finding says what the agent does wrong.
+func (f Finding) says() bool { return !f.Mute && f.Kind != ContextPressure }
 
 // episode goes on with what was found before, or begins one.
 func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode, bool) {
@@ -141,9 +163,6 @@ const exhausted, crowded = 970, 850
 // pace is how far the main thread has fallen off the plan of its role. It never falls back by a level: it is over when all is well. That the
 // context fills is not a failure of the plan, unless there is no room at all.
 func (s *State) pace(l look, found []Finding) (Episode, bool) {
-	if !l.r.Role || !l.t.main() {
-		return Episode{}, false
-	}
 	fill := 0
 	if n := len(l.t.Fill); n > 0 {
 		fill = l.t.Fill[n-1]

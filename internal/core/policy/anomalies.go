@@ -127,7 +127,7 @@ func anomalyRows() []Row {
 
 func rolesRow() Row {
 	return Row{
-		Path: "roles", Purpose: "Doctrine and PACE plan of the roles that agents may have.", Allowed: "names with a doctrine and a plan", Builtin: "none",
+		Path: "roles", Purpose: "Doctrine and PACE plan of the roles that agents may have. The work of a role that is named here is held to a plan, in built-in words where it says none.", Allowed: "names with a doctrine and a plan", Builtin: "none",
 		Merging: "role by role, the first source that has it; of two at one priority the one whose doctrine is the stricter",
 		merge:   func(m *merger, e *Effective) { e.Roles = m.roles() },
 		check:   func(r *Rules) error { return validRoles(r.Roles) },
@@ -188,12 +188,12 @@ func validRoles(roles []Role) error {
 	return errors.Join(errs...)
 }
 
-// Role of an agent; one that is not in the policy has no doctrine of its own.
-func (e *Effective) Role(name string) Role {
+// Role of an agent, and whether the policy names it. One that is not named has no doctrine of its own, and no plan.
+func (e *Effective) Role(name string) (Role, bool) {
 	for _, r := range e.Roles {
 		if r.Name == name {
-			return r
+			return r, true
 		}
 	}
-	return Role{Name: name}
+	return Role{}, false
 }

@@ -301,8 +301,9 @@ func TestRoles(t *testing.T) {
 	if diff := cmp.Diff(want, e.Roles); diff != "" || len(e.Conflicts) != 1 || e.Origins["roles.implementor"] != "defaults of p/a, defaults of p/b" {
 		t.Errorf("origins %v, conflicts %v (-want +got):\n%s", e.Origins, e.Conflicts, diff)
 	}
-	if e.Role("writer").SaluteEveryTurns != 2 || e.Role("nobody") != (Role{Name: "nobody"}) {
-		t.Errorf("%+v, %+v", e.Role("writer"), e.Role("nobody"))
+	writer, named := e.Role("writer")
+	if _, stranger := e.Role("nobody"); writer.SaluteEveryTurns != 2 || !named || stranger {
+		t.Errorf("%+v: named %t; another one: named %t", writer, named, stranger)
 	}
 	if err := (&Rules{Roles: []Role{{Name: "r", Stall: -1}}}).Validate("at"); err == nil || !strings.Contains(err.Error(), "roles[r].doctrine") {
 		t.Errorf("%v", err)

@@ -126,10 +126,23 @@ func action(f anomaly.Finding, rung Rung, r Rules) string {
 		}
 		return "Finish the current step, then sum up what is done and what is open."
 	case anomaly.AgentStalled:
-		return "Reassess the approach: take the smallest next step of the task that changes something, or say what blocks you."
+		return onward(f)
 	case anomaly.AgentLooping:
 	}
 	return otherwise(f)
+}
+
+// onward is what to do when nothing gets on.
+func onward(f anomaly.Finding) string {
+	switch f.Detector {
+	case anomaly.Failures:
+		return "Find out what these failures have in common before you try another way, or say what blocks you."
+	case anomaly.Trials:
+		return "Find the cause of the failure before you change anything else, or say what blocks you."
+	case anomaly.Refusals:
+		return "Take back what the policy refuses and do the task within it, or say what blocks you."
+	}
+	return "Reassess the approach: take the smallest next step of the task that changes something, or say what blocks you."
 }
 
 // pace is what the plan of the role says at a level, and what follows where it says nothing.

@@ -235,6 +235,38 @@ func TestPACEWithoutAPlan(t *testing.T) {
 	s.mustSay(1, "nothing has succeeded in 5 turns in a row", "Try another way.")
 }
 
+// TestWithoutAPlan: what a plan would be off for is a stall of an agent whose role has none.
+func TestWithoutAPlan(t *testing.T) {
+	for name, tc := range map[string]struct {
+		do   func(s *session, n int)
+		want []string
+	}{
+		"failures of different kinds": {func(s *session, n int) {
+			s.turn(1, call("Bash", fmt.Sprintf(`{"command":"make part%d"}`, n), fmt.Sprintf("no rule to make part%d", n), conversation.FailureExit))
+		}, []string{"nothing has succeeded in 5 turns in a row", "Find out what these failures have in common"}},
+		"trials": {func(s *session, n int) {
+			s.turn(1, call("Edit", fmt.Sprintf(`{"file_path":"a.go","old_string":"a%d","new_string":"a%d"}`, n, n+1), "ok", conversation.FailureNone),
+				call("Bash", `{"command":"make test"}`, "FAIL: TestOrder", conversation.FailureExit))
+		}, []string{"the same call of Bash has failed 6 times and got no better", "Find the cause of the failure"}},
+		"refusals": {func(s *session, n int) {
+			s.turn(1, call("Edit", fmt.Sprintf(`{"file_path":"a.go","old_string":"a%d","new_string":"a%d"}`, n, n+1), "ok", conversation.FailureNone))
+			s.seen.Work(anomaly.Work{Tree: fmt.Sprint(n), Changed: true, Verdict: "Invalid"}, s.now)
+		}, []string{"6 checkpoints in a row were not valid", "Take back what the policy refuses"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t)
+			s.rules.CheckEvery = 1
+			for n := 0; len(s.steps) == 0 && n < 20; n++ {
+				tc.do(s, n)
+			}
+			s.mustSay(1, tc.want...)
+			if x := s.steps[0]; x.Kind != anomaly.AgentStalled || x.Rung != Nudge {
+				t.Errorf("%+v", x)
+			}
+		})
+	}
+}
+
 func TestCooldown(t *testing.T) {
 	for _, cooldown := range []int{0, 1, 3, 6, 10} {
 		s := newSession(t)

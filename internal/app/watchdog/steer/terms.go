@@ -22,9 +22,9 @@ type Terms struct {
 // NewTerms are those of a task's policy and of the agent's role; empty for none.
 func NewTerms(task string, p *policy.Effective, role string) Terms {
 	t := Terms{Task: task, Rules: steering.Defaults(), SaluteEvery: policy.BuiltinSalute}
-	r := p.Role(role)
+	r, named := p.Role(role)
 	a := p.Anomalies
-	t.Rules.Role = r.Alternate+r.Contingent+r.Emergency != ""
+	t.Rules.Role = named // where its plan says nothing of a level, something is built in
 	for _, v := range []struct {
 		to   *int
 		from []int

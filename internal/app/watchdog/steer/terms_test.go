@@ -28,7 +28,7 @@ func TestTerms(t *testing.T) {
 	}
 	said.Roles = []policy.Role{
 		{Name: "dba", SaluteEveryTurns: 41, Stall: 42, Alternate: "a", Contingent: "c", Emergency: "e"},
-		{Name: "writer", Emergency: "e"}, {Name: "tester", Contingent: "c"}, {Name: "reader", Alternate: "a"}, {Name: "reviewer", SaluteEveryTurns: 43},
+		{Name: "writer", Emergency: "e"}, {Name: "tester", Contingent: "c"}, {Name: "reader", Alternate: "a"}, {Name: "reviewer", SaluteEveryTurns: 43}, {Name: "pupil"},
 	}
 	spoken := Terms{Task: "form", SaluteEvery: 5, Rules: steering.Rules{
 		Rules: anomaly.Rules{
@@ -51,7 +51,8 @@ func TestTerms(t *testing.T) {
 		"a plan for emergencies":   {policy: said, role: "writer", want: func(t *Terms) { t.Rules.Role, t.Rules.Plan.Emergency = true, "e" }},
 		"a contingent plan":        {policy: said, role: "tester", want: func(t *Terms) { t.Rules.Role, t.Rules.Plan.Contingent = true, "c" }},
 		"an alternate plan":        {policy: said, role: "reader", want: func(t *Terms) { t.Rules.Role, t.Rules.Plan.Alternate = true, "a" }},
-		"a role without a plan":    {policy: said, role: "reviewer", want: func(t *Terms) { t.SaluteEvery = 43 }},
+		"a role without a plan":    {policy: said, role: "reviewer", want: func(t *Terms) { t.Rules.Role, t.SaluteEvery = true, 43 }}, // it has the built-in one
+		"a role with a name alone": {policy: said, role: "pupil", want: func(t *Terms) { t.Rules.Role = true }},
 		"a role that no one knows": {policy: said, role: "pilot", want: func(*Terms) {}},
 		"late context pressure":    {policy: said, change: func(p *policy.Effective) { p.Anomalies.ContextPercent = 95 }, want: func(t *Terms) { t.Rules.ContextPercent, t.Rules.ContextUrgent = 95, 95 }},
 		"only people are told":     {policy: said, change: func(p *policy.Effective) { p.Enforcement = policy.Audit }, want: func(t *Terms) { t.Rules.Ladder = steering.Observe }},

@@ -14,7 +14,7 @@ type RoleProfileApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// doctrine of the role.
 	Doctrine *DoctrineApplyConfiguration `json:"doctrine,omitempty"`
-	// pace says what to do as the work falls off its plan.
+	// pace says what to do as the work falls off its plan. A role has a plan as soon as a policy names it: what is not said here is built in.
 	Pace *PacePlanApplyConfiguration `json:"pace,omitempty"`
 }
 
