@@ -7,9 +7,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RunReport is the structured status report of a run (SALUTE).
 type RunReport struct {
-	// state: Preparing, Active, Idle, Frozen, Finishing or Complete.
+	// state of the run: Preparing, Active, Idle, Waiting (for a person's answer, look or approval), Recovering (the agent was told of an anomaly that is not over), Escalating (steering does more than to tell it, or its plan fails), Frozen (checkpoints fail, or a budget is used up), Finishing, Complete or Aborted (ended before its work was done). It is empty where the run is of a version with other states.
 	// +optional
-	// +kubebuilder:validation:Enum=Preparing;Active;Idle;Frozen;Finishing;Complete
+	// +kubebuilder:validation:Enum=Preparing;Active;Idle;Waiting;Recovering;Escalating;Frozen;Finishing;Complete;Aborted
 	State string `json:"state,omitempty"`
 	// health: Nominal, Degraded or Critical.
 	// +optional

@@ -243,7 +243,7 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 	case r := <-l.accounts.rejected():
 		return rejected(ctx, l, r)
 	case <-l.steering.Changed():
-		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})
+		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation(), Told: l.steering.Voice().Told()})
 	case <-wanted(l):
 		return measure(ctx, l)
 	case <-l.steering.Voice().Unspoken():

@@ -146,6 +146,22 @@ func TestSteeringIsHandedOver(t *testing.T) {
 	}
 }
 
+// TestAnAgentThatWasToldIsRecovering, until its anomaly is over or it ends.
+func TestAnAgentThatWasToldIsRecovering(t *testing.T) {
+	t.Parallel()
+	c := newCircling(t, nil)
+	if err := c.untilTold(); err != nil {
+		t.Fatal(err)
+	}
+	state := func(want string) func() bool {
+		return func() bool { s := c.intake.Status(); return s != nil && s.State == want }
+	}
+	c.eventually("it is recovering", state(protocol.StateRecovering))
+	c.signal("end")
+	wantFinal(t, c.run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	c.eventually("it is complete", state(protocol.StateComplete))
+}
+
 // lines of a type that the agent was sent, by the journal.
 func (w *world) lines(kind string) (lines []string) {
 	w.t.Helper()

@@ -305,7 +305,7 @@ func TestQuestions(t *testing.T) {
 	}
 	w.eventually("the question is told", func() bool {
 		s := w.intake.Status()
-		return s.Question != nil && *s.Question == protocol.Question{ID: "q1", Text: "Which colour?"}
+		return s.Question != nil && *s.Question == protocol.Question{ID: "q1", Text: "Which colour?"} && s.State == protocol.StateWaiting
 	})
 	for _, wrong := range []map[string]any{
 		{"question_id": "q2", "question": "And which size?"},
@@ -322,7 +322,7 @@ func TestQuestions(t *testing.T) {
 	if a := <-heard; a != (answer{Status: "answered", Answer: "Blue."}) {
 		t.Errorf("answered: %+v", a)
 	}
-	w.eventually("the question is gone", func() bool { return w.intake.Status().Question == nil })
+	w.eventually("the question is gone", func() bool { s := w.intake.Status(); return s.Question == nil && s.State == protocol.StateActive })
 	if a := ask("q1", "Which colour?", 1); a.Answer != "Blue." {
 		t.Errorf("asked again: %+v", a)
 	}

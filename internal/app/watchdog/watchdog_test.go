@@ -251,6 +251,9 @@ func TestSuspendAndResume(t *testing.T) {
 	w.eventually("it has written", func() bool { _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/half.html")); return err == nil })
 	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
 	wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
+	if s := w.intake.Status(); s.State != protocol.StateAborted {
+		t.Errorf("suspended, and the state is %s", s.State)
+	}
 	w.wantVerdicts("Final Valid Promoted")
 	w.intake.Order(func(o *protocol.Orders) { o.Suspend = false })
 	wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)

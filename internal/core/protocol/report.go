@@ -35,15 +35,28 @@ type Report struct {
 	Final      *FinalReport      `json:"final,omitempty"`
 }
 
-// States of a run.
+// States of a run. Waiting is for a person: for an answer, a look at a held call or an approval. Recovering is an agent that was told of an anomaly
+// that is not over, Escalating one that steering does more about than to tell it, or whose plan fails. Frozen is one that cannot go on before a
+// person acts, because checkpoints fail or a budget is used up. Aborted says that the attempt was ended before its work was done.
 const (
-	StatePreparing = "Preparing"
-	StateActive    = "Active"
-	StateIdle      = "Idle"
-	StateFrozen    = "Frozen"
-	StateFinishing = "Finishing"
-	StateComplete  = "Complete"
+	StatePreparing  = "Preparing"
+	StateActive     = "Active"
+	StateIdle       = "Idle"
+	StateWaiting    = "Waiting"
+	StateRecovering = "Recovering"
+	StateEscalating = "Escalating"
+	StateFrozen     = "Frozen"
+	StateFinishing  = "Finishing"
+	StateComplete   = "Complete"
+	StateAborted    = "Aborted"
 )
+
+// States that this version knows. A manager takes others for none, so that watchdogs of later versions can have more.
+func States() []string {
+	return []string{
+		StatePreparing, StateActive, StateIdle, StateWaiting, StateRecovering, StateEscalating, StateFrozen, StateFinishing, StateComplete, StateAborted,
+	}
+}
 
 // StatusReport is the whole status of a run (SALUTE); a later one replaces it.
 type StatusReport struct {

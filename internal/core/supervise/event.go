@@ -84,9 +84,13 @@ func (s *State) end(e End) {
 }
 
 // Conversed: the conversation between agent and models has gone on.
-type Conversed struct{ Conversation *protocol.Conversation }
+type Conversed struct {
+	Conversation *protocol.Conversation
+	// Told says that the agent was told of an anomaly that is not over.
+	Told bool
+}
 
-func (e Conversed) apply(s *State, _ time.Time) { s.Conversation = e.Conversation }
+func (e Conversed) apply(s *State, _ time.Time) { s.Conversation, s.Told = e.Conversation, e.Told }
 
 // Terminated: the pod is asked to end, or the agent's container is gone.
 type Terminated struct{}

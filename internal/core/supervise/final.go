@@ -148,20 +148,6 @@ func (s State) conversation() *protocol.Conversation {
 	return &c
 }
 
-func (s State) activity() string {
-	switch {
-	case s.Over():
-		return protocol.StateComplete
-	case halted(s):
-		return protocol.StateFrozen
-	case s.End != GoOn || s.Current() < 0:
-		return protocol.StateFinishing
-	case s.Agent.Running:
-		return protocol.StateActive
-	}
-	return protocol.StateIdle
-}
-
 func (s State) fault() *protocol.Fault {
 	switch {
 	case s.Over():

@@ -172,6 +172,8 @@ type State struct {
 	Allowance protocol.Allowance
 	// Conversation of the agent with its models, as it was reported last; nil before there is one.
 	Conversation *protocol.Conversation
+	// Told says that the agent was told of an anomaly that is not over.
+	Told bool
 	// Place is where the work is, as the newest checkpoint has it.
 	Place Place
 	// Measure of steering that is under way; nil for none.

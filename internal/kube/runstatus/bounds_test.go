@@ -32,7 +32,7 @@ func TestNoRunIsRefused(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	text := texts()
 	rapid.Check(t, func(t *rapid.T) {
-		status := &protocol.StatusReport{State: protocol.StateActive, Task: text.Draw(t, "task"), Problems: rapid.SliceOfN(text, 0, 12).Draw(t, "problems")}
+		status := &protocol.StatusReport{State: rapid.SampledFrom(append(protocol.States(), "Bored")).Draw(t, "state"), Task: text.Draw(t, "task"), Problems: rapid.SliceOfN(text, 0, 12).Draw(t, "problems")}
 		status.BudgetWarning = text.Draw(t, "warning")
 		status.Usage = &protocol.Usage{Calls: rapid.Int64Min(0).Draw(t, "calls"), Cost: text.Draw(t, "cost")}
 		big := rapid.Int64Min(0)

@@ -50,6 +50,11 @@ func TestFold(t *testing.T) {
 			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 4, Report: &v1alpha1.RunReport{State: "Preparing", Base: "x"}, Fault: &v1alpha1.RunFault{Reason: "RepositoryUnreachable"}},
 			attempt: 1, reports: []protocol.Report{reports.New(1, 5, active)}, want: activeRun,
 		},
+		"a state of a later version, which is none": {
+			run:     v1alpha1.RunStatus{Epoch: 1, Sequence: 4, Report: &v1alpha1.RunReport{State: "Active"}},
+			attempt: 1, reports: []protocol.Report{reports.New(1, 5, protocol.StatusReport{State: "Bored", Task: "login/form"})},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 5, Report: &v1alpha1.RunReport{Task: "login/form", ReportedAt: at(5)}},
+		},
 		"a fault": {
 			attempt: 1,
 			reports: []protocol.Report{reports.New(1, 1, protocol.StatusReport{State: protocol.StatePreparing, Fault: &protocol.Fault{Reason: "RevisionNotFound", Message: "no\nsuch \x1b[31mbranch"}})},

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -40,6 +41,9 @@ func validateStatus(s protocol.StatusReport) error {
 			return err
 		}
 	}
+	if s.State == "" {
+		return errors.New("status.state is missing")
+	}
 	if s.Fault != nil && s.Fault.Reason == "" {
 		return errors.New("status.fault.reason is missing")
 	}
@@ -52,8 +56,6 @@ func validateStatus(s protocol.StatusReport) error {
 		return errors.New("status.question has no id or no text")
 	}
 	return errors.Join(validatePlace(s), validateConversation(s.Conversation), validateDirectives(s.Directives),
-		oneOf("status.state", s.State, protocol.StatePreparing, protocol.StateActive, protocol.StateIdle, protocol.StateFrozen,
-			protocol.StateFinishing, protocol.StateComplete),
 		hash("status.base", s.Base), hash("status.head", s.Head))
 }
 
@@ -86,7 +88,7 @@ func validatePlace(s protocol.StatusReport) error {
 func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time) {
 	// A whole new report: what this version does not fill is not kept from an older one.
 	run.Report = &v1alpha1.RunReport{
-		State: Clean(s.State, maxName), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,
+		State: state(s.State), Task: Clean(s.Task, maxName), Base: s.Base, Head: s.Head,
 		AgentRunning: s.AgentRunning, WorkspaceReady: s.WorkspaceReady, ReportedAt: apiTime(at),
 	}
 	run.Report.Progress = progress(s.Tasks)
@@ -126,6 +128,14 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 	if s.Fault != nil {
 		run.Fault = &v1alpha1.RunFault{Reason: Clean(s.Fault.Reason, maxName), Message: Clean(s.Fault.Message, maxMessage)}
 	}
+}
+
+// state of a run. One of a later version is none: the schema would refuse it, and with it all of the report.
+func state(name string) string {
+	if slices.Contains(protocol.States(), name) {
+		return name
+	}
+	return ""
 }
 
 // progress in the plan, for people.

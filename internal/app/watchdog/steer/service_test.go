@@ -221,6 +221,9 @@ func TestARequestWithoutAPlace(t *testing.T) {
 	if sent := a.ask(); strings.Contains(sent, supervisor) {
 		t.Errorf("told behind the model's words: %s", sent)
 	}
+	if a.service.Voice().Told() {
+		t.Error("told before there is a place for it")
+	}
 	a.begin()
 	a.entries = append(a.entries, a.says("user", "Go on."))
 	for range 2 {
@@ -247,7 +250,7 @@ func TestWhoIsNotTold(t *testing.T) {
 				}
 				a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
 			}
-			if c := a.service.Conversation(); len(c.Anomalies) == 0 || c.Anomalies[0].Type != "AgentLooping" {
+			if c := a.service.Conversation(); len(c.Anomalies) == 0 || c.Anomalies[0].Type != "AgentLooping" || a.service.Voice().Told() {
 				t.Errorf("people are not told: %+v", c)
 			}
 		})
@@ -264,6 +267,9 @@ func TestPeopleAreToldOfBoth(t *testing.T) {
 		case <-a.service.Changed():
 			for _, anomaly := range a.service.Conversation().Anomalies {
 				said = append(said, anomaly.Message)
+				if told := strings.Contains(anomaly.Message, "the model was told"); told != a.service.Voice().Told() {
+					t.Errorf("told: %t: %s", a.service.Voice().Told(), anomaly.Message)
+				}
 			}
 		default:
 		}
@@ -285,7 +291,7 @@ func TestAnotherTask(t *testing.T) {
 	a.task, a.entries = "tests", []string{a.says("user", "Add tests.")}
 	a.ask()
 	c := a.service.Conversation()
-	if c.Turn != turns+1 || len(c.Anomalies) != 0 || c.ToolFailures != 0 {
+	if c.Turn != turns+1 || len(c.Anomalies) != 0 || c.ToolFailures != 0 || a.service.Voice().Told() {
 		t.Errorf("after %d turns: %+v", turns, c)
 	}
 	if steps := a.book.steps; len(steps) != 2 || !steps[1].Over || steps[1].Task != "form" || steps[1].Rung != "Nudge" {

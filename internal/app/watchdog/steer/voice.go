@@ -5,6 +5,7 @@ package steer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -121,4 +122,21 @@ func (v *Voice) Words() string {
 	v.word = nil
 	v.service.keep(true)
 	return text
+}
+
+// Told says that the agent was told, by this voice or in its requests, of something that is wrong with it and not over. What waits to be said was not.
+func (v *Voice) Told() bool {
+	v.service.mu.Lock()
+	defer v.service.mu.Unlock()
+	r := &v.service.record
+	return slices.ContainsFunc(r.Steering.Episodes, func(e steering.Episode) bool {
+		said := len(e.Tried)
+		if slices.Contains(e.Tried, steering.Observe) {
+			said--
+		}
+		if r.Unsaid[e.Finding.Thread] != "" || v.word != nil && v.word.Anomaly == string(e.Finding.Kind) {
+			said--
+		}
+		return said > 0
+	})
 }

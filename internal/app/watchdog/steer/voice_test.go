@@ -53,11 +53,11 @@ func TestALine(t *testing.T) {
 	if a.line() != w.Text {
 		t.Error("another line was written")
 	}
-	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || c.Turn != 0 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent is being told") {
+	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || c.Turn != 0 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent is being told") || a.service.Voice().Told() {
 		t.Errorf("people hear %+v", c)
 	}
 	a.service.Voice().Said(w.Step)
-	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent was told") {
+	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent was told") || !a.service.Voice().Told() {
 		t.Errorf("people hear %+v", c)
 	}
 	if a.begin(); a.line() != "" {
