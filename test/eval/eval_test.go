@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -33,42 +34,52 @@ const (
 	begin, finish = "<!-- begin of the tables -->\n", "<!-- end of the tables -->\n"
 )
 
-// TestCorpus plays all runs and holds what was found against what a person would say.
+// TestCorpus plays all runs under each configuration, and holds what was found against what a person would say.
 func TestCorpus(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what runs allocate is soon over: a third less time
 	g, drawn := newGateway(t), len(written())/4
-	tuned := part{name: "Written, and drawn with a seed that may be tuned to", verdicts: plays(g, append(written(), draw(tunedSeed, drawn)...))}
-	held := part{name: "Held back", verdicts: plays(g, draw(heldSeed, 2*drawn+drawn/2))}
-	parts := []part{tuned, held}
+	tuned, held := append(written(), draw(tunedSeed, drawn)...), draw(heldSeed, 2*drawn+drawn/2)
 	var tables []string
-	for _, p := range parts {
-		tables = append(tables, p.table())
-		for _, v := range p.verdicts {
-			if len(v.strays) > 0 {
-				t.Errorf("%s: %v", v.run.Name, v.strays)
+	for _, c := range configurations() {
+		for _, p := range []part{
+			{name: c.name + ": written, and drawn with a seed that may be tuned to", verdicts: plays(g, c, tuned)},
+			{name: c.name + ": held back", verdicts: plays(g, c, held)},
+		} {
+			tables = append(tables, p.table())
+			if os.Getenv(printEnv) != "" {
+				fmt.Printf("%s\n%s\n", p.table(), p.mistakes())
 			}
-			if problem := v.nags(); problem != "" {
-				t.Errorf("%s: %s", v.run.Name, problem)
-			}
-		}
-		well, alarmed, ill, seen := p.counts()
-		turns, minutes := p.late("")
-		if os.Getenv(printEnv) != "" {
-			fmt.Printf("%s\n%s\n", p.table(), p.mistakes())
-		}
-		if least := 80; well < least || ill < least {
-			t.Errorf("%s: %d healthy and %d sick runs, want at least %d of each", p.name, well, ill, least)
-		}
-		if alarmed > 0 || float64(seen) < leastSeen*float64(ill) {
-			t.Errorf("%s: %d of %d healthy runs have a false alarm, and %d of %d sick ones are seen:\n%s", p.name, alarmed, well, seen, ill, p.mistakes())
-		}
-		if late := quantile(turns, .5); atof(late) > mostLate {
-			t.Errorf("%s: the median is seen %s turns after a person, want %v", p.name, late, mostLate)
-		}
-		if late := quantile(minutes, .5); atof(late) > mostSilent {
-			t.Errorf("%s: what hangs is seen %s minutes after a person, want %v", p.name, late, mostSilent)
+			p.judge(t)
 		}
 	}
 	compare(t, strings.Join(tables, "\n"))
+}
+
+// judge a part by the goals.
+func (p part) judge(t *testing.T) {
+	t.Helper()
+	for _, v := range p.verdicts {
+		if len(v.strays) > 0 {
+			t.Errorf("%s: %v", v.run.Name, v.strays)
+		}
+		if problem := v.nags(); problem != "" {
+			t.Errorf("%s: %s", v.run.Name, problem)
+		}
+	}
+	well, alarmed, ill, seen := p.counts()
+	turns, minutes := p.late("")
+	if least := 80; well < least || ill < least {
+		t.Errorf("%s: %d healthy and %d sick runs, want at least %d of each", p.name, well, ill, least)
+	}
+	if alarmed > 0 || float64(seen) < leastSeen*float64(ill) {
+		t.Errorf("%s: %d of %d healthy runs have a false alarm, and %d of %d sick ones are seen:\n%s", p.name, alarmed, well, seen, ill, p.mistakes())
+	}
+	if late := quantile(turns, .5); atof(late) > mostLate {
+		t.Errorf("%s: the median is seen %s turns after a person, want %v", p.name, late, mostLate)
+	}
+	if late := quantile(minutes, .5); atof(late) > mostSilent {
+		t.Errorf("%s: what hangs is seen %s minutes after a person, want %v", p.name, late, mostSilent)
+	}
 }
 
 func atof(text string) float64 {
@@ -80,15 +91,17 @@ func atof(text string) float64 {
 }
 
 // plays runs, more of them at once than there are CPUs, since each waits for its own answers. What comes out depends on none of the others.
-func plays(g *gateway, runs []Run) []verdict {
+func plays(g *gateway, c configuration, runs []Run) []verdict {
 	list := make([]verdict, len(runs))
 	next := make(chan int)
 	var all sync.WaitGroup
 	for range 4 * runtime.GOMAXPROCS(0) {
 		all.Go(func() {
 			for i := range next {
-				p := g.run(runs[i].client, runs[i].window)
-				list[i] = play(runs[i], p)
+				r := runs[i]
+				r.kinds = c.kinds(r.kinds)
+				p := g.run(c, r.client, r.window)
+				list[i] = play(r, p)
 				p.Close()
 			}
 		})

@@ -100,6 +100,18 @@ func healthyReads() []scenario {
 			a.do(delegate("Write tests of the package queue.", append(work, func(s *agent) { s.say("14 tests.") })...))
 			a.say("There are 14 tests.")
 		}},
+		{name: "an agent that is asked which tests fail, and all do", play: func(a *agent) {
+			a.begin("Find out which packages the new compiler breaks.")
+			var work []func(*agent)
+			for i := range 9 {
+				work = append(work, func(s *agent) {
+					s.do(run(fmt.Sprintf("go test ./internal/%s", nouns[i])).fails(1, "internal/%s/%s.go:%d: undefined: old%s\nFAIL", nouns[i], nouns[i], 10+i, nouns[i+1]))
+				})
+			}
+			a.do(delegate("Which packages fail?", append(work, func(s *agent) { s.say("These nine.") })...))
+			a.do(write("docs/broken.md", "Nine packages."))
+			a.say("There is a list.")
+		}},
 		{name: "one agent after another", play: func(a *agent) {
 			a.begin("Fix the four packages, one agent for each.")
 			for i := range 4 {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -77,7 +78,38 @@ type Pipeline interface {
 	Close()
 }
 
-// supervisor is the watchdog's own, on the clock of a run and under the rules that hold where a policy sets none, for an agent with a role.
+// configuration is what a policy says of the agents that are supervised.
+type configuration struct {
+	// name is a heading of the page.
+	name string
+	// plan says that the policy names the agent's role, so that the work is held to a plan.
+	plan bool
+}
+
+// configurations that are tried: the one that holds where nobody configures anything, and the one of an agent with a role. The role sets nothing, so
+// that all figures are the built-in ones in both.
+func configurations() []configuration {
+	return []configuration{{name: "Without a policy"}, {name: "With a policy that names the agent's role", plan: true}}
+}
+
+// terms of all runs.
+func (c configuration) terms() steer.Terms {
+	p := policy.Merge(policy.Sources{})
+	if c.plan {
+		p.Roles = []policy.Role{{Name: role}}
+	}
+	return steer.NewTerms("form", &p, role)
+}
+
+// role of all agents.
+const role = "implementor"
+
+// kinds that may be reported of a run, the one that says best what is wrong first: without a plan, nothing falls off it.
+func (c configuration) kinds(all []kind) []kind {
+	return slices.DeleteFunc(slices.Clone(all), func(k kind) bool { return k == escalated && !c.plan })
+}
+
+// supervisor is the watchdog's own, on the clock of a run.
 type supervisor struct {
 	*steer.Service
 
@@ -86,11 +118,8 @@ type supervisor struct {
 	kept []byte
 }
 
-func newSupervisor() *supervisor {
-	s := &supervisor{now: began}
-	p := policy.Merge(policy.Sources{})
-	terms := steer.NewTerms("form", &p, "")
-	terms.Rules.Role = true
+func newSupervisor(c configuration) *supervisor {
+	s, terms := &supervisor{now: began}, c.terms()
 	s.Service = steer.New(steer.Options{Terms: func() steer.Terms { return terms }, Memory: s, Recorder: unwritten{}, Now: s.clock, Log: slog.New(slog.DiscardHandler)})
 	return s
 }

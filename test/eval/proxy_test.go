@@ -33,7 +33,8 @@ type gateway struct {
 	token, ca string
 
 	mu   sync.Mutex
-	runs map[string]*proxied
+	runs map[string]*proxied // that are not over
+	made int
 }
 
 func newGateway(t *testing.T) *gateway {
@@ -120,9 +121,9 @@ type answer struct {
 }
 
 // run begins a watchdog for a run.
-func (g *gateway) run(c client, window int64) *proxied {
+func (g *gateway) run(under configuration, c client, window int64) *proxied {
 	p := &proxied{
-		supervisor: newSupervisor(), window: cmp.Or(window, defaultWindow), arrived: make(chan []byte), replies: make(chan reply),
+		supervisor: newSupervisor(under), window: cmp.Or(window, defaultWindow), arrived: make(chan []byte), replies: make(chan reply),
 		answered: make(chan answer, 1), client: &http.Client{Transport: &http.Transport{DisableCompression: true}}, told: map[int][]string{},
 	}
 	d := c.wire()
@@ -132,7 +133,8 @@ func (g *gateway) run(c client, window int64) *proxied {
 		}
 	}
 	g.mu.Lock()
-	name := strconv.Itoa(len(g.runs))
+	g.made++
+	name := strconv.Itoa(g.made)
 	g.runs[name] = p
 	g.mu.Unlock()
 	proxy, err := modelproxy.New(modelproxy.Options{
@@ -156,6 +158,9 @@ func (g *gateway) run(c client, window int64) *proxied {
 			panic(err)
 		}
 		p.client.CloseIdleConnections()
+		g.mu.Lock()
+		delete(g.runs, name)
+		g.mu.Unlock()
 	}
 	return p
 }

@@ -20,7 +20,7 @@ const (
 var (
 	stalls   = []kind{stalled, looping, escalated}
 	cascades = []kind{cascading, escalated, looping, stalled}
-	paces    = []kind{escalated, looping, stalled, cascading}
+	paces    = []kind{escalated, stalled, looping, cascading}
 )
 
 // sickStalls are runs in which nothing gets on.

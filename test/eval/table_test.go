@@ -143,6 +143,9 @@ func (p part) table() string {
 				missed++
 			}
 		}
+		if runs == 0 { // without a plan, none is off it
+			continue
+		}
 		name := label
 		turns, minutes := p.late(label)
 		if label == "" {
