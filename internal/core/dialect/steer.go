@@ -100,18 +100,26 @@ func (r Request) note(n Note, ends []int) ([]place, error) {
 	if n.After < 1 || n.After > len(ends) {
 		return nil, fmt.Errorf("the conversation has %d entries, and none with number %d", len(ends), n.After)
 	}
-	entry := span{0, ends[n.After-1]}
-	if n.After > 1 {
-		entry.from = ends[n.After-2]
-	}
-	list := r.body[r.history.from:r.history.to]
-	entry.from += bytes.IndexAny(list[entry.from:], "{\"")
-	entry.from, entry.to = entry.from+r.history.from, entry.to+r.history.from
-	text := inside(n.Text)
-	if list[0] == '"' && r.dialect.behindText != nil { // the whole conversation is one text of its user
+	entry, text := r.entry(n.After, ends), inside(n.Text)
+	if r.body[r.history.from] == '"' && r.dialect.behindText != nil { // the whole conversation is one text of its user
 		return r.dialect.behindText(entry, text), nil
 	}
 	return r.dialect.behind(r, entry, text)
+}
+
+// entry is where the entry with a number stands in the body.
+func (r Request) entry(number int, ends []int) span {
+	from, to := r.history.from, r.history.from+ends[number-1]
+	switch {
+	case number > 1:
+		from += ends[number-2]
+	case r.body[from] == '[':
+		from++
+	}
+	for from < to && (r.body[from] == ',' || r.body[from] <= ' ') {
+		from++
+	}
+	return span{from, to}
 }
 
 // behindMessage puts a text into a message of the user, behind what it says, and makes a message of its own behind any other but the
@@ -158,7 +166,9 @@ func behindText(entry span, text string) []place {
 // message gives the role of an entry, and where its content stands in the body.
 func (r Request) message(entry span) (role string, content span) {
 	in := jsontext.NewDecoder(bytes.NewBuffer(r.body[entry.from:entry.to]), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	_, _ = in.ReadToken() // the request was read: this is JSON
+	if first, err := in.ReadToken(); err != nil || first.Kind() != '{' {
+		return "", span{}
+	}
 	for in.PeekKind() == '"' {
 		name, err := in.ReadToken()
 		if err != nil {

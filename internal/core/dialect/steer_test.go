@@ -82,3 +82,26 @@ func TestSteer(t *testing.T) {
 		})
 	}
 }
+
+// TestSteerBehindWhatIsNoMessage: a list may have anything in it, and a note stands behind it as a message of its own.
+func TestSteerBehindWhatIsNoMessage(t *testing.T) {
+	for _, d := range All() {
+		for _, odd := range []string{`7`, `null`, `"x"`, `[]`, `["content","x"]`, `{}`} {
+			for _, list := range []string{odd + `,{"role":"user","content":"a"}`, `{"role":"user","content":"a"}, ` + odd, `{"role":"user","content":"a"},` + odd + `,{"role":"user","content":"b"}`} {
+				r, err := d.ReadRequest([]byte(`{"model":"m","` + d.History + `":[` + list + `]}`))
+				if err != nil {
+					t.Fatal(err)
+				}
+				before, after, _ := strings.Cut(list, odd)
+				want := `{"model":"m","` + d.History + `":[` + before + odd + "," + d.turn(false, "x") + after + `]}`
+				if d.Name == "openai-responses" {
+					want = strings.Replace(want, d.turn(false, "x"), responsesNote("x"), 1)
+				}
+				got, err := r.Steer(Steering{Notes: []Note{{strings.Count(before, "role") + 1, "x"}}}, endsOf(r))
+				if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
+					t.Errorf("%s: %v (-want +got):\n%s", d.Name, err, diff)
+				}
+			}
+		}
+	}
+}
