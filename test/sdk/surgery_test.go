@@ -33,13 +33,9 @@ func operated(t *testing.T, name, head, tail string, exchange func(n int) string
 	var book conversation.Book
 	turn := book.Observe(r.Conversation())
 	found := book.Repeats(r.Conversation(), turn.Ends, func(string) bool { return true })
-	body, err := r.Steer(dialect.Steering{Cuts: dialect.Cutting(nil, found.Spans), Notes: []dialect.Note{
+	return r.Steer(dialect.Steering{Cuts: dialect.Cutting(nil, found.Spans), Notes: []dialect.Note{
 		{After: found.Spans[0].From, Text: "[SUPERVISOR] Calls are left out here."}, {After: turn.Messages, Text: "[SUPERVISOR] Do something else."},
 	}}, turn.Ends)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return body
 }
 
 // TestSurgeryAnthropic: the roles still alternate, every call that is left has its result, and every thought its signature.

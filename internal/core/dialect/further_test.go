@@ -31,7 +31,8 @@ func all(r dialect.Request, err error) []string {
 			ends = append(ends, at)
 		}
 	}
-	add(r.Steer(dialect.Steering{Notes: []dialect.Note{{After: len(ends), Text: "note"}}, NoTools: true}, ends))
+	texts = append(texts, fmt.Sprint(r.HasPlace(len(ends), ends)))
+	texts = append(texts, string(r.Steer(dialect.Steering{Notes: []dialect.Note{{After: len(ends), Text: "note"}}, NoTools: true}, ends)))
 	return texts
 }
 

@@ -119,7 +119,7 @@ func placeInMessages(r Request) (place, error) {
 	if list[at] != '{' {
 		return first, nil
 	}
-	role, content := r.message(span{r.system.from + at, r.system.to})
+	role, _, content := r.message(span{r.system.from + at, r.system.to})
 	if role != "system" && role != "developer" || content == (span{}) {
 		return first, nil
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -43,30 +44,46 @@ type Steering struct {
 // Empty says whether nothing becomes of it.
 func (s Steering) Empty() bool { return len(s.Notes)+len(s.Cuts) == 0 && !s.NoTools }
 
+// errModel says that a note would stand behind what the model says itself.
+var errModel = errors.New("the conversation does not end with what its model is told")
+
 // Steer gives the body of a request with a steering, and not one other byte changed. Ends are where its entries end in the list of the
-// conversation. It fails where the request has no place for a note.
-func (r Request) Steer(s Steering, ends []int) ([]byte, error) {
+// conversation. What has no place in this request is left out of it.
+func (r Request) Steer(s Steering, ends []int) []byte {
 	var edits []place
 	for _, n := range together(s.Notes) {
 		if slices.ContainsFunc(s.Cuts, func(c Cut) bool { return c.From < n.After && n.After <= c.To }) {
 			continue // what it stands behind is left out
 		}
-		more, err := r.note(n, ends)
-		if err != nil {
-			return nil, err
+		if more, err := r.note(n, ends); err == nil {
+			edits = append(edits, more...)
 		}
-		edits = append(edits, more...)
 	}
 	for _, c := range s.Cuts {
-		if c.From < 1 || c.To <= c.From || c.To > len(ends) {
-			return nil, fmt.Errorf("entries %d to %d of %d cannot be left out", c.From, c.To, len(ends))
+		if 1 <= c.From && c.From < c.To && c.To <= len(ends) {
+			edits = append(edits, place{span: span{r.history.from + ends[c.From-1], r.history.from + ends[c.To-1]}})
 		}
-		edits = append(edits, place{span: span{r.history.from + ends[c.From-1], r.history.from + ends[c.To-1]}})
 	}
 	if s.NoTools && r.Tools {
 		edits = append(edits, r.noTools())
 	}
-	return r.spliced(edits), nil
+	return r.spliced(edits)
+}
+
+// HasPlace says why nothing can be said behind so many entries for the first time; nil where something can. Ends are as in Steer. Nothing is said
+// between a call and its result, nor between what the model says.
+func (r Request) HasPlace(after int, ends []int) error {
+	if _, err := r.note(Note{After: after}, ends); err != nil || after == len(ends) {
+		return err
+	}
+	entry, next := r.entry(after, ends), r.entry(after+1, ends)
+	switch {
+	case r.dialect.message(r.body[entry.from:entry.to]).Role == conversation.RoleModel:
+		return errModel
+	case len(r.dialect.message(r.body[next.from:next.to]).Results) > 0:
+		return errors.New("the result of a call follows")
+	}
+	return nil
 }
 
 // together makes one of the notes that stand in one place, so that an entry is changed once.
@@ -126,11 +143,11 @@ func (r Request) entry(number int, ends []int) span {
 // model's: a request that ends with the model's words wants more of them.
 func behindMessage(alone bool) func(r Request, entry span, text string) ([]place, error) {
 	return func(r Request, entry span, text string) ([]place, error) {
-		role, content := r.message(entry)
+		role, _, content := r.message(entry)
 		own := []place{{span{entry.to, entry.to}, "," + chatTurn(false, text), ""}}
 		switch {
 		case role == "assistant":
-			return nil, errors.New("the conversation does not end with what its model is told")
+			return nil, errModel
 		case role == "tool" && alone, content == (span{}):
 			return own, nil
 		}
@@ -149,8 +166,12 @@ func behindMessage(alone bool) func(r Request, entry span, text string) ([]place
 	}
 }
 
-// behindItem is an item of its own, of the developer: so does the API call who stands above its user.
-func behindItem(_ Request, entry span, text string) ([]place, error) {
+// behindItem is an item of its own, of the developer: so does the API call who stands above its user. What the model has thought or called is not
+// all that it says.
+func behindItem(r Request, entry span, text string) ([]place, error) {
+	if _, kind, _ := r.message(entry); kind == "reasoning" || strings.HasSuffix(kind, "_call") {
+		return nil, errModel
+	}
 	return []place{{span{entry.to, entry.to}, "," + responsesNote(text), ""}}, nil
 }
 
@@ -163,30 +184,32 @@ func behindText(entry span, text string) []place {
 	return []place{{span{entry.from, entry.from}, `[{"type":"message","role":"user","content":[{"type":"input_text","text":`, ""}, {span{entry.to, entry.to}, "}]}," + responsesNote(text) + "]", ""}}
 }
 
-// message gives the role of an entry, and where its content stands in the body.
-func (r Request) message(entry span) (role string, content span) {
+// message gives the role and the type of an entry, and where its content stands in the body.
+func (r Request) message(entry span) (role, kind string, content span) {
 	in := jsontext.NewDecoder(bytes.NewBuffer(r.body[entry.from:entry.to]), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
 	if first, err := in.ReadToken(); err != nil || first.Kind() != '{' {
-		return "", span{}
+		return "", "", span{}
 	}
 	for in.PeekKind() == '"' {
 		name, err := in.ReadToken()
 		if err != nil {
-			return "", span{}
+			return "", "", span{}
 		}
 		member := name.String()
 		value, err := in.ReadValue()
 		if err != nil {
-			return "", span{}
+			return "", "", span{}
 		}
 		switch to := entry.from + int(in.InputOffset()); member {
 		case "role":
 			_ = json.Unmarshal(value, &role) // what is no text is no role
+		case "type":
+			_ = json.Unmarshal(value, &kind)
 		case "content":
 			content = span{to - len(value), to}
 		}
 	}
-	return role, content
+	return role, kind, content
 }
 
 // Cutting adds spans to cuts: those that overlap, or follow one another, become one.

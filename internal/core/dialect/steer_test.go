@@ -29,36 +29,39 @@ func TestSteer(t *testing.T) {
 	for name, tc := range map[string]struct {
 		dialect, body string
 		s             Steering
-		want, fails   string
+		want          string
 	}{
 		"anthropic, behind results and before marks of what comes": {
 			"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"},{"type":"tool_use","id":"a","name":"t","input":{}},{"type":"tool_use","id":"b","name":"t","input":{}}]}, {"content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","data":"eA=="}}],"cache_control":{"type":"ephemeral"}}],"role":"user"}]}`,
 			Steering{Notes: []Note{{After: 3, Text: said}}},
-			`{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"},{"type":"tool_use","id":"a","name":"t","input":{}},{"type":"tool_use","id":"b","name":"t","input":{}}]}, {"content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","data":"eA=="}}],"cache_control":{"type":"ephemeral"}},{"type":"text","text":"[SUPERVISOR] say \"no\""}],"role":"user"}]}`, "",
+			`{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":[{"type":"thinking","thinking":"x","signature":"s"},{"type":"tool_use","id":"a","name":"t","input":{}},{"type":"tool_use","id":"b","name":"t","input":{}}]}, {"content":[{"type":"tool_result","tool_use_id":"a","content":"1"},{"type":"tool_result","tool_use_id":"b","content":[{"type":"image","source":{"type":"base64","data":"eA=="}}],"cache_control":{"type":"ephemeral"}},{"type":"text","text":"[SUPERVISOR] say \"no\""}],"role":"user"}]}`,
 		},
 		"anthropic, behind a text": {
 			"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"}],"tools":[{}]}`, Steering{Notes: []Note{{After: 1, Text: said}}, NoTools: true},
-			`{"tool_choice":{"type":"none"},"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"do"},{"type":"text","text":"[SUPERVISOR] say \"no\""}]}],"tools":[{}]}`, "",
+			`{"tool_choice":{"type":"none"},"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"do"},{"type":"text","text":"[SUPERVISOR] say \"no\""}]}],"tools":[{}]}`,
 		},
-		"anthropic, behind the model's words": {"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":"{"}]}`, Steering{Notes: []Note{{After: 2, Text: said}}}, "", "does not end with what its model is told"},
+		"anthropic, behind the model's words": {"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","content":"{"}]}`, Steering{Notes: []Note{{After: 1, Text: said}, {After: 2, Text: said}}},
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"do"},{"type":"text","text":"[SUPERVISOR] say \"no\""}]},{"role":"assistant","content":"{"}]}`},
 		"anthropic, behind what the client says of itself": {
 			"anthropic", `{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"system","content":"Be brief."}]}`, Steering{Notes: []Note{{After: 2, Text: "x"}}},
-			`{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"system","content":[{"type":"text","text":"Be brief."},{"type":"text","text":"x"}]}]}`, "",
+			`{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"system","content":[{"type":"text","text":"Be brief."},{"type":"text","text":"x"}]}]}`,
 		},
-		"anthropic, an empty list":      {"anthropic", `{"model":"m","messages":[{"role":"user","content":[]}]}`, Steering{Notes: []Note{{After: 1, Text: "x"}}}, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}]}`, ""},
-		"anthropic, no content":         {"anthropic", `{"model":"m","messages":[{"role":"user","content":null},{"role":"user","content":"b"}]}`, Steering{Notes: []Note{{After: 1, Text: "x"}}}, `{"model":"m","messages":[{"role":"user","content":null},{"role":"user","content":"x"},{"role":"user","content":"b"}]}`, ""},
-		"no such entry":                 {"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Steering{Notes: []Note{{After: 2, Text: said}}}, "", "has 1 entries, and none with number 2"},
-		"no conversation":               {"anthropic", `{"model":"m"}`, Steering{Notes: []Note{{After: 1, Text: said}}}, "", `no member "messages"`},
-		"no tools where there are none": {"openai-chat", `{"model":"m","messages":[]}`, Steering{NoTools: true}, `{"model":"m","messages":[]}`, ""},
+		"anthropic, an empty list":      {"anthropic", `{"model":"m","messages":[{"role":"user","content":[]}]}`, Steering{Notes: []Note{{After: 1, Text: "x"}}}, `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"x"}]}]}`},
+		"anthropic, no content":         {"anthropic", `{"model":"m","messages":[{"role":"user","content":null},{"role":"user","content":"b"}]}`, Steering{Notes: []Note{{After: 1, Text: "x"}}}, `{"model":"m","messages":[{"role":"user","content":null},{"role":"user","content":"x"},{"role":"user","content":"b"}]}`},
+		"no such entry":                 {"anthropic", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Steering{Notes: []Note{{After: 2, Text: said}}}, `{"model":"m","messages":[{"role":"user","content":"do"}]}`},
+		"no conversation":               {"anthropic", `{"model":"m"}`, Steering{Notes: []Note{{After: 1, Text: said}}}, `{"model":"m"}`},
+		"no tools where there are none": {"openai-chat", `{"model":"m","messages":[]}`, Steering{NoTools: true}, `{"model":"m","messages":[]}`},
 		"chat, behind results and a text, and no tools": {"openai-chat", `{"model":"m","tool_choice":"auto","tools":[{}],"messages":[{"role":"user","content":"do"},{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"}]}`,
 			Steering{Notes: []Note{{1, said}, {4, "again"}}, NoTools: true},
-			`{"model":"m","tool_choice":"none","tools":[{}],"messages":[{"role":"user","content":"do\n\n[SUPERVISOR] say \"no\""},{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"},{"role":"user","content":"again"}]}`, ""},
+			`{"model":"m","tool_choice":"none","tools":[{}],"messages":[{"role":"user","content":"do\n\n[SUPERVISOR] say \"no\""},{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"},{"role":"user","content":"again"}]}`},
 		"chat, what is left out": {"openai-chat", `{"model":"m","messages":[{"role":"user","content":"do"},{"role":"assistant","tool_calls":[]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"assistant","tool_calls":[1]},{"role":"tool","tool_call_id":"b","content":"2"}]}`,
 			Steering{Notes: []Note{{1, "tried"}, {3, "gone too"}}, Cuts: []Cut{{1, 3}}},
-			`{"model":"m","messages":[{"role":"user","content":"do\n\ntried"},{"role":"assistant","tool_calls":[1]},{"role":"tool","tool_call_id":"b","content":"2"}]}`, ""},
-		"a cut of everything": {"openai-chat", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Steering{Cuts: []Cut{{0, 1}}}, "", "cannot be left out"},
-		"responses":           {"openai-responses", `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}],"tool_choice":"auto","tools":[{}]}`, Steering{Notes: []Note{{4, "x"}}, NoTools: true}, `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}],"tool_choice":"none","tools":[{}]}`, ""},
-		"responses, a text":   {"openai-responses", `{"model":"m","input":"do"}`, Steering{Notes: []Note{{1, "x"}}}, `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"do"}]},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}]}`, ""},
+			`{"model":"m","messages":[{"role":"user","content":"do\n\ntried"},{"role":"assistant","tool_calls":[1]},{"role":"tool","tool_call_id":"b","content":"2"}]}`},
+		"responses, behind what is no message": {"openai-responses", `{"model":"m","input":[{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}]}`, Steering{Notes: []Note{{1, "x"}, {2, "x"}}},
+			`{"model":"m","input":[{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}]}`},
+		"a cut of everything": {"openai-chat", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Steering{Cuts: []Cut{{0, 1}}}, `{"model":"m","messages":[{"role":"user","content":"do"}]}`},
+		"responses":           {"openai-responses", `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}],"tool_choice":"auto","tools":[{}]}`, Steering{Notes: []Note{{4, "x"}}, NoTools: true}, `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}],"tool_choice":"none","tools":[{}]}`},
+		"responses, a text":   {"openai-responses", `{"model":"m","input":"do"}`, Steering{Notes: []Note{{1, "x"}}}, `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"do"}]},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := Find(tc.dialect)
@@ -66,20 +69,63 @@ func TestSteer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := r.Steer(tc.s, endsOf(r))
-			if tc.fails != "" {
-				if err == nil || !strings.Contains(err.Error(), tc.fails) {
-					t.Errorf("%v, want %q", err, tc.fails)
-				}
-				return
-			}
-			if diff := cmp.Diff(tc.want, string(got)); err != nil || diff != "" || !json.Valid(got) {
-				t.Errorf("%v (-want +got):\n%s", err, diff)
+			got := r.Steer(tc.s, endsOf(r))
+			if diff := cmp.Diff(tc.want, string(got)); diff != "" || !json.Valid(got) {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if sent, err := d.ReadRequest(got); err != nil || sent.Bare() != (tc.s.NoTools && r.Tools) {
 				t.Errorf("%v, %v", sent.Bare(), err)
 			}
 		})
+	}
+}
+
+// TestHasPlace: nothing is said for the first time between a call and its result, or between what the model says.
+func TestHasPlace(t *testing.T) {
+	const model = "does not end with what its model is told"
+	for _, tc := range []struct {
+		dialect, history string
+		// fails is, by entry, why nothing can be said behind it; "" where something can.
+		fails []string
+	}{
+		{"anthropic", `[{"role":"user","content":"do"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"t","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"1"}]},{"role":"user","content":"mind"},{"role":"assistant","content":"I"}]`,
+			[]string{"", model, "", "", model}},
+		{"openai-chat", `[{"role":"user","content":"do"},{"role":"assistant","tool_calls":[{"id":"a"},{"id":"b"}]},{"role":"tool","tool_call_id":"a","content":"1"},{"role":"tool","tool_call_id":"b","content":"2"},{"role":"user","content":"mind"}]`,
+			[]string{"", model, "the result of a call follows", "", ""}},
+		{"openai-responses", `[{"role":"user","content":"do"},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"custom_tool_call","call_id":"b"},{"type":"function_call_output","call_id":"a"},{"type":"custom_tool_call_output","call_id":"b"},{"role":"user","content":"mind"}]`,
+			[]string{"", model, model, model, "the result of a call follows", "", ""}},
+		{"openai-responses", `[{"role":"user","content":"do"},{"type":"function_call","call_id":"a"}]`, []string{"", model}},
+		{"openai-responses", `[{"role":"user","content":"do"},{"type":"message","role":"assistant","content":"so"}]`, []string{"", ""}},
+		{"openai-responses", `"do"`, []string{""}},
+		{"anthropic", `[]`, nil},
+	} {
+		d, _ := Find(tc.dialect)
+		r, err := d.ReadRequest([]byte(`{"model":"m","` + d.History + `":` + tc.history + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := endsOf(r)
+		if len(ends) != len(tc.fails) {
+			t.Fatalf("%s has %d entries", tc.history, len(ends))
+		}
+		for i, fails := range tc.fails {
+			if err := r.HasPlace(i+1, ends); (err == nil) != (fails == "") || err != nil && !strings.Contains(err.Error(), fails) {
+				t.Errorf("behind entry %d of %s: %v, want %q", i+1, tc.history, err, fails)
+			}
+		}
+		for _, after := range []int{0, len(ends) + 1} {
+			if err := r.HasPlace(after, ends); err == nil {
+				t.Errorf("behind entry %d of %s is a place", after, tc.history)
+			}
+		}
+	}
+	d, _ := Find("anthropic")
+	r, err := d.ReadRequest([]byte(`{"model":"m"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.HasPlace(1, []int{1}); err == nil || !strings.Contains(err.Error(), `no member "messages"`) {
+		t.Errorf("no conversation: %v", err)
 	}
 }
 
@@ -97,9 +143,8 @@ func TestSteerBehindWhatIsNoMessage(t *testing.T) {
 				if d.Name == "openai-responses" {
 					want = strings.Replace(want, d.turn(false, "x"), responsesNote("x"), 1)
 				}
-				got, err := r.Steer(Steering{Notes: []Note{{strings.Count(before, "role") + 1, "x"}}}, endsOf(r))
-				if diff := cmp.Diff(want, string(got)); err != nil || diff != "" {
-					t.Errorf("%s: %v (-want +got):\n%s", d.Name, err, diff)
+				if diff := cmp.Diff(want, string(r.Steer(Steering{Notes: []Note{{strings.Count(before, "role") + 1, "x"}}}, endsOf(r)))); diff != "" {
+					t.Errorf("%s (-want +got):\n%s", d.Name, diff)
 				}
 			}
 		}

@@ -104,7 +104,8 @@ func (s *State) unheard(findings []anomaly.Finding, turn TurnContext, r Rules) (
 	return s.note(findings, turn)
 }
 
-// due says whether the conversation is to be looked at, and that it is then.
+// due says whether the conversation is to be looked at, and that it is then. It is looked at again with the next request where this one has no
+// place for words, unless something is done.
 func (s *State) due(turn TurnContext, r Rules) bool {
 	t := s.thread(turn.Thread)
 	if turn.Turn < t.Looked { // it is counted anew
@@ -113,7 +114,9 @@ func (s *State) due(turn TurnContext, r Rules) bool {
 	if turn.Turn-t.Looked < int64(max(r.CheckEvery, 1)) {
 		return false
 	}
-	t.Looked = turn.Turn
+	if !turn.Closed {
+		t.Looked = turn.Turn
+	}
 	return true
 }
 
@@ -134,10 +137,11 @@ func (s *State) act(f anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
 		last = t.Told[told].Turn
 		cooled = cooled || turn.Turn-last >= int64(r.Cooldown) || grade(f) > t.Told[told].Grade
 	}
-	rung := s.rung(e, f, cooled, r)
+	rung := s.rung(e, f, turn, cooled, r)
 	if rung == "" {
 		return Step{}, false
 	}
+	t.Looked = turn.Turn
 	if emergency {
 		e.Causes = f.Causes
 	}
@@ -177,9 +181,12 @@ func grade(f anomaly.Finding) int {
 
 // rung that is next, or "". Surgery and the turn without tools need no cooldown, and are tried once in an episode; where surgery was tried on the
 // same tool before, it does not help. All others follow the one before when the anomaly goes on after a cooldown. When there is none left,
-// the agent is told again.
-func (s *State) rung(e *Episode, f anomaly.Finding, cooled bool, r Rules) Rung {
+// the agent is told again. What alters the request waits for one that has a place for words, but what is above it does not wait for that.
+func (s *State) rung(e *Episode, f anomaly.Finding, turn TurnContext, cooled bool, r Rules) Rung {
 	open := func(rung Rung) bool {
+		if turn.Closed && (rung == Surgery || rung == NoTools) {
+			return false
+		}
 		spent := f.Main && slices.Contains(s.Spent, rung)
 		return r.allows(rung) && !slices.Contains(e.Tried, rung) && !spent && slices.Contains(rungs(f), rung)
 	}

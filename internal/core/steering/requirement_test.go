@@ -25,6 +25,8 @@ type session struct {
 	rules Rules
 	now   time.Time
 	turns map[int]int
+	// closed says that requests have no place for words.
+	closed bool
 	// steps of all requests, in their order.
 	steps []Step
 }
@@ -50,7 +52,7 @@ func (s *session) turn(thread int, steps ...conversation.Step) (done []Step) {
 		kind = conversation.KindSub
 	}
 	s.seen.Turn(conversation.Turn{Thread: thread, Kind: kind, Number: s.turns[thread], Steps: steps}, s.now)
-	done = s.decide(TurnContext{Thread: thread, Kind: kind, Turn: int64(s.turns[thread]), Now: s.now})
+	done = s.decide(TurnContext{Thread: thread, Kind: kind, Turn: int64(s.turns[thread]), Now: s.now, Closed: s.closed})
 	s.now = s.now.Add(10 * time.Second)
 	s.seen.Answer(thread, conversation.Answer{Ended: true}, 0, s.now)
 	return done

@@ -69,6 +69,8 @@ type TurnContext struct {
 	Now  time.Time
 	// Clock says that there is no request: nothing can be told now.
 	Clock bool
+	// Closed says that the request has no place for words: they are told with a later one, and what cannot be done without words is not done.
+	Closed bool
 	// Reach of an agent that asks no model; with Clock.
 	Reach Reach
 }

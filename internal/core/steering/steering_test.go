@@ -60,6 +60,50 @@ func TestLadder(t *testing.T) {
 	}
 }
 
+// TestRequestsWithoutAPlace: what alters a request waits for one in which that can be said, and is done in the next one that can; an agent all of
+// whose requests have no place climbs past it.
+func TestRequestsWithoutAPlace(t *testing.T) {
+	for _, tc := range []struct {
+		checkEvery     int
+		ladder, before Rung
+		then           Rung
+	}{
+		{1, Surgery, Surgery, Surgery},
+		{1, NoTools, NoTools, NoTools},
+		{3, Surgery, Surgery, NoTools}, // one failure more, and it is the breaker's turn; nothing waits for the next look
+	} {
+		s := newSession(t)
+		s.rules.CheckEvery, s.rules.Ladder = tc.checkEvery, tc.ladder
+		for len(s.steps) == 0 || s.steps[len(s.steps)-1].Rung != tc.before {
+			s.fail(1)
+		}
+		turns := s.turns[1]
+		s = newSession(t)
+		s.rules.CheckEvery, s.rules.Ladder = tc.checkEvery, tc.ladder
+		s.fail(turns - 2)
+		steps := len(s.steps)
+		s.closed = true
+		if s.fail(1); len(s.steps) > steps {
+			t.Errorf("%s without a place: %v", tc.before, s.climbed())
+		}
+		s.closed = false
+		if s.fail(1); len(s.steps) != steps+1 || s.steps[steps].Rung != tc.then {
+			t.Errorf("%s, looked at every %d turns: %v", tc.before, tc.checkEvery, s.climbed())
+		}
+	}
+	s := newSession(t)
+	s.closed, s.rules.CheckEvery, s.rules.Ladder = true, 1, Block
+	s.fail(80)
+	for _, rung := range s.climbed() {
+		if rung == string(Surgery) || rung == string(NoTools) {
+			t.Errorf("climbed %v", s.climbed())
+		}
+	}
+	if !slices.Contains(s.climbed(), string(Block)) {
+		t.Errorf("climbed %v", s.climbed())
+	}
+}
+
 // TestFalseRecovery goes straight to the turn without tools where surgery was tried on the same tool before.
 func TestFalseRecovery(t *testing.T) {
 	s := newSession(t)

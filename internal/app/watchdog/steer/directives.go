@@ -32,8 +32,8 @@ type mandate struct {
 	memory directives.Memory
 }
 
-// directed hears what the model has said of directives, and decides what it is told of them with this request.
-func directed(s *Service, turn conversation.Turn) mandate {
+// directed hears what the model has said of directives, and decides what it is told of them with this request, behind so many entries.
+func directed(s *Service, turn conversation.Turn, at int) mandate {
 	d := s.options.Directives
 	if d == nil || turn.Kind != conversation.KindMain || turn.Again {
 		return mandate{}
@@ -48,7 +48,7 @@ func directed(s *Service, turn conversation.Turn) mandate {
 		d.Heard(directives.Words(said.Text))
 	}
 	book, given := d.Given()
-	text, memory := r.Directed.Note(book, given, int64(turn.Number), turn.Messages)
+	text, memory := r.Directed.Note(book, given, int64(turn.Number), at)
 	return mandate{text, memory}
 }
 

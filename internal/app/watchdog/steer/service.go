@@ -119,7 +119,10 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	s.record.figures(turn)
 	touched(s, now)
 	s.record.Anomalies.Turn(turn, now)
-	step := s.decide(ctx, terms, steering.TurnContext{Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now, Clock: turn.Kind == conversation.KindSide || turn.Again})
+	at := placeIn(r, turn)
+	step := s.decide(ctx, terms, steering.TurnContext{
+		Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now, Clock: turn.Kind == conversation.KindSide || turn.Again, Closed: at.none != nil,
+	})
 	if step.Halts() {
 		want(s, step)
 		s.tell(terms, now)
@@ -127,9 +130,9 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 			return nil, nil
 		}
 	}
-	directed := directed(s, turn)
+	directed := directed(s, turn, at.after)
 	says := step.Message != "" || s.record.Unsaid[turn.Thread] != "" || directed.text != ""
-	body := s.steered(ctx, r, turn, step, directed)
+	body := s.steered(ctx, r, turn, at, step, directed)
 	s.write(body, says)
 	s.tell(terms, now)
 	_, bare := s.record.Bare[turn.Thread]
@@ -165,8 +168,19 @@ func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnConte
 	}
 }
 
+// place in a request for what is said in it: after so many entries, or why there is none.
+type place struct {
+	after int
+	none  error
+}
+
+// placeIn a request is behind all that it has.
+func placeIn(r dialect.Request, turn conversation.Turn) place {
+	return place{turn.Messages, r.HasPlace(turn.Messages, turn.Ends)}
+}
+
 // steered is the request as it is sent on. Where there is no place for what is said, it is said with the next one.
-func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, step steering.Step, directed mandate) []byte {
+func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, at place, step steering.Step, directed mandate) []byte {
 	_, bare := s.record.Bare[turn.Thread]
 	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: bare || step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
@@ -178,29 +192,27 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 		}
 	}
 	unsaid := s.record.Unsaid[turn.Thread]
-	if all := both(unsaid, step.Message, directed.text); all != "" {
-		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: turn.Messages, Text: all})
-	}
-	if said.Empty() {
-		return r.Bytes()
-	}
-	body, err := r.Steer(said, turn.Ends)
-	if err != nil {
-		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", err.Error())
+	switch all := both(unsaid, step.Message, directed.text); {
+	case all != "" && at.none == nil:
+		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: at.after, Text: all})
+		delete(s.record.Unsaid, turn.Thread)
+		if directed.text != "" {
+			s.record.Directed = directed.memory
+		}
+	case all != "":
+		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", at.none.Error())
 		if step.Message != "" {
 			s.record.later(turn.Thread, step.Message)
 		}
-		return r.Bytes()
 	}
-	delete(s.record.Unsaid, turn.Thread)
-	if directed.text != "" {
-		s.record.Directed = directed.memory
+	if said.Empty() {
+		return r.Bytes()
 	}
 	s.record.note(turn.Thread, turn.Messages, said)
 	if step.Rung == steering.NoTools && turn.Kind == conversation.KindMain {
 		s.record.Bared = &bared{Thread: turn.Thread, Turn: int64(turn.Number), Finding: step.Finding}
 	}
-	return body
+	return r.Steer(said, turn.Ends)
 }
 
 // exchange hears how a request fared.

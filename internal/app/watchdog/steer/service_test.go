@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,6 +57,8 @@ type agent struct {
 	calls   int
 	// directives of people; nil for none.
 	directives Directives
+	// client alters the conversation as it is sent; nil for one that does not.
+	client func(entries []string) []string
 }
 
 func newAgent(t *testing.T, name string) *agent {
@@ -117,7 +120,11 @@ func (a *agent) called(tool, arguments, result string) []string {
 // send the conversation, and give what is sent on, and who hears of the answer.
 func (a *agent) send() (string, modelproxy.Exchange) {
 	a.t.Helper()
-	body := fmt.Sprintf(`{"model":"m","%s":[%s],"tools":[{"name":"Read"}],"stream":true}`, a.dialect.History, strings.Join(a.entries, ","))
+	entries := a.entries
+	if a.client != nil {
+		entries = a.client(slices.Clone(entries))
+	}
+	body := fmt.Sprintf(`{"model":"m","%s":[%s],"tools":[{"name":"Read"}],"stream":true}`, a.dialect.History, strings.Join(entries, ","))
 	r, err := a.dialect.ReadRequest([]byte(body))
 	if err != nil {
 		a.t.Fatal(err)
@@ -136,7 +143,7 @@ func (a *agent) ask() string {
 	a.t.Helper()
 	sent, exchange := a.send()
 	answer := &conversation.Answer{Ended: true, Stop: conversation.StopTools, Model: "large", Counted: true, Usage: conversation.Usage{Input: int64(len(sent) / 4), Output: 10}}
-	answer.Call("next", "Read")
+	answer.Call(fmt.Sprintf("call_%d", a.calls+1), "Read")
 	exchange.Answered(answer, 200_000)
 	return sent
 }
