@@ -82,8 +82,13 @@ type Turn struct {
 	Steps []Step
 	// Said by the model, and Told by people and clients, results apart.
 	Said, Told []Quote
-	// Known is the number of messages at the beginning of the request that the one before it had too, and Messages how many there are.
-	Known, Messages int
+	// Messages is how many there are. Aligned of them, at the beginning, stand where the thread's request before had them, whatever they say now.
+	Messages, Aligned int
+	// Fleeting says that what that request had behind those was for it alone, such as a reminder: nothing follows them now, or the model's words, or
+	// what is new and then the same reminder.
+	Fleeting bool
+	// Tail is how many at the end are such reminders, which the client repeats in each request.
+	Tail int
 	// Ends are where the messages end in the request's list.
 	Ends []int
 }
@@ -160,7 +165,7 @@ func (b *Book) Observe(r Request) Turn {
 	if t == nil {
 		t = b.answered(&said, system, tools)
 	}
-	like, known := said.lead+same, 0
+	like, known, turn := said.lead+same, 0, Turn{Messages: len(said.chain)}
 	if t != nil {
 		said.tail = said.repeated(t, same)
 		known = max(said.kept(t, same), said.altered(t, same))
@@ -177,8 +182,10 @@ func (b *Book) Observe(r Request) Turn {
 			t = b.add(system, tools)
 		}
 		like, known, same, said.tail = 0, 0, 0, 0
+	} else {
+		turn.Aligned, turn.Fleeting = said.aligned(t, same)
 	}
-	turn := Turn{Known: like, Messages: len(said.chain), Compacted: said.compacts(t, same)}
+	turn.Tail, turn.Compacted = said.reminders(), said.compacts(t, same)
 	turn.Again = t.Turns > 0 && like == len(said.chain)
 	if !turn.Again {
 		t.Turns++

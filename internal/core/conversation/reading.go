@@ -118,6 +118,64 @@ func (s reading) altered(t *Thread, same int) int {
 	return at + 1
 }
 
+// aligned is how many messages at the beginning stand where a thread's last request had them, whatever they say now, where so many are the same,
+// the system's apart. What comes before a message that is the same in the same place stands where it stood, and so does what comes before the
+// model's answer. Fleeting is as in Turn.
+func (s reading) aligned(t *Thread, same int) (n int, fleeting bool) {
+	had, has := t.Chain[t.Lead:], s.chain[s.lead:]
+	if s.lead != t.Lead {
+		return 0, false
+	}
+	tail := s.reminders()
+	if n = same; len(has) >= len(had) { // else something was taken out
+		n = max(n, len(had)-tail)
+	}
+	if n > same && s.answerAt(t) != s.lead+n && !s.resulted(t, s.lead+n) {
+		for n > same && had[n-1] != has[n-1] {
+			n--
+		}
+	}
+	gone := len(had) - n
+	return s.lead + n, gone == tail || gone <= fewMessages && (n == len(has) || s.modelAt(s.lead+n))
+}
+
+// reminders are the tail, where there is no work in it.
+func (s reading) reminders() int {
+	if s.worked() {
+		return 0
+	}
+	return s.tail
+}
+
+// modelAt says whether the message behind so many is the model's.
+func (s reading) modelAt(n int) bool {
+	at := n - s.skipped
+	return at >= 0 && at < len(s.messages) && s.messages[at].Role == RoleModel
+}
+
+// resulted says whether the message with a number has the results that the last one of a thread's last request had.
+func (s reading) resulted(t *Thread, n int) bool {
+	at := n - 1 - s.skipped
+	return len(t.Results) > 0 && at >= 0 && at < len(s.messages) && slices.Equal(s.messages[at].resultsOf(), t.Results)
+}
+
+// answerAt is how many messages come before the model's answer to a thread's last request, which is known by its calls; -1 where it has none, or
+// they do not follow.
+func (s reading) answerAt(t *Thread) int {
+	calls := 0
+	for i := len(s.messages) - 1; i >= 0 && calls < MaxParts; i-- {
+		calls += len(s.messages[i].Calls)
+		if !slices.ContainsFunc(s.messages[i].Calls, func(c Call) bool { return slices.Contains(t.Called, Sum([]byte(c.ID))) }) {
+			continue
+		}
+		for i > 0 && s.messages[i-1].Role == RoleModel {
+			i--
+		}
+		return s.skipped + i
+	}
+	return -1
+}
+
 // results of the last message before the tail; those that are known, where that has not been read.
 func (s reading) results(t *Thread) (calls, heads []Digest) {
 	last := len(s.messages) - s.tail - 1

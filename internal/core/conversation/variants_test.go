@@ -4,7 +4,9 @@
 package conversation_test
 
 import (
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -126,6 +128,73 @@ func TestResumedConversationWithSomethingPutIn(t *testing.T) {
 	}
 }
 
+// TestWhatStandsWhereItStood: which entries of a request stand where the one before had them, and whether what stood behind those was for that one
+// alone. The model has called c0 before, and a1 in answer to the last request.
+func TestWhatStandsWhereItStood(t *testing.T) {
+	const begin = "user go\ncall c0\nresult c0 x\n"
+	const long = begin + begin + begin // more than an agent has that begins
+	for name, tc := range map[string]struct {
+		before, after string
+		aligned       int
+		fleeting      bool
+		tail          int
+	}{
+		"all":                              {begin, begin + "call a1\nresult a1 y\n", 3, true, 0},
+		"the same again":                   {begin, begin, 3, true, 0},
+		"the time":                         {"user 1\ncall c0\nresult c0 x\n", "user 2\ncall c0\nresult c0 x\ncall a1\nresult a1 y\n", 3, true, 0},
+		"the time alone":                   {"user 1\n", "user 2\ncall a1\nresult a1 y\n", 1, true, 0},
+		"an old result":                    {begin + "model m\nuser more\n", "user go\ncall c0\nresult c0 gone\nmodel m\nuser more\ncall a1\nresult a1 y\n", 5, true, 0},
+		"the last result":                  {begin, "user go\ncall c0\nresult c0 gone\ncall a1\nresult a1 y\n", 3, true, 0},
+		"the last result, no answer":       {long + begin, long + "user go\ncall c0\nresult c0 gone\n", 12, true, 0},
+		"the last result, and words":       {begin, "user go\ncall c0\nresult c0 gone\nmodel done\nuser more\n", 3, true, 0},
+		"the last words":                   {"user go\nmodel m\nuser more, and mind\n", "user go\nmodel m\nuser more\ncall a1\nresult a1 y\n", 3, true, 0},
+		"a reminder":                       {begin + "user mind\n", begin + "call a1\nresult a1 y\nuser mind\n", 3, true, 1},
+		"a reminder, and words":            {begin + "user mind\n", begin + "model done\nuser more\nuser mind\n", 3, true, 1},
+		"a reminder, and words alone":      {long + "user mind\n", long + "user more\nuser mind\n", 9, true, 1},
+		"two reminders":                    {begin + "user mind\nmodel I\n", begin + "call a1\nresult a1 y\nuser mind\nmodel I\n", 3, true, 2},
+		"another reminder":                 {begin + "user it is 1\n", begin + "call a1\nresult a1 y\nuser it is 2\n", 3, true, 0},
+		"another reminder, and words":      {long + "user it is 1\n", long + "model done\nuser more\nuser it is 2\n", 9, true, 0},
+		"a reminder left out, no answer":   {long + "user mind\n", long, 9, true, 0},
+		"a reminder no more":               {begin + "user mind\n", begin + "call a1\nresult a1 y\n", 3, true, 0},
+		"a reminder and the result":        {begin + "user mind\n", "user go\ncall c0\nresult c0 gone\ncall a1\nresult a1 y\nuser mind\n", 3, true, 1},
+		"other words":                      {long + "model m\nuser more\n", long + "model m\nuser less\n", 10, false, 0},
+		"another branch":                   {long + "model m\nuser more\n", long + "model m\nuser less\ncall b\nresult b y\n", 10, false, 0},
+		"what was there before":            {long + "call c1\nresult c1 x\n", long + "user otherwise\n", 9, false, 0},
+		"a summary":                        {long + "call c1\nresult c1 x\n", "user go\nuser summary\n", 1, false, 0},
+		"a summary of the model's":         {long + "call c1\nresult c1 x\n", "user go\nmodel summary\nuser go on\n", 1, false, 0},
+		"the oldest left out":              {begin + "call c1\nresult c1 y\n", "user go\ncall c1\nresult c1 y\ncall a1\nresult a1 z\n", 1, false, 0},
+		"something put in":                 {begin, "user go\nuser mind\ncall c0\nresult c0 x\ncall a1\nresult a1 z\n", 1, false, 0},
+		"the same once more":               {begin + "user mind\n", begin + "model m\ncall c0\nresult c0 x\nuser mind\n", 3, true, 1},
+		"something put in before the same": {"user go\ncall c0\nresult c0 x\n", "user go\nuser mind\ncall c0\nresult c0 x\n", 1, false, 0},
+		"the system says more":             {"system be kind\n" + begin, "system be kind\nsystem be brief\n" + begin + "call a1\nresult a1 y\n", 0, false, 0},
+		"the system says otherwise":        {"system be kind\n" + begin, "system be brief\n" + begin + "call a1\nresult a1 y\n", 4, true, 0},
+	} {
+		for _, again := range []bool{false, true} {
+			var book conversation.Book
+			if long, ok := strings.CutPrefix(tc.before, long); ok && long != "" {
+				book.Observe(system{request{lines: tc.before[:len(tc.before)-len(long)], tools: true}})
+			}
+			book.Observe(system{request{lines: tc.before, tools: true}})
+			if book.Answered(1, &conversation.Answer{Tools: []conversation.Tool{{ID: "a1", Name: "run"}}}); strings.HasPrefix(name, "a summary") {
+				book.Answered(1, &conversation.Answer{}) // what is compacted waits for no call
+			}
+			if again { // a watchdog that begins anew
+				data, err := json.Marshal(book)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if book = (conversation.Book{}); json.Unmarshal(data, &book) != nil {
+					t.Fatal(string(data))
+				}
+			}
+			turn := book.Observe(system{request{lines: tc.after, tools: true}})
+			if turn.Thread != 1 || turn.Aligned != tc.aligned || turn.Fleeting != tc.fleeting || turn.Tail != tc.tail {
+				t.Errorf("%s, begun anew %v: thread %d, %d aligned, fleeting %v, tail %d; want %d, %v, %d", name, again, turn.Thread, turn.Aligned, turn.Fleeting, turn.Tail, tc.aligned, tc.fleeting, tc.tail)
+			}
+		}
+	}
+}
+
 // TestAnyOrderOfRequests: whatever clients send after what they have sent, nothing is out of bounds, and what is counted is what was sent. A book
 // that is asked first what it knows of a request hears the same, also where it hears others before that request.
 func TestAnyOrderOfRequests(t *testing.T) {
@@ -162,7 +231,7 @@ func TestAnyOrderOfRequests(t *testing.T) {
 				observe(request{lines: join(append(slices.Clip(other), "user z")), tools: rapid.Bool().Draw(t, "with tools")})
 			}
 			turn := observe(r)
-			if turn.Known > turn.Messages || turn.Messages != len(list) || len(turn.Ends) != len(list) {
+			if turn.Aligned+turn.Tail > turn.Messages || turn.Messages != len(list) || len(turn.Ends) != len(list) {
 				t.Fatalf("%q: %+v", list, turn)
 			}
 			if tool := rapid.SampledFrom([]string{"", "c", "d"}).Draw(t, "called"); tool != "" {

@@ -53,14 +53,14 @@ func FuzzConversation(f *testing.F) {
 			if first.bytes > len(r.Conversation().List()) {
 				t.Fatalf("%s: %d bytes were read of a list of %d", d.Name, first.bytes, len(r.Conversation().List()))
 			}
-			if turn.Known > turn.Messages || len(turn.Steps) > conversation.MaxParts || len(turn.Said)+len(turn.Told) > 2*conversation.MaxParts {
-				t.Fatalf("%s: %d of %d messages are known, %d steps", d.Name, turn.Known, turn.Messages, len(turn.Steps))
+			if turn.Aligned > turn.Messages || len(turn.Steps) > conversation.MaxParts || len(turn.Said)+len(turn.Told) > 2*conversation.MaxParts {
+				t.Fatalf("%s: %d of %d messages are aligned, %d steps", d.Name, turn.Aligned, turn.Messages, len(turn.Steps))
 			}
 			if first.said == 0 {
 				continue // nobody has said anything, or not that this request has been the first to tell
 			}
 			second := &counted{Request: r.Conversation()}
-			if again := book.Observe(second); !again.Again || again.Thread != turn.Thread || again.Known != again.Messages || second.entries > 0 || len(again.Steps)+len(again.Said)+len(again.Told) > 0 {
+			if again := book.Observe(second); !again.Again || again.Thread != turn.Thread || again.Aligned != again.Messages || second.entries > 0 || len(again.Steps)+len(again.Said)+len(again.Told) > 0 {
 				t.Fatalf("%s: the same again is %+v after %+v; %d entries were read", d.Name, again, turn, second.entries)
 			}
 		}

@@ -189,8 +189,8 @@ func TestThreads(t *testing.T) {
 		entries = append(entries, l.wire.call("c9", "agent"), l.wire.result("c9", "It is the cookie."))
 		turn = l.hears("", true, entries)
 		l.want("the main one", turn, 2, conversation.KindMain, 3, false, false)
-		if diff := cmp.Diff(1, len(steps(turn))); diff != "" || turn.Known != turn.Messages-2 {
-			l.t.Errorf("%s: %v, %d of %d messages are known", l.wire.dialect, steps(turn), turn.Known, turn.Messages)
+		if diff := cmp.Diff(1, len(steps(turn))); diff != "" || turn.Aligned != turn.Messages-2 {
+			l.t.Errorf("%s: %v, %d of %d messages stand where they stood", l.wire.dialect, steps(turn), turn.Aligned, turn.Messages)
 		}
 	})
 }
@@ -267,8 +267,8 @@ func TestOldResultsTakenOut(t *testing.T) {
 		if got := steps(turn); len(got) != 1 || !strings.HasPrefix(got[0], "c6 ") {
 			l.t.Errorf("%s: steps %v, want the one of c6", l.wire.dialect, got)
 		}
-		if turn.Known >= turn.Messages-2 {
-			l.t.Errorf("%s: %d of %d messages are said to be as before", l.wire.dialect, turn.Known, turn.Messages)
+		if turn.Aligned != turn.Messages-2 {
+			l.t.Errorf("%s: %d of %d messages stand where they stood", l.wire.dialect, turn.Aligned, turn.Messages)
 		}
 	})
 }
@@ -279,7 +279,7 @@ func TestAgain(t *testing.T) {
 		entries := l.main(3)
 		turn := l.hears("", true, entries)
 		l.want("the same", turn, 1, conversation.KindMain, 4, false, true)
-		if len(turn.Steps)+len(turn.Said)+len(turn.Told) > 0 || turn.Known != turn.Messages {
+		if len(turn.Steps)+len(turn.Said)+len(turn.Told) > 0 || turn.Aligned != turn.Messages {
 			l.t.Errorf("%s: %+v is said again", l.wire.dialect, turn)
 		}
 	})
@@ -335,8 +335,8 @@ func TestMarksThatMove(t *testing.T) {
 			t.Fatal(err)
 		}
 		turn := book.Observe(r.Conversation())
-		if turn.Thread != 1 || turn.Compacted || turn.Known != []int{0, 1, 3}[i] || len(turn.Steps) != []int{0, 1, 0}[i] {
-			t.Errorf("request %d: thread %d, %d known, compacted %v, %d steps", i, turn.Thread, turn.Known, turn.Compacted, len(turn.Steps))
+		if turn.Thread != 1 || turn.Compacted || turn.Aligned != []int{0, 1, 3}[i] || len(turn.Steps) != []int{0, 1, 0}[i] {
+			t.Errorf("request %d: thread %d, %d aligned, compacted %v, %d steps", i, turn.Thread, turn.Aligned, turn.Compacted, len(turn.Steps))
 		}
 	}
 }

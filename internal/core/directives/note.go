@@ -46,6 +46,15 @@ func (m Memory) Keep(there func(after int) bool) Memory {
 	return slices.DeleteFunc(slices.Clone(m), func(s Said) bool { return !there(s.After) })
 }
 
+// Within says that what stood behind more entries than so many stands behind those now.
+func (m Memory) Within(entries int) Memory {
+	next := slices.Clone(m)
+	for i := range next {
+		next[i].After = min(next[i].After, entries)
+	}
+	return next
+}
+
 // Hear says that the model has answered a request with so many entries. It gives the ids of what the model has heard of.
 func (m Memory) Hear(entries int) (next Memory, ids []string) {
 	next = slices.Clone(m)

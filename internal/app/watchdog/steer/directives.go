@@ -43,7 +43,9 @@ func directed(s *Service, turn conversation.Turn, at int) mandate {
 		cut := slices.ContainsFunc(r.Cuts[turn.Thread], func(c dialect.Cut) bool { return c.From < after && after <= c.To })
 		return !cut && slices.ContainsFunc(r.Notes[turn.Thread], func(n dialect.Note) bool { return n.After == after })
 	})
-	reached(s, turn.Messages-1) // the conversation has gone on behind what was said
+	if turn.Messages-turn.Tail > turn.Aligned { // the conversation has gone on behind what was said
+		reached(s, turn.Aligned)
+	}
 	for _, said := range turn.Said {
 		d.Heard(directives.Words(said.Text))
 	}

@@ -150,6 +150,30 @@ func TestACallThatFails(t *testing.T) {
 	p.want("it has answered", "use-dict Active")
 }
 
+// TestACallThatFailsAndIsAlteredThen: so it is where the client says something else with the next try, before and behind what was said.
+func TestACallThatFailsAndIsAlteredThen(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		p := newPerson(t, a)
+		alters := clients(a)
+		p.client = func(entries []string) []string {
+			return alters["a reminder at the end of each request"](alters["the time at the beginning"](entries))
+		}
+		p.works()
+		p.works()
+		p.gives("use-dict", "Take the labels from the dictionary.")
+		for range 3 {
+			sent, exchange := p.send()
+			exchange.Failed(529)
+			if strings.Count(sent, "Take the labels from the dictionary.") != 1 {
+				t.Errorf("told: %s", sent)
+			}
+			p.want("the provider is overloaded", "use-dict Pending")
+		}
+		p.works()
+		p.want("it has answered", "use-dict Active")
+	})
+}
+
 // TestWhatHoldsNoDirectiveBack: neither Audit nor a ladder that only tells people nor a supervision that is off.
 func TestWhatHoldsNoDirectiveBack(t *testing.T) {
 	for name, change := range map[string]func(*policy.Effective){

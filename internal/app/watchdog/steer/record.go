@@ -80,11 +80,30 @@ func (r *record) forget(turn conversation.Turn) {
 		return gone(thread) || thread == turn.Thread && messages != turn.Messages
 	})
 	maps.DeleteFunc(r.Unsaid, func(thread int, _ string) bool { return gone(thread) })
-	left := slices.DeleteFunc(r.Notes[turn.Thread], func(n dialect.Note) bool { return n.After > turn.Known })
-	if delete(r.Notes, turn.Thread); len(left) > 0 {
-		r.Notes[turn.Thread] = left
+	r.align(turn)
+}
+
+// align what was said in a thread, and what was left out of it, with its new request. What stood behind something that was in one request alone
+// stands behind what comes before that.
+func (r *record) align(turn conversation.Turn) {
+	notes, cuts := r.Notes[turn.Thread], r.Cuts[turn.Thread]
+	if turn.Fleeting && turn.Aligned > 0 {
+		for i := range notes {
+			notes[i].After = min(notes[i].After, turn.Aligned)
+		}
+		if turn.Kind == conversation.KindMain {
+			r.Directed = r.Directed.Within(turn.Aligned)
+		}
 	}
-	cuts := slices.DeleteFunc(r.Cuts[turn.Thread], func(c dialect.Cut) bool { return c.To > turn.Known })
+	gone := func(c dialect.Cut) bool { return c.To > turn.Aligned }
+	notes = slices.DeleteFunc(notes, func(n dialect.Note) bool {
+		// What says that something is left out goes with that.
+		return n.After > turn.Aligned || slices.ContainsFunc(cuts, func(c dialect.Cut) bool { return gone(c) && c.From == n.After })
+	})
+	if delete(r.Notes, turn.Thread); len(notes) > 0 {
+		r.Notes[turn.Thread] = notes
+	}
+	cuts = slices.DeleteFunc(cuts, gone)
 	if delete(r.Cuts, turn.Thread); len(cuts) > 0 {
 		r.Cuts[turn.Thread] = cuts
 	}

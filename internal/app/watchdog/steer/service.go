@@ -174,8 +174,11 @@ type place struct {
 	none  error
 }
 
-// placeIn a request is behind all that it has.
+// placeIn a request is behind what is new in it and before what its client repeats at the end of each, so that the next one has it, too.
 func placeIn(r dialect.Request, turn conversation.Turn) place {
+	if before := turn.Messages - turn.Tail; turn.Tail > 0 && r.HasPlace(before, turn.Ends) == nil {
+		return place{after: before}
+	}
 	return place{turn.Messages, r.HasPlace(turn.Messages, turn.Ends)}
 }
 
