@@ -4,6 +4,7 @@
 package dialect_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -28,7 +29,7 @@ func (c *counted) Message(entry []byte) conversation.Message {
 }
 
 // FuzzConversation: no request makes the book panic, each entry is read at most once, and a request that is sent once more says nothing
-// new and is not read again. So it is in a book that knows other conversations.
+// new and is not read again. So it is in a book that knows other conversations. Wherever a note stands, the request is JSON.
 func FuzzConversation(f *testing.F) {
 	for _, w := range wires() {
 		entries := append(append([]string{}, w.lead...), w.user("Go."), w.call("a", "ls"), w.result("a", "x"), w.model("Well."), w.user("And?"))
@@ -55,6 +56,13 @@ func FuzzConversation(f *testing.F) {
 			}
 			if turn.Aligned > turn.Messages || len(turn.Steps) > conversation.MaxParts || len(turn.Said)+len(turn.Told) > 2*conversation.MaxParts {
 				t.Fatalf("%s: %d of %d messages are aligned, %d steps", d.Name, turn.Aligned, turn.Messages, len(turn.Steps))
+			}
+			for _, after := range []int{0, 1, 2, turn.Messages / 2, turn.Messages, turn.Messages + 1} {
+				if sent := r.Steer(dialect.Steering{Notes: []dialect.Note{{After: after, Text: "note"}}}, turn.Ends); json.Valid([]byte(body)) && !json.Valid(sent) {
+					t.Fatalf("%s: not JSON with a note behind %d: %s", d.Name, after, sent)
+				} else if r.HasPlace(after, turn.Ends) == nil && len(sent) == len(body) {
+					t.Fatalf("%s: nothing is said behind %d", d.Name, after)
+				}
 			}
 			if first.said == 0 {
 				continue // nobody has said anything, or not that this request has been the first to tell

@@ -118,10 +118,13 @@ func (r Request) note(n Note, ends []int) ([]place, error) {
 		return nil, fmt.Errorf("the conversation has %d entries, and none with number %d", len(ends), n.After)
 	}
 	entry, text := r.entry(n.After, ends), inside(n.Text)
-	if r.body[r.history.from] == '"' && r.dialect.behindText != nil { // the whole conversation is one text of its user
+	switch first := r.body[r.history.from]; {
+	case first == '[':
+		return r.dialect.behind(r, entry, text)
+	case first == '"' && r.dialect.behindText != nil: // the whole conversation is one text of its user
 		return r.dialect.behindText(entry, text), nil
 	}
-	return r.dialect.behind(r, entry, text)
+	return nil, fmt.Errorf("%q of the request is not a list", r.dialect.History)
 }
 
 // entry is where the entry with a number stands in the body.

@@ -119,13 +119,15 @@ func TestHasPlace(t *testing.T) {
 			}
 		}
 	}
-	d, _ := Find("anthropic")
-	r, err := d.ReadRequest([]byte(`{"model":"m"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := r.HasPlace(1, []int{1}); err == nil || !strings.Contains(err.Error(), `no member "messages"`) {
-		t.Errorf("no conversation: %v", err)
+	for body, want := range map[string]string{`{"model":"m"}`: `no member "messages"`, `{"model":"m","messages":"do"}`: "is not a list", `{"model":"m","messages":{}}`: "is not a list"} {
+		d, _ := Find("anthropic")
+		r, err := d.ReadRequest([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.HasPlace(1, []int{4}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", body, err)
+		}
 	}
 }
 
