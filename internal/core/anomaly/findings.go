@@ -71,7 +71,7 @@ func (l look) gone() bool {
 func (s *State) watch(l look) (episodes []Episode) {
 	best, off, lasting := l.see()
 	planned := l.r.Role && l.t.main()
-	if others := slices.ContainsFunc(slices.Collect(maps.Values(best)), Finding.says); others {
+	if slices.ContainsFunc(slices.Collect(maps.Values(best)), Finding.says) || !planned && s.explained(l.t.ID) {
 		if len(off) > 0 && !planned {
 			lasting = append(lasting, AgentStalled) // if it was found before
 		}
@@ -102,6 +102,13 @@ func (s *State) watch(l look) (episodes []Episode) {
 		episodes = append(episodes, e)
 	}
 	return episodes
+}
+
+// explained says that a thread goes in circles or fails in all it does, and that this is not over: so long, it is why nothing succeeds.
+func (s *State) explained(thread int) bool {
+	return slices.ContainsFunc(s.Episodes, func(e Episode) bool {
+		return e.Finding.Thread == thread && (e.Finding.Kind == AgentLooping || e.Finding.Kind == CascadeFailure)
+	})
 }
 
 // see what all detectors see in a thread: of each kind what is gravest, what is off the plan, and the kinds that are not over.
