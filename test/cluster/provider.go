@@ -32,8 +32,6 @@ const (
 	KeysSecret        = "tidewaiter-model-keys"
 	// Model is the one that the provider has.
 	Model = "scripted-1"
-	// gatewayMetrics is the port of them.
-	gatewayMetrics = 8080
 )
 
 // Provider is a model provider in the cluster that plays the scripts of prompts.
@@ -101,7 +99,7 @@ func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provide
 	if err := Until(ctx, "the provider to answer", p.ready); err != nil {
 		return nil, err
 	}
-	return p, Until(ctx, "the gateway to know the provider", c.Configured(p.Backend))
+	return p, Until(ctx, "the gateway to know the provider", p.Configured())
 }
 
 // replace makes an object in the place of an earlier one.
@@ -116,10 +114,17 @@ func (c *Cluster) replace(ctx context.Context, o client.Object) error {
 	})
 }
 
-// Configured says whether every gateway has a backend and its key. The kubelet looks at a pod's volumes when the pod changes;
+// Configured says whether every gateway has the provider as a backend, and its key. The kubelet looks at a pod's volumes when the pod changes;
 // else it takes its time.
-func (c *Cluster) Configured(backend string) func(context.Context) (bool, error) {
+func (p *Provider) Configured() func(context.Context) (bool, error) {
+	c, token := p.cluster, ""
 	return func(ctx context.Context) (bool, error) {
+		if token == "" {
+			var err error
+			if token, err = c.Scraper(ctx, p.namespace); err != nil {
+				return false, err
+			}
+		}
 		var pods corev1.PodList
 		err := c.List(ctx, &pods, client.InNamespace(SystemNamespace), client.MatchingLabels{"app.kubernetes.io/component": "gateway"})
 		if err != nil {
@@ -131,8 +136,8 @@ func (c *Cluster) Configured(backend string) func(context.Context) (bool, error)
 			if err := c.Patch(ctx, &pod, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
 				return false, err
 			}
-			metrics, err := c.get(ctx, SystemNamespace, pod.Name, gatewayMetrics, "/metrics")
-			if err != nil || !strings.Contains(string(metrics), fmt.Sprintf("tidewaiter_backend_ready{backend=%q} 1\n", backend)) {
+			_, metrics, err := c.Metrics(ctx, pod.Name, GatewayCertificate, token)
+			if err != nil || !strings.Contains(metrics, fmt.Sprintf("tidewaiter_backend_ready{backend=%q} 1\n", p.Backend)) {
 				return false, err
 			}
 		}

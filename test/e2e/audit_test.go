@@ -5,10 +5,6 @@ package e2e
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"fmt"
-	"io"
 	"net/http"
 	"os"
 	"regexp"
@@ -17,13 +13,9 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -143,7 +135,8 @@ func (p *place) podsOf(component string) []corev1.Pod {
 // wantMetrics adds up what the replicas have counted of the project's checkpoints. Manager and gateway give metrics to those who may have them.
 func (p *place) wantMetrics(f *v1alpha1.Feature) {
 	p.Helper()
-	token := p.scraper()
+	token, err := k8s.Scraper(p.ctx, p.project)
+	p.must(err, "let a scraper read metrics")
 	total := int64(0)
 	given := func(pod, service string) string {
 		if code, body := p.metrics(pod, service, ""); code != http.StatusUnauthorized || strings.Contains(body, "tidewaiter_") {
@@ -156,12 +149,12 @@ func (p *place) wantMetrics(f *v1alpha1.Feature) {
 		return body
 	}
 	for _, g := range p.podsOf("gateway") {
-		if body := given(g.Name, protocol.GatewayService); !strings.Contains(body, "tidewaiter_backends_broken 0") {
+		if body := given(g.Name, cluster.GatewayCertificate); !strings.Contains(body, "tidewaiter_backends_broken 0") {
 			p.Errorf("%s says nothing of its backends", g.Name)
 		}
 	}
 	for _, m := range p.podsOf("manager") {
-		body := given(m.Name, protocol.IntakeService)
+		body := given(m.Name, cluster.ManagerCertificate)
 		counted := regexp.MustCompile(`(?m)^tidewaiter_checkpoints_total\{[^}]*namespace="` + p.project + `"[^}]*\} (\d+)$`)
 		for _, line := range counted.FindAllStringSubmatch(body, -1) {
 			n, err := strconv.ParseInt(line[1], 10, 64)
@@ -177,49 +170,10 @@ func (p *place) wantMetrics(f *v1alpha1.Feature) {
 	}
 }
 
-// scraper is the token of a ServiceAccount that may read metrics.
-func (p *place) scraper() string {
-	p.Helper()
-	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: p.project + "-scraper"},
-		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: p.project, Name: "default"}},
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "tidewaiter-metrics-reader"}}
-	p.must(client.IgnoreNotFound(k8s.Delete(p.ctx, binding)), "remove an earlier binding")
-	p.must(k8s.Create(p.ctx, binding), "bind the role")
-	p.Cleanup(func() { _ = k8s.Delete(context.WithoutCancel(p.ctx), binding) })
-	may := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: "system:serviceaccount:" + p.project + ":default", NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: "/metrics", Verb: "get"}}}
-	p.must(cluster.Until(p.ctx, "the binding to count", func(ctx context.Context) (bool, error) {
-		r, err := k8s.Clientset.AuthorizationV1().SubjectAccessReviews().Create(ctx, may, metav1.CreateOptions{})
-		return err == nil && r.Status.Allowed, err
-	}), "bind the role")
-	review, err := k8s.Clientset.CoreV1().ServiceAccounts(p.project).CreateToken(p.ctx, "default", &authenticationv1.TokenRequest{
-		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To[int64](600)}}, metav1.CreateOptions{})
-	p.must(err, "mint a token")
-	return review.Status.Token
-}
-
-// metrics asks a replica that has the certificate of a Service, trusting the bundle that scrapers find.
+// metrics asks a replica for them.
 func (p *place) metrics(pod, service, token string) (int, string) {
 	p.Helper()
-	var bundle corev1.ConfigMap
-	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: cluster.SystemNamespace, Name: protocol.CAConfigMap}, &bundle), "read the CA's bundle")
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM([]byte(bundle.Data[protocol.CAKey]))
-	port, stop, err := k8s.Forward(cluster.SystemNamespace, pod, 8445)
-	p.must(err, "reach the metrics")
-	defer stop()
-	req, err := http.NewRequestWithContext(p.ctx, http.MethodGet, fmt.Sprintf("https://localhost:%d/metrics", port), nil)
-	p.must(err, "make a request")
-	if token != "" {
-		req.Header.Set("Authorization", "Bearer "+token)
-	}
-	scraper := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{
-		RootCAs: pool, ServerName: service + "." + cluster.SystemNamespace + ".svc", MinVersion: tls.VersionTLS12,
-	}}}
-	resp, err := scraper.Do(req)
+	code, body, err := k8s.Metrics(p.ctx, pod, service, token)
 	p.must(err, "ask for metrics")
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	p.must(err, "read metrics")
-	return resp.StatusCode, string(body)
+	return code, body
 }

@@ -87,7 +87,7 @@ func (p *place) runTwoGateways() {
 			})
 		}
 		if err == nil { // for the tests that follow
-			err = cluster.Until(ctx, "the gateway to know the provider", k8s.Configured(provider.Backend))
+			err = cluster.Until(ctx, "the gateway to know the provider", provider.Configured())
 		}
 		if err != nil {
 			p.Errorf("give the gateway its own ledger back: %v", err)
@@ -95,7 +95,7 @@ func (p *place) runTwoGateways() {
 	})
 	out, err := exec.CommandContext(p.ctx, "bash", "-euc", commands).CombinedOutput()
 	p.must(err, "run two gateways: %s", out)
-	p.must(cluster.Until(p.ctx, "the gateways to know the provider", k8s.Configured(provider.Backend)), "wait")
+	p.must(cluster.Until(p.ctx, "the gateways to know the provider", provider.Configured()), "wait")
 }
 
 // TestGatewayReplicas is not parallel: the gateway is everybody's. Two of them on a PostgreSQL are killed in turns, in the middle of
