@@ -118,6 +118,9 @@ func restored(j journal.State, seal bool, now time.Time) supervise.State {
 			task.Restart, s.Rules = have.Restart, supervise.RulesOf(have.Policy)
 		case have.Begun:
 			task.Phase, s.Rules = supervise.Running, supervise.RulesOf(have.Policy)
+			if have.Start == 0 { // it has worked, and was to go on
+				task.Continues = have.Continued
+			}
 		}
 		s.Tasks = append(s.Tasks, task)
 	}

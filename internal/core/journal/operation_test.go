@@ -69,6 +69,8 @@ func TestQuestions(t *testing.T) {
 		"asked":                {open: true},
 		"the agent ended":      {more: []journal.Record{ended}},
 		"another attempt came": {more: []journal.Record{attempt2}},
+		"another agent begins": {more: []journal.Record{{TaskRestarted: &journal.TaskRestarted{Name: begun.TaskBegun.Name, ID: "steering/3", Text: "Anew."}}}},
+		"the agent goes on":    {more: []journal.Record{{TaskCorrected: &journal.TaskCorrected{Name: begun.TaskBegun.Name, ID: "steering/3", Text: "Go on."}}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := read(t, write(t, append([]journal.Record{attempt1, base, begun, asked}, tc.more...)...))

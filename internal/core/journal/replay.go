@@ -137,8 +137,10 @@ func (s *State) apply(r Record) error {
 	case r.TaskBegun != nil:
 		return s.begun(*r.TaskBegun)
 	case r.TaskCorrected != nil:
+		s.Asked = nil // by an agent that has ended
 		return s.task(r.TaskCorrected.Name, func(t *Task) { t.correct(*r.TaskCorrected) })
 	case r.TaskRestarted != nil:
+		s.Asked = nil
 		return s.task(r.TaskRestarted.Name, func(t *Task) { t.restart(*r.TaskRestarted) })
 	case r.TaskStarted != nil:
 		return s.task(r.TaskStarted.Name, func(t *Task) { t.Start, t.Session = r.TaskStarted.Start, r.TaskStarted.Session })

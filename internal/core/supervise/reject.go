@@ -17,7 +17,7 @@ type AnswerRejected struct {
 }
 
 func (e AnswerRejected) apply(s *State, _ time.Time) {
-	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Tasks[i].Phase == Exited || s.Doing == Start) {
+	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Tasks[i].Phase == Exited || s.Tasks[i].Continues != "" || s.Doing == Start) {
 		s.Tasks[i].Rejected, s.Tasks[i].RejectedReason = e.Message, protocol.ReasonAnswerRejected
 	}
 }

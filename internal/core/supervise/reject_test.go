@@ -42,6 +42,11 @@ func TestARejectedAnswerFailsTheTask(t *testing.T) {
 			t.Errorf("code %d: %+v, want %+v", code, a, want)
 		}
 	}
+	// It is heard after the end of an agent that is to go on after a turn without tools.
+	goes := State{Tasks: []Task{{Name: "form", Phase: Pending, Continues: "steering/3"}}}
+	if goes = goes.Apply(AnswerRejected{Message: "late"}, now); goes.Tasks[0].Rejected != "late" {
+		t.Errorf("%+v", goes.Tasks)
+	}
 	// Of a task that is over, or not begun, nothing is rejected.
 	s := State{Tasks: []Task{{Name: "form", Phase: Done}, {Name: "next", Phase: Pending}}}
 	if s = s.Apply(AnswerRejected{Message: "late"}, now); s.Tasks[0].Rejected+s.Tasks[1].Rejected != "" {

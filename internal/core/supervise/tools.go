@@ -69,10 +69,10 @@ func (s State) overdue(now time.Time) (bool, time.Time) {
 	return !now.Before(at), at
 }
 
-// switching ends an attempt whose next task is to run in another mode: its pod is made for this one.
+// switching ends an attempt whose next task is to run in another mode: its pod is made for this one. One that goes on with its task goes on in it.
 func switching(s State, _ time.Time) (Action, bool) {
 	i := s.Current()
-	if s.Seal || i < 0 || s.Tasks[i].Phase != Pending || s.NextMode == "" || s.NextMode == s.Mode {
+	if s.Seal || i < 0 || s.Tasks[i].Phase != Pending || s.Tasks[i].Continues != "" || s.NextMode == "" || s.NextMode == s.Mode {
 		return Action{}, false
 	}
 	if s.Agent.Leftovers {

@@ -116,6 +116,7 @@ func (s *Service) Settle(id string, done bool) {
 		s.gate.born++
 	case a.Rung == policy.RungNoTools: // it is told when it is started
 		if done && s.record.Bared != nil {
+			delete(s.record.Bare, s.record.Bared.Thread) // a client may put what it is told into the last message
 			s.record.Bared.Thread = 0
 			s.gate.born++
 		}

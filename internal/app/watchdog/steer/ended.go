@@ -19,6 +19,11 @@ type bared struct {
 	Finding anomaly.Finding `json:"finding"`
 }
 
+// before says that a request was made after the turn, by the same agent.
+func (b bared) before(x *exchange) bool {
+	return b.Thread == 0 || b.Thread == x.thread && int64(x.turn) > b.Turn
+}
+
 // goesOn forgets the turn without tools. This is kept at once: the end of the agent may follow at any time.
 func goesOn(s *Service) {
 	s.record.Bared = nil

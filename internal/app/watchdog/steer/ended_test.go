@@ -4,6 +4,7 @@
 package steer
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,6 +76,36 @@ func TestTheEndOfABareTurn(t *testing.T) {
 			t.Errorf("%+v", act)
 		}
 	})
+}
+
+// TestGoesOnInTheSameMessage: a client that puts what it is told into the last message of its session has its tools again, too.
+func TestGoesOnInTheSameMessage(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.untilBare()
+	Ended(a.service, true)
+	act := a.service.Act()
+	a.service.Settle(act.ID, true)
+	last := &a.entries[len(a.entries)-1]
+	*last = strings.TrimSuffix(*last, "]}") + fmt.Sprintf(`,{"type":"text","text":%q}]}`, act.Message)
+	if sent := a.ask(); strings.Contains(sent, "tool_choice") {
+		t.Fatalf("no tools again: %s", sent)
+	}
+	Ended(a.service, true)
+	if act := a.service.Act(); act != nil {
+		t.Errorf("it has ended its task: %+v", act)
+	}
+}
+
+// TestAnAnswerOfBefore: the answer to a request that was made before the turn without tools, and comes late, is not one to what came after it.
+func TestAnAnswerOfBefore(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	_, before := a.send()
+	a.untilBare()
+	before.Answered(&conversation.Answer{Ended: true, Stop: conversation.StopEnd}, 0)
+	Ended(a.service, true)
+	if act := a.service.Act(); act == nil || act.Rung != policy.RungNoTools {
+		t.Errorf("%+v", act)
+	}
 }
 
 // TestAnotherEnd: one that ends again before it has been answered is given up; that a call has failed is no answer.

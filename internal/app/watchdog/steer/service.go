@@ -136,7 +136,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 	s.write(body, says)
 	s.tell(terms, now)
 	_, bare := s.record.Bare[turn.Thread]
-	return body, &exchange{service: s, thread: turn.Thread, tools: r.Tools && !bare, born: born}
+	return body, &exchange{service: s, thread: turn.Thread, turn: turn.Number, tools: r.Tools && !bare, born: born}
 }
 
 // begin forgets the conversation about another task.
@@ -222,6 +222,7 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 type exchange struct {
 	service *Service
 	thread  int
+	turn    int
 	// tools says that the model may call some.
 	tools bool
 	// born is as in gate: what an agent that has ended still hears is no matter of the next one.
@@ -238,7 +239,7 @@ func (x *exchange) Answered(a *conversation.Answer, window int64) {
 		r.Anomalies.Answer(x.thread, *a, window, now)
 		r.answered(x.thread, a, window)
 		addressed(x.service, x.thread, a)
-		if b := r.Bared; b != nil && x.tools && (a.Ended || a.Stop != conversation.StopNone) && (b.Thread == x.thread || b.Thread == 0) {
+		if b := r.Bared; b != nil && x.tools && (a.Ended || a.Stop != conversation.StopNone) && b.before(x) {
 			goesOn(x.service)
 		}
 	})

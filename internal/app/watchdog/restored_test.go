@@ -1,0 +1,36 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+)
+
+// TestRestoredBetweenTwoStarts: a watchdog that begins anew before the agent goes on knows that it has worked, so that nothing ends without a checkpoint.
+func TestRestoredBetweenTwoStarts(t *testing.T) {
+	orders := &protocol.Orders{Tasks: []protocol.Task{{Name: "form"}}}
+	for name, tc := range map[string]struct {
+		task journal.Task
+		want string
+	}{
+		"to go on":           {journal.Task{Begun: true, Continued: "steering/3"}, "steering/3"},
+		"it has gone on":     {journal.Task{Begun: true, Continued: "steering/3", Start: 2}, ""},
+		"the first start":    {journal.Task{Begun: true}, ""},
+		"it has ended since": {journal.Task{Begun: true, Continued: "steering/3", Start: 2, Ended: true}, ""},
+	} {
+		s := restored(journal.State{Orders: orders, Tasks: map[string]journal.Task{"form": tc.task}}, false, time.Unix(1000, 0))
+		if got := s.Tasks[0].Continues; got != tc.want {
+			t.Errorf("%s: continues %q, want %q", name, got, tc.want)
+		}
+		s = s.Apply(supervise.Connected{}, time.Unix(1001, 0))
+		if got := s.Tasks[0].Continues; got != tc.want {
+			t.Errorf("%s: continues %q after the runner has connected, want %q", name, got, tc.want)
+		}
+	}
+}
