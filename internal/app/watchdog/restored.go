@@ -1,0 +1,48 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
+)
+
+// restored is where the state machine goes on, according to the journal.
+func restored(j journal.State, seal bool, now time.Time) supervise.State {
+	s := supervise.State{Seal: seal, Rules: supervise.RulesOf(j.Orders.Policy), Earlier: j.Final}
+	s.Checkpoints.Last, s.Checkpoints.Unseen = now, !seal
+	if j.Breaker.Open {
+		s.Checkpoints.Breaker, s.Checkpoints.Failures, s.Checkpoints.Failure = true, j.Breaker.Failures, j.Breaker.Fault
+	}
+	s.Delivery.Head, s.Delivery.Pushed = j.Promoted.Commit, j.Pushed
+	if j.Squashed != nil {
+		s.Delivery.Squashed = j.Squashed.Reason
+	}
+	s.Delivery.Changed = j.Base != nil && j.Promoted.Tree != j.Base.Tree
+	for _, t := range j.Orders.Tasks {
+		have := j.Tasks[t.Name]
+		task := supervise.Task{Name: t.Name, Phase: supervise.Pending, Corrections: have.Corrections, Rejected: have.Rejected,
+			RejectedReason: cmp.Or(have.RejectedReason, protocol.ReasonAnswerRejected)}
+		switch {
+		case have.Done:
+			task.Phase = supervise.Done
+		case have.Ended:
+			task.Phase, task.ExitCode, s.Rules = supervise.Exited, have.ExitCode, supervise.RulesOf(have.Policy)
+		case have.Restarts():
+			_, task.Back = j.Requests[have.Restart]
+			task.Restart, s.Rules = have.Restart, supervise.RulesOf(have.Policy)
+		case have.Begun:
+			task.Phase, s.Rules = supervise.Running, supervise.RulesOf(have.Policy)
+			if have.Start == 0 { // it has worked, and was to go on
+				task.Continues = have.Continued
+			}
+		}
+		s.Tasks = append(s.Tasks, task)
+	}
+	return s
+}
