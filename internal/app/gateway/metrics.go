@@ -59,6 +59,9 @@ func newMetrics(registry prometheus.Registerer) (*instruments, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
+	// Those without labels are there before anything has happened.
+	m.connectionTime.WithLabelValues()
+	m.broken.WithLabelValues()
 	return m, nil
 }
 

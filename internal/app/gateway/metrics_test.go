@@ -20,6 +20,9 @@ func TestEveryMetricIsServed(t *testing.T) {
 	if _, err := newMetrics(registry); err != nil {
 		t.Fatal(err)
 	}
+	if n, err := testutil.GatherAndCount(registry, metrics.BackendsBroken.Name, metrics.ConnectionSeconds.Name); err != nil || n != 2 {
+		t.Errorf("%d of 2 metrics without labels are there from the beginning: %v", n, err)
+	}
 	for _, d := range metrics.Gateway() {
 		if again := registry.Register(d.Counter()); again == nil {
 			t.Errorf("%s is in the reference, and not served", d.Name)
