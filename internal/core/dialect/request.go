@@ -36,6 +36,8 @@ type Request struct {
 	model, system, history, choice, tools span
 	// Tools says that the model may call tools.
 	Tools bool
+	// Streamed says that the answer is asked for as a stream of events.
+	Streamed bool
 }
 
 // Edit is what becomes of a request.
@@ -119,6 +121,8 @@ func (r *Request) member(name string, value jsontext.Value, at span) error {
 			return errors.New(`the member "model" of the request is not a string`)
 		}
 		r.model = at
+	case "stream":
+		r.Streamed = value.Kind() == 't'
 	case "tool_choice":
 		r.choice = at
 	case "tools":

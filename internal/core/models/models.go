@@ -27,10 +27,20 @@ type Backend struct {
 	Name string `json:"name"`
 	// Dialects that it speaks.
 	Dialects []string `json:"dialects"`
-	// BaseURL below which the dialect's paths are, for example https://api.anthropic.com.
+	// Kind of provider; empty for a server that has its dialects' own paths and headers.
+	Kind string `json:"kind,omitempty"`
+	// BaseURL below which the kind's paths are, for example https://api.anthropic.com.
 	BaseURL string `json:"baseURL"`
 	// Key names an entry of the Secret with the keys; empty where the backend needs none.
 	Key string `json:"key,omitempty"`
+	// Query parameters that are sent with every request.
+	Query map[string]string `json:"query,omitempty"`
+	// Paths in the place of the dialect's own, KeyHeader for the key and KeyPrefix before it, of the kind generic.
+	Paths     map[string]string `json:"paths,omitempty"`
+	KeyHeader string            `json:"keyHeader,omitempty"`
+	KeyPrefix string            `json:"keyPrefix,omitempty"`
+	// Region that a signature is for, of the kind bedrock.
+	Region string `json:"region,omitempty"`
 	// CA vouches for the backend, as PEM; empty: those of the system.
 	CA string `json:"ca,omitempty"`
 	// Headers that are sent with every request.
@@ -93,6 +103,7 @@ func (b Backend) validate(at string) error {
 			errs = append(errs, fmt.Errorf("%s.dialects: %q is not one of %s", at, d, names()))
 		}
 	}
+	errs = append(errs, b.validateKind(at))
 	u, err := url.Parse(b.BaseURL)
 	switch {
 	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "":

@@ -40,6 +40,9 @@ func (c *call) next() {
 // compose what the backend gets.
 func (c *call) compose() *failure {
 	var err error
+	if c.target, err = c.route.Backend.Target(c.endpoint, c.route.Model.Name, c.request.Streamed, c.query()); err != nil {
+		return fail(http.StatusNotFound, reasonUnknownEndpoint, nil, "%v", err)
+	}
 	e := dialect.Edit{Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
 	if c.body, err = c.request.Body(e); err != nil {
 		what := "templates"
@@ -48,5 +51,6 @@ func (c *call) compose() *failure {
 		}
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s cannot be put into the request: %v", what, err)
 	}
+	c.body = dialect.Recast(c.body, c.target.Without, c.target.With)
 	return nil
 }

@@ -57,22 +57,22 @@ func (c *call) forward() *failure {
 
 // ask the backend once.
 func (c *call) ask(ctx context.Context) (*http.Response, error) {
-	target := strings.TrimSuffix(c.route.Backend.BaseURL, "/") + c.endpoint.Path
-	request, err := http.NewRequestWithContext(ctx, c.endpoint.Method, target, bytes.NewReader(c.body))
+	b := c.route.Backend
+	request, err := http.NewRequestWithContext(ctx, c.endpoint.Method, strings.TrimSuffix(b.BaseURL, "/")+c.target.Path, bytes.NewReader(c.body))
 	if err != nil {
 		return nil, err
 	}
-	request.URL.RawQuery = c.query().Encode()
+	request.URL.RawQuery = c.target.Query.Encode()
 	for name, values := range c.r.Header {
 		if c.dialect.Passes(name) {
 			request.Header[name] = values
 		}
 	}
-	for name, value := range c.route.Backend.Headers {
+	for name, value := range b.Sent() {
 		request.Header.Set(name, value)
 	}
 	if c.key != "" {
-		request.Header.Set(c.dialect.Key(c.key))
+		request.Header.Set(b.SendKey(c.dialect, c.key))
 	}
 	return c.client.RoundTrip(request)
 }

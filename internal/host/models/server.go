@@ -196,6 +196,7 @@ type call struct {
 	turn     *turn  // nil where nothing is asked for that could be recorded
 	table    *Table
 	route    models.Route
+	target   models.Target
 	routes   []models.Route // that may answer where this one cannot
 	key      string
 	client   http.RoundTripper
