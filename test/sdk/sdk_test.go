@@ -28,6 +28,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/upstream"
 )
 
 const providerKey = "the-key-of-the-provider"
@@ -35,8 +36,7 @@ const providerKey = "the-key-of-the-provider"
 // gateway gives the URL of a gateway's server before a scripted provider that speaks every dialect.
 func gateway(t *testing.T) string {
 	t.Helper()
-	backend := httptest.NewTLSServer(provider.New(providerKey))
-	t.Cleanup(backend.Close)
+	backend := upstream.Start(t, provider.New(providerKey))
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat"}, BaseURL: backend.URL, Key: "main", CA: string(ca),

@@ -7,12 +7,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -33,6 +33,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/upstream"
 )
 
 // fleet is one gateway or several on one ledger, behind a Service, and a scripted provider.
@@ -48,11 +49,12 @@ type fleet struct {
 // newFleet of so many gateways on the ledger of a database's URL.
 func newFleet(t *testing.T, database string, size int) *fleet {
 	f := &fleet{T: t, entrance: newEntrance(t), provider: &scripted{Server: provider.New(""), reached: map[string]int{}}}
-	server := httptest.NewServer(f.provider)
-	t.Cleanup(server.Close)
+	server := upstream.Start(t, f.provider)
+	ca, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
+	f.must(err)
 	backends, ledgerFile := filepath.Join(t.TempDir(), "backends.yaml"), filepath.Join(t.TempDir(), "url")
 	for file, text := range map[string]string{
-		backends: fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", server.URL),
+		backends: fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  ca: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", server.URL, ca),
 		// As the kubelet writes the Secret.
 		ledgerFile: database + "\n",
 	} {

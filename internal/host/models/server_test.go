@@ -29,6 +29,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/upstream"
 )
 
 const providerKey = "the-key-of-the-provider"
@@ -37,7 +38,7 @@ const providerKey = "the-key-of-the-provider"
 type world struct {
 	t       *testing.T
 	server  *httptest.Server
-	backend *httptest.Server
+	backend *upstream.Server
 
 	// answers keep to these rules; the callers' runtimes make side calls.
 	answers   answers.Rules
@@ -109,8 +110,7 @@ func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skipped.
 // newWorld has a backend with the models large and small.
 func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	t.Helper()
-	w := &world{t: t, backend: httptest.NewTLSServer(backend), silence: 10 * time.Second, reserved: map[string]bool{}}
-	t.Cleanup(w.backend.Close)
+	w := &world{t: t, backend: upstream.Start(t, backend), silence: 10 * time.Second, reserved: map[string]bool{}}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca),
@@ -252,8 +252,8 @@ func TestForward(t *testing.T) {
 	if want := strings.Replace(body, `"whatever-it-likes"`, `"large"`, 1); got.Body != want {
 		t.Errorf("the provider got\n%s\nwant\n%s", got.Body, want)
 	}
-	if got.Path != "/v1/messages?beta=true" {
-		t.Errorf("the provider was asked for %s", got.Path)
+	if got.Path != "/v1/messages?beta=true" || got.Proto != "HTTP/2.0" {
+		t.Errorf("the provider was asked for %s by %s", got.Path, got.Proto)
 	}
 	want := map[string]string{"X-Api-Key": providerKey, "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "x,y", "Content-Type": "application/json",
 		"User-Agent": "agent/1", "X-Stainless-Lang": "js", "X-Team": "shop", "Content-Length": fmt.Sprint(len(got.Body))}

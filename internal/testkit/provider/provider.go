@@ -64,6 +64,7 @@ type conversation struct {
 // Recorded is a request that came.
 type Recorded struct {
 	Time   time.Time         `json:"time"`
+	Proto  string            `json:"proto"`
 	Method string            `json:"method"`
 	Path   string            `json:"path"`
 	Header map[string]string `json:"header"`
@@ -189,6 +190,6 @@ func (s *Server) record(r *http.Request, body []byte, status int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recorded = append(s.recorded, Recorded{Time: time.Now(), Method: r.Method, Path: r.URL.RequestURI(), Header: header, Body: string(body), Status: status})
+	s.recorded = append(s.recorded, Recorded{Time: time.Now(), Proto: r.Proto, Method: r.Method, Path: r.URL.RequestURI(), Header: header, Body: string(body), Status: status})
 	s.recorded = s.recorded[max(0, len(s.recorded)-maxRecorded):]
 }
