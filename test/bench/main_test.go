@@ -77,6 +77,7 @@ func TestBudgets(t *testing.T) {
 		{"memory", memory},
 		{"features", features},
 		{"gateway", gateways},
+		{"calls", calls},
 		{"supervision", supervision},
 	}
 	for _, g := range groups {

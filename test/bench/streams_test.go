@@ -8,15 +8,9 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,9 +29,8 @@ const (
 
 // holder is a gateway or a reverse proxy as a process of its own, and agents that hold streams of a provider open through it.
 type holder struct {
-	t        *testing.T
-	program  *exec.Cmd
-	url      string
+	*server
+
 	client   *http.Client
 	provider *hosted
 	body     []byte
@@ -67,19 +60,17 @@ func streams(t *testing.T, s scale, b *board) {
 // hold so many streams open in a new process: what is resident of it then, in MiB, and by how much more that is for each stream than
 // before them, in KiB.
 func hold(t *testing.T, program func() (string, error), open int) (whole, each float64) {
-	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), streamsTime)
 	defer cancel()
-	h := &holder{t: t, provider: &hosted{}, body: request(40<<10, 20), client: &http.Client{Transport: &http.Transport{
+	h := &holder{provider: &hosted{}, body: request(40<<10, 20), client: &http.Client{Transport: &http.Transport{
 		DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is this machine
 	}}}
-	server := httptest.NewTLSServer(h.provider)
-	defer server.Close()
+	provider := httptest.NewTLSServer(h.provider)
+	defer provider.Close()
 	defer h.client.CloseIdleConnections()
-	defer h.start(ctx, path, server)()
+	var end func()
+	h.server, end = start(ctx, t, program, provider)
+	defer end()
 
 	// Whatever is made once is there after a first stream.
 	asking, hangUp := context.WithCancel(ctx)
@@ -95,34 +86,6 @@ func hold(t *testing.T, program func() (string, error), open int) (whole, each f
 	h.await(ctx, open)
 	during := h.resident()
 	return during / 1024, (during - before) / float64(open)
-}
-
-// start the process, which has the provider's certificate. The function that is returned ends it.
-func (h *holder) start(ctx context.Context, path string, provider *httptest.Server) (end func()) {
-	dir := h.t.TempDir()
-	key, err := x509.MarshalPKCS8PrivateKey(provider.TLS.Certificates[0].PrivateKey)
-	h.must(err)
-	h.must(os.WriteFile(filepath.Join(dir, "cert.pem"), certificate(provider), 0o600))
-	h.must(os.WriteFile(filepath.Join(dir, "key.pem"), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key}), 0o600))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	h.must(err)
-	defer l.Close() // the process has its own
-	file, err := l.(*net.TCPListener).File()
-	h.must(err)
-	defer file.Close()
-	h.url = "https://" + l.Addr().String() + modelPath
-
-	h.program = exec.CommandContext(ctx, path, dir, provider.URL)
-	h.program.Stderr, h.program.ExtraFiles = os.Stderr, []*os.File{file}
-	in, err := h.program.StdinPipe()
-	h.must(err)
-	h.must(h.program.Start())
-	return func() {
-		_ = in.Close()
-		if err := h.program.Wait(); err != nil {
-			h.t.Errorf("%s: %v", filepath.Base(path), err)
-		}
-	}
 }
 
 // ask for so many streams, of which a few begin at once, and read each until it stays open. They end with the context.
@@ -165,19 +128,5 @@ func (h *holder) await(ctx context.Context, open int) {
 			h.t.Fatalf("%d streams are open, want %d", h.provider.open.Load(), open)
 		case <-time.After(10 * time.Millisecond):
 		}
-	}
-}
-
-// resident size of the process, in KiB.
-func (h *holder) resident() float64 {
-	kib, err := occupied(h.program.Process.Pid, "VmRSS")
-	h.must(err)
-	return kib
-}
-
-func (h *holder) must(err error) {
-	h.t.Helper()
-	if err != nil {
-		h.t.Fatal(err)
 	}
 }

@@ -263,9 +263,9 @@ func supervision(t *testing.T, s scale, b *board) {
 			if noted {
 				name += "/note=1"
 			}
-			b.later("supervision-request-p50"+name, median(heard), median(deaf), atMost(0.3))
-			b.later("supervision-request-p99"+name, quantile(heard, 0.99), quantile(deaf, 0.99), atMost(1.5))
-			b.later("supervision-waits-p50"+name, median(waited), median(deaf), bound{})
+			b.ratio("supervision-request-p50"+name, median(heard), median(deaf), atMost(1.4))
+			b.ratio("supervision-request-p99"+name, quantile(heard, 0.99), quantile(deaf, 0.99), atMost(1.6))
+			b.ratio("supervision-waits-p50"+name, median(waited), median(deaf), bound{})
 		}
 		remembered(t, s, b, d)
 	}

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command gateway is what benchmarks measure the memory of: the way of model calls through a gateway, without the API server. It
+// Command gateway is what benchmarks measure as a process: the way of model calls through a gateway, without the API server. It
 // serves on the listener that it inherits, until its standard input ends; see internal/testkit/gateway.
 package main
 
@@ -23,8 +23,12 @@ func main() {
 }
 
 func run() error {
-	if len(os.Args) != 3 {
-		return fmt.Errorf("usage: %s DIRECTORY PROVIDER 3<LISTENER", os.Args[0])
+	caller := gateway.Rich
+	switch {
+	case len(os.Args) == 4 && os.Args[3] == "checks":
+		caller = gateway.Checked
+	case len(os.Args) != 3:
+		return fmt.Errorf("usage: %s DIRECTORY PROVIDER [checks] 3<LISTENER", os.Args[0])
 	}
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	if err != nil {
@@ -35,5 +39,5 @@ func run() error {
 		_, _ = io.Copy(io.Discard, os.Stdin) // however it ends
 		cancel()
 	}()
-	return gateway.Main(ctx, l, os.Args[1], os.Args[2])
+	return gateway.Main(ctx, l, os.Args[1], os.Args[2], caller)
 }

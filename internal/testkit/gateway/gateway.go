@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
 	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
@@ -52,6 +53,13 @@ func Rich(feature string) models.Caller {
 	return c
 }
 
+// Checked is a caller to whom all of it applies: what Rich says, and rules for answers.
+func Checked(feature string) models.Caller {
+	c := Rich(feature)
+	c.Answers = answers.Rules{Checks: []answers.Checks{{Sections: []string{"Summary"}, Phrases: []string{"as an AI"}, Patterns: []string{"answer"}}}, Retries: 2}
+	return c
+}
+
 // Table has one backend, at an address, whose certificate the PEM in ca proves.
 func Table(address, ca string) (*models.Table, error) {
 	return models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
@@ -68,9 +76,9 @@ func Ledger(ctx context.Context, dir string) (*ledger.Ledger, error) {
 }
 
 // Main serves calls to a provider, with the limits of a gateway and with a ledger, until the context ends. A caller's token is the
-// name of its Feature, to which applies what Rich says. The directory has the certificate that is served with, which is the
+// name of its Feature, and caller says what applies to it: Rich or Checked. The directory has the certificate that is served with, which is the
 // provider's, too: cert.pem and key.pem. The ledger is made there.
-func Main(ctx context.Context, l net.Listener, dir, provider string) error {
+func Main(ctx context.Context, l net.Listener, dir, provider string, caller func(feature string) models.Caller) error {
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err != nil {
 		return err
@@ -89,7 +97,7 @@ func Main(ctx context.Context, l net.Listener, dir, provider string) error {
 	}
 	log := slog.New(slog.DiscardHandler)
 	answers := models.New(models.Options{
-		Authorizer: rich{}, Table: func() *models.Table { return table }, Ledger: kept, Now: time.Now, Logger: log,
+		Authorizer: everyone(caller), Table: func() *models.Table { return table }, Ledger: kept, Now: time.Now, Logger: log,
 	})
 	var dialer net.Dialer
 	proxy := egress.New(egress.Options{
@@ -101,12 +109,12 @@ func Main(ctx context.Context, l net.Listener, dir, provider string) error {
 	return errors.Join(err, answers.Drain(last), kept.Close())
 }
 
-// rich are all callers of models.
-type rich struct{}
+// everyone may ask models.
+type everyone func(feature string) models.Caller
 
 // Authorize implements models.Authorizer.
-func (rich) Authorize(_ context.Context, token, _ string) (models.Caller, error) {
-	return Rich(token), nil
+func (e everyone) Authorize(_ context.Context, token, _ string) (models.Caller, error) {
+	return e(token), nil
 }
 
 // nobody may connect to a host.
