@@ -91,8 +91,12 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 	}
 	serve("models", s.modelsURL, func() error { return s.proxy.Serve(ctx, s.models) })
 	s.serving.Go(func() { s.steering.Follow(ctx, l.agent.Pulse) })
+	own := []string{s.models.Addr().String()}
+	if s.tools != nil {
+		own = append(own, s.tools.Addr().String())
+	}
 	serve("proxy", s.proxyURL, func() error {
-		return agentproxy.Serve(ctx, s.connect, agentproxy.Options{Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log})
+		return agentproxy.Serve(ctx, s.connect, agentproxy.Options{Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Local: own, Log: o.Log})
 	})
 	if s.tools != nil {
 		serve("tools", s.toolsURL, func() error {

@@ -3,7 +3,7 @@
 
 // Package agentproxy is the HTTP proxy of an agent, on the loopback address of its pod. It takes CONNECT alone, and asks the
 // gateway for each connection with the pod's token and for the agent's list of hosts. It decides nothing: which hosts an agent
-// may reach is known to the gateway.
+// may reach is known to the gateway. What is for the watchdog's own servers in the pod it brings there itself.
 package agentproxy
 
 import (
@@ -54,7 +54,9 @@ type Options struct {
 	Gateway, Name string
 	// Token and CA are files. Both change while the pod lives.
 	Token, CA string
-	Log       *slog.Logger
+	// Local are the addresses of the watchdog's own servers for the agent. Requests for them do not leave the pod.
+	Local []string
+	Log   *slog.Logger
 }
 
 // Listen for an agent's connections.
@@ -70,8 +72,13 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 		return fmt.Errorf("address of the gateway: %w", err)
 	}
 	link := gatewaylink.Link{Name: o.Name, Token: o.Token, CA: o.CA}
+	local, err := newLocal(o.Local, o.Log)
+	if err != nil {
+		return err
+	}
+	defer local.idle.CloseIdleConnections()
 	p := &proxy{
-		log: o.Log, token: link.ReadToken, pace: rate.NewLimiter(requests, burst),
+		log: o.Log, local: local, token: link.ReadToken, pace: rate.NewLimiter(requests, burst),
 		dial: func(ctx context.Context) (net.Conn, error) { return link.Dial(ctx, "tcp", gateway.Host) },
 	}
 	return p.serve(ctx, l)
@@ -82,6 +89,7 @@ type proxy struct {
 	token func() (string, error)
 	dial  func(context.Context) (net.Conn, error)
 	pace  *rate.Limiter
+	local *local
 }
 
 func (p *proxy) serve(ctx context.Context, l net.Listener) error {
@@ -122,6 +130,13 @@ func unavailable(message string) *refusal {
 // answer one request of the agent. Nothing of it goes to the gateway but the host and port, in their one spelling. A tunnel ends
 // with the context; that of the request ends with what the agent sends.
 func (p *proxy) answer(ctx context.Context, w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect && p.local.asked(r) {
+		p.local.forward.ServeHTTP(w, r)
+		return
+	}
+	if r.Method == http.MethodConnect && p.answerLocal(ctx, w, r) {
+		return
+	}
 	if err := p.pace.Wait(r.Context()); err != nil {
 		return // nobody waits
 	}
@@ -129,7 +144,7 @@ func (p *proxy) answer(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		w.Header().Set("Allow", http.MethodConnect)
 		w.Header().Set("Connection", "close")
 		w.Header().Set(callers.ReasonHeader, reasonNotConnect)
-		http.Error(w, "tidewaiter: this proxy carries TLS alone: use a URL that begins with https://, for which clients send CONNECT", http.StatusMethodNotAllowed)
+		http.Error(w, "tidewaiter: this proxy carries TLS alone: use a URL that begins with https://, for which clients send CONNECT; http:// is for "+p.local.urls()+" alone", http.StatusMethodNotAllowed)
 		return
 	}
 	target, err := egress.ParseTarget(r.RequestURI)
@@ -147,7 +162,23 @@ func (p *proxy) answer(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		return
 	}
 	defer upstream.Close()
-	p.carry(ctx, w, upstream)
+	p.carry(ctx, w, upstream, idle)
+}
+
+// answerLocal answers a CONNECT request for one of the watchdog's own servers; false where it is for none.
+func (p *proxy) answerLocal(ctx context.Context, w http.ResponseWriter, r *http.Request) bool {
+	address, is := p.local.server(r.RequestURI)
+	if !is || r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
+		return false
+	}
+	server, refused := p.local.connect(r.Context(), address)
+	if refused != nil {
+		p.refuse(w, r, refused)
+		return true
+	}
+	defer server.Close()
+	p.carry(ctx, w, server, localIdle)
+	return true
 }
 
 // connect asks the gateway for a connection to the target.
@@ -231,7 +262,7 @@ func (a *ahead) CloseWrite() error {
 }
 
 // carry tells the agent that it is connected, and copies until both sides are done.
-func (p *proxy) carry(ctx context.Context, w http.ResponseWriter, upstream net.Conn) {
+func (p *proxy) carry(ctx context.Context, w http.ResponseWriter, upstream net.Conn, idle time.Duration) {
 	agent, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		p.log.ErrorContext(ctx, "A connection cannot be taken over", "error", err.Error())

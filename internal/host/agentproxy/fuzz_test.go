@@ -25,8 +25,12 @@ func FuzzRequest(f *testing.F) {
 	const token = "the.pods.token"
 	var answer []byte
 	var gateways []*script.Conn
+	local, err := newLocal(nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		f.Fatal(err)
+	}
 	p := &proxy{
-		log: slog.New(slog.DiscardHandler), token: func() (string, error) { return token, nil }, pace: rate.NewLimiter(rate.Inf, 1),
+		local: local, log: slog.New(slog.DiscardHandler), token: func() (string, error) { return token, nil }, pace: rate.NewLimiter(rate.Inf, 1),
 		dial: func(context.Context) (net.Conn, error) {
 			gateway := script.New(answer)
 			gateways = append(gateways, gateway)

@@ -40,8 +40,10 @@ type world struct {
 	// registry is where the host really listens.
 	registry string
 	records  chan egress.Record
-	stop     context.CancelFunc
-	log      *slog.Logger
+	// local are the addresses of the watchdog's own servers.
+	local []string
+	stop  context.CancelFunc
+	log   *slog.Logger
 }
 
 // Authorize implements egress.Authorizer: it knows one pod.
@@ -154,7 +156,7 @@ func (w *world) serve() {
 	w.stop = cancel
 	done := make(chan error, 1)
 	go func() {
-		done <- Serve(ctx, l, Options{Gateway: w.gateway, Name: "example.com", Token: w.token, CA: w.ca, Log: w.log})
+		done <- Serve(ctx, l, Options{Gateway: w.gateway, Name: "example.com", Token: w.token, CA: w.ca, Local: w.local, Log: w.log})
 	}()
 	w.Cleanup(func() {
 		cancel()
