@@ -54,7 +54,7 @@ func TestBudget(t *testing.T) {
 	want := v1alpha1.Usage{}
 	for _, turn := range list.Turns {
 		want.Calls++
-		want.InputTokens += turn.InputTokens + turn.CachedInputTokens
+		want.InputTokens += turn.InputTokens + turn.CachedInputTokens + turn.CacheWriteTokens + turn.CacheWriteHourTokens
 		want.CachedInputTokens += turn.CachedInputTokens
 		want.OutputTokens += turn.OutputTokens
 	}

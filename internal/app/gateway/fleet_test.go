@@ -180,7 +180,7 @@ func (f *fleet) wantRecorded(a *attempt.Attempt, tries []try) {
 	var cost int64
 	for _, turn := range f.turns(a.Feature) {
 		recorded[turn.RequestDigest] = append(recorded[turn.RequestDigest], turn)
-		sum.InputTokens += turn.InputTokens + turn.CachedInputTokens
+		sum.InputTokens += turn.InputTokens + turn.CachedInputTokens + turn.CacheWriteTokens + turn.CacheWriteHourTokens
 		sum.OutputTokens += turn.OutputTokens
 		sum.Calls++
 		of, err := ledger.ParseDecimal(turn.Cost)

@@ -25,6 +25,7 @@ type instruments struct {
 	connectionTime   *prometheus.HistogramVec
 	calls, callBytes *prometheus.CounterVec
 	tokens, cost     *prometheus.CounterVec
+	estimated        *prometheus.CounterVec
 	checked          *prometheus.CounterVec
 	changes          *prometheus.CounterVec
 	steering, steps  *prometheus.CounterVec
@@ -37,7 +38,7 @@ type instruments struct {
 func newInstruments() *instruments {
 	return &instruments{
 		connections: metrics.Connections.Counter(), connectionBytes: metrics.ConnectionBytes.Counter(), connectionTime: metrics.ConnectionSeconds.Histogram(),
-		calls: metrics.ModelCalls.Counter(), callBytes: metrics.ModelBytes.Counter(), tokens: metrics.ModelTokens.Counter(), cost: metrics.ModelCost.Counter(),
+		calls: metrics.ModelCalls.Counter(), callBytes: metrics.ModelBytes.Counter(), tokens: metrics.ModelTokens.Counter(), cost: metrics.ModelCost.Counter(), estimated: metrics.ModelEstimated.Counter(),
 		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(),
 		firstByte: metrics.FirstByteSeconds.Histogram(), backends: metrics.BackendReady.Gauge(), avoided: metrics.BackendAvoided.Gauge(), broken: metrics.BackendsBroken.Gauge(),
 	}
@@ -45,7 +46,7 @@ func newInstruments() *instruments {
 
 func (m *instruments) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.checked, m.changes, m.steering, m.steps, m.firstByte, m.backends, m.avoided, m.broken,
+		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.firstByte, m.backends, m.avoided, m.broken,
 	}
 }
 
@@ -79,13 +80,18 @@ func (m *instruments) call(r models.Record) {
 	m.calls.WithLabelValues(r.Backend, r.Reason, fmt.Sprint(r.Status)).Inc()
 	m.callBytes.WithLabelValues(r.Backend, "sent").Add(float64(r.Sent))
 	m.callBytes.WithLabelValues(r.Backend, "received").Add(float64(r.Received))
-	for kind, n := range map[string]int64{"input": r.Tokens.Input, "cached": r.Tokens.Cached, "output": r.Tokens.Output} {
+	for kind, n := range map[string]int64{
+		"input": r.Tokens.Input, "cached": r.Tokens.Cached, "cacheWrite": r.Tokens.Writes, "cacheWriteHour": r.Tokens.LongWrites, "output": r.Tokens.Output,
+	} {
 		if n > 0 {
 			m.tokens.WithLabelValues(r.Backend, r.Model, kind).Add(float64(n))
 		}
 	}
 	if r.Cost > 0 {
 		m.cost.WithLabelValues(r.Backend, r.Model).Add(float64(r.Cost) / 1e6)
+	}
+	if r.Estimated > 0 {
+		m.estimated.WithLabelValues(r.Backend, r.Model).Add(float64(r.Estimated))
 	}
 	retried := r.Rejected
 	if r.Checked == models.CheckedRejected {

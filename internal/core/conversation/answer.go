@@ -32,13 +32,26 @@ const (
 	StopOther Stop = "Other"
 )
 
-// Usage of an answer, in tokens. A dialect that counts cached ones among the others is read so that they are apart.
+// Usage of an answer, in tokens but for Searches. Each token is in one of the fields: a dialect that counts some among others is
+// read so that they are apart.
 type Usage struct {
-	Input, Cached, Output int64
+	// Input of the request that the provider neither had in its cache nor put there.
+	Input int64
+	// Cached input was in the provider's cache.
+	Cached int64
+	// Writes are input that the provider put into its cache, LongWrites input that it keeps there for an hour at a price of its own.
+	Writes, LongWrites int64
+	// Output with what the model thought.
+	Output int64
+	// Searches are uses of tools that the provider runs and bills by use.
+	Searches int64
 }
 
-// Total of all kinds.
-func (u Usage) Total() int64 { return u.Input + u.Cached + u.Output }
+// Sent is the number of tokens of the request.
+func (u Usage) Sent() int64 { return u.Input + u.Cached + u.Writes + u.LongWrites }
+
+// Total of all tokens.
+func (u Usage) Total() int64 { return u.Sent() + u.Output }
 
 // Tool is a call that the model asks for.
 type Tool struct {
@@ -112,7 +125,10 @@ func (a *Answer) Count(u Usage) {
 	for _, x := range []struct {
 		to   *int64
 		from int64
-	}{{&a.Usage.Input, u.Input}, {&a.Usage.Cached, u.Cached}, {&a.Usage.Output, u.Output}} {
+	}{
+		{&a.Usage.Input, u.Input}, {&a.Usage.Cached, u.Cached}, {&a.Usage.Writes, u.Writes}, {&a.Usage.LongWrites, u.LongWrites},
+		{&a.Usage.Output, u.Output}, {&a.Usage.Searches, u.Searches},
+	} {
 		if x.from > 0 {
 			*x.to = x.from
 		}

@@ -49,7 +49,7 @@ func readings() map[string]reading {
 			`{"type":"message_stop"}`,
 		), conversation.Answer{
 			Model: "large-1", Stop: conversation.StopTools, Text: text("I look around."), Ended: true, Counted: true, Acts: true,
-			Tools: []conversation.Tool{{ID: "t1", Name: "Bash", Arguments: text(`{"command":"ls"}`)}}, Usage: conversation.Usage{Input: 15, Cached: 100, Output: 42},
+			Tools: []conversation.Tool{{ID: "t1", Name: "Bash", Arguments: text(`{"command":"ls"}`)}}, Usage: conversation.Usage{Input: 10, Writes: 5, Cached: 100, Output: 42},
 		}},
 		"Anthropic, whole": {"anthropic", false, `{"type":"message","model":"large-1","content":[{"type":"text","text":"Done."},{"type":"tool_use","id":"t1","name":"Read","input":{"path":"a"}}],"stop_reason":"end_turn","usage":{"input_tokens":3,"output_tokens":4}}`,
 			conversation.Answer{

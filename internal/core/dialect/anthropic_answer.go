@@ -14,19 +14,34 @@ import (
 type anthropicAnswer struct {
 	// tools by the index of their block.
 	tools map[int]int
+	// searches that have begun.
+	searches int64
 }
 
+// anthropicUsage counts what was written into the cache apart by how long it is kept there
+// (https://docs.claude.com/en/docs/build-with-claude/prompt-caching). Thinking is a part of the output.
 type anthropicUsage struct {
-	Input  int64 `json:"input_tokens"`
-	Writes int64 `json:"cache_creation_input_tokens"`
+	Input    int64 `json:"input_tokens"`
+	Writes   int64 `json:"cache_creation_input_tokens"`
+	Creation struct {
+		Hour int64 `json:"ephemeral_1h_input_tokens"`
+	} `json:"cache_creation"`
 	Reads  int64 `json:"cache_read_input_tokens"`
 	Output int64 `json:"output_tokens"`
+	Server struct {
+		Searches int64 `json:"web_search_requests"`
+	} `json:"server_tool_use"`
 }
 
 func (u *anthropicUsage) count(a *conversation.Answer) {
-	if u != nil {
-		a.Count(conversation.Usage{Input: max(u.Input, 0) + max(u.Writes, 0), Cached: u.Reads, Output: u.Output})
+	if u == nil {
+		return
 	}
+	hour := u.Creation.Hour
+	if hour <= 0 { // the last event of a stream may repeat the sum alone
+		hour = a.Usage.LongWrites
+	}
+	a.Count(conversation.Usage{Input: u.Input, Writes: u.Writes - hour, LongWrites: hour, Cached: u.Reads, Output: u.Output, Searches: u.Server.Searches})
 }
 
 type anthropicBlock struct {
@@ -117,6 +132,16 @@ func (d *anthropicAnswer) begin(a *conversation.Answer, index int, b anthropicBl
 		if len(d.tools) < conversation.MaxTools {
 			d.tools[index] = a.Call(b.ID, b.Name)
 		}
+	default:
+		d.served(a, b)
+	}
+}
+
+// served counts a search that the provider makes itself, should it break off before it has counted it.
+func (d *anthropicAnswer) served(a *conversation.Answer, b anthropicBlock) {
+	if b.Type == "server_tool_use" && b.Name == "web_search" {
+		d.searches++
+		a.Usage.Searches = max(a.Usage.Searches, d.searches)
 	}
 }
 
@@ -144,6 +169,8 @@ func (d *anthropicAnswer) Whole(a *conversation.Answer, body []byte) {
 			a.Say(b.Text)
 		case "tool_use":
 			a.Argue(a.Call(b.ID, b.Name), string(b.Input))
+		default:
+			d.served(a, b)
 		}
 	}
 	a.Ended = m.Type == "message"

@@ -15,6 +15,21 @@ type responsesAnswer struct {
 	said bool
 }
 
+// billed says whether an item is a use of a tool that the provider runs and bills by use. Of those of web search, opening a page
+// and looking into it are not billed (https://developers.openai.com/api/docs/pricing).
+func (i responsesItem) billed() bool {
+	switch i.Type {
+	case "web_search_call":
+		var action struct {
+			Type string `json:"type"`
+		}
+		return len(i.Action) == 0 || json.Unmarshal(i.Action, &action) != nil || action.Type == "" || action.Type == "search"
+	case "file_search_call":
+		return true
+	}
+	return false
+}
+
 type responsesItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -40,6 +55,9 @@ func (i responsesItem) acts() bool {
 
 // take an item that is whole.
 func (i responsesItem) take(a *conversation.Answer, said bool) {
+	if i.billed() {
+		a.Usage.Searches++
+	}
 	switch i.Type {
 	case "message":
 		for _, c := range i.Content {
@@ -70,8 +88,10 @@ type response struct {
 		Input   int64 `json:"input_tokens"`
 		Details struct {
 			Cached int64 `json:"cached_tokens"`
+			Writes int64 `json:"cache_write_tokens"`
 		} `json:"input_tokens_details"`
 		Output int64 `json:"output_tokens"`
+		Total  int64 `json:"total_tokens"`
 	} `json:"usage"`
 	Error *struct {
 		Message string `json:"message"`
@@ -82,9 +102,11 @@ type response struct {
 func (r response) end(a *conversation.Answer) {
 	a.Model = r.Model
 	if u := r.Usage; u != nil {
-		a.Count(conversation.Usage{Input: u.Input - u.Details.Cached, Cached: u.Details.Cached, Output: u.Output})
+		a.Count(openaiUsage(u.Input, u.Details.Cached, u.Details.Writes, u.Output, u.Total))
 	}
 	switch {
+	case r.Object == compaction:
+		a.Stop = conversation.StopEnd
 	case r.Error != nil:
 		a.Failure = r.Error.Message
 	case r.Status == "incomplete" && r.Incomplete.Reason == "max_output_tokens":
@@ -145,9 +167,23 @@ func (d *responsesAnswer) Whole(a *conversation.Answer, body []byte) {
 	for _, item := range r.Output {
 		item.take(a, false)
 	}
-	if r.Object == "response" || r.Error != nil {
+	if r.Object == "response" || r.Object == compaction || r.Error != nil {
 		r.end(a)
 	}
+}
+
+// compaction is the object that /v1/responses/compact answers. It has no status
+// (https://developers.openai.com/api/reference/resources/responses/methods/compact).
+const compaction = "response.compaction"
+
+// openaiUsage is a usage whose input has the cached tokens and those written into the cache in it, and whose output has the
+// reasoning in it. Providers that count the reasoning beside the output have it in the total
+// (https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/grok/capabilities/reasoning).
+func openaiUsage(input, cached, writes, output, total int64) conversation.Usage {
+	input = max(input, 0)
+	cached = min(max(cached, 0), input)
+	writes = min(max(writes, 0), input-cached)
+	return conversation.Usage{Input: input - cached - writes, Cached: cached, Writes: writes, Output: max(output, total-input)}
 }
 
 // chatAnswer reads chat completions of https://platform.openai.com/docs/api-reference/chat and their stream. Of several
@@ -211,8 +247,11 @@ type chat struct {
 		Prompt  int64 `json:"prompt_tokens"`
 		Details struct {
 			Cached int64 `json:"cached_tokens"`
+			Writes int64 `json:"cache_write_tokens"` // of OpenRouter: https://openrouter.ai/docs/use-cases/usage-accounting
 		} `json:"prompt_tokens_details"`
+		Hits       int64 `json:"prompt_cache_hit_tokens"` // of DeepSeek: https://api-docs.deepseek.com/api/create-chat-completion
 		Completion int64 `json:"completion_tokens"`
+		Total      int64 `json:"total_tokens"`
 	} `json:"usage"`
 	Error *struct {
 		Message string `json:"message"`
@@ -240,7 +279,7 @@ func (c chat) common(a *conversation.Answer) {
 		a.Model = c.Model
 	}
 	if u := c.Usage; u != nil {
-		a.Count(conversation.Usage{Input: u.Prompt - u.Details.Cached, Cached: u.Details.Cached, Output: u.Completion})
+		a.Count(openaiUsage(u.Prompt, max(u.Details.Cached, u.Hits), u.Details.Writes, u.Completion, u.Total))
 	}
 	if c.Error != nil {
 		a.Failure = c.Error.Message

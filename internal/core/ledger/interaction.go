@@ -45,6 +45,11 @@ type Interaction struct {
 	// Retries are the calls of the backend after the first.
 	Retries int64
 	Tokens  Tokens
+	// Estimated says that the provider has not counted all of Tokens.
+	Estimated bool
+	// OutputLimit is the most output, in tokens, that the call was given because its budgets left no more; 0 where it had what it
+	// asked for.
+	OutputLimit int64
 	// Cost in millionths of the currency that prices are in.
 	Cost int64
 	// Status that the agent got, and the Reason in one word.
@@ -61,18 +66,32 @@ type Violation struct {
 	Message  string `json:"message"`
 }
 
-// Tokens of a call. Each token counts in one of the fields: Cached are those of the request that the provider had in its
-// cache, and Input are the others.
+// Tokens of a call, and its uses of tools that the provider bills. Each token counts in one of the fields. Of the request, Cached
+// are those that the provider had in its cache, Writes those that it put there for minutes, LongWrites those that it put there for
+// an hour, and Input the others. Output has what the model thought in it.
 type Tokens struct {
-	Input, Output, Cached int64
+	Input, Output, Cached, Writes, LongWrites int64
+	// Searches are uses of tools that the provider runs and bills by use.
+	Searches int64
+}
+
+// Sent is the number of tokens of the request. Negative numbers count as none.
+func (t Tokens) Sent() (sum int64) {
+	for _, n := range []int64{t.Input, t.Cached, t.Writes, t.LongWrites} {
+		sum = add(sum, max(n, 0))
+	}
+	return sum
 }
 
 // Plus adds tokens.
 func (t Tokens) Plus(o Tokens) Tokens {
-	return Tokens{Input: add(t.Input, o.Input), Output: add(t.Output, o.Output), Cached: add(t.Cached, o.Cached)}
+	return Tokens{
+		Input: add(t.Input, o.Input), Output: add(t.Output, o.Output), Cached: add(t.Cached, o.Cached),
+		Writes: add(t.Writes, o.Writes), LongWrites: add(t.LongWrites, o.LongWrites), Searches: add(t.Searches, o.Searches),
+	}
 }
 
 // Amount of tokens that a call has used, and its cost.
 func (t Tokens) Amount(cost int64) Amount {
-	return Amount{Input: add(max(t.Input, 0), max(t.Cached, 0)), Output: max(t.Output, 0), Cost: max(cost, 0)}
+	return Amount{Input: t.Sent(), Output: max(t.Output, 0), Cost: max(cost, 0)}
 }

@@ -137,7 +137,7 @@ func TestPeriod(t *testing.T) {
 }
 
 func TestExpect(t *testing.T) {
-	price := Price{Input: 3_000_000, Output: 15_000_000}
+	price := Price{Rates: Rates{Input: 3_000_000, Output: 15_000_000}}
 	for name, tc := range map[string]struct {
 		request, window int64
 		want            Amount
@@ -190,22 +190,32 @@ func TestDecimal(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	sonnet := Price{Input: 3_000_000, Output: 15_000_000, Cached: 300_000}
+	sonnet := Price{Rates: Rates{Input: 3_000_000, Output: 15_000_000, Cached: 300_000, Writes: 3_750_000, LongWrites: 6_000_000}, Search: 10_000, Call: 5, Long: []LongRates{
+		{Above: 400_000, Rates: Rates{Input: 9_000_000}},
+		{Above: 200_000, Rates: Rates{Input: 6_000_000, Output: 22_500_000, Cached: 600_000}},
+	}}
+	one := func(r Rates) Price { return Price{Rates: r} }
+	const most = math.MaxInt64
 	for name, tc := range map[string]struct {
 		price  Price
 		tokens Tokens
 		want   int64
 	}{
-		"nothing":             {sonnet, Tokens{}, 0},
-		"a million of each":   {sonnet, Tokens{1_000_000, 1_000_000, 1_000_000}, 18_300_000},
-		"a thousand":          {sonnet, Tokens{Input: 1000, Output: 100, Cached: 10}, 3000 + 1500 + 3},
-		"rounded up":          {sonnet, Tokens{Cached: 1}, 1},
-		"rounded up once":     {Price{Input: 1, Output: 1, Cached: 1}, Tokens{1, 1, 1}, 1},
-		"just not rounded":    {Price{Input: 1}, Tokens{Input: 1_000_000}, 1},
-		"one above":           {Price{Input: 1}, Tokens{Input: 1_000_001}, 2},
-		"more than fits":      {Price{math.MaxInt64, math.MaxInt64, math.MaxInt64}, Tokens{math.MaxInt64, math.MaxInt64, math.MaxInt64}, math.MaxInt64},
-		"just what fits":      {Price{Input: 1_000_000}, Tokens{Input: math.MaxInt64}, math.MaxInt64},
-		"negative is nothing": {Price{Input: -5, Output: 1_000_000}, Tokens{Input: 7, Output: -7}, 0},
+		"nothing but the call":     {sonnet, Tokens{}, 5},
+		"a thousand":               {sonnet, Tokens{Input: 1000, Output: 100, Cached: 10}, 3000 + 1500 + 3 + 5},
+		"writes":                   {sonnet, Tokens{Writes: 1000, LongWrites: 1000}, 3750 + 6000 + 5},
+		"searches":                 {sonnet, Tokens{Searches: 3}, 30_000 + 5},
+		"just not long":            {sonnet, Tokens{Input: 50_000, Cached: 150_000, Output: 1_000_000}, 150_000 + 45_000 + 15_000_000 + 5},
+		"long":                     {sonnet, Tokens{Input: 50_001, Cached: 150_000, Output: 1_000_000}, 300_006 + 90_000 + 22_500_000 + 5},
+		"long by what was written": {sonnet, Tokens{Writes: 200_001, Output: 1_000_000}, 22_500_000 + 5},
+		"longer":                   {sonnet, Tokens{Input: 1_000_000, Output: 1_000_000}, 9_000_000 + 5},
+		"rounded up":               {one(Rates{Cached: 300_000}), Tokens{Cached: 1}, 1},
+		"rounded up once":          {one(Rates{Input: 1, Output: 1, Cached: 1}), Tokens{Input: 1, Output: 1, Cached: 1}, 1},
+		"just not rounded":         {one(Rates{Input: 1}), Tokens{Input: 1_000_000}, 1},
+		"one above":                {one(Rates{Input: 1}), Tokens{Input: 1_000_001}, 2},
+		"more than fits":           {one(Rates{most, most, most, most, most}), Tokens{most, most, most, most, most, most}, most},
+		"just what fits":           {one(Rates{Input: 1_000_000}), Tokens{Input: most}, most},
+		"negative is nothing":      {one(Rates{Input: -5, Output: 1_000_000}), Tokens{Input: 7, Output: -7}, 0},
 	} {
 		if got := tc.price.Cost(tc.tokens); got != tc.want {
 			t.Errorf("%s: %d, want %d", name, got, tc.want)
@@ -217,13 +227,25 @@ func TestCost(t *testing.T) {
 func TestCostIsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.Int64Range(0, math.MaxInt64)
-		p := Price{n.Draw(t, "input"), n.Draw(t, "output"), n.Draw(t, "cached")}
-		k := Tokens{n.Draw(t, "inputs"), n.Draw(t, "outputs"), n.Draw(t, "cacheds")}
+		rates := func(name string) Rates {
+			return Rates{n.Draw(t, name+" input"), n.Draw(t, name+" output"), n.Draw(t, name+" cached"), n.Draw(t, name+" writes"), n.Draw(t, name+" long writes")}
+		}
+		p := Price{Rates: rates("short"), Search: n.Draw(t, "search"), Call: n.Draw(t, "call"), Long: []LongRates{{rates("long"), n.Draw(t, "above")}}}
+		k := Tokens{n.Draw(t, "inputs"), n.Draw(t, "outputs"), n.Draw(t, "cacheds"), n.Draw(t, "writtens"), n.Draw(t, "long writtens"), n.Draw(t, "searches")}
+		r, sent := p.Rates, new(big.Int)
+		for _, x := range []int64{k.Input, k.Cached, k.Writes, k.LongWrites} {
+			sent.Add(sent, big.NewInt(x))
+		}
+		if sent.Cmp(big.NewInt(p.Long[0].Above)) > 0 && (sent.IsInt64() || p.Long[0].Above < math.MaxInt64) {
+			r = p.Long[0].Rates
+		}
 		sum := big.NewInt(perTokens - 1)
-		for _, part := range [][2]int64{{p.Input, k.Input}, {p.Output, k.Output}, {p.Cached, k.Cached}} {
+		for _, part := range [][2]int64{{r.Input, k.Input}, {r.Output, k.Output}, {r.Cached, k.Cached}, {r.Writes, k.Writes}, {r.LongWrites, k.LongWrites}} {
 			sum.Add(sum, new(big.Int).Mul(big.NewInt(part[0]), big.NewInt(part[1])))
 		}
 		sum.Div(sum, big.NewInt(perTokens))
+		sum.Add(sum, new(big.Int).Mul(big.NewInt(p.Search), big.NewInt(k.Searches)))
+		sum.Add(sum, big.NewInt(p.Call))
 		want := int64(math.MaxInt64)
 		if sum.IsInt64() {
 			want = sum.Int64()
@@ -236,10 +258,10 @@ func TestCostIsExact(t *testing.T) {
 
 func TestAmountOfTokens(t *testing.T) {
 	for tokens, want := range map[Tokens]Amount{
-		{1, 2, 3}:                         {Input: 4, Output: 2, Cost: 9},
-		{-1, 2, -3}:                       {Output: 2, Cost: 9},
-		{math.MaxInt64, 1, 1}:             {Input: math.MaxInt64, Output: 1, Cost: 9},
-		{1, math.MaxInt64, math.MaxInt64}: {Input: math.MaxInt64, Output: math.MaxInt64, Cost: 9},
+		{Input: 1, Output: 2, Cached: 3, Writes: 4, LongWrites: 5, Searches: 6}: {Input: 13, Output: 2, Cost: 9},
+		{Input: -1, Output: 2, Cached: -3, Writes: -4}:                          {Output: 2, Cost: 9},
+		{Input: math.MaxInt64, Output: 1, Cached: 1}:                            {Input: math.MaxInt64, Output: 1, Cost: 9},
+		{Input: 1, Output: math.MaxInt64, LongWrites: math.MaxInt64}:            {Input: math.MaxInt64, Output: math.MaxInt64, Cost: 9},
 	} {
 		if got := tokens.Amount(9); got != want {
 			t.Errorf("%+v: %+v, want %+v", tokens, got, want)

@@ -11,29 +11,68 @@ import (
 // perTokens is the number of tokens that prices are given for: providers list them by the million.
 const perTokens = 1_000_000
 
-// Price of a million tokens of each kind, in millionths of a currency.
-type Price struct {
-	Input, Output, Cached int64
+// Rates are the prices of a million tokens of each kind, in millionths of a currency.
+type Rates struct {
+	Input, Output, Cached, Writes, LongWrites int64
 }
 
-// Cost of tokens in millionths of the currency, rounded up. A cost that an int64 cannot hold is the largest int64, so that
+// Price of the calls of a model.
+type Price struct {
+	Rates
+
+	// Search is the price of one use of a tool that the provider bills by use, and Call of one call, in millionths of a currency.
+	Search, Call int64
+	// Long are the rates of calls with long requests. Of those that apply, the one with the largest Above does.
+	Long []LongRates
+}
+
+// LongRates are for all tokens of a call whose request has more tokens than Above.
+type LongRates struct {
+	Rates
+
+	Above int64
+}
+
+// rates of a call whose request has so many tokens.
+func (p Price) rates(sent int64) Rates {
+	rates, above := p.Rates, int64(-1)
+	for _, l := range p.Long {
+		if sent > l.Above && l.Above > above {
+			rates, above = l.Rates, l.Above
+		}
+	}
+	return rates
+}
+
+// Cost of a call in millionths of the currency, rounded up. A cost that an int64 cannot hold is the largest int64, so that
 // a budget refuses it. Negative numbers count as none.
 func (p Price) Cost(t Tokens) int64 {
+	r := p.rates(t.Sent())
+	tokens := total([]item{{t.Input, r.Input}, {t.Output, r.Output}, {t.Cached, r.Cached}, {t.Writes, r.Writes}, {t.LongWrites, r.LongWrites}}, perTokens)
+	return add(tokens, total([]item{{t.Searches, p.Search}, {1, p.Call}}, 1))
+}
+
+// item of a bill.
+type item struct{ number, price int64 }
+
+// total of items whose prices are for so many pieces, rounded up.
+func total(items []item, pieces uint64) int64 {
 	var high, low uint64
-	for _, part := range [...]struct{ tokens, price int64 }{{t.Input, p.Input}, {t.Output, p.Output}, {t.Cached, p.Cached}} {
-		// Three products of 63 bits each take less than 128 bits.
-		h, l := bits.Mul64(uint64(max(part.tokens, 0)), uint64(max(part.price, 0)))
+	for _, x := range items {
+		// Four products of 63 bits each fit into 128 bits; more may not.
+		h, l := bits.Mul64(uint64(max(x.number, 0)), uint64(max(x.price, 0)))
 		var carry uint64
 		low, carry = bits.Add64(low, l, 0)
-		high, _ = bits.Add64(high, h, carry)
+		if high, carry = bits.Add64(high, h, carry); carry > 0 {
+			return math.MaxInt64
+		}
 	}
-	low, carry := bits.Add64(low, perTokens-1, 0)
-	high += carry
-	if high >= perTokens { // the quotient does not fit
+	low, carry := bits.Add64(low, pieces-1, 0)
+	if high, carry = bits.Add64(high, 0, carry); carry > 0 || high >= pieces { // the quotient does not fit
 		return math.MaxInt64
 	}
-	cost, _ := bits.Div64(high, low, perTokens)
-	return int64(min(cost, math.MaxInt64))
+	sum, _ := bits.Div64(high, low, pieces)
+	return int64(min(sum, math.MaxInt64))
 }
 
 // add two numbers that are not negative. A sum that does not fit is the largest number.

@@ -46,9 +46,10 @@ func expected(request, window int64) Tokens {
 // Charge is what a call counts as whose provider has not counted all of its tokens: the answer was cut off, or the agent hung
 // up, or the provider counts none. It is what was counted, and at least what the request and the words of the answer come to.
 func Charge(counted Tokens, request, window, answer int64) Tokens {
-	t := expected(request, window)
-	if counted.Input > 0 || counted.Cached > 0 {
-		t.Input = counted.Input
+	t := counted
+	if counted.Sent() == 0 {
+		t.Input = expected(request, window).Input
 	}
-	return Tokens{Input: t.Input, Cached: counted.Cached, Output: max(counted.Output, answer/bytesPerToken)}
+	t.Output = max(counted.Output, answer/bytesPerToken)
+	return t
 }

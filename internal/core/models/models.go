@@ -58,7 +58,7 @@ type Model struct {
 	Name string `json:"name"`
 	// ContextWindow in tokens; 0 where it is not known.
 	ContextWindow int64 `json:"contextWindow,omitempty"`
-	// Prices of it; what is left out costs nothing.
+	// Prices of it.
 	Prices Prices `json:"prices,omitzero"`
 }
 

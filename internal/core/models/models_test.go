@@ -47,7 +47,7 @@ func TestValidate(t *testing.T) {
 		"backends[1].models":                  func(b *models.Backend) { b.Models = nil },
 		"backends[1].models[1].name":          func(b *models.Backend) { b.Models = []models.Model{{Name: "a"}, {Name: "a"}} },
 		"backends[1].models[0].prices.output": func(b *models.Backend) {
-			b.Models = []models.Model{{Name: "a", Prices: models.Prices{Output: "3 EUR"}}}
+			b.Models = []models.Model{{Name: "a", Prices: models.Prices{Rates: models.Rates{Output: "3 EUR"}}}}
 		},
 		"backends[1].models[0].contextWindow": func(b *models.Backend) { b.Models = []models.Model{{Name: "a", ContextWindow: -1}} },
 	} {

@@ -4,20 +4,81 @@
 package models
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 )
 
-// Prices of a million tokens, as decimal numbers in the gateway's currency.
-type Prices struct {
-	Input       string `json:"input,omitempty"`
+// maxLong bounds the list of a model's rates for long requests; providers have one.
+const maxLong = 8
+
+// Rates are prices of a million tokens, as decimal numbers in the gateway's currency.
+type Rates struct {
+	Input string `json:"input,omitempty"`
+	// CachedInput was in the provider's cache; empty: as Input.
 	CachedInput string `json:"cachedInput,omitempty"`
-	Output      string `json:"output,omitempty"`
+	// CacheWrite is input that the provider puts into its cache; empty: as Input.
+	CacheWrite string `json:"cacheWrite,omitempty"`
+	// CacheWriteHour is input that the provider keeps in its cache for an hour; empty: as CacheWrite.
+	CacheWriteHour string `json:"cacheWriteHour,omitempty"`
+	Output         string `json:"output,omitempty"`
+}
+
+// Prices of a model, in the gateway's currency.
+type Prices struct {
+	Rates `json:",inline"`
+
+	// Search is the price of one use of a tool that the provider runs and bills by use, such as a web search.
+	Search string `json:"search,omitempty"`
+	// Call is the price of one call, whatever it uses.
+	Call string `json:"call,omitempty"`
+	// LongContext has other rates for calls with long requests.
+	LongContext []LongRates `json:"longContext,omitempty"`
+}
+
+// LongRates are for all tokens of a call whose request has more than Above.
+type LongRates struct {
+	Rates `json:",inline"`
+
+	// Above so many tokens of a request, cached ones and those written into a cache included.
+	Above int64 `json:"above"`
+}
+
+// Known says whether anything is known of what the model costs. "0" is.
+func (p Prices) Known() bool {
+	return p.Rates != (Rates{}) || p.Search != "" || p.Call != "" || len(p.LongContext) > 0
 }
 
 func (p Prices) validate() error {
-	for _, x := range []struct{ name, price string }{{"input", p.Input}, {"cachedInput", p.CachedInput}, {"output", p.Output}} {
+	if err := p.Rates.validate(); err != nil {
+		return err
+	}
+	for _, x := range []struct{ name, price string }{{"search", p.Search}, {"call", p.Call}} {
+		if _, err := ledger.ParseDecimal(x.price); x.price != "" && err != nil {
+			return fmt.Errorf(`%s: %q is no price such as "0.01"`, x.name, x.price)
+		}
+	}
+	if len(p.LongContext) > maxLong {
+		return fmt.Errorf("longContext: %d are listed, %d are the most", len(p.LongContext), maxLong)
+	}
+	seen := map[int64]bool{}
+	for i, l := range p.LongContext {
+		if l.Above <= 0 || seen[l.Above] {
+			return fmt.Errorf("longContext[%d].above: %d: give each entry its own number of tokens, such as 200000", i, l.Above)
+		}
+		seen[l.Above] = true
+		if err := l.validate(); err != nil {
+			return fmt.Errorf("longContext[%d].%w", i, err)
+		}
+	}
+	return nil
+}
+
+func (r Rates) validate() error {
+	for _, x := range []struct{ name, price string }{
+		{"input", r.Input}, {"cachedInput", r.CachedInput}, {"cacheWrite", r.CacheWrite}, {"cacheWriteHour", r.CacheWriteHour}, {"output", r.Output},
+	} {
 		if _, err := ledger.ParseDecimal(x.price); x.price != "" && err != nil {
 			return fmt.Errorf(`%s: %q is no price of a million tokens such as "3.00"`, x.name, x.price)
 		}
@@ -27,12 +88,24 @@ func (p Prices) validate() error {
 
 // Price in the ledger's units. What is no price is 0.
 func (p Prices) Price() ledger.Price {
-	price := func(text string) int64 {
-		n, err := ledger.ParseDecimal(text)
-		if err != nil {
-			return 0
-		}
-		return n
+	price := ledger.Price{Rates: p.rates(), Search: money(p.Search), Call: money(p.Call)}
+	for _, l := range p.LongContext {
+		price.Long = append(price.Long, ledger.LongRates{Rates: l.rates(), Above: l.Above})
 	}
-	return ledger.Price{Input: price(p.Input), Cached: price(p.CachedInput), Output: price(p.Output)}
+	return price
+}
+
+func (r Rates) rates() ledger.Rates {
+	write := cmp.Or(r.CacheWrite, r.Input)
+	return ledger.Rates{
+		Input: money(r.Input), Cached: money(cmp.Or(r.CachedInput, r.Input)), Writes: money(write), LongWrites: money(cmp.Or(r.CacheWriteHour, write)), Output: money(r.Output),
+	}
+}
+
+func money(text string) int64 {
+	n, err := ledger.ParseDecimal(text)
+	if err != nil {
+		return 0
+	}
+	return n
 }

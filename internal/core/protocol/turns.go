@@ -53,7 +53,16 @@ type Turn struct {
 	Retries           int64  `json:"retries"`
 	InputTokens       int64  `json:"inputTokens"`
 	CachedInputTokens int64  `json:"cachedInputTokens"`
-	OutputTokens      int64  `json:"outputTokens"`
+	// CacheWriteTokens of the input were put into the provider's cache, CacheWriteHourTokens for an hour.
+	CacheWriteTokens     int64 `json:"cacheWriteTokens,omitempty"`
+	CacheWriteHourTokens int64 `json:"cacheWriteHourTokens,omitempty"`
+	OutputTokens         int64 `json:"outputTokens"`
+	// Searches are uses of tools that the provider runs and bills by use.
+	Searches int64 `json:"searches,omitempty"`
+	// Estimated says that the provider has not counted all tokens.
+	Estimated bool `json:"estimated,omitempty"`
+	// OutputLimit is the most output, in tokens, that budgets left to the call; 0 where it had what it asked for.
+	OutputLimit int64 `json:"outputLimit,omitempty"`
 	// Cost in the gateway's currency, as a decimal number.
 	Cost   string `json:"cost"`
 	Status int    `json:"status"`

@@ -78,7 +78,7 @@ type Next struct {
 
 // Hear an answer to a request of so many bytes, and say what follows.
 func (l *Loop) Hear(a Answer, sent int) Next {
-	if tokens := a.Usage.Input + a.Usage.Cached; a.Counted && tokens > 0 {
+	if tokens := a.Usage.Sent(); a.Counted && tokens > 0 {
 		l.perToken = min(max(float64(sent)/float64(tokens), 1), 6)
 	}
 	l.turns++

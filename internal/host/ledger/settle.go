@@ -232,7 +232,8 @@ func (s *settlement) insert(ctx context.Context, tx *transaction, sequence int64
 	i := s.entry
 	result, err := tx.ExecContext(ctx, insertInteraction, i.ID, i.At.UnixNano(), i.FeatureUID, i.Namespace, i.Feature, i.Attempt, i.Task, sequence,
 		i.Dialect, i.Backend, i.ModelAsked, i.Model, i.Role, i.RequestDigest, i.RequestBytes, i.TemplateHash, i.AnswerBytes, s.violations, i.Retries,
-		i.Tokens.Input, i.Tokens.Output, i.Tokens.Cached, i.Cost, i.Status, i.Reason, int64(i.FirstByte), int64(i.Duration), s.raw, s.formatted)
+		i.Tokens.Input, i.Tokens.Output, i.Tokens.Cached, i.Cost, i.Status, i.Reason, int64(i.FirstByte), int64(i.Duration),
+		i.Tokens.Writes, i.Tokens.LongWrites, i.Tokens.Searches, flag(i.Estimated), i.OutputLimit, s.raw, s.formatted)
 	if err != nil {
 		return false, err
 	}
@@ -241,4 +242,12 @@ func (s *settlement) insert(ctx context.Context, tx *transaction, sequence int64
 	}
 	_, err = tx.ExecContext(ctx, countTurn, i.FeatureUID, i.Attempt, i.Task)
 	return true, err
+}
+
+// flag is 1 for true: SQLite has no booleans.
+func flag(is bool) int64 {
+	if is {
+		return 1
+	}
+	return 0
 }

@@ -69,17 +69,18 @@ func scan(row func(...any) error, more ...any) (core.Interaction, error) {
 	var (
 		i          core.Interaction
 		at         int64
+		estimated  int64
 		violations string
 	)
 	err := row(append([]any{
 		&i.ID, &at, &i.FeatureUID, &i.Namespace, &i.Feature, &i.Attempt, &i.Task, &i.Turn, &i.Sequence, &i.Dialect, &i.Backend, &i.ModelAsked, &i.Model, &i.Role,
 		&i.RequestDigest, &i.RequestBytes, &i.TemplateHash, &i.AnswerBytes, &violations, &i.Retries, &i.Tokens.Input, &i.Tokens.Output, &i.Tokens.Cached, &i.Cost,
-		&i.Status, &i.Reason, &i.FirstByte, &i.Duration,
+		&i.Status, &i.Reason, &i.FirstByte, &i.Duration, &i.Tokens.Writes, &i.Tokens.LongWrites, &i.Tokens.Searches, &estimated, &i.OutputLimit,
 	}, more...)...)
 	if err != nil {
 		return core.Interaction{}, err
 	}
-	i.At = time.Unix(0, at).UTC()
+	i.At, i.Estimated = time.Unix(0, at).UTC(), estimated != 0
 	if err := json.Unmarshal([]byte(violations), &i.Violations); err != nil {
 		return core.Interaction{}, fmt.Errorf("violations of the call %s: %w", i.ID, err)
 	}

@@ -112,8 +112,63 @@ func TestWhatIsNotCountedIsCharged(t *testing.T) {
 	for n, accept := range []string{"whole", "cut"} {
 		w.ask("login", "POST", "/openai/v1/chat/completions", request, "Accept", accept)
 		w.last(n + 1)
-		if got := w.turns[n].Tokens; got.Input < 1000 || got.Input > 1050 || got.Output != 1000 || w.turns[n].Cost == 0 {
+		if got := w.turns[n].Tokens; got.Input < 1000 || got.Input > 1050 || got.Output != 1000 || w.turns[n].Cost == 0 || !w.turns[n].Estimated {
 			t.Errorf("%s: %+v, cost %d", accept, got, w.turns[n].Cost)
+		}
+		if r := w.last(n + 1); r.Estimated != 1 {
+			t.Errorf("%s: %d tries are estimated", accept, r.Estimated)
+		}
+	}
+}
+
+// TestAHalfCountIsCharged: a usage that leaves out the request, or the answer, is completed by an estimate.
+func TestAHalfCountIsCharged(t *testing.T) {
+	usage := ""
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(rw, `{"choices":[{"message":{"content":"%s"},"finish_reason":"stop"}],"usage":%s}`, strings.Repeat("w", 4000), usage)
+	}), quick())
+	request := `{"model":"large","messages":[{"role":"user","content":"` + strings.Repeat("x", 4000) + `"}]}`
+	for n, tc := range []struct {
+		usage     string
+		estimated bool
+		input     int64
+		output    int64
+	}{
+		{`{"prompt_tokens":7,"completion_tokens":5}`, false, 7, 5},
+		{`{"prompt_tokens":7}`, true, 7, 1000},
+		{`{"completion_tokens":2000}`, true, 1000, 2000},
+		{`null`, true, 1000, 1000},
+	} {
+		usage = tc.usage
+		w.ask("login", "POST", "/openai/v1/chat/completions", request)
+		w.last(n + 1)
+		got := w.recorded()[n]
+		near := func(got, want int64) bool { return got >= want && got <= want+want/20 }
+		if got.Estimated != tc.estimated || !near(got.Tokens.Input, tc.input) || !near(got.Tokens.Output, tc.output) {
+			t.Errorf("%s: %+v, estimated %v", tc.usage, got.Tokens, got.Estimated)
+		}
+	}
+}
+
+// TestEveryKindIsCharged by its own price: writes into the cache, searches, and long requests.
+func TestEveryKindIsCharged(t *testing.T) {
+	usage := ""
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(rw, `{"type":"message","model":"large","content":[],"stop_reason":"end_turn","usage":%s}`, usage)
+	}), quick())
+	for n, tc := range []struct {
+		usage string
+		cost  int64
+	}{
+		{`{"input_tokens":1000,"cache_creation_input_tokens":3000,"cache_creation":{"ephemeral_5m_input_tokens":1000,"ephemeral_1h_input_tokens":2000},"output_tokens":100}`, 3000 + 3750 + 12_000 + 1500},
+		{`{"input_tokens":1000,"output_tokens":100,"server_tool_use":{"web_search_requests":2}}`, 3000 + 1500 + 20_000},
+		{`{"input_tokens":1,"cache_read_input_tokens":200000,"output_tokens":100}`, 6 + 120_000 + 2250},
+	} {
+		usage = tc.usage
+		w.ask("priced", "POST", "/anthropic/v1/messages", `{"model":"priced","messages":[]}`)
+		w.last(n + 1)
+		if got := w.recorded()[n]; got.Cost != tc.cost || got.Estimated {
+			t.Errorf("%s: cost %d, want %d, estimated %v", tc.usage, got.Cost, tc.cost, got.Estimated)
 		}
 	}
 }

@@ -73,9 +73,10 @@ type Record struct {
 	Feature, Dialect, Backend, Model string
 	// Role that asked.
 	Role string
-	// Tokens that the provider has counted, and their Cost in millionths of the currency.
-	Tokens ledger.Tokens
-	Cost   int64
+	// Tokens of all tries and their Cost in millionths of the currency. Estimated is how many tries the provider has not counted in full.
+	Tokens    ledger.Tokens
+	Cost      int64
+	Estimated int
 	// Reason in one word; Answered where the backend has answered, whatever it said.
 	Reason string
 	// Status of the answer.

@@ -107,6 +107,14 @@ func (w *world) Settle(_ context.Context, reservation string, i ledger.Interacti
 // now is the time, moved on by what a test has skipped.
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skipped.Load())) }
 
+// priced is a model with a price of each kind.
+func priced() coremodels.Model {
+	return coremodels.Model{Name: "priced", Prices: coremodels.Prices{
+		Rates:  coremodels.Rates{Input: "3", CachedInput: "0.30", CacheWrite: "3.75", CacheWriteHour: "6", Output: "15"},
+		Search: "0.01", LongContext: []coremodels.LongRates{{Above: 200_000, Rates: coremodels.Rates{Input: "6", CachedInput: "0.60", Output: "22.50"}}},
+	}}
+}
+
 // newWorld has a backend with the models large and small.
 func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	t.Helper()
@@ -114,7 +122,7 @@ func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca),
-		Headers: map[string]string{"X-Team": "shop"}, Models: []coremodels.Model{{Name: "large", Prices: coremodels.Prices{Input: "3", Output: "15.00", CachedInput: "0.3"}}, {Name: "small"}},
+		Headers: map[string]string{"X-Team": "shop"}, Models: []coremodels.Model{{Name: "large", Prices: coremodels.Prices{Rates: coremodels.Rates{Input: "3", Output: "15.00", CachedInput: "0.3"}}}, {Name: "small"}, priced()},
 	}, {
 		Name: "keyless", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL, Key: "missing", CA: string(ca), Models: []coremodels.Model{{Name: "large"}},
 	}, {
@@ -192,6 +200,8 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "first", Model: "small"}}
 	case token == "alone":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "alone", Model: "small"}}
+	case token == "priced":
+		c.Models = []policy.ModelRef{{Role: "primary", Backend: "main", Model: "priced"}}
 	case token == "lost":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "gone", Model: "large"}}
 	}

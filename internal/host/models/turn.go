@@ -16,7 +16,6 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
-	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -98,7 +97,7 @@ func (c *call) reserve() *failure {
 
 // priced refuses a model whose cost nobody knows where a budget limits the cost.
 func (c *call) priced() *failure {
-	if c.route.Model.Prices != (models.Prices{}) {
+	if c.route.Model.Prices.Known() {
 		return nil
 	}
 	for _, b := range c.caller.Budgets {
@@ -169,23 +168,25 @@ func (t *turn) keep(n int) bool {
 func (t *turn) whole() bool { return int64(len(t.raw)) == t.received }
 
 // charged is what the provider has counted. Of an answer that it has not counted to the end, as where the agent hangs up, it is
-// what is to be expected at least: nothing that was answered is free of budgets.
-func (t *turn) charged(a *conversation.Answer) ledger.Tokens {
-	counted := ledger.Tokens{Input: a.Usage.Input, Cached: a.Usage.Cached, Output: a.Usage.Output}
-	if a.Counted && a.Ended || t.status >= http.StatusBadRequest {
-		return counted
+// an estimate: nothing that was answered is free of budgets.
+func (t *turn) charged(a *conversation.Answer) (tokens ledger.Tokens, estimated bool) {
+	counted := ledger.Tokens{
+		Input: a.Usage.Input, Cached: a.Usage.Cached, Writes: a.Usage.Writes, LongWrites: a.Usage.LongWrites, Output: a.Usage.Output, Searches: a.Usage.Searches,
 	}
 	words := int64(len(a.Text))
 	for _, tool := range a.Tools {
 		words += int64(len(tool.Arguments))
 	}
-	switch {
-	case !t.streamed: // a part of it cannot be read
-		words = max(words, t.received)
-	case !a.Ended: // what a model thinks is not read; an event has several times the bytes of its words
-		words = max(words, t.received/framing)
+	complete := counted.Sent() > 0 && (counted.Output > 0 || words == 0)
+	if a.Counted && a.Ended && complete || t.status >= http.StatusBadRequest {
+		return counted, false
 	}
-	return ledger.Charge(counted, t.sent, t.call.route.Model.ContextWindow, words)
+	if t.streamed { // what a model thinks is not read; an event has several times the bytes of its words
+		words = max(words, t.received/framing)
+	} else { // a part of it cannot be read
+		words = max(words, t.received)
+	}
+	return ledger.Charge(counted, t.sent, t.call.route.Model.ContextWindow, words), true
 }
 
 // record the call; nil where that need not be, or was done. The agent may be gone: it is recorded all the same.
@@ -206,9 +207,12 @@ func (t *turn) record() error {
 		if a.Model != "" {
 			e.Model = a.Model
 		}
-		e.Tokens = t.charged(a)
+		e.Tokens, e.Estimated = t.charged(a)
 		e.Cost = c.route.Model.Prices.Price().Cost(e.Tokens)
 		c.record.Tokens, c.record.Cost = c.record.Tokens.Plus(e.Tokens), c.record.Cost+e.Cost
+		if e.Estimated {
+			c.record.Estimated++
+		}
 	}
 	if t.unrecorded {
 		return nil

@@ -35,11 +35,15 @@ var (
 		Name: "tidewaiter_model_bytes_total", Kind: Counter, Help: "Bytes of model calls, to and from backends.", Labels: []Label{backendLabel, {"direction", ways}},
 	}
 	ModelTokens = Definition{
-		Name: "tidewaiter_model_tokens_total", Kind: Counter, Help: "Tokens that backends counted.",
-		Labels: []Label{backendLabel, modelLabel, {"kind", "input, cached (input that the provider had kept), output"}},
+		Name: "tidewaiter_model_tokens_total", Kind: Counter, Help: "Tokens of model calls, estimated where the backend has not counted them.",
+		Labels: []Label{backendLabel, modelLabel, {"kind", "input, cached (input that was in the provider's cache), cacheWrite (input that the provider put there), cacheWriteHour (for an hour), output"}},
 	}
 	ModelCost = Definition{
 		Name: "tidewaiter_model_cost_total", Kind: Counter, Help: "Cost of model calls, in the currency of the configured prices.", Labels: []Label{backendLabel, modelLabel},
+	}
+	ModelEstimated = Definition{
+		Name: "tidewaiter_model_calls_estimated_total", Kind: Counter, Help: "Model calls whose tokens the backend has not counted in full, so that they were charged by an estimate.",
+		Labels: []Label{backendLabel, modelLabel},
 	}
 	AnswersChecked = Definition{
 		Name: "tidewaiter_answers_checked_total", Kind: Counter, Help: "Answers that Output templates apply to.",
@@ -79,7 +83,7 @@ var (
 // Gateway lists every metric of the gateway that is Tidewaiter's own.
 func Gateway() []Definition {
 	return []Definition{
-		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps,
+		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps,
 		FirstByteSeconds, BackendReady, BackendAvoided, BackendsBroken,
 	}
 }

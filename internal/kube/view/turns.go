@@ -169,14 +169,22 @@ func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) 
 	}
 }
 
+// about marks what a provider has not counted.
+func about(t protocol.Turn) string {
+	if t.Estimated {
+		return "~"
+	}
+	return ""
+}
+
 // table for people.
 func table(turns []protocol.Turn) []byte {
 	var b bytes.Buffer
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "TURN\tENDED\tATTEMPT\tTASK\tMODEL\tROLE\tINPUT\tCACHED\tOUTPUT\tCOST\tSTATUS\tREASON\tTIME")
+	_, _ = fmt.Fprintln(t, "TURN\tENDED\tATTEMPT\tTASK\tMODEL\tROLE\tINPUT\tCACHED\tWRITTEN\tOUTPUT\tCOST\tSTATUS\tREASON\tTIME")
 	for _, x := range turns {
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%s\t%d\t%s\t%s\n", x.Sequence, x.At.UTC().Format(time.RFC3339), x.Attempt, x.Task,
-			x.Backend, x.Model, x.Role, x.InputTokens, x.CachedInputTokens, x.OutputTokens, x.Cost, x.Status, x.Reason, time.Duration(x.Duration)*time.Millisecond)
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%d\t%s%s\t%d\t%s\t%s\n", x.Sequence, x.At.UTC().Format(time.RFC3339), x.Attempt, x.Task,
+			x.Backend, x.Model, x.Role, x.InputTokens, x.CachedInputTokens, x.CacheWriteTokens+x.CacheWriteHourTokens, x.OutputTokens, about(x), x.Cost, x.Status, x.Reason, time.Duration(x.Duration)*time.Millisecond)
 	}
 	_ = t.Flush() // a buffer takes everything
 	return b.Bytes()

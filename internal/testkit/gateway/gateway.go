@@ -64,7 +64,7 @@ func Checked(feature string) models.Caller {
 func Table(address, ca string) (*models.Table, error) {
 	return models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic"}, BaseURL: address, CA: ca,
-		Models: []coremodels.Model{{Name: "large", ContextWindow: 200_000, Prices: coremodels.Prices{Input: "3", Output: "15"}}},
+		Models: []coremodels.Model{{Name: "large", ContextWindow: 200_000, Prices: coremodels.Prices{Rates: coremodels.Rates{Input: "3", Output: "15"}}}},
 	}}}, nil)
 }
 
