@@ -36,8 +36,8 @@ type Request struct {
 	model, system, history, choice, tools span
 	// Tools says that the model may call tools.
 	Tools bool
-	// Streamed says that the answer is asked for as a stream of events.
-	Streamed bool
+	// Streamed says that the answer is asked for as a stream of events, and Reasons that the model is asked to think before it says something.
+	Streamed, Reasons bool
 }
 
 // Edit is what becomes of a request.
@@ -123,6 +123,8 @@ func (r *Request) member(name string, value jsontext.Value, at span) error {
 		r.model = at
 	case "stream":
 		r.Streamed = value.Kind() == 't'
+	case "reasoning", "reasoning_effort", "thinking": // of Responses, Chat Completions and Messages
+		r.Reasons = r.Reasons || value.Kind() != 'n'
 	case "tool_choice":
 		r.choice = at
 	case "tools":

@@ -6,12 +6,14 @@ package models
 import (
 	"context"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // doors let calls through to backends: as many at once as each takes, and none to one that fails. They outlive configurations.
@@ -19,80 +21,118 @@ type doors struct {
 	now  func() time.Time
 	told func(backend string, avoided bool)
 
-	mu   sync.Mutex
-	each map[string]*door
+	mu       sync.Mutex
+	slots    map[string]*slots
+	breakers map[account]*models.Breaker
 }
 
-// door to one backend.
-type door struct {
-	breaker models.Breaker
-	// limit of calls at once that slots are for; nil slots are no limit.
+// slots of a backend that takes so many calls at once.
+type slots struct {
 	limit int
-	slots *semaphore.Weighted
+	*semaphore.Weighted
+}
+
+// account that a backend is asked with: a project whose own key is refused or limited says nothing about the platform's.
+type account struct {
+	backend, project string
+	key              policy.SecretKey
 }
 
 func newDoors(now func() time.Time, told func(string, bool)) *doors {
-	return &doors{now: now, told: told, each: map[string]*door{}}
+	return &doors{now: now, told: told, slots: map[string]*slots{}, breakers: map[account]*models.Breaker{}}
 }
 
-// enter waits for a slot. Leave has to be called with what came of the call.
-func (d *doors) enter(ctx context.Context, b models.Backend, patience time.Duration) (leave func(models.Outcome), f *failure) {
-	slots, f := d.begin(b)
-	if f != nil {
+// passage of a call to a backend.
+type passage struct {
+	doors   *doors
+	account account
+	call    models.Call
+	slots   *slots
+	told    bool
+}
+
+// enter waits for a slot. Leave has to be called.
+func (d *doors) enter(c *call) (*passage, *failure) {
+	b := c.route.Backend
+	p := &passage{doors: d, account: account{backend: b.Name}}
+	if c.route.Key != (policy.SecretKey{}) {
+		p.account.project, _, _ = strings.Cut(c.caller.Feature, "/")
+		p.account.key = c.route.Key
+	}
+	if f := p.begin(b, c.caller.Feature); f != nil {
 		return nil, f
 	}
-	if slots != nil {
-		waiting, cancel := context.WithTimeout(ctx, patience)
+	if p.slots != nil {
+		waiting, cancel := context.WithTimeout(c.r.Context(), c.caller.Silence)
 		defer cancel()
-		if slots.Acquire(waiting, 1) != nil {
-			d.end(b.Name, models.Unknown)
-			f = fail(http.StatusServiceUnavailable, reasonTooMany, nil, "the backend %q has as many calls as it takes at once (%d); try again", b.Name, b.Concurrency)
+		if p.slots.Acquire(waiting, 1) != nil {
+			p.tell(models.Unknown)
+			f := fail(http.StatusServiceUnavailable, reasonTooMany, nil, "the backend %q has as many calls as it takes at once (%d); try again", b.Name, b.Concurrency)
 			f.elsewhere = true
 			return nil, f
 		}
 	}
-	return func(o models.Outcome) {
-		if slots != nil {
-			slots.Release(1)
-		}
-		d.end(b.Name, o)
-	}, nil
+	return p, nil
 }
 
 // begin a call.
-func (d *doors) begin(b models.Backend) (*semaphore.Weighted, *failure) {
+func (p *passage) begin(b models.Backend, feature string) *failure {
+	d := p.doors
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at := d.each[b.Name]
-	if at == nil {
-		at = &door{}
-		d.each[b.Name] = at
+	if p.slots = d.slots[b.Name]; b.Concurrency == 0 {
+		p.slots = nil
+	} else if p.slots == nil || p.slots.limit != b.Concurrency { // calls under way give back what they have taken before
+		p.slots = &slots{b.Concurrency, semaphore.NewWeighted(int64(b.Concurrency))}
+		d.slots[b.Name] = p.slots
 	}
-	if at.limit != b.Concurrency { // calls under way give back what they have taken before
-		at.limit, at.slots = b.Concurrency, nil
-		if b.Concurrency > 0 {
-			at.slots = semaphore.NewWeighted(int64(b.Concurrency))
+	breaker := d.breakers[p.account]
+	if breaker == nil {
+		breaker = &models.Breaker{}
+		d.breakers[p.account] = breaker
+	}
+	var avoided *models.Avoided
+	if p.call, avoided = breaker.Begin(d.now(), feature); avoided != nil {
+		whose := "anybody"
+		if avoided.Alone {
+			whose = "this Feature"
 		}
-	}
-	var allowed bool
-	now := d.now()
-	if at.breaker, allowed = at.breaker.Begin(now); !allowed {
-		wait := max(at.breaker.Until.Sub(now), time.Second)
-		f := fail(http.StatusServiceUnavailable, reasonAvoided, nil, "the backend %q has failed %d times in a row and gets no calls for %s; try again then", b.Name, at.breaker.Failures, wait.Round(time.Second))
+		wait := max(avoided.Wait, time.Second)
+		f := fail(http.StatusServiceUnavailable, reasonAvoided, nil, "the backend %q has failed %d times in a row and gets no calls of %s for %s; try again then", b.Name, avoided.Failures, whose, wait.Round(time.Second))
 		f.elsewhere, f.wait = true, int(wait.Seconds())
-		return nil, f
+		return f
 	}
-	return at.slots, nil
+	return nil
 }
 
-// end a call.
-func (d *doors) end(backend string, o models.Outcome) {
+// tell what came of the call, once: when an answer begins, because it may take as long as a person's break.
+func (p *passage) tell(o models.Outcome) {
+	if p.told {
+		return
+	}
+	p.told = true
+	d := p.doors
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	at := d.each[backend]
-	was := at.breaker.Open()
-	at.breaker = at.breaker.End(d.now(), o)
-	if is := at.breaker.Open(); is != was {
-		d.told(backend, is)
+	breaker := d.breakers[p.account]
+	if breaker == nil { // another call was answered, and nothing is known any more
+		breaker = &models.Breaker{}
+		d.breakers[p.account] = breaker
+	}
+	was := breaker.Open()
+	breaker.End(d.now(), p.call, o)
+	if is := breaker.Open(); is != was && p.account.project == "" {
+		d.told(p.account.backend, !is)
+	}
+	if breaker.Idle() {
+		delete(d.breakers, p.account)
+	}
+}
+
+// leave gives the slot back.
+func (p *passage) leave() {
+	p.tell(models.Unknown)
+	if p.slots != nil {
+		p.slots.Release(1)
 	}
 }

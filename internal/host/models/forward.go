@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 )
 
@@ -34,10 +35,11 @@ var errSilent = errors.New("the backend was silent for too long")
 func (c *call) forward() *failure {
 	ctx, cancel := context.WithCancelCause(c.r.Context())
 	defer cancel(nil)
-	silence := time.AfterFunc(c.caller.Silence, func() { cancel(errSilent) })
+	patience := patienceFor(c, false)
+	silence := time.AfterFunc(patience, func() { cancel(errSilent) })
 	defer silence.Stop()
 	for tried := 1; ; tried++ {
-		silence.Reset(c.caller.Silence)
+		silence.Reset(patience)
 		c.record.Tries++
 		answer, err := c.ask(ctx)
 		pause, again := c.again(answer, err, tried)
@@ -53,6 +55,14 @@ func (c *call) forward() *failure {
 		case <-ctx.Done():
 		}
 	}
+}
+
+// patienceFor a call with a silent backend, before it has begun to say something or after that.
+func patienceFor(c *call, begun bool) time.Duration {
+	if c.endpoint.Kind != dialect.Generate {
+		return c.caller.Silence
+	}
+	return models.Patience(c.caller.Silence, c.request.Streamed, c.request.Reasons, begun)
 }
 
 // ask the backend once.
@@ -117,31 +127,30 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 		return f
 	}
 	if err != nil {
-		c.outcome = models.Failed
 		switch {
 		case errors.Is(context.Cause(ctx), errSilent):
-			return elsewhere(fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, c.caller.Silence))
+			return elsewhere(fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, patienceFor(c, false)))
 		case ctx.Err() != nil:
-			c.outcome = models.Unknown
 			return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
 		}
+		c.passage.tell(models.Failed)
 		return elsewhere(fail(http.StatusBadGateway, reasonUnreachable, err, "the backend %q cannot be reached; the gateway's log says why", name))
 	}
 	defer answer.Body.Close()
-	c.outcome = models.Answered
-	if answer.StatusCode >= http.StatusInternalServerError {
-		c.outcome = models.Failed
+	outcome := models.Answered
+	if answer.StatusCode >= http.StatusInternalServerError || answer.StatusCode == http.StatusTooManyRequests {
+		outcome = models.Failed
 	}
+	c.passage.tell(outcome)
 	switch status := answer.StatusCode; {
 	case status >= 300 && status < 400:
 		return elsewhere(fail(http.StatusBadGateway, reasonRedirected, nil, "the backend %q redirects: an administrator sets the address that it redirects to as its baseURL", name))
 	case status == http.StatusUnauthorized || status == http.StatusForbidden && c.key == "":
 		return elsewhere(fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the backend %q does not accept %s (status %d): an administrator sets another one", name, whose(c.route.Key), status))
-	case len(c.routes) > 0 && (status == http.StatusTooManyRequests || c.outcome == models.Failed):
+	case len(c.routes) > 0 && outcome == models.Failed:
 		return elsewhere(fail(http.StatusBadGateway, reasonAvoided, nil, "the backend %q answers with status %d", name, status))
 	}
 	if err := plain(answer); err != nil {
-		c.outcome = models.Failed
 		return elsewhere(fail(http.StatusBadGateway, reasonEncoded, err, "the backend %q answers in an encoding that was not asked for and cannot be read: %q", name, answer.Header.Get("Content-Encoding")))
 	}
 	return c.copy(ctx, answer, silence)

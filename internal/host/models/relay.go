@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
-	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -29,8 +28,10 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 		return f
 	}
 	for buffer := make([]byte, 32<<10); ; {
+		patience := patienceFor(c, r.begun())
+		silence.Reset(patience)
 		n, err := answer.Body.Read(buffer)
-		silence.Reset(c.caller.Silence)
+		silence.Stop() // while the agent reads, the backend is not silent
 		if n > 0 {
 			if more, f := r.pass(buffer[:n]); !more {
 				return f
@@ -41,7 +42,7 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 			return r.end()
 		}
 		if err != nil {
-			return c.broken(ctx, err)
+			return c.broken(ctx, err, patience)
 		}
 	}
 }
@@ -75,7 +76,7 @@ func (c *call) relay(answer *http.Response) (*relay, *failure) {
 
 // forget the request: an answer takes minutes, and it is not needed any more.
 func (c *call) forget() {
-	c.request, c.body = dialect.Request{}, nil
+	c.request, c.body = dialect.Request{Streamed: c.request.Streamed, Reasons: c.request.Reasons}, nil
 	c.free()
 }
 
@@ -113,6 +114,16 @@ type relay struct {
 	// where it ends.
 	held bool
 	next []byte
+}
+
+// begun says that the backend has begun to say something: a stream with a word or a call of a tool, anything else with its first byte.
+func (r *relay) begun() bool {
+	c := r.call
+	if c.turn == nil || !c.turn.streamed {
+		return c.record.Received > 0
+	}
+	a := c.turn.reader.Answer()
+	return len(a.Text)+len(a.Tools) > 0 || a.Ended
 }
 
 // pass the next part on; more is false where the answer is over for the agent.
@@ -165,16 +176,14 @@ func (c *call) send(part []byte) bool {
 }
 
 // broken is said of an answer that cannot be completed; nil where nobody listens.
-func (c *call) broken(ctx context.Context, err error) *failure {
+func (c *call) broken(ctx context.Context, err error, patience time.Duration) *failure {
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):
-		c.outcome = models.Failed
-		return fail(http.StatusServiceUnavailable, reasonSilent, err, "the backend said nothing for %s; try again", c.caller.Silence)
+		return fail(http.StatusServiceUnavailable, reasonSilent, err, "the backend said nothing for %s; try again", patience)
 	case c.r.Context().Err() != nil:
-		c.outcome, c.record.Reason = models.Unknown, reasonGone
+		c.record.Reason = reasonGone
 		return nil //nolint:nilerr // there is nobody to tell
 	}
-	c.outcome = models.Failed
 	return fail(http.StatusServiceUnavailable, reasonCutOff, err, "the backend's answer broke off; try again")
 }
 

@@ -201,7 +201,7 @@ type call struct {
 	routes   []models.Route // that may answer where this one cannot
 	key      string
 	client   http.RoundTripper
-	outcome  models.Outcome // of the backend
+	passage  *passage // to the backend
 	// free gives the memory of the request back, once.
 	free  func()
 	reply reply
@@ -255,7 +255,7 @@ func (c *call) serve() *failure {
 
 // once asks the backend and passes its answer on. Repeat says afterwards that another call has to be made.
 func (c *call) once() (f *failure) {
-	c.repeat, c.turn, c.outcome = false, nil, models.Unknown
+	c.repeat, c.turn = false, nil
 	defer func() {
 		if f != nil {
 			if c.record.Reason = f.reason; !c.reply.started.Load() {
@@ -270,11 +270,10 @@ func (c *call) once() (f *failure) {
 	if f := unlock(c); f != nil {
 		return f
 	}
-	leave, f := c.server.doors.enter(c.r.Context(), c.route.Backend, c.caller.Silence)
-	if f != nil {
+	if c.passage, f = c.server.doors.enter(c); f != nil {
 		return f
 	}
-	defer func() { leave(c.outcome) }()
+	defer c.passage.leave()
 	if f := c.compose(); f != nil {
 		return f
 	}

@@ -198,7 +198,7 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "keyless", Model: "large"}}
 	case token == "backed":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "first", Model: "small"}}
-	case token == "alone":
+	case token == "alone" || token == "beside":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "alone", Model: "small"}}
 	case token == "priced":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "main", Model: "priced"}}

@@ -1,0 +1,20 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import "time"
+
+// longestThought is how long a backend may say nothing before its answer begins, in a call whose answer comes as a whole or begins with
+// thoughts that are not sent: the time after which the official clients give a request up
+// (https://github.com/anthropics/anthropic-sdk-python#timeouts, https://github.com/openai/openai-python#timeouts).
+const longestThought = 10 * time.Minute
+
+// Patience is how long a backend may say nothing: what the timeout profile says, and before its answer has begun longestThought, unless
+// the answer is a stream of a model that does not reason. Then something comes at once, and between two parts of any answer.
+func Patience(profile time.Duration, streams, reasons, begun bool) time.Duration {
+	if begun || streams && !reasons {
+		return profile
+	}
+	return max(profile, longestThought)
+}
