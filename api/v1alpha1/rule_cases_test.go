@@ -340,6 +340,11 @@ var policyCases = map[string]ruleCase{
 		accept: "{egress: {git: [{host: 10.example.com}]}}", reject: "{egress: {git: [{host: 10.0.0.1}]}}",
 		message: "host must be a name, for example registry.example.com: IP addresses are never connected to",
 	},
+	"a tool of nobody": {
+		field:  "egress.providerTools[0]",
+		accept: "{egress: {providerTools: [anthropic/web_search, openrouter/plugins]}}", reject: "{egress: {providerTools: [web_search]}}",
+		message: "a name has a provider and what it does, for example anthropic/web_search",
+	},
 	"an address that agents may reach": {
 		field:  "egress.agent[0].host",
 		accept: "{egress: {agent: [{host: '*.0x0.example'}]}}", reject: "{egress: {agent: [{host: '0x7f'}]}}",

@@ -188,7 +188,20 @@ type ModelRef struct {
 	// keySecretRef names a key of the project, in a Secret of the Feature's namespace, that the backend is asked with in the place of the gateway's. The gateway can read the Secret only where an administrator of the project has bound a Role for it to the gateway's service account. Fallbacks of the backend are not asked then.
 	// +optional
 	KeySecretRef *SecretKeyRef `json:"keySecretRef,omitempty"`
+	// providerState says what becomes of requests that refer to what the provider keeps, such as previous_response_id, or have it keep something: they are refused, or pass. What is not in a request is seen by no template, no check and no budget, and all Features share the gateway's key. Refuse by default.
+	// +optional
+	ProviderState ProviderState `json:"providerState,omitempty"`
 }
+
+// ProviderState says what becomes of requests that refer to what the provider keeps.
+// +kubebuilder:validation:Enum=Refuse;Allow
+type ProviderState string
+
+// What becomes of them.
+const (
+	ProviderStateRefuse ProviderState = "Refuse"
+	ProviderStateAllow  ProviderState = "Allow"
+)
 
 // SecretKeyRef names an entry of a Secret.
 type SecretKeyRef struct {

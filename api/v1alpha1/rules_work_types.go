@@ -235,6 +235,13 @@ type EgressRules struct {
 	// +listMapKey=host
 	// +kubebuilder:validation:MaxItems=128
 	Git []EgressHost `json:"git,omitempty"`
+	// providerTools that models may use although their provider runs them, outside of Tidewaiter's sight: web searches, connectors, addresses that the provider reads. None by default. docs/provider-tools.md has the names.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=129
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9_.$-]{1,64}/[a-z0-9_.$-]{1,64}$')",message="a name has a provider and what it does, for example anthropic/web_search"
+	ProviderTools []string `json:"providerTools,omitempty"`
 }
 
 // EgressHost is a host that may be reached over TLS.

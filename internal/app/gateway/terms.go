@@ -27,6 +27,8 @@ import (
 type terms struct {
 	Models  []policy.ModelRef `json:"models,omitempty"`
 	Silence time.Duration     `json:"silence"`
+	// ProviderTools that providers may run for it.
+	ProviderTools []string `json:"providerTools,omitempty"`
 	// Unrecorded lets calls through that the ledger cannot record.
 	Unrecorded bool `json:"unrecorded,omitempty"`
 	// Templates is the hash of the prefix.
@@ -120,7 +122,7 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 		return terms{}, err
 	}
 	t := terms{
-		Models: effective.Models, Silence: effective.Supervision.TimeoutProfile.Silence(), Unrecorded: effective.LedgerFailure == policy.LedgerOpen,
+		Models: effective.Models, ProviderTools: effective.ProviderTools, Silence: effective.Supervision.TimeoutProfile.Silence(), Unrecorded: effective.LedgerFailure == policy.LedgerOpen,
 	}
 	if !effective.Supervision.Enabled {
 		a.log.InfoContext(ctx, "Supervision is off: nothing is put before what the agent sends, and no answer is checked", "feature", p.name(), "task", task)

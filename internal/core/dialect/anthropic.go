@@ -27,6 +27,7 @@ func anthropic() Dialect {
 		Key:     func(key string) (name, value string) { return "X-Api-Key", key },
 		System:  "system",
 		History: "messages",
+		wall:    anthropicWall,
 		message: readAnthropic,
 		behind:  behindMessage(false),
 		noTools: `{"type":"none"}`,
@@ -75,9 +76,13 @@ var anthropicKinds = map[int]string{
 }
 
 func anthropicError(f Failure) []byte {
+	type details struct {
+		Code string `json:"error_code"`
+	}
 	type detail struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
+		Type    string  `json:"type"`
+		Message string  `json:"message"`
+		Details details `json:"details,omitzero"`
 	}
 	kind := anthropicKinds[f.Status]
 	if kind == "" {
@@ -86,5 +91,5 @@ func anthropicError(f Failure) []byte {
 	return encoded(struct {
 		Type  string `json:"type"`
 		Error detail `json:"error"`
-	}{"error", detail{kind, f.Message}})
+	}{"error", detail{kind, f.Message, details{f.Code}}})
 }

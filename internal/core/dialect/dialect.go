@@ -36,6 +36,8 @@ type Endpoint struct {
 	Kind Kind
 	// Side: what is generated is not for people, such as a summary that a client goes on with.
 	Side bool
+	// Stores says that the provider keeps the answer unless the member "store" of the request is false.
+	Stores bool
 }
 
 // Failure is an error as a client of the dialect understands it.
@@ -44,6 +46,8 @@ type Failure struct {
 	Status int
 	// Message for people: what is wrong, and what to do.
 	Message string
+	// Code that clients of the dialect act on; empty for none.
+	Code string
 }
 
 // Dialect is one wire format.
@@ -65,6 +69,8 @@ type Dialect struct {
 	System string
 	// History is the member of a request that holds the conversation so far.
 	History string
+	// wall is what is known of a request: what it may have a provider do, and which of its names somebody reads. Filter goes by it.
+	wall *shape
 	// message reads an entry of the history.
 	message func(entry []byte) conversation.Message
 	// turn gives one more turn of the conversation, of the model or of its user, with a text as the inside of a JSON string.

@@ -33,10 +33,11 @@ func openaiResponses() Dialect {
 	return Dialect{
 		Name: "openai-responses", Prefix: openaiPrefix,
 		Endpoints: []Endpoint{
-			{Method: "POST", Path: "/v1/responses", Kind: Generate},
+			{Method: "POST", Path: "/v1/responses", Kind: Generate, Stores: true},
 			{Method: "POST", Path: "/v1/responses/compact", Kind: Generate, Side: true},
 			{Method: "POST", Path: "/v1/responses/input_tokens", Kind: Measure},
 		},
+		wall:    responsesWall,
 		History: "input", noTools: `"none"`, behind: behindItem, behindText: behindText, message: readResponses, turn: responsesTurn,
 		System: "instructions", place: func(r Request) (place, error) { return r.placeIn("instructions") },
 		Answer:  func() conversation.Decoder { return &responsesAnswer{} },
@@ -66,6 +67,7 @@ func openaiChat() Dialect {
 			{Method: "POST", Path: "/v1/chat/completions", Kind: Generate},
 			{Method: "GET", Path: "/v1/models", Kind: List},
 		},
+		wall:    chatWall,
 		History: "messages", noTools: `"none"`, behind: behindMessage(true), message: readChat, turn: chatTurn,
 		System: "messages", place: placeInMessages,
 		Answer:  func() conversation.Decoder { return &chatAnswer{} },

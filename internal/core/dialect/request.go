@@ -38,6 +38,11 @@ type Request struct {
 	Tools bool
 	// Streamed says that the answer is asked for as a stream of events, and Reasons that the model is asked to think before it says something.
 	Streamed, Reasons bool
+	// TakenOut are what Filter has taken out, by the names under which policies allow it.
+	TakenOut []string
+	// wall are the places that Filter replaces, and top the members of the request as it has found them.
+	wall []place
+	top  []entry
 }
 
 // Edit is what becomes of a request.
@@ -48,6 +53,8 @@ type Edit struct {
 	Before string
 	// Objections come after all that, in their order.
 	Objections []Objection
+	// Without these members, whatever the case of their letters. It needs Filter before.
+	Without []string
 }
 
 // Objection is what is said about an answer of the model.
@@ -145,7 +152,7 @@ func (r Request) Bytes() []byte { return r.body }
 
 // Body is the request with an edit, and not one other byte changed. It fails where the request has no place for what is said.
 func (r Request) Body(e Edit) ([]byte, error) {
-	var edits []place
+	edits := append(r.removed(e.Without), r.wall...)
 	if e.Model != r.Model {
 		edits = append(edits, place{r.model, `"` + inside(e.Model), `"`})
 	}
@@ -172,7 +179,8 @@ func (r Request) spliced(edits []place) []byte {
 	if len(edits) == 0 {
 		return r.body
 	}
-	slices.SortStableFunc(edits, func(a, b place) int { return cmp.Compare(a.from, b.from) })
+	// What is put before something comes before what becomes of that.
+	slices.SortStableFunc(edits, func(a, b place) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to)) })
 	size := len(r.body)
 	for _, e := range edits {
 		size += len(e.before) + len(e.after)

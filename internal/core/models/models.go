@@ -169,6 +169,8 @@ type Route struct {
 	Model   Model
 	// Key of the project in the place of the gateway's; zero for none.
 	Key policy.SecretKey
+	// ProviderState says that requests may refer to what the provider keeps.
+	ProviderState bool
 }
 
 // Refusal says why nobody can answer. Message says what to do.
@@ -251,5 +253,5 @@ func (c Config) named(d string, ref policy.ModelRef) (Route, error) {
 	if u, err := url.Parse(b.BaseURL); ref.Key != (policy.SecretKey{}) && (err != nil || u.Scheme != "https") {
 		return Route{}, &Refusal{fmt.Sprintf("%s has a keySecretRef, and the backend %q is asked over plain http: no key is sent there", at, ref.Backend)}
 	}
-	return Route{Backend: b, Model: b.Models[j], Key: ref.Key}, nil
+	return Route{Backend: b, Model: b.Models[j], Key: ref.Key, ProviderState: ref.ProviderState == policy.StateAllow}, nil
 }

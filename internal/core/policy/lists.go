@@ -159,7 +159,7 @@ func (m *merger) models() []ModelRef {
 				return r.Models[i], true
 			},
 			stricter: func(a, b ModelRef) ModelRef {
-				if cmp.Or(strings.Compare(a.Backend, b.Backend), strings.Compare(a.Model, b.Model), strings.Compare(a.Key.Secret, b.Key.Secret), strings.Compare(a.Key.Key, b.Key.Key)) <= 0 {
+				if cmp.Or(strings.Compare(a.Backend, b.Backend), strings.Compare(a.Model, b.Model), strings.Compare(a.Key.Secret, b.Key.Secret), strings.Compare(a.Key.Key, b.Key.Key), strings.Compare(string(a.ProviderState), string(b.ProviderState))) <= 0 {
 					return a
 				}
 				return b

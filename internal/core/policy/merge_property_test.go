@@ -69,7 +69,7 @@ func drawChecks(t *rapid.T) []Check {
 func drawModels(t *rapid.T) []ModelRef {
 	var all []ModelRef
 	for _, role := range rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"primary", "supervisor"}), 0, 2, rapid.ID).Draw(t, "roles") {
-		all = append(all, ModelRef{Role: role, Backend: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "backend"), Model: "m"})
+		all = append(all, ModelRef{Role: role, Backend: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "backend"), Model: "m", ProviderState: rapid.SampledFrom([]ProviderState{"", StateAllow}).Draw(t, "state")})
 	}
 	return all
 }

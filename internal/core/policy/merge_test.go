@@ -319,7 +319,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		want[row.Path] = "built-in"
 	}
 	want["egress.git"] = "the repository's host"
-	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "roles", "egress.agent", "agents.allowedRoles"} {
+	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles"} {
 		if want[list] == "" {
 			t.Errorf("%s has no row", list)
 		}

@@ -100,6 +100,8 @@ type Effective struct {
 	GitHosts []Host `json:"gitHosts,omitempty"`
 	// AgentHosts that the agent may reach.
 	AgentHosts []Host `json:"agentHosts,omitempty"`
+	// ProviderTools that models may use although their provider runs them, each as vendor/name.
+	ProviderTools []string `json:"providerTools,omitempty"`
 	// AllowedRoles of agents, sorted; nil allows every role, and agents without one. An empty list allows nothing.
 	AllowedRoles []string `json:"allowedRoles,omitzero"`
 	// Approval that the policies ask for, whatever the Feature says.
@@ -161,7 +163,15 @@ type ModelRef struct {
 	Model   string `json:"model"`
 	// Key of the project that the backend is asked with; zero: that of the gateway.
 	Key SecretKey `json:"key,omitzero"`
+	// ProviderState says whether a request may refer to what the provider keeps: StateAllow, or nothing.
+	ProviderState ProviderState `json:"providerState,omitempty"`
 }
+
+// ProviderState says what becomes of a request that refers to what its provider keeps, or has it keep something.
+type ProviderState string
+
+// StateAllow lets it pass.
+const StateAllow ProviderState = "Allow"
 
 // SecretKey names an entry of a Secret of the Feature's project.
 type SecretKey struct {

@@ -4,6 +4,9 @@
 package policy
 
 import (
+	"errors"
+	"fmt"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -47,7 +50,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(deliveriesRow()))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(deliveriesRow(), providerToolsRow()))
 }
 
 func executionRows() []Row {
@@ -124,6 +127,41 @@ func featureRows() []Row {
 		hosts("egress.git", "Hosts that the watchdog may reach with Git.", "the repository's own, on public addresses",
 			func(x *r) *[]Host { return &x.GitHosts }, func(x *e) *[]Host { return &x.GitHosts }),
 	}
+}
+
+// providerToolsRow is about what the providers of models do themselves.
+func providerToolsRow() Row {
+	const path = "egress.providerTools"
+	return rowOf(Row{
+		Path: path, Purpose: "What providers of models may do for an agent where no gateway sees it: tools and connectors that they run, addresses that they read, features of theirs that cost more.",
+		Allowed: "names such as `anthropic/web_search`, those of [provider-tools.md](../provider-tools.md)", Builtin: "none", Merging: "the names that all of them have",
+		check: func(r *Rules) error { return validProviderTools(path, r.ProviderTools) },
+	}, value[[]string]{
+		name: path,
+		of: func(r *Rules) ([]string, bool) {
+			if r.ProviderTools == nil {
+				return nil, false
+			}
+			return append([]string{}, set(r.ProviderTools)...), true
+		},
+		stricter: func(a, b []string) []string {
+			return slices.DeleteFunc(slices.Clone(a), func(name string) bool { return !slices.Contains(b, name) })
+		},
+		equal: slices.Equal[[]string],
+	}, func(r *Rules) any { return &r.ProviderTools }, func(e *Effective) *[]string { return &e.ProviderTools })
+}
+
+// providerTool is the name of what a provider does: whose it is, and what.
+var providerTool = regexp.MustCompile(`^[a-z0-9_.$-]{1,64}/[a-z0-9_.$-]{1,64}$`)
+
+func validProviderTools(path string, list []string) error {
+	var errs []error
+	for _, name := range list {
+		if !providerTool.MatchString(name) {
+			errs = append(errs, fmt.Errorf("%s: %q is not the name of a provider and of what it does, such as anthropic/web_search", path, name))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // deliveriesRow is about what other Features deliver.

@@ -57,6 +57,7 @@ type Rules struct {
 	MaxCheckpointFailures *int
 	GitHosts              []Host
 	AgentHosts            []Host
+	ProviderTools         []string
 	Locks                 Contention
 	Overlap               Overlap
 	Deliveries            Deliveries

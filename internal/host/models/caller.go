@@ -27,6 +27,8 @@ type Caller struct {
 	Task    string
 	// Models of the Feature's policy, by role.
 	Models []policy.ModelRef
+	// ProviderTools that a provider may run.
+	ProviderTools []string
 	// Key reads a key of the caller's project. Its error says what to do.
 	Key func(ctx context.Context, key policy.SecretKey) (string, error)
 	// Role that asks when a model of this name is asked for.

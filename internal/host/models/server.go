@@ -42,6 +42,8 @@ const (
 	reasonTooMany         = "TooManyCalls"
 	reasonTooLarge        = "RequestTooLarge"
 	reasonInvalid         = "InvalidRequest"
+	reasonServerTool      = "ServerToolNotAllowed"
+	reasonState           = "ProviderStateNotAllowed"
 	reasonNoModel         = "ModelNotAvailable"
 	reasonNoKey           = "KeyNotAccepted"
 	reasonUnreachable     = "BackendUnreachable"
@@ -239,6 +241,10 @@ func (c *call) serve() *failure {
 	}
 	defer c.free()
 	if f := c.choose(table); f != nil {
+		return f
+	}
+	var f *failure
+	if c.request, f = filtered(c.request, c.endpoint, dialect.Allowed{Tools: c.caller.ProviderTools, State: c.route.ProviderState}); f != nil {
 		return f
 	}
 	defer c.reply.settle()

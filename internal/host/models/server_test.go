@@ -202,6 +202,9 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "alone", Model: "small"}}
 	case token == "priced":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "main", Model: "priced"}}
+	case token == "searching":
+		c.ProviderTools = []string{"anthropic/web_search"}
+		c.Models = []policy.ModelRef{{Role: "primary", Backend: "main", Model: "large", ProviderState: policy.StateAllow}, {Role: "summarizer", Backend: "main", Model: "small"}}
 	case token == "lost":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "gone", Model: "large"}}
 	}
@@ -419,7 +422,7 @@ func TestSUP2Composition(t *testing.T) {
 		"Anthropic":           {"/anthropic/v1/messages", `{"model":"tiny","max_tokens":1,"messages":[]}`, `{"system":"` + prefix + `","model":"large","max_tokens":1,"messages":[]}`},
 		"Anthropic, a system": {"/anthropic/v1/messages", `{"model":"large", "system":[{"type":"text","text":"Code."}]}`, `{"model":"large", "system":[{"type":"text","text":"` + prefix + `"},{"type":"text","text":"Code."}]}`},
 		"Anthropic, counted":  {"/anthropic/v1/messages/count_tokens", `{"model":"large","system":"Code."}`, `{"model":"large","system":"` + prefix + `Code."}`},
-		"Responses":           {"/openai/v1/responses", `{"model":"x","instructions":"Code.","input":[]}`, `{"model":"large","instructions":"` + prefix + `Code.","input":[]}`},
+		"Responses":           {"/openai/v1/responses", `{"store":false,"model":"x","instructions":"Code.","input":[]}`, `{"store":false,"model":"large","instructions":"` + prefix + `Code.","input":[]}`},
 		"Chat":                {"/openai/v1/chat/completions", `{"model":"x","messages":[{"role":"system","content":"Code."}]}`, `{"model":"large","messages":[{"role":"system","content":"` + prefix + `Code."}]}`},
 	} {
 		if answer, text := w.ask("composed", "POST", tc.path, tc.body); answer.StatusCode != http.StatusOK {

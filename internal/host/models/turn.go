@@ -70,6 +70,7 @@ func (c *call) reserve() *failure {
 		ID: rand.Text(), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.request.Model, Model: c.route.Model.Name, Role: c.record.Role,
 		RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
+		TakenOut: c.request.TakenOut,
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
 	c.turn.sent = int64(len(c.body))

@@ -120,6 +120,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		if s := m.KeySecretRef; s != nil {
 			ref.Key = policy.SecretKey{Secret: s.Name, Key: s.Key}
 		}
+		if m.ProviderState == v1alpha1.ProviderStateAllow {
+			ref.ProviderState = policy.StateAllow
+		}
 		out.Models = append(out.Models, ref)
 	}
 	if a := r.Anomalies; a != nil {
@@ -130,6 +133,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	}
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
+		out.ProviderTools = e.ProviderTools
 	}
 	if k := r.Retention; k != nil {
 		out.LedgerRetention = duration(k.Ledger)

@@ -469,7 +469,7 @@ func TestRulesReachTheCore(t *testing.T) {
 			Budget: v1alpha1.Budget{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: "12.50"}, Project: &v1alpha1.Budget{Cost: "100"},
 			Global: &v1alpha1.Budget{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To[int32](90),
 		},
-		Models:    []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m"}},
+		Models:    []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m", ProviderState: v1alpha1.ProviderStateAllow}},
 		Anomalies: &v1alpha1.AnomalyRules{Stall: ptr.To[int32](20), Silence: &metav1.Duration{Duration: time.Minute}, Ladder: "Hold"},
 		Roles: []v1alpha1.RoleProfile{{
 			Name: "dba", Doctrine: &v1alpha1.Doctrine{SaluteIntervalTurns: ptr.To[int32](2), MaxTurnsWithoutProgress: ptr.To[int32](3)},
@@ -486,7 +486,7 @@ func TestRulesReachTheCore(t *testing.T) {
 			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
 		},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
-		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}},
+		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}},
 		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait, Deliveries: v1alpha1.DeliveryNoticeDirective},
 		Agents:      &v1alpha1.AgentRules{AllowedRoles: []string{"dba"}},
 		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},

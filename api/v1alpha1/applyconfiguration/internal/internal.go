@@ -632,6 +632,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - host
+    - name: providerTools
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Enforcement
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.EnvVar
@@ -1052,6 +1058,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: model
       type:
         scalar: string
+    - name: providerState
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ProviderState
     - name: role
       type:
         scalar: string
@@ -1234,6 +1243,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: summary
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ProviderState
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.PullRequest
   map:
     fields:

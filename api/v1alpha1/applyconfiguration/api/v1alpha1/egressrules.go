@@ -14,6 +14,8 @@ type EgressRulesApplyConfiguration struct {
 	Agent []EgressHostApplyConfiguration `json:"agent,omitempty"`
 	// git hosts that the watchdog may reach; when no policy lists any, the Feature's own repository host on public addresses.
 	Git []EgressHostApplyConfiguration `json:"git,omitempty"`
+	// providerTools that models may use although their provider runs them, outside of Tidewaiter's sight: web searches, connectors, addresses that the provider reads. None by default. docs/provider-tools.md has the names.
+	ProviderTools []string `json:"providerTools,omitempty"`
 }
 
 // EgressRulesApplyConfiguration constructs a declarative configuration of the EgressRules type for use with
@@ -44,6 +46,16 @@ func (b *EgressRulesApplyConfiguration) WithGit(values ...*EgressHostApplyConfig
 			panic("nil value passed to WithGit")
 		}
 		b.Git = append(b.Git, *values[i])
+	}
+	return b
+}
+
+// WithProviderTools adds the given value to the ProviderTools field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ProviderTools field.
+func (b *EgressRulesApplyConfiguration) WithProviderTools(values ...string) *EgressRulesApplyConfiguration {
+	for i := range values {
+		b.ProviderTools = append(b.ProviderTools, values[i])
 	}
 	return b
 }

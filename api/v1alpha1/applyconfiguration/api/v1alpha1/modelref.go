@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
 // ModelRefApplyConfiguration represents a declarative configuration of the ModelRef type for use
 // with apply.
 //
@@ -18,6 +22,8 @@ type ModelRefApplyConfiguration struct {
 	Model *string `json:"model,omitempty"`
 	// keySecretRef names a key of the project, in a Secret of the Feature's namespace, that the backend is asked with in the place of the gateway's. The gateway can read the Secret only where an administrator of the project has bound a Role for it to the gateway's service account. Fallbacks of the backend are not asked then.
 	KeySecretRef *SecretKeyRefApplyConfiguration `json:"keySecretRef,omitempty"`
+	// providerState says what becomes of requests that refer to what the provider keeps, such as previous_response_id, or have it keep something: they are refused, or pass. What is not in a request is seen by no template, no check and no budget, and all Features share the gateway's key. Refuse by default.
+	ProviderState *apiv1alpha1.ProviderState `json:"providerState,omitempty"`
 }
 
 // ModelRefApplyConfiguration constructs a declarative configuration of the ModelRef type for use with
@@ -55,5 +61,13 @@ func (b *ModelRefApplyConfiguration) WithModel(value string) *ModelRefApplyConfi
 // If called multiple times, the KeySecretRef field is set to the value of the last call.
 func (b *ModelRefApplyConfiguration) WithKeySecretRef(value *SecretKeyRefApplyConfiguration) *ModelRefApplyConfiguration {
 	b.KeySecretRef = value
+	return b
+}
+
+// WithProviderState sets the ProviderState field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ProviderState field is set to the value of the last call.
+func (b *ModelRefApplyConfiguration) WithProviderState(value apiv1alpha1.ProviderState) *ModelRefApplyConfiguration {
+	b.ProviderState = &value
 	return b
 }

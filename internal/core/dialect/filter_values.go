@@ -1,0 +1,90 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"bytes"
+	"strings"
+)
+
+// What the lists of several dialects have in common.
+
+// isText, isTrue, isSet and isFilled tell values apart: isSet is any but false, and isFilled any but an empty list or object.
+func isText(value []byte) bool { return value[0] == '"' }
+func isTrue(value []byte) bool { return value[0] == 't' }
+func isSet(value []byte) bool  { return value[0] != 'f' }
+func isFilled(value []byte) bool {
+	return value[0] != '[' && value[0] != '{' || space(value, 1) < len(value)-1
+}
+
+// fetched says whether a provider would read an address to have the value: anything but a text that holds its data, as
+// https://www.rfc-editor.org/rfc/rfc2397 defines it. A list does so where one of its texts does.
+func fetched(value []byte) bool {
+	switch value[0] {
+	case '[':
+		for at := space(value, 1); value[at] != ']'; {
+			end := skip(value, at)
+			if fetched(value[at:end]) {
+				return true
+			}
+			if at = space(value, end); value[at] == ',' {
+				at = space(value, at+1)
+			}
+		}
+		return false
+	case '"':
+		if len(value) == len(`""`) {
+			return false
+		}
+		head := value[:min(len(value), 64)]
+		if bytes.IndexByte(head, '\\') < 0 {
+			return len(head) < 6 || !strings.EqualFold(string(head[1:6]), "data:")
+		}
+		plain, _ := text(value)
+		return len(plain) < 5 || !strings.EqualFold(plain[:5], "data:")
+	}
+	return false
+}
+
+// fetchedData says so of a value that some providers take as the data itself, and others as an address.
+func fetchedData(value []byte) bool {
+	if value[0] != '"' {
+		return fetched(value)
+	}
+	for _, c := range value[1 : len(value)-1] {
+		switch {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case c == '+', c == '/', c == '=', c == '-', c == '_', c == '\\', c == 'n', c == 'r':
+		default:
+			return fetched(value)
+		}
+	}
+	return false
+}
+
+// lacks says that an object has none of some members, or null in their place.
+func lacks(names ...string) func(object []byte) bool {
+	return func(object []byte) bool {
+		for _, name := range names {
+			if value, has := valueOf(object, 0, name); has && value[0] != 'n' && (value[0] != '"' || len(value) > len(`""`)) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// mentions says that a value has a word in one of its texts.
+func mentions(word string) func(value []byte) bool {
+	return func(value []byte) bool { return bytes.Contains(value, []byte(word)) || bytes.IndexByte(value, '\\') >= 0 }
+}
+
+// trimDigits takes a date off the end of a name, which has so many digits.
+func trimDigits(name string, digits int) string {
+	head := len(name) - digits
+	if head < 1 || strings.Trim(name[head:], "0123456789") != "" {
+		return name
+	}
+	return name[:head]
+}

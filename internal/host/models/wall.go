@@ -1,0 +1,39 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+)
+
+// reasonOf a request that is not sent on, and its status. What the policy forbids is said with a status after which no client tries again.
+var reasonOf = map[dialect.Reason]struct {
+	reason string
+	status int
+}{
+	dialect.Unclear:    {reasonInvalid, http.StatusBadRequest},
+	dialect.ServerTool: {reasonServerTool, http.StatusForbidden},
+	dialect.State:      {reasonState, http.StatusForbidden},
+}
+
+// filtered is a request without what a provider would do elsewhere; a failure where it is refused.
+func filtered(r dialect.Request, e dialect.Endpoint, a dialect.Allowed) (dialect.Request, *failure) {
+	request, err := r.Filter(e, a)
+	if err == nil {
+		return request, nil
+	}
+	refused, is := errors.AsType[*dialect.RefusedError](err)
+	if !is {
+		return r, fail(http.StatusBadRequest, reasonInvalid, nil, "%v", err)
+	}
+	of := reasonOf[refused.Reason]
+	f := fail(of.status, of.reason, nil, "%v", refused)
+	if f.Code = refused.Code; f.Code != "" { // clients act on the code of a request that is wrong
+		f.Status = http.StatusBadRequest
+	}
+	return r, f
+}
