@@ -51,7 +51,7 @@ func coreRows() []row {
 			allow: []string{"internal/core/policy", "internal/core/secrets", "github.com/bmatcuk/doublestar/v4", "golang.org/x/text/unicode/norm"},
 			tests: []string{"internal/core/checks", "golang.org/x/text/cases"}, pure: true,
 		},
-		{pkg: "internal/core/ledger", why: why + "what is recorded of model calls, what they cost, and whether another one may be made", pure: true},
+		{pkg: "internal/core/ledger", why: why + "what is recorded of model calls, what they cost, and whether another one may be made", allow: []string{"internal/core/clip"}, pure: true},
 		{pkg: "internal/core/lifecycle", why: why + "what to do next about a Feature", allow: core, pure: true},
 		{pkg: "internal/core/locks", why: why + "who may have a lock", pure: true},
 		{pkg: "internal/core/models", why: why + "which backend and model answers", allow: []string{"internal/core/dialect", "internal/core/ledger", "internal/core/policy"}, pure: true},

@@ -161,6 +161,13 @@ func (r *recorder) Settle(ctx context.Context, reservation string, i coreledger.
 	}
 }
 
+// Refused implements models.Ledger.
+func (r *recorder) Refused(ctx context.Context, i coreledger.Interaction) {
+	if l := r.open.Load(); l != nil {
+		l.Refused(ctx, i)
+	}
+}
+
 // Pin says what applies to a task: what was given for it first, by whatever replica.
 func (r *recorder) Pin(ctx context.Context, key ledger.PinKey, terms []byte, templates string) ([]byte, string, error) {
 	if l := r.open.Load(); l != nil {

@@ -230,6 +230,6 @@ func turnOf(i coreledger.Interaction) protocol.Turn {
 		ModelAsked: i.ModelAsked, Model: i.Model, Role: i.Role, RequestDigest: i.RequestDigest, RequestBytes: i.RequestBytes, AnswerBytes: i.AnswerBytes,
 		Templates: i.TemplateHash, Retries: i.Retries, InputTokens: i.Tokens.Input, CachedInputTokens: i.Tokens.Cached, OutputTokens: i.Tokens.Output,
 		CacheWriteTokens: i.Tokens.Writes, CacheWriteHourTokens: i.Tokens.LongWrites, Searches: i.Tokens.Searches, Estimated: i.Estimated, OutputLimit: i.OutputLimit,
-		Cost: coreledger.Decimal(i.Cost), Status: i.Status, Reason: i.Reason, FirstByte: i.FirstByte.Milliseconds(), Duration: i.Duration.Milliseconds(),
+		Cost: coreledger.Decimal(i.Cost), Status: i.Status, Reason: i.Reason, Count: i.Count, Detail: i.Detail, FirstByte: i.FirstByte.Milliseconds(), Duration: i.Duration.Milliseconds(),
 	}
 }

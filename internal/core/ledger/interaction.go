@@ -5,10 +5,31 @@
 // values; internal/host/ledger stores them.
 package ledger
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
 
-// MaxAnswer is how much of an answer is stored, in bytes.
-const MaxAnswer = 4 << 20
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+)
+
+const (
+	// MaxAnswer is how much of an answer is stored, in bytes.
+	MaxAnswer = 4 << 20
+	// MaxFolded is how much is stored of the first answer of those that are folded, in bytes: the errors of providers have some
+	// hundred.
+	MaxFolded = 4 << 10
+	// failedStatus is the first status of HTTP that says that a call failed.
+	failedStatus = 400
+	// MaxDetail of a record, in bytes, and of one call that is folded, so that there is room for some.
+	MaxDetail, maxPart = 1 << 10, 256
+)
+
+// betweenDetails of calls that were folded.
+const betweenDetails = "; "
 
 // Interaction is one model call that has ended.
 type Interaction struct {
@@ -59,6 +80,45 @@ type Interaction struct {
 	Reason string
 	// FirstByte is the time until the answer began, Duration until it had ended.
 	FirstByte, Duration time.Duration
+	// Count is how many calls the record stands for: more than one where refused calls were folded. The store gives it.
+	Count int64
+	// Detail says more about the reason, such as the member of a request that was refused. The details of calls that were folded are
+	// joined; empty where there is nothing to say.
+	Detail string
+}
+
+// Folds says whether the record of a call is folded with those of others: it was refused, or its answer is an error, and it has cost nothing. An agent can make such calls as fast as they are answered, and no budget ends them.
+func (i Interaction) Folds() bool {
+	return i.Tokens == Tokens{} && i.Cost == 0 && i.Status >= failedStatus
+}
+
+// FoldID is the ID of the record that a call is folded into: one for all calls of a Feature that ended in the same minute for the same
+// reason. Whatever is in it is not the agent's choice, so that nobody can make many of them.
+func (i Interaction) FoldID() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %d %q %q %q %d %d", i.FeatureUID, i.Attempt, i.Task, i.Backend, i.Reason, i.Status, i.At.Unix()/60))
+	return "folded-" + hex.EncodeToString(sum[:16])
+}
+
+// JoinDetails adds details of more calls to those of a record, each once, as far as there is room.
+func JoinDetails(have, more string) string {
+	for part := range strings.SplitSeq(more, betweenDetails) {
+		have = joinDetail(have, clip.Bytes(part, maxPart))
+	}
+	return have
+}
+
+func joinDetail(have, more string) string {
+	switch full := len(have)+len(betweenDetails)+len(more)+len(clip.Mark) > MaxDetail; {
+	case have == "" || more == "":
+		return have + more
+	case slices.Contains(strings.Split(have, betweenDetails), more):
+		return have
+	case !full:
+		return have + betweenDetails + more
+	case strings.HasSuffix(have, clip.Mark):
+		return have
+	}
+	return have + clip.Mark
 }
 
 // Violation of an output rule.

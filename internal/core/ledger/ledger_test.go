@@ -5,8 +5,10 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 
@@ -265,6 +267,57 @@ func TestAmountOfTokens(t *testing.T) {
 	} {
 		if got := tokens.Amount(9); got != want {
 			t.Errorf("%+v: %+v, want %+v", tokens, got, want)
+		}
+	}
+}
+
+// TestJoinDetails: each detail is told once, and all of them are bounded.
+func TestJoinDetails(t *testing.T) {
+	for _, c := range []struct{ have, more, want string }{
+		{"", "", ""}, {"a", "", "a"}, {"", "a", "a"}, {"a", "b", "a; b"}, {"a; b", "b", "a; b"}, {"a; b", "b; c; a", "a; b; c"},
+	} {
+		if got := JoinDetails(c.have, c.more); got != c.want {
+			t.Errorf("%q and %q: %q, want %q", c.have, c.more, got, c.want)
+		}
+	}
+	text := ""
+	for n := range 10_000 {
+		text = JoinDetails(text, fmt.Sprint("member", n, strings.Repeat("x", n)))
+	}
+	if len(text) > MaxDetail || !strings.HasSuffix(text, "…") || !strings.HasPrefix(text, "member0; member1x; ") {
+		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+// TestFolds: calls that failed and cost nothing are folded, by what the agent has no choice of.
+func TestFolds(t *testing.T) {
+	at := time.Date(2026, 2, 3, 4, 5, 0, 0, time.UTC)
+	first := Interaction{ID: "one", At: at, FeatureUID: "uid", Attempt: 1, Task: "form", Backend: "main", Reason: "Answered", Status: 400}
+	same := first
+	same.ID, same.At, same.ModelAsked, same.RequestDigest, same.Detail = "two", at.Add(59*time.Second), "any", "other", "more"
+	if !first.Folds() || !same.Folds() || first.FoldID() != same.FoldID() {
+		t.Error("calls of a minute are not folded")
+	}
+	for what, change := range map[string]func(i *Interaction){
+		"minute": func(i *Interaction) { i.At = at.Add(time.Minute) }, "Feature": func(i *Interaction) { i.FeatureUID = "other" },
+		"attempt": func(i *Interaction) { i.Attempt = 2 }, "task": func(i *Interaction) { i.Task = "other" },
+		"backend": func(i *Interaction) { i.Backend = "other" }, "reason": func(i *Interaction) { i.Reason = "other" },
+		"status": func(i *Interaction) { i.Status = 429 },
+	} {
+		other := first
+		change(&other)
+		if other.FoldID() == first.FoldID() {
+			t.Errorf("another %s is folded into the same record", what)
+		}
+	}
+	for what, change := range map[string]func(i *Interaction){
+		"answered": func(i *Interaction) { i.Status = 200 }, "cost": func(i *Interaction) { i.Cost = 1 },
+		"tokens": func(i *Interaction) { i.Tokens.Cached = 1 },
+	} {
+		other := first
+		change(&other)
+		if other.Folds() {
+			t.Errorf("a call is folded: %s", what)
 		}
 	}
 }

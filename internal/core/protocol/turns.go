@@ -67,6 +67,10 @@ type Turn struct {
 	Cost   string `json:"cost"`
 	Status int    `json:"status"`
 	Reason string `json:"reason"`
+	// Count is how many calls it stands for: more than one where calls that failed in one minute for one reason were folded.
+	Count int64 `json:"count"`
+	// Detail says more about the reason, such as the member of a request that was refused.
+	Detail string `json:"detail,omitempty"`
 	// FirstByte is the time until the answer began, Duration until it had ended, in milliseconds.
 	FirstByte int64 `json:"firstByteMilliseconds"`
 	Duration  int64 `json:"durationMilliseconds"`

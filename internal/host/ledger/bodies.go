@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
@@ -64,7 +65,16 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 		*text = word(*text, maxWord)
 	}
 	i.ID = word(i.ID, maxID)
-	s := &settlement{entry: i, done: make(chan error, 1)}
+	detail, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.Detail, maxSecret)))
+	if err != nil {
+		return nil, err
+	}
+	i.Detail = word(strings.Map(printable, string(detail)), core.MaxDetail)
+	s := &settlement{entry: i, count: 1, folds: i.Folds(), done: make(chan error, 1)}
+	if s.folds {
+		s.entry.ID = i.FoldID()
+		i.Raw, i.Formatted = i.Raw[:min(len(i.Raw), core.MaxFolded)], nil
+	}
 	raw, err := l.bodies.answer(ctx, i.Raw)
 	if err != nil {
 		return nil, err
@@ -88,6 +98,14 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 	s.entry.Raw, s.entry.Formatted, s.entry.Violations = nil, nil, nil
 	s.raw, s.formatted, s.violations = l.bodies.compress(raw), l.bodies.compress(formatted), string(violations)
 	return s, nil
+}
+
+// printable is a character as it may be on a terminal.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return ' '
+	}
+	return r
 }
 
 // word is a text that both engines store: PostgreSQL takes no zero in it, and nothing but UTF-8.

@@ -48,6 +48,7 @@ type Ledger struct {
 	prepared map[string]*sql.Stmt
 	bodies   *bodies
 	queue    chan *settlement
+	refused  *refusals
 	// changing is full while the changes of a checkpoint, or a step of steering, are recorded.
 	changing chan struct{}
 	closing  chan struct{}
@@ -73,6 +74,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		log: o.Log, now: o.Now, engine: e, bodies: newBodies(), queue: make(chan *settlement, maxBatch), changing: make(chan struct{}, 1),
 		closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
+	l.refused = newRefusals(l)
 	if l.handles, err = e.open(); err == nil {
 		err = e.migrate(ctx, l.writer)
 	}

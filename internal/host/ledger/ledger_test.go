@@ -36,7 +36,7 @@ func TestRoundTrip(t *testing.T) {
 		Raw: []byte("raw \x00\xff answer"), Formatted: []byte("formatted answer"),
 		Violations: []core.Violation{{Type: "language", Severity: "minor", Message: "write \"plain\" English"}, {Type: "length", Severity: "major", Message: "ä"}},
 		Retries:    2, Tokens: core.Tokens{Input: 1 << 34, Output: 2, Cached: 3, Writes: 4, LongWrites: 5, Searches: 6}, Estimated: true, OutputLimit: 7, Cost: 1 << 40, Status: 200, Reason: "Answered",
-		FirstByte: 12345 * time.Microsecond, Duration: time.Hour + 1, Keep: time.Hour,
+		FirstByte: 12345 * time.Microsecond, Duration: time.Hour + 1, Keep: time.Hour, Count: 1, Detail: "took out web_search",
 	}
 	for i, v := 0, reflect.ValueOf(full); i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
@@ -46,7 +46,7 @@ func TestRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open()
 		given := full
-		given.Turn, given.Sequence = 77, 88 // the store gives them
+		given.Turn, given.Sequence, given.Count = 77, 88, 99 // the store gives them
 		w.must(l.Settle(t.Context(), "", given))
 		full := full
 		full.Keep = 0 // not a part of the record
@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 		// What is empty stays so, and a time that is missing is now.
 		w.must(l.Settle(t.Context(), "", core.Interaction{ID: "empty", FeatureUID: "uid"}))
 		got, err = l.Turn(t.Context(), "uid", 2)
-		if diff := cmp.Diff(core.Interaction{ID: "empty", FeatureUID: "uid", At: began, Turn: 1, Sequence: 2}, got); err != nil || diff != "" {
+		if diff := cmp.Diff(core.Interaction{ID: "empty", FeatureUID: "uid", At: began, Turn: 1, Sequence: 2, Count: 1}, got); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 		for _, id := range []string{"", strings.Repeat("x", 129)} {

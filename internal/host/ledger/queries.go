@@ -11,12 +11,12 @@ const (
 
 	// lockTotals keeps others from the row until the transaction ends.
 	lockTotals = `INSERT INTO totals (scope, key, period, input, cached, output, cost, calls) VALUES ($1, $2, $3, 0, 0, 0, 0, 0)
-ON CONFLICT (scope, key, period) DO UPDATE SET calls = totals.calls
-RETURNING calls`
+ON CONFLICT (scope, key, period) DO UPDATE SET last = totals.last
+RETURNING last`
 
-	addTotals = `INSERT INTO totals (scope, key, period, input, cached, output, cost, calls) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+	addTotals = `INSERT INTO totals (scope, key, period, input, cached, output, cost, calls, last) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
 ON CONFLICT (scope, key, period) DO UPDATE SET input = totals.input + excluded.input, cached = totals.cached + excluded.cached,
-output = totals.output + excluded.output, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls`
+output = totals.output + excluded.output, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls, last = totals.last + excluded.last`
 )
 
 // Reservations, where replicas share them. What is used and what is reserved is read at once: a call that ends meanwhile goes from one to the other.
@@ -51,8 +51,18 @@ ON CONFLICT (id) DO NOTHING`
 	countTurn = `INSERT INTO tasks (feature_uid, attempt, task, turns) VALUES ($1, $2, $3, 1)
 ON CONFLICT (feature_uid, attempt, task) DO UPDATE SET turns = tasks.turns + 1`
 
-	selectTurns = `SELECT ` + columns + ` FROM interactions WHERE feature_uid = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`
-	selectTurn  = `SELECT ` + columns + `, raw, formatted FROM interactions WHERE feature_uid = $1 AND sequence = $2`
+	columnsWithNotes = columns + `, COALESCE(notes.count, 1), COALESCE(notes.detail, '')`
+	withNotes        = ` FROM interactions LEFT JOIN notes ON notes.call = interactions.id WHERE feature_uid = $1 AND sequence `
+
+	selectTurns = `SELECT ` + columnsWithNotes + withNotes + `> $2 ORDER BY sequence LIMIT $3`
+	selectTurn  = `SELECT ` + columnsWithNotes + `, raw, formatted` + withNotes + `= $2`
+)
+
+// Notes of calls, and of rows that stand for many refused ones.
+const (
+	selectNote = `SELECT count, detail FROM notes WHERE call = $1`
+	upsertNote = `INSERT INTO notes (call, count, detail) VALUES ($1, $2, $3) ON CONFLICT (call) DO UPDATE SET count = excluded.count, detail = excluded.detail`
+	moveTurn   = `UPDATE interactions SET at = $2 WHERE id = $1`
 )
 
 // Pins.

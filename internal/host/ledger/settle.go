@@ -35,11 +35,17 @@ type settlement struct {
 	entry          core.Interaction
 	raw, formatted []byte
 	violations     string
-	done           chan error
+	// count of calls that it stands for, where folds says that its row is one for many.
+	count int64
+	folds bool
+	// refused before a backend was asked: it is no call that counts in a total.
+	refused bool
+	done    chan error
 }
 
 // Settle records a call that has ended and gives back what was reserved for it. When it returns nil, both survive a crash of
-// the machine. A call that is there already is left as it is. Calls that end at the same time share a transaction.
+// the machine. A call that is there already is left as it is. Calls that end at the same time share a transaction. One that has failed and
+// cost nothing shares its row with others: then its ID is not kept, and one that is given twice may count twice.
 func (l *Ledger) Settle(ctx context.Context, reservationID string, i core.Interaction) error {
 	const what = "record a call"
 	if i.ID == "" || len(i.ID) > maxID || i.FeatureUID == "" {
@@ -79,12 +85,16 @@ func (l *Ledger) settleAll() {
 		select {
 		case first := <-l.queue:
 			l.settle(l.batch(first))
+		case done := <-l.refused.due:
+			l.refused.settle()
+			close(done)
 		case <-l.closing:
 			for {
 				select {
 				case first := <-l.queue:
 					l.settle(l.batch(first))
 				default:
+					l.refused.settle()
 					return
 				}
 			}
@@ -112,7 +122,7 @@ func (s *settlement) size() int { return len(s.raw) + len(s.formatted) + len(s.v
 func (l *Ledger) settle(batch []*settlement) {
 	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 	defer cancel()
-	err := l.record(ctx, batch)
+	err := l.record(ctx, durable, batch)
 	l.failed.Store(err != nil)
 	if err == nil {
 		l.reservations.settled(batch)
@@ -150,21 +160,30 @@ type account struct {
 
 // record calls in one transaction. Rows that several replicas change are locked in the same order everywhere: Features, then
 // projects, then the one of all.
-func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
-	return l.write(ctx, "record calls", durable, func(tx *transaction) error {
+func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) error {
+	return l.write(ctx, "record calls", d, func(tx *transaction) error {
 		features, err := lockFeatures(ctx, tx, batch)
 		if err != nil {
 			return err
 		}
-		used := map[account]core.Usage{}
-		for _, s := range batch {
-			fresh, err := s.insert(ctx, tx, features[s.entry.FeatureUID]+1)
+		used := map[account]charges{}
+		for _, s := range folded(batch) {
+			fresh, err := s.store(ctx, tx, features[s.entry.FeatureUID]+1)
 			if err != nil {
 				return err
 			}
+			rows := int64(0)
 			if fresh {
 				features[s.entry.FeatureUID]++
-				s.charge(used)
+				rows = 1
+			}
+			if fresh || s.folds {
+				s.charge(used, rows)
+			}
+		}
+		for _, s := range batch {
+			if s.reservation == "" {
+				continue
 			}
 			if err := l.reservations.settle(ctx, tx, s.reservation); err != nil {
 				return err
@@ -174,18 +193,18 @@ func (l *Ledger) record(ctx context.Context, batch []*settlement) error {
 	})
 }
 
-// lockFeatures of calls, and say how many calls each has.
+// lockFeatures of calls, and say which number the newest row of each has.
 func lockFeatures(ctx context.Context, tx *transaction, batch []*settlement) (map[string]int64, error) {
 	features, owners := map[string]int64{}, map[string]Owner{}
 	for _, s := range batch {
 		owners[s.entry.FeatureUID] = Owner{s.entry.FeatureUID, s.entry.Namespace, s.entry.Feature, s.entry.Keep}
 	}
 	for _, uid := range slices.Sorted(maps.Keys(owners)) {
-		var calls int64
-		if err := tx.QueryRowContext(ctx, lockTotals, string(core.Feature), uid, "").Scan(&calls); err != nil {
+		var last int64
+		if err := tx.QueryRowContext(ctx, lockTotals, string(core.Feature), uid, "").Scan(&last); err != nil {
 			return nil, err
 		}
-		features[uid] = calls
+		features[uid] = last
 		if _, err := keepFeature(ctx, tx, owners[uid]); err != nil {
 			return nil, err
 		}
@@ -193,12 +212,26 @@ func lockFeatures(ctx context.Context, tx *transaction, batch []*settlement) (ma
 	return features, nil
 }
 
+// charges of an account: what calls have used, and the rows that were added for them.
+type charges struct {
+	core.Usage
+
+	rows int64
+}
+
 // charge adds a call to the totals that it counts in: those of the period in which it ended.
-func (s *settlement) charge(used map[account]core.Usage) {
-	call := core.Usage{Amount: bounded(s.entry.Tokens.Amount(s.entry.Cost)), Cached: min(max(s.entry.Tokens.Cached, 0), maxTokens), Calls: 1}
+func (s *settlement) charge(used map[account]charges, rows int64) {
+	calls := s.count
+	if s.refused {
+		calls = 0
+	}
+	amount, cached := bounded(s.entry.Tokens.Amount(s.entry.Cost)), min(max(s.entry.Tokens.Cached, 0), maxTokens)
 	for a := range s.accounts() {
+		if s.refused && a.scope != core.Feature {
+			continue
+		}
 		u := used[a]
-		used[a] = core.Usage{Amount: u.Plus(call.Amount), Cached: u.Cached + call.Cached, Calls: u.Calls + 1}
+		used[a] = charges{core.Usage{Amount: u.Plus(amount), Cached: u.Cached + cached, Calls: u.Calls + calls}, u.rows + rows}
 	}
 }
 
@@ -214,17 +247,28 @@ func (s *settlement) accounts() iter.Seq[account] {
 	}
 }
 
-func addAll(ctx context.Context, tx *transaction, used map[account]core.Usage) error {
+func addAll(ctx context.Context, tx *transaction, used map[account]charges) error {
 	accounts := slices.SortedFunc(maps.Keys(used), func(a, b account) int {
 		return cmp.Or(cmp.Compare(slices.Index(scopes, a.scope), slices.Index(scopes, b.scope)), cmp.Compare(a.key, b.key), cmp.Compare(a.period, b.period))
 	})
 	for _, a := range accounts {
 		u := used[a]
-		if _, err := tx.ExecContext(ctx, addTotals, string(a.scope), a.key, a.period, u.Input, u.Cached, u.Output, u.Cost, u.Calls); err != nil {
+		if _, err := tx.ExecContext(ctx, addTotals, string(a.scope), a.key, a.period, u.Input, u.Cached, u.Output, u.Cost, u.Calls, u.rows); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// store the row of a call, or count it in the one that it shares; not fresh, where the row was there.
+func (s *settlement) store(ctx context.Context, tx *transaction, sequence int64) (fresh bool, err error) {
+	if s.folds {
+		return s.fold(ctx, tx, sequence)
+	}
+	if fresh, err = s.insert(ctx, tx, sequence); err == nil && fresh && s.entry.Detail != "" {
+		err = s.note(ctx, tx)
+	}
+	return fresh, err
 }
 
 // insert adds the row of a call; not fresh, where it is there.

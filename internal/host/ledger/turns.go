@@ -19,9 +19,10 @@ const MaxTurns = 500
 
 // Turns lists calls of a Feature without their answers, the newest last: those after a Sequence, where 0 is the beginning, and
 // at most limit. The Sequence of the last one is where to go on. Calls are seen in the order of their Sequence, so that none
-// that ends meanwhile is missed.
+// that ends meanwhile is missed. A row that stands for refused calls of a minute is seen when it has its first one; its count grows.
 func (l *Ledger) Turns(ctx context.Context, featureUID string, after int64, limit int) ([]core.Interaction, error) {
 	var turns []core.Interaction
+	l.refused.flush(ctx)
 	err := l.read(ctx, "list turns", func(db *sql.DB) error {
 		rows, err := db.QueryContext(ctx, selectTurns, word(featureUID, maxWord), after, min(max(limit, 0), MaxTurns))
 		if err != nil {
@@ -43,6 +44,7 @@ func (l *Ledger) Turns(ctx context.Context, featureUID string, after int64, limi
 // Turn gives the call of a Sequence with its answers, or wraps ErrNotFound.
 func (l *Ledger) Turn(ctx context.Context, featureUID string, sequence int64) (core.Interaction, error) {
 	var i core.Interaction
+	l.refused.flush(ctx)
 	err := l.read(ctx, "read a turn", func(db *sql.DB) (err error) {
 		var raw, formatted []byte
 		i, err = scan(db.QueryRowContext(ctx, selectTurn, word(featureUID, maxWord), sequence).Scan, &raw, &formatted)
@@ -75,7 +77,7 @@ func scan(row func(...any) error, more ...any) (core.Interaction, error) {
 	err := row(append([]any{
 		&i.ID, &at, &i.FeatureUID, &i.Namespace, &i.Feature, &i.Attempt, &i.Task, &i.Turn, &i.Sequence, &i.Dialect, &i.Backend, &i.ModelAsked, &i.Model, &i.Role,
 		&i.RequestDigest, &i.RequestBytes, &i.TemplateHash, &i.AnswerBytes, &violations, &i.Retries, &i.Tokens.Input, &i.Tokens.Output, &i.Tokens.Cached, &i.Cost,
-		&i.Status, &i.Reason, &i.FirstByte, &i.Duration, &i.Tokens.Writes, &i.Tokens.LongWrites, &i.Tokens.Searches, &estimated, &i.OutputLimit,
+		&i.Status, &i.Reason, &i.FirstByte, &i.Duration, &i.Tokens.Writes, &i.Tokens.LongWrites, &i.Tokens.Searches, &estimated, &i.OutputLimit, &i.Count, &i.Detail,
 	}, more...)...)
 	if err != nil {
 		return core.Interaction{}, err

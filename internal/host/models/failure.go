@@ -29,6 +29,10 @@ type failure struct {
 	elsewhere bool
 	// wait before another try, in seconds; 0 is a second.
 	wait int
+	// detail for the ledger, such as the member that is refused; it may have words of the agent.
+	detail string
+	// recorded says that the ledger has a turn for it.
+	recorded bool
 	// cause for the log, where it is more than the message.
 	cause error
 }

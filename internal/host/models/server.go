@@ -64,6 +64,9 @@ type Ledger interface {
 	// Reserve says that a call is about to be made, and fails where it may not be: over a budget (*ledger.OverBudgetError), or
 	// without a record.
 	Reserve(ctx context.Context, r ledger.Reservation, budgets []ledger.Budget) error
+	// Refused records a call that was refused before a backend was asked. Those of a Feature that are refused in one minute for one reason
+	// share a record.
+	Refused(ctx context.Context, i ledger.Interaction)
 	// Usage is what the calls of a scope have used; key is as in ledger.Budget.
 	Usage(ctx context.Context, scope ledger.Scope, key string) (ledger.Usage, error)
 	// Taken is what is used of a budget, and what is reserved for calls that have not ended.
@@ -180,6 +183,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f = c.serve()
 	}
 	if f != nil {
+		f.note(c)
 		c.refuse(f)
 	}
 }
@@ -264,6 +268,7 @@ func (c *call) once() (f *failure) {
 	c.repeat, c.turn = false, nil
 	defer func() {
 		if f != nil {
+			f.recorded = c.turn != nil
 			if c.record.Reason = f.reason; !c.reply.started.Load() {
 				c.record.Status = f.Status
 			}

@@ -52,6 +52,7 @@ type world struct {
 	records []models.Record
 	avoided []string
 	turns   []ledger.Interaction
+	refused []ledger.Interaction
 	// reserving and settling are the errors of the ledger.
 	reserving, settling error
 	reserved            map[string]bool
@@ -73,6 +74,13 @@ func (w *world) Reserve(_ context.Context, r ledger.Reservation, budgets []ledge
 		}
 	}
 	return w.reserving
+}
+
+// Refused implements models.Ledger.
+func (w *world) Refused(_ context.Context, i ledger.Interaction) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.refused = append(w.refused, i)
 }
 
 // Usage implements models.Ledger.

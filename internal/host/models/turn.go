@@ -96,6 +96,20 @@ func (c *call) reserve() *failure {
 	return unrecorded(err)
 }
 
+// note in the ledger that a call was refused, where it has no turn.
+func (f *failure) note(c *call) {
+	if f.recorded || c.caller.UID == "" {
+		return
+	}
+	i := ledger.Interaction{
+		At: c.server.options.Now(), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
+		Dialect: c.dialect.Name, Backend: c.record.Backend, ModelAsked: c.request.Model, Model: c.record.Model, Role: c.record.Role,
+		RequestBytes: c.record.Sent, Status: f.Status, Reason: f.reason, Detail: f.detail, Duration: c.server.options.Now().Sub(c.began),
+	}
+	i.Namespace, i.Feature, _ = strings.Cut(c.caller.Feature, "/")
+	c.server.options.Ledger.Refused(c.r.Context(), i)
+}
+
 // priced refuses a model whose cost nobody knows where a budget limits the cost.
 func (c *call) priced() *failure {
 	if c.route.Model.Prices.Known() {

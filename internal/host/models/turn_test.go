@@ -170,3 +170,30 @@ func TestABrokenTurnIsRecorded(t *testing.T) {
 		t.Errorf("%+v", w.turns)
 	}
 }
+
+// TestRefusalsAreRecorded: a call that the gateway refuses before a backend is asked is given to the ledger with its reason, one that has a
+// turn is not, and one of whom nobody knows who asks is not either.
+func TestRefusalsAreRecorded(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(answering), quick())
+	w.budgets = []ledger.Budget{{Scope: ledger.Feature, Key: "uid-of-login", Limit: ledger.Amount{Output: 2000}}}
+	const request = `{"model":"large","messages":[]}`
+	w.ask("login", "POST", "/anthropic/v1/messages", request, "Anthropic-Beta", "refuse") // has a turn
+	w.ask("login", "POST", "/anthropic/v1/messages", `{"model"`)
+	w.ask("stranger", "POST", "/anthropic/v1/messages", request)
+	w.last(3)
+	w.mu.Lock()
+	w.used.Output = 2000
+	w.mu.Unlock()
+	w.ask("login", "POST", "/anthropic/v1/messages", request)
+	w.last(4)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var got []string
+	for _, i := range w.refused {
+		got = append(got, fmt.Sprint(i.Reason, " ", i.Status, " ", i.FeatureUID, " ", i.Namespace, "/", i.Feature, " ", i.Task))
+	}
+	want := []string{"InvalidRequest 400 uid-of-login shop/login form", "BudgetExceeded 503 uid-of-login shop/login form"}
+	if diff := cmp.Diff(want, got); diff != "" || len(w.turns) != 1 {
+		t.Errorf("%d turns (-want +got):\n%s", len(w.turns), diff)
+	}
+}
