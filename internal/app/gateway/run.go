@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -56,6 +58,9 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 
 // Run runs the gateway until the context ends.
 func Run(ctx context.Context, config *rest.Config, options Options, logs slog.Handler) error {
+	if options.MemoryLimit > 0 && os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(options.MemoryLimit / 10 * 9) // the rest is for what is not the heap's
+	}
 	return process.Run(ctx, config, process.Process{
 		Logger: logr.FromSlogHandler(logs), QPS: qps, Burst: burst,
 		// A manager without controllers: it brings caches, probes and an orderly end. Every replica serves.
@@ -103,6 +108,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	b := &backends{file: o.BackendsFile, keys: o.KeysDir, log: slog.New(logs).With("logger", "backends"), told: measured.configured}
 	answers := models.New(models.Options{
 		Authorizer: toModels{pods: found, pins: pins, keys: keys, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: measured.avoid,
+		Limits: models.Limits{Memory: o.MemoryLimit / 8 * 3},
 	})
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egress.New(egress.Options{

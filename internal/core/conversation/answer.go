@@ -13,6 +13,8 @@ const (
 	MaxTools = 256
 	// MaxArguments of a call, in bytes.
 	MaxArguments = 256 << 10
+	// MaxArgued of all calls of an answer, in bytes.
+	MaxArgued = 4 << 20
 )
 
 // Stop says why an answer ended.
@@ -80,6 +82,8 @@ type Answer struct {
 	Acts bool
 	// Ended says that the answer is whole.
 	Ended bool
+	// argued is the size of all arguments.
+	argued int
 }
 
 // Say adds text.
@@ -113,9 +117,10 @@ func (a *Answer) Argue(tool int, text string) {
 		return
 	}
 	t := &a.Tools[tool]
-	if room := MaxArguments - len(t.Arguments); len(text) > room {
+	if room := min(MaxArguments-len(t.Arguments), MaxArgued-a.argued); len(text) > room {
 		a.Cut, text = true, text[:room]
 	}
+	a.argued += len(text)
 	t.Arguments = append(t.Arguments, text...)
 }
 

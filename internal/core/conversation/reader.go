@@ -5,11 +5,11 @@ package conversation
 
 import "bytes"
 
-// maxEvent bounds one event of a stream, and maxWhole an answer that is no stream, in bytes. What is larger is not read:
+// maxEvent bounds one event of a stream, and MaxWhole an answer that is no stream, in bytes. What is larger is not read:
 // Responses repeats a whole answer in its last event.
 const (
 	maxEvent = 4 << 20
-	maxWhole = 8 << 20
+	MaxWhole = 8 << 20
 )
 
 // Decoder reads the messages of one dialect.
@@ -31,6 +31,8 @@ type Reader struct {
 	data []byte
 	// skips the rest of an event, or answer, that is too large.
 	skips bool
+	// whole says that an answer that is no stream was read.
+	whole bool
 }
 
 // NewReader reads an answer that is a stream of server-sent events, or one JSON document.
@@ -39,7 +41,7 @@ func NewReader(d Decoder, streamed bool) *Reader { return &Reader{decoder: d, st
 // Write takes the next bytes. It keeps no reference to them, and never fails.
 func (r *Reader) Write(p []byte) {
 	if !r.streamed {
-		if r.skips = r.skips || len(r.buffer)+len(p) > maxWhole; r.skips {
+		if r.skips = r.skips || len(r.buffer)+len(p) > MaxWhole; r.skips {
 			r.buffer, r.answer.Cut = nil, true
 			return
 		}
@@ -93,6 +95,25 @@ func (r *Reader) skipping() bool {
 	was := r.skips
 	r.skips = false
 	return was
+}
+
+// Size is how much memory the reader has taken, in bytes.
+func (r *Reader) Size() int {
+	return cap(r.buffer) + cap(r.data) + cap(r.answer.Text) + r.answer.argued
+}
+
+// Whole reads an answer that is no stream and that somebody else holds, once, and keeps no reference to it.
+func (r *Reader) Whole(body []byte) *Answer {
+	if r.whole {
+		return &r.answer
+	}
+	r.whole = true
+	if len(body) > MaxWhole {
+		r.answer.Cut = true
+	} else if len(body) > 0 {
+		r.decoder.Whole(&r.answer, body)
+	}
+	return &r.answer
 }
 
 // Answer as far as it was read.

@@ -298,7 +298,7 @@ func TestWhatCannotBeHeldIsNotAnswered(t *testing.T) {
 		want  string
 	}{
 		"too long":  {func(*models.Limits) {}, "SkippedValidation: The answer is too long to be checked"},
-		"no memory": {func(l *models.Limits) { l.Memory = 1 << 20 }, "no memory to check the answer"},
+		"no memory": {func(l *models.Limits) { l.Memory, l.Wait = 1<<20, 10*time.Millisecond }, "hold all memory"},
 	} {
 		limits := quick()
 		tc.limit(&limits)

@@ -4,74 +4,96 @@
 package models
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
-	"sync"
+	"os"
 	"time"
 )
 
-// read the body.
+// read the body. Memory is taken for what has arrived. A body that makes no progress ends.
 func (c *call) read() *failure {
-	size := c.r.ContentLength
-	if size > MaxBody {
+	if c.r.ContentLength > MaxBody {
 		return tooLarge()
 	}
-	if size < 0 {
-		size = MaxBody
+	ctx, encoding := c.r.Context(), c.r.Header.Get("Content-Encoding")
+	if encoding == "zstd" {
+		if f := c.asking.take(ctx, zstdMemory); f != nil {
+			return f
+		}
 	}
-	encoding := c.r.Header.Get("Content-Encoding")
-	if compressed(encoding) {
-		size = MaxBody // nobody knows before it is read
-	}
-	size = 2*size + int64(len(c.caller.Prefix)) // as it came, and as it is sent on
-	if err := c.server.memory.Acquire(c.r.Context(), size); err != nil {
-		return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
-	}
-	free := sync.OnceFunc(func() { c.server.memory.Release(size) })
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(bodyTime)) // where there is none, the server's own ends it
-	body := make([]byte, 0, max(c.r.ContentLength, 4<<10)+1)
-	in, err := decompressed(encoding, http.MaxBytesReader(c.w, c.r.Body, MaxBody))
+	progress := &progressing{r: http.MaxBytesReader(c.w, c.r.Body, MaxBody), response: http.NewResponseController(c.w), stall: c.server.options.Limits.Stall, end: time.Now().Add(bodyTime)}
+	in, err := decompressed(encoding, progress)
+	var body []byte
 	if err == nil {
-		body, err = appendAll(body, in)
+		most := MaxBody + 1
+		if !compressed(encoding) && c.r.ContentLength >= 0 {
+			most = int(c.r.ContentLength) + 1
+		}
+		var f *failure
+		if body, f, err = c.asking.appendAll(ctx, in, most); f != nil {
+			return f
+		}
 	}
-	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+	_ = progress.response.SetReadDeadline(time.Time{})
 	if err != nil {
-		free()
 		if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, errExpands) {
 			return tooLarge()
 		}
 		if errors.Is(err, errEncoding) {
 			return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request in Content-Encoding %q is not read: send it as it is, or in gzip or zstd", encoding)
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return fail(http.StatusRequestTimeout, reasonStalled, err, "nothing of the request has come for %s, or all of it has not within %s; try again", progress.stall, bodyTime)
+		}
 		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
+	}
+	if encoding == "zstd" {
+		c.asking.give(zstdMemory)
 	}
 	c.record.Sent = int64(len(body))
 	if c.request, err = c.dialect.ReadRequest(body); err != nil {
-		free()
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%v", err)
 	}
-	c.free = free
 	return nil
+}
+
+// progressing is a body that ends where nothing of it comes for a while, and at a time in any case.
+type progressing struct {
+	r        io.Reader
+	response *http.ResponseController
+	stall    time.Duration
+	end      time.Time
+}
+
+// Read implements io.Reader.
+func (p *progressing) Read(b []byte) (int, error) {
+	next := time.Now().Add(p.stall)
+	if next.After(p.end) {
+		next = p.end
+	}
+	_ = p.response.SetReadDeadline(next) // where there is none, the server's own ends it
+	return p.r.Read(b)
 }
 
 func tooLarge() *failure {
 	return fail(http.StatusRequestEntityTooLarge, reasonTooLarge, nil, "the request has more than %d bytes", MaxBody)
 }
 
-// appendAll reads to the end, into a buffer that is large enough where the size is known.
-func appendAll(b []byte, r io.Reader) ([]byte, error) {
+// appendAll reads to the end, into memory that is held for what has arrived.
+func (h *holding) appendAll(ctx context.Context, r io.Reader, most int) (b []byte, f *failure, err error) {
 	for {
-		if len(b) == cap(b) {
-			b = append(b, 0)[:len(b)]
+		if b, f = h.grown(ctx, b, most); f != nil {
+			return nil, f, nil
 		}
 		n, err := r.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
 		if errors.Is(err, io.EOF) {
-			return b, nil
+			return b, nil, nil
 		}
 		if err != nil {
-			return b, err
+			return b, nil, err
 		}
 	}
 }

@@ -37,6 +37,9 @@ func (c *call) next() {
 	c.record.Backend, c.record.Model, c.client, c.key = b.Name, c.route.Model.Name, c.table.clients[b.Name], c.table.keys[b.Key]
 }
 
+// spliceRoom is what the gateway puts into a request beside templates and objections, in bytes.
+const spliceRoom = 4 << 10
+
 // compose what the backend gets.
 func (c *call) compose() *failure {
 	var err error
@@ -44,6 +47,16 @@ func (c *call) compose() *failure {
 		return fail(http.StatusNotFound, reasonUnknownEndpoint, nil, "%v", err)
 	}
 	e := dialect.Edit{Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
+	size := int64(len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom)
+	for _, o := range c.objections {
+		size += int64(2 * (len(o.Answer) + len(o.Text)))
+	}
+	c.asking.give(c.spliced) // of a request that was sent before
+	c.body, c.spliced = nil, 0
+	if f := c.asking.take(c.r.Context(), size); f != nil {
+		return f
+	}
+	c.spliced = size
 	if c.body, err = c.request.Body(e); err != nil {
 		what := "templates"
 		if len(c.objections) > 0 {

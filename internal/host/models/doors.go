@@ -10,10 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
 // doors let calls through to backends: as many at once as each takes, and none to one that fails. They outlive configurations.
@@ -29,7 +28,7 @@ type doors struct {
 // slots of a backend that takes so many calls at once.
 type slots struct {
 	limit int
-	*semaphore.Weighted
+	*callers.Shares
 }
 
 // account that a backend is asked with: a project whose own key is refused or limited says nothing about the platform's.
@@ -65,7 +64,7 @@ func (d *doors) enter(c *call) (*passage, *failure) {
 	if p.slots != nil {
 		waiting, cancel := context.WithTimeout(c.r.Context(), c.caller.Silence)
 		defer cancel()
-		if p.slots.Acquire(waiting, 1) != nil {
+		if p.slots.Take(waiting, c.caller.Feature, 1) != nil {
 			p.tell(models.Unknown)
 			f := fail(http.StatusServiceUnavailable, reasonTooMany, nil, "the backend %q has as many calls as it takes at once (%d); try again", b.Name, b.Concurrency)
 			f.elsewhere = true
@@ -83,7 +82,7 @@ func (p *passage) begin(b models.Backend, feature string) *failure {
 	if p.slots = d.slots[b.Name]; b.Concurrency == 0 {
 		p.slots = nil
 	} else if p.slots == nil || p.slots.limit != b.Concurrency { // calls under way give back what they have taken before
-		p.slots = &slots{b.Concurrency, semaphore.NewWeighted(int64(b.Concurrency))}
+		p.slots = &slots{b.Concurrency, callers.NewShares(int64(b.Concurrency), ofOne(b.Concurrency))}
 		d.slots[b.Name] = p.slots
 	}
 	breaker := d.breakers[p.account]
@@ -133,6 +132,15 @@ func (p *passage) tell(o models.Outcome) {
 func (p *passage) leave() {
 	p.tell(models.Unknown)
 	if p.slots != nil {
-		p.slots.Release(1)
+		p.slots.Give(p.call.Feature, 1)
 	}
+}
+
+// ofOne is how many calls a backend that takes so many gets from one Feature: a quarter is for others, so that long answers of one
+// Feature keep nobody away.
+func ofOne(concurrency int) int64 {
+	if concurrency == 1 {
+		return 1
+	}
+	return int64(concurrency - max(1, concurrency/4))
 }

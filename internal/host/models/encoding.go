@@ -16,6 +16,9 @@ import (
 // maxWindow of zstd that is decompressed, in bytes: what its levels for daily use take.
 const maxWindow = 8 << 20
 
+// zstdMemory is what its decompressor takes, in bytes: a window, and what it writes meanwhile.
+const zstdMemory = 2 * maxWindow
+
 var (
 	// errEncoding is said of an encoding that is not known.
 	errEncoding = errors.New("an encoding that is not known")

@@ -80,6 +80,7 @@ func (c *call) refuse(f *failure) {
 	if f.Status == http.StatusServiceUnavailable || f.Status == http.StatusTooManyRequests {
 		header.Set("Retry-After", strconv.Itoa(max(f.wait, 1)))
 	}
+	c.reply.deadline()
 	c.w.WriteHeader(f.Status)
 	_, _ = c.w.Write(c.dialect.Error(f.Failure)) // an agent that hung up does not read it
 }

@@ -58,7 +58,7 @@ func (r *relay) release(over bool) (more bool, f *failure) {
 // judge an answer that is all there, and give it to the agent as far as it is accepted.
 func (r *relay) judge() *failure {
 	c, t := r.call, r.call.turn
-	a := t.reader.Close()
+	a := t.read()
 	switch rules, said := c.caller.Answers, strings.TrimSpace(string(a.Text)) != "" || a.Cut; {
 	case !t.whole():
 	case a.Acts, !said && (a.Failure != "" || a.Ended && (len(rules.Checks) == 0 || a.Stop != conversation.StopEnd)):

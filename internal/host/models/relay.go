@@ -77,7 +77,7 @@ func (c *call) relay(answer *http.Response) (*relay, *failure) {
 // forget the request: an answer takes minutes, and it is not needed any more.
 func (c *call) forget() {
 	c.request, c.body = dialect.Request{Streamed: c.request.Streamed, Reasons: c.request.Reasons}, nil
-	c.free()
+	c.asking.end()
 }
 
 // heads are the headers that the agent gets. The length of an answer that is checked is not known yet.
@@ -130,6 +130,11 @@ func (r *relay) begun() bool {
 func (r *relay) pass(part []byte) (more bool, f *failure) {
 	r.call.record.Received += int64(len(part))
 	over := r.call.turn.see(part)
+	if !r.checks || r.call.turn.whole() { // else it is not held on
+		if f := r.call.turn.pay(r.call.r.Context()); f != nil {
+			return false, f
+		}
+	}
 	if r.checks {
 		return r.hold(over)
 	}
@@ -168,11 +173,14 @@ func (c *call) settled() *failure {
 
 // send a part of the answer to the agent; false where it is gone.
 func (c *call) send(part []byte) bool {
-	if !c.reply.write(part) {
-		c.record.Reason = reasonGone
-		return false
+	if c.reply.write(part) {
+		return true
 	}
-	return true
+	c.record.Reason = reasonGone
+	if c.reply.stalled {
+		c.record.Reason = reasonStalled
+	}
+	return false
 }
 
 // broken is said of an answer that cannot be completed; nil where nobody listens.
@@ -196,6 +204,7 @@ func (c *call) interrupt(f *failure) {
 	for name, value := range f.told() {
 		c.w.Header().Set(http.TrailerPrefix+name, value)
 	}
+	c.reply.deadline()
 	// What was cut in the middle of an event ends there.
 	_, _ = c.w.Write(append([]byte("\n\n"), c.dialect.Broken(f.Failure)...)) // an agent that hung up does not read it
 }

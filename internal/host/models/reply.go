@@ -4,7 +4,9 @@
 package models
 
 import (
+	"errors"
 	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 )
@@ -15,6 +17,11 @@ type reply struct {
 	// started: its head was sent; streams: what follows it are events.
 	started atomic.Bool
 	streams bool
+	// patience with an agent that does not read, beyond what it takes to read at unreadRate; spent is what it has let writes wait, and
+	// written how many bytes it has read. Stalled: it was too long.
+	patience, spent time.Duration
+	written         int64
+	stalled         bool
 	// alive ends the comments that are sent meanwhile; nil where there are none.
 	alive func()
 }
@@ -26,11 +33,40 @@ func (r *reply) start(status int) {
 	}
 }
 
-// write a part of the answer; false where the agent is gone.
+// unreadRate is the slowest at which an agent reads a long answer, in bytes per second.
+const unreadRate = 1 << 20
+
+// begin with a connection on which another answer may have left a deadline.
+func (r *reply) begin() {
+	_ = http.NewResponseController(r.w).SetWriteDeadline(time.Time{}) // where there is none, none is needed
+}
+
+// deadline of the next write: an agent that does not read its answer is cut off, and its slots and memory are free.
+func (r *reply) deadline() {
+	left := r.patience - r.spent + time.Duration(r.written/unreadRate)*time.Second
+	_ = http.NewResponseController(r.w).SetWriteDeadline(time.Now().Add(left))
+}
+
+// write a part of the answer; false where the agent is gone, or does not read.
 func (r *reply) write(part []byte) bool {
-	_, gone := r.w.Write(part)
-	_ = http.NewResponseController(r.w).Flush() // the next write says what is wrong
-	return gone == nil
+	const step = 64 << 10
+	for len(part) > 0 {
+		n := min(len(part), step)
+		began := time.Now()
+		r.deadline()
+		_, err := r.w.Write(part[:n])
+		if flushed := http.NewResponseController(r.w).Flush(); err == nil {
+			err = flushed
+		}
+		r.spent += time.Since(began)
+		r.written += int64(n)
+		if err != nil {
+			r.stalled = errors.Is(err, os.ErrDeadlineExceeded)
+			return false
+		}
+		part = part[n:]
+	}
+	return true
 }
 
 // keepAlive sends comments while nothing else is sent, until settle is called: clients take a call for lost that is silent for

@@ -6,13 +6,12 @@
 package models
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
 	"strings"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
@@ -55,6 +54,8 @@ const (
 	reasonRejected        = protocol.ReasonAnswerRejected
 	reasonAvoided         = "BackendAvoided"
 	reasonEncoded         = "BackendEncodes"
+	reasonNoMemory        = "MemoryShare"
+	reasonStalled         = "CallerStalls"
 )
 
 // Ledger keeps what was said. *ledger.Ledger of internal/host/ledger is one.
@@ -112,16 +113,19 @@ const (
 type Limits struct {
 	// Total of calls at once, and of those of one Feature.
 	Total, PerFeature int
-	// Memory for the bodies of all requests under way, in bytes.
+	// Memory for all buffers of all calls under way, in bytes. A Feature may hold half of it.
 	Memory int64
 	// Pause before a backend is asked again: it doubles each time.
 	Pause time.Duration
 	// Alive is how often a stream that is held says that it is still there.
 	Alive time.Duration
+	// Wait for memory, Stall of a request's body, and Unread: how long an agent may let its answer wait in all, beside a second for each
+	// MiB of it.
+	Wait, Stall, Unread time.Duration
 }
 
 // DefaultLimits are generous for agents: each makes a call or two at a time.
-var DefaultLimits = Limits{Total: 1024, PerFeature: 32, Memory: 192 << 20, Pause: 500 * time.Millisecond, Alive: 5 * time.Second}
+var DefaultLimits = Limits{Total: 1024, PerFeature: 32, Memory: 192 << 20, Pause: 500 * time.Millisecond, Alive: 5 * time.Second, Wait: 10 * time.Second, Stall: 10 * time.Second, Unread: time.Minute}
 
 // Options of a Server. All but Observe and Limits are required.
 type Options struct {
@@ -141,22 +145,23 @@ type Options struct {
 type Server struct {
 	options Options
 	slots   *callers.Slots
-	memory  *semaphore.Weighted
+	memory  *callers.Shares
 	doors   *doors
 }
 
 // New makes a Server.
 func New(o Options) *Server {
-	if o.Limits == (Limits{}) {
-		o.Limits = DefaultLimits
-	}
+	l, d := &o.Limits, DefaultLimits
+	l.Total, l.PerFeature, l.Memory = cmp.Or(l.Total, d.Total), cmp.Or(l.PerFeature, d.PerFeature), cmp.Or(l.Memory, d.Memory)
+	l.Pause, l.Alive, l.Wait = cmp.Or(l.Pause, d.Pause), cmp.Or(l.Alive, d.Alive), cmp.Or(l.Wait, d.Wait)
+	l.Stall, l.Unread = cmp.Or(l.Stall, d.Stall), cmp.Or(l.Unread, d.Unread)
 	if o.Observe == nil {
 		o.Observe = func(Record) {}
 	}
 	if o.Avoided == nil {
 		o.Avoided = func(string, bool) {}
 	}
-	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), memory: semaphore.NewWeighted(o.Limits.Memory)}
+	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), memory: newMemory(o.Limits.Memory)}
 }
 
 // Drain waits until no call is under way, and each is recorded.
@@ -173,7 +178,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
 		return
 	}
-	c := &call{server: s, dialect: d, endpoint: e, w: w, r: r, began: s.options.Now(), record: Record{Dialect: d.Name}, reply: reply{w: w}}
+	c := &call{server: s, dialect: d, endpoint: e, w: w, r: r, began: s.options.Now(), record: Record{Dialect: d.Name}, reply: reply{w: w, patience: s.options.Limits.Unread}}
+	c.reply.begin()
 	defer func() {
 		c.record.Duration = s.options.Now().Sub(c.began)
 		s.options.Observe(c.record)
@@ -208,9 +214,11 @@ type call struct {
 	key      string
 	client   http.RoundTripper
 	passage  *passage // to the backend
-	// free gives the memory of the request back, once.
-	free  func()
-	reply reply
+	// always is memory that the call holds until its end, asking what it holds until its answer begins.
+	always, asking holding
+	// spliced is what asking holds for the request as the backend gets it.
+	spliced int64
+	reply   reply
 	// rejected answers so far. Repeat: the backend is asked once more, with the objections to what it has answered.
 	rejected   int
 	repeat     bool
@@ -240,10 +248,16 @@ func (c *call) serve() *failure {
 		return fail(http.StatusTooManyRequests, reasonTooMany, nil, "too many calls of this Feature are under way: wait for some of them")
 	}
 	defer release()
+	c.always = holding{server: c.server, feature: c.caller.Feature}
+	c.asking = c.always
+	defer c.always.end()
+	defer c.asking.end()
+	if f := c.always.take(c.r.Context(), callMemory); f != nil {
+		return f
+	}
 	if f := c.read(); f != nil {
 		return f
 	}
-	defer c.free()
 	if f := c.choose(table); f != nil {
 		return f
 	}

@@ -156,7 +156,7 @@ func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 }
 
 func quick() models.Limits {
-	return models.Limits{Total: 8, PerFeature: 2, Memory: 80 << 20, Pause: time.Millisecond, Alive: 5 * time.Millisecond}
+	return models.Limits{Total: 8, PerFeature: 2, Memory: 200 << 20, Pause: time.Millisecond, Alive: 5 * time.Millisecond}
 }
 
 func (w *world) observe(r models.Record) {

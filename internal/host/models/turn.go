@@ -51,8 +51,10 @@ type turn struct {
 	// unrecorded calls are let through without a record.
 	unrecorded bool
 	// raw is the answer as far as there is memory for it, which took so many bytes.
-	raw   []byte
-	taken int64
+	raw []byte
+	// held is memory for it and for what is read of it; reading is what the reader has taken of that.
+	held    holding
+	reading int64
 	// recorded says that there is nothing more to do.
 	recorded bool
 }
@@ -66,7 +68,7 @@ func (c *call) reserve() *failure {
 		return f
 	}
 	digest := sha256.Sum256(c.request.Bytes())
-	c.turn = &turn{call: c, began: c.server.options.Now(), tries: c.record.Tries, entry: ledger.Interaction{
+	c.turn = &turn{call: c, held: holding{server: c.server, feature: c.caller.Feature}, began: c.server.options.Now(), tries: c.record.Tries, entry: ledger.Interaction{
 		ID: rand.Text(), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.request.Model, Model: c.route.Model.Name, Role: c.record.Role,
 		RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
@@ -146,6 +148,9 @@ func (t *turn) answered(now time.Time, status int, streamed, checked bool) {
 		return
 	}
 	t.first, t.status, t.streamed, t.most = now.Sub(t.began), status, streamed, ledger.MaxAnswer
+	if !streamed {
+		t.most = conversation.MaxWhole
+	}
 	if checked {
 		t.most = maxHeld
 	}
@@ -158,7 +163,9 @@ func (t *turn) see(p []byte) (over bool) {
 		return false
 	}
 	t.received += int64(len(p))
-	t.reader.Write(p)
+	if t.streamed { // anything else is read when it is whole, where it is kept
+		t.reader.Write(p)
+	}
 	if t.keep(len(p)) {
 		t.raw = append(t.raw, p...)
 	}
@@ -170,13 +177,36 @@ func (t *turn) keep(n int) bool {
 	if int64(len(t.raw)) != t.received-int64(n) || len(t.raw)+n > t.most {
 		return false
 	}
-	for int64(len(t.raw)+n)*keptTimes > t.taken {
-		if !t.call.server.memory.TryAcquire(kept * keptTimes) {
+	for int64(len(t.raw)+n)*keptTimes > t.held.amount-t.reading {
+		if !t.held.try(kept * keptTimes) {
 			return false
 		}
-		t.taken += kept * keptTimes
 	}
 	return true
+}
+
+// pay for what the reader holds of a stream.
+func (t *turn) pay(ctx context.Context) *failure {
+	if t == nil {
+		return nil
+	}
+	more := int64(t.reader.Size()) - t.reading
+	if more <= 0 {
+		return nil
+	}
+	if f := t.held.take(ctx, more); f != nil {
+		return f
+	}
+	t.reading += more
+	return nil
+}
+
+// read is the answer as far as it has come, when nothing more comes.
+func (t *turn) read() *conversation.Answer {
+	if !t.streamed && t.whole() {
+		return t.reader.Whole(t.raw)
+	}
+	return t.reader.Close()
 }
 
 // whole says whether all that came was kept.
@@ -218,7 +248,7 @@ func (t *turn) record() error {
 		e.Formatted = e.Formatted[:ledger.MaxAnswer]
 	}
 	if t.reader != nil {
-		a := t.reader.Close()
+		a := t.read()
 		if a.Model != "" {
 			e.Model = a.Model
 		}
@@ -251,6 +281,5 @@ func (t *turn) close() {
 	}
 	_ = t.record() // which says so in the log
 	t.raw, t.entry = nil, ledger.Interaction{}
-	t.call.server.memory.Release(t.taken)
-	t.taken = 0
+	t.held.end()
 }

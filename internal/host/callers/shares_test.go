@@ -1,0 +1,60 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package callers_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+)
+
+// TestShares: a Feature has its share and no more; who holds least is served first, and after that who has waited longest; what was waited for in
+// vain is not taken.
+func TestShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := callers.NewShares(8, 6)
+		for range 6 {
+			if !s.Try("hostile", 1) {
+				t.Fatal("within its share")
+			}
+		}
+		if s.Try("hostile", 1) || !s.Try("other", 2) || s.Try("healthy", 1) {
+			t.Fatal("beyond a share, or the total")
+		}
+		var served []string
+		wait := func(feature string) {
+			go func() {
+				if s.Take(t.Context(), feature, 1) == nil {
+					served = append(served, feature)
+				}
+			}()
+			synctest.Wait()
+		}
+		for _, feature := range []string{"hostile", "hostile", "hostile", "other", "healthy", "healthy", "late"} {
+			wait(feature)
+		}
+		for range 6 {
+			s.Give("hostile", 1)
+			synctest.Wait()
+		}
+		if want := []string{"healthy", "late", "healthy", "hostile", "hostile", "hostile"}; !slices.Equal(served, want) {
+			t.Errorf("served %v, want %v", served, want)
+		}
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := s.Take(short, "nobody", 4); err == nil {
+			t.Error("more than there is")
+		}
+		s.Give("other", 1)
+		synctest.Wait()
+		s.Give("hostile", 3)
+		if !slices.Equal(served[6:], []string{"other"}) || !s.Try("new", 3) || s.Try("late", 1) {
+			t.Errorf("what was waited for in vain is held: %v", served)
+		}
+	})
+}

@@ -1,0 +1,75 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+)
+
+// callMemory is what a call takes beside its bodies, in bytes: buffers of two connections of 64 KiB each, of TLS and of the copy.
+const callMemory = 256 << 10
+
+// holding is memory that is held for a call, of the share of its Feature. All buffers of all calls are in one account.
+type holding struct {
+	server  *Server
+	feature string
+	amount  int64
+}
+
+// take so many bytes more, and wait for them for a while.
+func (h *holding) take(ctx context.Context, n int64) *failure {
+	waiting, cancel := context.WithTimeout(ctx, h.server.options.Limits.Wait)
+	defer cancel()
+	if h.server.memory.Take(waiting, h.feature, n) == nil {
+		h.amount += n
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
+	}
+	f := fail(http.StatusServiceUnavailable, reasonNoMemory, nil, "calls under way hold all memory that the gateway, or this Feature, may use for them; try again, with fewer or smaller calls at once")
+	f.wait = 5
+	return f
+}
+
+// try takes so many bytes more if there are.
+func (h *holding) try(n int64) bool {
+	if !h.server.memory.Try(h.feature, n) {
+		return false
+	}
+	h.amount += n
+	return true
+}
+
+// give so many bytes back.
+func (h *holding) give(n int64) {
+	if n > 0 {
+		h.amount -= n
+		h.server.memory.Give(h.feature, n)
+	}
+}
+
+// end gives all back.
+func (h *holding) end() { h.give(h.amount) }
+
+// grown is a buffer with room for one byte more at least. It doubles, up to most, so that it holds no more than twice what has arrived.
+func (h *holding) grown(ctx context.Context, b []byte, most int) ([]byte, *failure) {
+	if len(b) < cap(b) {
+		return b, nil
+	}
+	size := min(max(2*cap(b), 8<<10), max(most, len(b)+1))
+	if f := h.take(ctx, int64(size)); f != nil {
+		return b, f
+	}
+	bigger := make([]byte, len(b), size)
+	copy(bigger, b)
+	h.give(int64(cap(b)))
+	return bigger, nil
+}
+
+// newMemory has an account of so many bytes. Half of it is one Feature's at the most: its largest call, and some more.
+func newMemory(total int64) *callers.Shares { return callers.NewShares(total, total/2) }

@@ -1,0 +1,122 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
+)
+
+// begin a request whose body comes from a reader, and leave its answer unread.
+func (w *world) begin(feature string, body io.Reader, header ...string) <-chan *http.Response {
+	w.t.Helper()
+	request, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, w.server.URL+messages, body)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+feature)
+	for i := 0; i < len(header); i += 2 {
+		request.Header.Set(header[i], header[i+1])
+	}
+	answered := make(chan *http.Response, 1)
+	go func() {
+		answer, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
+		if err == nil {
+			w.t.Cleanup(func() { _ = answer.Body.Close() })
+			answered <- answer
+		}
+		close(answered)
+	}()
+	return answered
+}
+
+// TestStalledRequestsHoldNothing: requests that do not say how long they are, or are compressed, and of which nothing more comes, keep
+// nobody else waiting, and end after a while.
+func TestStalledRequestsHoldNothing(t *testing.T) {
+	for name, header := range map[string][]string{"chunked": nil, "compressed": {"Content-Encoding", "gzip"}} {
+		limits := quick()
+		limits.Memory, limits.Stall = 80<<20, 2*time.Second
+		w := newWorld(t, provider.New(providerKey), limits)
+		var stalled []<-chan *http.Response
+		for range 2 {
+			body, more := io.Pipe()
+			defer more.Close()
+			stalled = append(stalled, w.begin("hostile", body, header...))
+			if _, err := more.Write([]byte(packed(t, "gzip", "{")[:5])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if answer, text := w.ask("login", http.MethodPost, messages, scripted(false, "large", "turns: [{text: Done}]")); answer.StatusCode != http.StatusOK {
+			t.Errorf("%s: another Feature: %d %s", name, answer.StatusCode, text)
+		}
+		for n := range stalled {
+			answer := <-stalled[n]
+			if answer == nil || answer.StatusCode != http.StatusRequestTimeout {
+				t.Errorf("%s: a stalled request: %v", name, answer)
+			}
+		}
+		if r := w.last(3); r.Reason != "CallerStalls" {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+}
+
+// TestAnUnreadAnswerIsCutOff: an agent that does not read gives its slots back.
+func TestAnUnreadAnswerIsCutOff(t *testing.T) {
+	limits := quick()
+	limits.Unread, limits.PerFeature = 500*time.Millisecond, 1
+	for kind, body := range map[string]string{
+		"text/event-stream": streamStart + strings.Repeat("event: ping\ndata: {}\n\n", 2<<20) + streamEnd, "application/json": strings.Repeat(" ", 40<<20) + wholeAnswer,
+	} {
+		w := newWorld(t, saying(kind, body), limits)
+		if answer := <-w.begin("login", strings.NewReader(plainRequest)); answer == nil || answer.StatusCode != http.StatusOK {
+			t.Fatalf("%v", answer)
+		}
+		if r := w.last(1); r.Reason != "CallerStalls" {
+			t.Errorf("%s: %+v", kind, r)
+		}
+		if answer, _ := w.ask("login", http.MethodGet, "/anthropic/v1/models", ""); answer.StatusCode != http.StatusOK {
+			t.Errorf("after that: %d", answer.StatusCode)
+		}
+	}
+}
+
+// TestMemoryOfAFeature: what its calls hold is bounded, whoever else asks is answered, and all of it is given back.
+func TestMemoryOfAFeature(t *testing.T) {
+	release := make(chan struct{})
+	limits := quick()
+	limits.Memory, limits.Wait, limits.PerFeature = 64<<20, 200*time.Millisecond, 8
+	large := strings.Replace(plainRequest, "{", `{"x":"`+strings.Repeat("x", 10<<20)+`",`, 1)
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		n, _ := io.Copy(io.Discard, r.Body)
+		if n > 1<<20 {
+			<-release
+		}
+		answering(rw, r)
+	}), limits)
+	first := w.begin("hostile", strings.NewReader(large))
+	for n := range 3 { // some of them do not see the answer, because they have not sent all of the request
+		<-w.begin("hostile", strings.NewReader(large))
+		if r := w.last(n + 1); r.Reason != "MemoryShare" || r.Status != http.StatusServiceUnavailable {
+			t.Errorf("beyond its share: %+v", r)
+		}
+	}
+	if answer, text := w.ask("login", http.MethodPost, messages, strings.Replace(plainRequest, "{", `{"x":"`+strings.Repeat("x", 1<<19)+`",`, 1)); answer.StatusCode != http.StatusOK {
+		t.Errorf("another Feature: %d %s", answer.StatusCode, text)
+	}
+	close(release)
+	if answer := <-first; answer == nil || answer.StatusCode != http.StatusOK {
+		t.Errorf("within its share: %v", answer)
+	}
+	for range 8 { // as large as a share, one after the other
+		if answer, text := w.ask("hostile", http.MethodPost, messages, large); answer.StatusCode != http.StatusOK {
+			t.Fatalf("after that: %d %s", answer.StatusCode, text)
+		}
+	}
+}
