@@ -189,7 +189,9 @@ func TestOpenAISDK(t *testing.T) {
 	if err != nil || c.Choices[0].Message.Content != "one two three" || len(c.Choices[0].Message.ToolCalls) != 1 || c.Model != "large" {
 		t.Errorf("completion %+v, %v", c, err)
 	}
-	chunks, all := client.Chat.Completions.NewStreaming(t.Context(), talk(sdkPrompt)), openai.ChatCompletionAccumulator{}
+	counted := talk(sdkPrompt)
+	counted.StreamOptions.IncludeUsage = openai.Bool(true)
+	chunks, all := client.Chat.Completions.NewStreaming(t.Context(), counted), openai.ChatCompletionAccumulator{}
 	for chunks.Next() {
 		all.AddChunk(chunks.Current())
 	}

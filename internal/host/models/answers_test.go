@@ -36,7 +36,7 @@ func spoken(streamed bool, script string) map[string][2]string {
 	return map[string][2]string{
 		"anthropic":        {"/anthropic/v1/messages", fmt.Sprintf(`{"model":"m","max_tokens":10,"stream":%v,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},
 		"openai-responses": {"/openai/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v,"tools":[{"type":"function","name":"shell"}],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":%s}]}]}`, streamed, text)},
-		"openai-chat":      {"/openai/v1/chat/completions", fmt.Sprintf(`{"model":"m","stream":%v,"tools":[{"type":"function","function":{"name":"bash"}}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},
+		"openai-chat":      {"/openai/v1/chat/completions", fmt.Sprintf(`{"model":"m","stream":%v,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"bash"}}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},
 	}
 }
 
@@ -63,7 +63,7 @@ func everyWay(t *testing.T, script string, do func(t *testing.T, w *world, p *pr
 	}
 }
 
-// asked are the requests that a provider has got, once there are n: it writes one down when it has answered.
+// asked are the requests that a provider has got, once there are n.
 func asked(t *testing.T, p *provider.Server, n int) []provider.Recorded {
 	t.Helper()
 	for range 1000 {

@@ -4,12 +4,13 @@
 package provider
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -45,7 +46,12 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 				Name string `json:"name"`
 			} `json:"function"`
 		} `json:"tools"`
-		ToolChoice any `json:"tool_choice"`
+		ToolChoice    any   `json:"tool_choice"`
+		Parallel      *bool `json:"parallel_tool_calls"`
+		Choices       int   `json:"n"`
+		StreamOptions struct {
+			Usage bool `json:"include_usage"`
+		} `json:"stream_options"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, nil, err
@@ -53,14 +59,20 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 	if request.Model == "" || len(request.Messages) == 0 {
 		return nil, nil, errors.New("model and messages are required")
 	}
-	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, size: len(body), texts: []string{""}}
-	for _, m := range request.Messages {
+	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, size: len(body), texts: []string{""},
+		thinks: true, single: request.Parallel != nil && !*request.Parallel, choices: max(request.Choices, 1), counted: request.StreamOptions.Usage}
+	var open []string
+	for i, m := range request.Messages {
+		// https://platform.openai.com/docs/guides/function-calling
+		if open = slices.DeleteFunc(open, func(id string) bool { return id == m.Answers }); m.Role != "tool" && len(open) > 0 {
+			return nil, nil, fmt.Errorf("messages[%d]: an assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id': %q", i, open)
+		}
 		if m.Role == "assistant" {
 			c.turns++
 		}
 		c.texts = append(c.texts, m.Content.texts()...)
 		for _, call := range m.ToolCalls {
-			c.texts, c.calls = append(c.texts, call.Function.Arguments), append(c.calls, call.ID)
+			c.texts, c.calls, open = append(c.texts, call.Function.Arguments), append(c.calls, call.ID), append(open, call.ID)
 		}
 		if m.Role == "tool" {
 			c.results = append(c.results, m.Answers)
@@ -75,41 +87,91 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 func (chat) fail(w http.ResponseWriter, status int, message string) { openaiError(w, status, message) }
 
 func (chat) answer(w *stream, c *conversation, t Turn) {
-	message := object{"role": "assistant", "content": t.Text}
 	reason := "stop"
 	var calls []object
 	for i, call := range t.calls(c) {
 		reason = "tool_calls"
-		calls = append(calls, object{"id": fmt.Sprintf("call_%s_%d", c.id, i), "type": "function", "function": object{"name": call.Name, "arguments": string(call.Input)}})
-		message["tool_calls"] = calls
+		calls = append(calls, object{"id": numbered("call", c.id, i), "type": "function", "function": object{"name": call.Name, "arguments": string(call.Input)}})
 	}
-	usage := object{"prompt_tokens": c.size / 4, "completion_tokens": t.output(), "total_tokens": c.size/4 + t.output()}
+	reason = cmp.Or(t.Stop, reason)
+	u := t.used(c)
+	input := u.input + u.read + u.written + u.writtenHour
+	count := object{
+		"prompt_tokens": input, "completion_tokens": u.output, "total_tokens": input + u.output,
+		"prompt_tokens_details": object{"cached_tokens": u.read}, "completion_tokens_details": object{"reasoning_tokens": u.thought},
+	}
 	head := func(kind string, choices []any) object {
 		return object{"id": fmt.Sprintf("chatcmpl_%s", c.id), "object": kind, "created": 1_700_000_000, "model": c.model, "choices": choices}
 	}
 	w.Header().Set("X-Request-ID", "req_scripted")
 	if !c.streamed {
-		answer := head("chat.completion", []any{object{"index": 0, "message": message, "finish_reason": reason}})
-		answer["usage"] = usage
+		message := object{"role": "assistant", "content": t.Text, "refusal": nil}
+		if t.Text == "" && len(calls) > 0 {
+			message["content"] = nil
+		}
+		if len(calls) > 0 {
+			message["tool_calls"] = calls
+		}
+		if t.Thinking != "" && !t.has(Hides) {
+			message["reasoning_content"] = t.Thinking
+		}
+		var choices []any
+		for i := range c.choices {
+			choices = append(choices, object{"index": i, "message": message, "finish_reason": reason})
+		}
+		answer := head("chat.completion", choices)
+		if !t.has(Uncounted) {
+			answer["usage"] = count
+		}
 		w.json(http.StatusOK, answer)
 		return
 	}
-	chunk := func(delta object, reason any) {
-		w.event("", head("chat.completion.chunk", []any{object{"index": 0, "delta": delta, "finish_reason": reason}}))
+	// Where the usage is asked for it is in the last chunk alone, which has no choices: https://platform.openai.com/docs/api-reference/chat/create
+	counted := c.counted && !t.has(Uncounted)
+	send := func(chunk object, usage any) {
+		if counted {
+			chunk["usage"] = usage
+		}
+		w.event("", chunk)
 	}
-	chunk(object{"role": "assistant", "content": ""}, nil)
-	for _, word := range strings.SplitAfter(t.Text, " ") {
-		if word != "" {
-			chunk(object{"content": word}, nil)
+	chunk := func(delta object, reason any) {
+		for i := range c.choices {
+			send(head("chat.completion.chunk", []any{object{"index": i, "delta": delta, "finish_reason": reason}}), nil)
 		}
 	}
+	if t.has(Unknown) { // as Azure begins
+		send(head("", []any{}), nil)
+	}
+	chunk(object{"role": "assistant", "content": "", "refusal": nil}, nil)
+	if !t.has(Hides) {
+		for _, word := range words(t.Thinking) {
+			chunk(object{"reasoning_content": word}, nil)
+		}
+	}
+	for _, word := range words(t.Text) {
+		chunk(object{"content": word}, nil)
+	}
 	for i, call := range calls {
-		call["index"] = i
+		function, _ := call["function"].(object)
+		arguments, _ := function["arguments"].(string)
+		call["index"], call["function"] = i, object{"name": function["name"], "arguments": ""}
 		chunk(object{"tool_calls": []any{call}}, nil)
+		half := len(arguments) / 2
+		for _, part := range []string{arguments[:half], arguments[half:]} {
+			chunk(object{"tool_calls": []any{object{"index": i, "function": object{"arguments": part}}}}, nil)
+		}
 	}
 	chunk(object{}, reason)
-	last := head("chat.completion.chunk", []any{})
-	last["usage"] = usage
-	w.event("", last)
-	_, _ = io.WriteString(w.ResponseWriter, "data: [DONE]\n\n") // fails where the client has closed the connection
+	if counted {
+		send(head("chat.completion.chunk", []any{}), count)
+	}
+	w.send("", []byte("[DONE]"))
+}
+
+// words of a text, each with what separates it from the next; none of an empty one.
+func words(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.SplitAfter(text, " ")
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -57,6 +58,11 @@ type conversation struct {
 	tools    []string
 	bare     bool
 	streamed bool
+	// thinks says that the request lets the model show what it thinks, single that no two tools are called at once.
+	thinks, single bool
+	// choices that are asked for, and whether the end of a stream has the usage, in dialects where that is asked for.
+	choices int
+	counted bool
 	// size of the request in bytes.
 	size int
 }
@@ -69,7 +75,10 @@ type Recorded struct {
 	Path   string            `json:"path"`
 	Header map[string]string `json:"header"`
 	Body   string            `json:"body"`
-	Status int               `json:"status"`
+	// From is the address of the client, without the port.
+	From string `json:"from"`
+	// Status of the answer; 0 while it is under way.
+	Status int `json:"status"`
 }
 
 // Server is the provider.
@@ -77,7 +86,7 @@ type Server struct {
 	key string
 
 	mu       sync.Mutex
-	recorded []Recorded
+	recorded []*Recorded
 	// failed counts the failures of each turn.
 	failed map[string]int
 }
@@ -89,7 +98,11 @@ func New(key string) *Server { return &Server{key: key, failed: map[string]int{}
 func (s *Server) Recorded() []Recorded {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return append([]Recorded{}, s.recorded...)
+	all := make([]Recorded, 0, len(s.recorded))
+	for _, r := range s.recorded {
+		all = append(all, *r)
+	}
+	return all
 }
 
 // ServeRecorded gives the last requests as a JSON list.
@@ -106,8 +119,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	out := &stream{ResponseWriter: w, status: http.StatusOK}
+	ended := s.record(r, body)
+	defer func() { ended(out.status) }()
 	s.serve(out, r, body)
-	s.record(r, body, out.status)
 }
 
 func (s *Server) serve(w *stream, r *http.Request, body []byte) {
@@ -155,23 +169,26 @@ func (s *Server) play(w *stream, r *http.Request, d dialect, c *conversation) {
 		d.fail(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	t := script.turn(c)
-	if f := t.Fail; f != nil && s.fails(id+r.URL.Path+strconv.Itoa(c.turns), f.Times) {
+	turn := id + r.URL.Path + strconv.Itoa(c.turns)
+	t := script.turn(c).mannered(id, script.Plain, c)
+	if f := t.Fail; f != nil && s.fails(turn, f.Times) {
 		if f.RetryAfter > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
 		}
 		d.fail(w, f.Status, "the script says so")
 		return
 	}
-	if t.Cut && s.fails(id+r.URL.Path+strconv.Itoa(c.turns), 1) {
-		w.cut = 3
+	if t.Cut != "" && s.fails(turn, 1) {
+		w.cut = t.Cut
 	}
-	select {
-	case <-time.After(time.Duration(t.Delay)):
-	case <-r.Context().Done():
-		return
+	if t.Slow == 0 || s.fails("slow "+turn, t.Slow) {
+		select {
+		case <-time.After(time.Duration(t.Delay)):
+		case <-r.Context().Done():
+			return
+		}
 	}
-	w.pause, w.done = time.Duration(t.Pause), r.Context().Done()
+	w.turn, w.done = t, r.Context().Done()
 	d.answer(w, c, t)
 }
 
@@ -183,13 +200,21 @@ func (s *Server) fails(turn string, times int) bool {
 	return s.failed[turn] <= max(times, 1)
 }
 
-func (s *Server) record(r *http.Request, body []byte, status int) {
+// record a request; ended is called with the status of its answer.
+func (s *Server) record(r *http.Request, body []byte) (ended func(status int)) {
 	header := map[string]string{}
 	for name := range r.Header {
 		header[name] = r.Header.Get(name)
 	}
+	from, _, _ := net.SplitHostPort(r.RemoteAddr) // none in a test without a connection
+	one := &Recorded{Time: time.Now(), Proto: r.Proto, Method: r.Method, Path: r.URL.RequestURI(), Header: header, Body: string(body), From: from}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.recorded = append(s.recorded, Recorded{Time: time.Now(), Proto: r.Proto, Method: r.Method, Path: r.URL.RequestURI(), Header: header, Body: string(body), Status: status})
+	s.recorded = append(s.recorded, one)
 	s.recorded = s.recorded[max(0, len(s.recorded)-maxRecorded):]
+	return func(status int) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		one.Status = status
+	}
 }

@@ -20,12 +20,16 @@ import (
 // a line ```; so a Feature's prompt brings its own. After the last turn the model says that it is done.
 type Script struct {
 	Turns []Turn `json:"turns"`
+	// Plain turns have no manners but those that they name.
+	Plain bool `json:"plain,omitempty"`
 }
 
 // Turn is one answer.
 type Turn struct {
 	// Text that the model says; before a tool call as well.
 	Text string `json:"text,omitempty"`
+	// Thinking before that, in the form of the dialect. The provider takes it back only as it was.
+	Thinking string `json:"thinking,omitempty"`
 	// Run calls the agent's shell with a command, whatever that tool is called.
 	Run string `json:"run,omitempty"`
 	// Tool calls a tool by its name; the name that it is offered by may have that of its server before it.
@@ -39,12 +43,54 @@ type Turn struct {
 	// Fail instead, the first times.
 	Fail *Failure `json:"fail,omitempty"`
 	// Cut breaks the stream off in the middle, the first time.
-	Cut bool `json:"cut,omitempty"`
-	// Delay before the answer, and Pause between two parts of it.
-	Delay Duration `json:"delay,omitempty"`
-	Pause Duration `json:"pause,omitempty"`
-	// Output is how many tokens the answer is said to have; 10 where it is 0.
-	Output int `json:"output,omitempty"`
+	Cut Cut `json:"cut,omitempty"`
+	// Delay before the first byte of the answer, Silence after the first event, and Pause between two parts. Slow is how often there is a delay; always
+	// where it is 0.
+	Delay   Duration `json:"delay,omitempty"`
+	Slow    int      `json:"slow,omitempty"`
+	Silence Duration `json:"silence,omitempty"`
+	Pause   Duration `json:"pause,omitempty"`
+	// Stop is why the answer ends, in the words of the dialect: pause_turn, max_tokens, refusal, length, content_filter, max_output_tokens.
+	Stop string `json:"stop,omitempty"`
+	// Output is how many tokens the answer is said to have; 10 where it is 0. Cache is how many of the request come from a cache and go to one.
+	Output int    `json:"output,omitempty"`
+	Cache  *Cache `json:"cache,omitempty"`
+	// Manners of the provider in this turn; an empty list is for none.
+	Manners []Manner `json:"manners,omitempty"`
+}
+
+// Cache of prompts, in tokens of a request: read from it, and written to it for five minutes and for an hour.
+type Cache struct {
+	Read      int `json:"read,omitempty"`
+	Write     int `json:"write,omitempty"`
+	WriteHour int `json:"writeHour,omitempty"`
+}
+
+// Cut is where a stream breaks off.
+type Cut string
+
+// Places in the third event: before it, in the middle of it, and in the middle of a character. End is the same as before it, but the connection
+// ends in order.
+const (
+	CutBefore    Cut = "before"
+	CutEvent     Cut = "event"
+	CutCharacter Cut = "character"
+	CutEnd       Cut = "end"
+)
+
+// UnmarshalJSON reads it; true is the same as before.
+func (c *Cut) UnmarshalJSON(text []byte) error {
+	switch Cut(strings.Trim(string(text), `"`)) {
+	case "true":
+		*c = CutBefore
+	case "false":
+		*c = ""
+	case CutBefore, CutEvent, CutCharacter, CutEnd:
+		*c = Cut(strings.Trim(string(text), `"`))
+	default:
+		return fmt.Errorf("cut: %s is none of true, before, event, character and end", text)
+	}
+	return nil
 }
 
 // Call of a tool.
@@ -102,11 +148,21 @@ func find(texts []string) (Script, string, error) {
 		if err := yaml.UnmarshalStrict([]byte(body), &s); err != nil {
 			return s, "", fmt.Errorf("script: %w", err)
 		}
+		for _, t := range s.Turns {
+			for _, m := range t.Manners {
+				if !known(m) {
+					return s, "", fmt.Errorf("script: no manner is called %q", m)
+				}
+			}
+		}
 		sum := sha256.Sum256([]byte(body))
 		return s, hex.EncodeToString(sum[:8]), nil
 	}
-	return Script{}, "none", nil
+	return Script{}, noScript, nil
 }
+
+// noScript is the ID of conversations without one.
+const noScript = "none"
 
 // turn that a conversation has come to. A side call without tools gets a title. Where no tool may be called, a turn that calls some is left for
 // the next request.
@@ -116,7 +172,7 @@ func (s Script) turn(c *conversation) Turn {
 	}
 	t := s.next(c)
 	if c.bare && len(t.calls(c)) > 0 {
-		return Turn{Text: strings.TrimSpace(without + " " + t.Text), Delay: t.Delay, Pause: t.Pause, Output: t.Output}
+		t.Text, t.Run, t.Tool, t.Tools, t.Until = strings.TrimSpace(without+" "+t.Text), "", nil, nil, ""
 	}
 	return t
 }
@@ -137,13 +193,10 @@ func (s Script) next(c *conversation) Turn {
 	if t.Until != "" && !slices.ContainsFunc(c.texts[1:], func(text string) bool {
 		return strings.Contains(text, t.Until) && !strings.Contains(text, fence)
 	}) {
-		return Turn{Run: cmp.Or(t.While, "sleep 5") + waiting}
+		return Turn{Run: cmp.Or(t.While, "sleep 5") + waiting, Until: t.Until}
 	}
 	return t
 }
-
-// output tokens that are counted.
-func (t Turn) output() int { return cmp.Or(t.Output, 10) }
 
 // namespaced is between the name of a group of tools, in dialects that have such groups, and that of one of them.
 const namespaced = "/"
@@ -151,7 +204,8 @@ const namespaced = "/"
 // calls of tools in a turn.
 func (t Turn) calls(c *conversation) []Call {
 	if t.Run != "" {
-		return []Call{t.shell(c)}
+		call, _ := t.shell(c)
+		return []Call{call}
 	}
 	calls := slices.Clone(t.Tools)
 	if t.Tool != nil {
@@ -167,17 +221,17 @@ func (t Turn) calls(c *conversation) []Call {
 	return calls
 }
 
-// shell calls the agent's shell.
-func (t Turn) shell(c *conversation) Call {
+// shell calls the agent's shell, and says whether it is offered.
+func (t Turn) shell(c *conversation) (call Call, offered bool) {
 	name := "Bash"
 	for _, tool := range c.tools {
 		if slices.Contains([]string{"bash", "shell", "exec_command", "run_shell_command"}, strings.ToLower(tool)) {
-			name = tool
+			name, offered = tool, true
 		}
 	}
 	input := object{"command": t.Run, "description": "Run a command"}
 	if name == "exec_command" {
 		input = object{"cmd": t.Run}
 	}
-	return Call{Name: name, Input: encode(input)}
+	return Call{Name: name, Input: encode(input)}, offered
 }
