@@ -49,7 +49,9 @@ type Asked struct {
 	Path   string            `json:"path"`
 	Header map[string]string `json:"header"`
 	Body   string            `json:"body"`
-	Status int               `json:"status"`
+	// From is the address of the gateway's pod, and Status that of the answer; 0 while it is under way.
+	From   string `json:"from"`
+	Status int    `json:"status"`
 }
 
 // Dialects that the provider speaks.

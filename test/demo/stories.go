@@ -64,7 +64,8 @@ git init --quiet internal/hidden && echo secret > internal/hidden/file`,
 for i in $(seq 1 12); do
   [ -e "docs/tour/page-$i.md" ] || sleep 1
   echo "Page $i" > "docs/tour/page-$i.md"
-done`,
+done
+while [ "$TIDEWAITER_ATTEMPT" = 1 ]; do sleep 0.2; done`,
 		check: deliveredAgain,
 	},
 	{
@@ -73,7 +74,7 @@ done`,
 		allowed:   []string{"docs/plan/**"},
 		meanwhile: rollBack,
 		script: `mkdir -p docs/plan && echo 'A good plan.' > docs/plan/plan.md
-sleep 5
+until [ -e "$HOME/go" ]; do sleep 0.2; done
 echo 'All of it is wrong.' > docs/plan/plan.md; rm README.md
 while read -r line; do case "$line" in *'"type":"rollback"'*) break ;; esac; done
 echo "Told on standard input: $line"

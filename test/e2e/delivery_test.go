@@ -98,14 +98,16 @@ echo '<form>' > web/login.html`, func(s *v1alpha1.FeatureSpec) {
 	}
 }
 
+// intrusion does what breaks rules, each by one system call: no step relies on one before it that may have been taken back meanwhile. The base
+// ignores build.
 const intrusion = `
 echo good > web/good.html
-sleep 3
-mkdir -p .github/workflows && echo 'on: push # smuggled' > .github/workflows/ci.yml
+mkdir -p build .github/workflows; git init --quiet build/nested && echo smuggled > build/nested/file
+echo 'on: push # smuggled' > build/ci.yml; mv build/ci.yml .github/workflows/ci.yml
 ln -s /etc/passwd web/passwd
-git init --quiet web/nested && echo smuggled > web/nested/file
+mv build/nested web/nested
 mkfifo web/pipe
-sleep 3`
+`
 
 func TestInvalidIsHeldUnderDirect(t *testing.T) {
 	t.Parallel()
@@ -123,7 +125,7 @@ func TestInvalidIsHeldUnderDirect(t *testing.T) {
 func TestInvalidIsRevertedUnderShadow(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 3*time.Minute)
-	p.feature("intruder", intrusion+"\n[ ! -e web/passwd ] && echo gone > web/seen.html; sleep 3", func(s *v1alpha1.FeatureSpec) {
+	p.feature("intruder", intrusion+"until [ ! -L web/passwd ] && [ ! -e web/nested ] && [ ! -e web/pipe ]; do sleep 0.2; done; echo gone > web/seen.html", func(s *v1alpha1.FeatureSpec) {
 		allow("web/**")(s)
 		s.Execution.Strategy = v1alpha1.StrategyShadow
 	})
@@ -197,10 +199,14 @@ func TestAuditBlocksNothing(t *testing.T) {
 	t.Error("no checkpoint tells of the violation")
 }
 
+// endless is a shell function of agents whose first attempt is to be stopped by the test, however late that comes.
+const endless = `first_never_ends() { while [ "$TIDEWAITER_ATTEMPT" = 1 ]; do sleep 0.2; done; }
+`
+
 func TestSUP6PodLostIsResumed(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)
-	p.feature("survivor", `for i in $(seq 1 10); do [ -e "web/$i" ] || sleep 1; echo "$i" > "web/$i"; done`, allow("web/**"))
+	p.feature("survivor", endless+`for i in $(seq 1 10); do [ -e "web/$i" ] || sleep 1; echo "$i" > "web/$i"; done; first_never_ends`, allow("web/**"))
 	f := p.until("survivor", "a valid checkpoint", func(f *v1alpha1.Feature) bool {
 		return f.Status.Checkpoints.Valid > 0 && f.Status.Job != nil && f.Status.Job.PodName != ""
 	})
@@ -297,7 +303,7 @@ func TestPushConflictOverwritesNothing(t *testing.T) {
 func TestSuspendAndResume(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 4*time.Minute)
-	p.feature("paused", `for i in $(seq 1 8); do [ -e "web/$i" ] || sleep 1; echo "$i" > "web/$i"; done`, nil)
+	p.feature("paused", endless+`for i in $(seq 1 8); do [ -e "web/$i" ] || sleep 1; echo "$i" > "web/$i"; done; first_never_ends`, nil)
 	p.until("paused", "a valid checkpoint", func(f *v1alpha1.Feature) bool { return f.Status.Checkpoints.Valid > 0 })
 	p.change("paused", func(s *v1alpha1.FeatureSpec) { s.Suspend = true })
 	f := p.phase("paused", v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspended)
@@ -316,10 +322,10 @@ func TestSuspendAndResume(t *testing.T) {
 func TestCheckpointOnRequest(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 3*time.Minute)
-	p.feature("asked", `echo page > web/page.html; sleep 30`, func(s *v1alpha1.FeatureSpec) {
+	p.feature("asked", `echo page > web/page.html; until [ -e "$HOME/end" ]; do sleep 0.2; done`, func(s *v1alpha1.FeatureSpec) {
 		s.Execution.Checkpoint.Interval = &metav1.Duration{Duration: time.Hour}
 	})
-	p.until("asked", "the agent to run", func(f *v1alpha1.Feature) bool { return conditionTrue(f, v1alpha1.ConditionAgentRunning) })
+	p.inAgent("asked", "test -s /workspace/web/page.html")
 	p.change("asked", func(s *v1alpha1.FeatureSpec) {
 		s.Requests = []v1alpha1.Request{{ID: "now", Checkpoint: &v1alpha1.CheckpointRequest{}}}
 	})

@@ -116,7 +116,7 @@ func TestModeSwitch(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 5*time.Minute)
 	p.feature("three", patches+`
-switched() { sleep 15; } # the mode is changed meanwhile
+switched() { until [ -e "$HOME/${TIDEWAITER_TASK##*/}" ]; do sleep 0.2; done; } # the mode is changed meanwhile
 case "$TIDEWAITER_TASK" in
 login/form)
   [ -z "${TIDEWAITER_MCP_URL:-}" ]
@@ -158,11 +158,18 @@ esac`, func(s *v1alpha1.FeatureSpec) {
 	}
 }
 
-// switchDuring asks for another mode while a task is worked on.
+// switchDuring asks for another mode while a task is worked on, whose agent waits for it. The mode comes to the watchdog with the request, whose
+// result says that it is there.
 func (p *place) switchDuring(feature, task string, mode v1alpha1.ExecutionMode) {
 	p.Helper()
 	p.until(feature, "the agent at "+task, func(f *v1alpha1.Feature) bool {
 		return f.Status.Run != nil && f.Status.Run.Report != nil && f.Status.Run.Report.AgentRunning && f.Status.Run.Report.Task == task
 	})
-	p.change(feature, func(s *v1alpha1.FeatureSpec) { s.Execution.Mode = mode })
+	_, name, _ := strings.Cut(task, "/")
+	p.change(feature, func(s *v1alpha1.FeatureSpec) {
+		s.Execution.Mode = mode
+		s.Requests = append(s.Requests, checkpointNow(name))
+	})
+	p.result(feature, name)
+	p.signal(feature, name)
 }

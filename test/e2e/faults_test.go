@@ -146,8 +146,12 @@ func TestAgentThatNeverExitsMeetsItsDeadline(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 3*time.Minute)
 	p.feature("forever", `trap '' TERM; echo page > web/page.html; while :; do sleep 1; done`, func(s *v1alpha1.FeatureSpec) {
-		s.Deadline = &metav1.Duration{Duration: 30 * time.Second}
+		seldomCheckpoints(s)
+		s.Deadline = &metav1.Duration{Duration: time.Hour}
 	})
+	// No checkpoint has its work before the deadline ends it.
+	p.inAgent("forever", "test -s /workspace/web/page.html")
+	p.change("forever", func(s *v1alpha1.FeatureSpec) { s.Deadline = &metav1.Duration{Duration: time.Second} })
 	p.phase("forever", v1alpha1.PhaseFailed, v1alpha1.ReasonDeadlineExceeded)
 	p.until("forever", "its work to be kept", func(f *v1alpha1.Feature) bool { return f.Status.LastValidCheckpoint != "" })
 }

@@ -54,7 +54,7 @@ func TestWritersThatForkWhileFrozen(t *testing.T) {
 for w in $(seq 1 200); do
   (while [ ! -e /tmp/stop ]; do date +%N | tee "web/w$w" > /dev/null; sleep 0.05; done) &
 done
-sleep 20; touch /tmp/stop; wait`, nil)
+wait`, nil)
 	p.until("storm", "a frozen and settled checkpoint", func(f *v1alpha1.Feature) bool {
 		for _, c := range p.checkpoints("storm") {
 			if c.Spec.Capture.Frozen && c.Spec.Capture.Settled && c.Spec.Capture.Processes >= 200 && c.Spec.Action == v1alpha1.ActionPromoted {
@@ -63,6 +63,7 @@ sleep 20; touch /tmp/stop; wait`, nil)
 		}
 		return false
 	})
+	p.inAgent("storm", "touch /tmp/stop")
 	p.phase("storm", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 }
 

@@ -22,7 +22,7 @@ import (
 // and every checkpoint is an object afterwards.
 func TestIntakeAwayForAMinute(t *testing.T) {
 	p := newPlace(t, 5*time.Minute)
-	p.feature("alone", `for i in $(seq 1 70); do echo "$i" > "web/$i"; sleep 1; done`, func(s *v1alpha1.FeatureSpec) {
+	p.feature("alone", `i=0; until [ -e "$HOME/end" ]; do echo $((++i)) > "web/$i"; sleep 1; done`, func(s *v1alpha1.FeatureSpec) {
 		s.Execution.Checkpoint.Interval = &metav1.Duration{Duration: 5 * time.Second}
 	})
 	p.until("alone", "a valid checkpoint", func(f *v1alpha1.Feature) bool { return f.Status.Checkpoints.Valid > 0 })
@@ -34,6 +34,7 @@ func TestIntakeAwayForAMinute(t *testing.T) {
 	case <-p.ctx.Done():
 	}
 	p.scaleManager(2)
+	p.signal("alone", "end")
 	f := p.phase("alone", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if f.Status.Attempt != 1 {
 		t.Errorf("the attempt was lost with the manager: attempt %d", f.Status.Attempt)

@@ -56,7 +56,7 @@ func TestLocks(t *testing.T) {
 	openapi := func(s *v1alpha1.FeatureSpec) {
 		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"api/**"}, Contracts: []string{"openapi"}}
 	}
-	p.feature("first", "echo 'info: first' >> api/openapi.yaml; sleep 15; echo done > api/first.txt", openapi)
+	p.feature("first", "echo 'info: first' >> api/openapi.yaml; until [ -e \"$HOME/end\" ]; do sleep 0.2; done; echo done > api/first.txt", openapi)
 	p.condition("first", v1alpha1.ConditionLocksHeld, v1alpha1.ReasonLocksHeld)
 	p.feature("second", "echo 'info: second' >> api/openapi.yaml", openapi)
 	f := p.phase("second", v1alpha1.PhasePending, v1alpha1.ReasonWaitingForLock)
@@ -66,9 +66,11 @@ func TestLocks(t *testing.T) {
 	if got := p.locks(); !slices.Equal(got, []string{"openapi first"}) {
 		t.Errorf("locks are %q", got)
 	}
-	p.feature("thief", "echo 'info: thief' >> api/openapi.yaml; sleep 5", func(s *v1alpha1.FeatureSpec) {
+	p.feature("thief", "echo 'info: thief' >> api/openapi.yaml; until [ -e \"$HOME/end\" ]; do sleep 0.2; done", func(s *v1alpha1.FeatureSpec) {
 		s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"api/**"}}
 	})
+	p.inAgent("thief", "grep thief /workspace/api/openapi.yaml")
+	p.signal("first", "end")
 	first := p.phase("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	second := p.phase("second", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if second.Status.StartedAt.Before(first.Status.FinishedAt) {
@@ -79,6 +81,7 @@ func TestLocks(t *testing.T) {
 			t.Errorf("the branch of %s lacks its change of the contract", name)
 		}
 	}
+	p.signal("thief", "end")
 	p.phase("thief", v1alpha1.PhaseBlocked, v1alpha1.ReasonCheckpointInvalid)
 	invalid := slices.ContainsFunc(p.checkpoints("thief"), func(k v1alpha1.Checkpoint) bool {
 		return k.Spec.Verdict == "Invalid" && slices.ContainsFunc(k.Spec.Violations, func(v v1alpha1.Violation) bool {
@@ -134,7 +137,7 @@ func TestAnAbandonedLockIsReclaimed(t *testing.T) {
 func TestOverlap(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 6*time.Minute)
-	p.feature("first", "echo first > web/first.html; sleep 12", allow("web/**"))
+	p.feature("first", "echo first > web/first.html; until [ -e \"$HOME/end\" ]; do sleep 0.2; done", allow("web/**"))
 	p.phase("first", v1alpha1.PhaseRunning, v1alpha1.ReasonRunning)
 	p.feature("told", "echo told > web/told.html", allow("web/*.html"))
 	if m := p.condition("told", v1alpha1.ConditionAreasDisjoint, v1alpha1.ReasonAreasOverlap); !strings.Contains(m, "Feature first works on the same repository: web/** of its plan and web/*.html of this one") {
@@ -147,12 +150,13 @@ func TestOverlap(t *testing.T) {
 	if m := cluster.Message(f, v1alpha1.ConditionSucceeded); !strings.Contains(m, "Feature first") {
 		t.Errorf("the message is %q", m)
 	}
+	apart := p.phase("apart", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+	p.signal("first", "end")
 	first := p.phase("first", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	waited := p.phase("waits", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if waited.Status.StartedAt.Before(first.Status.FinishedAt) {
 		t.Errorf("it started at %s, before the first finished at %s", waited.Status.StartedAt, first.Status.FinishedAt)
 	}
-	apart := p.phase("apart", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	if !apart.Status.StartedAt.Before(first.Status.FinishedAt) {
 		t.Error("a Feature waited whose areas do not overlap")
 	}

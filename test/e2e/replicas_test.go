@@ -98,6 +98,28 @@ func (p *place) runTwoGateways() {
 	p.must(cluster.Until(p.ctx, "the gateways to know the provider", provider.Configured()), "wait")
 }
 
+// answering is the gateway that waits for an answer to a Feature's agent; nil where the Feature has ended.
+func (p *place) answering(feature, about string) (pod *corev1.Pod) {
+	p.Helper()
+	p.until(feature, "an answer under way, or the end", func(f *v1alpha1.Feature) bool {
+		if f.Status.Phase == v1alpha1.PhaseDelivered {
+			return true
+		}
+		asked, err := provider.Asked(p.ctx)
+		p.must(err, "ask the provider")
+		pods := p.gatewayPods()
+		for _, a := range asked {
+			for i := range pods {
+				if a.Status == 0 && a.From == pods[i].Status.PodIP && strings.Contains(a.Body, about) {
+					pod = &pods[i]
+				}
+			}
+		}
+		return pod != nil
+	})
+	return pod
+}
+
 // TestGatewayReplicas is not parallel: the gateway is everybody's. Two of them on a PostgreSQL are killed in turns, in the middle of
 // the calls of a real agent. It asks again and delivers, and what it was answered is recorded, once.
 func TestGatewayReplicas(t *testing.T) {
@@ -122,19 +144,17 @@ func TestGatewayReplicas(t *testing.T) {
 		}
 		s.Prompt = scripted("Write a page about pairs.", script+"- text: The page is written.")
 	})
-	p.until("page", "the agent to work", func(f *v1alpha1.Feature) bool { return f.Status.Phase == v1alpha1.PhaseRunning })
 	killed := 0
-	for ended := false; !ended && killed < 6; killed++ {
-		pods := p.gatewayPods()
-		p.must(k8s.Delete(p.ctx, &pods[0], client.GracePeriodSeconds(0)), "kill a gateway")
+	for ; killed < 6; killed++ {
+		victim := p.answering("page", "Write a page about pairs.")
+		if victim == nil {
+			break
+		}
+		p.must(k8s.Delete(p.ctx, victim, client.GracePeriodSeconds(0)), "kill a gateway")
 		p.must(cluster.Until(p.ctx, "two gateways", func(context.Context) (bool, error) {
 			now := p.gatewayPods()
-			return len(now) == 2 && now[0].UID != pods[0].UID && now[1].UID != pods[0].UID, nil
+			return len(now) == 2 && now[0].UID != victim.UID && now[1].UID != victim.UID, nil
 		}), "wait")
-		time.Sleep(2 * time.Second) // the agent has asked again
-		f, err := k8s.Feature(p.ctx, p.project, "page")
-		p.must(err, "read the Feature")
-		ended = f.Status.Phase == v1alpha1.PhaseDelivered
 	}
 	f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
 	history := p.history(f.Status.Branch)

@@ -20,10 +20,16 @@ import (
 func (p *place) request(name string, r v1alpha1.Request) v1alpha1.ObservedRequest {
 	p.Helper()
 	p.change(name, func(s *v1alpha1.FeatureSpec) { s.Requests = append(s.Requests, r) })
+	return p.result(name, r.ID)
+}
+
+// result waits for what becomes of a request.
+func (p *place) result(name, id string) v1alpha1.ObservedRequest {
+	p.Helper()
 	var result v1alpha1.ObservedRequest
-	p.until(name, "the result of request "+r.ID, func(f *v1alpha1.Feature) bool {
+	p.until(name, "the result of request "+id, func(f *v1alpha1.Feature) bool {
 		for _, o := range f.Status.ObservedRequests {
-			if o.ID == r.ID {
+			if o.ID == id {
 				result = o
 				return true
 			}
@@ -252,9 +258,11 @@ func (p *place) phaseAgain(name string, phase v1alpha1.Phase) *v1alpha1.Feature 
 func TestRollbackOfAReadyFeature(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t, 5*time.Minute)
-	p.feature("ripe", `echo one > web/a.html; sleep 4; echo two > web/a.html`, func(s *v1alpha1.FeatureSpec) {
+	p.feature("ripe", `echo one > web/a.html; until [ -e "$HOME/second" ]; do sleep 0.2; done; echo two > web/a.html`, func(s *v1alpha1.FeatureSpec) {
 		s.Delivery = &v1alpha1.Delivery{Approval: v1alpha1.ApprovalRequired}
 	})
+	p.until("ripe", "a checkpoint of the first state", func(f *v1alpha1.Feature) bool { return f.Status.Checkpoints.Valid > 0 })
+	p.signal("ripe", "second")
 	before := p.phase("ripe", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonApprovalRequired)
 	p.wantDone(p.request("ripe", rollback("back", "", "ripe-1")), "Reverted 1 file: web/a.html")
 	f := p.until("ripe", "another head", func(f *v1alpha1.Feature) bool {

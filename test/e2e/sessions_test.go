@@ -18,6 +18,29 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
+// sessions are the files below HOME in which the real CLIs keep their sessions, as patterns of find -path.
+var sessions = map[string]string{
+	"claude-code": "*/.claude/projects/*.jsonl",
+	"codex":       "*/.codex/sessions/*.jsonl",
+	"opencode":    "*/opencode/opencode*.db*", // SQLite, with its write-ahead log
+}
+
+// remembers says whether a CLI has written the call of a shell command to its session. What a call does can be seen before that: a client that loses
+// its pod in between asks for the turn again. The scripts of prompts, which sessions hold too, have no such member.
+func (p *place) remembers(pod, runtime, command string) bool {
+	p.Helper()
+	files, known := sessions[runtime]
+	if !known {
+		p.Fatalf("sessions does not say where %s keeps its own", runtime)
+	}
+	if pod == "" {
+		return false
+	}
+	call := `(command|cmd)\\*": ?\\*"` + command
+	_, _, err := k8s.Exec(p.ctx, p.project, pod, "agent", nil, "sh", "-c", `find "$2" -path "$0" -exec grep -aqE "$1" {} \; -print 2> /dev/null | grep -q .`, files, call, protocol.HomeDir)
+	return err == nil
+}
+
 // runtimesWithSessions are the real CLIs.
 var runtimesWithSessions = []string{"claude-code", "codex", "opencode"}
 
@@ -93,12 +116,8 @@ func TestAgentResumesItsSession(t *testing.T) {
 - text: I go on.
   run: echo two > web/two.html
 - text: It is written.`)
-			f := p.until("page", "the call of a tool in the second turn", func(f *v1alpha1.Feature) bool {
-				if f.Status.Job == nil || f.Status.Job.PodName == "" {
-					return false
-				}
-				_, _, err := k8s.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "test", "-e", protocol.WorkspaceDir+"/web/thinking")
-				return err == nil
+			f := p.until("page", "the second turn in the client's session", func(f *v1alpha1.Feature) bool {
+				return f.Status.Job != nil && p.remembers(f.Status.Job.PodName, runtime, "touch web/thinking")
 			})
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: f.Status.Job.PodName}}
 			p.must(k8s.Delete(p.ctx, pod, client.GracePeriodSeconds(0)), "lose the pod")

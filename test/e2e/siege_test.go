@@ -82,7 +82,7 @@ siege/patches)
   patch nul change > answer && grep -q '"status":"refused"' answer || true
   new web/after.html 'after the patches' > change
   patch after change | grep -q '"status":"applied"'
-  sleep 15 # the mode is changed meanwhile
+  until [ -e "$HOME/patches" ]; do sleep 0.2; done # the mode is changed meanwhile
   mcpagent task_complete summary=tried ;;
 siege/files)`+siege+`
   echo 'after the siege' > web/end.html ;;

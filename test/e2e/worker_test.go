@@ -120,7 +120,8 @@ func TestWorkerBeginsAnew(t *testing.T) {
 	throughTools(p, v1alpha1.Agent{Runtime: "worker"}, about, patchTurn("zero", "evil", "web/legacy/page.html")+patchTurn("one", "good", "web/page.html")+`
 - text: I think for long.
   tool: {name: repo_read_file, input: {path: web/page.html}}
-  delay: 15s`+completeTurn)
+  delay: 3m
+  slow: 1`+completeTurn)
 	f := p.until("page", "the first patch", func(f *v1alpha1.Feature) bool { return f.Status.Checkpoints.Valid > 0 })
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: f.Status.Job.PodName}}
 	p.must(k8s.Delete(p.ctx, pod, client.GracePeriodSeconds(0)), "lose the pod")
