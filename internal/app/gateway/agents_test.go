@@ -107,7 +107,7 @@ func (speaks tongue) ask(ctx context.Context, client *http.Client, url string, h
 	}
 	defer answer.Body.Close()
 	text, _ := io.ReadAll(answer.Body) // as far as it came
-	x.status, x.header, x.text = answer.StatusCode, answer.Header, string(text)
+	x.status, x.header, x.text = answer.StatusCode, answer.Header, strings.ReplaceAll(string(text), "\r\n", "\n") // some providers end lines so
 	x.ended = x.status == http.StatusOK && strings.Contains(x.text, speaks.end)
 	return x
 }
