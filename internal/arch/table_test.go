@@ -80,6 +80,14 @@ func hostRows() []row {
 			allow: with(core, []string{"internal/host/callers", "internal/host/gatewaylink", "internal/host/loopback", "internal/host/tunnel", "golang.org/x/time/rate"}),
 			tests: []string{"internal/host/egress", "internal/testkit/script"},
 		},
+		{
+			pkg: "internal/host/backends", why: why + "how providers of models are reached; the only place with the libraries of clouds",
+			allow: with(core, []string{
+				"github.com/aws/aws-sdk-go-v2/aws", "github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream", "github.com/aws/aws-sdk-go-v2/aws/protocol/eventstream/eventstreamapi",
+				"github.com/aws/aws-sdk-go-v2/aws/signer/v4", "github.com/aws/aws-sdk-go-v2/config", "github.com/hashicorp/golang-lru/v2", "golang.org/x/oauth2", "golang.org/x/oauth2/google",
+			}),
+			tests: []string{"internal/testkit/upstream"},
+		},
 		{pkg: "internal/host/callers", why: why + "who asks the gateway, and how much of it one Feature may have"},
 		{pkg: "internal/host/egress", why: why + "the CONNECT proxy of the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/tunnel"}), tests: []string{"internal/testkit/script"}},
 		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
@@ -91,7 +99,7 @@ func hostRows() []row {
 		{pkg: "internal/host/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
 		{pkg: "internal/host/loopback", why: why + "what the watchdog's servers for the agent have in common"},
 		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/gatewaylink", "internal/host/loopback", "golang.org/x/sync/semaphore"}), tests: unix},
-		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/provider", "internal/testkit/upstream"}},
+		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/backends", "internal/host/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/provider", "internal/testkit/upstream"}},
 		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},
@@ -146,7 +154,7 @@ func programRows() []row {
 
 		{pkg: "internal/app/process", why: "what the processes of the system namespace have in common: flags, logs and how they run", allow: with(apiClient, process)},
 		{pkg: "internal/app/manager", why: "puts controllers and intake together; knows nothing of a machine", allow: with(kube, process, []string{"internal/app/process", "controllers", "controllers/"})},
-		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity, its certificate and the list of metrics alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/host/modelproxy"}},
+		{pkg: "internal/app/gateway", why: "serves agents' traffic; of Kubernetes it needs identity, its certificate and the list of metrics alone", allow: with(core, apiClient, process, []string{"internal/app/process", "internal/host/backends", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models", "internal/kube/identity", "internal/kube/metrics", "internal/kube/pki", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/expirable"}), tests: []string{"internal/host/modelproxy"}},
 		{pkg: "internal/app/runner", why: "PID 1 beside the agent: small, no secret, no API client", allow: []string{"internal/core/protocol", "internal/host/runnerlink", "internal/host/proc", "golang.org/x/sys/unix"}},
 		{
 			pkg: "internal/app/worker", why: "the agent of the runtime worker: a client of the watchdog's two servers, as any agent is; no API client, no Git, no files",
@@ -205,7 +213,7 @@ func testRows() []row {
 		{pkg: "internal/testkit/container", why: why + "a container's worth of processes", allow: []string{"golang.org/x/sys/unix"}},
 		{pkg: "internal/testkit/engine", why: why + "a watchdog without the rest of the world, for benchmarks", allow: with(core, []string{"internal/app/watchdog", "internal/host/git", "internal/host/objects", "internal/host/workspace"})},
 		{pkg: "internal/testkit/fakeintake", why: why + "an intake that a test scripts", allow: core},
-		{pkg: "internal/testkit/gateway", why: why + "model calls through a gateway without the API server, for benchmarks", allow: with(core, []string{"internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models"})},
+		{pkg: "internal/testkit/gateway", why: why + "model calls through a gateway without the API server, for benchmarks", allow: with(core, []string{"internal/host/backends", "internal/host/callers", "internal/host/egress", "internal/host/ledger", "internal/host/models"})},
 		{pkg: "internal/testkit/gitspy", why: why + "a git that is listened to"},
 		{pkg: "internal/testkit/gitserver", why: why + "a Git server; the testbed's image holds it too"},
 		{pkg: "internal/testkit/kubetest", why: why + "a real API server for tests", allow: with(apiClient, []string{"k8s.io/apiextensions-apiserver/", "sigs.k8s.io/yaml"})},

@@ -25,6 +25,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
@@ -41,7 +42,7 @@ func gateway(t *testing.T) string {
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat"}, BaseURL: backend.URL, Key: "main", CA: string(ca),
 		Models: []coremodels.Model{{Name: "large"}},
-	}}}, map[string]string{"main": providerKey})
+	}}}, map[string]string{"main": providerKey}, backends.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

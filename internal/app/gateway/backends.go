@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	hostbackends "github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
@@ -74,7 +75,7 @@ func (b *backends) load(ctx context.Context) {
 	var table *models.Table
 	config, err := translate.Backends(string(text))
 	if err == nil {
-		table, err = models.NewTable(config, keys)
+		table, err = models.NewTable(config, keys, hostbackends.Options{})
 	}
 	if err != nil {
 		b.told(nil)

@@ -53,6 +53,9 @@ type Place struct {
 	// Without are members that the request is sent without, With is JSON of members that it is sent with.
 	Without []string
 	With    string
+	// Betas that the provider knows: those of the header Anthropic-Beta that are among them go into the member anthropic_beta, and the header is
+	// not sent. Nil: the header passes.
+	Betas []string
 	// Query lists the dialect's parameters that pass; nil: all of them.
 	Query []string
 }
@@ -69,9 +72,27 @@ type Target struct {
 	Path string
 	// Query that is sent with it: the backend's own, and what may pass of the agent's.
 	Query url.Values
-	// Without and With are as in Place.
+	// Without, With and Betas are as in Place.
 	Without []string
 	With    string
+	Betas   []string
+}
+
+// Recast is a request as the target takes it. Betas are the values of the agent's header.
+func (t Target) Recast(body []byte, betas []string) []byte {
+	with := t.With
+	var known []string
+	for _, value := range betas {
+		for beta := range strings.SplitSeq(value, ",") {
+			if beta = strings.TrimSpace(beta); slices.Contains(t.Betas, beta) && !slices.Contains(known, beta) {
+				known = append(known, beta)
+			}
+		}
+	}
+	if len(known) > 0 { // each is a plain word
+		with += `,"anthropic_beta":["` + strings.Join(known, `","`) + `"]`
+	}
+	return dialect.Recast(body, t.Without, with)
 }
 
 // errNotServed says that a backend does not have an endpoint of a dialect.
@@ -98,7 +119,7 @@ func (b Backend) Target(e dialect.Endpoint, model string, streamed bool, query u
 	case at.Streamed != "" && streamed:
 		path = at.Streamed
 	}
-	t := Target{Path: strings.ReplaceAll(path, modelPlace, escaped(model)), Query: url.Values{}, Without: at.Without, With: at.With}
+	t := Target{Path: strings.ReplaceAll(path, modelPlace, escaped(model)), Query: url.Values{}, Without: at.Without, With: at.With, Betas: at.Betas}
 	for name, values := range query {
 		if at.Query == nil || slices.Contains(at.Query, name) {
 			t.Query[name] = values

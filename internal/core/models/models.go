@@ -43,6 +43,12 @@ type Backend struct {
 	Region string `json:"region,omitempty"`
 	// CA vouches for the backend, as PEM; empty: those of the system.
 	CA string `json:"ca,omitempty"`
+	// ClientCertificate names an entry of the Secret with a chain of certificates and its key, as PEM; empty where the backend asks for none.
+	ClientCertificate string `json:"clientCertificate,omitempty"`
+	// Proxy is an HTTP proxy through which the backend is reached by CONNECT; empty for none. ProxyKey names an entry of the Secret with
+	// user:password for it.
+	Proxy    string `json:"proxy,omitempty"`
+	ProxyKey string `json:"proxyKey,omitempty"`
 	// Headers that are sent with every request.
 	Headers map[string]string `json:"headers,omitempty"`
 	// Concurrency is how many calls it gets at once; 0 is no limit.
@@ -113,9 +119,7 @@ func (b Backend) validate(at string) error {
 	case u.Scheme == "http" && b.Key != "":
 		errs = append(errs, fmt.Errorf("%s.baseURL: a key is not sent over plain http; use https, or leave out the key", at))
 	}
-	if strings.ContainsAny(b.Key, "/\x00") || strings.HasPrefix(b.Key, ".") {
-		errs = append(errs, fmt.Errorf("%s.key: %q is no name of an entry of the Secret", at, b.Key))
-	}
+	errs = append(errs, b.validateRoute(at))
 	if b.Concurrency < 0 {
 		errs = append(errs, fmt.Errorf("%s.concurrency: it is negative; leave it out for no limit", at))
 	}
@@ -124,6 +128,29 @@ func (b Backend) validate(at string) error {
 	}
 	for i, m := range b.Models {
 		errs = append(errs, b.validateModel(m, i, fmt.Sprintf("%s.models[%d]", at, i)))
+	}
+	return errors.Join(errs...)
+}
+
+// validateRoute says what is wrong with how a backend is reached.
+func (b Backend) validateRoute(at string) error {
+	var errs []error
+	for _, e := range []struct{ field, name string }{{"key", b.Key}, {"proxyKey", b.ProxyKey}, {"clientCertificate", b.ClientCertificate}} {
+		if strings.ContainsAny(e.name, "/\x00") || strings.HasPrefix(e.name, ".") {
+			errs = append(errs, fmt.Errorf("%s.%s: %q is no name of an entry of the Secret", at, e.field, e.name))
+		}
+	}
+	encrypted := strings.HasPrefix(b.BaseURL, "https:")
+	if b.ClientCertificate != "" && !encrypted {
+		errs = append(errs, fmt.Errorf("%s.clientCertificate: there is none over plain http; use https", at))
+	}
+	u, err := url.Parse(b.Proxy)
+	switch {
+	case b.Proxy == "" && b.ProxyKey == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || strings.TrimPrefix(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		errs = append(errs, fmt.Errorf("%s.proxy: it is no URL such as http://proxy.example.com:3128; user and password are in the entry of the Secret that proxyKey names", at))
+	case !encrypted:
+		errs = append(errs, fmt.Errorf("%s.proxy: a proxy passes TLS on; use https for the backend, or leave out the proxy", at))
 	}
 	return errors.Join(errs...)
 }

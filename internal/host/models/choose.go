@@ -64,6 +64,6 @@ func (c *call) compose() *failure {
 		}
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s cannot be put into the request: %v", what, err)
 	}
-	c.body = dialect.Recast(c.body, c.target.Without, c.target.With)
+	c.body = c.target.Recast(c.body, c.r.Header.Values(betaHeader))
 	return nil
 }

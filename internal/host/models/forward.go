@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 )
 
 const (
@@ -26,6 +27,9 @@ const (
 	// longestPause is the longest Retry-After that is waited for here; a longer one is the agent's to wait for.
 	longestPause = 10 * time.Second
 )
+
+// betaHeader names what a client tries of Anthropic's API.
+const betaHeader = "Anthropic-Beta"
 
 // errSilent cancels a call whose backend says nothing.
 var errSilent = errors.New("the backend was silent for too long")
@@ -74,17 +78,16 @@ func (c *call) ask(ctx context.Context) (*http.Response, error) {
 	}
 	request.URL.RawQuery = c.target.Query.Encode()
 	for name, values := range c.r.Header {
-		if c.dialect.Passes(name) {
+		if c.dialect.Passes(name) && (name != betaHeader || c.target.Betas == nil) {
 			request.Header[name] = values
 		}
 	}
 	for name, value := range b.Sent() {
 		request.Header.Set(name, value)
 	}
-	if c.key != "" {
-		request.Header.Set(b.SendKey(c.dialect, c.key))
-	}
-	return c.client.RoundTrip(request)
+	answer, renew, err := c.client.Do(request, c.dialect, c.key, c.body)
+	c.renew = renew
+	return answer, err
 }
 
 // query are the parameters that the dialect knows, written down anew: whatever else the text could mean is left behind.
@@ -103,7 +106,8 @@ func (c *call) again(answer *http.Response, err error, tried int) (time.Duration
 	pause := c.server.options.Limits.Pause << (tried - 1)
 	pause += rand.N(pause/2 + 1) //nolint:gosec // so that agents that were refused together do not come back together
 	if err != nil {
-		return pause, true
+		_, refused := errors.AsType[*backends.CredentialError](err)
+		return pause, !refused
 	}
 	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < 500 {
 		return 0, false
@@ -127,11 +131,14 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 		return f
 	}
 	if err != nil {
-		switch {
+		switch _, refused := errors.AsType[*backends.CredentialError](err); {
 		case errors.Is(context.Cause(ctx), errSilent):
+			c.renew()
 			return elsewhere(fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, patienceFor(c, false)))
 		case ctx.Err() != nil:
 			return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
+		case refused:
+			return elsewhere(fail(http.StatusServiceUnavailable, reasonNoKey, err, "the gateway has no credentials for the backend %q: an administrator looks at its log, which says why", name))
 		}
 		c.passage.tell(models.Failed)
 		return elsewhere(fail(http.StatusBadGateway, reasonUnreachable, err, "the backend %q cannot be reached; the gateway's log says why", name))
@@ -145,7 +152,7 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 	switch status := answer.StatusCode; {
 	case status >= 300 && status < 400:
 		return elsewhere(fail(http.StatusBadGateway, reasonRedirected, nil, "the backend %q redirects: an administrator sets the address that it redirects to as its baseURL", name))
-	case status == http.StatusUnauthorized || status == http.StatusForbidden && c.key == "":
+	case !c.client.Accepts(status, c.key):
 		return elsewhere(fail(http.StatusServiceUnavailable, reasonNoKey, nil, "the backend %q does not accept %s (status %d): an administrator sets another one", name, whose(c.route.Key), status))
 	case len(c.routes) > 0 && outcome == models.Failed:
 		return elsewhere(fail(http.StatusBadGateway, reasonAvoided, nil, "the backend %q answers with status %d", name, status))

@@ -187,6 +187,7 @@ func (c *call) send(part []byte) bool {
 func (c *call) broken(ctx context.Context, err error, patience time.Duration) *failure {
 	switch {
 	case errors.Is(context.Cause(ctx), errSilent):
+		c.renew()
 		return fail(http.StatusServiceUnavailable, reasonSilent, err, "the backend said nothing for %s; try again", patience)
 	case c.r.Context().Err() != nil:
 		c.record.Reason = reasonGone

@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
@@ -26,8 +27,6 @@ const (
 	// https://docs.claude.com/en/api/overview).
 	MaxBody = 32 << 20
 
-	// dialTime bounds a connection to a backend.
-	dialTime = 15 * time.Second
 	// bodyTime bounds the reading of a request's body.
 	bodyTime = time.Minute
 )
@@ -212,7 +211,8 @@ type call struct {
 	target   models.Target
 	routes   []models.Route // that may answer where this one cannot
 	key      string
-	client   http.RoundTripper
+	client   *backends.Client
+	renew    func()   // lets the next call make a new connection
 	passage  *passage // to the backend
 	// always is memory that the call holds until its end, asking what it holds until its answer begins.
 	always, asking holding

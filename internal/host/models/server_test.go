@@ -26,6 +26,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
@@ -126,6 +127,12 @@ func priced() coremodels.Model {
 // newWorld has a backend with the models large and small.
 func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 	t.Helper()
+	return newWorldBehind(t, backend, limits, backends.Options{})
+}
+
+// newWorldBehind reaches its backend in another way.
+func newWorldBehind(t *testing.T, backend http.Handler, limits models.Limits, reach backends.Options) *world {
+	t.Helper()
 	w := &world{t: t, backend: upstream.Start(t, backend), silence: 10 * time.Second, reserved: map[string]bool{}}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
@@ -138,7 +145,7 @@ func newWorld(t *testing.T, backend http.Handler, limits models.Limits) *world {
 		Fallbacks: []string{"keyless", "main"}, Concurrency: 1,
 	}, {
 		Name: "alone", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL + "/first", CA: string(ca), Models: []coremodels.Model{{Name: "small"}}, Concurrency: 1,
-	}}}, map[string]string{"main": providerKey})
+	}}}, map[string]string{"main": providerKey}, reach)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
 	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
@@ -65,7 +66,7 @@ func Table(address, ca string) (*models.Table, error) {
 	return models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
 		Name: "main", Dialects: []string{"anthropic"}, BaseURL: address, CA: ca,
 		Models: []coremodels.Model{{Name: "large", ContextWindow: 200_000, Prices: coremodels.Prices{Rates: coremodels.Rates{Input: "3", Output: "15"}}}},
-	}}}, nil)
+	}}}, nil, backends.Options{})
 }
 
 // Ledger is a new one, of SQLite, in a directory.

@@ -1,0 +1,79 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/backends"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+)
+
+// streamedRequest is for an answer that a backend may be silent before for as long as the policy says.
+const streamedRequest = `{"model":"large","stream":true,"messages":[]}`
+
+// TestAConnectionThatANATForgot is asked for a sign of life, and the call is made again on a new one: the agent sees its answer.
+func TestAConnectionThatANATForgot(t *testing.T) {
+	w := newWorldBehind(t, http.HandlerFunc(answering), quick(), backends.Options{Ping: 20 * time.Millisecond, Pong: 20 * time.Millisecond})
+	for n := range 2 {
+		if answer, text := w.ask("login", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusOK || text != wholeAnswer {
+			t.Fatalf("call %d: %d %s", n, answer.StatusCode, text)
+		}
+		w.backend.Forget()
+	}
+	if n := w.backend.Accepted(); n != 2 {
+		t.Errorf("%d connections, want a new one after the first was forgotten", n)
+	}
+}
+
+// TestSilenceIsFollowedByANewConnection: where a backend has not answered, the next call does not rely on the connection that the silent one
+// was made on, although that one may be alive, and although others still wait on it.
+func TestSilenceIsFollowedByANewConnection(t *testing.T) {
+	waits := make(chan bool)
+	w := newWorldBehind(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("beta") {
+			close(waits)
+			<-r.Context().Done()
+			return
+		}
+		answering(w, r)
+	}), quick(), backends.Options{Ping: time.Hour, Pong: time.Hour})
+	ask := func(status int) {
+		t.Helper()
+		if answer, text := w.ask("login", http.MethodPost, messages, streamedRequest); answer.StatusCode != status {
+			t.Fatalf("%d %s, want %d", answer.StatusCode, text, status)
+		} else if reason := answer.Header.Get(callers.ReasonHeader); status != http.StatusOK && reason != "BackendSilent" {
+			t.Errorf("the reason is %q", reason)
+		}
+	}
+	ask(http.StatusOK)
+	ctx, hangUp := context.WithCancel(t.Context())
+	gone := make(chan bool)
+	go func() {
+		defer close(gone)
+		request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.server.URL+messages+"?beta=1", strings.NewReader(streamedRequest))
+		if err != nil {
+			panic(err) // every part of it is a constant
+		}
+		request.Header.Set("Authorization", "Bearer patient")
+		if answer, err := http.DefaultTransport.RoundTrip(request); err == nil {
+			_ = answer.Body.Close()
+		}
+	}()
+	<-waits
+	w.backend.Forget()
+	w.silence = 200 * time.Millisecond
+	ask(http.StatusGatewayTimeout)
+	w.silence = 10 * time.Second
+	ask(http.StatusOK)
+	if n := w.backend.Accepted(); n != 2 {
+		t.Errorf("%d connections, want a new one after the silent call", n)
+	}
+	hangUp()
+	<-gone
+}
