@@ -99,7 +99,7 @@ func hostRows() []row {
 		{pkg: "internal/host/runnerlink", why: why + "the socket between watchdog and runner", allow: core},
 		{pkg: "internal/host/loopback", why: why + "what the watchdog's servers for the agent have in common"},
 		{pkg: "internal/host/modelproxy", why: why + "an agent's calls of models, on the pod's loopback, to the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/gatewaylink", "internal/host/loopback", "golang.org/x/sync/semaphore"}), tests: unix},
-		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/backends", "internal/host/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/provider", "internal/testkit/upstream"}},
+		{pkg: "internal/host/models", why: why + "calls of models to backends", allow: with(core, []string{"internal/host/backends", "internal/host/callers", "golang.org/x/sync/semaphore", "github.com/klauspost/compress/zstd"}), tests: []string{"internal/testkit/provider", "internal/testkit/upstream", "sigs.k8s.io/yaml"}},
 		{pkg: "internal/host/objects", why: why + "Git objects in process", allow: with(core, []string{"github.com/pjbgf/sha1cd"})},
 		{pkg: "internal/host/proc", why: why + "starts, freezes and reaps; linked into PID 1", allow: with(core, unix, []string{"golang.org/x/net/bpf"})},
 		{pkg: "internal/host/report", why: why + "orders in, reports out", allow: with(core, []string{"internal/host/spool"})},

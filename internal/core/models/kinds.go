@@ -101,10 +101,11 @@ func bedrockRuntime() Kind {
 }
 
 // bedrockBetas are those that Bedrock knows; a request with another one is refused ("invalid beta flag"), and Anthropic's clients send others.
+// The one for a context of a million tokens is left out: it has another price.
 // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages-request-response.html
 func bedrockBetas() []string {
 	return []string{
-		"computer-use-2024-10-22", "computer-use-2025-01-24", "context-1m-2025-08-07", "context-management-2025-06-27", "dev-full-thinking-2025-05-14",
+		"computer-use-2024-10-22", "computer-use-2025-01-24", "context-management-2025-06-27", "dev-full-thinking-2025-05-14",
 		"effort-2025-11-24", "interleaved-thinking-2025-05-14", "output-128k-2025-02-19", "token-efficient-tools-2025-02-19",
 		"tool-examples-2025-10-29", "tool-search-tool-2025-10-19",
 	}

@@ -12,7 +12,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +23,7 @@ import (
 const (
 	// tries is how often a backend is asked before its error is the agent's.
 	tries = 3
-	// longestPause is the longest Retry-After that is waited for here; a longer one is the agent's to wait for.
+	// longestPause is the longest that a provider may ask for and that is waited for here; a longer one is the agent's to wait for.
 	longestPause = 10 * time.Second
 )
 
@@ -109,18 +108,11 @@ func (c *call) again(answer *http.Response, err error, tried int) (time.Duration
 		_, refused := errors.AsType[*backends.CredentialError](err)
 		return pause, !refused
 	}
-	if answer.StatusCode != http.StatusTooManyRequests && answer.StatusCode < 500 {
+	asked, worth := models.Again(answer.StatusCode, answer.Header.Get, c.server.options.Now())
+	if !worth || asked > longestPause {
 		return 0, false
 	}
-	if text := answer.Header.Get("Retry-After"); text != "" {
-		seconds, err := strconv.Atoi(text)
-		asked := time.Duration(seconds) * time.Second
-		if err != nil || asked > longestPause { // a date is far away
-			return 0, false
-		}
-		pause = max(pause, asked)
-	}
-	return pause, true
+	return max(pause, asked), true
 }
 
 // take an answer, or say why there is none.

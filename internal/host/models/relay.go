@@ -17,9 +17,16 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// copied are the headers of an answer that reach the agent, beside those of the dialect. Cookies and what the way back has
-// added do not.
-var copied = []string{"content-type", "request-id", "retry-after", "x-request-id"}
+// copied are the headers of an answer that reach the agent, beside those of the dialect; one that ends in "-" stands for all that begin with it.
+// Cookies and what the way back has added do not.
+var copied = []string{"content-type", "request-id", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry", "x-ratelimit-", "anthropic-ratelimit-"}
+
+func reachesAgent(header string) bool {
+	header = strings.ToLower(header)
+	return slices.ContainsFunc(copied, func(c string) bool {
+		return header == c || strings.HasSuffix(c, "-") && strings.HasPrefix(header, c)
+	})
+}
 
 // copy an answer to the agent as it comes, or as far as its rules let it pass. A failure has not been told yet.
 func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Timer) *failure {
@@ -91,7 +98,7 @@ func (c *call) heads(answer *http.Response, checks bool) {
 	header := c.w.Header()
 	clear(header) // an earlier answer may have left some
 	for name, values := range answer.Header {
-		if slices.Contains(copied, strings.ToLower(name)) || c.dialect.Passes(name) {
+		if reachesAgent(name) || c.dialect.Passes(name) {
 			header[name] = values
 		}
 	}

@@ -44,6 +44,8 @@ type world struct {
 	// answers keep to these rules; the callers' runtimes make side calls.
 	answers   answers.Rules
 	sideCalls bool
+	// refs are the models of the caller "documented".
+	refs []policy.ModelRef
 	// silence that backends may keep.
 	silence time.Duration
 
@@ -220,6 +222,8 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 	case token == "searching":
 		c.ProviderTools = []string{"anthropic/web_search"}
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "main", Model: "large", ProviderState: policy.StateAllow}, {Role: "summarizer", Backend: "main", Model: "small"}}
+	case token == "documented":
+		c.Models = w.refs
 	case token == "lost":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "gone", Model: "large"}}
 	}

@@ -77,3 +77,27 @@ func TestSilenceIsFollowedByANewConnection(t *testing.T) {
 	hangUp()
 	<-gone
 }
+
+// TestWhatAProviderSaysOfItsLimits reaches the agent, and is obeyed.
+func TestWhatAProviderSaysOfItsLimits(t *testing.T) {
+	said := map[string]string{
+		"Retry-After-Ms": "20", "X-Should-Retry": "false", "X-Ratelimit-Remaining-Requests": "0", "X-Ratelimit-Reset-Requests": "1s",
+		"Anthropic-Ratelimit-Tokens-Reset": "2026-01-02T03:04:25Z",
+	}
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		for name, value := range said {
+			w.Header().Set(name, value)
+		}
+		w.Header().Set("X-Ratelimits", "no such header")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}), quick())
+	answer, _ := w.ask("login", http.MethodPost, "/openai/v1/chat/completions", plainRequest)
+	for name, value := range said {
+		if got := answer.Header.Get(name); got != value {
+			t.Errorf("%s is %q, want %q", name, got, value)
+		}
+	}
+	if r := w.last(1); answer.StatusCode != http.StatusTooManyRequests || r.Tries != 1 || answer.Header.Get("X-Ratelimits") != "" {
+		t.Errorf("%d after %d tries, %v", answer.StatusCode, r.Tries, answer.Header)
+	}
+}

@@ -1,0 +1,84 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Again says whether an answer with a status is worth another try, and how long the provider wants that to wait; 0 where it does not say. Header
+// gives the headers of the answer by their names, empty for those that it does not have. What the provider says itself comes first.
+//
+// x-should-retry and retry-after-ms are of Anthropic and OpenAI (https://github.com/openai/openai-node/blob/master/src/client.ts,
+// https://github.com/anthropics/anthropic-sdk-typescript/blob/main/src/client.ts), Retry-After is of RFC 9110, section 10.2.3. Where there is none,
+// a limit that is used up says when it is not: https://platform.openai.com/docs/guides/rate-limits and https://docs.claude.com/en/api/rate-limits.
+func Again(status int, header func(name string) string, now time.Time) (wait time.Duration, worth bool) {
+	switch header("x-should-retry") {
+	case "true":
+		worth = status >= 400
+	case "false":
+		return 0, false
+	default:
+		worth = status == 429 || status >= 500
+	}
+	if !worth {
+		return 0, false
+	}
+	if wait, said := retryAfter(header, now); said {
+		return wait, true
+	}
+	if status == 429 {
+		return untilReset(header, now), true
+	}
+	return 0, true
+}
+
+// retryAfter is what the provider asks for; said is false where it asks for nothing that can be read.
+func retryAfter(header func(string) string, now time.Time) (wait time.Duration, said bool) {
+	if ms, ok := number(header("retry-after-ms")); ok {
+		return seconds(ms / 1000), true
+	}
+	text := header("retry-after")
+	if s, ok := number(text); ok {
+		return seconds(s), true
+	}
+	for _, layout := range []string{"Mon, 02 Jan 2006 15:04:05 GMT", time.RFC850, time.ANSIC} { // the forms of RFC 9110, section 5.6.7
+		if at, err := time.Parse(layout, text); err == nil {
+			return max(0, at.Sub(now)), true
+		}
+	}
+	return 0, false
+}
+
+// untilReset is how long it takes until every limit that is used up is not; 0 where none is.
+func untilReset(header func(string) string, now time.Time) (wait time.Duration) {
+	for _, limit := range []string{"requests", "tokens"} {
+		if header("x-ratelimit-remaining-"+limit) == "0" {
+			if d, err := time.ParseDuration(header("x-ratelimit-reset-" + limit)); err == nil {
+				wait = max(wait, d)
+			}
+		}
+	}
+	for _, limit := range []string{"requests", "tokens", "input-tokens", "output-tokens"} {
+		if header("anthropic-ratelimit-"+limit+"-remaining") == "0" {
+			if at, err := time.Parse(time.RFC3339, header("anthropic-ratelimit-"+limit+"-reset")); err == nil {
+				wait = max(wait, at.Sub(now))
+			}
+		}
+	}
+	return wait
+}
+
+// number of a header, not negative.
+func number(text string) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
+	return n, err == nil && n >= 0 // which a number that is none is not
+}
+
+// seconds as a duration; a day at most.
+func seconds(s float64) time.Duration {
+	return time.Duration(min(s, 24*60*60) * float64(time.Second))
+}
