@@ -18,7 +18,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// mostMessage of a schema's objection, in bytes: it may quote the answer.
+// mostMessage of a schema's objection, in bytes: paths in a schema may be long.
 const mostMessage = 400
 
 // mostSchema is the size of a schema, in bytes: as a template's text.
@@ -42,9 +42,57 @@ func schema(c Checks, text string) []Violation {
 		return []Violation{{IncorrectFormat, Major, "Something follows the JSON of the answer: give nothing but one JSON value."}}
 	}
 	if err := compiled.Validate(value); err != nil {
-		return []Violation{{IncorrectFormat, Major, "The JSON of the answer does not match its schema: " + shortened(err.Error()) + "."}}
+		return []Violation{{IncorrectFormat, Major, "The JSON of the answer does not match its schema: " + shortened(placed(err.Error())) + "."}}
 	}
 	return nil
+}
+
+// additional is what the library says of a member that no schema is for; their names follow, which the model chose.
+const additional = "unexpected additional properties"
+
+// keywords of schemas, as the library begins an objection with them. What follows quotes the answer, except where told is true: there it is
+// names and numbers of the schema.
+var keywords = []struct {
+	name string
+	told bool
+}{
+	{"type", false}, {"enum", false}, {"const", false}, {"multipleOf", false}, {"minimum", false}, {"maximum", false}, {"exclusiveMinimum", false},
+	{"exclusiveMaximum", false}, {"minLength", false}, {"maxLength", false}, {"pattern", false}, {"anyOf", false}, {"oneOf", false}, {"not", false},
+	{"contains", false}, {"minContains", true}, {"maxContains", true}, {"minItems", true}, {"maxItems", true}, {"minProperties", true},
+	{"maxProperties", true}, {"required", true},
+}
+
+// placed is the part of a schema's objection that names the place in the schema and the keyword. The rest quotes the answer, which may have
+// a secret: messages of violations go to logs, to the journal and to the status of a Feature. What the library says before the keyword is
+// the path in the schema, so that nothing of the answer comes before the first keyword.
+func placed(message string) string {
+	at, end, told := len(message), -1, false
+	for _, k := range keywords {
+		text := k.name + ": "
+		if i := strings.Index(": "+message, ": "+text); i >= 0 && i < at {
+			at, end, told = i, i+len(k.name), k.told
+		}
+	}
+	switch i := strings.Index(message, additional); {
+	case i >= 0 && i < at:
+		return message[:i+len(additional)]
+	case end < 0: // of another version of the library
+		return "the schema's keywords say what it must have"
+	case told:
+		return message
+	}
+	if _, want, is := cutLast(message[end:], ", want "); is && message[at:end] == "type" {
+		return message[:end] + ": want " + want
+	}
+	return message[:end]
+}
+
+// cutLast cuts a text at the last place of a separator.
+func cutLast(text, separator string) (before, after string, found bool) {
+	if i := strings.LastIndex(text, separator); i >= 0 {
+		return text[:i], text[i+len(separator):], true
+	}
+	return text, "", false
 }
 
 // shortened to what a person reads.
