@@ -99,6 +99,21 @@ func (p *Program) Kill(t testing.TB) {
 	_ = p.cmd.Wait() // it was killed
 }
 
+// Peak is the most memory that the process has occupied, in bytes.
+func (p *Program) Peak(t testing.TB) int64 {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatalf("the program is gone: %v", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	var kib int64
+	if _, err := fmt.Sscanf(rest, "%d kB", &kib); err != nil {
+		t.Fatalf("its peak: %v", err)
+	}
+	return kib << 10
+}
+
 // Log is what it has said.
 func (p *Program) Log() string { return p.log.String() }
 
