@@ -122,7 +122,13 @@ func TestWorkerBeginsAnew(t *testing.T) {
   tool: {name: repo_read_file, input: {path: web/page.html}}
   delay: 3m
   slow: 1`+completeTurn)
-	f := p.until("page", "the first patch", func(f *v1alpha1.Feature) bool { return f.Status.Checkpoints.Valid > 0 })
+	f := p.until("page", "the first patch, and the slow answer under way", func(f *v1alpha1.Feature) bool {
+		asked, err := provider.Asked(p.ctx)
+		p.must(err, "ask the provider")
+		return f.Status.Checkpoints.Valid > 0 && slices.ContainsFunc(asked, func(a cluster.Asked) bool {
+			return a.Status == 0 && strings.Contains(a.Body, "Write a page about "+about) && strings.Count(a.Body, "I send one.") > 1 // once in the script
+		})
+	})
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: f.Status.Job.PodName}}
 	p.must(k8s.Delete(p.ctx, pod, client.GracePeriodSeconds(0)), "lose the pod")
 	if f = wantPatched(p, about); f.Status.Attempt != 2 {

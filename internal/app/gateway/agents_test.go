@@ -106,7 +106,7 @@ func (speaks tongue) ask(ctx context.Context, client *http.Client, url string, h
 		return x
 	}
 	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body) // as far as it came
+	text, _ := io.ReadAll(answer.Body)                                                                            // as far as it came
 	x.status, x.header, x.text = answer.StatusCode, answer.Header, strings.ReplaceAll(string(text), "\r\n", "\n") // some providers end lines so
 	x.ended = x.status == http.StatusOK && strings.Contains(x.text, speaks.end)
 	return x
