@@ -7,7 +7,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // RunReport is the structured status report of a run (SALUTE).
 type RunReport struct {
-	// state of the run: Preparing, Active, Idle, Waiting (for a person's answer, look or approval), Recovering (the agent was told of an anomaly that is not over), Escalating (steering does more than to tell it, or its plan fails), Frozen (checkpoints fail, or a budget is used up), Finishing, Complete or Aborted (ended before its work was done). It is empty where the run is of a version with other states.
+	// state of the run: Preparing, Active, Idle, Waiting (for a person's answer, look or approval, or for a background command of the agent, which activity.waitsFor names), Recovering (the agent was told of an anomaly that is not over), Escalating (steering does more than to tell it, or its plan fails), Frozen (checkpoints fail, or a budget is used up), Finishing, Complete or Aborted (ended before its work was done). It is empty where the run is of a version with other states.
 	// +optional
 	// +kubebuilder:validation:Enum=Preparing;Active;Idle;Waiting;Recovering;Escalating;Frozen;Finishing;Complete;Aborted
 	State string `json:"state,omitempty"`
@@ -80,6 +80,10 @@ type SaluteActivity struct {
 	// iterations spent on this step.
 	// +optional
 	Iterations int64 `json:"iterations,omitempty"`
+	// waitsFor is the background command that the agent waits for since its model has given its last answer.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	WaitsFor string `json:"waitsFor,omitempty"`
 }
 
 // SaluteLocation is where the agent is working.

@@ -245,7 +245,15 @@ func pulse(r *runner, id int64) {
 			r.refuse(id, "%v", err)
 			return
 		}
-		r.send(protocol.RunnerEvent{ID: id, Pulse: &protocol.RunnerPulse{CPU: p.CPU, Processes: p.Processes, Written: p.Written}})
+		answer := &protocol.RunnerPulse{CPU: p.CPU, Processes: p.Processes, Written: p.Written}
+		for _, one := range p.Running {
+			if r.agent != nil && one.PID == r.agent.process.PID {
+				answer.Age = one.Age
+				continue
+			}
+			answer.Commands = append(answer.Commands, protocol.RunnerProcess{Name: one.Name, Age: one.Age})
+		}
+		r.send(protocol.RunnerEvent{ID: id, Pulse: answer})
 	})
 }
 

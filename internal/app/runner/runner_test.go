@@ -172,7 +172,7 @@ func TestPulse(t *testing.T) {
 		worked = pulse()
 		return worked.Processes == 1
 	})
-	if worked.CPU == 0 {
+	if worked.CPU == 0 || worked.Age <= 0 || len(worked.Commands) != 0 {
 		t.Errorf("after work: %+v", worked)
 	}
 	if again := pulse(); again.Written != worked.Written {
@@ -199,6 +199,26 @@ func TestPulse(t *testing.T) {
 	if got := pulse(); said.Written < int64(len("to say something\n")) || got.Written != said.Written+int64(len("more\n")) {
 		t.Errorf("%d bytes are written, %d before", got.Written, said.Written)
 	}
+}
+
+// TestPulseTellsOfCommands: of what an agent has started, by name and age, and not of the agent itself.
+func TestPulseTellsOfCommands(t *testing.T) {
+	p := newPod(t, nil)
+	p.shell(`sleep 1000 & sleep 1001 & touch begun; wait`)
+	eventually(t, "they run", func() bool {
+		got, err := p.watchdog.Pulse(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := map[string]int{}
+		for _, c := range got.Commands {
+			names[c.Name]++
+			if c.Age > got.Age {
+				t.Errorf("%s is older than the agent that started it: %+v", c.Name, got)
+			}
+		}
+	return names["sleep"] == 2 && len(got.Commands) == 2
+	})
 }
 
 func TestInput(t *testing.T) {

@@ -153,8 +153,17 @@ type Pulse struct {
 	Processes int           `json:"processes,omitempty"`
 	// Output is how many bytes they have written in all: what they print, and what they send.
 	Output int64 `json:"output,omitempty"`
+	// Commands are processes beside the agent's own, the youngest first.
+	Commands []Command `json:"commands,omitempty"`
 	// Idle says that the agent has nothing to do: it waits for a person, is held, or has ended its turn and waits for the next task.
 	Idle bool `json:"idle,omitempty"`
+}
+
+// Command is a process that the agent has started.
+type Command struct {
+	// Name that it has given itself.
+	Name string        `json:"name"`
+	Age  time.Duration `json:"age"`
 }
 
 // main says whether a thread is the one about the task.

@@ -42,6 +42,8 @@ type State struct {
 	// Used is the newest pulse, and Pulsed when it was taken.
 	Used   Pulse     `json:"used,omitzero"`
 	Pulsed time.Time `json:"pulsed,omitzero"`
+	// Acted is when the model called a tool for the first time since the agent was started.
+	Acted time.Time `json:"acted,omitzero"`
 	// Episodes are findings that are not over, in their order.
 	Episodes []Episode `json:"episodes,omitempty"`
 }
@@ -188,7 +190,9 @@ func (s *State) Answer(thread int, a conversation.Answer, window int64, now time
 	if t.Asks == 0 {
 		t.Troubled = time.Time{}
 	}
-	t.Calls, t.Sleeps = len(a.Tools) > 0, 0
+	if t.Calls, t.Sleeps = len(a.Tools) > 0, 0; t.Calls && s.Acted.IsZero() {
+		s.Acted = now
+	}
 	for _, c := range a.Tools {
 		t.Sleeps = max(t.Sleeps, sleeps(string(c.Arguments[:min(len(c.Arguments), conversation.MaxQuote)])))
 	}

@@ -22,6 +22,8 @@ type Conversation struct {
 	Iterations int64  `json:"iterations,omitempty"`
 	// Step is what that call was about: the file that it read or changed, where tools say so.
 	Step string `json:"step,omitempty"`
+	// Awaits is the background command that the agent waits for since its model has answered; empty where it does not.
+	Awaits string `json:"awaits,omitempty"`
 	// FilesRead are different files that tools have read.
 	FilesRead int64 `json:"filesRead,omitempty"`
 	// TurnsSinceProgress, and ContextTurns that fit into what is left of the model's window.

@@ -35,7 +35,7 @@ type Report struct {
 	Final      *FinalReport      `json:"final,omitempty"`
 }
 
-// States of a run. Waiting is for a person: for an answer, a look at a held call or an approval. Recovering is an agent that was told of an anomaly
+// States of a run. Waiting is for a person (an answer, a look at a held call or an approval), or for a background command of the agent's. Recovering is an agent that was told of an anomaly
 // that is not over, Escalating one that steering does more about than to tell it, or whose plan fails. Frozen is one that cannot go on before a
 // person acts, because checkpoints fail or a budget is used up. Aborted says that the attempt was ended before its work was done.
 const (

@@ -188,6 +188,16 @@ type RunnerPulse struct {
 	Processes int `json:"processes"`
 	// Written is how many bytes they have written in all. It falls when one ends; a runner of an earlier version does not say.
 	Written int64 `json:"written,omitempty"`
+	// Age of the agent's own process, 0 where there is none, and the youngest others. A runner of an earlier version does not say.
+	Age      time.Duration   `json:"age,omitempty"`
+	Commands []RunnerProcess `json:"commands,omitempty"`
+}
+
+// RunnerProcess is a process beside the agent's own.
+type RunnerProcess struct {
+	// Name that it has given itself, at most 15 bytes of any kind. Its arguments, which may hold a secret, are not told.
+	Name string        `json:"name"`
+	Age  time.Duration `json:"age"`
 }
 
 // RunnerInputAck answers Input.

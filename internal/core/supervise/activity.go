@@ -29,6 +29,8 @@ func (s State) activity() string {
 		return protocol.StateEscalating
 	case s.Told:
 		return protocol.StateRecovering
+	case s.Conversation != nil && s.Conversation.Awaits != "":
+		return protocol.StateWaiting
 	}
 	return protocol.StateActive
 }

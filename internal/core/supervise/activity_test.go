@@ -30,8 +30,15 @@ func TestActivity(t *testing.T) {
 		"between two tasks":                 {func(s *supervise.State) { s.Agent.Running = false }, protocol.StateIdle},
 		"an anomaly that it is not told of": {func(s *supervise.State) { s.Conversation = looping(protocol.PacePrimary) }, protocol.StateActive},
 		"told":                              {func(s *supervise.State) { s.Conversation, s.Told = looping(protocol.PaceAlternate), true }, protocol.StateRecovering},
-		"told, and ended since":             {func(s *supervise.State) { s.Conversation, s.Told, s.Agent.Running = looping(""), true, false }, protocol.StateIdle},
-		"off its plan":                      {func(s *supervise.State) { s.Conversation = looping(protocol.PaceContingent) }, protocol.StateEscalating},
+		"a background command": {func(s *supervise.State) {
+			s.Conversation = &protocol.Conversation{Awaits: `the background command "make"`}
+		}, protocol.StateWaiting},
+		"a background command of one that was told": {func(s *supervise.State) {
+			s.Conversation, s.Told = looping(""), true
+			s.Conversation.Awaits = `the background command "make"`
+		}, protocol.StateRecovering},
+		"told, and ended since": {func(s *supervise.State) { s.Conversation, s.Told, s.Agent.Running = looping(""), true, false }, protocol.StateIdle},
+		"off its plan":          {func(s *supervise.State) { s.Conversation = looping(protocol.PaceContingent) }, protocol.StateEscalating},
 		"far off its plan, and told": {func(s *supervise.State) {
 			s.Conversation, s.Told = looping(protocol.PaceEmergency), true
 		}, protocol.StateEscalating},

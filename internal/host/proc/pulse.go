@@ -5,9 +5,13 @@ package proc
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Pulse tells whether anything moves in a container.
@@ -18,7 +22,21 @@ type Pulse struct {
 	Processes int
 	// Written is how many bytes they have written in all: to files, to pipes and to connections. It falls when one ends.
 	Written int64
+	// Running are the processes, the youngest first, at most maxRunning of them.
+	Running []Running
 }
+
+// Running is a process as proc_pid_stat(5) tells of it.
+type Running struct {
+	PID int
+	// Name that the process has given itself: at most 15 bytes, of any kind.
+	Name string
+	// Age since it was started.
+	Age time.Duration
+}
+
+// maxRunning bounds the list of processes: an agent may have thousands.
+const maxRunning = 32
 
 // tick is the unit of times in proc_pid_stat(5): the kernel shows 100 a second on every architecture.
 const tick = time.Second / 100
@@ -30,6 +48,10 @@ func (c *Container) Pulse() (Pulse, error) {
 	pids, err := numbers(procRoot)
 	if err != nil {
 		return Pulse{}, fmt.Errorf("list processes: %w", err)
+	}
+	var boot unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot); err != nil {
+		return Pulse{}, fmt.Errorf("read the time since boot: %w", err)
 	}
 	var p Pulse
 	for _, pid := range pids {
@@ -48,10 +70,31 @@ func (c *Container) Pulse() (Pulse, error) {
 		if pid != c.scan.self { // which looks at the others
 			p.CPU += own
 			p.Processes++
-			p.Written += c.written(pid)
+			if name, started, lives := startedAt(text); lives {
+				p.Running = append(p.Running, Running{PID: pid, Name: name, Age: max(time.Duration(boot.Nano())-started, 0)})
+			}
+			p.Written += c.written(pid) // which reads into the same buffer
 		}
 	}
+	slices.SortStableFunc(p.Running, func(a, b Running) int { return cmp.Compare(a.Age, b.Age) })
+	p.Running = slices.Clip(p.Running[:min(len(p.Running), maxRunning)])
 	return p, nil
+}
+
+// startedAt reads a process's name and when it was started, since boot; lives is false where it has ended and nobody has asked for its code.
+func startedAt(stat []byte) (name string, since time.Duration, lives bool) {
+	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(") "))
+	fields := bytes.Fields(rest)
+	const state, starttime = 3 - 3, 22 - 3
+	if !ok || len(fields) <= starttime || fields[state][0] == 'Z' {
+		return "", 0, false
+	}
+	ticks, err := strconv.ParseInt(string(fields[starttime]), 10, 64)
+	if err != nil || ticks < 0 {
+		return "", 0, false
+	}
+	_, named, _ := bytes.Cut(stat, []byte(" ("))
+	return string(named[:bytes.LastIndexByte(named, ')')]), time.Duration(ticks) * tick, true
 }
 
 // written is how many bytes a process has written; 0 where it does not let itself be looked at (PR_SET_DUMPABLE).

@@ -8,6 +8,19 @@ import (
 	"time"
 )
 
+// TestStartedAt: a name may have anything in it, and what has ended is no command.
+func TestStartedAt(t *testing.T) {
+	const rest = " 1 7 7 0 -1 4194560 100 200 0 0 150 50 300 1 20 0 1 0 500 1000 10\n"
+	for text, want := range map[string]string{
+		"7 (make) S" + rest: "make", "7 (a) b (c) R" + rest: "a) b (c", "7 () S" + rest: "", "7 (make) Z" + rest: "gone", "7 (make) S 1 2": "gone", "": "gone", "7 (x": "gone",
+	} {
+		name, since, lives := startedAt([]byte(text))
+		if lives != (want != "gone") || lives && (name != want || since != 5*time.Second) {
+			t.Errorf("%q: %q, %s, %t", text, name, since, lives)
+		}
+	}
+}
+
 func TestCPUTime(t *testing.T) {
 	const good = "7 (a) b (c) S 1 7 7 0 -1 4194560 100 200 0 0 150 50 300 1 20 0 1 0 5 1000 10\n"
 	for text, want := range map[string]time.Duration{

@@ -67,7 +67,7 @@ func applyConversation(run *v1alpha1.RunStatus, c *protocol.Conversation) {
 		e.ContextPercent = int32(min(100*min(c.ContextTokens, maxNumber/100)/c.Window, 1000))
 	}
 	r.Environment = unlessEmpty(e)
-	r.Activity = unlessEmpty(v1alpha1.SaluteActivity{Tool: Clean(c.Tool, maxName), Step: Clean(c.Step, maxPlace), Iterations: c.Iterations})
+	r.Activity = unlessEmpty(v1alpha1.SaluteActivity{Tool: Clean(c.Tool, maxName), Step: Clean(c.Step, maxPlace), Iterations: c.Iterations, WaitsFor: Clean(c.Awaits, maxPlace)})
 	if c.FilesRead > 0 {
 		if r.Location == nil {
 			r.Location = &v1alpha1.SaluteLocation{}
@@ -99,7 +99,7 @@ func boundConversation(run *v1alpha1.RunStatus) {
 		return
 	}
 	if a := r.Activity; a != nil {
-		a.Tool, a.Step, a.Iterations = clip.Runes(a.Tool, maxName), clip.Runes(a.Step, maxPlace), min(a.Iterations, maxNumber)
+		a.Tool, a.Step, a.WaitsFor, a.Iterations = clip.Runes(a.Tool, maxName), clip.Runes(a.Step, maxPlace), clip.Runes(a.WaitsFor, maxPlace), min(a.Iterations, maxNumber)
 	}
 	if t := r.Time; t != nil {
 		t.TurnsSinceProgress, t.ContextTurnsRemaining = min(t.TurnsSinceProgress, maxNumber), min(t.ContextTurnsRemaining, maxNumber)

@@ -1691,6 +1691,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: tool
       type:
         scalar: string
+    - name: waitsFor
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteEnvironment
   map:
     fields:

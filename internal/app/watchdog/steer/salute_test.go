@@ -131,3 +131,29 @@ func TestReportsOfChanges(t *testing.T) {
 		}
 	})
 }
+
+// TestReportsWhatTheAgentAwaits: what the agent's tools have left running when its model has given its last answer is reported at once, until the model
+// is asked again.
+func TestReportsWhatTheAgentAwaits(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.ask()
+	a.entries = append(a.entries, a.called("Read", `{}`, "It runs in the background.")...)
+	a.inWords("I wait for the build.")
+	before := a.service.reported
+	a.now = a.now.Add(time.Minute)
+	a.service.Pulse(protocol.RunnerPulse{Processes: 3, Age: 3 * time.Minute, Commands: []protocol.RunnerProcess{
+		{Name: "make\x1b[2J", Age: time.Minute}, {Name: "mcp-server", Age: 3 * time.Minute},
+	}})
+	const want = `the background command "make\x1b[2J"`
+	if c := a.service.Conversation(); c.Awaits != want {
+		t.Errorf("it waits for %q, want %q", c.Awaits, want)
+	}
+	if a.service.reported == before || a.service.reported.at != a.now {
+		t.Errorf("reported %+v", a.service.reported)
+	}
+	a.entries = append(a.entries, a.says("assistant", "I wait for the build."), a.says("user", "The build has ended."))
+	a.send()
+	if c := a.service.Conversation(); c.Awaits != "" {
+		t.Errorf("it waits for %q", c.Awaits)
+	}
+}

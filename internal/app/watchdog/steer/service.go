@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -336,9 +337,23 @@ func tellLate(s *Service) {
 // Pulse of the agent's processes.
 func (s *Service) Pulse(p protocol.RunnerPulse) {
 	s.heard(func(r *record, now time.Time) {
-		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Output: p.Written, Idle: s.idle}, now)
+		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Output: p.Written, Idle: s.idle, Commands: commands(p.Commands)}, now)
+		if p.Age > 0 {
+			r.Anomalies.Started(now.Add(-p.Age))
+		}
 	})
 }
+
+// commands are the processes beside the agent's own, as far as the detectors look at them.
+func commands(told []protocol.RunnerProcess) (list []anomaly.Command) {
+	for _, c := range told[:min(len(told), maxCommands)] {
+		list = append(list, anomaly.Command{Name: clip.Bytes(c.Name, maxCommand), Age: c.Age})
+	}
+	return list
+}
+
+// maxCommands and maxCommand, in bytes, are what a runner tells.
+const maxCommands, maxCommand = 32, 15
 
 // heard takes something that was heard, and looks what is wrong now: people are told of it before the agent asks again.
 func (s *Service) heard(take func(r *record, now time.Time)) {

@@ -14,7 +14,7 @@ import (
 //
 // RunReport is the structured status report of a run (SALUTE).
 type RunReportApplyConfiguration struct {
-	// state of the run: Preparing, Active, Idle, Waiting (for a person's answer, look or approval), Recovering (the agent was told of an anomaly that is not over), Escalating (steering does more than to tell it, or its plan fails), Frozen (checkpoints fail, or a budget is used up), Finishing, Complete or Aborted (ended before its work was done). It is empty where the run is of a version with other states.
+	// state of the run: Preparing, Active, Idle, Waiting (for a person's answer, look or approval, or for a background command of the agent, which activity.waitsFor names), Recovering (the agent was told of an anomaly that is not over), Escalating (steering does more than to tell it, or its plan fails), Frozen (checkpoints fail, or a budget is used up), Finishing, Complete or Aborted (ended before its work was done). It is empty where the run is of a version with other states.
 	State *string `json:"state,omitempty"`
 	// health: Nominal, Degraded or Critical.
 	Health *string `json:"health,omitempty"`

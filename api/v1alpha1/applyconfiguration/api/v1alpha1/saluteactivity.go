@@ -16,6 +16,8 @@ type SaluteActivityApplyConfiguration struct {
 	Step *string `json:"step,omitempty"`
 	// iterations spent on this step.
 	Iterations *int64 `json:"iterations,omitempty"`
+	// waitsFor is the background command that the agent waits for since its model has given its last answer.
+	WaitsFor *string `json:"waitsFor,omitempty"`
 }
 
 // SaluteActivityApplyConfiguration constructs a declarative configuration of the SaluteActivity type for use with
@@ -45,5 +47,13 @@ func (b *SaluteActivityApplyConfiguration) WithStep(value string) *SaluteActivit
 // If called multiple times, the Iterations field is set to the value of the last call.
 func (b *SaluteActivityApplyConfiguration) WithIterations(value int64) *SaluteActivityApplyConfiguration {
 	b.Iterations = &value
+	return b
+}
+
+// WithWaitsFor sets the WaitsFor field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WaitsFor field is set to the value of the last call.
+func (b *SaluteActivityApplyConfiguration) WithWaitsFor(value string) *SaluteActivityApplyConfiguration {
+	b.WaitsFor = &value
 	return b
 }
