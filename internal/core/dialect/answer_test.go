@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
@@ -116,13 +117,13 @@ func read(r reading, chunk int) *conversation.Answer {
 func TestAnswers(t *testing.T) {
 	for name, r := range readings() {
 		for _, chunk := range []int{1, 7, 1 << 20} {
-			if diff := cmp.Diff(&r.want, read(r, chunk)); diff != "" {
+			if diff := cmp.Diff(&r.want, read(r, chunk), cmpopts.IgnoreUnexported(conversation.Answer{})); diff != "" {
 				t.Errorf("%s, %d bytes at a time (-want +got):\n%s", name, chunk, diff)
 			}
 		}
 		if r.streamed {
 			r.body = strings.ReplaceAll(r.body, "\n", "\r\n")
-			if diff := cmp.Diff(&r.want, read(r, 3)); diff != "" {
+			if diff := cmp.Diff(&r.want, read(r, 3), cmpopts.IgnoreUnexported(conversation.Answer{})); diff != "" {
 				t.Errorf("%s, with carriage returns (-want +got):\n%s", name, diff)
 			}
 		}
@@ -168,7 +169,7 @@ func FuzzAnswer(f *testing.F) {
 		for _, d := range dialect.All() {
 			r := reading{dialect: d.Name, streamed: streamed, body: string(body)}
 			whole, cut := read(r, len(body)+1), read(r, chunk)
-			if diff := cmp.Diff(whole, cut); diff != "" {
+			if diff := cmp.Diff(whole, cut, cmpopts.IgnoreUnexported(conversation.Answer{})); diff != "" {
 				t.Fatalf("%s: %d bytes at a time (-whole +cut):\n%s", d.Name, chunk, diff)
 			}
 			size := len(whole.Text)
