@@ -55,8 +55,6 @@ type Interaction struct {
 	RequestBytes  int64
 	// TemplateHash names the templates that came before the request; empty where there were none.
 	TemplateHash string
-	// TakenOut of the request is what the policy does not let a provider do, and what the backend does not get, by name.
-	TakenOut []string
 	// AnswerBytes is the size of the whole answer, also where less of it is stored.
 	AnswerBytes int64
 	// Raw is the answer as the backend gave it, without secrets.

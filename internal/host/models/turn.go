@@ -72,7 +72,7 @@ func (c *call) reserve() *failure {
 		ID: rand.Text(), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.request.Model, Model: c.route.Model.Name, Role: c.record.Role,
 		RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
-		TakenOut: c.request.TakenOut,
+		Detail: takenOut(c.request.TakenOut),
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
 	c.turn.sent = int64(len(c.body))
@@ -110,6 +110,14 @@ func (f *failure) note(c *call) {
 	}
 	i.Namespace, i.Feature, _ = strings.Cut(c.caller.Feature, "/")
 	c.server.options.Ledger.Refused(c.r.Context(), i)
+}
+
+// takenOut is what the ledger says of what the backend did not get.
+func takenOut(names []string) string {
+	if len(names) == 0 {
+		return ""
+	}
+	return "taken out: " + strings.Join(names, ", ")
 }
 
 // priced refuses a model whose cost nobody knows where a budget limits the cost.

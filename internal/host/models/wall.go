@@ -32,6 +32,7 @@ func filtered(r dialect.Request, e dialect.Endpoint, a dialect.Allowed) (dialect
 	}
 	of := reasonOf[refused.Reason]
 	f := fail(of.status, of.reason, nil, "%v", refused)
+	f.detail = refused.Error()
 	if f.Code = refused.Code; f.Code != "" { // clients act on the code of a request that is wrong
 		f.Status = http.StatusBadRequest
 	}
