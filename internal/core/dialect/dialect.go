@@ -61,6 +61,10 @@ type Dialect struct {
 	// Headers of a request that reach the provider, in lower case; one that ends in "-" stands for all that begin with it.
 	// Those that no dialect can do without need not be listed.
 	Headers []string
+	// AnswerHeaders of an answer that reach the agent, as Headers are written.
+	AnswerHeaders []string
+	// betas are the features that a header of a request asks for; zero for none.
+	betas betas
 	// Query parameters that reach the provider.
 	Query []string
 	// Key gives the header that carries a provider's key.

@@ -111,9 +111,9 @@ func TestFilterTakesOut(t *testing.T) {
 func TestFilterCountsTools(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{
-		`{"model":"m","tools":[{"type":"web_search"}]}`:                                                   false,
-		`{"model":"m","tools":[{"type":"web_search"},{"type":"function","name":"f"}]}`:                    true,
-		`{"model":"m","input":[{"type":"additional_tools","tools":[{"type":"custom","name":"c"}]}]}`:      true,
+		`{"model":"m","tools":[{"type":"web_search"}]}`:                                                    false,
+		`{"model":"m","tools":[{"type":"web_search"},{"type":"function","name":"f"}]}`:                     true,
+		`{"model":"m","input":[{"type":"additional_tools","tools":[{"type":"custom","name":"c"}]}]}`:       true,
 		`{"model":"m","input":[{"type":"additional_tools","tools":[{"type":"web_search","name":"web"}]}]}`: false,
 	} {
 		d, _ := dialect.Find("openai-responses")

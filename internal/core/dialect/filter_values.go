@@ -77,7 +77,9 @@ func lacks(names ...string) func(object []byte) bool {
 
 // mentions says that a value has a word in one of its texts.
 func mentions(word string) func(value []byte) bool {
-	return func(value []byte) bool { return bytes.Contains(value, []byte(word)) || bytes.IndexByte(value, '\\') >= 0 }
+	return func(value []byte) bool {
+		return bytes.Contains(value, []byte(word)) || bytes.IndexByte(value, '\\') >= 0
+	}
 }
 
 // trimDigits takes a date off the end of a name, which has so many digits.

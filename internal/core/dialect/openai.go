@@ -22,8 +22,14 @@ const badRequest = 400
 
 // openaiHeaders are those of the official clients, of Codex and of opencode.
 func openaiHeaders() []string {
-	return []string{"openai-", "x-stainless-", "x-client-request-id", "originator", "session-id", "thread-id", "x-codex-", "x-session-"}
+	return slices.Concat([]string{
+		"x-client-request-id", "originator", "session-id", "session_id", "thread-id", "conversation_id", "x-session-id", "x-session-affinity",
+		"x-codex-turn-state", "x-codex-turn-metadata", "x-codex-window-id", "x-codex-parent-thread-id", "x-codex-installation-id",
+	}, stainless)
 }
+
+// openaiAnswers are the headers of answers; the name of the organization is nobody's business.
+var openaiAnswers = []string{"openai-processing-ms", "openai-version", "openai-model", "x-codex-turn-state"}
 
 func openaiKey(key string) (name, value string) { return "Authorization", "Bearer " + key }
 
@@ -42,7 +48,7 @@ func openaiResponses() Dialect {
 		System: "instructions", place: func(r Request) (place, error) { return r.placeIn("instructions") },
 		Answer:  func() conversation.Decoder { return &responsesAnswer{} },
 		retext:  func(text string) retexter { return &responsesRetext{text: text} },
-		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
+		Headers: openaiHeaders(), AnswerHeaders: openaiAnswers, Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte {
 			if f.Status == badRequest { // clients try again after any error but this
 				return responsesFailed(f)
@@ -72,7 +78,7 @@ func openaiChat() Dialect {
 		System: "messages", place: placeInMessages,
 		Answer:  func() conversation.Decoder { return &chatAnswer{} },
 		retext:  func(text string) retexter { return &chatRetext{text: text} },
-		Headers: openaiHeaders(), Key: openaiKey, Models: openaiModels, Error: openaiError,
+		Headers: openaiHeaders(), AnswerHeaders: openaiAnswers, Key: openaiKey, Models: openaiModels, Error: openaiError,
 		Broken: func(f Failure) []byte { return slices.Concat([]byte("data: "), openaiError(f), []byte("\n\n")) },
 	}
 }

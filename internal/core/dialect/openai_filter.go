@@ -160,9 +160,9 @@ func openaiWall() shape {
 		"previous_response_id": {state: true}, "conversation": {state: true}, "background": {state: true, when: isSet}, "prompt": {state: true}, "cached_content": {state: true},
 		// Searches of other providers: of xAI (https://docs.x.ai/docs/guides/live-search), of Alibaba Cloud's Model Studio.
 		"search_parameters": {tool: "xai/search", out: true}, "enable_search": {tool: "dashscope/search", out: true, when: isSet},
-		"plugins":      {tool: "openrouter/plugins", when: isFilled}, // https://openrouter.ai/docs/features/web-search
-		"data_sources": {tool: "azure/data_sources", when: isFilled}, // addresses of Azure OpenAI On Your Data
-		"mcp_servers":  {tool: "openai/mcp", when: isFilled},
+		"plugins":             {tool: "openrouter/plugins", when: isFilled}, // https://openrouter.ai/docs/features/web-search
+		"data_sources":        {tool: "azure/data_sources", when: isFilled}, // addresses of Azure OpenAI On Your Data
+		"mcp_servers":         {tool: "openai/mcp", when: isFilled},
 		"parallel_tool_calls": {},
 	})
 }

@@ -53,6 +53,9 @@ type Backend struct {
 	Headers map[string]string `json:"headers,omitempty"`
 	// Concurrency is how many calls it gets at once; 0 is no limit.
 	Concurrency int `json:"concurrency,omitempty"`
+	// Strip are members of requests that it does not get, and Deny those that no request may have; nil for the built-in ones.
+	Strip []string `json:"strip,omitempty"`
+	Deny  []string `json:"deny,omitempty"`
 	// Fallbacks are names of backends that are asked in this order where it cannot answer.
 	Fallbacks []string `json:"fallbacks,omitempty"`
 	// Models that it has, the one for Features whose policy names none first.

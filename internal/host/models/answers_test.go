@@ -234,7 +234,7 @@ func TestSideCallsAreNotChecked(t *testing.T) {
 	if _, text := w.ask("login", http.MethodPost, messages, plain); !strings.Contains(text, `"text":"!Done."`) {
 		t.Errorf("a program: %s", text)
 	}
-	if _, text := w.ask("login", http.MethodPost, messages, plain, "Anthropic-Beta", "refuse"); !strings.Contains(text, "invalid_request_error") {
+	if _, text := w.ask("login", http.MethodPost, messages, plain, "X-App", "refuse"); !strings.Contains(text, "invalid_request_error") {
 		t.Errorf("an error: %s", text)
 	}
 }

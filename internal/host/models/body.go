@@ -7,13 +7,18 @@ import (
 	"context"
 	"errors"
 	"io"
+	"mime"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
 // read the body. Memory is taken for what has arrived. A body that makes no progress ends.
 func (c *call) read() *failure {
+	if t := c.r.Header.Get("Content-Type"); !plainText(t) {
+		return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request of the type %.100q is not read: send UTF-8", t)
+	}
 	if c.r.ContentLength > MaxBody {
 		return tooLarge()
 	}
@@ -75,6 +80,13 @@ func (p *progressing) Read(b []byte) (int, error) {
 	}
 	_ = p.response.SetReadDeadline(next) // where there is none, the server's own ends it
 	return p.r.Read(b)
+}
+
+// plainText says that a type of content has no charset but that of JSON (RFC 8259, 8.1): a provider could read other words than we do.
+func plainText(contentType string) bool {
+	_, parameters, err := mime.ParseMediaType(contentType)
+	charset, has := parameters["charset"]
+	return contentType == "" || err == nil && (!has || strings.EqualFold(charset, "utf-8"))
 }
 
 func tooLarge() *failure {

@@ -5,6 +5,7 @@ package models
 
 import (
 	"net/http"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -46,7 +47,11 @@ func (c *call) compose() *failure {
 	if c.target, err = c.route.Backend.Target(c.endpoint, c.route.Model.Name, c.request.Streamed, c.query()); err != nil {
 		return fail(http.StatusNotFound, reasonUnknownEndpoint, nil, "%v", err)
 	}
-	e := dialect.Edit{Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
+	strip, deny := c.route.Backend.Members()
+	if has := c.request.Has(deny); len(has) > 0 {
+		return fail(http.StatusForbidden, reasonServerTool, nil, "%s: the backend %q does not get it (deny of its configuration): leave it out", has[0], c.route.Backend.Name)
+	}
+	e := dialect.Edit{Without: strip, Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
 	size := int64(len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom)
 	for _, o := range c.objections {
 		size += int64(2 * (len(o.Answer) + len(o.Text)))
@@ -64,6 +69,6 @@ func (c *call) compose() *failure {
 		}
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s cannot be put into the request: %v", what, err)
 	}
-	c.body = c.target.Recast(c.body, c.r.Header.Values(betaHeader))
+	c.body = c.target.Recast(c.body, []string{c.dialect.Value(betaHeader, strings.Join(c.r.Header.Values(betaHeader), ","), c.allows)})
 	return nil
 }

@@ -77,8 +77,11 @@ func (c *call) ask(ctx context.Context) (*http.Response, error) {
 	}
 	request.URL.RawQuery = c.target.Query.Encode()
 	for name, values := range c.r.Header {
-		if c.dialect.Passes(name) && (name != betaHeader || c.target.Betas == nil) {
-			request.Header[name] = values
+		if !c.dialect.Passes(name) || name == betaHeader && c.target.Betas != nil {
+			continue
+		}
+		if value := c.dialect.Value(name, strings.Join(values, ","), c.allows); value != "" {
+			request.Header.Set(name, value)
 		}
 	}
 	for name, value := range b.Sent() {

@@ -98,7 +98,7 @@ func (c *call) heads(answer *http.Response, checks bool) {
 	header := c.w.Header()
 	clear(header) // an earlier answer may have left some
 	for name, values := range answer.Header {
-		if reachesAgent(name) || c.dialect.Passes(name) {
+		if reachesAgent(name) || c.dialect.PassesBack(name) {
 			header[name] = values
 		}
 	}

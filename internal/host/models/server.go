@@ -174,6 +174,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d, e, known, found := dialect.Serve(r.Method, r.URL.Path)
 	if !known {
+		if _, f := s.caller(r); f != nil { // nobody else is told what there is
+			w.Header().Set(callers.ReasonHeader, f.reason)
+			http.Error(w, f.Message, f.Status)
+			return
+		}
 		http.Error(w, "tidewaiter: no dialect has this path; there are: "+strings.Join(dialect.Prefixes(), ", "), http.StatusNotFound)
 		return
 	}
@@ -183,8 +188,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.record.Duration = s.options.Now().Sub(c.began)
 		s.options.Observe(c.record)
 	}()
-	f := fail(http.StatusNotFound, reasonUnknownEndpoint, nil, "%s %s is not served", r.Method, r.URL.Path)
-	if found {
+	f := c.authenticate()
+	switch {
+	case f != nil:
+	case !found:
+		f = fail(http.StatusNotFound, reasonUnknownEndpoint, nil, "%s %s is not served", r.Method, r.URL.Path)
+	default:
 		f = c.serve()
 	}
 	if f != nil {
@@ -203,6 +212,7 @@ type call struct {
 	began    time.Time
 	record   Record
 	caller   Caller
+	allows   dialect.Allowed // what the policy lets it ask of a provider
 	request  dialect.Request
 	body     []byte // as the backend gets it
 	turn     *turn  // nil where nothing is asked for that could be recorded
@@ -227,9 +237,6 @@ type call struct {
 
 // serve answers; a failure has not been answered yet.
 func (c *call) serve() *failure {
-	if f := c.authenticate(); f != nil {
-		return f
-	}
 	table := c.server.options.Table()
 	if table == nil {
 		return fail(http.StatusServiceUnavailable, reasonUnavailable, nil, "the gateway has read no configuration of backends yet")
@@ -262,8 +269,12 @@ func (c *call) serve() *failure {
 		return f
 	}
 	var f *failure
-	if c.request, f = filtered(c.request, c.endpoint, dialect.Allowed{Tools: c.caller.ProviderTools, State: c.route.ProviderState}); f != nil {
+	c.allows = dialect.Allowed{Tools: c.caller.ProviderTools, State: c.route.ProviderState}
+	if c.request, f = filtered(c.request, c.endpoint, c.allows); f != nil {
 		return f
+	}
+	if len(c.request.TakenOut) > 0 {
+		c.server.options.Logger.Info("Taken out of a request", "feature", c.caller.Feature, "names", c.request.TakenOut)
 	}
 	defer c.reply.settle()
 	for {

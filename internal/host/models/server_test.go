@@ -238,7 +238,7 @@ func (w *world) ask(feature, method, path, body string, header ...string) (*http
 		w.t.Fatal(err)
 	}
 	for name, value := range map[string]string{
-		"Authorization": "Bearer " + feature, "X-Api-Key": "the agent's own", "Cookie": "a=b", "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "x,y",
+		"Authorization": "Bearer " + feature, "X-Api-Key": "the agent's own", "Cookie": "a=b", "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "claude-code-20250219, fast-mode-2026-02-01,context-1m-2025-08-07,mystery-2027-01-01,effort-2025-11-24", "OpenAI-Organization": "org", "OpenAI-Project": "p", "Anthropic-Workspace-Id": "w",
 		"X-Forwarded-For": "10.0.0.1", "Tidewaiter-Task": "form", "Content-Type": "application/json", "User-Agent": "agent/1", "X-Stainless-Lang": "js", "Accept-Encoding": "gzip",
 	} {
 		request.Header.Set(name, value)
@@ -287,7 +287,7 @@ func TestForward(t *testing.T) {
 	if got.Path != "/v1/messages?beta=true" || got.Proto != "HTTP/2.0" {
 		t.Errorf("the provider was asked for %s by %s", got.Path, got.Proto)
 	}
-	want := map[string]string{"X-Api-Key": providerKey, "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "x,y", "Content-Type": "application/json",
+	want := map[string]string{"X-Api-Key": providerKey, "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "claude-code-20250219,effort-2025-11-24", "Content-Type": "application/json",
 		"User-Agent": "agent/1", "X-Stainless-Lang": "js", "X-Team": "shop", "Content-Length": fmt.Sprint(len(got.Body))}
 	if diff := cmp.Diff(want, got.Header); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)

@@ -35,7 +35,7 @@ func answering(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"input_tokens":7}`)
 		return
 	}
-	if r.Header.Get("Anthropic-Beta") == "refuse" {
+	if r.Header.Get("X-App") == "refuse" {
 		w.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(w, `{"type":"error","error":{"type":"invalid_request_error","message":"no"}}`)
 		return
@@ -96,7 +96,7 @@ func TestTurnsAreRecorded(t *testing.T) {
 	if diff := cmp.Diff(want, last(), untold); diff != "" {
 		t.Errorf("streamed (-want +got):\n%s", diff)
 	}
-	w.ask("login", "POST", "/anthropic/v1/messages", request, "Anthropic-Beta", "refuse")
+	w.ask("login", "POST", "/anthropic/v1/messages", request, "X-App", "refuse")
 	w.last(3)
 	if got := last(); got.Status != http.StatusBadRequest || !strings.Contains(string(got.Raw), "invalid_request_error") || got.Cost != 0 {
 		t.Errorf("refused: %+v", got)

@@ -135,3 +135,44 @@ func TestWallAllows(t *testing.T) {
 		t.Errorf("%d %s", answer.StatusCode, text)
 	}
 }
+
+// TestWallHeadersAndMembers: what the platform decides, the agent does not.
+func TestWallHeadersAndMembers(t *testing.T) {
+	t.Parallel()
+	p := provider.New(providerKey)
+	w := newWorld(t, p, quick())
+	const body = `{"service_tier":"priority","model":"large","Speed":"fast","messages":[{"role":"user","content":"x"}],"provider":{"order":["x"]}}`
+	if answer, text := w.ask("login", http.MethodPost, chat, body); answer.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", answer.StatusCode, text)
+	}
+	got := p.Recorded()[0]
+	if want := `{"model":"large","messages":[{"role":"user","content":"x"}]}`; got.Body != want {
+		t.Errorf("the provider got %s, want %s", got.Body, want)
+	}
+	for name := range got.Header {
+		if strings.HasPrefix(name, "Openai-") || strings.HasPrefix(name, "Anthropic-") {
+			t.Errorf("the provider got the header %s", name)
+		}
+	}
+	if answer, text := w.ask("login", http.MethodPost, chat, `{"model":"large","messages":[],"api_base":"https://evil.example.com"}`); answer.StatusCode != http.StatusForbidden || !strings.Contains(text, "api_base") {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	for contentType, status := range map[string]int{"application/json; charset=utf-16": 415, "application/json; charset=\"UTF-8\"": 200, "a b/c": 415} {
+		if answer, text := w.ask("login", http.MethodPost, chat, `{"model":"large","messages":[{"role":"user","content":"x"}]}`, "Content-Type", contentType); answer.StatusCode != status {
+			t.Errorf("%s: %d %s", contentType, answer.StatusCode, text)
+		}
+	}
+	for _, mark := range []string{"\ufeff{", "\xff\xfe{\x00", "\x00{"} {
+		if answer, text := w.ask("login", http.MethodPost, chat, mark+`"model":"large"}`); answer.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q: %d %s", mark, answer.StatusCode, text)
+		}
+	}
+	for _, path := range []string{"/elsewhere", "/anthropic/v1/files"} { // nobody is told what there is before it is known who asks
+		if answer, text := w.ask("stranger", http.MethodPost, path, "{}"); answer.StatusCode != http.StatusUnauthorized {
+			t.Errorf("%s: %d %s", path, answer.StatusCode, text)
+		}
+	}
+	if n := len(p.Recorded()); n != 2 {
+		t.Errorf("%d requests reached the provider", n)
+	}
+}

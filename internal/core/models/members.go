@@ -1,0 +1,32 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+// Members of requests that a backend does not get, and those that no request may have.
+func (b Backend) Members() (strip, deny []string) {
+	strip, deny = b.Strip, b.Deny
+	if strip == nil {
+		strip = BuiltinStrip()
+	}
+	if deny == nil {
+		deny = BuiltinDeny()
+	}
+	return strip, deny
+}
+
+// BuiltinStrip are the members by which an agent would decide what the platform decides: price and place of an answer, other models and other
+// providers (https://openrouter.ai/docs/features/provider-routing), and how a server puts its templates together
+// (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html).
+func BuiltinStrip() []string {
+	return []string{
+		"service_tier", "speed", "inference_geo", "fallbacks", "fallback_credit_token", "anthropic_beta", "models", "provider", "route", "transforms",
+		"chat_template", "chat_template_kwargs", "add_generation_prompt", "continue_final_message", "extra_body",
+	}
+}
+
+// BuiltinDeny are the members that name another address, or a key: those of LiteLLM for its backends, and those by which servers of vLLM and SGLang
+// find one another.
+func BuiltinDeny() []string {
+	return []string{"api_base", "base_url", "api_key", "kv_transfer_params", "bootstrap_host", "bootstrap_port", "lora_path"}
+}
