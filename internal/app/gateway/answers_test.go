@@ -29,7 +29,8 @@ func TestSUP5GlobalAndProjectTemplates(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, `{"type":"message","model":"large","content":[{"type":"text","text":"Done."}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`)
 	}
-	g := start(t, "--backends="+backend(t, done), "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
+	backend(t, done)
+	g := start(t, "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
 	if err := g.rotator.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}

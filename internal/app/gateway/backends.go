@@ -7,61 +7,109 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
-	"strings"
+	"maps"
+	"slices"
 	"sync/atomic"
-	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	hostbackends "github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
-const (
-	// reloadEvery is how often the files are looked at. The kubelet writes them anew up to a minute after the objects.
-	reloadEvery = 5 * time.Second
-	// maxKey bounds a key in bytes; keys of providers have some hundred.
-	maxKey = 16 << 10
-	// maxBackendsFile bounds the configuration in bytes: a ConfigMap has at most 1 MiB.
-	maxBackendsFile = 1 << 20
-)
+// maxKey bounds a key in bytes; keys of providers have some hundred.
+const maxKey = 16 << 10
 
-// backends keeps the configuration of backends as its files say it. A broken one is told, and the last good one stays.
+// watched bounds what the gateway watches of ConfigMaps and Secrets to the two objects that it may read.
+func watched(namespace string) map[client.Object]cache.ByObject {
+	only := func(name string) cache.ByObject {
+		return cache.ByObject{
+			Namespaces: map[string]cache.Config{namespace: {FieldSelector: fields.OneTermEqualSelector("metadata.name", name)}},
+			Transform:  dataOnly,
+		}
+	}
+	return map[client.Object]cache.ByObject{&corev1.ConfigMap{}: only(protocol.BackendsConfigMap), &corev1.Secret{}: only(protocol.KeysSecret)}
+}
+
+// dataOnly keeps of an object what the gateway uses. The annotation of kubectl apply has all keys once more.
+func dataOnly(o any) (any, error) {
+	if object, ok := o.(metav1.Object); ok {
+		object.SetManagedFields(nil)
+		object.SetAnnotations(nil)
+		object.SetLabels(nil)
+	}
+	return o, nil
+}
+
+// backends follows the configuration of backends and their keys. A configuration that cannot be used is told, and the last good one
+// stays in force.
 type backends struct {
-	file, keys string
-	log        *slog.Logger
+	// objects reads from the cache.
+	objects   client.Reader
+	namespace string
+	log       *slog.Logger
 	// told which backends there are and whether each has its key; nil where the configuration is broken.
 	told func(ready map[string]bool)
 
-	table atomic.Pointer[models.Table]
-	seen  [sha256.Size]byte
+	changed chan struct{}
+	table   atomic.Pointer[models.Table]
+	seen    [sha256.Size]byte
+}
+
+func newBackends(objects client.Reader, namespace string, log *slog.Logger, told func(map[string]bool)) *backends {
+	return &backends{objects: objects, namespace: namespace, log: log, told: told, changed: make(chan struct{}, 1)}
+}
+
+// watch the two objects.
+func (b *backends) watch(ctx context.Context, informers cache.Informers) error {
+	for _, kind := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
+		informer, err := informers.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err == nil {
+			_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+				AddFunc: func(any) { b.change() }, UpdateFunc: func(any, any) { b.change() }, DeleteFunc: func(any) { b.change() },
+			})
+		}
+		if err != nil {
+			return fmt.Errorf("watch %T: %w", kind, err)
+		}
+	}
+	return nil
+}
+
+func (b *backends) change() {
+	select {
+	case b.changed <- struct{}{}:
+	default: // one is on its way: it sees this change too
+	}
 }
 
 // NeedLeaderElection is false: every replica serves.
 func (*backends) NeedLeaderElection() bool { return false }
 
-// Start looks again and again.
+// Start takes over what there is, and then each change.
 func (b *backends) Start(ctx context.Context) error {
-	ticker := time.NewTicker(reloadEvery)
-	defer ticker.Stop()
 	for {
 		b.load(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
+		case <-b.changed:
 		}
 	}
 }
 
-// load takes the files over where they have changed.
+// load takes the objects over where they have changed.
 func (b *backends) load(ctx context.Context) {
-	text, keys, err := b.read()
+	text, keys, err := b.read(ctx)
 	if err != nil {
 		b.log.ErrorContext(ctx, "Backends cannot be read; the last good configuration stays", "error", err.Error())
 		b.told(nil)
@@ -73,13 +121,13 @@ func (b *backends) load(ctx context.Context) {
 	}
 	b.seen = seen // a broken configuration is told once
 	var table *models.Table
-	config, err := translate.Backends(string(text))
+	config, err := translate.Backends(text)
 	if err == nil {
 		table, err = models.NewTable(config, keys, hostbackends.Options{})
 	}
 	if err != nil {
 		b.told(nil)
-		b.log.ErrorContext(ctx, "The configuration of backends cannot be used; the last good one stays", "file", b.file, "error", err.Error())
+		b.log.ErrorContext(ctx, "The configuration of backends cannot be used; the last good one stays", "configMap", protocol.BackendsConfigMap, "error", err.Error())
 		return
 	}
 	if old := b.table.Swap(table); old != nil {
@@ -92,46 +140,28 @@ func (b *backends) load(ctx context.Context) {
 	}
 }
 
-// read the files. Without a configuration there are no backends, and that is none that is broken.
-func (b *backends) read() (text []byte, keys map[string]string, err error) {
-	text, err = readBounded(b.file, maxBackendsFile)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, err
+// read the objects. Without a configuration there are no backends, and that is none that is broken.
+func (b *backends) read(ctx context.Context) (text string, keys map[string]string, err error) {
+	var config corev1.ConfigMap
+	if err := b.objects.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: protocol.BackendsConfigMap}, &config); client.IgnoreNotFound(err) != nil {
+		return "", nil, fmt.Errorf("read ConfigMap %s: %w", protocol.BackendsConfigMap, err)
 	}
-	keys = map[string]string{}
-	entries, err := os.ReadDir(b.keys)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("read keys: %w", err)
+	var secret corev1.Secret
+	if err := b.objects.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: protocol.KeysSecret}, &secret); client.IgnoreNotFound(err) != nil {
+		return "", nil, fmt.Errorf("read Secret %s: %w", protocol.KeysSecret, err)
 	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), ".") { // the kubelet's own
-			continue
+	keys = make(map[string]string, len(secret.Data))
+	for _, name := range slices.Sorted(maps.Keys(secret.Data)) {
+		key := bytes.TrimSpace(secret.Data[name])
+		if len(key) > maxKey {
+			return "", nil, fmt.Errorf("the entry %s of Secret %s has %d bytes, %d are the most", name, protocol.KeysSecret, len(key), maxKey)
 		}
-		key, err := readBounded(filepath.Join(b.keys, e.Name()), maxKey)
-		if err != nil {
-			return nil, nil, err
-		}
-		keys[e.Name()] = string(bytes.TrimSpace(key))
+		keys[name] = string(key)
 	}
-	return text, keys, nil
+	return config.Data[protocol.BackendsKey], keys, nil
 }
 
-func readBounded(path string, limit int64) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	if info.Size() > limit {
-		return nil, fmt.Errorf("%s has %d bytes, %d are the most", path, info.Size(), limit)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", path, err)
-	}
-	return text, nil
-}
-
-// digest tells files apart; never zero, so that a first look counts as a change.
-func digest(text []byte, keys map[string]string) [sha256.Size]byte {
+// digest tells configurations apart; never zero, so that a first look counts as a change.
+func digest(text string, keys map[string]string) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q", text, keys)) // %q of a map is in the order of its keys
 }

@@ -5,13 +5,24 @@ package gateway
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
 const oneBackend = `
@@ -23,22 +34,37 @@ backends:
   models: [{name: large, contextWindow: 200000}]
 `
 
-// TestBackends: the files are followed, and a broken configuration takes nothing away.
+// configure the gateways with a text, until the test ends.
+func configure(t *testing.T, text string) {
+	t.Helper()
+	apply(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: protocol.BackendsConfigMap}, Data: map[string]string{protocol.BackendsKey: text}})
+}
+
+// keep keys of backends, until the test ends.
+func keep(t *testing.T, keys map[string]string) {
+	t.Helper()
+	apply(t, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: kubetest.SystemNamespace, Name: protocol.KeysSecret,
+		// As kubectl apply leaves it.
+		Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: fmt.Sprint(keys)},
+	}, StringData: keys})
+}
+
+func apply(t *testing.T, o client.Object) {
+	t.Helper()
+	copied := o.DeepCopyObject().(client.Object)
+	if err := errors.Join(client.IgnoreNotFound(env.Client.Delete(t.Context(), copied)), env.Client.Create(t.Context(), o)); err != nil {
+		t.Fatal(err)
+	}
+	removed(t, o)
+}
+
+// TestBackends: a broken configuration takes nothing away.
 func TestBackends(t *testing.T) {
-	dir := t.TempDir()
-	file, keys := filepath.Join(dir, "backends.yaml"), filepath.Join(dir, "keys")
 	var log bytes.Buffer
 	var told []map[string]bool
-	b := &backends{file: file, keys: keys, log: slog.New(slog.NewTextHandler(&log, nil)), told: func(ready map[string]bool) { told = append(told, ready) }}
-	write := func(path, text string) {
-		t.Helper()
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
+	b := newBackends(env.Client, kubetest.SystemNamespace, slog.New(slog.NewTextHandler(&log, nil)), func(ready map[string]bool) { told = append(told, ready) })
+	write := func(text string) { configure(t, text) }
 	broken := map[string]bool(nil)
 	for _, step := range []struct {
 		name string
@@ -47,23 +73,25 @@ func TestBackends(t *testing.T) {
 		same bool // nothing new is told
 		log  string
 	}{
-		{"no files", func() {}, map[string]bool{}, false, "Backends"},
+		{"nothing", func() {}, map[string]bool{}, false, "Backends"},
 		{"no change", func() {}, nil, true, ""},
-		{"a backend", func() { write(file, oneBackend) }, map[string]bool{"main": false}, false, "Backends"},
+		{"a backend", func() { write(oneBackend) }, map[string]bool{"main": false}, false, "Backends"},
 		{"its key", func() {
-			write(filepath.Join(keys, "main"), "secret-of-main\n")
-			write(filepath.Join(keys, "..data"), "the kubelet's")
+			keep(t, map[string]string{"main": "secret-of-main\n"})
 		}, map[string]bool{"main": true}, false, "Backends"},
-		{"an unknown field", func() { write(file, oneBackend+"  colour: red\n") }, broken, false, "colour"},
+		{"an unknown field", func() { write(oneBackend + "  colour: red\n") }, broken, false, "colour"},
 		{"still broken", func() {}, nil, true, ""},
-		{"a mistake", func() { write(file, strings.Replace(oneBackend, "https://", "ftp://", 1)) }, broken, false, "backends[0].baseURL"},
-		{"a bad certificate", func() { write(file, oneBackend+"  ca: nonsense\n") }, broken, false, "backends[0].ca"},
-		{"fixed", func() { write(file, strings.Replace(oneBackend, "name: main", "name: other", 1)) }, map[string]bool{"other": true}, false, "Backends"},
+		{"a mistake", func() { write(strings.Replace(oneBackend, "https://", "ftp://", 1)) }, broken, false, "backends[0].baseURL"},
+		{"a bad certificate", func() { write(oneBackend + "  ca: nonsense\n") }, broken, false, "backends[0].ca"},
+		{"fixed", func() { write(strings.Replace(oneBackend, "name: main", "name: other", 1)) }, map[string]bool{"other": true}, false, "Backends"},
 		{"a model whose window is not known", func() {
-			write(file, strings.Replace(oneBackend, "models: [", "models: [{name: small}, ", 1))
+			write(strings.Replace(oneBackend, "models: [", "models: [{name: small}, ", 1))
 		}, map[string]bool{"main": true}, false, "models=[main/small]"},
-		{"too large", func() { write(file, oneBackend+strings.Repeat("#", maxBackendsFile)) }, broken, false, "are the most"},
-		{"none again", func() { _ = os.Remove(file) }, map[string]bool{}, false, "Backends"},
+		{"a key that is too long", func() {
+			keep(t, map[string]string{"main": "secret-of-main" + strings.Repeat("x", maxKey)})
+		}, broken, false, "are the most"},
+		{"none again", func() { configure(t, "") }, broken, false, "are the most"},
+		{"no key", func() { keep(t, nil) }, map[string]bool{}, false, "Backends"},
 	} {
 		log.Reset()
 		told = nil
@@ -86,4 +114,56 @@ func TestBackends(t *testing.T) {
 			t.Errorf("%s: the log has a key", step.name)
 		}
 	}
+}
+
+// TestBackendsAreFollowed: a gateway with the rights that it is installed with takes backends and keys over as they come, change and go,
+// reads no other ConfigMap or Secret, and says no key.
+func TestBackendsAreFollowed(t *testing.T) {
+	provider := httptest.NewServer(http.HandlerFunc(echo))
+	t.Cleanup(provider.Close)
+	g := start(t)
+	if err := g.rotator.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gomega.NewWithT(t).Eventually(g.ready, 60*time.Second, 20*time.Millisecond).Should(gomega.BeTrue())
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	until := func(status int, text string) {
+		t.Helper()
+		began := time.Now()
+		gomega.NewWithT(t).Eventually(func() string {
+			got, _, _, message := g.ask(t, login.Token, "")
+			return fmt.Sprint(got, " ", message)
+		}, 60*time.Second, 20*time.Millisecond).Should(gomega.And(gomega.HavePrefix(fmt.Sprint(status)), gomega.ContainSubstring(text)))
+		t.Logf("%d %s after %s", status, text, time.Since(began).Round(time.Millisecond))
+	}
+	until(http.StatusServiceUnavailable, "no backend of the gateway speaks the dialect")
+	plain := func(model string) string {
+		return fmt.Sprintf("backends:\n- {name: main, dialects: [anthropic], baseURL: %q, models: [{name: %s}]}\n", provider.URL, model)
+	}
+	configure(t, plain("large"))
+	until(http.StatusOK, `"model":"large"`)
+	change := func(text string) {
+		t.Helper()
+		var config corev1.ConfigMap
+		if err := env.Client.Get(t.Context(), client.ObjectKey{Namespace: kubetest.SystemNamespace, Name: protocol.BackendsConfigMap}, &config); err != nil {
+			t.Fatal(err)
+		}
+		config.Data[protocol.BackendsKey] = text
+		if err := env.Client.Update(t.Context(), &config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	change(plain("small"))
+	until(http.StatusOK, `"model":"small"`)
+	change(oneBackend)
+	until(http.StatusServiceUnavailable, "key")
+	keep(t, map[string]string{"main": "secret-of-main"})
+	gomega.NewWithT(t).Eventually(g.Log, 60*time.Second, 20*time.Millisecond).Should(gomega.ContainSubstring(`"ready":{"main":true}`))
+	if strings.Contains(g.Log(), "secret-of-main") {
+		t.Error("the log has a key")
+	}
+	if err := env.Client.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: protocol.BackendsConfigMap}}); err != nil {
+		t.Fatal(err)
+	}
+	until(http.StatusServiceUnavailable, "no backend of the gateway speaks the dialect")
 }

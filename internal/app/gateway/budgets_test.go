@@ -21,7 +21,8 @@ import (
 // TestBudgetsAreThoseOfNow: a task that is under way is held to the budget that a policy has now, whatever it began with, and the
 // refusal names the policy. Another project has its own.
 func TestBudgetsAreThoseOfNow(t *testing.T) {
-	g := start(t, "--backends="+backend(t, echo), "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
+	backend(t, echo)
+	g := start(t, "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
 	if err := g.rotator.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}

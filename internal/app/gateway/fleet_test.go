@@ -52,15 +52,11 @@ func newFleet(t *testing.T, database string, size int) *fleet {
 	server := upstream.Start(t, f.provider)
 	ca, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	f.must(err)
-	backends, ledgerFile := filepath.Join(t.TempDir(), "backends.yaml"), filepath.Join(t.TempDir(), "url")
-	for file, text := range map[string]string{
-		backends: fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  ca: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", server.URL, ca),
-		// As the kubelet writes the Secret.
-		ledgerFile: database + "\n",
-	} {
-		f.must(os.WriteFile(file, []byte(text), 0o600))
-	}
-	f.options = []string{"--backends=" + backends, "--ledger-file=" + ledgerFile}
+	configure(t, fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  ca: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", server.URL, ca))
+	// As the kubelet writes the Secret.
+	ledgerFile := filepath.Join(t.TempDir(), "url")
+	f.must(os.WriteFile(ledgerFile, []byte(database+"\n"), 0o600))
+	f.options = []string{"--ledger-file=" + ledgerFile}
 	for range size {
 		f.add()
 	}

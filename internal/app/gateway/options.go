@@ -20,9 +20,6 @@ type Options struct {
 	// ProxyAddress and MetricsAddress are listened on; "0" turns metrics off.
 	ProxyAddress   string
 	MetricsAddress string
-	// BackendsFile has the configuration of backends, KeysDir a file for each key.
-	BackendsFile string
-	KeysDir      string
 	// Ledger is the URL of the ledger; LedgerFile has it instead where it exists.
 	Ledger, LedgerFile string
 	// LedgerAddress is where managers read it.
@@ -35,8 +32,6 @@ type Options struct {
 func (o *Options) Flags(flags *pflag.FlagSet) {
 	o.Options.Flags(flags)
 	flags.StringVar(&o.ProxyAddress, "proxy-bind-address", ":8444", "where models and the CONNECT proxy are served, over TLS")
-	flags.StringVar(&o.BackendsFile, "backends", "/etc/tidewaiter/backends/backends.yaml", "file with the configuration of backends; without it there are none")
-	flags.StringVar(&o.KeysDir, "keys", "/etc/tidewaiter/keys", "directory with a file for each key of a backend")
 	flags.StringVar(&o.LedgerAddress, "ledger-bind-address", fmt.Sprintf(":%d", protocol.LedgerPort), "where managers read the ledger, over TLS")
 	flags.StringVar(&o.Ledger, "ledger", "sqlite:///var/lib/tidewaiter/ledger.db", "URL of the ledger: sqlite:///PATH or postgres://…")
 	flags.StringVar(&o.LedgerFile, "ledger-file", "/etc/tidewaiter/ledger/url", "file with the URL of the ledger, for a URL with a password; if the file exists, it replaces --ledger")

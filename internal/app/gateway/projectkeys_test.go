@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -44,15 +42,9 @@ func TestAProjectBringsItsKey(t *testing.T) {
 - {name: main, dialects: [anthropic], baseURL: %q, ca: %s, key: shared, models: [{name: large}]}
 - {name: plain, dialects: [anthropic], baseURL: "http://127.0.0.1:1", models: [{name: large}]}
 `, server.URL, strconv.Quote(string(ca)))
-	file := filepath.Join(t.TempDir(), "backends.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	keys := t.TempDir()
-	if err := os.WriteFile(filepath.Join(keys, "shared"), []byte("of the gateway"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	g := start(t, "--backends="+file, "--keys="+keys)
+	configure(t, config)
+	keep(t, map[string]string{"shared": "of the gateway"})
+	g := start(t)
 	if err := g.rotator.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}

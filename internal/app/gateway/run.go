@@ -65,8 +65,8 @@ func Run(ctx context.Context, config *rest.Config, options Options, logs slog.Ha
 		Logger: logr.FromSlogHandler(logs), QPS: qps, Burst: burst,
 		// A manager without controllers: it brings caches, probes and an orderly end. Every replica serves.
 		Manager: ctrl.Options{
-			GracefulShutdownTimeout: ptr.To(shutdownTimeout),
-			HealthProbeBindAddress:  options.HealthAddress, Metrics: metricsserver.Options{BindAddress: "0"}, // ServeMetrics does
+			GracefulShutdownTimeout: ptr.To(shutdownTimeout), Cache: cache.Options{ByObject: watched(options.Namespace)},
+			HealthProbeBindAddress: options.HealthAddress, Metrics: metricsserver.Options{BindAddress: "0"}, // ServeMetrics does
 		},
 		SetUp: func(mgr ctrl.Manager, live client.Client) error { return setUp(ctx, mgr, live, options, logs) },
 	})
@@ -105,7 +105,10 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		return err
 	}
 	keys := newProjectKeys(mgr.GetAPIReader(), types.NamespacedName{Namespace: o.Namespace, Name: protocol.GatewayAccount})
-	b := &backends{file: o.BackendsFile, keys: o.KeysDir, log: slog.New(logs).With("logger", "backends"), told: measured.configured}
+	b := newBackends(mgr.GetCache(), o.Namespace, slog.New(logs).With("logger", "backends"), measured.configured)
+	if err := b.watch(ctx, mgr.GetCache()); err != nil {
+		return err
+	}
 	answers := models.New(models.Options{
 		Authorizer: toModels{pods: found, pins: pins, keys: keys, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: measured.avoid,
 		Limits: models.Limits{Memory: o.MemoryLimit / 8 * 3},

@@ -12,7 +12,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -50,16 +49,11 @@ func echo(w http.ResponseWriter, r *http.Request) {
 }
 
 // backend with two models.
-func backend(t *testing.T, answer http.HandlerFunc) (file string) {
+func backend(t *testing.T, answer http.HandlerFunc) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	file = filepath.Join(t.TempDir(), "backends.yaml")
-	text := fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic]\n  baseURL: %s\n  models: [{name: large}, {name: small}]\n", server.URL)
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
+	configure(t, fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic]\n  baseURL: %s\n  models: [{name: large}, {name: small}]\n", server.URL))
 }
 
 // ask for a model in a task; what the backend was asked comes back.
@@ -127,7 +121,8 @@ func input(order int32, text string) v1alpha1.TemplateSpec {
 
 // TestSUP4TemplatesArePinned: a task keeps the templates and models that it began with, and the next task has those of then.
 func TestSUP4TemplatesArePinned(t *testing.T) {
-	options := []string{"--backends=" + backend(t, echo), "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}
+	backend(t, echo)
+	options := []string{"--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}
 	g := start(t, options...)
 	if err := g.rotator.Sync(t.Context()); err != nil {
 		t.Fatal(err)

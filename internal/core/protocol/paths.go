@@ -5,10 +5,12 @@
 // exchange. It holds no logic. Every JSON document has a version; unknown fields are ignored by readers.
 package protocol
 
-// The ConfigMap of the system's namespace, and its key, that hold the configuration of the gateway's backends.
+// The ConfigMap of the system's namespace, and its key, that hold the configuration of the gateway's backends; and the Secret with an
+// entry for each of their keys.
 const (
 	BackendsConfigMap = "tidewaiter-backends"
 	BackendsKey       = "backends.yaml"
+	KeysSecret        = "tidewaiter-model-keys"
 )
 
 // Version of the JSON documents of this package.
