@@ -242,6 +242,8 @@ const (
 	ReasonAnomalyPersists = "AnomalyPersists"
 	// ReasonAgentFailed: the agent exited with an error and no retries are left.
 	ReasonAgentFailed = "AgentFailed"
+	// ReasonProviderUnavailable: the agent ended while its calls of models were answered with errors that are not its own. No retry is spent: another attempt follows after a pause that grows, and the message says what happened, what to do and when. See failures.md.
+	ReasonProviderUnavailable = "ProviderUnavailable"
 	// ReasonAgentNotStarted: the agent's command could not be started.
 	ReasonAgentNotStarted = "AgentNotStarted"
 	// ReasonAgentUnstoppable: the agent's processes could not be stopped, so their container was ended.

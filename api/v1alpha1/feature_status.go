@@ -54,6 +54,9 @@ type FeatureStatus struct {
 	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
 	// +optional
 	Lost int32 `json:"lost,omitempty"`
+	// unserved tells of the attempts in a row that ended because models did not answer. They spend no retry.
+	// +optional
+	Unserved *UnservedStatus `json:"unserved,omitempty"`
 	// job is the Job of the current attempt.
 	// +optional
 	Job *JobStatus `json:"job,omitempty"`
@@ -154,6 +157,30 @@ const (
 	// RunKindSeal works on the trusted volume without any agent.
 	RunKindSeal RunKind = "Seal"
 )
+
+// UnservedStatus tells of attempts in a row that ended because models did not answer; failures.md has the classes and causes.
+type UnservedStatus struct {
+	// attempts in a row; the next one waits the longer the more there were.
+	// +required
+	Attempts int32 `json:"attempts"`
+	// class of the last one: Provider, Infrastructure or Policy.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Class string `json:"class"`
+	// cause of the last one in CamelCase.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Cause string `json:"cause,omitempty"`
+	// policyHash is the policy that the last one ended under. With another one, an attempt of class Policy is tried again at once.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	PolicyHash string `json:"policyHash,omitempty"`
+	// backendsHash is the configuration of backends that gateways had in force when the last one ended. With another one, an attempt of
+	// class Policy is tried again at once.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	BackendsHash string `json:"backendsHash,omitempty"`
+}
 
 // JobStatus names the Job and the pod of the current attempt, pinned by uid.
 type JobStatus struct {

@@ -247,6 +247,9 @@ type FinalReport struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=40
 	Head string `json:"head,omitempty"`
+	// failure of the calls of models that the agent made last, where the attempt ended for that.
+	// +optional
+	Failure *CallFailure `json:"failure,omitempty"`
 	// paths that were pushed as changes to the base, the first ones that are plain text.
 	// +optional
 	// +listType=atomic
@@ -256,6 +259,21 @@ type FinalReport struct {
 	// pathCount is how many there are.
 	// +optional
 	PathCount int64 `json:"pathCount,omitempty"`
+}
+
+// CallFailure says what failed calls of models came to; failures.md has the classes and causes.
+type CallFailure struct {
+	// class says who is to blame: Provider, Infrastructure, Policy, Budget or Agent.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Class string `json:"class"`
+	// cause in CamelCase.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Cause string `json:"cause,omitempty"`
+	// calls that failed since the last good answer.
+	// +optional
+	Calls int64 `json:"calls,omitempty"`
 }
 
 // Question is what the agent waits on.

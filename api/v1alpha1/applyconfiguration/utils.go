@@ -41,6 +41,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.BudgetApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BudgetRules"):
 		return &apiv1alpha1.BudgetRulesApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("CallFailure"):
+		return &apiv1alpha1.CallFailureApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CapacityRules"):
 		return &apiv1alpha1.CapacityRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("CaptureInfo"):
@@ -201,6 +203,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TemplateSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TemplateStatus"):
 		return &apiv1alpha1.TemplateStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("UnservedStatus"):
+		return &apiv1alpha1.UnservedStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Usage"):
 		return &apiv1alpha1.UsageApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Violation"):

@@ -42,6 +42,7 @@ type loop struct {
 	agent    *runnerlink.Runner // nil without an agent
 	accounts accounts
 	steering *steer.Service // nil without an agent
+	calls    *calls         // nil without an agent
 	// spoken is the step of steering of which the agent was sent a line last.
 	spoken   int64
 	state    supervise.State
@@ -170,6 +171,9 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 func (l *loop) start(ctx context.Context, a supervise.Action) {
 	l.state = l.state.Begin(a)
 	l.look()
+	if a.Kind == supervise.Start {
+		l.calls.begin()
+	}
 	if a.Kind == supervise.Finish {
 		l.apply(ctx, l.accounts.close(ctx, l.state))
 		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation()})

@@ -37,7 +37,7 @@ func Run(ctx context.Context, o Options) error {
 	defer func() { _ = agent.Close() }()
 	l := newLoop(s, agent, *a.journal.State().Orders)
 	l.acts.modelsURL, l.acts.toolsURL, l.acts.proxyURL = near.modelsURL, near.toolsURL, near.proxyURL
-	l.accounts, l.steering, l.acts.steering = accounts{models: near.proxy, log: o.Log}, near.steering, near.steering
+	l.accounts, l.steering, l.acts.steering, l.calls = accounts{models: near.proxy, log: o.Log}, near.steering, near.steering, near.calls
 	near.serve(ctx, l)
 	if err := l.run(ctx); err != nil {
 		return err

@@ -55,8 +55,8 @@ func (l *loop) connected(ctx context.Context, h protocol.RunnerHello) error {
 		if again {
 			break
 		}
-		e.Exited = h.LastExit
-		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, known, h.LastExit.Code)})
+		e.Exited, e.Failure = h.LastExit, l.calls.ended(l.now())
+		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, known, h.LastExit.Code, e.Failure)})
 	}
 	l.attempt.options.Log.InfoContext(ctx, "Runner connected", "running", h.Running, "frozen", h.Frozen)
 	l.apply(ctx, e)
@@ -106,10 +106,11 @@ func (l *loop) exited(ctx context.Context, e protocol.RunnerExited) error {
 	if err != nil {
 		return err
 	}
+	failure := l.calls.ended(l.now())
 	if !again {
-		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, name, e.Code)})
+		l.note(ctx, journal.Record{TaskEnded: endedOf(l.state, name, e.Code, failure)})
 	}
-	l.apply(ctx, supervise.AgentExited{Code: e.Code})
+	l.apply(ctx, supervise.AgentExited{Code: e.Code, Failure: failure})
 	return nil
 }
 
@@ -143,8 +144,8 @@ func rejected(ctx context.Context, l *loop, r modelproxy.Rejection) error {
 }
 
 // endedOf is the record of an agent that has: by itself, or because the watchdog ended it.
-func endedOf(s supervise.State, task string, code int) *journal.TaskEnded {
-	return &journal.TaskEnded{Name: task, ExitCode: code, Stopped: s.End != supervise.GoOn}
+func endedOf(s supervise.State, task string, code int, failure *protocol.Failure) *journal.TaskEnded {
+	return &journal.TaskEnded{Name: task, ExitCode: code, Stopped: s.End != supervise.GoOn, Failure: failure}
 }
 
 // note journals what the runner could tell again: failing to is no reason to stop.

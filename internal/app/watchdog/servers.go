@@ -25,6 +25,7 @@ type servers struct {
 	modelsURL, toolsURL, proxyURL string
 	proxy                         *modelproxy.Proxy
 	steering                      *steer.Service
+	calls                         *calls
 	stop                          context.CancelFunc
 	serving                       sync.WaitGroup
 }
@@ -53,9 +54,10 @@ func listenForAgent(a *attempt, recorder steer.Recorder, directives *direct.Serv
 	s.steering = steer.New(steer.Options{
 		Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Directives: directives, Now: o.Now, Log: o.Log,
 	})
+	s.calls = newCalls(a.journal, o.Now, o.Log)
 	if s.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log, Pause: o.BudgetPause,
-		Task: func() string { return a.journal.State().Working() }, Observer: s.steering,
+		Task: func() string { return a.journal.State().Working() }, Observer: s.steering, Fared: s.calls.heard,
 		Unheard: func(problem string) { a.health.Tell(health.Conversation, problem) },
 	}); err != nil {
 		s.close()

@@ -44,6 +44,8 @@ type Record struct {
 	TaskRejected *TaskRejected `json:"taskRejected,omitempty"`
 	// TaskEnded: the agent's process has ended.
 	TaskEnded *TaskEnded `json:"taskEnded,omitempty"`
+	// Calls: the calls of models that the agent makes have begun to fail, for another reason, or are answered again.
+	Calls *Calls `json:"calls,omitempty"`
 	// TaskCompleted: the agent says that the task is done, in Deterministic mode.
 	TaskCompleted *TaskCompleted `json:"taskCompleted,omitempty"`
 	// Asked: the agent has a question.
@@ -140,6 +142,15 @@ type TaskEnded struct {
 	ExitCode int    `json:"exitCode"`
 	// Stopped: the watchdog had been asked to end it.
 	Stopped bool `json:"stopped,omitempty"`
+	// Failure of its last calls of models, where it ended for that; nil otherwise.
+	Failure *protocol.Failure `json:"failure,omitempty"`
+}
+
+// Calls says how the calls of models fare that the agent of a task makes.
+type Calls struct {
+	Name string `json:"name"`
+	// Failure of those since the last good answer; nil where the last one was good.
+	Failure *protocol.Failure `json:"failure,omitempty"`
 }
 
 // TaskCompleted is the agent's word that a task is done.

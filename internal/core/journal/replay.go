@@ -152,10 +152,12 @@ func (s *State) apply(r Record) error {
 		s.Asked, s.Questions = r.Asked, with(s.Questions, r.Asked.ID, r.Asked.Text)
 	case r.Operation != nil:
 		return s.operation(*r.Operation)
+	case r.Calls != nil:
+		return s.task(r.Calls.Name, func(t *Task) { t.Failing = r.Calls.Failure })
 	case r.TaskEnded != nil:
 		s.Asked = nil
 		return s.task(r.TaskEnded.Name, func(t *Task) {
-			t.Ended, t.ExitCode, t.Stopped = true, r.TaskEnded.ExitCode, r.TaskEnded.Stopped
+			t.Ended, t.ExitCode, t.Stopped, t.Failure = true, r.TaskEnded.ExitCode, r.TaskEnded.Stopped, r.TaskEnded.Failure
 		})
 	case r.Intent != nil:
 		return s.intent(*r.Intent)

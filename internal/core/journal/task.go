@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Task is what is remembered of a task.
@@ -37,6 +38,8 @@ type Task struct {
 	Restart, RestartText string
 	// Rejected says why the task has failed while the agent worked on it; empty where it has not. RejectedReason is as in TaskRejected.
 	Rejected, RejectedReason string
+	// Failing is what the calls of models since the last good answer came to; nil where none has failed. Failure is what the agent ended for.
+	Failing, Failure *protocol.Failure
 	// Interrupted: an agent of an earlier attempt was ended before it was done, by no fault of its own. It may go on with its
 	// session.
 	Interrupted bool
@@ -65,6 +68,7 @@ func (t *Task) correct(c TaskCorrected) {
 	}
 	t.Correction, t.Continued, t.Before = c.Text, c.ID, max(t.Before, t.Start)
 	t.Start, t.Ended, t.ExitCode, t.Stopped, t.Completed = 0, false, 0, false, time.Time{}
+	t.Failing, t.Failure = nil, nil
 	t.RestartText = "" // it is in the session by now
 }
 

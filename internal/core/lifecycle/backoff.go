@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -55,6 +56,8 @@ func pause(s situation, granted bool) time.Duration {
 		return 0
 	case f == nil:
 		return backoff(s.m.Lost - 1)
+	case f.Outcome == protocol.OutcomeAgentFailed && !s.m.Job.Errand && failures.Excuses(f.Failure) && s.m.Unserved != nil:
+		return s.m.Unserved.pause(s.o.Policy.Hash, s.o.Backends)
 	case f.Outcome == protocol.OutcomeAgentFailed && !s.m.Job.Errand:
 		return backoff(s.m.Failures)
 	default:

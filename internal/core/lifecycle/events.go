@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // changes tells what differs between two states of the status. Being derived from what is written, an event cannot be
@@ -62,7 +64,7 @@ func lostAttempt(before, after Memory) int64 {
 func troubling(name string, c Condition, phase Phase) bool {
 	switch name {
 	case ConditionSucceeded:
-		return phase == Blocked || phase == Failed || c.Reason == ReasonPodLost || c.Reason == ReasonRetrying
+		return phase == Blocked || phase == Failed || c.Reason == ReasonPodLost || c.Reason == ReasonRetrying || c.Reason == protocol.ReasonProviderUnavailable
 	case ConditionSupervised:
 		return c.Reason == ReasonHeartbeatMissing || c.Reason == ReasonSupervisionDegraded
 	case ConditionAgentRunning:

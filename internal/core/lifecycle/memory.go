@@ -34,6 +34,7 @@ type Memory struct {
 	Attempt             int64
 	Failures            int
 	Lost                int
+	Unserved            *Unserved
 	Job                 *JobMemory
 	Branch              string
 	Head                string
@@ -122,6 +123,10 @@ func (m Memory) clone() Memory {
 	if m.Job != nil {
 		job := *m.Job
 		m.Job = &job
+	}
+	if m.Unserved != nil {
+		unserved := *m.Unserved
+		m.Unserved = &unserved
 	}
 	return m
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -42,6 +43,9 @@ func wantedRun(s situation) nextRun {
 	}
 	switch f.Outcome {
 	case protocol.OutcomeAgentFailed:
+		if failures.Excuses(f.Failure) && s.m.Unserved != nil {
+			return afterUnserved(s, f)
+		}
 		return afterAgentFailed(s, f)
 	case protocol.OutcomeSwitched:
 		return agentUnlessOver(s, nextRun{at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/deliveries"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Observed is everything that a decision depends on, except the time.
@@ -28,6 +29,8 @@ type Observed struct {
 	Refusal *Refusal
 	// Policy that the Feature is held to; zero when it could not be found out.
 	Policy PolicyRef
+	// Backends is the hash of the configuration of backends that all gateways have in force; empty where there is none, or it is not known.
+	Backends string
 	// PolicyConflicts name values that policies disagree on; sorted.
 	PolicyConflicts []string
 	// Obstacle keeps a new attempt from starting, though the Feature is accepted.
@@ -313,4 +316,6 @@ type Final struct {
 	Reason  string
 	Message string
 	Head    string
+	// Failure of the calls of models that the agent made last, where the attempt ended for that; nil otherwise.
+	Failure *protocol.Failure
 }

@@ -92,7 +92,12 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 			reason := rapid.SampledFrom([]string{protocol.ReasonCheckpointInvalid, protocol.ReasonPushConflict, protocol.ReasonBreakerOpen}).Draw(t, "reason")
 			s.final(outcome, reason, "Something was found.")
 		},
-		"the work is done": func(*rapid.T) { s.work() },
+		"models do not answer": func(t *rapid.T) {
+			s.unserved(rapid.SampledFrom(append(protocol.FailureClasses(), "Strange")).Draw(t, "class"), "Status503")
+		},
+		"the policy changes": func(t *rapid.T) { s.policy = rapid.SampledFrom([]string{"h1", "h2"}).Draw(t, "policy") },
+		"other backends":     func(t *rapid.T) { s.backends = rapid.SampledFrom([]string{"", "b1", "b2"}).Draw(t, "backends") },
+		"the work is done":   func(*rapid.T) { s.work() },
 		"time passes": func(t *rapid.T) {
 			s.now = s.now.Add(time.Duration(rapid.IntRange(1, 1200).Draw(t, "seconds")) * time.Second)
 		},
@@ -183,7 +188,7 @@ func calmDown(t *rapid.T, s *sim) {
 		if s.memory.Phase == Blocked || s.memory.Phase == Failed {
 			s.request(RequestRetry)
 		}
-		s.now = s.now.Add(6 * time.Minute)
+		s.now = s.now.Add(11 * time.Minute)
 		s.settle()
 		s.work()
 	}

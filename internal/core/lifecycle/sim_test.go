@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -30,6 +31,8 @@ type sim struct {
 	obstacle *Refusal
 	capacity Capacity
 	volumes  *Problem
+	// policy and backends are the hashes of those in force; an empty policy is h1.
+	policy, backends string
 	// isolation is what is found about network policies.
 	isolation Isolation
 	// areas is what a comparison with others comes to.
@@ -67,7 +70,7 @@ func (s *sim) look(live bool) snapshot {
 	o := Observed{
 		Live: live, Spec: s.spec, Memory: s.memory.clone(), Refusal: s.refusal, Obstacle: s.obstacle, Capacity: s.capacity,
 		Jobs: slices.Clone(s.jobs), Pods: slices.Clone(s.pods), Volumes: s.volumes,
-		Policy: PolicyRef{Hash: "h1", Enforcement: "Enforce"}, Locks: s.lookAtLocks(), Isolation: s.isolation, Serial: s.capacity.Limit > 0 || s.areas.Wait,
+		Policy: PolicyRef{Hash: cmp.Or(s.policy, "h1"), Enforcement: "Enforce"}, Backends: s.backends, Locks: s.lookAtLocks(), Isolation: s.isolation, Serial: s.capacity.Limit > 0 || s.areas.Wait,
 	}
 	o.Spec.Requests = slices.Clone(s.spec.Requests)
 	if s.run != nil {
@@ -229,11 +232,16 @@ func fields(m Memory) any {
 	if m.Job != nil {
 		job = *m.Job
 	}
-	m.Job = nil
+	unserved := Unserved{}
+	if m.Unserved != nil {
+		unserved = *m.Unserved
+	}
+	m.Job, m.Unserved = nil, nil
 	return struct {
-		Memory Memory
-		Job    JobMemory
-	}{m, job}
+		Memory   Memory
+		Job      JobMemory
+		Unserved Unserved
+	}{m, job, unserved}
 }
 
 // checkMemory holds what no write of the status may break.
@@ -243,6 +251,8 @@ func (s *sim) checkMemory(m Memory) {
 		s.fail("attempt went from %d to %d", s.memory.Attempt, m.Attempt)
 	case s.memory.Phase == Delivered && m.Phase != Delivered:
 		s.fail("Delivered became %s", m.Phase)
+	case m.Unserved != nil && s.memory.Unserved != nil && m.Unserved.Attempts > s.memory.Unserved.Attempts && m.Failures != s.memory.Failures:
+		s.fail("an attempt that models did not answer spends a retry")
 	case m.Failures < s.memory.Failures:
 		s.fail("failures went from %d to %d", s.memory.Failures, m.Failures)
 	case m.ActiveSeconds < s.memory.ActiveSeconds:
@@ -425,6 +435,17 @@ func (s *sim) final(outcome, reason, message string) bool {
 		r.AgentRunning, r.Connected = false, false
 		r.Final = &Final{Epoch: s.memory.Attempt, Outcome: outcome, Reason: reason, Message: message, Head: head}
 	})
+}
+
+// unserved is the last word of an attempt whose agent ended after a failed call of a model.
+func (s *sim) unserved(class, cause string) bool {
+	s.report(func(r *Run) { r.WorkspaceReady = true })
+	ok := s.final(protocol.OutcomeAgentFailed, protocol.ReasonProviderUnavailable, "its last call of a model failed ("+cause+", "+class+").")
+	if ok {
+		s.run.Final.Failure = &protocol.Failure{Class: class, Cause: cause, Calls: 1}
+	}
+	s.endPods()
+	return ok
 }
 
 // work is a run that gets where it can get to, given the spec.

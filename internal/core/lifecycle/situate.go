@@ -6,8 +6,6 @@ package lifecycle
 import (
 	"fmt"
 	"time"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // longEnough an attempt must have lived for its loss not to count as one in a row.
@@ -40,6 +38,9 @@ func adopt(s situation) situation {
 	s.granted = granted
 	m := s.m.clone()
 	m.Requests = append(m.Requests, answers...)
+	if len(answers) > 0 && !errand { // a person has asked for it
+		m.Unserved = nil
+	}
 	m.Attempt = job.Attempt
 	m.Job = &JobMemory{Name: job.Name, Run: job.Run, Mode: job.Mode, Errand: errand, StartedAt: job.Created}
 	if m.StartedAt.IsZero() {
@@ -129,9 +130,7 @@ func fold(s situation) situation {
 		m.Lost++
 	default:
 		m.Lost = 0
-		if f.Outcome == protocol.OutcomeAgentFailed && !m.Job.Errand {
-			m.Failures++
-		}
+		m = m.settled(s, f)
 	}
 	s.m = m
 	return s

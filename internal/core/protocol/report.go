@@ -232,6 +232,8 @@ type FinalReport struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
 	Head    string `json:"head,omitempty"`
+	// Failure of the model calls that the agent made last, where its attempt ended for that; nil otherwise.
+	Failure *Failure `json:"failure,omitempty"`
 	// Paths that were pushed as changes to the base, the first ones that are plain text, of PathCount.
 	Paths     []string `json:"paths,omitempty"`
 	PathCount int64    `json:"pathCount,omitempty"`

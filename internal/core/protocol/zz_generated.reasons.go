@@ -27,6 +27,7 @@ const (
 	ReasonAgentHeld             = "AgentHeld"
 	ReasonAnomalyPersists       = "AnomalyPersists"
 	ReasonAgentFailed           = "AgentFailed"
+	ReasonProviderUnavailable   = "ProviderUnavailable"
 	ReasonAgentNotStarted       = "AgentNotStarted"
 	ReasonAgentUnstoppable      = "AgentUnstoppable"
 	ReasonHistoryInvalid        = "HistoryInvalid"

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -103,6 +104,8 @@ type Connected struct {
 	Running bool
 	// Exited is how the agent of the current task ended, if it did.
 	Exited *protocol.RunnerExited
+	// Failure as in AgentExited.
+	Failure *protocol.Failure
 	// Leftovers: an agent was started at some time, so that processes of it may live.
 	Leftovers bool
 	// Frozen: the runner stopped everything while nobody watched.
@@ -123,7 +126,7 @@ func (e Connected) apply(s *State, now time.Time) {
 		s.Tasks[i].begins()
 	case e.Exited != nil:
 		s.Tasks[i].begins()
-		AgentExited{Code: e.Exited.Code}.apply(s, now)
+		AgentExited{Code: e.Exited.Code, Failure: e.Failure}.apply(s, now)
 	case s.Tasks[i].Rejected != "":
 		s.Tasks[i].Phase, s.Tasks[i].Reason, s.Tasks[i].Message = Failed, s.Tasks[i].RejectedReason, s.Tasks[i].Rejected
 	case s.Tasks[i].Phase == Running: // the start that was noted never reached the runner
@@ -173,13 +176,15 @@ func (e NotStarted) apply(s *State, _ time.Time) {
 // AgentExited: the process that was started has ended; others may live.
 type AgentExited struct {
 	Code int
+	// Failure of the calls of models that it made last, where it ended for that; nil otherwise.
+	Failure *protocol.Failure
 }
 
 func (e AgentExited) apply(s *State, _ time.Time) {
 	s.Agent.Running = false
 	left(s)
 	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Doing == Start) {
-		s.Tasks[i].Phase, s.Tasks[i].ExitCode = Exited, e.Code
+		s.Tasks[i].Phase, s.Tasks[i].ExitCode, s.Tasks[i].Failure = Exited, e.Code, e.Failure
 		s.Agent.Leftovers = true
 		s.Checkpoints.RetryAt = time.Time{}
 	}
@@ -277,6 +282,9 @@ func (t *Task) close(e Taken, end Ending, correct bool) {
 		t.Phase, t.Reason, t.Message = Failed, t.RejectedReason, t.Rejected
 	case e.Completes:
 		t.Phase = Done
+	case t.Failure != nil && !end.orderly():
+		t.Phase, t.Reason = Failed, protocol.ReasonProviderUnavailable
+		t.Message = fmt.Sprintf("task %q: the agent exited with code %d after %s", t.Name, t.ExitCode, failures.Say(*t.Failure))
 	case t.ExitCode == 0 && !end.orderly():
 		t.Phase, t.Reason = Failed, protocol.ReasonAgentFailed
 		t.Message = fmt.Sprintf("task %q: the agent exited without calling task_complete; its log says why", t.Name)
@@ -284,7 +292,7 @@ func (t *Task) close(e Taken, end Ending, correct bool) {
 		t.Phase, t.Reason = Failed, protocol.ReasonAgentFailed
 		t.Message = fmt.Sprintf("task %q: the agent exited with code %d; its log says why", t.Name, t.ExitCode)
 	case correct:
-		t.Phase, t.ExitCode, t.Completed = Pending, 0, time.Time{}
+		t.Phase, t.ExitCode, t.Failure, t.Completed = Pending, 0, nil, time.Time{}
 		t.Corrections, t.Correction = t.Corrections+1, cmp.Or(e.Told, e.Objection)
 	default:
 		t.Phase, t.Reason, t.Message = Failed, protocol.ReasonCheckpointInvalid, e.Objection

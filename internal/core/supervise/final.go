@@ -53,11 +53,14 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 // failed is the final report of an attempt whose task i failed.
 func failed(s State, i int) protocol.FinalReport {
 	t := s.Tasks[i]
-	outcome := protocol.OutcomeBlocked
-	if t.Reason == protocol.ReasonAgentFailed || t.Reason == protocol.ReasonAgentNotStarted {
-		outcome = protocol.OutcomeAgentFailed
+	f := protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: t.Reason, Message: t.Message, Head: s.Delivery.Head}
+	switch t.Reason {
+	case protocol.ReasonAgentFailed, protocol.ReasonAgentNotStarted:
+		f.Outcome = protocol.OutcomeAgentFailed
+	case protocol.ReasonProviderUnavailable:
+		f.Outcome, f.Failure = protocol.OutcomeAgentFailed, t.Failure
 	}
-	return protocol.FinalReport{Outcome: outcome, Reason: t.Reason, Message: t.Message, Head: s.Delivery.Head}
+	return f
 }
 
 // interrupted is the final report of an attempt that was asked to end.

@@ -67,6 +67,8 @@ type Task struct {
 	Back    bool
 	// Continues is the act by which the agent goes on that has ended in a turn without tools; empty where it does not.
 	Continues string
+	// Failure of the calls of models that the agent made last, where it ended for that; nil otherwise.
+	Failure *protocol.Failure
 	// Completed is when the agent said that the task is done (Deterministic mode); zero before.
 	Completed time.Time
 	// Reason and Message say why it failed; the reason is one of the contract's.

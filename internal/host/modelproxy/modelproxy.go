@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/host/gatewaylink"
 	"github.com/tidewaiter/tidewaiter/internal/host/loopback"
 )
@@ -47,6 +48,8 @@ type Options struct {
 	Pause, UsageEvery time.Duration
 	// Observer of the conversation; nil for none.
 	Observer Observer
+	// Fared is told what came of each call for an answer, before the agent is; nil for nobody. It is called from many goroutines.
+	Fared func(failures.Answer)
 	// Unheard is told of requests that the observer does not hear, and why, the more seldom the more there are; nil for nobody.
 	Unheard func(problem string)
 	Log     *slog.Logger
@@ -142,6 +145,7 @@ func (p *Proxy) handler() http.Handler {
 			return
 		}
 		if found && e.Kind == dialect.Generate && !e.Side {
+			r = p.watched(r)
 			var free func()
 			r, free = p.observe(w, r, d)
 			defer free()
@@ -185,6 +189,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if o := observed(r); o != nil {
 		o.failed(http.StatusServiceUnavailable)
 	}
+	fareOf(r).over(failures.Answer{Status: http.StatusServiceUnavailable, Reason: failures.GatewayUnreachable})
 	f := dialect.Failure{Status: http.StatusServiceUnavailable, Message: "tidewaiter: the gateway cannot be reached at the moment; try again"}
 	d, _, _, _ := dialect.Serve(r.Method, r.URL.Path) //nolint:dogsled // the handler has looked already
 	w.Header().Set("Content-Type", "application/json")

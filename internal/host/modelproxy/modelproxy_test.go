@@ -16,10 +16,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 )
@@ -33,6 +36,16 @@ type pod struct {
 	token   string
 	gateway *httptest.Server
 	proxy   *modelproxy.Proxy
+	// fared is what was told of calls that are over.
+	mu    sync.Mutex
+	fared []failures.Answer
+}
+
+// told is what was told of calls that are over.
+func (p *pod) told() []failures.Answer {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.fared)
 }
 
 // newPod has a gateway that says nothing of budgets.
@@ -79,6 +92,11 @@ func startPod(t *testing.T, o modelproxy.Observer, gateway http.Handler) *pod {
 		Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Task: func() string { return "login" }, Log: slog.New(slog.DiscardHandler),
 		Pause: time.Millisecond, UsageEvery: time.Hour, Observer: o,
 		Unheard: func(problem string) { p.unheard <- problem },
+		Fared: func(a failures.Answer) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.fared = append(p.fared, a)
+		},
 	}); err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,8 @@ type observation struct {
 	dialect  dialect.Dialect
 	exchange Exchange
 	once     sync.Once
+	// heard is the answer as far as it has come; nil where it is an error. It belongs to who reads the answer.
+	heard *conversation.Answer
 }
 
 func (o *observation) answered(a *conversation.Answer, window int64) {
@@ -159,7 +161,9 @@ func hear(answer *http.Response) {
 		o.failed(answer.StatusCode)
 	default:
 		streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
-		answer.Body = &listening{ReadCloser: answer.Body, reader: conversation.NewReader(o.dialect.Answer(), streamed), observation: o, window: window}
+		reader := conversation.NewReader(o.dialect.Answer(), streamed)
+		o.heard = reader.Answer()
+		answer.Body = &listening{ReadCloser: answer.Body, reader: reader, observation: o, window: window}
 	}
 }
 

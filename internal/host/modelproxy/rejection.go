@@ -23,6 +23,7 @@ func (p *Proxy) Rejections() <-chan Rejection { return p.rejections }
 // look at an answer of the gateway, at its beginning and at its end.
 func (p *Proxy) look(answer *http.Response) error {
 	hear(answer)
+	follow(answer)
 	task := answer.Request.Header.Get(dialect.TaskHeader)
 	if !p.reject(task, answer.Header) {
 		answer.Body = &ended{ReadCloser: answer.Body, at: func() { p.reject(task, answer.Trailer) }}

@@ -98,9 +98,19 @@ func validate(r, before protocol.Report) error {
 		return errors.Join(
 			oneOf("final.outcome", r.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked,
 				protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped, protocol.OutcomeSwitched),
-			hash("final.head", r.Final.Head), validatePaths(*r.Final))
+			hash("final.head", r.Final.Head), validatePaths(*r.Final), validateFailure(r.Final.Failure))
 	}
 	return nil
+}
+
+func validateFailure(f *protocol.Failure) error {
+	if f == nil {
+		return nil
+	}
+	if f.Calls < 0 || f.Calls > maxNumber {
+		return errors.New("final.failure.calls is no number of calls")
+	}
+	return oneOf("final.failure.class", f.Class, protocol.FailureClasses()...)
 }
 
 func validatePaths(f protocol.FinalReport) error {

@@ -121,6 +121,9 @@ func apply(run *v1alpha1.RunStatus, feature string, r protocol.Report) {
 			Message: Clean(r.Final.Message, maxMessage), Head: r.Final.Head,
 			Paths: deliveredPaths(r.Final.Paths), PathCount: min(r.Final.PathCount, maxNumber),
 		}
+		if f := r.Final.Failure; f != nil {
+			run.Final.Failure = &v1alpha1.CallFailure{Class: f.Class, Cause: Clean(f.Cause, protocol.MaxCause), Calls: int64(f.Calls)}
+		}
 	}
 }
 

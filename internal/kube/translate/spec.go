@@ -12,6 +12,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
@@ -148,6 +149,9 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	}
 	if n := r.Final; n != nil {
 		run.Final = &lifecycle.Final{Epoch: n.Epoch, Outcome: n.Outcome, Reason: n.Reason, Message: n.Message, Head: n.Head}
+		if n.Failure != nil {
+			run.Final.Failure = &protocol.Failure{Class: n.Failure.Class, Cause: n.Failure.Cause, Calls: int(n.Failure.Calls)}
+		}
 	}
 	return run
 }

@@ -36,6 +36,9 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 		Locks:               s.Locks,
 	}
 	m.Deliveries = foreignDeliveries(s.Deliveries)
+	if u := s.Unserved; u != nil {
+		m.Unserved = &lifecycle.Unserved{Attempts: int(u.Attempts), Class: u.Class, Cause: u.Cause, Policy: u.PolicyHash, Backends: u.BackendsHash}
+	}
 	for _, c := range s.Conditions {
 		m.Conditions = append(m.Conditions, lifecycle.Condition{
 			Type: c.Type, Status: lifecycle.Status(c.Status), Reason: c.Reason, Message: c.Message,
@@ -75,6 +78,12 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	}
 	s.Conditions = apiConditions(m, was, now)
 	s.Deliveries = apiDeliveries(m.Deliveries)
+	if u := m.Unserved; u != nil {
+		s.Unserved = &v1alpha1.UnservedStatus{
+			Attempts: int32(u.Attempts), //nolint:gosec // one for each attempt
+			Class:    u.Class, Cause: u.Cause, PolicyHash: u.Policy, BackendsHash: u.Backends,
+		}
+	}
 	for _, r := range m.Requests {
 		s.ObservedRequests = append(s.ObservedRequests, v1alpha1.ObservedRequest{
 			ID: r.ID, State: string(r.State), Message: r.Message, ObservedAt: apiTime(r.At),

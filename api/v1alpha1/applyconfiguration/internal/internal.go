@@ -192,6 +192,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: warnAtPercent
       type:
         scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.CallFailure
+  map:
+    fields:
+    - name: calls
+      type:
+        scalar: numeric
+    - name: cause
+      type:
+        scalar: string
+    - name: class
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.CapacityRules
   map:
     fields:
@@ -856,6 +868,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: unserved
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.UnservedStatus
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.FileCounts
   map:
     fields:
@@ -880,6 +895,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: epoch
       type:
         scalar: numeric
+    - name: failure
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.CallFailure
     - name: head
       type:
         scalar: string
@@ -1996,6 +2014,24 @@ var schemaYAML = typed.YAMLObject(`types:
         scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Trigger
   scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.UnservedStatus
+  map:
+    fields:
+    - name: attempts
+      type:
+        scalar: numeric
+    - name: backendsHash
+      type:
+        scalar: string
+    - name: cause
+      type:
+        scalar: string
+    - name: class
+      type:
+        scalar: string
+    - name: policyHash
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Usage
   map:
     fields:

@@ -28,6 +28,8 @@ type FeatureStatusApplyConfiguration struct {
 	Failures *int32 `json:"failures,omitempty"`
 	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
 	Lost *int32 `json:"lost,omitempty"`
+	// unserved tells of the attempts in a row that ended because models did not answer. They spend no retry.
+	Unserved *UnservedStatusApplyConfiguration `json:"unserved,omitempty"`
 	// job is the Job of the current attempt.
 	Job *JobStatusApplyConfiguration `json:"job,omitempty"`
 	// branch that is or will be delivered.
@@ -114,6 +116,14 @@ func (b *FeatureStatusApplyConfiguration) WithFailures(value int32) *FeatureStat
 // If called multiple times, the Lost field is set to the value of the last call.
 func (b *FeatureStatusApplyConfiguration) WithLost(value int32) *FeatureStatusApplyConfiguration {
 	b.Lost = &value
+	return b
+}
+
+// WithUnserved sets the Unserved field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unserved field is set to the value of the last call.
+func (b *FeatureStatusApplyConfiguration) WithUnserved(value *UnservedStatusApplyConfiguration) *FeatureStatusApplyConfiguration {
+	b.Unserved = value
 	return b
 }
 

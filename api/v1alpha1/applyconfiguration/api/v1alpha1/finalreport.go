@@ -20,6 +20,8 @@ type FinalReportApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// head that was delivered or is ready.
 	Head *string `json:"head,omitempty"`
+	// failure of the calls of models that the agent made last, where the attempt ended for that.
+	Failure *CallFailureApplyConfiguration `json:"failure,omitempty"`
 	// paths that were pushed as changes to the base, the first ones that are plain text.
 	Paths []string `json:"paths,omitempty"`
 	// pathCount is how many there are.
@@ -69,6 +71,14 @@ func (b *FinalReportApplyConfiguration) WithMessage(value string) *FinalReportAp
 // If called multiple times, the Head field is set to the value of the last call.
 func (b *FinalReportApplyConfiguration) WithHead(value string) *FinalReportApplyConfiguration {
 	b.Head = &value
+	return b
+}
+
+// WithFailure sets the Failure field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Failure field is set to the value of the last call.
+func (b *FinalReportApplyConfiguration) WithFailure(value *CallFailureApplyConfiguration) *FinalReportApplyConfiguration {
+	b.Failure = value
 	return b
 }
 

@@ -1,0 +1,78 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
+)
+
+// mostTurns is how often one start of an agent may have it journaled that its calls fail, or are answered again: it decides itself how often
+// that is. Beyond it a watchdog that starts anew may take for the agent's fault what is not.
+const mostTurns = 64
+
+// calls follow how an agent's calls of models fare. What begins to fail, or is answered again, is journaled before the agent is told, so that a
+// watchdog that starts anew knows it when the agent ends. It is used from many goroutines.
+type calls struct {
+	journal *trusted.Journal
+	now     func() time.Time
+	log     *slog.Logger
+
+	mu     sync.Mutex
+	streak failures.Streak
+	turns  int
+}
+
+// newCalls go on with what the journal knows of the task at hand.
+func newCalls(j *trusted.Journal, now func() time.Time, log *slog.Logger) *calls {
+	c := &calls{journal: j, now: now, log: log}
+	if s := j.State(); s.Working() != "" {
+		c.streak = failures.Streak{Failure: s.Tasks[s.Working()].Failing, At: now()}
+	}
+	return c
+}
+
+// begin with an agent that is about to be started.
+func (c *calls) begin() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streak, c.turns = failures.Streak{}, 0
+}
+
+// heard what came of a call.
+func (c *calls) heard(a failures.Answer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.streak.Failure
+	c.streak = c.streak.Hear(a, c.now())
+	is := c.streak.Failure
+	same := was == nil && is == nil || was != nil && is != nil && was.Class == is.Class && was.Cause == is.Cause
+	task := c.journal.State().Working()
+	if same || task == "" || c.turns >= mostTurns {
+		return
+	}
+	c.turns++
+	if err := c.journal.Note(journal.Record{Calls: &journal.Calls{Name: task, Failure: is}}); err != nil {
+		c.log.Warn("How the calls of models fare cannot be journaled", "error", err.Error())
+	}
+}
+
+// ended is what an agent failed of that has just ended; nil where it is to blame itself, or where there are no calls.
+func (c *calls) ended(now time.Time) *protocol.Failure {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.streak.Ended(now)
+}

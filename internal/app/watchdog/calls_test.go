@@ -1,0 +1,128 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// faulty is a gateway that answers with an error, or well where there is none.
+type faulty struct{ status, reason atomic.Value }
+
+func (f *faulty) fail(status int, reason string) {
+	f.status.Store(status)
+	f.reason.Store(reason)
+}
+
+func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch status, _ := f.status.Load().(int); {
+	case r.Method == http.MethodConnect:
+		tunnel(w, r.Host)
+	case r.URL.Path == protocol.AllowancePath:
+		http.NotFound(w, r)
+	case status != 0:
+		if reason, _ := f.reason.Load().(string); reason != "" {
+			w.Header().Set("Tidewaiter-Reason", reason)
+		}
+		w.WriteHeader(status)
+	default:
+		_, _ = w.Write([]byte("answer"))
+	}
+}
+
+// givingUp is an agent that ends with an error when it is told to.
+func givingUp(o *protocol.Orders) { o.Agent.Command[2] += "; exit 3" }
+
+// TestAnAgentThatNoModelAnswers: an attempt that ends for that says so, and who is to blame.
+func TestAnAgentThatNoModelAnswers(t *testing.T) {
+	t.Parallel()
+	type call struct {
+		status int
+		reason string
+	}
+	for name, test := range map[string]struct {
+		calls  []call
+		reason string
+		want   *protocol.Failure
+		says   string
+	}{
+		"no model is available": {
+			[]call{{503, "ModelNotAvailable"}, {503, "ModelNotAvailable"}}, protocol.ReasonProviderUnavailable,
+			&protocol.Failure{Class: protocol.FailurePolicy, Cause: "ModelNotAvailable", Status: 503, Calls: 2}, "ConfigMap tidewaiter-backends",
+		},
+		"the provider is overloaded": {
+			[]call{{}, {529, ""}}, protocol.ReasonProviderUnavailable,
+			&protocol.Failure{Class: protocol.FailureProvider, Cause: "Status529", Status: 529, Calls: 1}, "its last call of a model failed",
+		},
+		"a model answers in the end": {[]call{{503, "ModelNotAvailable"}, {}}, protocol.ReasonAgentFailed, nil, "exited with code 3"},
+		"an invalid request":         {[]call{{503, "BackendUnreachable"}, {400, ""}}, protocol.ReasonAgentFailed, nil, "exited with code 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "", seldom)
+			gateway := &faulty{}
+			run, ask := w.withModels(gateway, nil, givingUp)
+			for _, c := range test.calls {
+				gateway.fail(c.status, c.reason)
+				ask()
+			}
+			w.signal("end")
+			f := run.finish()
+			wantFinal(t, f, protocol.OutcomeAgentFailed, test.reason)
+			if diff := cmp.Diff(test.want, f.Failure); diff != "" || !strings.Contains(f.Message, test.says) {
+				t.Errorf("%s (-want +got):\n%s", f.Message, diff)
+			}
+		})
+	}
+}
+
+// TestWhatFailedOutlivesAWatchdog: one that starts anew, whatever it died between, knows what the calls came to that its agent ended for.
+func TestWhatFailedOutlivesAWatchdog(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"agent exited", "captured", "final journaled"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "", seldom)
+			gateway := &faulty{}
+			gateway.fail(http.StatusServiceUnavailable, "BackendUnreachable")
+			run, ask := w.withModels(gateway, pullAt(step, 1), givingUp)
+			ask()
+			w.signal("end")
+			if err := run.wait(); !errors.Is(err, errPulled) {
+				t.Fatalf("the watchdog ended with %v", err)
+			}
+			run.watch(nil)
+			f := run.finish()
+			wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonProviderUnavailable)
+			if f.Failure == nil || f.Failure.Cause != "BackendUnreachable" {
+				t.Errorf("%+v", f.Failure)
+			}
+		})
+	}
+}
+
+// TestARetryKnowsNothingOfEarlierCalls: what an agent of an earlier attempt ended for is nobody's excuse later.
+func TestARetryKnowsNothingOfEarlierCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", seldom)
+	gateway := &faulty{}
+	gateway.fail(http.StatusServiceUnavailable, "BackendUnreachable")
+	run, ask := w.withModels(gateway, nil, givingUp)
+	ask()
+	w.signal("end")
+	wantFinal(t, run.finish(), protocol.OutcomeAgentFailed, protocol.ReasonProviderUnavailable)
+	f := w.start(2, nil).finish()
+	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
+	if f.Failure != nil {
+		t.Errorf("%+v", f.Failure)
+	}
+}
