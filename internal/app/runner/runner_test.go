@@ -217,7 +217,7 @@ func TestPulseTellsOfCommands(t *testing.T) {
 				t.Errorf("%s is older than the agent that started it: %+v", c.Name, got)
 			}
 		}
-	return names["sleep"] == 2 && len(got.Commands) == 2
+		return names["sleep"] == 2 && len(got.Commands) == 2
 	})
 }
 

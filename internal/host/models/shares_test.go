@@ -89,18 +89,20 @@ func TestAnUnreadAnswerIsCutOff(t *testing.T) {
 
 // TestMemoryOfAFeature: what its calls hold is bounded, whoever else asks is answered, and all of it is given back.
 func TestMemoryOfAFeature(t *testing.T) {
-	release := make(chan struct{})
+	release, arrived := make(chan struct{}), make(chan struct{}, 16)
 	limits := quick()
 	limits.Memory, limits.Wait, limits.PerFeature = 64<<20, 200*time.Millisecond, 8
 	large := strings.Replace(plainRequest, "{", `{"x":"`+strings.Repeat("x", 10<<20)+`",`, 1)
 	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		if n > 1<<20 {
+			arrived <- struct{}{}
 			<-release
 		}
 		answering(rw, r)
 	}), limits)
 	first := w.begin("hostile", strings.NewReader(large))
+	<-arrived          // it has its memory
 	for n := range 3 { // some of them do not see the answer, because they have not sent all of the request
 		<-w.begin("hostile", strings.NewReader(large))
 		if r := w.last(n + 1); r.Reason != "MemoryShare" || r.Status != http.StatusServiceUnavailable {

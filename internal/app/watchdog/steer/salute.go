@@ -37,7 +37,7 @@ func (s *Service) Changed() <-chan struct{} {
 // tell that there is something to report: what is wrong or what is done about it has changed, or so many turns have passed. What comes too soon
 // after the last report is told when its time has come.
 func (s *Service) tell(terms Terms, now time.Time) {
-	what, last := s.wrong()+s.awaits(terms, now), s.reported
+	what, last := s.wrong()+s.record.Anomalies.Awaits(terms.Rules.Rules, now), s.reported
 	if !last.at.IsZero() {
 		if what == last.what && s.record.Turns < last.turn+int64(max(terms.SaluteEvery, 1)) {
 			return
@@ -64,11 +64,6 @@ func (s *Service) wrong() string {
 	return strings.Join(all, " ")
 }
 
-// awaits is the background command that the agent waits for.
-func (s *Service) awaits(terms Terms, now time.Time) string {
-	return s.record.Anomalies.Awaits(terms.Rules.Rules, now)
-}
-
 // Conversation as it is reported; nil before there is one, and while nothing is wrong with an agent that asks no model.
 func (s *Service) Conversation() *protocol.Conversation {
 	if s == nil { // there is no agent
@@ -83,7 +78,7 @@ func (s *Service) Conversation() *protocol.Conversation {
 	c := &protocol.Conversation{
 		Turn: r.Turns, Tool: r.Seen.Tool, Step: r.Seen.Step, Iterations: r.Seen.Iterations, FilesRead: int64(len(r.Seen.Files)),
 		Model: r.Seen.Model, ContextTokens: r.Seen.Tokens, Window: r.Seen.Window, ToolFailures: r.Seen.Failures, ToolFailuresInARow: r.Seen.InARow,
-		Pace: protocol.PacePrimary, Awaits: s.awaits(s.options.Terms(), s.options.Now()),
+		Pace: protocol.PacePrimary, Awaits: r.Anomalies.Awaits(s.options.Terms().Rules.Rules, s.options.Now()),
 	}
 	if grown := r.Seen.Tokens - r.Seen.TokensBefore; grown > 0 && r.Seen.Window > r.Seen.Tokens {
 		c.ContextTurns = (r.Seen.Window - r.Seen.Tokens) / grown
