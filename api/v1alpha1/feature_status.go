@@ -175,7 +175,7 @@ type UnservedStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	PolicyHash string `json:"policyHash,omitempty"`
-	// backendsHash is the configuration of backends that gateways had in force when the last one ended. With another one, an attempt of
+	// backendsHash is the configuration of backends when the last one ended. With another one, an attempt of
 	// class Policy is tried again at once.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64

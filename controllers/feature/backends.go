@@ -5,6 +5,8 @@ package feature
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"sync"
 	"time"
@@ -18,8 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
-// backendsAge is how old the configuration of backends may be: it is not watched, and the gateway's own copy is up to a minute
-// old.
+// backendsAge is how old the configuration of backends may be: the manager does not watch it.
 const backendsAge = 10 * time.Second
 
 // backends knows which backends the gateway is configured with. The zero value is ready.
@@ -27,24 +28,27 @@ type backends struct {
 	mu    sync.Mutex
 	read  time.Time
 	known *models.Config
+	hash  string
 }
 
-// config in effect; nil while only a broken one was seen. What is broken is the gateway's to tell, which goes on with the
-// last good one, and so does this.
-func (b *backends) config(ctx context.Context, live client.Reader, namespace string, now time.Time) (*models.Config, error) {
+// config in effect and its hash; nil and empty while only a broken one was seen. What is broken is the gateway's to tell, which goes on
+// with the last good one, and so does this.
+func (b *backends) config(ctx context.Context, live client.Reader, namespace string, now time.Time) (*models.Config, string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.read.IsZero() && now.Sub(b.read) < backendsAge {
-		return b.known, nil
+		return b.known, b.hash, nil
 	}
 	var source corev1.ConfigMap
 	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: protocol.BackendsConfigMap}, &source)
 	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("read ConfigMap %s: %w", protocol.BackendsConfigMap, err)
+		return nil, "", fmt.Errorf("read ConfigMap %s: %w", protocol.BackendsConfigMap, err)
 	}
 	b.read = now
-	if config, err := translate.Backends(source.Data[protocol.BackendsKey]); err == nil {
-		b.known = &config // none at all, where nobody has made any
+	text := source.Data[protocol.BackendsKey]
+	if config, err := translate.Backends(text); err == nil {
+		digest := sha256.Sum256([]byte(text))
+		b.known, b.hash = &config, hex.EncodeToString(digest[:8]) // of no text at all, where nobody has made any
 	}
-	return b.known, nil
+	return b.known, b.hash, nil
 }

@@ -42,6 +42,8 @@ type scope struct {
 	// dialect and window of the model of an agent that speaks every dialect; set by resolver.model.
 	dialect string
 	window  int64
+	// backends is the hash of the configuration of backends; empty where it is not known. Set by resolver.model.
+	backends string
 	// turn says that it is this Feature's turn to start, until endTurn is called; set by awaitTurn.
 	turn    bool
 	endTurn func()

@@ -132,11 +132,15 @@ func resolveOrders(_ context.Context, s *scope) error {
 // every dialect is told which one its backend speaks, so that it is not started without one.
 func (r resolver) model(ctx context.Context, s *scope) error {
 	runtime, _ := runtimes.Find(s.feature.Spec.Agent.Runtime)
-	if runtime.Dialect == "" && !runtime.EveryDialect || s.active() || s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
+	if s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
 		return nil
 	}
-	config, err := r.backends.config(ctx, r.live, r.systemNamespace, s.now)
-	if err != nil || config == nil && !runtime.EveryDialect {
+	config, hash, err := r.backends.config(ctx, r.live, r.systemNamespace, s.now)
+	s.backends = hash
+	switch {
+	case runtime.Dialect == "" && !runtime.EveryDialect, s.active():
+		return nil //nolint:nilerr // the agent may ask no model, or hears of it from the gateway
+	case err != nil, config == nil && !runtime.EveryDialect:
 		return err
 	}
 	switch {

@@ -5,6 +5,7 @@ package feature
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -156,6 +157,47 @@ func TestAgentFailuresAndRetries(t *testing.T) {
 	f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
 	if f.Status.Attempt != 3 || len(f.Status.ObservedRequests) != 1 || f.Status.ObservedRequests[0].State != "Done" {
 		t.Errorf("attempt %d, requests %+v", f.Status.Attempt, f.Status.ObservedRequests)
+	}
+}
+
+// TestAModelThatComesLate: an attempt that ended because the gateway had no model spends no retry, and the next one starts as soon as the
+// configuration of backends changes, in the middle of its pause.
+func TestAModelThatComesLate(t *testing.T) {
+	r := newHarness(t)
+	config := func(model string) {
+		r.backends("backends: [{name: main, dialects: [anthropic], baseURL: https://api.example.com, models: [{name: " + model + "}]}]")
+		r.pass(backendsAge)
+	}
+	config("small")
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: "example.com/agent:1"}
+	})
+	r.settle("login")
+	for attempt := int64(1); attempt <= 2; attempt++ {
+		r.report("login", func(run *applyv1alpha1.RunStatusApplyConfiguration) {
+			run.WithConnected(false).WithConnectionChangedAt(metav1.NewTime(r.clock.Now())).
+				WithReport(applyv1alpha1.RunReport().WithWorkspaceReady(true).WithHead(head)).
+				WithFinal(applyv1alpha1.FinalReport().WithEpoch(attempt).WithOutcome(protocol.OutcomeAgentFailed).
+					WithReason(protocol.ReasonProviderUnavailable).WithMessage("Its last call of a model failed.").WithHead(head).
+					WithFailure(applyv1alpha1.CallFailure().WithClass(protocol.FailurePolicy).WithCause("ModelNotAvailable").WithCalls(2)))
+		})
+		r.endPod("login")
+		r.settle("login")
+		f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonProviderUnavailable)
+		if f.Status.Failures != 0 || f.Status.Attempt != attempt || f.Status.Unserved == nil || int64(f.Status.Unserved.Attempts) != attempt || f.Status.Unserved.BackendsHash == "" {
+			t.Errorf("failures %d, attempt %d, unserved %+v", f.Status.Failures, f.Status.Attempt, f.Status.Unserved)
+		}
+		if after := r.results["login"].RequeueAfter; after == 0 || after > 15*time.Second {
+			t.Errorf("it looks again after %s", after)
+		}
+		r.pass(backendsAge)
+		r.settle("login")
+		r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonProviderUnavailable)
+		config(fmt.Sprint("large-", attempt))
+		r.settle("login")
+		if f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing); f.Status.Attempt != attempt+1 || f.Status.Failures != 0 {
+			t.Errorf("attempt %d, failures %d", f.Status.Attempt, f.Status.Failures)
+		}
 	}
 }
 

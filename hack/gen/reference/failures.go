@@ -27,7 +27,7 @@ The class is that of the last call. Calls of the class ` + "`Budget`" + ` and ca
 	for _, row := range [][3]string{
 		{protocol.FailureProvider, "the provider, or the account there", "no retry is spent; the next attempt follows after 30 s, then 1, 2, 4, 8 and 10 minutes"},
 		{protocol.FailureInfrastructure, "Tidewaiter or the cluster", "the same"},
-		{protocol.FailurePolicy, "the configuration of policies and backends", "the same, and at once when the policy or the backends in force change"},
+		{protocol.FailurePolicy, "the configuration of policies and backends", "the same, and at once when the policy or the configuration of backends changes"},
 		{protocol.FailureBudget, "a budget", "the call is held and the agent is frozen until there is more"},
 		{protocol.FailureAgent, "the agent", "a retry is spent"},
 	} {

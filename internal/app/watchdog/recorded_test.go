@@ -71,6 +71,17 @@ var recorded = map[string]func(t *testing.T) *world{
 		wantFinal(t, run.finish(), protocol.OutcomeBlocked, protocol.ReasonAnswerRejected)
 		return w
 	},
+	"unanswered": func(t *testing.T) *world {
+		w, gateway := newWorld(t, "", seldom), &faulty{}
+		run, ask := w.withModels(gateway, nil)
+		gateway.fail(http.StatusServiceUnavailable, "BackendUnreachable")
+		ask()
+		gateway.fail(0, "")
+		ask()
+		w.signal("end")
+		wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"steered": func(t *testing.T) *world {
 		c := newCircling(t, nil)
 		if err := c.untilTold(); err != nil {

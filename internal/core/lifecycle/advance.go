@@ -6,6 +6,8 @@ package lifecycle
 import (
 	"fmt"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // Rechecks are for changes that no event tells of.
@@ -60,6 +62,9 @@ func (p *plan) startWanted(s situation, next nextRun, exposed bool) {
 	switch {
 	case s.now.Before(after):
 		p.wake(after)
+		if s.m.Unserved != nil && s.m.Unserved.Class == protocol.FailurePolicy {
+			p.wake(s.now.Add(refusalRecheck)) // backends are not watched either
+		}
 	case s.o.Obstacle != nil:
 		at := refusedSummary(s.o.Obstacle)
 		at.reconciling = false

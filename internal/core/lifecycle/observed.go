@@ -29,7 +29,7 @@ type Observed struct {
 	Refusal *Refusal
 	// Policy that the Feature is held to; zero when it could not be found out.
 	Policy PolicyRef
-	// Backends is the hash of the configuration of backends that all gateways have in force; empty where there is none, or it is not known.
+	// Backends is the hash of the configuration of backends; empty where it is not known.
 	Backends string
 	// PolicyConflicts name values that policies disagree on; sorted.
 	PolicyConflicts []string

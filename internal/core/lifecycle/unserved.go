@@ -50,7 +50,7 @@ func (m Memory) settled(s situation, f *Final) Memory {
 
 // pause before the next attempt. What a person has changed since, where that was the cause, is tried at once.
 func (u Unserved) pause(policy, backends string) time.Duration {
-	changed := func(was, is string) bool { return is != "" && is != was } // what is not known has not changed
+	changed := func(was, is string) bool { return was != "" && is != "" && is != was } // what is not known has not changed
 	if u.Class == protocol.FailurePolicy && (changed(u.Policy, policy) || changed(u.Backends, backends)) {
 		return 0
 	}

@@ -18,7 +18,7 @@ type UnservedStatusApplyConfiguration struct {
 	Cause *string `json:"cause,omitempty"`
 	// policyHash is the policy that the last one ended under. With another one, an attempt of class Policy is tried again at once.
 	PolicyHash *string `json:"policyHash,omitempty"`
-	// backendsHash is the configuration of backends that gateways had in force when the last one ended. With another one, an attempt of
+	// backendsHash is the configuration of backends when the last one ended. With another one, an attempt of
 	// class Policy is tried again at once.
 	BackendsHash *string `json:"backendsHash,omitempty"`
 }
