@@ -86,14 +86,22 @@ func attacks() []sieger {
 	}
 	return []sieger{
 		func(ctx context.Context, send func(io.Reader, ...string) *http.Response) { stalled(ctx, send) },
-		func(ctx context.Context, send func(io.Reader, ...string) *http.Response) { stalled(ctx, send, "Content-Encoding", "gzip") },
-		func(ctx context.Context, send func(io.Reader, ...string) *http.Response) { stalled(ctx, send, "Content-Encoding", "zstd") },
+		func(ctx context.Context, send func(io.Reader, ...string) *http.Response) {
+			stalled(ctx, send, "Content-Encoding", "gzip")
+		},
+		func(ctx context.Context, send func(io.Reader, ...string) *http.Response) {
+			stalled(ctx, send, "Content-Encoding", "zstd")
+		},
 		unread(true), unread(false),
-		func(_ context.Context, send func(io.Reader, ...string) *http.Response) { read(send(strings.NewReader(huge))) },
+		func(_ context.Context, send func(io.Reader, ...string) *http.Response) {
+			read(send(strings.NewReader(huge)))
+		},
 		func(_ context.Context, send func(io.Reader, ...string) *http.Response) {
 			read(send(bytes.NewReader(packed.Bytes()), "Content-Encoding", "gzip"))
 		},
-		func(_ context.Context, send func(io.Reader, ...string) *http.Response) { read(send(strings.NewReader("{}"))) },
+		func(_ context.Context, send func(io.Reader, ...string) *http.Response) {
+			read(send(strings.NewReader("{}")))
+		},
 		func(_ context.Context, send func(io.Reader, ...string) *http.Response) {
 			read(send(strings.NewReader(request(true, "```script\nturns:\n- text: a b c\n  delay: 20s\n```\n", ""))))
 		},
