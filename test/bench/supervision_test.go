@@ -49,17 +49,21 @@ type coder struct {
 func newCoder(d dialect.Dialect) *coder {
 	system, tools := program(0, toolsSize/2), program(1, toolsSize/2)
 	c := &coder{dialect: d, head: `{"model":"large","` + d.History + `":[`}
+	task := `{"role":"user","content":[{"type":"text","text":"Add a form."}]}`
 	switch d.Name {
 	case "anthropic":
 		c.tail = fmt.Sprintf(`],"system":[{"type":"text","text":%s}],"tools":[{"name":"Read","description":%s,"input_schema":{"type":"object"}}],"stream":true}`, system, tools)
 	case "openai-chat":
 		c.entries = []string{fmt.Sprintf(`{"role":"system","content":%s}`, system)}
 		c.tail = fmt.Sprintf(`],"tools":[{"type":"function","function":{"name":"Read","description":%s,"parameters":{"type":"object"}}}],"stream":true}`, tools)
+	case "gemini":
+		c.tail = fmt.Sprintf(`],"systemInstruction":{"parts":[{"text":%s}]},"tools":[{"functionDeclarations":[{"name":"Read","description":%s,"parameters":{"type":"OBJECT"}}]}]}`, system, tools)
+		task = `{"role":"user","parts":[{"text":"Add a form."}]}`
 	default:
 		c.head = fmt.Sprintf(`{"model":"large","instructions":%s,"input":[`, system)
 		c.tail = fmt.Sprintf(`],"tools":[{"type":"function","name":"Read","description":%s,"parameters":{"type":"object"}}],"stream":true}`, tools)
 	}
-	c.entries = append(c.entries, `{"role":"user","content":[{"type":"text","text":"Add a form."}]}`)
+	c.entries = append(c.entries, task)
 	return c
 }
 
@@ -99,6 +103,9 @@ func (c *coder) call(path string, file, size int) {
 	case "openai-chat":
 		add(`{"role":"assistant","content":%q,"tool_calls":[{"id":%q,"type":"function","function":{"name":"Read","arguments":%q}}]}`, say, id, arguments)
 		add(`{"role":"tool","tool_call_id":%q,"content":%s}`, id, result)
+	case "gemini":
+		add(`{"role":"model","parts":[{"text":%q},{"functionCall":{"id":%q,"name":"Read","args":%s},"thoughtSignature":"s"}]}`, say, id, arguments)
+		add(`{"role":"user","parts":[{"functionResponse":{"id":%q,"name":"Read","response":{"output":%s}}}]}`, id, result)
 	default:
 		add(`{"type":"message","role":"assistant","content":[{"type":"output_text","text":%q}]}`, say)
 		add(`{"type":"function_call","call_id":%q,"name":"Read","arguments":%q}`, id, arguments)
@@ -159,6 +166,9 @@ func toolCall(name string, tokens int64) []string {
 			fmt.Sprintf(`{"model":"large","choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":20}}`, tokens),
 			`[DONE]`,
 		}
+	case "gemini":
+		return []string{fmt.Sprintf(`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":"t","name":"Read","args":{"file_path":"a"}},"thoughtSignature":"s"}]},"finishReason":"STOP","index":0}],`+
+			`"usageMetadata":{"promptTokenCount":%d,"candidatesTokenCount":20},"modelVersion":"large"}`, tokens)}
 	}
 	item := `{"type":"function_call","id":"f","call_id":"t","name":"Read","arguments":"{\"file_path\":\"a\"}"}`
 	return []string{
@@ -227,7 +237,10 @@ func (v *supervised) ask(watchdog string, c *coder, body []byte) (took time.Dura
 	path := c.dialect.Prefix
 	for _, e := range c.dialect.Endpoints {
 		if e.Kind == dialect.Generate && !e.Side {
-			path += e.Path
+			path += strings.ReplaceAll(e.Path, dialect.ModelPlace, "large")
+			if e.Parameter != "" {
+				path += "?" + e.Parameter + "=" + e.Value
+			}
 			break
 		}
 	}

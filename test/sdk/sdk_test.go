@@ -40,7 +40,7 @@ func gateway(t *testing.T) string {
 	backend := upstream.Start(t, provider.New(providerKey))
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
-		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat"}, BaseURL: backend.URL, Key: "main", CA: string(ca),
+		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat", "gemini"}, BaseURL: backend.URL, Key: "main", CA: string(ca),
 		Models: []coremodels.Model{{Name: "large"}},
 	}}}, map[string]string{"main": providerKey}, backends.Options{})
 	if err != nil {

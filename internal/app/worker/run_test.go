@@ -277,7 +277,7 @@ func TestExitCodes(t *testing.T) {
 		"within its bounds":  {args: []string{"--max-turns=1", "--max-output", "100"}, environment: environment, task: done, code: 0, last: `{"time":`},
 		"failed":             {environment: environment, task: idle, code: 1, last: "worker: the model has called no tool in 4 answers in a row"},
 		"beyond its bounds":  {args: []string{"--max-turns=2"}, environment: environment, task: idle, code: 1, last: "worker: the model has answered 2 times"},
-		"of no dialect":      {environment: append(slices.Clone(environment), "TIDEWAITER_DIALECT=latin"), task: done, code: 2, last: `worker: TIDEWAITER_DIALECT is "latin", and not one of anthropic, openai-responses, openai-chat`},
+		"of no dialect":      {environment: append(slices.Clone(environment), "TIDEWAITER_DIALECT=latin"), task: done, code: 2, last: `worker: TIDEWAITER_DIALECT is "latin", and not one of anthropic, openai-responses, openai-chat, gemini`},
 		"of no window":       {environment: append(slices.Clone(environment), "TIDEWAITER_CONTEXT_WINDOW=-1"), task: done, code: 2, last: `worker: TIDEWAITER_CONTEXT_WINDOW is "-1", and not a number of tokens`},
 		"in the wrong mode":  {environment: append(slices.Clone(environment), "TIDEWAITER_MCP_URL="), task: done, code: 2, last: "worker: TIDEWAITER_MCP_URL is not set: the worker is started by Tidewaiter, in Deterministic mode"},
 		"an unknown flag":    {args: []string{"--fast"}, environment: environment, task: done, code: 2, last: "worker: flag provided but not defined: -fast"},

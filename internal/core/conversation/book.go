@@ -314,7 +314,7 @@ func (m Message) works() bool { return m.Role == RoleModel || len(m.Results) > 0
 func (turn *Turn) hear(m Message, calls []Call, c *classifier) []Call {
 	for _, r := range m.Results {
 		step := Step{Call: Call{ID: r.ID}, Result: r.Text, Failure: c.failure(r)}
-		if i := slices.IndexFunc(calls, func(c Call) bool { return c.ID == r.ID }); i >= 0 {
+		if i := r.of(calls); i >= 0 {
 			step.Call = calls[i]
 			calls = slices.Delete(calls, i, i+1)
 		}

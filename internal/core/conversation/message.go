@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 )
 
 // Bounds of what is remembered of one message.
@@ -141,8 +142,19 @@ type Call struct {
 // Result of a call.
 type Result struct {
 	// ID of the call.
-	ID   string
+	ID string
+	// Name of the tool, in dialects in which a result may have an ID that its call has not; "" in others.
+	Name string
 	Text Quote
 	// Failed says that the client marks it as an error.
 	Failed bool
+}
+
+// of is the index among calls of the one that the result is of: by its ID, and where none has that, the first one of its tool; -1 for none.
+func (r Result) of(calls []Call) int {
+	i := slices.IndexFunc(calls, func(c Call) bool { return c.ID == r.ID })
+	if i < 0 && r.Name != "" {
+		i = slices.IndexFunc(calls, func(c Call) bool { return c.Name == r.Name })
+	}
+	return i
 }

@@ -111,7 +111,7 @@ func (x *exchange) hear(m Message, c *classifier) {
 	}
 	x.other = x.other || len(m.Results) == 0 || m.Text.Size > 0 || m.Images > 0 || m.Other != Digest{}
 	for _, result := range m.Results {
-		i := slices.IndexFunc(x.calls, func(c Call) bool { return c.ID == result.ID })
+		i := result.of(x.calls)
 		if i < 0 {
 			x.other = true
 			continue

@@ -98,7 +98,23 @@ func readings() map[string]reading {
 				Model: "m", Stop: conversation.StopEnd, Text: text("Done."), Ended: true, Counted: true, Acts: true,
 				Tools: []conversation.Tool{{ID: "c1", Name: "bash", Arguments: text(`{}`)}}, Usage: conversation.Usage{Input: 3, Output: 4},
 			}},
-		"Chat, broken": {"openai-chat", true, events(`{"error":{"message":"busy"}}`), conversation.Answer{Failure: "busy"}},
+		"Gemini, streamed": {"gemini", true, events(
+			`{"candidates":[{"content":{"role":"model","parts":[{"text":"hm","thought":true}]},"index":0}],"usageMetadata":{"promptTokenCount":115,"cachedContentTokenCount":100,"thoughtsTokenCount":30},"modelVersion":"large-1","responseId":"r"}`,
+			`{"candidates":[{"content":{"role":"model","parts":[{"text":"I look"}]}}]}`, `{"candidates":[{"content":{"role":"model","parts":[{"text":" around."}]},"index":0},{"content":{"parts":[{"text":"Or not."}]},"index":1}]}`,
+			`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"id":"t1","name":"shell","args":{"command":"ls"}},"thoughtSignature":"cw=="},{"functionCall":{"name":"shell","args":{}}},{"functionCall":{"name":"shell"}}]}}]}`,
+			`{"candidates":[{"content":{"role":"model","parts":[{"text":"","thoughtSignature":"cw=="}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":115,"cachedContentTokenCount":100,"toolUsePromptTokenCount":5,"candidatesTokenCount":12,"thoughtsTokenCount":30,"totalTokenCount":162}}`,
+		), conversation.Answer{
+			Model: "large-1", Stop: conversation.StopTools, Text: text("I look around."), Ended: true, Counted: true, Acts: true, Cut: true, Usage: conversation.Usage{Input: 20, Cached: 100, Output: 42},
+			Tools: []conversation.Tool{{ID: "t1", Name: "shell", Arguments: text(`{"command":"ls"}`)}, {ID: "shell#0", Name: "shell", Arguments: text(`{}`)}, {ID: "shell#1", Name: "shell"}},
+		}},
+		"Gemini, whole": {"gemini", false, `{"candidates":[{"content":{"parts":{"text":"Done."},"role":"model"},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":4}}`,
+			conversation.Answer{Stop: conversation.StopEnd, Text: text("Done."), Ended: true, Counted: true, Usage: conversation.Usage{Input: 3, Output: 4}}},
+		"Gemini, no more room":       {"gemini", false, `{"candidates":[{"content":{"parts":[7,{"text":"Do"}]},"finishReason":"MAX_TOKENS"}]}`, conversation.Answer{Stop: conversation.StopLength, Text: text("Do"), Ended: true}},
+		"Gemini, stopped for safety": {"gemini", false, `{"candidates":[{"finishReason":"SAFETY"}]}`, conversation.Answer{Stop: conversation.StopOther, Ended: true}},
+		"Gemini, blocked":            {"gemini", false, `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}`, conversation.Answer{Stop: conversation.StopOther, Ended: true}},
+		"Gemini, broken":             {"gemini", true, events(`{"error":{"code":503,"message":"busy","status":"UNAVAILABLE"}}`), conversation.Answer{Failure: "busy"}},
+		"Gemini, a list":             {"gemini", false, `[{"candidates":[{"finishReason":"STOP"}]}]`, conversation.Answer{}},
+		"Chat, broken":               {"openai-chat", true, events(`{"error":{"message":"busy"}}`), conversation.Answer{Failure: "busy"}},
 	}
 }
 

@@ -31,6 +31,7 @@ func anthropic() Dialect {
 		wall:    anthropicWall,
 		message: readAnthropic,
 		behind:  behindMessage(false),
+		choice:  "tool_choice",
 		noTools: `{"type":"none"}`,
 		turn:    chatTurn,
 		place:   func(r Request) (place, error) { return r.placeIn("system") },

@@ -31,13 +31,21 @@ const (
 // Endpoint is one request that a dialect knows.
 type Endpoint struct {
 	Method string
-	// Path below the dialect's prefix, and below the base URL of a backend.
+	// Path below the dialect's prefix, and below the base URL of a backend; {model} stands for the name of a model.
 	Path string
 	Kind Kind
 	// Side: what is generated is not for people, such as a summary that a client goes on with.
 	Side bool
 	// Stores says that the provider keeps the answer unless the member "store" of the request is false.
 	Stores bool
+	// Streams: the answer is a stream, whatever the request says.
+	Streams bool
+	// Plain: the request has no place for templates.
+	Plain bool
+	// Parameter of the query that the request must have, with this Value; empty for none.
+	Parameter, Value string
+	// Model that the path of a request names; empty where the body does.
+	Model string
 }
 
 // Failure is an error as a client of the dialect understands it.
@@ -75,6 +83,12 @@ type Dialect struct {
 	History string
 	// wall is what is known of a request: what it may have a provider do, and which of its names somebody reads. Filter goes by it.
 	wall *shape
+	// choice is the member that says which tools may be called.
+	choice string
+	// canonical gives the one spelling of a member's name; nil where each has only one.
+	canonical func(name string) string
+	// inPath: the path of a request names the model, and no member need do so.
+	inPath bool
 	// message reads an entry of the history.
 	message func(entry []byte) conversation.Message
 	// turn gives one more turn of the conversation, of the model or of its user, with a text as the inside of a JSON string.
@@ -83,7 +97,7 @@ type Dialect struct {
 	behind func(r Request, entry span, text string) ([]place, error)
 	// behindText does so for a history that is one text; nil where there is none.
 	behindText func(history span, text string) []place
-	// noTools is the value of tool_choice that lets no tool be called.
+	// noTools is the value of choice that lets no tool be called.
 	noTools string
 	// place finds where a text stands before all that the agent says to the model.
 	place func(Request) (place, error)
@@ -100,7 +114,7 @@ type Dialect struct {
 }
 
 // All are the dialects. A new one is a file and an entry here.
-func All() []Dialect { return []Dialect{anthropic(), openaiResponses(), openaiChat()} }
+func All() []Dialect { return []Dialect{anthropic(), openaiResponses(), openaiChat(), gemini()} }
 
 // Find the dialect of a name.
 func Find(name string) (Dialect, bool) {
@@ -122,12 +136,35 @@ func Serve(method, path string) (d Dialect, e Endpoint, known, found bool) {
 		}
 		d, known = candidate, true
 		for _, e := range d.Endpoints {
-			if e.Method == method && e.Path == rest {
+			if model, is := e.matches(rest); is && e.Method == method {
+				e.Model = model
 				return d, e, true, true
 			}
 		}
 	}
 	return d, Endpoint{}, known, false
+}
+
+// ModelPlace stands in a path for the name of a model.
+const ModelPlace = "{model}"
+
+// matches says whether a path is the endpoint's, and which model it names.
+func (e Endpoint) matches(path string) (model string, is bool) {
+	before, after, named := strings.Cut(e.Path, ModelPlace)
+	if !named {
+		return "", path == e.Path
+	}
+	model, begins := strings.CutPrefix(path, before)
+	model, ends := strings.CutSuffix(model, after)
+	return model, begins && ends && model != "" && !strings.ContainsAny(model, "/:")
+}
+
+// Asked is the model that a request of the endpoint names.
+func (e Endpoint) Asked(r Request) string {
+	if e.Model != "" {
+		return e.Model
+	}
+	return r.Model
 }
 
 // Prefixes of all dialects, each once.

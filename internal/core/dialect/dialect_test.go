@@ -21,21 +21,31 @@ func TestServe(t *testing.T) {
 		kind         dialect.Kind
 		known, found bool
 	}{
-		"POST /anthropic/v1/messages":              {"anthropic", dialect.Generate, true, true},
-		"POST /anthropic/v1/messages/count_tokens": {"anthropic", dialect.Measure, true, true},
-		"GET /anthropic/v1/models":                 {"anthropic", dialect.List, true, true},
-		"HEAD /anthropic":                          {"anthropic", dialect.Probe, true, true},
-		"GET /anthropic/v1/messages":               {"anthropic", 0, true, false},
-		"POST /anthropic/v1/messages/":             {"anthropic", 0, true, false},
-		"POST /anthropic/v1/../v1/messages":        {"anthropic", 0, true, false},
-		"POST /anthropic/v1/files":                 {"anthropic", 0, true, false},
-		"POST /anthropics/v1/messages":             {},
-		"POST /openai/v1/responses":                {"openai-responses", dialect.Generate, true, true},
-		"POST /openai/v1/chat/completions":         {"openai-chat", dialect.Generate, true, true},
-		"GET /openai/v1/models":                    {"openai-chat", dialect.List, true, true},
-		"GET /openai/v1/responses":                 {"openai-chat", 0, true, false},
-		"POST /v1/messages":                        {},
-		"GET /":                                    {},
+		"POST /anthropic/v1/messages":                            {"anthropic", dialect.Generate, true, true},
+		"POST /anthropic/v1/messages/count_tokens":               {"anthropic", dialect.Measure, true, true},
+		"GET /anthropic/v1/models":                               {"anthropic", dialect.List, true, true},
+		"HEAD /anthropic":                                        {"anthropic", dialect.Probe, true, true},
+		"GET /anthropic/v1/messages":                             {"anthropic", 0, true, false},
+		"POST /anthropic/v1/messages/":                           {"anthropic", 0, true, false},
+		"POST /anthropic/v1/../v1/messages":                      {"anthropic", 0, true, false},
+		"POST /anthropic/v1/files":                               {"anthropic", 0, true, false},
+		"POST /anthropics/v1/messages":                           {},
+		"POST /openai/v1/responses":                              {"openai-responses", dialect.Generate, true, true},
+		"POST /openai/v1/chat/completions":                       {"openai-chat", dialect.Generate, true, true},
+		"GET /openai/v1/models":                                  {"openai-chat", dialect.List, true, true},
+		"GET /openai/v1/responses":                               {"openai-chat", 0, true, false},
+		"POST /gemini/v1beta/models/a-1.5:generateContent":       {"gemini", dialect.Generate, true, true},
+		"POST /gemini/v1beta/models/a-1.5:streamGenerateContent": {"gemini", dialect.Generate, true, true},
+		"POST /gemini/v1beta/models/a-1.5:countTokens":           {"gemini", dialect.Measure, true, true},
+		"GET /gemini/v1beta/models":                              {"gemini", dialect.List, true, true},
+		"POST /gemini/v1beta/models/:generateContent":            {"gemini", 0, true, false},
+		"POST /gemini/v1beta/models/a/b:generateContent":         {"gemini", 0, true, false},
+		"POST /gemini/v1beta/models/a:b:generateContent":         {"gemini", 0, true, false},
+		"POST /gemini/v1beta/models/a:batchGenerateContent":      {"gemini", 0, true, false},
+		"POST /gemini/v1beta/cachedContents":                     {"gemini", 0, true, false},
+		"POST /gemini/upload/v1beta/files":                       {"gemini", 0, true, false},
+		"POST /v1/messages":                                      {},
+		"GET /":                                                  {},
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		d, e, known, found := dialect.Serve(method, path)
@@ -149,6 +159,14 @@ func TestText(t *testing.T) {
 		"Chat, odd roles":          {"openai-chat", `{"messages":[{"role":7,"content":"x"}],"model":"a"}`, `{"messages":[{"role":"system","content":"` + in + `"},{"role":7,"content":"x"}],"model":"a"}`},
 		"Chat, odd content":        {"openai-chat", `{"messages":[{"role":"system","content":7}],"model":"a"}`, `"messages[0].content" of the request is neither`},
 		"Chat, no messages":        {"openai-chat", `{"model":"a"}`, `"messages" of the request is not a list`},
+		"Gemini, none":             {"gemini", `{"contents":[]}`, `{"systemInstruction":{"parts":[{"text":"` + in + `"}]},"contents":[]}`},
+		"Gemini, nothing":          {"gemini", `{ }`, `{"systemInstruction":{"parts":[{"text":"` + in + `"}]} }`},
+		"Gemini, null":             {"gemini", `{"system_instruction":null}`, `{"system_instruction":{"parts":[{"text":"` + in + `"}]}}`},
+		"Gemini, parts":            {"gemini", `{"systemInstruction":{"role":"user", "parts": [ {"text":"b"}]}}`, `{"systemInstruction":{"role":"user", "parts": [{"text":"` + in + `"}, {"text":"b"}]}}`},
+		"Gemini, no parts":         {"gemini", `{"systemInstruction":{"role":"user"}}`, `{"systemInstruction":{"parts":[{"text":"` + in + `"}],"role":"user"}}`},
+		"Gemini, an empty one":     {"gemini", `{"systemInstruction":{}}`, `{"systemInstruction":{"parts":[{"text":"` + in + `"}]}}`},
+		"Gemini, odd":              {"gemini", `{"systemInstruction":"code"}`, `"systemInstruction" of the request is not an object`},
+		"Gemini, odd parts":        {"gemini", `{"systemInstruction":{"parts":7}}`, `"systemInstruction" of the request is not an object`},
 		"Chat, odd messages":       {"openai-chat", `{"model":"a","messages":{}}`, `"messages" of the request is not a list`},
 	} {
 		r, err := find(tc.dialect).ReadRequest([]byte(tc.body))
@@ -182,6 +200,7 @@ func TestObjections(t *testing.T) {
 		"Responses, a text":       {"openai-responses", `{"input":"hi","model":"a"}`, "", "", `{"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]},{"type":"message","role":"user","content":[{"type":"input_text","text":"Again."}]}],"model":"a"}`},
 		"Chat":                    {"openai-chat", `{"messages":[{"role":"system","content":"s"}],"model":"a"}`, "First.", "x", `{"messages":[{"role":"system","content":"First.s"},{"role":"assistant","content":"x"},{"role":"user","content":"Again."}],"model":"a"}`},
 		"Chat, empty":             {"openai-chat", `{"messages":[],"model":"a"}`, "First.", "", `{"messages":[{"role":"system","content":"First."},{"role":"user","content":"Again."}],"model":"a"}`},
+		"Gemini":                  {"gemini", `{"contents":[{"parts":[{"text":"hi"}]}]}`, "First.", "x", `{"systemInstruction":{"parts":[{"text":"First."}]},"contents":[{"parts":[{"text":"hi"}]},{"role":"model","parts":[{"text":"x"}]},{"role":"user","parts":[{"text":"Again."}]}]}`},
 		"no conversation":         {"anthropic", `{"model":"a"}`, "", "", `the request has no member "messages"`},
 		"an odd conversation":     {"openai-responses", `{"model":"a","input":7}`, "", "", `"input" of the request is neither a string nor a list`},
 		"an odd one, in messages": {"anthropic", `{"model":"a","messages":null}`, "", "", `"messages" of the request is neither a string nor a list`},
@@ -207,6 +226,17 @@ func TestRequestsWithTools(t *testing.T) {
 			if r, err := d.ReadRequest([]byte(body)); err != nil || r.Tools != want {
 				t.Errorf("%s: %s: %v, %v", d.Name, body, r.Tools, err)
 			}
+		}
+	}
+}
+
+// TestTwoSpellings of one member are refused: gateway and provider could take different ones.
+func TestTwoSpellings(t *testing.T) {
+	for _, body := range []string{
+		`{"systemInstruction":{},"system_instruction":{}}`, `{"tool_config":{},"toolConfig":{}}`, `{"contents":[],"contents_":[]}`, `{"tools":[],"tools_":[{}]}`, `{"model":"a","model_":"b"}`,
+	} {
+		if _, err := find("gemini").ReadRequest([]byte(body)); err == nil || !strings.Contains(err.Error(), "two spellings") {
+			t.Errorf("%s: %v", body, err)
 		}
 	}
 }

@@ -219,6 +219,8 @@ func (f *filter) settle(e Endpoint) {
 			if !m.out && (f.without("tools") || f.choosesGone(value)) {
 				m.out = true
 			}
+		case "toolConfig", "tool_config":
+			m.out = m.out || f.without("tools")
 		case "parallel_tool_calls": // which no API takes without tools
 			m.out = m.out || f.without("tools")
 		}

@@ -28,8 +28,8 @@ func (r Request) Beside() *Beside {
 		b = &Beside{}
 	}
 	system, tools := r.body[r.system.from:r.system.to], r.body[r.tools.from:r.tools.to]
-	// A string and a list say where they end; behind a number, more of it may follow.
-	if n := len(system); n > 0 && n <= maxBeside && (system[0] == '"' || system[0] == '[') && r.system != r.history && !bytes.Equal(system, b.system) {
+	// A string, a list and an object say where they end; behind a number, more of it may follow.
+	if n := len(system); n > 0 && n <= maxBeside && (system[0] == '"' || system[0] == '[' || system[0] == '{') && r.system != r.history && !bytes.Equal(system, b.system) {
 		b = &Beside{system: bytes.Clone(system), tools: b.tools, setting: setting(system)}
 	}
 	if n := len(tools); r.Tools && n <= maxBeside && !bytes.Equal(tools, b.tools) {

@@ -111,6 +111,28 @@ func wires() []wire {
 				return []string{`{"role":"user","content":"What did we do so far?"}`, `{"role":"assistant","content":` + quote(summary) + `}`, `{"role":"user","content":"Go on."}`}
 			},
 		},
+		{
+			dialect: "gemini",
+			lead:    []string{`{"parts":[{"text":"<session_context>linux</session_context>"}],"role":"user"}`},
+			body: func(system string, tools bool, entries []string) string {
+				return `{` + list("contents", entries) + `,"systemInstruction":{"role":"user","parts":[{"text":` + quote("You work."+system) + `}]}` +
+					map[bool]string{true: `,"tools":[{"functionDeclarations":[{"name":"run_shell_command"}]}]`, false: ``}[tools] + `,"generationConfig":{"temperature":1}}`
+			},
+			user:  func(text string) string { return `{"role":"user","parts":[{"text":` + quote(text) + `}]}` },
+			model: func(text string) string { return `{"role":"model","parts":[{"text":` + quote(text) + `}]}` },
+			call: func(id, command string) string {
+				return `{"role":"model","parts":[{"thought":true,"text":"well"},{"functionCall":{"id":"` + id + `","name":"run_shell_command","args":{"command":` + quote(command) + `}},"thoughtSignature":"cw=="}]}`
+			},
+			result: func(id, text string) string {
+				return `{"role":"user","parts":[{"functionResponse":{"id":"` + id + `","name":"run_shell_command","response":{"output":` + quote(text) + `}}}]}`
+			},
+			summarized: func(_, summary string) []string {
+				return []string{
+					`{"role":"user","parts":[{"text":` + quote("<state_snapshot>"+summary+"</state_snapshot>") + `}]}`,
+					`{"role":"model","parts":[{"text":"Got it."}]}`,
+				}
+			},
+		},
 	}
 }
 

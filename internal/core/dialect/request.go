@@ -17,8 +17,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
-// Request is the body of a request with the places in it that are spliced. Every dialect names its model in the member
-// "model" of one JSON object.
+// Request is the body of a request with the places in it that are spliced. It is one JSON object, whose member "model" names the model unless
+// the path does.
 type Request struct {
 	dialect Dialect
 	body    []byte
@@ -114,7 +114,7 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	if rest := bytes.Trim(body[in.InputOffset():], " \t\r\n"); len(rest) > 0 { // what JSON takes for space, and nothing else
 		return r, errors.New("the request has data after its JSON")
 	}
-	if r.Model == "" {
+	if r.Model == "" && !d.inPath {
 		return r, errNoModel
 	}
 	return r, nil
@@ -122,29 +122,45 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 
 // member of the request, and where its value stands.
 func (r *Request) member(name string, value jsontext.Value, at span) error {
+	if canonical := r.dialect.canonical; canonical != nil {
+		name = canonical(name)
+	}
+	put := func(to *span) error {
+		if *to != (span{}) {
+			return twice(name)
+		}
+		*to = at
+		return nil
+	}
+	var errs []error
 	switch name {
 	case "model":
 		if value.Kind() != '"' || json.Unmarshal(value, &r.Model) != nil {
 			return errors.New(`the member "model" of the request is not a string`)
 		}
-		r.model = at
+		errs = append(errs, put(&r.model))
 	case "stream":
 		r.Streamed = value.Kind() == 't'
 	case "reasoning", "reasoning_effort", "thinking": // of Responses, Chat Completions and Messages
 		r.Reasons = r.Reasons || value.Kind() != 'n'
-	case "tool_choice":
-		r.choice = at
+	case r.dialect.choice:
+		errs = append(errs, put(&r.choice))
 	case "tools":
 		r.Tools = value.Kind() == '[' && comma(value) != ""
-		r.tools = at
+		errs = append(errs, put(&r.tools))
 	}
 	if name == r.dialect.System {
-		r.system = at
+		errs = append(errs, put(&r.system))
 	}
 	if name == r.dialect.History {
-		r.history = at
+		errs = append(errs, put(&r.history))
 	}
-	return nil
+	return errors.Join(errs...)
+}
+
+// twice says that a member is there in two spellings.
+func twice(name string) error {
+	return fmt.Errorf("the request has the member %q in two spellings", name)
 }
 
 // Bytes of the request as it came.
@@ -153,7 +169,7 @@ func (r Request) Bytes() []byte { return r.body }
 // Body is the request with an edit, and not one other byte changed. It fails where the request has no place for what is said.
 func (r Request) Body(e Edit) ([]byte, error) {
 	edits := append(r.removed(e.Without), r.wall...)
-	if e.Model != r.Model {
+	if e.Model != r.Model && r.model != (span{}) {
 		edits = append(edits, place{r.model, `"` + inside(e.Model), `"`})
 	}
 	if e.Before != "" {

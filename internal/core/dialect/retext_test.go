@@ -98,6 +98,17 @@ func TestRetext(t *testing.T) {
 		)},
 		"Chat, lines and logprobs": {"openai-chat", true, "data: {\"model\":\"m\",\ndata: \"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"logprobs\":{\"content\":[1]},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]",
 			"data: {\"model\":\"m\",\ndata: \"choices\":[{\"index\":0,\"delta\":{\"content\":" + in + "},\"logprobs\":null,\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n"},
+		"Gemini, streamed": {"gemini", true, events(
+			`{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":"I"}],"role":"model"},"index":0}],"modelVersion":"m"}`,
+			`{"candidates":[{"content":{"parts":[{"text":" say"}]}}]}`,
+			`{"candidates":[{"content":{"parts":[{"text":"so.","thoughtSignature":"cw=="}]},"citationMetadata":{"a":1},"finishReason":"STOP"}],"usageMetadata":{"candidatesTokenCount":4}}`,
+		), events(
+			`{"candidates":[{"content":{"parts":[{"text":"hm","thought":true}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":`+in+`}],"role":"model"},"index":0}],"modelVersion":"m"}`,
+			`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`,
+			`{"candidates":[{"content":{"parts":[{"text":"","thoughtSignature":"cw=="}]},"citationMetadata":null,"finishReason":"STOP"}],"usageMetadata":{"candidatesTokenCount":4}}`,
+		)},
+		"Gemini, whole": {"gemini", false, `{"candidates":[{"content":{"parts":[{"text":"a"},{"text":"b"},{"inlineData":{}}]},"finishReason":"STOP"}]}`,
+			`{"candidates":[{"content":{"parts":[{"text":` + in + `},{"inlineData":{}}]},"finishReason":"STOP"}]}`},
 		"Chat, whole": {"openai-chat", false, `{"model":"m","choices":[{"index":0,"message":{"content":"Done.","x":[]},"finish_reason":"stop"}]}`,
 			`{"model":"m","choices":[{"index":0,"message":{"content":` + in + `,"x":[]},"finish_reason":"stop"}]}`},
 	} {

@@ -101,7 +101,7 @@ func together(notes []Note) (all []Note) {
 // noTools is the dialect's own way to have no tool called. The list of tools stays, because what a provider has kept begins with it.
 func (r Request) noTools() place {
 	if r.choice == (span{}) {
-		return place{span{r.open, r.open}, `"tool_choice":` + r.dialect.noTools + ",", ""}
+		return place{span{r.open, r.open}, `"` + r.dialect.choice + `":` + r.dialect.noTools + ",", ""}
 	}
 	return place{r.choice, r.dialect.noTools, ""}
 }

@@ -61,7 +61,11 @@ func TestSteer(t *testing.T) {
 			`{"model":"m","input":[{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}]}`},
 		"a cut of everything": {"openai-chat", `{"model":"m","messages":[{"role":"user","content":"do"}]}`, Steering{Cuts: []Cut{{0, 1}}}, `{"model":"m","messages":[{"role":"user","content":"do"}]}`},
 		"responses":           {"openai-responses", `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"}],"tool_choice":"auto","tools":[{}]}`, Steering{Notes: []Note{{4, "x"}}, NoTools: true}, `{"model":"m","input":[{"type":"message","role":"user","content":[]},{"type":"reasoning"},{"type":"function_call","call_id":"a"},{"type":"function_call_output","call_id":"a","output":"1"},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}],"tool_choice":"none","tools":[{}]}`},
-		"responses, a text":   {"openai-responses", `{"model":"m","input":"do"}`, Steering{Notes: []Note{{1, "x"}}}, `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"do"}]},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}]}`},
+		"gemini, behind a result and a text, and no tools": {"gemini", `{"contents":[{"role":"user","parts":[{"text":"do"}]},{"role":"model","parts":[{"functionCall":{"name":"t"},"thoughtSignature":"cw=="}]}, {"role":"user","parts":[{"functionResponse":{"name":"t","response":{}}}]}],"tool_config":{"functionCallingConfig":{"mode":"AUTO"}},"tools":[{"functionDeclarations":[{}]}]}`,
+			Steering{Notes: []Note{{1, said}, {2, "x"}, {3, "again"}}, NoTools: true},
+			`{"contents":[{"role":"user","parts":[{"text":"do"}]},{"role":"user","parts":[{"text":"[SUPERVISOR] say \"no\""}]},{"role":"model","parts":[{"functionCall":{"name":"t"},"thoughtSignature":"cw=="}]}, {"role":"user","parts":[{"functionResponse":{"name":"t","response":{}}}]},{"role":"user","parts":[{"text":"again"}]}],"tool_config":{"functionCallingConfig":{"mode":"NONE"}},"tools":[{"functionDeclarations":[{}]}]}`},
+		"gemini, no tools":  {"gemini", `{"contents":[],"tools":[{}]}`, Steering{NoTools: true}, `{"toolConfig":{"functionCallingConfig":{"mode":"NONE"}},"contents":[],"tools":[{}]}`},
+		"responses, a text": {"openai-responses", `{"model":"m","input":"do"}`, Steering{Notes: []Note{{1, "x"}}}, `{"model":"m","input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"do"}]},{"type":"message","role":"developer","content":[{"type":"input_text","text":"x"}]}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, _ := Find(tc.dialect)
@@ -97,6 +101,7 @@ func TestHasPlace(t *testing.T) {
 		{"openai-responses", `[{"role":"user","content":"do"},{"type":"function_call","call_id":"a"}]`, []string{"", model}},
 		{"openai-responses", `[{"role":"user","content":"do"},{"type":"message","role":"assistant","content":"so"}]`, []string{"", ""}},
 		{"openai-responses", `"do"`, []string{""}},
+		{"gemini", `[{"parts":[{"text":"do"}]},{"role":"model","parts":[{"functionCall":{"name":"t"}}]},{"role":"user","parts":[{"functionResponse":{"name":"t"}}]},{"role":"user","parts":[]}]`, []string{"", model, "", ""}},
 		{"anthropic", `[]`, nil},
 	} {
 		d, _ := Find(tc.dialect)

@@ -60,9 +60,6 @@ type Place struct {
 	Query []string
 }
 
-// modelPlace stands in a path for the name of the model.
-const modelPlace = "{model}"
-
 // apiVersion is the parameter that names the version of Azure's API.
 const apiVersion = "api-version"
 
@@ -119,7 +116,7 @@ func (b Backend) Target(e dialect.Endpoint, model string, streamed bool, query u
 	case at.Streamed != "" && streamed:
 		path = at.Streamed
 	}
-	t := Target{Path: strings.ReplaceAll(path, modelPlace, escaped(model)), Query: url.Values{}, Without: at.Without, With: at.With, Betas: at.Betas}
+	t := Target{Path: strings.ReplaceAll(path, dialect.ModelPlace, escaped(model)), Query: url.Values{}, Without: at.Without, With: at.With, Betas: at.Betas}
 	for name, values := range query {
 		if at.Query == nil || slices.Contains(at.Query, name) {
 			t.Query[name] = values
@@ -247,10 +244,10 @@ func (b Backend) validatePath(from, at string) error {
 	if !served {
 		return fmt.Errorf("%s: none of the backend's dialects has the path %q", at, from)
 	}
-	path := strings.ReplaceAll(b.Paths[from], modelPlace, "model")
+	path := strings.ReplaceAll(b.Paths[from], dialect.ModelPlace, "model")
 	u, err := url.Parse(path)
 	if err != nil || !strings.HasPrefix(path, "/") || u.Path != path || strings.Contains(path, "//") || slices.Contains(strings.Split(path, "/"), "..") {
-		return fmt.Errorf("%s: %q is no path such as /api/%s/chat; parameters are in query", at, b.Paths[from], modelPlace)
+		return fmt.Errorf("%s: %q is no path such as /api/%s/chat; parameters are in query", at, b.Paths[from], dialect.ModelPlace)
 	}
 	return nil
 }

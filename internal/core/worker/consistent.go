@@ -5,6 +5,7 @@ package worker
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -33,13 +34,25 @@ func consistent(said json.RawMessage, calls []Call) bool {
 		for _, c := range p.ToolCalls { // Chat Completions
 			ids = append(ids, c.ID)
 		}
+		numbers := map[string]int{}
+		for _, g := range p.Parts { // Gemini
+			if c := g.Call; c != nil && c.ID != "" {
+				ids = append(ids, c.ID)
+			} else if c != nil {
+				ids = append(ids, fmt.Sprintf("%s#%d", c.Name, numbers[c.Name]))
+				numbers[c.Name]++
+			}
+		}
 	}
 	return slices.EqualFunc(ids, calls, func(id string, c Call) bool { return id == c.ID })
 }
 
-// part of what a model said: a block of Messages, an item of Responses, or a message of Chat Completions.
+// part of what a model said: a block of Messages, an item of Responses, a message of Chat Completions, or a content of Gemini.
 type part struct {
 	Type, ID, Signature string
 	CallID              string                `json:"call_id"`
 	ToolCalls           []struct{ ID string } `json:"tool_calls"`
+	Parts               []struct {
+		Call *struct{ ID, Name string } `json:"functionCall"`
+	} `json:"parts"`
 }

@@ -137,7 +137,7 @@ func (e *ear) Whole(a *conversation.Answer, body []byte) {
 // refuses says whether an event or an answer is an error that the same request will have again.
 func refuses(data []byte) bool {
 	var failure struct {
-		Error    *struct{ Type, Code any } // some servers write numbers
+		Error    *struct{ Type, Code, Status any } // some servers write numbers
 		Response *struct{ Error *struct{ Code any } }
 	}
 	if json.Unmarshal(data, &failure) != nil {
@@ -146,5 +146,5 @@ func refuses(data []byte) bool {
 	if r := failure.Response; r != nil && r.Error != nil && r.Error.Code == "invalid_prompt" {
 		return true
 	}
-	return failure.Error != nil && (failure.Error.Type == "invalid_request_error" || failure.Error.Code == "invalid_prompt")
+	return failure.Error != nil && (failure.Error.Type == "invalid_request_error" || failure.Error.Code == "invalid_prompt" || failure.Error.Status == "INVALID_ARGUMENT")
 }

@@ -7,6 +7,7 @@ package worker
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
@@ -55,6 +56,7 @@ func speeches() map[string]Speech {
 		"anthropic":        {Header: map[string]string{"Anthropic-Version": anthropicVersion}, request: anthropicRequest, echo: func() echo { return &anthropicEcho{} }},
 		"openai-responses": {request: responsesRequest, echo: func() echo { return &responsesEcho{} }},
 		"openai-chat":      {request: chatRequest, echo: func() echo { return &chatEcho{} }},
+		"gemini":           {request: geminiRequest, echo: func() echo { return &geminiEcho{} }},
 	}
 }
 
@@ -66,12 +68,17 @@ func Find(name string) (Speech, bool) {
 	return s, known && spoken
 }
 
-// Path of requests for an answer, below the URL of models.
+// Path of requests for an answer, below the URL of models, with the query that it needs.
 func (s Speech) Path() string {
 	for _, e := range s.Dialect.Endpoints {
-		if e.Kind == dialect.Generate && !e.Side {
-			return s.Dialect.Prefix + e.Path
+		if e.Kind != dialect.Generate || e.Side {
+			continue
 		}
+		path := s.Dialect.Prefix + strings.ReplaceAll(e.Path, dialect.ModelPlace, Model)
+		if e.Parameter != "" {
+			path += "?" + e.Parameter + "=" + e.Value
+		}
+		return path
 	}
 	return s.Dialect.Prefix
 }

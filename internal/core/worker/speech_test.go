@@ -28,7 +28,7 @@ func speech(t *testing.T, name string) Speech {
 
 // TestEveryDialectIsSpoken: whatever a backend speaks, the worker does; and nothing else.
 func TestEveryDialectIsSpoken(t *testing.T) {
-	paths := map[string]string{"anthropic": "/anthropic/v1/messages", "openai-responses": "/openai/v1/responses", "openai-chat": "/openai/v1/chat/completions"}
+	paths := map[string]string{"anthropic": "/anthropic/v1/messages", "openai-responses": "/openai/v1/responses", "openai-chat": "/openai/v1/chat/completions", "gemini": "/gemini/v1beta/models/primary:streamGenerateContent?alt=sse"}
 	for _, d := range dialect.All() {
 		if got := speech(t, d.Name).Path(); got != paths[d.Name] {
 			t.Errorf("%s: %s, want %s", d.Name, got, paths[d.Name])
@@ -68,6 +68,9 @@ const (
 	responsesTools = `[{"type":"function","name":"context","description":"What to do.","parameters":{"type":"object","additionalProperties":false,"properties":{}},"strict":false},
 		{"type":"function","name":"patch","description":"Change files.","parameters":{"type":"object","properties":{"patch":{"type":"string"}},"required":["patch"]},"strict":false},
 		{"type":"function","name":"odd","description":"No schema.","parameters":{"type":"object","properties":{}},"strict":false}]`
+	geminiTools = `[{"name":"context","description":"What to do.","parametersJsonSchema":{"type":"object","additionalProperties":false,"properties":{}}},
+		{"name":"patch","description":"Change files.","parametersJsonSchema":{"type":"object","properties":{"patch":{"type":"string"}},"required":["patch"]}},
+		{"name":"odd","description":"No schema.","parametersJsonSchema":{"type":"object","properties":{}}}]`
 	anthropicTools = `[{"name":"context","description":"What to do.","input_schema":{"type":"object","additionalProperties":false,"properties":{}}},
 		{"name":"patch","description":"Change files.","input_schema":{"type":"object","properties":{"patch":{"type":"string"}},"required":["patch"]}},
 		{"name":"odd","description":"No schema.","input_schema":{"type":"object","properties":{}}}]`
@@ -94,6 +97,11 @@ func TestRequests(t *testing.T) {
 			{"role":"assistant","content":"I look.","tool_calls":[{"id":"1","type":"function","function":{"name":"context","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"patch","arguments":"{\"patch\":\"x\"}"}}]},
 			{"role":"tool","content":"all","tool_call_id":"1"},{"role":"tool","content":"Error: no such file","tool_call_id":"2"},
 			{"role":"assistant","content":"Hm."},{"role":"user","content":"Go on."}]}`,
+		"gemini": `{"systemInstruction":{"parts":[{"text":"Be brief."}]},"tools":[{"functionDeclarations":` + geminiTools + `}],"contents":[
+			{"role":"user","parts":[{"text":"Add a page."}]},
+			{"role":"model","parts":[{"text":"I look."},{"functionCall":{"id":"1","name":"context","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"2","name":"patch","args":{"patch":"x"}}}]},
+			{"role":"user","parts":[{"functionResponse":{"id":"1","name":"context","response":{"output":"all"}}},{"functionResponse":{"id":"2","name":"patch","response":{"error":"no such file"}}}]},
+			{"role":"model","parts":[{"text":"Hm."}]},{"role":"user","parts":[{"text":"Go on."}]}]}`,
 	} {
 		body, err := speech(t, name).Body(talk())
 		if diff := cmp.Diff(value(t, want), value(t, string(body))); err != nil || diff != "" {
@@ -235,6 +243,20 @@ var answers = map[string]struct {
 		dialect: "openai-chat", body: streamed(`{"choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"stop"}]}`, `[DONE]`),
 		want: Answer{Stop: conversation.StopEnd, Ended: true},
 	},
+	"gemini with thoughts, signatures and calls without an ID": {
+		dialect: "gemini",
+		body: streamed(`{"candidates":[{"content":{"parts":[{"text":"Let me","thought":true}],"role":"model"}}]}`, `{"candidates":[{"content":{"parts":[{"text":" see.","thought":true}]}}]}`,
+			`{"candidates":[{"content":{"parts":[{"text":"I "}]}}]}`, `{"candidates":[{"content":{"parts":[{"text":"look."}]}}]}`,
+			`{"candidates":[{"content":{"parts":[{"functionCall":{"id":"c1","name":"read","args":{"path":"a"}},"thoughtSignature":"sig"},{"functionCall":{"name":"read","args":{}}}]}}]}`,
+			`{"candidates":[{"content":{"parts":[{"text":""}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":3,"thoughtsTokenCount":2}}`),
+		want: Answer{Stop: conversation.StopTools, Usage: conversation.Usage{Input: 10, Output: 5}, Counted: true, Ended: true, Message: Message{Text: "I look.", Calls: []Call{
+			{ID: "c1", Name: "read", Arguments: json.RawMessage(`{"path":"a"}`)}, {ID: "read#0", Name: "read", Arguments: json.RawMessage(`{}`)},
+		}}},
+		said: `{"role":"model","parts":[{"text":"Let me see.","thought":true},{"text":"I look."},{"functionCall":{"id":"c1","name":"read","args":{"path":"a"}},"thoughtSignature":"sig"},{"functionCall":{"name":"read","args":{}}}]}`,
+	},
+	"gemini that refuses": {
+		dialect: "gemini", whole: true, body: `{"error":{"code":400,"message":"no","status":"INVALID_ARGUMENT"}}`, want: Answer{Failure: "no", Refused: true},
+	},
 	"chat that refuses": {
 		dialect: "openai-chat", body: streamed(`{"error":{"type":"invalid_request_error","message":"no"}}`), want: Answer{Failure: "no", Refused: true},
 	},
@@ -269,12 +291,12 @@ func TestAnswers(t *testing.T) {
 
 // TestALongAnswer: of one that is longer than what is kept, text and calls go back.
 func TestALongAnswer(t *testing.T) {
-	for _, name := range []string{"anthropic", "openai-chat", "openai-responses"} {
+	for _, name := range []string{"anthropic", "openai-chat", "openai-responses", "gemini"} {
 		l := speech(t, name).Listen(true)
 		text := strings.Repeat("x", 1<<20)
 		for range 6 {
 			l.Write([]byte(streamed(`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"`+text+`"}}`,
-				`{"type":"response.output_item.done","item":{"type":"message","content":[{"type":"output_text","text":"`+text+`"}]}}`, `{"choices":[{"index":0,"delta":{"content":"`+text+`"}}]}`)))
+				`{"type":"response.output_item.done","item":{"type":"message","content":[{"type":"output_text","text":"`+text+`"}]}}`, `{"choices":[{"index":0,"delta":{"content":"`+text+`"}}]}`, `{"candidates":[{"content":{"parts":[{"text":"`+text+`"}]}}]}`)))
 		}
 		if a := l.Close(); a.Message.Said != nil || !a.Cut || len(a.Message.Text) != conversation.MaxText {
 			t.Errorf("%s: %d bytes said, %d of text, cut %v", name, len(a.Message.Said), len(a.Message.Text), a.Cut)

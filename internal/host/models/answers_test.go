@@ -33,7 +33,9 @@ func spoken(streamed bool, script string) map[string][2]string {
 	if err != nil {
 		panic(err)
 	}
+	method := map[bool]string{true: "streamGenerateContent?alt=sse", false: "generateContent"}[streamed]
 	return map[string][2]string{
+		"gemini":           {"/gemini/v1beta/models/m:" + method, fmt.Sprintf(`{"tools":[{"functionDeclarations":[{"name":"shell"}]}],"contents":[{"role":"user","parts":[{"text":%s}]}]}`, text)},
 		"anthropic":        {"/anthropic/v1/messages", fmt.Sprintf(`{"model":"m","max_tokens":10,"stream":%v,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},
 		"openai-responses": {"/openai/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v,"tools":[{"type":"function","name":"shell"}],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":%s}]}]}`, streamed, text)},
 		"openai-chat":      {"/openai/v1/chat/completions", fmt.Sprintf(`{"model":"m","stream":%v,"stream_options":{"include_usage":true},"tools":[{"type":"function","function":{"name":"bash"}}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},

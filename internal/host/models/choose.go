@@ -20,7 +20,7 @@ func notAvailable(err error) *failure {
 func (c *call) choose(table *Table) *failure {
 	c.record.Role = policy.RolePrimary
 	if c.caller.Role != nil {
-		c.record.Role = c.caller.Role(c.request.Model)
+		c.record.Role = c.caller.Role(c.endpoint.Asked(c.request))
 	}
 	routes, err := table.config.Routes(c.dialect.Name, c.caller.Models, c.record.Role)
 	if err != nil {
@@ -44,7 +44,7 @@ const spliceRoom = 4 << 10
 // compose what the backend gets.
 func (c *call) compose() *failure {
 	var err error
-	if c.target, err = c.route.Backend.Target(c.endpoint, c.route.Model.Name, c.request.Streamed, c.query()); err != nil {
+	if c.target, err = c.route.Backend.Target(c.endpoint, c.route.Model.Name, c.request.Streamed || c.endpoint.Streams, c.query()); err != nil {
 		return fail(http.StatusNotFound, reasonUnknownEndpoint, nil, "%v", err)
 	}
 	strip, deny := c.route.Backend.Members()
@@ -52,6 +52,9 @@ func (c *call) compose() *failure {
 		return fail(http.StatusForbidden, reasonServerTool, nil, "%s: the backend %q does not get it (deny of its configuration): leave it out", has[0], c.route.Backend.Name)
 	}
 	e := dialect.Edit{Without: strip, Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
+	if c.endpoint.Plain {
+		e.Before = ""
+	}
 	size := int64(len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom)
 	for _, o := range c.objections {
 		size += int64(2 * (len(o.Answer) + len(o.Text)))

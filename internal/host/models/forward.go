@@ -100,6 +100,9 @@ func (c *call) query() url.Values {
 			known[name] = values
 		}
 	}
+	if e := c.endpoint; e.Parameter != "" {
+		known.Set(e.Parameter, e.Value)
+	}
 	return known
 }
 

@@ -185,6 +185,11 @@ func questions() map[string][][2]string {
 		},
 		"openai-chat":      {{"/openai/v1/chat/completions", `{"model":"any","messages":[{"role":"user","content":"Hello"}]}`}},
 		"openai-responses": {{"/openai/v1/responses", `{"model":"any","store":false,"input":"Hello"}`}},
+		"gemini": {
+			{"/gemini/v1beta/models/any:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`},
+			{"/gemini/v1beta/models/any:generateContent", `{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`},
+			{"/gemini/v1beta/models/any:countTokens", `{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`},
+		},
 	}
 }
 

@@ -250,6 +250,9 @@ func (c *call) serve() *failure {
 		return c.list(table)
 	case dialect.Generate, dialect.Measure:
 	}
+	if e := c.endpoint; e.Parameter != "" && c.r.URL.Query().Get(e.Parameter) != e.Value {
+		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s is served as a stream of server-sent events: ask for it with %s=%s in the query", c.r.URL.Path, e.Parameter, e.Value)
+	}
 	release, ok := c.server.slots.Take(c.caller.Feature)
 	if !ok {
 		return fail(http.StatusTooManyRequests, reasonTooMany, nil, "too many calls of this Feature are under way: wait for some of them")

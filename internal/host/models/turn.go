@@ -70,7 +70,7 @@ func (c *call) reserve() *failure {
 	digest := sha256.Sum256(c.request.Bytes())
 	c.turn = &turn{call: c, held: holding{server: c.server, feature: c.caller.Feature}, began: c.server.options.Now(), tries: c.record.Tries, entry: ledger.Interaction{
 		ID: rand.Text(), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
-		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.request.Model, Model: c.route.Model.Name, Role: c.record.Role,
+		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.endpoint.Asked(c.request), Model: c.route.Model.Name, Role: c.record.Role,
 		RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
 		Detail: takenOut(c.request.TakenOut),
 	}}

@@ -39,6 +39,10 @@ func spoken(streamed bool, script string) map[string][2]string {
 		"anthropic": {"/v1/messages", fmt.Sprintf(`{"model":"m","max_tokens":9,"stream":%v,"thinking":{"type":"enabled"},"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},
 		"responses": {"/v1/responses", fmt.Sprintf(`{"model":"m","stream":%v,"reasoning":{},"include":["reasoning.encrypted_content"],"tools":[{"name":"shell"}],"input":%s}`, streamed, text)},
 		"chat":      {"/v1/chat/completions", fmt.Sprintf(`{"model":"m","stream":%v,"stream_options":{"include_usage":true},"n":2,"tools":[{"function":{"name":"bash"}}],"messages":[{"role":"user","content":%s}]}`, streamed, text)},
+		"gemini": {
+			map[bool]string{true: "/v1beta/models/m:streamGenerateContent?alt=sse", false: "/v1beta/models/m:generateContent"}[streamed],
+			fmt.Sprintf(`{"tools":[{"functionDeclarations":[{"name":"run_shell_command"}]}],"contents":[{"role":"user","parts":[{"text":%s}]}]}`, text),
+		},
 	}
 }
 
@@ -121,8 +125,8 @@ func TestManners(t *testing.T) {
 		Thinks:   {"anthropic": "signature_delta", "responses": "response.reasoning_summary_text.delta", "chat": "reasoning_content"},
 		Twice:    {"anthropic": "true # beside turn 0", "responses": "true # beside turn 0", "chat": "# beside turn 0"},
 		Unknown:  {"anthropic": "weather", "responses": "weather", "chat": `"object":""`},
-		Comments: {"anthropic": "\n: still", "responses": "\n: still", "chat": "\n: still"},
-		Returns:  {"anthropic": "\r\n\r\n", "responses": "\r\n\r\n", "chat": "\r\n\r\n"},
+		Comments: {"anthropic": "\n: still", "responses": "\n: still", "chat": "\n: still", "gemini": "\n: still"},
+		Returns:  {"anthropic": "\r\n\r\n", "responses": "\r\n\r\n", "chat": "\r\n\r\n", "gemini": "\r\n\r\n"},
 		Queues:   {"responses": "response.queued"},
 	}
 	for manner, dialects := range shows {
@@ -142,7 +146,7 @@ func TestManners(t *testing.T) {
 		}
 	}
 	for name, request := range spoken(true, "turns: [{text: Soon., manners: [uncounted]}]") {
-		if w, _ := ask(t, New(""), request[0], request[1]); strings.Contains(w.Body.String(), "put_tokens") || strings.Contains(w.Body.String(), "prompt_tokens") {
+		if w, _ := ask(t, New(""), request[0], request[1]); strings.Contains(w.Body.String(), "put_tokens") || strings.Contains(w.Body.String(), "prompt_tokens") || strings.Contains(w.Body.String(), "TokenCount") {
 			t.Errorf("%s is counted: %s", name, w.Body)
 		}
 	}
@@ -240,7 +244,7 @@ func TestMannersAreChosen(t *testing.T) {
 func TestStopsAndChoices(t *testing.T) {
 	for name, stop := range map[string][2]string{
 		"anthropic": {"pause_turn", `"stop_reason":"pause_turn"`}, "responses": {"max_output_tokens", `"incomplete_details":{"reason":"max_output_tokens"}`},
-		"chat": {"length", `"finish_reason":"length","index":1`},
+		"chat": {"length", `"finish_reason":"length","index":1`}, "gemini": {"MAX_TOKENS", `"finishReason":"MAX_TOKENS"`},
 	} {
 		for _, streamed := range []bool{true, false} {
 			request := spoken(streamed, fmt.Sprintf("turns: [{text: So far., stop: %s, manners: [], cache: {read: 3, write: 2, writeHour: 1}}]", stop[0]))[name]
@@ -249,7 +253,7 @@ func TestStopsAndChoices(t *testing.T) {
 			if !strings.Contains(got, stop[1]) {
 				t.Errorf("%s streamed=%v: %s", name, streamed, got)
 			}
-			cached := map[string]string{"anthropic": `"ephemeral_1h_input_tokens":1,"ephemeral_5m_input_tokens":2`, "responses": `"cached_tokens":3`, "chat": `"cached_tokens":3`}[name]
+			cached := map[string]string{"anthropic": `"ephemeral_1h_input_tokens":1,"ephemeral_5m_input_tokens":2`, "responses": `"cached_tokens":3`, "chat": `"cached_tokens":3`, "gemini": `"cachedContentTokenCount":3`}[name]
 			if !strings.Contains(got, cached) {
 				t.Errorf("%s streamed=%v lacks %s: %s", name, streamed, cached, got)
 			}

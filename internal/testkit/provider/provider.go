@@ -41,7 +41,7 @@ type dialect interface {
 }
 
 // dialects that are spoken. A new one is an entry here.
-func dialects() []dialect { return []dialect{anthropic{}, responses{}, chat{}} }
+func dialects() []dialect { return []dialect{anthropic{}, responses{}, gemini{}, chat{}} }
 
 // conversation is what all dialects have in common.
 type conversation struct {

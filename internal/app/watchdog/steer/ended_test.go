@@ -18,7 +18,7 @@ func (a *agent) untilBare() {
 	for range 30 {
 		a.entries = append(a.entries, a.called("Deploy", `{"to":"web"}`, "Error: no")...)
 		if sent := a.inWords("I am stuck."); strings.Contains(sent, "This turn has no tools") {
-			if !strings.Contains(sent, "tool_choice") {
+			if !a.bare(sent) {
 				a.t.Fatal(sent)
 			}
 			return
@@ -67,7 +67,7 @@ func TestTheEndOfABareTurn(t *testing.T) {
 		}
 		a.service.Settle(act.ID, true)
 		a.goesOn(act.Message)
-		if sent := a.ask(); strings.Contains(sent, "tool_choice") {
+		if sent := a.ask(); a.bare(sent) {
 			t.Fatalf("no tools again: %s", sent)
 		}
 		a.begin() // that it goes on is known at once
@@ -87,7 +87,7 @@ func TestGoesOnInTheSameMessage(t *testing.T) {
 	a.service.Settle(act.ID, true)
 	last := &a.entries[len(a.entries)-1]
 	*last = strings.TrimSuffix(*last, "]}") + fmt.Sprintf(`,{"type":"text","text":%q}]}`, act.Message)
-	if sent := a.ask(); strings.Contains(sent, "tool_choice") {
+	if sent := a.ask(); a.bare(sent) {
 		t.Fatalf("no tools again: %s", sent)
 	}
 	Ended(a.service, true)

@@ -76,3 +76,27 @@ func TestNothingToLeaveOut(t *testing.T) {
 		t.Errorf("told %d times", told)
 	}
 }
+
+// TestCallsWithoutIDs: models before Gemini 3 give none, and clients give none either, or only to the results.
+func TestCallsWithoutIDs(t *testing.T) {
+	for name, ids := range map[string]func(string) (string, string){
+		"none":           func(string) (string, string) { return "", "" },
+		"of the results": func(call string) (string, string) { return "", "Deploy-" + call },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := newAgent(t, "gemini")
+			a.ids = ids
+			a.policy.Anomalies.Ladder, a.policy.Anomalies.CheckEveryTurns = policy.RungSurgery, 1
+			sent := ""
+			for range 12 {
+				a.entries = append(a.entries, a.called("Deploy", `{"to":"web"}`, "Error: the host cannot be reached")...)
+				if sent = a.ask(); strings.Contains(sent, leftOut) {
+					break
+				}
+			}
+			if n := strings.Count(sent, `"functionResponse"`); n != 1 || strings.Count(sent, `"functionCall"`) != 1 || !strings.Contains(sent, fmt.Sprintf(`Deploy with \"{\\\"to\\\":\\\"web\\\"}\" %d times`, a.calls-1)) {
+				t.Errorf("%d of %d results are left: %s", n, a.calls, sent)
+			}
+		})
+	}
+}

@@ -1,0 +1,99 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"encoding/json"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// geminiAnswer reads https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse, and a stream of them. Of several candidates the
+// first one counts: agents ask for one.
+type geminiAnswer struct {
+	ids geminiIDs
+}
+
+type geminiResponse struct {
+	Candidates []struct {
+		Index   int `json:"index"`
+		Content struct {
+			Parts geminiParts `json:"parts"`
+		} `json:"content"`
+		Finish string `json:"finishReason"`
+	} `json:"candidates"`
+	Feedback struct {
+		Block string `json:"blockReason"`
+	} `json:"promptFeedback"`
+	Usage *struct {
+		// Prompt has the cached ones among it.
+		Prompt int64 `json:"promptTokenCount"`
+		Cached int64 `json:"cachedContentTokenCount"`
+		// Tools is what tools of the provider have put into the prompt, which Prompt does not count.
+		Tools int64 `json:"toolUsePromptTokenCount"`
+		// Candidates does not count the thoughts.
+		Candidates int64 `json:"candidatesTokenCount"`
+		Thoughts   int64 `json:"thoughtsTokenCount"`
+	} `json:"usageMetadata"`
+	Model string `json:"modelVersion"`
+	Error *struct {
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func geminiStop(finish string, tools bool) conversation.Stop {
+	switch {
+	case finish == "":
+		return conversation.StopNone
+	case finish == "STOP" && tools:
+		return conversation.StopTools
+	case finish == "STOP":
+		return conversation.StopEnd
+	case finish == "MAX_TOKENS":
+		return conversation.StopLength
+	default:
+		return conversation.StopOther
+	}
+}
+
+// Event implements conversation.Decoder.
+func (d *geminiAnswer) Event(a *conversation.Answer, data []byte) { d.Whole(a, data) }
+
+// Whole implements conversation.Decoder.
+func (d *geminiAnswer) Whole(a *conversation.Answer, body []byte) {
+	var r geminiResponse
+	if json.Unmarshal(body, &r) != nil {
+		return
+	}
+	if r.Error != nil {
+		a.Failure = r.Error.Message
+	}
+	if r.Model != "" {
+		a.Model = r.Model
+	}
+	if u := r.Usage; u != nil {
+		a.Count(conversation.Usage{Input: max(u.Prompt-u.Cached, 0) + max(u.Tools, 0), Cached: u.Cached, Output: max(u.Candidates, 0) + max(u.Thoughts, 0)})
+	}
+	if d.ids == nil {
+		d.ids = geminiIDs{}
+	}
+	for _, c := range r.Candidates {
+		if c.Index != 0 {
+			a.Cut = true
+			continue
+		}
+		for _, p := range c.Content.Parts {
+			a.Say(p.said())
+			if call := p.call(); call != nil {
+				a.Argue(a.Call(d.ids.of(call.ID, call.Name), call.Name), string(call.Args))
+			}
+		}
+		if stop := geminiStop(c.Finish, len(a.Tools) > 0); stop != conversation.StopNone {
+			a.Stop, a.Ended = stop, true
+		}
+	}
+	if r.Feedback.Block != "" {
+		a.Stop, a.Ended = conversation.StopOther, true
+	}
+}

@@ -1,0 +1,75 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import "strings"
+
+// The lists follow https://ai.google.dev/api/generate-content, https://ai.google.dev/api/caching#Tool and the types of google.golang.org/genai v1.77.0.
+
+// bothSpellings has each member in the spelling of JSON and in that of protocol buffers.
+func bothSpellings(members map[string]shape) map[string]shape {
+	all := make(map[string]shape, 2*len(members))
+	for name, p := range members {
+		var snake strings.Builder
+		for _, c := range name {
+			if c >= 'A' && c <= 'Z' {
+				snake.WriteByte('_')
+				c += 'a' - 'A'
+			}
+			snake.WriteRune(c)
+		}
+		all[name], all[snake.String()] = p, p
+	}
+	return all
+}
+
+// geminiTools are what is known of a tool: functions, and what the agent's client carries out itself, stay. What the provider runs is taken out
+// where clients offer it by themselves, and refused where it has an address or refers to what the provider keeps.
+func geminiTools() map[string]shape {
+	runs := func(name string) shape { return shape{tool: "google/" + name, out: true, needed: true} }
+	return bothSpellings(map[string]shape{
+		"functionDeclarations": {}, "computerUse": {},
+		"googleSearch": runs("google_search"), "googleSearchRetrieval": runs("google_search_retrieval"), "enterpriseWebSearch": runs("enterprise_web_search"),
+		"urlContext": runs("url_context"), "codeExecution": runs("code_execution"), "googleMaps": runs("google_maps"),
+		"retrieval": {tool: "google/retrieval"}, "mcpServers": {tool: "google/mcp_servers"}, "parallelAiSearch": {tool: "google/parallel_ai_search"},
+		"fileSearch": {tool: "google/file_search", state: true},
+	})
+}
+
+// unknownTool says that a value is no tool of which it is known who runs it. Of a list each element is asked.
+func unknownTool(known map[string]shape) func(value []byte) bool {
+	return func(value []byte) bool {
+		return value[0] != '[' && !plainMembers(plainDecoder(value), func(name string, _ []byte) bool {
+			_, is := known[name]
+			return is
+		})
+	}
+}
+
+// geminiWall is what is known of a request.
+var geminiWall = func() *shape {
+	file := shape{tool: "google/url"} // an address, or a file that the provider keeps
+	blob := object(bothSpellings(reads("mimeType", "data", "displayName")))
+	part := object(bothSpellings(reads("text", "thought", "thoughtSignature", "videoMetadata", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"))).with(bothSpellings(map[string]shape{
+		"inlineData": blob, "fileData": file,
+		"functionCall": object(reads("id", "name", "args")),
+		"functionResponse": object(reads("id", "name", "response", "scheduling")).with(bothSpellings(map[string]shape{
+			"willContinue": {}, "parts": object(bothSpellings(map[string]shape{"inlineData": blob, "fileData": file})),
+		})),
+	}))
+	content := object(reads("role")).with(map[string]shape{"parts": part})
+	known := geminiTools()
+	tools := shape{offers: true}.with(known)
+	tools.tool, tools.when = "google/unknown", unknownTool(known)
+	calling := object(bothSpellings(reads("mode", "allowedFunctionNames")))
+	wall := object(bothSpellings(reads("model", "stream", "safetySettings", "generationConfig"))).with(bothSpellings(map[string]shape{
+		"contents": content, "systemInstruction": content, "tools": tools,
+		"toolConfig":             object(bothSpellings(reads("retrievalConfig", "includeServerSideToolInvocations"))).with(bothSpellings(map[string]shape{"functionCallingConfig": calling})),
+		"cachedContent":          {state: true},
+		"store":                  {as: "false", when: isSet},
+		"serviceTier":            {tool: "google/service_tier", out: true},
+		"generateContentRequest": {never: "it hides what is counted: send contents"},
+	}))
+	return &wall
+}()

@@ -1,0 +1,154 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+)
+
+// geminiModel is the role of what the model says.
+const geminiModel = "model"
+
+// geminiPart is a part of https://ai.google.dev/api/caching#Part, in both spellings.
+type geminiPart struct {
+	Text    *string      `json:"text"`
+	Thought bool         `json:"thought"`
+	Call    *geminiCall  `json:"functionCall"`
+	Called  *geminiCall  `json:"function_call"`
+	Result  *geminiReply `json:"functionResponse"`
+	Replied *geminiReply `json:"function_response"`
+	// Signature of a thought. It has to come back as it is.
+	Signature string `json:"thoughtSignature"`
+	Signed    string `json:"thought_signature"`
+}
+
+type geminiCall struct {
+	ID   string          `json:"id"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args"`
+}
+
+type geminiReply struct {
+	ID       string          `json:"id"`
+	Name     string          `json:"name"`
+	Response json.RawMessage `json:"response"`
+}
+
+func (p geminiPart) call() *geminiCall   { return cmp.Or(p.Call, p.Called) }
+func (p geminiPart) reply() *geminiReply { return cmp.Or(p.Result, p.Replied) }
+
+// said is what the part says to people.
+func (p geminiPart) said() string {
+	if p.Text == nil || p.Thought {
+		return ""
+	}
+	return *p.Text
+}
+
+// signed says that the part has a signature.
+func (p geminiPart) signed() bool { return p.Signature != "" || p.Signed != "" }
+
+// geminiParts are a list of parts, of which those are left out that are strange. The API also takes one part without a list.
+type geminiParts []geminiPart
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *geminiParts) UnmarshalJSON(data []byte) error {
+	raw := []json.RawMessage{data}
+	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '[' {
+		raw = nil
+		if err := json.Unmarshal(data, &raw); err != nil {
+			return err
+		}
+	}
+	*p = make(geminiParts, len(raw))
+	for i, part := range raw {
+		if json.Unmarshal(part, &(*p)[i]) != nil {
+			(*p)[i] = geminiPart{}
+		}
+	}
+	return nil
+}
+
+// geminiIDs names calls and their results that have no ID: models before Gemini 3 give none, and the results of one content stand in the order
+// of its calls. Some clients give an ID of their own to the result alone: that one is known by its name
+// (https://github.com/google-gemini/gemini-cli/blob/main/packages/core/src/core/turn.ts, handlePendingFunctionCall).
+type geminiIDs map[string]int
+
+// of a call or a result: its own, or its name and its number among those of that name in one content.
+func (n geminiIDs) of(id, name string) string {
+	if id != "" {
+		return id
+	}
+	number := n[name]
+	n[name]++
+	return name + "#" + strconv.Itoa(number)
+}
+
+// readGemini reads a content of https://ai.google.dev/api/caching#Content.
+func readGemini(entry []byte) conversation.Message {
+	var e struct {
+		Role  string      `json:"role"`
+		Parts geminiParts `json:"parts"`
+	}
+	if json.Unmarshal(entry, &e) != nil {
+		return strange(conversation.RoleUser, entry)
+	}
+	m := conversation.Message{Role: conversation.RoleUser}
+	if e.Role == geminiModel {
+		m.Role = conversation.RoleModel
+	}
+	var text strings.Builder
+	calls, results := geminiIDs{}, geminiIDs{}
+	for _, p := range e.Parts {
+		call, reply := p.call(), p.reply()
+		switch {
+		case call != nil && len(m.Calls) < conversation.MaxParts:
+			m.Calls = append(m.Calls, callOf(calls.of(call.ID, call.Name), call.Name, call.Args))
+		case reply != nil && len(m.Results) < conversation.MaxParts:
+			said, failed := replied(reply.Response)
+			m.Results = append(m.Results, conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.QuoteOf(said), Failed: failed})
+		case p.Thought: // clients leave old ones out
+		case p.Text != nil:
+			if text.Len() > 0 && m.Role == conversation.RoleUser { // a model's text comes in pieces
+				text.WriteByte('\n')
+			}
+			text.WriteString(*p.Text)
+		case !p.signed():
+			m.Images++
+		}
+	}
+	m.Text = conversation.QuoteOf(text.String())
+	if m.Images > 0 {
+		m.Other = conversation.Sum([]byte(strconv.Itoa(m.Images)))
+	}
+	return m
+}
+
+// replied is what a tool has said: its output or its error, and all of the response where it has neither.
+// https://ai.google.dev/api/caching#FunctionResponse
+func replied(response json.RawMessage) (text string, failed bool) {
+	var r struct {
+		Output *string         `json:"output"`
+		Error  json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(response, &r) != nil {
+		return string(response), false
+	}
+	if failed = len(r.Error) > 0 && string(r.Error) != "null"; failed {
+		if json.Unmarshal(r.Error, &text) == nil {
+			return text, true
+		}
+		return string(r.Error), true
+	}
+	if r.Output != nil {
+		return *r.Output, false
+	}
+	return string(response), false
+}
