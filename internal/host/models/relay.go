@@ -214,5 +214,5 @@ func (c *call) interrupt(f *failure) {
 	}
 	c.reply.deadline()
 	// What was cut in the middle of an event ends there.
-	_, _ = c.w.Write(append([]byte("\n\n"), c.dialect.Broken(f.Failure)...)) // an agent that hung up does not read it
+	_, _ = c.w.Write(c.reply.alike(append([]byte("\n\n"), c.dialect.Broken(f.Failure)...))) // an agent that hung up does not read it
 }

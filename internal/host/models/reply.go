@@ -4,6 +4,7 @@
 package models
 
 import (
+	"bytes"
 	"errors"
 	"net/http"
 	"os"
@@ -17,6 +18,9 @@ type reply struct {
 	// started: its head was sent; streams: what follows it are events.
 	started atomic.Bool
 	streams bool
+	// returns: the last line of events ended with CR and LF; last is the last byte of them.
+	returns bool
+	last    byte
 	// patience with an agent that does not read, beyond what it takes to read at unreadRate; spent is what it has let writes wait, and
 	// written how many bytes it has read. Stalled: it was too long.
 	patience, spent time.Duration
@@ -55,6 +59,9 @@ func (r *reply) write(part []byte) bool {
 		began := time.Now()
 		r.deadline()
 		_, err := r.w.Write(part[:n])
+		if r.streams {
+			r.ends(part[:n])
+		}
 		if flushed := http.NewResponseController(r.w).Flush(); err == nil {
 			err = flushed
 		}
@@ -67,6 +74,30 @@ func (r *reply) write(part []byte) bool {
 		part = part[n:]
 	}
 	return true
+}
+
+// ends notes how the lines of a part of a stream end.
+func (r *reply) ends(part []byte) {
+	switch i := bytes.LastIndexByte(part, '\n'); {
+	case i > 0:
+		r.returns = part[i-1] == '\r'
+	case i == 0:
+		r.returns = r.last == '\r'
+	}
+	r.last = part[len(part)-1]
+}
+
+// alike gives lines that end with LF the ends that the stream's lines have: clients that look for either end of an event take two events for one where
+// the ends differ.
+func (r *reply) alike(lines []byte) []byte {
+	if !r.returns && r.last != '\r' {
+		return lines
+	}
+	lines = bytes.ReplaceAll(lines, []byte("\n"), []byte("\r\n"))
+	if r.last == '\r' { // a line was cut in its end
+		lines = lines[1:]
+	}
+	return lines
 }
 
 // keepAlive sends comments while nothing else is sent, until settle is called: clients take a call for lost that is silent for
