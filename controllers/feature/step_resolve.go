@@ -139,7 +139,7 @@ func (r resolver) model(ctx context.Context, s *scope) error {
 	s.backends = hash
 	switch {
 	case runtime.Dialect == "" && !runtime.EveryDialect, s.active():
-		return nil //nolint:nilerr // the agent may ask no model, or hears of it from the gateway
+		return nil // an agent that asks models and runs hears of it from the gateway
 	case err != nil, config == nil && !runtime.EveryDialect:
 		return err
 	}

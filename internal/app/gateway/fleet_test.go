@@ -168,6 +168,9 @@ func (f *fleet) turns(feature *v1alpha1.Feature) (all []protocol.Turn) {
 	}
 }
 
+// notMade are the reasons of calls that no backend was asked for: they count in no total.
+var notMade = []string{protocol.ReasonBudgetExceeded, protocol.RefusalReserved, "LedgerUnavailable"}
+
 // wantRecorded: each answer whose end the agents of a Feature saw is recorded once and with its tokens, nothing is recorded twice,
 // and what is counted is what is recorded.
 func (f *fleet) wantRecorded(a *attempt.Attempt, tries []try) {
@@ -175,10 +178,13 @@ func (f *fleet) wantRecorded(a *attempt.Attempt, tries []try) {
 	recorded, sum := map[string][]protocol.Turn{}, protocol.Usage{}
 	var cost int64
 	for _, turn := range f.turns(a.Feature) {
+		if slices.Contains(notMade, turn.Reason) {
+			continue
+		}
 		recorded[turn.RequestDigest] = append(recorded[turn.RequestDigest], turn)
 		sum.InputTokens += turn.InputTokens + turn.CachedInputTokens + turn.CacheWriteTokens + turn.CacheWriteHourTokens
 		sum.OutputTokens += turn.OutputTokens
-		sum.Calls++
+		sum.Calls += turn.Count
 		of, err := ledger.ParseDecimal(turn.Cost)
 		f.must(err)
 		cost += of

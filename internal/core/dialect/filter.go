@@ -6,6 +6,7 @@ package dialect
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,9 +114,7 @@ func object(members map[string]shape) shape { return shape{}.with(members) }
 func (p shape) with(members map[string]shape) shape {
 	all := make(map[string]shape, len(p.members)+len(members))
 	for _, from := range []map[string]shape{p.members, members} {
-		for name, m := range from {
-			all[name] = m
-		}
+		maps.Copy(all, from)
 	}
 	p.members, p.folds = all, make(map[string]string, len(all))
 	for name := range all {

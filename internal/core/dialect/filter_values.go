@@ -10,9 +10,8 @@ import (
 
 // What the lists of several dialects have in common.
 
-// isText, isTrue, isSet and isFilled tell values apart: isSet is any but false, and isFilled any but an empty list or object.
+// isText, isSet and isFilled tell values apart: isSet is any but false, and isFilled any but an empty list or object.
 func isText(value []byte) bool { return value[0] == '"' }
-func isTrue(value []byte) bool { return value[0] == 't' }
 func isSet(value []byte) bool  { return value[0] != 'f' }
 func isFilled(value []byte) bool {
 	return value[0] != '[' && value[0] != '{' || space(value, 1) < len(value)-1

@@ -28,18 +28,18 @@ var (
 
 // openaiContent is what a message has in it. Each kind has the members of all: servers differ in which they read.
 func openaiContent() shape {
-	any := object(reads("type", "text", "refusal")).with(map[string]shape{
+	every := object(reads("type", "text", "refusal")).with(map[string]shape{
 		"image_url": openaiLink, "video_url": openaiLink, "audio_url": openaiLink, "image": openaiLink, "video": openaiLink, "audio": openaiLink, "source": openaiLink,
 		"url": openaiURL, "file_url": openaiURL, "file_id": {state: true}, "file_data": openaiData,
 		"file":        object(map[string]shape{"file_id": {state: true}, "file_data": openaiData, "file_url": openaiURL, "url": openaiURL, "filename": {}}),
 		"input_audio": object(map[string]shape{"data": openaiData, "url": openaiURL, "file_id": {state: true}, "format": {}}),
 	})
-	k := &kinds{what: "content part", vendor: "openai", none: &any, of: map[string]*shape{}}
+	k := &kinds{what: "content part", vendor: "openai", none: &every, of: map[string]*shape{}}
 	for _, kind := range []string{
 		"text", "input_text", "output_text", "summary_text", "reasoning_text", "refusal", "thinking", "reasoning", "encrypted_content",
 		"image_url", "input_image", "image", "input_audio", "audio_url", "file", "input_file", "video_url", "video", "computer_screenshot",
 	} {
-		k.of[kind] = &any
+		k.of[kind] = &every
 	}
 	return shape{kinds: k}
 }
@@ -93,7 +93,6 @@ func responsesTools() shape {
 // choice of a tool is taken out with the tool that it names.
 func responsesChoice() shape {
 	tools := responsesTools()
-	tools.offers = false
 	k := *tools.kinds
 	k.of = make(map[string]*shape, len(tools.kinds.of))
 	for name, p := range tools.kinds.of {

@@ -85,7 +85,7 @@ func (c *Container) Pulse() (Pulse, error) {
 func startedAt(stat []byte) (name string, since time.Duration, lives bool) {
 	_, rest, ok := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(") "))
 	fields := bytes.Fields(rest)
-	const state, starttime = 3 - 3, 22 - 3
+	const state, starttime = 0, 22 - 3
 	if !ok || len(fields) <= starttime || fields[state][0] == 'Z' {
 		return "", 0, false
 	}

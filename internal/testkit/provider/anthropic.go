@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -250,9 +251,7 @@ func (anthropic) answer(w *stream, c *conversation, t Turn) {
 	w.Header().Set("Request-Id", "req_scripted")
 	if !c.streamed {
 		if !t.has(Uncounted) {
-			for name, n := range last {
-				first[name] = n
-			}
+			maps.Copy(first, last)
 			message["usage"] = first
 		}
 		w.json(http.StatusOK, message)

@@ -6,6 +6,7 @@ package provider
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -76,10 +77,7 @@ func TestThoughtsComeBack(t *testing.T) {
 		}
 		for name := range answer.Content[0] {
 			changed := slices.Clone(answer.Content)
-			changed[0] = map[string]any{}
-			for k, v := range answer.Content[0] {
-				changed[0][k] = v
-			}
+			changed[0] = maps.Clone(answer.Content[0])
 			if changed[0][name] = "x"; name == "type" {
 				continue
 			}
