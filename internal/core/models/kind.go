@@ -37,9 +37,6 @@ type Kind struct {
 	Credential Credential
 	// Headers that the provider requires.
 	Headers map[string]string
-	// Strip and Deny are members that this provider gives a meaning which the platform decides: a request is sent without the former, and
-	// refused with the latter. Each is the path of a member, such as provider or metadata.user_id.
-	Strip, Deny []string
 }
 
 // Place is where a provider serves an endpoint, and how its request differs from the dialect's.
