@@ -254,8 +254,10 @@ func (v *vendors) requests(t *testing.T, b coremodels.Backend, keys map[string]s
 	t.Cleanup(table.Close)
 	var log bytes.Buffer
 	w := &world{t: t, silence: 10 * time.Second, reserved: map[string]bool{}}
+	limits := quick()
+	limits.PerFeature = 0 // the slot of a call is free only after its answer has come
 	w.server = httptest.NewServer(models.New(models.Options{
-		Authorizer: w, Ledger: w, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil)), Limits: quick(), Observe: w.observe,
+		Authorizer: w, Ledger: w, Table: func() *models.Table { return table }, Now: time.Now, Logger: slog.New(slog.NewTextHandler(&log, nil)), Limits: limits, Observe: w.observe,
 	}))
 	t.Cleanup(w.server.Close)
 	w.refs = []policy.ModelRef{{Role: "primary", Backend: b.Name, Model: b.Models[0].Name}}
