@@ -89,7 +89,7 @@ func hostRows() []row {
 			}),
 			tests: []string{"internal/testkit/upstream"},
 		},
-		{pkg: "internal/host/callers", why: why + "who asks the gateway, and how much of it one Feature may have"},
+		{pkg: "internal/host/callers", why: why + "who asks the gateway, and how much of it one Feature may have", allow: []string{"golang.org/x/time/rate"}},
 		{pkg: "internal/host/egress", why: why + "the CONNECT proxy of the gateway", allow: with(core, []string{"internal/host/callers", "internal/host/tunnel"}), tests: []string{"internal/testkit/script"}},
 		{pkg: "internal/host/eventlog", why: why + "lines of JSON, appended, bounded, rotated", allow: []string{"internal/host/objects"}},
 		{pkg: "internal/host/gatewaylink", why: why + "how a watchdog reaches the gateway", allow: unix},
