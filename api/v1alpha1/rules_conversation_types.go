@@ -232,6 +232,12 @@ type BudgetRules struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	WarnAtPercent *int32 `json:"warnAtPercent,omitempty"`
+	// callsPerMinute is how many calls of models a Feature makes in a minute, those that are refused included; built-in 120. After a
+	// minute without calls it may make all of these at once.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	CallsPerMinute *int32 `json:"callsPerMinute,omitempty"`
 }
 
 // Budget bounds what calls of models may use. Before each call its size is estimated, and one that may go over a limit is not made.

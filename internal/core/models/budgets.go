@@ -34,3 +34,16 @@ func Budgets(e policy.Effective, uid, namespace string) []ledger.Budget {
 	}
 	return list
 }
+
+// Rate of calls that a Feature keeps to.
+type Rate struct {
+	// PerMinute is how many calls it may make in a minute; 0 is no limit.
+	PerMinute int
+	// Origin says for people where that is set.
+	Origin string
+}
+
+// RateOf a Feature's calls, with where it is set.
+func RateOf(e policy.Effective) Rate {
+	return Rate{PerMinute: e.Budgets.CallsPerMinute, Origin: e.Origins[policy.CallsPerMinute]}
+}

@@ -9,8 +9,14 @@ import (
 	"strconv"
 )
 
-// builtinWarnAtPercent of a budget: what users of such systems have as the usual share of an alert.
-const builtinWarnAtPercent = 80
+const (
+	// builtinWarnAtPercent of a budget: what users of such systems have as the usual share of an alert.
+	builtinWarnAtPercent = 80
+	// builtinCallsPerMinute is twice what an agent makes whose model answers within a second.
+	builtinCallsPerMinute = 120
+	// CallsPerMinute is the path of the rate of a Feature's calls.
+	CallsPerMinute = "budget.callsPerMinute"
+)
 
 // LimitRules are the limits of one budget that a source sets. Cost is in millionths of the currency.
 type LimitRules struct {
@@ -21,6 +27,7 @@ type LimitRules struct {
 type BudgetRules struct {
 	Feature, Project, Global LimitRules
 	WarnAtPercent            *int
+	CallsPerMinute           *int
 }
 
 // Limits of one budget; 0 is no limit. Cost is in millionths of the currency.
@@ -38,6 +45,8 @@ type Budgets struct {
 	Global  Limits `json:"global,omitzero"`
 	// WarnAtPercent of a budget people are told.
 	WarnAtPercent int `json:"warnAtPercent"`
+	// CallsPerMinute of one Feature, and how many it may make at once after a minute without any.
+	CallsPerMinute int `json:"callsPerMinute,omitempty"`
 }
 
 // Any says whether anything is limited.
@@ -71,7 +80,9 @@ func budgetRows() []Row {
 				func(x *Rules) **int64 { return &b.rules(x).Cost }, func(x *Effective) *int64 { return &b.effective(x).Cost })))
 	}
 	return append(rows, count("budget.warnAtPercent", "Share of a budget, in percent, from which on people are told that it is nearly used.",
-		func(x *Rules) **int { return &x.Budget.WarnAtPercent }, func(x *Effective) *int { return &x.Budgets.WarnAtPercent }, builtinWarnAtPercent, smaller, from(1, 100)))
+		func(x *Rules) **int { return &x.Budget.WarnAtPercent }, func(x *Effective) *int { return &x.Budgets.WarnAtPercent }, builtinWarnAtPercent, smaller, from(1, 100)),
+		count(CallsPerMinute, "How many calls of models a Feature makes in a minute, those that are refused included. After a minute without calls it may make all of these at once. Each replica of the gateway counts for itself.",
+			func(x *Rules) **int { return &x.Budget.CallsPerMinute }, func(x *Effective) *int { return &x.Budgets.CallsPerMinute }, builtinCallsPerMinute, smaller, from(1, maxCount)))
 }
 
 // money is an amount without a built-in limit.

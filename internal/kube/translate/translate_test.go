@@ -467,7 +467,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Ledger:      &v1alpha1.LedgerRules{OnFailure: "Open"},
 		Budget: &v1alpha1.BudgetRules{
 			Budget: v1alpha1.Budget{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: "12.50"}, Project: &v1alpha1.Budget{Cost: "100"},
-			Global: &v1alpha1.Budget{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To[int32](90),
+			Global: &v1alpha1.Budget{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To[int32](90), CallsPerMinute: ptr.To[int32](60),
 		},
 		Models:    []v1alpha1.ModelRef{{Role: "primary", Backend: "b", Model: "m", ProviderState: v1alpha1.ProviderStateAllow}},
 		Anomalies: &v1alpha1.AnomalyRules{Stall: ptr.To[int32](20), Silence: &metav1.Duration{Duration: time.Minute}, Ladder: "Hold"},
@@ -524,7 +524,7 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	budget := policy.BudgetRules{
 		Feature: policy.LimitRules{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: ptr.To[int64](12_500_000)},
-		Project: policy.LimitRules{Cost: ptr.To[int64](100_000_000)}, Global: policy.LimitRules{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To(90),
+		Project: policy.LimitRules{Cost: ptr.To[int64](100_000_000)}, Global: policy.LimitRules{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To(90), CallsPerMinute: ptr.To(60),
 	}
 	if diff := cmp.Diff(budget, got.Budget); diff != "" {
 		t.Errorf("budget (-want +got):\n%s", diff)

@@ -174,6 +174,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.BudgetRules
   map:
     fields:
+    - name: callsPerMinute
+      type:
+        scalar: numeric
     - name: cost
       type:
         scalar: string

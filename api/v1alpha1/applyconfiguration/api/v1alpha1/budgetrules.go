@@ -18,6 +18,9 @@ type BudgetRulesApplyConfiguration struct {
 	Global *BudgetApplyConfiguration `json:"global,omitempty"`
 	// warnAtPercent is the share of a budget from which on the condition WithinBudget warns; built-in 80.
 	WarnAtPercent *int32 `json:"warnAtPercent,omitempty"`
+	// callsPerMinute is how many calls of models a Feature makes in a minute, those that are refused included; built-in 120. After a
+	// minute without calls it may make all of these at once.
+	CallsPerMinute *int32 `json:"callsPerMinute,omitempty"`
 }
 
 // BudgetRulesApplyConfiguration constructs a declarative configuration of the BudgetRules type for use with
@@ -71,5 +74,13 @@ func (b *BudgetRulesApplyConfiguration) WithGlobal(value *BudgetApplyConfigurati
 // If called multiple times, the WarnAtPercent field is set to the value of the last call.
 func (b *BudgetRulesApplyConfiguration) WithWarnAtPercent(value int32) *BudgetRulesApplyConfiguration {
 	b.WarnAtPercent = &value
+	return b
+}
+
+// WithCallsPerMinute sets the CallsPerMinute field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CallsPerMinute field is set to the value of the last call.
+func (b *BudgetRulesApplyConfiguration) WithCallsPerMinute(value int32) *BudgetRulesApplyConfiguration {
+	b.CallsPerMinute = &value
 	return b
 }
