@@ -114,7 +114,7 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (models.Cal
 		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: task,
 		Models: t.Models, ProviderTools: t.ProviderTools, Prefix: t.prefix, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded,
 		Answers: t.Answers, SideCalls: runtime.SideCalls(),
-		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent, Keep: allowed.keep,
+		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent, Rate: allowed.rate, Keep: allowed.keep,
 		Key: func(ctx context.Context, key policy.SecretKey) (string, error) {
 			return a.keys.read(ctx, projectKey{p.feature.Namespace, key})
 		},

@@ -32,6 +32,7 @@ const (
 type allowance struct {
 	budgets       []ledger.Budget
 	warnAtPercent int
+	rate          coremodels.Rate
 	// keep is how long the ledger keeps what it has of the Feature.
 	keep time.Duration
 	// at is when it was looked for; err is why nothing was found.
@@ -62,11 +63,11 @@ func (b *budgets) of(ctx context.Context, p pod, effective func(context.Context)
 		return was, was.err
 	}
 	e, err := effective(ctx)
-	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, keep: e.LedgerRetention, at: b.now(), err: err}
+	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, rate: coremodels.RateOf(e), keep: e.LedgerRetention, at: b.now(), err: err}
 	switch {
 	case err != nil && known && was.err == nil:
 		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the policies of a Feature cannot be used", "feature", p.name(), "error", err.Error())
-		a.budgets, a.warnAtPercent, a.keep, a.err = was.budgets, was.warnAtPercent, was.keep, nil
+		a.budgets, a.warnAtPercent, a.rate, a.keep, a.err = was.budgets, was.warnAtPercent, was.rate, was.keep, nil
 	case errors.Is(err, translate.ErrUnusablePolicy):
 		a.err = &coremodels.Refusal{Message: fmt.Sprintf("the policies of the Feature cannot be used, and their budgets are not known: %v", err)}
 	}

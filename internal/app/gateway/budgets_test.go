@@ -71,4 +71,22 @@ func TestBudgetsAreThoseOfNow(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("the raised budget is known", answered(login.Token, http.StatusOK))
+
+	// The rate of calls is as much a value of now.
+	limits.Spec.Defaults.Budget.CallsPerMinute = ptr.To[int32](1)
+	if err := env.Client.Update(t.Context(), limits); err != nil {
+		t.Fatal(err)
+	}
+	until("the rate is held to", answered(login.Token, http.StatusTooManyRequests))
+	if _, _, _, text = g.ask(t, login.Token, "form"); !strings.Contains(text, "raise budget.callsPerMinute of the SupervisorPolicy (defaults of "+project+"/limits)") {
+		t.Errorf("a call that is too fast: %s", text)
+	}
+	if !answered(elsewhere.Token, http.StatusOK)() {
+		t.Error("another project is held to the rate")
+	}
+	limits.Spec.Defaults.Budget.CallsPerMinute = ptr.To[int32](1_000_000)
+	if err := env.Client.Update(t.Context(), limits); err != nil {
+		t.Fatal(err)
+	}
+	until("the raised rate is known", answered(login.Token, http.StatusOK))
 }

@@ -25,6 +25,8 @@ import (
 
 	"github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
@@ -53,6 +55,11 @@ func newFleet(t *testing.T, database string, size int) *fleet {
 	ca, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	f.must(err)
 	configure(t, fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  ca: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", server.URL, ca))
+	// No agent makes calls as fast as these tests.
+	calls := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: "calls"}, Spec: v1alpha1.SupervisorPolicySpec{
+		Defaults: &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{CallsPerMinute: ptr.To[int32](1_000_000)}},
+	}}
+	f.must(client.IgnoreAlreadyExists(env.Client.Create(t.Context(), calls)))
 	// As the kubelet writes the Secret.
 	ledgerFile := filepath.Join(t.TempDir(), "url")
 	f.must(os.WriteFile(ledgerFile, []byte(database+"\n"), 0o600))

@@ -36,7 +36,7 @@ func TestWhoIsToBlame(t *testing.T) {
 		protocol.FailureInfrastructure: {reason("GatewayUnreachable"), reason("LedgerUnavailable"), reason("Unavailable"), reason("AnswerBroken")},
 		protocol.FailureBudget:         {reason("BudgetExceeded"), reason("BudgetReserved")},
 		// What the agent can provoke, and what nobody has thought about, is its own.
-		protocol.FailureAgent: {status(400), status(413), status(422), status(418), reason("InvalidRequest"), reason("RequestTooLarge"), reason("TooManyCalls"), reason("Strange"), {}},
+		protocol.FailureAgent: {status(400), status(413), status(422), status(418), reason("InvalidRequest"), reason("RequestTooLarge"), reason("TooManyCalls"), reason("CallRateExceeded"), reason("Strange"), {}},
 	} {
 		for _, a := range answers {
 			if got := failures.Of(a); got.Class != class || got.Meaning == "" || got.Fix == "" {

@@ -74,6 +74,8 @@ func Rows() []Row {
 		{Reason: "Unauthenticated", Class: protocol.FailureInfrastructure, Meaning: "The gateway does not accept the pod's token.", Fix: fixGateway},
 		{Reason: "LedgerUnavailable", Class: protocol.FailureInfrastructure, Meaning: "The ledger cannot be written.", Fix: "See the gateway's log and the volume or the database of the ledger."},
 		{Reason: "TooManyCalls", Class: protocol.FailureAgent, Meaning: "The agent makes more calls at once than one Feature may.", Fix: fixAgent},
+		{Reason: "CallRateExceeded", Class: protocol.FailureAgent, Meaning: "The agent makes more calls in a minute than its policy allows, and does not wait as long as the answer says.",
+			Fix: "See the agent's log for what it repeats. If the work needs so many calls, raise budget.callsPerMinute of a SupervisorPolicy."},
 		{Reason: "CallerStalls", Class: protocol.FailureAgent, Meaning: "The agent does not send its request, or does not read the answer.", Fix: fixAgent},
 		{Reason: "MemoryShare", Class: protocol.FailureAgent, Meaning: "The agent's requests and answers under way take more memory than one Feature may have.", Fix: fixAgent},
 		{Reason: "RequestTooLarge", Class: protocol.FailureAgent, Meaning: "The request is larger than any provider takes.", Fix: fixAgent},

@@ -45,6 +45,8 @@ type Caller struct {
 	Budgets []ledger.Budget
 	// WarnAtPercent of a budget people are told.
 	WarnAtPercent int
+	// Rate of its calls.
+	Rate models.Rate
 	// Keep is how long the ledger keeps its calls.
 	Keep time.Duration
 	// Unrecorded lets calls through that the ledger cannot record. They keep to no budget.

@@ -33,6 +33,8 @@ type failure struct {
 	detail string
 	// recorded says that the ledger has a turn for it.
 	recorded bool
+	// repeated says that the log has the same of the call before.
+	repeated bool
 	// cause for the log, where it is more than the message.
 	cause error
 }
@@ -64,7 +66,9 @@ func (c *call) refuse(f *failure) {
 	if f.cause != nil {
 		attributes = append(attributes, "error", f.cause.Error())
 	}
-	c.server.options.Logger.Warn("Answered a model call with an error", attributes...)
+	if !f.repeated {
+		c.server.options.Logger.Warn("Answered a model call with an error", attributes...)
+	}
 	c.reply.settle()
 	if c.reply.started.Load() {
 		c.interrupt(f)

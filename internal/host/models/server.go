@@ -38,6 +38,7 @@ const (
 	reasonUnauthenticated = "Unauthenticated"
 	reasonUnavailable     = "Unavailable"
 	reasonTooMany         = "TooManyCalls"
+	reasonRate            = "CallRateExceeded"
 	reasonTooLarge        = "RequestTooLarge"
 	reasonInvalid         = "InvalidRequest"
 	reasonServerTool      = "ServerToolNotAllowed"
@@ -144,6 +145,7 @@ type Options struct {
 type Server struct {
 	options Options
 	slots   *callers.Slots
+	rates   *callers.Rates
 	memory  *callers.Shares
 	doors   *doors
 }
@@ -160,7 +162,7 @@ func New(o Options) *Server {
 	if o.Avoided == nil {
 		o.Avoided = func(string, bool) {}
 	}
-	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), memory: newMemory(o.Limits.Memory)}
+	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), rates: callers.NewRates(), memory: newMemory(o.Limits.Memory)}
 }
 
 // Drain waits until no call is under way, and each is recorded.
@@ -189,6 +191,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.options.Observe(c.record)
 	}()
 	f := c.authenticate()
+	if f == nil {
+		f = s.pace(c.caller)
+	}
 	switch {
 	case f != nil:
 	case !found:

@@ -48,6 +48,8 @@ type world struct {
 	refs []policy.ModelRef
 	// silence that backends may keep.
 	silence time.Duration
+	// rate of calls that Features have; those that are not in it have none.
+	rate map[string]coremodels.Rate
 
 	skipped atomic.Int64
 
@@ -192,7 +194,7 @@ func (w *world) last(n int) models.Record {
 
 // Authorize implements models.Authorizer: the token names the Feature.
 func (w *world) Authorize(ctx context.Context, token, task string) (models.Caller, error) {
-	c := models.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Answers: w.answers, SideCalls: w.sideCalls, Budgets: w.budgets, WarnAtPercent: 80, Role: func(model string) string {
+	c := models.Caller{Feature: "shop/" + token, UID: "uid-of-" + token, Attempt: 2, Task: task, Unrecorded: token == "unrecorded", Silence: w.silence, Answers: w.answers, SideCalls: w.sideCalls, Budgets: w.budgets, WarnAtPercent: 80, Rate: w.rate[token], Role: func(model string) string {
 		if strings.Contains(model, "tiny") {
 			return policy.RoleSummarizer
 		}

@@ -46,7 +46,7 @@ func Bare(feature string) models.Caller {
 func Rich(feature string) models.Caller {
 	limit := coreledger.Amount{Input: 1 << 60, Output: 1 << 60, Cost: 1 << 60}
 	c := Bare(feature)
-	c.WarnAtPercent = 80
+	c.WarnAtPercent, c.Rate = 80, coremodels.Rate{PerMinute: 1_000_000}
 	c.Prefix = compose.Layers{Global: []string{strings.Repeat("Follow the rules of the house. ", 60)}, Project: []string{strings.Repeat("Use tabs. ", 60)}}.Prefix()
 	c.Budgets = []coreledger.Budget{
 		{Scope: coreledger.Feature, Key: c.UID, Limit: limit}, {Scope: coreledger.Project, Key: "shop", Limit: limit}, {Scope: coreledger.Global, Limit: limit},
