@@ -215,9 +215,6 @@ type supervised struct {
 // Known implements modelproxy.Observer.
 func (v *supervised) Known(list []byte) conversation.Known { return v.service.Load().Known(list) }
 
-// Wait implements modelproxy.Observer.
-func (v *supervised) Wait(ctx context.Context) bool { return v.service.Load().Wait(ctx) }
-
 // Asked implements modelproxy.Observer.
 func (v *supervised) Asked(ctx context.Context, r dialect.Request) ([]byte, modelproxy.Exchange) {
 	return v.service.Load().Asked(ctx, r)

@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
-	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/health"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/agentproxy"
@@ -58,7 +57,6 @@ func listenForAgent(a *attempt, recorder steer.Recorder, directives *direct.Serv
 	if s.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: o.Gateway, Name: o.GatewayName, Token: o.Paths.Token, CA: o.Paths.CA, Log: o.Log, Pause: o.BudgetPause,
 		Task: func() string { return a.journal.State().Working() }, Observer: s.steering, Fared: s.calls.heard,
-		Unheard: func(problem string) { a.health.Tell(health.Conversation, problem) },
 	}); err != nil {
 		s.close()
 		return nil, err

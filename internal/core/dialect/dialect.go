@@ -16,6 +16,10 @@ import (
 // TaskHeader names the task that an agent works on. The watchdog sets it in every call that it sends on to the gateway.
 const TaskHeader = "Tidewaiter-Task"
 
+// MaxBody of a request, in bytes: what Anthropic takes, the largest of the providers (32 MB,
+// https://docs.claude.com/en/api/overview).
+const MaxBody = 32 << 20
+
 // Kind of an endpoint.
 type Kind int
 

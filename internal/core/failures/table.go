@@ -20,6 +20,14 @@ const (
 	AnswerCutOff = "AnswerCutOff"
 	// AnswerFailed: the provider ended its answer with an error.
 	AnswerFailed = "AnswerFailed"
+	// RequestTooLarge: the request has more than dialect.MaxBody bytes. This and what follows the gateway says as well.
+	RequestTooLarge = "RequestTooLarge"
+	// InvalidRequest: the request cannot be read.
+	InvalidRequest = "InvalidRequest"
+	// CallerStalls: the request does not come, or its answer is not read.
+	CallerStalls = "CallerStalls"
+	// MemoryShare: requests under way take more memory than they may.
+	MemoryShare = "MemoryShare"
 	// StatusPrefix begins the reason of an error that is the provider's own; the status follows.
 	StatusPrefix = "Status"
 )
@@ -76,10 +84,10 @@ func Rows() []Row {
 		{Reason: "TooManyCalls", Class: protocol.FailureAgent, Meaning: "The agent makes more calls at once than one Feature may.", Fix: fixAgent},
 		{Reason: "CallRateExceeded", Class: protocol.FailureAgent, Meaning: "The agent makes more calls in a minute than its policy allows, and does not wait as long as the answer says.",
 			Fix: "See the agent's log for what it repeats. If the work needs so many calls, raise budget.callsPerMinute of a SupervisorPolicy."},
-		{Reason: "CallerStalls", Class: protocol.FailureAgent, Meaning: "The agent does not send its request, or does not read the answer.", Fix: fixAgent},
-		{Reason: "MemoryShare", Class: protocol.FailureAgent, Meaning: "The agent's requests and answers under way take more memory than one Feature may have.", Fix: fixAgent},
-		{Reason: "RequestTooLarge", Class: protocol.FailureAgent, Meaning: "The request is larger than any provider takes.", Fix: fixAgent},
-		{Reason: "InvalidRequest", Class: protocol.FailureAgent, Meaning: "The request is not valid in its dialect.", Fix: fixAgent},
+		{Reason: CallerStalls, Class: protocol.FailureAgent, Meaning: "The agent does not send its request, or does not read the answer.", Fix: fixAgent},
+		{Reason: MemoryShare, Class: protocol.FailureAgent, Meaning: "The agent's requests and answers under way take more memory than one Feature may have.", Fix: fixAgent},
+		{Reason: RequestTooLarge, Class: protocol.FailureAgent, Meaning: "The request is larger than any provider takes.", Fix: fixAgent},
+		{Reason: InvalidRequest, Class: protocol.FailureAgent, Meaning: "The request is not valid in its dialect.", Fix: fixAgent},
 		{Reason: "UnknownEndpoint", Class: protocol.FailureAgent, Meaning: "The path is not one of the dialect's.", Fix: fixAgent},
 		{Reason: "CallerGone", Class: protocol.FailureAgent, Meaning: "The agent gave the call up.", Fix: fixAgent},
 		{Reason: "AnswerRejected", Class: protocol.FailureAgent, Meaning: "The answer breaks the rules of Output templates.", Fix: "See the Output templates of the project; the message says which rule."},

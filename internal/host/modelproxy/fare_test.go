@@ -26,7 +26,10 @@ const (
 // TestHowCallsFare: of each call for an answer it is told once, before the agent has its end, whether the model has answered and why not; of
 // others, and of those that the agent gives up, nothing.
 func TestHowCallsFare(t *testing.T) {
-	const heard = `{"model":"a","stream":true,"messages":[{"role":"user","content":"do"}]}`
+	const (
+		heard   = `{"model":"a","stream":true,"messages":[{"role":"user","content":"do"}]}`
+		unheard = `{"model":"a","stream":true,"messages":[{"role":"user","content":"unheard"}]}`
+	)
 	stream := func(text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -38,8 +41,9 @@ func TestHowCallsFare(t *testing.T) {
 		answer     http.HandlerFunc
 		want       []failures.Answer
 	}{
-		"answered":         {"/openai/v1/chat/completions", heard, stream(whole), []failures.Answer{{Status: 200}}},
-		"answered unheard": {"/openai/v1/chat/completions", "nothing", stream(whole), []failures.Answer{{Status: 200}}},
+		"answered":                {"/openai/v1/chat/completions", heard, stream(whole), []failures.Answer{{Status: 200}}},
+		"answered unheard":        {"/openai/v1/chat/completions", unheard, stream(whole), []failures.Answer{{Status: 200}}},
+		"refused by the watchdog": {"/openai/v1/chat/completions", "nothing", stream(whole), []failures.Answer{{Status: 400, Reason: failures.InvalidRequest}}},
 		"refused by the gateway": {"/openai/v1/chat/completions", heard, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set(callers.ReasonHeader, "ModelNotAvailable")
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -47,7 +51,7 @@ func TestHowCallsFare(t *testing.T) {
 		"refused by the provider": {"/openai/v1/chat/completions", heard, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(529) }, []failures.Answer{{Status: 529}}},
 		"an error in the stream":  {"/openai/v1/chat/completions", heard, stream(failed), []failures.Answer{{Status: 200, Reason: failures.AnswerFailed}}},
 		"a stream without an end": {"/openai/v1/chat/completions", heard, stream(broken), []failures.Answer{{Status: 200, Reason: failures.AnswerCutOff}}},
-		"cut off by the gateway": {"/openai/v1/chat/completions", "nothing", func(w http.ResponseWriter, r *http.Request) {
+		"cut off by the gateway": {"/openai/v1/chat/completions", unheard, func(w http.ResponseWriter, r *http.Request) {
 			stream(broken)(w, r)
 			_ = http.NewResponseController(w).Flush()
 			w.Header().Set(http.TrailerPrefix+callers.ReasonHeader, "LedgerUnavailable")
@@ -88,7 +92,7 @@ func TestACallThatIsGivenUp(t *testing.T) {
 		close(over)
 	})
 	ctx, hangUp := context.WithCancel(t.Context())
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/openai/v1/chat/completions", strings.NewReader(`{"stream":true,"messages":[]}`))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url+"/openai/v1/chat/completions", strings.NewReader(`{"model":"a","stream":true,"messages":[]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +104,7 @@ func TestACallThatIsGivenUp(t *testing.T) {
 	<-under
 	hangUp()
 	<-over
-	p.post("/anthropic/v1/messages", nil)
+	p.send("/anthropic/v1/messages", nil, strings.NewReader(`{"model":"a","messages":[]}`))
 	if diff := cmp.Diff([]failures.Answer{{Status: http.StatusTooManyRequests}}, p.told()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -5,81 +5,150 @@ package modelproxy
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"fmt"
 	"io"
 	"sync"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
 
-// maxPooled bounds what is kept of a request's memory for another one, in bytes. Most requests are smaller.
-const maxPooled = 1 << 20
+const (
+	// small is how large most requests are at the most, in bytes. Each connection may hold as much without waiting, and what has held it is kept
+	// for the next request.
+	small = 1 << 20
+	// spare is what a large request has beside its own bytes, for what the model is told.
+	spare = 64 << 10
+	// maxLarge bounds the memory of all larger requests, in bytes: one of the largest, as it came and as it is sent on, or several others.
+	// With the small ones, requests hold 2 * maxConnections * small + maxLarge = 192 MiB at the most.
+	maxLarge = 2 * (dialect.MaxBody + spare)
+)
+
+var (
+	errTooLarge = errors.New("the request is too large")
+	errNoRoom   = errors.New("other requests hold all memory for large ones")
+)
+
+// buffers are the memory of requests that are heard.
+type buffers struct {
+	pool  sync.Pool
+	large *semaphore.Weighted
+}
+
+func newBuffers() *buffers { return &buffers{large: semaphore.NewWeighted(maxLarge)} }
 
 // memory of a request that is heard: as it came, and as it is sent on. Requests of agents are large and grow by a little each time: new memory for
 // each would cost more than to hear it.
 type memory struct {
+	buffers    *buffers
 	body, room []byte
-	// lent is the body as it is sent on, from here.
-	lent lent
+	// large is what is held of the memory for large requests, in bytes.
+	large int64
+
+	mu sync.Mutex
+	// rest of the body that has yet to be sent on.
+	rest  []byte
+	given bool
 }
 
-// buffers are the memory of requests that have ended.
-type buffers struct{ pool sync.Pool }
-
-// take memory for a request of so many bytes; less than 0 where that is not known.
-func (b *buffers) take(size int64) *memory {
-	m, ok := b.pool.Get().(*memory)
-	if !ok {
-		m = &memory{}
+// take memory for a request. It has to be given back.
+func (b *buffers) take() *memory {
+	if m, ok := b.pool.Get().(*memory); ok {
+		return m
 	}
-	if n := int(max(size, 0)) + bytes.MinRead; cap(m.body) < n {
-		if n < maxPooled {
-			n += n / 4 // for those that follow
+	return &memory{buffers: b}
+}
+
+// give memory back. What is sent on has been read, or is not read any more. Later calls do nothing.
+func (m *memory) give() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.given {
+		return
+	}
+	m.given, m.rest = true, nil
+	m.buffers.large.Release(m.large)
+	if m.large == 0 {
+		m.buffers.pool.Put(&memory{buffers: m.buffers, body: m.body[:0], room: m.room[:0]})
+	}
+	m.body, m.room = nil, nil
+}
+
+// fill reads all of a request of so many bytes; size is less than 0 where nobody knows it. Memory for a large one is waited for until the
+// context ends.
+func (m *memory) fill(ctx context.Context, r io.Reader, size int64) error {
+	if size > dialect.MaxBody {
+		return errTooLarge
+	}
+	if err := m.grow(ctx, max(int(size), 0)+bytes.MinRead); err != nil {
+		return err
+	}
+	for {
+		if len(m.body) == cap(m.body) {
+			if err := m.grow(ctx, 2*cap(m.body)); err != nil {
+				return err
+			}
 		}
-		m.body, m.room = make([]byte, 0, n), make([]byte, 0, n)
+		n, err := r.Read(m.body[len(m.body):cap(m.body)])
+		m.body = m.body[:len(m.body)+n]
+		if len(m.body) > dialect.MaxBody {
+			return errTooLarge
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read the request: %w", err)
+		}
 	}
-	return m
 }
 
-// give memory back. What is sent on has been read, or is not read any more.
-func (b *buffers) give(m *memory) {
-	m.lent.end()
-	if cap(m.body) <= maxPooled {
-		b.pool.Put(&memory{body: m.body[:0], room: m.room[:0]})
+// grow to so many bytes. A large request whose size is not known gets the memory of the largest, so that it waits once.
+func (m *memory) grow(ctx context.Context, size int) error {
+	switch {
+	case size <= cap(m.body):
+		return nil
+	case size <= small:
+		size = min(size+size/4, small) // for those that follow
+	default:
+		if len(m.body) > 0 {
+			size = dialect.MaxBody
+		}
+		size = min(size, dialect.MaxBody) + spare
+		if err := m.buffers.large.Acquire(ctx, int64(2*size)); err != nil {
+			return errNoRoom
+		}
+		m.large = int64(2 * size)
 	}
+	m.body, m.room = append(make([]byte, 0, size), m.body...), make([]byte, 0, size)
+	return nil
 }
 
-// read all of a request.
-func (m *memory) read(r io.Reader) ([]byte, error) {
-	in := bytes.NewBuffer(m.body[:0])
-	_, err := in.ReadFrom(r)
-	m.body = in.Bytes()
-	return m.body, err
-}
-
-// lend a text to who sends it on.
+// lend a text to who sends it on. When it has been read to its end, the memory is given back: the call may last for long after that.
 func (m *memory) lend(text []byte) io.Reader {
-	m.lent.rest = text
-	return &m.lent
+	m.rest = text
+	return (*lent)(m)
 }
 
-// lent is a text in memory that is given back when the call has ended. The way to the gateway may want to read on: it gets nothing then.
-type lent struct {
-	mu   sync.Mutex
-	rest []byte
-}
+// lent is memory that is sent on. The way to the gateway may want to read on when the call has ended: it gets nothing then.
+type lent memory
 
 // Read implements io.Reader.
 func (l *lent) Read(p []byte) (int, error) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	if len(l.rest) == 0 {
+		l.mu.Unlock()
 		return 0, io.EOF
 	}
 	n := copy(p, l.rest)
 	l.rest = l.rest[n:]
+	read := len(l.rest) == 0
+	l.mu.Unlock()
+	if read {
+		(*memory)(l).give()
+	}
 	return n, nil
-}
-
-func (l *lent) end() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.rest = nil
 }

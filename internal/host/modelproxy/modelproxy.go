@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package modelproxy takes an agent's calls of models on the loopback address of its pod, adds the pod's token, and sends
-// them on to the gateway. Requests and answers stream through; what is held for a while is the answer that a budget leaves
-// nothing for a call.
+// them on to the gateway. A request for an answer is heard before it is sent on; what cannot be heard is refused. Answers stream through;
+// what is held for a while is the answer that a budget leaves nothing for a call.
 package modelproxy
 
 import (
@@ -19,8 +19,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/semaphore"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
@@ -46,13 +44,13 @@ type Options struct {
 	// Pause between two questions for what is left of the budgets, while a call is held; UsageEvery is that between two questions
 	// for what was used, while calls are made. Zero values mean DefaultPause and DefaultUsageEvery.
 	Pause, UsageEvery time.Duration
+	// ReadTime bounds how long a request takes to be read, with the time that it waits for memory. Zero means DefaultReadTime.
+	ReadTime time.Duration
 	// Observer of the conversation; nil for none.
 	Observer Observer
 	// Fared is told what came of each call for an answer, before the agent is; nil for nobody. It is called from many goroutines.
 	Fared func(failures.Answer)
-	// Unheard is told of requests that the observer does not hear, and why, the more seldom the more there are; nil for nobody.
-	Unheard func(problem string)
-	Log     *slog.Logger
+	Log   *slog.Logger
 }
 
 const (
@@ -60,6 +58,8 @@ const (
 	DefaultPause = 5 * time.Second
 	// DefaultUsageEvery is as seldom as checkpoints are: each makes the manager write the Feature's status.
 	DefaultUsageEvery = 30 * time.Second
+	// DefaultReadTime is long for what comes from the same machine, and short enough that a client that waits tries again.
+	DefaultReadTime = time.Minute
 )
 
 // Listen for an agent's calls.
@@ -80,7 +80,10 @@ func New(o Options) (*Proxy, error) {
 	if o.UsageEvery == 0 {
 		o.UsageEvery = DefaultUsageEvery
 	}
-	p := &Proxy{options: o, link: gatewaylink.Link{Name: o.Name, Token: o.Token, CA: o.CA}, target: target, held: semaphore.NewWeighted(maxHeld)}
+	if o.ReadTime == 0 {
+		o.ReadTime = DefaultReadTime
+	}
+	p := &Proxy{options: o, link: gatewaylink.Link{Name: o.Name, Token: o.Token, CA: o.CA}, target: target, buffers: newBuffers()}
 	p.transport = p.newTransport()
 	p.allowances, p.rejections = newAllowances(p.ask), make(chan Rejection, 1)
 	return p, nil
@@ -116,13 +119,9 @@ type Proxy struct {
 	transport  *http.Transport
 	allowances *allowances
 	rejections chan Rejection
-	// held bounds the memory of requests that are heard.
-	held    *semaphore.Weighted
-	buffers buffers
+	buffers    *buffers
 	// beside is what the last request has said beside its conversation.
 	beside atomic.Pointer[dialect.Beside]
-	// passed counts the requests that were not heard.
-	passed atomic.Int64
 }
 
 func (p *Proxy) newTransport() *http.Transport {
@@ -146,11 +145,15 @@ func (p *Proxy) handler() http.Handler {
 		}
 		if found && e.Kind == dialect.Generate && !e.Side {
 			r = p.watched(r)
-			var free func()
-			r, free = p.observe(w, r, d)
-			defer free()
-			if r == nil {
-				panic(http.ErrAbortHandler) // nobody waits for the answer
+			if p.options.Observer != nil {
+				m := p.buffers.take()
+				defer m.give()
+				heard, f := p.observe(w, r, d, m)
+				if f != nil {
+					f.write(w, r, d)
+					return
+				}
+				r = heard
 			}
 		}
 		// What is sent on as it comes is read until its end by who sends it on: the answer may have begun before that.
@@ -189,11 +192,6 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if o := observed(r); o != nil {
 		o.failed(http.StatusServiceUnavailable)
 	}
-	fareOf(r).over(failures.Answer{Status: http.StatusServiceUnavailable, Reason: failures.GatewayUnreachable})
-	f := dialect.Failure{Status: http.StatusServiceUnavailable, Message: "tidewaiter: the gateway cannot be reached at the moment; try again"}
 	d, _, _, _ := dialect.Serve(r.Method, r.URL.Path) //nolint:dogsled // the handler has looked already
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Retry-After", "1")
-	w.WriteHeader(f.Status)
-	_, _ = w.Write(d.Error(f))
+	refuse(http.StatusServiceUnavailable, failures.GatewayUnreachable, "the gateway cannot be reached at the moment; try again").write(w, r, d)
 }

@@ -27,10 +27,11 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 )
 
+// readTime is longer than any request of a test that is not to run into it takes.
+const readTime = 5 * time.Second
+
 // pod is a watchdog's proxy before a gateway.
 type pod struct {
-	// unheard is what was told of requests that nobody hears.
-	unheard chan string
 	t       *testing.T
 	url     string
 	token   string
@@ -78,7 +79,7 @@ func startPod(t *testing.T, o modelproxy.Observer, gateway http.Handler) *pod {
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	dir := t.TempDir()
-	p := &pod{t: t, unheard: make(chan string, 16), token: filepath.Join(dir, "token"), gateway: server}
+	p := &pod{t: t, token: filepath.Join(dir, "token"), gateway: server}
 	ca := filepath.Join(dir, "ca.crt")
 	p.write(p.token, "first\n")
 	p.write(ca, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
@@ -90,8 +91,7 @@ func startPod(t *testing.T, o modelproxy.Observer, gateway http.Handler) *pod {
 	// The certificate of httptest names example.com.
 	if p.proxy, err = modelproxy.New(modelproxy.Options{
 		Gateway: server.URL, Name: "example.com", Token: p.token, CA: ca, Task: func() string { return "login" }, Log: slog.New(slog.DiscardHandler),
-		Pause: time.Millisecond, UsageEvery: time.Hour, Observer: o,
-		Unheard: func(problem string) { p.unheard <- problem },
+		Pause: time.Millisecond, UsageEvery: time.Hour, ReadTime: readTime, Observer: o,
 		Fared: func(a failures.Answer) {
 			p.mu.Lock()
 			defer p.mu.Unlock()

@@ -6,40 +6,27 @@ package modelproxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
-const (
-	// maxObserved bounds a request that is read before it is sent on, in bytes. A window of a million tokens has some four million.
-	maxObserved = 8 << 20
-	// maxHeld bounds the memory of the requests that are heard, as they came and as they are sent on. It is held as long as their calls
-	// last. What has no room is sent on as it comes.
-	maxHeld = 48 << 20
-	// readTime bounds how long a request takes to be read: it comes from this machine.
-	readTime = 30 * time.Second
-)
-
 // Observer hears what an agent says to its models and what they answer, and may have them told something else. It is called from many
-// goroutines. It keeps no byte of a request, which is overwritten by another one when its call has ended.
+// goroutines. It keeps no byte of a request after Asked has returned: another one overwrites it.
 type Observer interface {
 	// Known is what at the beginning of a conversation has been heard before; see dialect.Dialect.ReadFurther.
 	Known(list []byte) conversation.Known
 	// Asked hears a request for an answer before it is sent on. It gives what is sent on instead, and who hears of the answer; nil, where
 	// nobody does. It may keep the request back. A body that is nil is not sent on: who has sent it has hung up, or was ended.
 	Asked(ctx context.Context, r dialect.Request) (body []byte, exchange Exchange)
-	// Wait keeps a request back that is not heard, for as long as Asked would. It says whether it is sent on then.
-	Wait(ctx context.Context) bool
 }
 
 // Exchange hears how a request fared. One of its methods is called, once.
@@ -75,78 +62,28 @@ func observed(r *http.Request) *observation {
 	return o
 }
 
-// observe a request for an answer. What cannot be read is sent on as it is: the gateway says what is wrong with it. Free gives its memory
-// back when the call has ended.
-func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialect) (heard *http.Request, free func()) {
-	room := r.ContentLength
-	if room < 0 {
-		room = maxObserved
+// observe a request for an answer, and give what is sent on in its place. The observer hears each of them: what cannot be heard is refused.
+// The memory is lent to who sends the request on.
+func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialect, m *memory) (*http.Request, *refusal) {
+	if f := p.read(w, r, m); f != nil {
+		return nil, f
 	}
-	switch {
-	case p.options.Observer == nil:
-		return r, func() {}
-	case r.Header.Get("Content-Encoding") != "":
-		return p.pass(r, "it has a Content-Encoding"), func() {}
-	case room > maxObserved:
-		return p.pass(r, tooLarge), func() {}
-	case !p.held.TryAcquire(2 * room):
-		return p.pass(r, "many large ones were under way at once"), func() {}
+	request, err := d.ReadFurther(m.body, m.room, p.beside.Load(), p.options.Observer.Known)
+	if err != nil { // the gateway would not read it either
+		return nil, refuse(http.StatusBadRequest, failures.InvalidRequest, "%v", err)
 	}
-	memory := p.buffers.take(r.ContentLength)
-	free = func() {
-		p.buffers.give(memory)
-		p.held.Release(2 * room)
+	p.beside.Store(request.Beside())
+	text, exchange := p.options.Observer.Asked(r.Context(), request)
+	if text == nil {
+		return nil, &refusal{gone: true}
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime)) // the server's connections have one
-	defer func() { _ = http.NewResponseController(w).SetReadDeadline(time.Time{}) }()
-	text, err := memory.read(io.LimitReader(r.Body, maxObserved+1))
-	if err != nil || len(text) > maxObserved {
-		if err == nil && p.pass(r, tooLarge) == nil {
-			return nil, free
-		}
-		r.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(memory.lend(text), r.Body), r.Body}
-		return r, free
+	if exchange != nil {
+		r = r.WithContext(context.WithValue(r.Context(), observationKey{}, &observation{dialect: d, exchange: exchange}))
 	}
-	if request, err := d.ReadFurther(text, memory.room, p.beside.Load(), p.options.Observer.Known); err == nil {
-		p.beside.Store(request.Beside())
-		steered, exchange := p.options.Observer.Asked(r.Context(), request)
-		if text = steered; text == nil {
-			return nil, free
-		}
-		if exchange != nil {
-			r = r.WithContext(context.WithValue(r.Context(), observationKey{}, &observation{dialect: d, exchange: exchange}))
-		}
-	}
-	r.Body, r.ContentLength = io.NopCloser(memory.lend(text)), int64(len(text))
+	r.Body, r.ContentLength = io.NopCloser(m.lend(text)), int64(len(text))
 	r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 	r.TransferEncoding = nil
-	return r, free
-}
-
-// pass sends a request on that is not heard, when it may be; nil where it may not.
-func (p *Proxy) pass(r *http.Request, why string) *http.Request {
-	p.unheard(why)
-	if !p.options.Observer.Wait(r.Context()) {
-		return nil
-	}
-	return r
-}
-
-// tooLarge says why a request is not heard.
-var tooLarge = fmt.Sprintf("it is larger than %d MiB", maxObserved>>20)
-
-// unheard says that a request is sent on as it comes: for the first, the tenth, the hundredth and so on, because each report is written down.
-func (p *Proxy) unheard(why string) {
-	n := p.passed.Add(1)
-	for n > 0 && n%10 == 0 {
-		n /= 10
-	}
-	if n == 1 && p.options.Unheard != nil {
-		p.options.Unheard(fmt.Sprintf("requests of the agent to its models that are not supervised: %d so far, the last because %s", p.passed.Load(), why))
-	}
+	return r, nil
 }
 
 // hear an answer of the gateway while it passes by.

@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
@@ -25,15 +24,11 @@ import (
 type ears struct {
 	asked chan string
 	heard chan string
-	// shut lets nothing through that is not heard.
-	shut bool
 }
 
 func newEars() *ears { return &ears{asked: make(chan string, 16), heard: make(chan string, 16)} }
 
 func (e *ears) Known([]byte) conversation.Known { return conversation.Known{} }
-
-func (e *ears) Wait(context.Context) bool { return !e.shut }
 
 func (e *ears) Asked(_ context.Context, r dialect.Request) ([]byte, modelproxy.Exchange) {
 	e.asked <- string(r.Bytes())
@@ -91,6 +86,7 @@ func TestObserver(t *testing.T) {
 		}
 	})
 	const chat = "/openai/v1/chat/completions"
+	large := `{"model":"m","messages":["` + strings.Repeat("x", 9<<20) + `"]}`
 	for name, tc := range map[string]struct {
 		path, body  string
 		header      map[string]string
@@ -101,11 +97,10 @@ func TestObserver(t *testing.T) {
 		"cut off":           {chat, `{"model":"m","messages":["cut"]}`, nil, `{"model":"m","messages":["cut"]}`, `"Yes." 0 tools, ended false, window 1000`},
 		"busy":              {chat, `{"model":"m","messages":["busy"]}`, nil, `{"model":"m","messages":["busy"]}`, "status 529"},
 		"nobody hears":      {chat, `{"model":"m","messages":["unheard"]}`, nil, `{"model":"m","messages":["unheard"]}`, ""},
-		"not JSON":          {chat, `{"model"`, nil, `{"model"`, ""},
-		"compressed":        {chat, "not to be read", map[string]string{"Content-Encoding": "gzip"}, "not to be read", ""},
 		"another question":  {"/openai/v1/responses/input_tokens", `{"model":"m","input":"do"}`, nil, `{"model":"m","input":"do"}`, ""},
 		"a side question":   {"/openai/v1/responses/compact", `{"model":"m","input":"do"}`, nil, `{"model":"m","input":"do"}`, ""},
-		"what is too large": {chat, `{"model":"m","messages":[{"role":"user","content":"do"},"` + strings.Repeat("x", 9<<20) + `"]}`, nil, `{"model":"m","messages":[{"role":"user","content":"do"},"` + strings.Repeat("x", 143), ""},
+		"one that is large": {chat, large, nil, large[:200], `"Yes." 0 tools, ended true, window 1000`},
+		"without encoding":  {chat, `{"model":"m","messages":["do"]}`, map[string]string{"Content-Encoding": "identity"}, `{"model":"m","messages":["do [SUPERVISOR] else"]}`, `"Yes." 0 tools, ended true, window 1000`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, known := range []bool{true, false} {
@@ -142,89 +137,17 @@ func TestAGatewayThatIsAway(t *testing.T) {
 	}
 }
 
-// TestLargeRequestsAtOnce: the memory of requests that are heard is bounded as long as their calls last. What has no room passes unheard,
-// and is heard again when there is room.
-func TestLargeRequestsAtOnce(t *testing.T) {
-	e := newEars()
-	begun, end := make(chan struct{}, 16), make(chan struct{})
-	p := newObservedPod(t, e, func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		begun <- struct{}{}
-		<-end
-		w.WriteHeader(http.StatusTeapot)
-	})
-	const head, tail = `{"model":"m","messages":["`, `"]}`
-	large := head + strings.Repeat("x", 8<<20-len(head)-len(tail)) + tail
-	var calls sync.WaitGroup
-	ask := func() {
-		calls.Go(func() { p.send("/openai/v1/chat/completions", nil, strings.NewReader(large)) })
-		<-begun
-	}
-	for range 5 {
-		ask()
-	}
-	if n := len(e.asked); n != 3 {
-		t.Errorf("%d requests of 8 MiB are heard at once", n)
-	}
-	close(end)
-	calls.Wait()
-	for range len(e.asked) {
-		<-e.asked
-	}
-	ask()
-	calls.Wait()
-	if len(e.asked) != 1 {
-		t.Error("nothing is heard when there is room again")
-	}
+// keeping keeps the first request back.
+type keeping struct {
+	*ears
+	once       sync.Once
+	kept, free chan struct{}
 }
 
-// TestUnheardRequests: that a request is not heard is told with its reason, and of many such requests not each time.
-func TestUnheardRequests(t *testing.T) {
-	p := newObservedPod(t, newEars(), func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
-	const path = "/anthropic/v1/messages"
-	large := strings.Repeat("x", 9<<20)
-	p.send(path, nil, struct{ io.Reader }{strings.NewReader(large)})
-	for range 8 {
-		p.send(path, map[string]string{"Content-Encoding": "gzip"}, strings.NewReader("not to be read"))
-	}
-	p.send(path, nil, strings.NewReader(large))
-	p.send(path, map[string]string{"Content-Encoding": "gzip"}, strings.NewReader("not to be read"))
-	const text = "requests of the agent to its models that are not supervised: %d so far, the last because it is larger than 8 MiB"
-	for _, n := range []int{1, 10} {
-		if got, want := <-p.unheard, fmt.Sprintf(text, n); got != want {
-			t.Errorf("told %q, want %q", got, want)
-		}
-	}
-	if len(p.unheard) > 0 {
-		t.Errorf("told once more: %s", <-p.unheard)
-	}
-}
-
-// TestRequestsThatAreNotSentOn: their agent was ended. The gateway gets none of them, heard or not.
-func TestRequestsThatAreNotSentOn(t *testing.T) {
-	e := newEars()
-	e.shut = true
-	var reached atomic.Int64
-	p := newObservedPod(t, e, func(_ http.ResponseWriter, r *http.Request) {
-		reached.Add(1)
-		_, _ = io.Copy(io.Discard, r.Body)
+func (k *keeping) Asked(ctx context.Context, r dialect.Request) ([]byte, modelproxy.Exchange) {
+	k.once.Do(func() {
+		close(k.kept)
+		<-k.free
 	})
-	for name, r := range map[string]struct{ encoding, body string }{
-		"heard":      {"", `{"model":"m","messages":[{"role":"user","content":"ended"}]}`},
-		"compressed": {"gzip", "not to be read"},
-		"too large":  {"", strings.Repeat("x", 9<<20)},
-	} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/openai/v1/chat/completions", strings.NewReader(r.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Content-Encoding", r.encoding)
-		if answer, err := http.DefaultClient.Do(request); err == nil {
-			_ = answer.Body.Close()
-			t.Errorf("%s: answered %s", name, answer.Status)
-		}
-	}
-	if n := reached.Load(); n != 0 {
-		t.Errorf("%d requests were sent on", n)
-	}
+	return k.ears.Asked(ctx, r)
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
 
 // read the body. Memory is taken for what has arrived. A body that makes no progress ends.
@@ -19,43 +21,31 @@ func (c *call) read() *failure {
 	if t := c.r.Header.Get("Content-Type"); !plainText(t) {
 		return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request of the type %.100q is not read: send UTF-8", t)
 	}
-	if c.r.ContentLength > MaxBody {
+	// The watchdog has read the same bytes. Whoever compresses them has gone around it.
+	if encoding := c.r.Header.Get("Content-Encoding"); compressed(encoding) {
+		return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request in Content-Encoding %.100q is not read: send it without one", encoding)
+	}
+	if c.r.ContentLength > dialect.MaxBody {
 		return tooLarge()
 	}
-	ctx, encoding := c.r.Context(), c.r.Header.Get("Content-Encoding")
-	if encoding == "zstd" {
-		if f := c.asking.take(ctx, zstdMemory); f != nil {
-			return f
-		}
+	most := dialect.MaxBody + 1
+	if c.r.ContentLength >= 0 {
+		most = int(c.r.ContentLength) + 1
 	}
-	progress := &progressing{r: http.MaxBytesReader(c.w, c.r.Body, MaxBody), response: http.NewResponseController(c.w), stall: c.server.options.Limits.Stall, end: time.Now().Add(bodyTime)}
-	in, err := decompressed(encoding, progress)
-	var body []byte
-	if err == nil {
-		most := MaxBody + 1
-		if !compressed(encoding) && c.r.ContentLength >= 0 {
-			most = int(c.r.ContentLength) + 1
-		}
-		var f *failure
-		if body, f, err = c.asking.appendAll(ctx, in, most); f != nil {
-			return f
-		}
+	progress := &progressing{r: http.MaxBytesReader(c.w, c.r.Body, dialect.MaxBody), response: http.NewResponseController(c.w), stall: c.server.options.Limits.Stall, end: time.Now().Add(bodyTime)}
+	body, f, err := c.asking.appendAll(c.r.Context(), progress, most)
+	if f != nil {
+		return f
 	}
 	_ = progress.response.SetReadDeadline(time.Time{})
 	if err != nil {
-		if _, large := errors.AsType[*http.MaxBytesError](err); large || errors.Is(err, errExpands) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			return tooLarge()
-		}
-		if errors.Is(err, errEncoding) {
-			return fail(http.StatusUnsupportedMediaType, reasonInvalid, nil, "a request in Content-Encoding %q is not read: send it as it is, or in gzip or zstd", encoding)
 		}
 		if errors.Is(err, os.ErrDeadlineExceeded) {
 			return fail(http.StatusRequestTimeout, reasonStalled, err, "nothing of the request has come for %s, or all of it has not within %s; try again", progress.stall, bodyTime)
 		}
 		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
-	}
-	if encoding == "zstd" {
-		c.asking.give(zstdMemory)
 	}
 	c.record.Sent = int64(len(body))
 	if c.request, err = c.dialect.ReadRequest(body); err != nil {
@@ -90,7 +80,7 @@ func plainText(contentType string) bool {
 }
 
 func tooLarge() *failure {
-	return fail(http.StatusRequestEntityTooLarge, reasonTooLarge, nil, "the request has more than %d bytes", MaxBody)
+	return fail(http.StatusRequestEntityTooLarge, reasonTooLarge, nil, "the request has more than %d bytes", dialect.MaxBody)
 }
 
 // appendAll reads to the end, into memory that is held for what has arrived.

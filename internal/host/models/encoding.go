@@ -13,39 +13,56 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow of zstd that is decompressed, in bytes: what its levels for daily use take.
-const maxWindow = 8 << 20
-
-// zstdMemory is what its decompressor takes, in bytes: a window, and what it writes meanwhile.
-const zstdMemory = 2 * maxWindow
+const (
+	// maxWindow of zstd that is decompressed, in bytes: what its levels for daily use take.
+	maxWindow = 8 << 20
+	// maxExpanded bounds an answer that a backend compresses, in bytes as it is read.
+	maxExpanded = 256 << 20
+)
 
 var (
 	// errEncoding is said of an encoding that is not known.
 	errEncoding = errors.New("an encoding that is not known")
-	// errExpands is said of what is larger than MaxBody when it is decompressed.
+	// errExpands is said of what is larger than maxExpanded when it is decompressed.
 	errExpands = errors.New("it is too large when it is decompressed")
 )
 
 // compressed says whether an encoding is one.
 func compressed(encoding string) bool { return encoding != "" && encoding != "identity" }
 
-// decompressed reads what has an encoding, MaxBody bytes at the most.
-func decompressed(encoding string, r io.Reader) (io.Reader, error) {
+// plain makes an answer that a backend has compressed, although it was not asked to, one that can be read.
+func plain(answer *http.Response) error {
+	encoding := answer.Header.Get("Content-Encoding")
+	if !compressed(encoding) {
+		return nil
+	}
+	in, err := decompressed(encoding, answer.Body)
+	if err != nil {
+		return err
+	}
+	answer.Body = struct {
+		io.Reader
+		io.Closer
+	}{&expanding{r: in, left: maxExpanded}, answer.Body}
+	answer.ContentLength = -1
+	return nil
+}
+
+// decompressed reads what has an encoding.
+func decompressed(encoding string, r io.Reader) (io.ReadCloser, error) {
 	switch encoding {
-	case "", "identity":
-		return r, nil
 	case "gzip", "x-gzip":
 		in, err := gzip.NewReader(r)
 		if err != nil {
 			return nil, fmt.Errorf("read gzip: %w", err)
 		}
-		return &expanding{r: in, left: MaxBody}, nil
+		return in, nil
 	case "zstd":
 		in, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, fmt.Errorf("read zstd: %w", err)
 		}
-		return &expanding{r: in.IOReadCloser(), left: MaxBody}, nil
+		return in.IOReadCloser(), nil
 	}
 	return nil, fmt.Errorf("%w: %q", errEncoding, encoding)
 }
@@ -67,27 +84,3 @@ func (e *expanding) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
-
-// plain makes an answer that a backend has compressed, although it was not asked to, one that can be read.
-func plain(answer *http.Response) error {
-	encoding := answer.Header.Get("Content-Encoding")
-	if !compressed(encoding) {
-		return nil
-	}
-	in, err := decompressed(encoding, answer.Body)
-	if err != nil {
-		return err
-	}
-	if e, bounded := in.(*expanding); bounded {
-		e.left = maxAnswer
-	}
-	answer.Body = struct {
-		io.Reader
-		io.Closer
-	}{in, answer.Body}
-	answer.ContentLength = -1
-	return nil
-}
-
-// maxAnswer of a backend that compresses it, in bytes.
-const maxAnswer = 256 << 20

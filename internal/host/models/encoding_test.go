@@ -13,7 +13,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 )
 
@@ -36,35 +35,26 @@ func packed(t *testing.T, encoding, text string) string {
 	return b.String()
 }
 
-// TestCompressedRequests: the provider gets them as they were, and what expands too much is refused.
+// TestCompressedRequests are refused: the watchdog has to hear what is asked.
 func TestCompressedRequests(t *testing.T) {
 	p := provider.New(providerKey)
 	w := newWorld(t, p, quick())
 	body := scripted(false, "large", "turns: [{text: Done}]")
-	for i, encoding := range []string{"gzip", "zstd", "identity"} {
+	for _, encoding := range []string{"gzip", "x-gzip", "zstd", "br", "gzip, identity", "Identity"} {
 		sent := body
-		if encoding != "identity" {
+		if encoding == "gzip" || encoding == "zstd" {
 			sent = packed(t, encoding, body)
 		}
-		if answer, text := w.ask("login", http.MethodPost, messages, sent, "Content-Encoding", encoding); answer.StatusCode != http.StatusOK {
+		answer, text := w.ask("login", http.MethodPost, messages, sent, "Content-Encoding", encoding)
+		if answer.StatusCode != http.StatusUnsupportedMediaType || !strings.Contains(text, "send it without one") {
 			t.Errorf("%s: %d %s", encoding, answer.StatusCode, text)
 		}
-		if got := asked(t, p, i+1)[i]; got.Body != body || got.Header["Content-Encoding"] != "" {
-			t.Errorf("%s: the provider got %v %s", encoding, got.Header, got.Body)
-		}
 	}
-	bomb := strings.Repeat("x", models.MaxBody+1)
-	for name, tc := range map[string]struct {
-		encoding, body string
-		want           int
-	}{
-		"gzip bomb": {"gzip", packed(t, "gzip", bomb), http.StatusRequestEntityTooLarge}, "zstd bomb": {"zstd", packed(t, "zstd", bomb), http.StatusRequestEntityTooLarge},
-		"no gzip": {"gzip", body, http.StatusBadRequest}, "no zstd": {"zstd", body, http.StatusBadRequest},
-		"cut gzip": {"gzip", packed(t, "gzip", body)[:40], http.StatusBadRequest}, "unknown": {"br", body, http.StatusUnsupportedMediaType}, "two": {"gzip, zstd", body, http.StatusUnsupportedMediaType},
-	} {
-		if answer, text := w.ask("login", http.MethodPost, messages, tc.body, "Content-Encoding", tc.encoding); answer.StatusCode != tc.want || !strings.Contains(text, "tidewaiter: ") {
-			t.Errorf("%s: %d %s", name, answer.StatusCode, text)
-		}
+	if answer, text := w.ask("login", http.MethodPost, messages, body, "Content-Encoding", "identity"); answer.StatusCode != http.StatusOK {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	if got := asked(t, p, 1)[0]; got.Header["Content-Encoding"] != "" {
+		t.Errorf("the provider got %v", got.Header)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -22,14 +23,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
-const (
-	// MaxBody of a request, in bytes: what Anthropic takes, the largest of the providers (32 MB,
-	// https://docs.claude.com/en/api/overview).
-	MaxBody = 32 << 20
-
-	// bodyTime bounds the reading of a request's body.
-	bodyTime = time.Minute
-)
+// bodyTime bounds the reading of a request's body.
+const bodyTime = time.Minute
 
 // Reasons of answers that the gateway gives itself.
 const (
@@ -39,8 +34,8 @@ const (
 	reasonUnavailable     = "Unavailable"
 	reasonTooMany         = "TooManyCalls"
 	reasonRate            = "CallRateExceeded"
-	reasonTooLarge        = "RequestTooLarge"
-	reasonInvalid         = "InvalidRequest"
+	reasonTooLarge        = failures.RequestTooLarge
+	reasonInvalid         = failures.InvalidRequest
 	reasonServerTool      = "ServerToolNotAllowed"
 	reasonState           = "ProviderStateNotAllowed"
 	reasonNoModel         = "ModelNotAvailable"
@@ -48,14 +43,14 @@ const (
 	reasonUnreachable     = "BackendUnreachable"
 	reasonRedirected      = "BackendRedirects"
 	reasonSilent          = "BackendSilent"
-	reasonCutOff          = "AnswerCutOff"
+	reasonCutOff          = failures.AnswerCutOff
 	reasonGone            = "CallerGone"
 	reasonUnrecorded      = "LedgerUnavailable"
 	reasonRejected        = protocol.ReasonAnswerRejected
 	reasonAvoided         = "BackendAvoided"
 	reasonEncoded         = "BackendEncodes"
-	reasonNoMemory        = "MemoryShare"
-	reasonStalled         = "CallerStalls"
+	reasonNoMemory        = failures.MemoryShare
+	reasonStalled         = failures.CallerStalls
 )
 
 // Ledger keeps what was said. *ledger.Ledger of internal/host/ledger is one.

@@ -23,6 +23,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -334,7 +335,7 @@ func TestRefusals(t *testing.T) {
 		"another method":   {"login", "DELETE", messages, "", 404, "UnknownEndpoint", "not served"},
 		"not JSON":         {"login", "POST", messages, "model=large", 400, "InvalidRequest", "not JSON"},
 		"two models":       {"login", "POST", messages, `{"model":"a","model":"b"}`, 400, "InvalidRequest", "duplicate"},
-		"too large":        {"login", "POST", messages, `{"model":"a","x":"` + strings.Repeat("x", models.MaxBody) + `"}`, 413, "RequestTooLarge", "more than"},
+		"too large":        {"login", "POST", messages, `{"model":"a","x":"` + strings.Repeat("x", dialect.MaxBody) + `"}`, 413, "RequestTooLarge", "more than"},
 		"unknown backend":  {"lost", "POST", messages, good, 503, "ModelNotAvailable", `the backend "gone"`},
 		"no key":           {"keyless", "POST", messages, good, 503, "KeyNotAccepted", `the entry "missing"`},
 		"models of nobody": {"lost", "GET", "/anthropic/v1/models", "", 503, "ModelNotAvailable", "gone"},

@@ -28,8 +28,6 @@ const (
 	Judge      Component = "judge"
 	Disk       Component = "disk"
 	FileEvents Component = "file events"
-	// Conversation between the agent and its models.
-	Conversation Component = "conversation"
 )
 
 const (

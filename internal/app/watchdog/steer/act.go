@@ -130,17 +130,6 @@ func (s *Service) Settle(id string, done bool) {
 	s.tell(s.options.Terms(), s.options.Now())
 }
 
-// Wait implements modelproxy.Observer.
-func (s *Service) Wait(ctx context.Context) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	goes := held(ctx, s, s.gate.born)
-	if b := s.record.Bared; goes && b != nil && b.Thread == 0 {
-		goesOn(s)
-	}
-	return goes
-}
-
 // held keeps a request back until nothing is wanted any more. It says whether the request may be sent on then: not where who has sent it has
 // hung up or was ended.
 func held(ctx context.Context, s *Service, born int64) bool {

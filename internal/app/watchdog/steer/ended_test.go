@@ -138,8 +138,6 @@ func TestWhoHasEnded(t *testing.T) {
 		"another turn, in words":      {func(a *agent) { a.goesOn("Go on."); a.inWords("Done.") }, false},
 		"another turn, in calls":      {func(a *agent) { a.goesOn("Go on."); a.ask() }, false},
 		"started again, in a new one": {func(a *agent) { a.startAgain(); a.entries = []string{a.says("user", "Something else.")}; a.ask() }, false},
-		"started again, unheard":      {func(a *agent) { a.startAgain(); a.service.Wait(a.t.Context()) }, false},
-		"unheard":                     {func(a *agent) { a.service.Wait(a.t.Context()) }, true},
 		"another task":                {func(a *agent) { a.task = "tests" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
