@@ -20,7 +20,7 @@ const (
 	// small is how large most requests are at the most, in bytes. Each connection may hold as much without waiting, and what has held it is kept
 	// for the next request.
 	small = 1 << 20
-	// spare is what a large request has beside its own bytes, for what the model is told.
+	// spare is room for the words of the supervisor in a large request, in bytes.
 	spare = 64 << 10
 	// maxLarge bounds the memory of all larger requests, in bytes: one of the largest, as it came and as it is sent on, or several others.
 	// With the small ones, requests hold 2 * maxConnections * small + maxLarge = 192 MiB at the most.
@@ -45,7 +45,7 @@ func newBuffers() *buffers { return &buffers{large: semaphore.NewWeighted(maxLar
 type memory struct {
 	buffers    *buffers
 	body, room []byte
-	// large is what is held of the memory for large requests, in bytes.
+	// large is the share of buffers.large that this request holds, in bytes.
 	large int64
 
 	mu sync.Mutex
@@ -77,8 +77,8 @@ func (m *memory) give() {
 	m.body, m.room = nil, nil
 }
 
-// fill reads all of a request of so many bytes; size is less than 0 where nobody knows it. Memory for a large one is waited for until the
-// context ends.
+// fill reads all of a request. Size is its length in bytes, or less than 0 if the client does not give it. A large request waits for memory
+// until the context ends.
 func (m *memory) fill(ctx context.Context, r io.Reader, size int64) error {
 	if size > dialect.MaxBody {
 		return errTooLarge
@@ -106,13 +106,13 @@ func (m *memory) fill(ctx context.Context, r io.Reader, size int64) error {
 	}
 }
 
-// grow to so many bytes. A large request whose size is not known gets the memory of the largest, so that it waits once.
+// grow the buffers to size bytes. A large request of unknown size gets the memory of the largest, so that it waits once.
 func (m *memory) grow(ctx context.Context, size int) error {
 	switch {
 	case size <= cap(m.body):
 		return nil
 	case size <= small:
-		size = min(size+size/4, small) // for those that follow
+		size = min(size+size/4, small) // room for later requests of the same conversation
 	default:
 		if len(m.body) > 0 {
 			size = dialect.MaxBody

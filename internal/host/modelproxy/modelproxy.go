@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package modelproxy takes an agent's calls of models on the loopback address of its pod, adds the pod's token, and sends
-// them on to the gateway. A request for an answer is heard before it is sent on; what cannot be heard is refused. Answers stream through;
-// what is held for a while is the answer that a budget leaves nothing for a call.
+// them on to the gateway. The observer hears each request for an answer before the proxy sends it on; the proxy refuses a request that it cannot
+// read. Answers stream through. While a budget has nothing left for a call, the proxy holds the refusal and asks again.
 package modelproxy
 
 import (
@@ -44,7 +44,7 @@ type Options struct {
 	// Pause between two questions for what is left of the budgets, while a call is held; UsageEvery is that between two questions
 	// for what was used, while calls are made. Zero values mean DefaultPause and DefaultUsageEvery.
 	Pause, UsageEvery time.Duration
-	// ReadTime bounds how long a request takes to be read, with the time that it waits for memory. Zero means DefaultReadTime.
+	// ReadTime bounds how long the proxy reads a request, including the wait for memory. Zero means DefaultReadTime.
 	ReadTime time.Duration
 	// Observer of the conversation; nil for none.
 	Observer Observer

@@ -62,7 +62,7 @@ func observed(r *http.Request) *observation {
 	return o
 }
 
-// observe a request for an answer, and give what is sent on in its place. The observer hears each of them: what cannot be heard is refused.
+// observe a request for an answer, and return the request that the proxy sends on instead. The observer hears each of them: what cannot be heard is refused.
 // The memory is lent to who sends the request on.
 func (p *Proxy) observe(w http.ResponseWriter, r *http.Request, d dialect.Dialect, m *memory) (*http.Request, *refusal) {
 	if f := p.read(w, r, m); f != nil {
