@@ -93,6 +93,8 @@ type Dialect struct {
 	canonical func(name string) string
 	// inPath: the path of a request names the model, and no member need do so.
 	inPath bool
+	// usageOnDemand: the tokens of a streamed answer are counted where the request asks for it.
+	usageOnDemand bool
 	// message reads an entry of the history.
 	message func(entry []byte) conversation.Message
 	// turn gives one more turn of the conversation, of the model or of its user, with a text as the inside of a JSON string.

@@ -639,6 +639,12 @@ func text(value []byte) (string, bool) {
 
 // valueOf the member of an object that begins at a place.
 func valueOf(b []byte, at int, name string) (value []byte, has bool) {
+	where, has := placeOf(b, at, name)
+	return b[where.from:where.to], has
+}
+
+// placeOf the value of a member of an object that begins at a place.
+func placeOf(b []byte, at int, name string) (where span, has bool) {
 	for at = space(b, at+1); b[at] != '}'; {
 		end := skip(b, at)
 		is := string(b[at+1:end-1]) == name
@@ -649,13 +655,13 @@ func valueOf(b []byte, at int, name string) (value []byte, has bool) {
 		at = space(b, space(b, end)+1)
 		end = skip(b, at)
 		if is {
-			return b[at:end], true
+			return span{at, end}, true
 		}
 		if at = space(b, end); b[at] == ',' {
 			at = space(b, at+1)
 		}
 	}
-	return nil, false
+	return span{}, false
 }
 
 // textMember of an object.

@@ -73,7 +73,7 @@ func openaiChat() Dialect {
 			{Method: "POST", Path: "/v1/chat/completions", Kind: Generate},
 			{Method: "GET", Path: "/v1/models", Kind: List},
 		},
-		wall:    chatWall,
+		wall: chatWall, usageOnDemand: true,
 		History: "messages", choice: "tool_choice", noTools: `"none"`, behind: behindMessage(true), message: readChat, turn: chatTurn,
 		System: "messages", place: placeInMessages,
 		Answer:  func() conversation.Decoder { return &chatAnswer{} },

@@ -55,6 +55,8 @@ type Edit struct {
 	Objections []Objection
 	// Without these members, whatever the case of their letters. It needs Filter before.
 	Without []string
+	// Usage: the tokens of a streamed answer are counted. It is for a request that LacksUsage, and has no effect where that member is left out.
+	Usage bool
 }
 
 // Objection is what is said about an answer of the model.
@@ -171,6 +173,9 @@ func (r Request) Body(e Edit) ([]byte, error) {
 	edits := append(r.removed(e.Without), r.wall...)
 	if e.Model != r.Model && r.model != (span{}) {
 		edits = append(edits, place{r.model, `"` + inside(e.Model), `"`})
+	}
+	if e.Usage && !contains(e.Without, streamOptions) {
+		edits = append(edits, r.usage()...)
 	}
 	if e.Before != "" {
 		at, err := r.dialect.place(r)

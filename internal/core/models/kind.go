@@ -37,6 +37,8 @@ type Kind struct {
 	Credential Credential
 	// Headers that the provider requires.
 	Headers map[string]string
+	// StreamUsage: the provider counts the tokens of a streamed answer of Chat Completions where stream_options ask for it.
+	StreamUsage bool
 }
 
 // Place is where a provider serves an endpoint, and how its request differs from the dialect's.
@@ -146,6 +148,20 @@ func (b Backend) Sent() map[string]string {
 	sent := maps.Clone(kind.Headers)
 	maps.Copy(sent, b.Headers)
 	return sent
+}
+
+// azureUsage is the first dated version of Azure's API with stream_options; those before refuse it.
+// https://learn.microsoft.com/azure/ai-foundry/openai/api-version-lifecycle
+const azureUsage = "2024-09-01-preview"
+
+// CountsStreams says whether the backend counts the tokens of a streamed answer of Chat Completions where stream_options ask for it.
+func (b Backend) CountsStreams() bool {
+	if b.StreamUsage != nil {
+		return *b.StreamUsage
+	}
+	kind, _ := FindKind(b.Kind)
+	version := b.Query[apiVersion]
+	return kind.StreamUsage && (!dated(version) || version >= azureUsage)
 }
 
 // dated says whether a version of Azure's API is a date: those have other paths than v1 and its previews.

@@ -162,3 +162,27 @@ func TestSendKey(t *testing.T) {
 		t.Errorf("headers of GitHub Models (-want +got):\n%s", diff)
 	}
 }
+
+// TestCountsStreams: a kind whose vendor documents stream_options is asked for a count, unless the backend says otherwise.
+func TestCountsStreams(t *testing.T) {
+	for name, tc := range map[string]struct {
+		backend models.Backend
+		want    bool
+	}{
+		"no kind":                {models.Backend{}, false},
+		"no kind, said":          {models.Backend{StreamUsage: new(true)}, true},
+		"openai":                 {models.Backend{Kind: "openai"}, true},
+		"openai, denied":         {models.Backend{Kind: "openai", StreamUsage: new(false)}, false},
+		"generic":                {models.Backend{Kind: "generic"}, false},
+		"openrouter":             {models.Backend{Kind: "openrouter"}, false},
+		"azure, v1":              {models.Backend{Kind: "azure-openai"}, true},
+		"azure, v1 by name":      {models.Backend{Kind: "azure-openai", Query: map[string]string{"api-version": "preview"}}, true},
+		"azure, the last before": {models.Backend{Kind: "azure-openai", Query: map[string]string{"api-version": "2024-08-01-preview"}}, false},
+		"azure, the first":       {models.Backend{Kind: "azure-openai", Query: map[string]string{"api-version": "2024-09-01-preview"}}, true},
+		"azure, dated":           {models.Backend{Kind: "azure-openai", Query: map[string]string{"api-version": "2024-10-21"}}, true},
+	} {
+		if got := tc.backend.CountsStreams(); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func Kinds() []Kind {
 		// https://docs.claude.com/en/api/messages, https://docs.claude.com/en/api/messages-count-tokens
 		{Name: "anthropic", Serves: own(anthropicMessages, anthropicCount)},
 		// https://platform.openai.com/docs/api-reference
-		{Name: "openai", Serves: own(openaiChat, openaiResponses, openaiCompact, openaiCount)},
+		{Name: "openai", Serves: own(openaiChat, openaiResponses, openaiCompact, openaiCount), StreamUsage: true},
 		azureOpenAI(),
 		vertex(),
 		bedrockRuntime(),
@@ -39,13 +39,13 @@ func Kinds() []Kind {
 		// https://docs.github.com/en/rest/models/inference
 		{
 			Name: "github-models", Serves: map[string]Place{openaiChat: {Path: "/inference/chat/completions"}},
-			Headers: map[string]string{"X-Github-Api-Version": "2022-11-28"},
+			Headers: map[string]string{"X-Github-Api-Version": "2022-11-28"}, StreamUsage: true,
 		},
 		openRouter(),
 		// https://docs.ollama.com/api/openai-compatibility and https://docs.ollama.com/api/anthropic-compatibility
-		{Name: "ollama", Serves: own(openaiChat, openaiResponses, anthropicMessages)},
+		{Name: "ollama", Serves: own(openaiChat, openaiResponses, anthropicMessages), StreamUsage: true},
 		// https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html: the option --api-key is for every path.
-		{Name: "vllm", Serves: own(openaiChat, openaiResponses, anthropicMessages, anthropicCount), KeyHeader: "Authorization", KeyPrefix: "Bearer "},
+		{Name: "vllm", Serves: own(openaiChat, openaiResponses, anthropicMessages, anthropicCount), KeyHeader: "Authorization", KeyPrefix: "Bearer ", StreamUsage: true},
 		{Name: generic},
 	}
 }
@@ -55,7 +55,7 @@ func Kinds() []Kind {
 // https://learn.microsoft.com/azure/ai-foundry/openai/reference
 func azureOpenAI() Kind {
 	return Kind{
-		Name: "azure-openai", KeyHeader: "Api-Key",
+		Name: "azure-openai", KeyHeader: "Api-Key", StreamUsage: true,
 		Serves: map[string]Place{
 			openaiChat:      {Path: "/openai/v1/chat/completions", Dated: "/openai/deployments/{model}/chat/completions"},
 			openaiResponses: {Path: "/openai/v1/responses", Dated: "/openai/responses"},
@@ -111,7 +111,8 @@ func bedrockBetas() []string {
 	}
 }
 
-// openRouter takes the choice of models and providers from the platform alone.
+// openRouter takes the choice of models and providers from the platform alone. It counts the tokens of every stream
+// (https://openrouter.ai/docs/use-cases/usage-accounting).
 // https://openrouter.ai/docs/api-reference/overview and https://openrouter.ai/docs/features/provider-routing
 func openRouter() Kind {
 	return Kind{

@@ -56,6 +56,8 @@ type Backend struct {
 	// Strip are members of requests that it does not get, and Deny those that no request may have; nil for the built-in ones.
 	Strip []string `json:"strip,omitempty"`
 	Deny  []string `json:"deny,omitempty"`
+	// StreamUsage says whether the backend knows stream_options of Chat Completions; nil for what its kind does.
+	StreamUsage *bool `json:"streamUsage,omitempty"`
 	// Fallbacks are names of backends that are asked in this order where it cannot answer.
 	Fallbacks []string `json:"fallbacks,omitempty"`
 	// Models that it has, the one for Features whose policy names none first.

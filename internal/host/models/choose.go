@@ -52,6 +52,8 @@ func (c *call) compose() *failure {
 		return fail(http.StatusForbidden, reasonServerTool, nil, "%s: the backend %q does not get it (deny of its configuration): leave it out", has[0], c.route.Backend.Name)
 	}
 	e := dialect.Edit{Without: strip, Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
+	e.Usage = c.request.LacksUsage() && c.route.Backend.CountsStreams()
+	c.counted = e.Usage
 	if c.endpoint.Plain {
 		e.Before = ""
 	}

@@ -183,7 +183,10 @@ func questions() map[string][][2]string {
 			{messages, `{"model":"any","max_tokens":10,"messages":[{"role":"user","content":"Hello"}]}`},
 			{messages + "/count_tokens?beta=true", `{"model":"any","messages":[{"role":"user","content":"Hello"}]}`},
 		},
-		"openai-chat":      {{"/openai/v1/chat/completions", `{"model":"any","messages":[{"role":"user","content":"Hello"}]}`}},
+		"openai-chat": {
+			{"/openai/v1/chat/completions", `{"model":"any","messages":[{"role":"user","content":"Hello"}]}`},
+			{"/openai/v1/chat/completions", `{"model":"any","stream":true,"messages":[{"role":"user","content":"Hello"}]}`},
+		},
 		"openai-responses": {{"/openai/v1/responses", `{"model":"any","store":false,"input":"Hello"}`}},
 		"gemini": {
 			{"/gemini/v1beta/models/any:streamGenerateContent?alt=sse", `{"contents":[{"role":"user","parts":[{"text":"Hello"}]}]}`},

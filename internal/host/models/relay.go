@@ -34,6 +34,16 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 	if f != nil {
 		return f
 	}
+	if f := r.read(ctx, answer, silence); f != nil {
+		return f
+	}
+	c.reply.end()
+	return nil
+}
+
+// read the answer to its end.
+func (r *relay) read(ctx context.Context, answer *http.Response, silence *time.Timer) *failure {
+	c := r.call
 	for buffer := make([]byte, 32<<10); ; {
 		patience := patienceFor(c, r.begun())
 		silence.Reset(patience)
@@ -66,6 +76,9 @@ func (c *call) relay(answer *http.Response) (*relay, *failure) {
 	answer.Request = nil
 	c.record.Reason, c.record.Status = reasonAnswered, answer.StatusCode
 	c.turn.answered(c.server.options.Now(), answer.StatusCode, streamed, checks)
+	if c.reply.uncounted = nil; c.counted && streamed {
+		c.reply.uncounted = &dialect.UsageFilter{}
+	}
 	c.heads(answer, checks)
 	r := &relay{call: c, checks: checks, held: c.turn != nil && !streamed}
 	switch {
@@ -87,7 +100,7 @@ func (c *call) forget() {
 	c.asking.end()
 }
 
-// heads are the headers that the agent gets. The length of an answer that is checked is not known yet.
+// heads are the headers that the agent gets. The length of an answer that is checked, or of which something is left out, is not known yet.
 func (c *call) heads(answer *http.Response, checks bool) {
 	if c.reply.alive != nil || c.reply.started.Load() {
 		return
@@ -106,8 +119,8 @@ func (c *call) heads(answer *http.Response, checks bool) {
 	if window := c.route.Model.ContextWindow; window > 0 {
 		header.Set(protocol.WindowHeader, strconv.FormatInt(window, 10))
 	}
-	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") && (answer.ContentLength < 0 || checks)
-	if answer.ContentLength >= 0 && !checks {
+	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") && (answer.ContentLength < 0 || checks || c.reply.uncounted != nil)
+	if answer.ContentLength >= 0 && !checks && c.reply.uncounted == nil {
 		header.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))
 	}
 }
@@ -180,7 +193,7 @@ func (c *call) settled() *failure {
 
 // send a part of the answer to the agent; false where it is gone.
 func (c *call) send(part []byte) bool {
-	if c.reply.write(part) {
+	if c.reply.pass(part) {
 		return true
 	}
 	c.record.Reason = reasonGone

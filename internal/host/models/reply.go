@@ -8,8 +8,11 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
 
 // reply is the way back to the agent.
@@ -21,6 +24,8 @@ type reply struct {
 	// returns: the last line of events ended with CR and LF; last is the last byte of them.
 	returns bool
 	last    byte
+	// uncounted leaves out the count of tokens that the agent has not asked for; nil where nothing is left out.
+	uncounted *dialect.UsageFilter
 	// patience with an agent that does not read, beyond what it takes to read at unreadRate; spent is what it has let writes wait, and
 	// written how many bytes it has read. Stalled: it was too long.
 	patience, spent time.Duration
@@ -49,6 +54,26 @@ func (r *reply) begin() {
 func (r *reply) deadline() {
 	left := r.patience - r.spent + time.Duration(r.written/unreadRate)*time.Second
 	_ = http.NewResponseController(r.w).SetWriteDeadline(time.Now().Add(left))
+}
+
+// pass a part of the backend's answer on, without what is left out of it; false where the agent is gone, or does not read.
+func (r *reply) pass(part []byte) bool {
+	if r.uncounted == nil {
+		return r.write(part)
+	}
+	for chunk := range slices.Chunk(part, 32<<10) { // the filter copies each
+		if !r.write(r.uncounted.Pass(chunk)) {
+			return false
+		}
+	}
+	return true
+}
+
+// end of the backend's answer.
+func (r *reply) end() {
+	if r.uncounted != nil {
+		r.write(r.uncounted.Rest())
+	}
 }
 
 // write a part of the answer; false where the agent is gone, or does not read.

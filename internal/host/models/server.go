@@ -229,6 +229,8 @@ type call struct {
 	// spliced is what asking holds for the request as the backend gets it.
 	spliced int64
 	reply   reply
+	// counted: the gateway asks for the count of tokens of the answer's stream, and the agent does not.
+	counted bool
 	// rejected answers so far. Repeat: the backend is asked once more, with the objections to what it has answered.
 	rejected   int
 	repeat     bool

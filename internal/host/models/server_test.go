@@ -141,7 +141,7 @@ func newWorldBehind(t *testing.T, backend http.Handler, limits models.Limits, re
 	w := &world{t: t, backend: upstream.Start(t, backend), silence: 10 * time.Second, reserved: map[string]bool{}}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
-		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat", "gemini"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca),
+		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat", "gemini"}, BaseURL: w.backend.URL + "/", Key: "main", CA: string(ca), StreamUsage: new(true),
 		Headers: map[string]string{"X-Team": "shop"}, Models: []coremodels.Model{{Name: "large", Prices: coremodels.Prices{Rates: coremodels.Rates{Input: "3", Output: "15.00", CachedInput: "0.3"}}}, {Name: "small"}, priced()},
 	}, {
 		Name: "keyless", Dialects: []string{"anthropic"}, BaseURL: w.backend.URL, Key: "missing", CA: string(ca), Models: []coremodels.Model{{Name: "large"}},
