@@ -32,7 +32,7 @@ type tongue struct{ path, body, end string }
 var tongues = []tongue{
 	{
 		"/anthropic/v1/messages",
-		`{"model":"any","max_tokens":1000,"stream":true,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":%s}]}`,
+		`{"model":"any","max_tokens":4000,"stream":true,"tools":[{"name":"Bash"}],"messages":[{"role":"user","content":%s}]}`,
 		"event: message_stop\n",
 	},
 	{

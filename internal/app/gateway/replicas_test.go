@@ -21,29 +21,26 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/program"
 )
 
-// expected is what a call reserves of output tokens, whatever its answer has: see internal/core/ledger.
-const expected = 1024
-
-// TestBudgetsAcrossReplicas: many calls at once through two gateways use a budget up, and no more than the calls that were under
-// way when it was reached go over it. A worker that is refused is told so in its dialect and reaches no provider. Nothing is counted twice,
+// TestBudgetsAcrossReplicas: many calls at once through two gateways use a budget up, and go over it by no more than what their requests had above
+// the estimate. A worker that is refused is told so in its dialect and reaches no provider. Nothing is counted twice,
 // and nothing stays reserved.
 func TestBudgetsAcrossReplicas(t *testing.T) {
-	const agents, output = 12, 3000 // agents of each pod; tokens of each answer, three times of what is reserved
+	const agents, output = 12, 3000 // agents of each pod; tokens of each answer, unless a budget limits it
 	for name, tc := range map[string]struct {
 		budget   v1alpha1.BudgetRules
 		features []string
-		// limit and what a call uses and reserves, in the unit of the ledger.
-		limit, uses, reserves int64
-		of                    func(protocol.Turn) int64
-		says                  string
+		// limit, what a call takes at least, and by how much the estimate of its request may be wrong, in the unit of the ledger.
+		limit, least, wrong int64
+		of                  func(protocol.Turn) int64
+		says                string
 	}{
 		"output tokens of a Feature": {
-			v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To[int64](200_000)}}, []string{"login"}, 200_000, output, expected,
+			v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To[int64](200_000)}}, []string{"login"}, 200_000, ledger.LeastOutput, 0,
 			func(turn protocol.Turn) int64 { return turn.OutputTokens }, "raise budget.outputTokens of the SupervisorPolicy",
 		},
 		// An answer costs 0.045, and the question less than 0.001.
 		"cost of a project": {
-			v1alpha1.BudgetRules{Project: &v1alpha1.Budget{Cost: "4"}}, []string{"login", "logout"}, 4_000_000, 46_000, 15_360,
+			v1alpha1.BudgetRules{Project: &v1alpha1.Budget{Cost: "4"}}, []string{"login", "logout"}, 4_000_000, 15*ledger.LeastOutput + 1000, 1000,
 			func(turn protocol.Turn) int64 {
 				cost, err := ledger.ParseDecimal(turn.Cost)
 				if err != nil {
@@ -96,7 +93,7 @@ func TestBudgetsAcrossReplicas(t *testing.T) {
 					used += tc.of(turn)
 				}
 			}
-			if most := tc.limit + int64(agents*len(pods))*(tc.uses-tc.reserves); used > most || used <= tc.limit-tc.reserves-tc.uses {
+			if most := tc.limit + int64(agents*len(pods))*tc.wrong; used > most || used <= tc.limit-tc.least {
 				t.Errorf("%d of %d were used; want no more than %d", used, tc.limit, most)
 			}
 			if answered[0] == 0 || answered[1] == 0 {
@@ -183,14 +180,14 @@ func TestAReplicaThatIsKilled(t *testing.T) {
 	f.must(err)
 	var own int64
 	db := postgres.Open(t, database)
-	f.must(db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM reservations WHERE feature_uid = $1", string(a.Feature.UID)).Scan(&own))
+	f.must(db.QueryRowContext(t.Context(), "SELECT COALESCE(SUM(output), 0) FROM reservations WHERE feature_uid = $1", string(a.Feature.UID)).Scan(&own))
 	if own == 0 {
 		a = pods[1]
 		usage, err = f.gateways[0].allowance(t, a.Token)
 		f.must(err)
-		f.must(db.QueryRowContext(t.Context(), "SELECT COUNT(*) FROM reservations WHERE feature_uid = $1", string(a.Feature.UID)).Scan(&own))
+		f.must(db.QueryRowContext(t.Context(), "SELECT COALESCE(SUM(output), 0) FROM reservations WHERE feature_uid = $1", string(a.Feature.UID)).Scan(&own))
 	}
-	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To(usage.Usage.OutputTokens + own*expected + expected - 1)}}})
+	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To(usage.Usage.OutputTokens + own + ledger.LeastOutput - 1)}}})
 	f.limited(a)
 	ask := func(g *gateway) try {
 		return tongues[0].ask(t.Context(), g.client(t), "https://"+g.address, as(a.Token, "form"), play{words: 1})
@@ -280,7 +277,7 @@ func TestAGatewayOnAFileThatIsKilled(t *testing.T) {
 	}
 	usage, err := f.gateways[0].allowance(t, login.Token)
 	f.must(err)
-	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To(usage.Usage.OutputTokens + expected)}}})
+	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Budget: v1alpha1.Budget{OutputTokens: ptr.To(usage.Usage.OutputTokens + ledger.LeastOutput)}}})
 	f.limited(login)
 	g := f.gateways[0]
 	if x := tongues[0].ask(t.Context(), g.client(t), "https://"+g.address, as(login.Token, "form"), play{words: 1}); !x.ended {

@@ -29,6 +29,8 @@ func anthropic() Dialect {
 		System:  "system",
 		History: "messages",
 		wall:    anthropicWall,
+		// https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+		limits:  limits{most: [][]string{{"max_tokens"}}, thinking: []string{"thinking", "budget_tokens"}},
 		message: readAnthropic,
 		behind:  behindMessage(false),
 		choice:  "tool_choice",

@@ -95,11 +95,12 @@ func ptr(p shape) *shape { return &p }
 // anthropicWall is what is known of a request.
 var anthropicWall = func() *shape {
 	content := shape{kinds: anthropicBlocks()}
-	wall := object(reads("model", "max_tokens", "stream", "temperature", "thinking", "stop_sequences", "metadata", "output_config", "output_format", "cache_control")).with(map[string]shape{
+	wall := object(reads("model", "max_tokens", "stream", "temperature", "stop_sequences", "metadata", "output_config", "output_format", "cache_control")).with(map[string]shape{
 		"system":      content,
 		"messages":    object(reads("role")).with(map[string]shape{"content": content}),
 		"tools":       anthropicTools(true),
 		"tool_choice": object(reads("type", "name")),
+		"thinking":    object(reads("type", "budget_tokens")),
 		"mcp_servers": {tool: "anthropic/mcp_servers", when: isFilled},
 		// A container that is there already, or what is loaded into a new one.
 		"container": shape{state: true, when: isText}.with(map[string]shape{"id": {state: true}, "skills": {tool: "anthropic/skills", when: isFilled}}),

@@ -95,6 +95,8 @@ type Dialect struct {
 	inPath bool
 	// usageOnDemand: the tokens of a streamed answer are counted where the request asks for it.
 	usageOnDemand bool
+	// limits are the members that bound an answer.
+	limits limits
 	// message reads an entry of the history.
 	message func(entry []byte) conversation.Message
 	// turn gives one more turn of the conversation, of the model or of its user, with a text as the inside of a JSON string.

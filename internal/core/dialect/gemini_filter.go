@@ -63,9 +63,10 @@ var geminiWall = func() *shape {
 	tools := shape{offers: true}.with(known)
 	tools.tool, tools.when = "google/unknown", unknownTool(known)
 	calling := object(bothSpellings(reads("mode", "allowedFunctionNames")))
-	wall := object(bothSpellings(reads("model", "stream", "safetySettings", "generationConfig"))).with(bothSpellings(map[string]shape{
+	wall := object(bothSpellings(reads("model", "stream", "safetySettings"))).with(bothSpellings(map[string]shape{
 		"contents": content, "systemInstruction": content, "tools": tools,
 		"toolConfig":             object(bothSpellings(reads("retrievalConfig", "includeServerSideToolInvocations"))).with(bothSpellings(map[string]shape{"functionCallingConfig": calling})),
+		"generationConfig":       object(bothSpellings(reads("maxOutputTokens", "candidateCount"))),
 		"cachedContent":          {state: true},
 		"store":                  {as: "false", when: isSet},
 		"serviceTier":            {tool: "google/service_tier", out: true},

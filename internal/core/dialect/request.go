@@ -55,6 +55,10 @@ type Edit struct {
 	Objections []Objection
 	// Without these members, whatever the case of their letters. It needs Filter before.
 	Without []string
+	// Limit is how many tokens a choice of the answer may have; 0 for what the request says. LimitMember says so where no member does; empty for the
+	// dialect's own.
+	Limit       int64
+	LimitMember string
 	// Usage: the tokens of a streamed answer are counted. It is for a request that LacksUsage, and has no effect where that member is left out.
 	Usage bool
 }
@@ -176,6 +180,9 @@ func (r Request) Body(e Edit) ([]byte, error) {
 	}
 	if e.Usage && !contains(e.Without, streamOptions) {
 		edits = append(edits, r.usage()...)
+	}
+	if e.Limit > 0 {
+		edits = append(edits, r.dialect.limits.lowered(r, e.Limit, e.LimitMember)...)
 	}
 	if e.Before != "" {
 		at, err := r.dialect.place(r)

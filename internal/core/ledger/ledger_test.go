@@ -141,20 +141,60 @@ func TestPeriod(t *testing.T) {
 func TestExpect(t *testing.T) {
 	price := Price{Rates: Rates{Input: 3_000_000, Output: 15_000_000}}
 	for name, tc := range map[string]struct {
-		request, window int64
-		want            Amount
+		request, window, output int64
+		want                    Amount
 	}{
-		"text":                       {40_000, 200_000, Amount{Input: 10_000, Output: 1024, Cost: 30_000 + 15_360}},
-		"no more than a model reads": {40_000_000, 200_000, Amount{Input: 200_000, Output: 1024, Cost: 600_000 + 15_360}},
-		"an unknown window":          {4_000_000, 0, Amount{Input: 200_000, Output: 1024, Cost: 600_000 + 15_360}},
+		"text":                       {40_000, 200_000, 1024, Amount{Input: 10_000, Output: 1024, Cost: 30_000 + 15_360}},
+		"no more than a model reads": {40_000_000, 200_000, 1024, Amount{Input: 200_000, Output: 1024, Cost: 600_000 + 15_360}},
+		"an unknown window":          {4_000_000, 0, 1024, Amount{Input: 200_000, Output: 1024, Cost: 600_000 + 15_360}},
 	} {
-		if got := Expect(tc.request, tc.window, price); got != tc.want {
+		if got := price.Wanted(Expect(tc.request, tc.window, tc.output)); got != tc.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
 		}
 	}
-	if got := Expect(400, 0, Price{}); got.Cost != 0 {
+	if got := (Price{}).Wanted(Expect(400, 0, 1)); got.Cost != 0 {
 		t.Errorf("without a price: %+v", got)
 	}
+}
+
+func TestOutput(t *testing.T) {
+	for _, tc := range [][3]int64{{0, 0, 32_000}, {500, 0, 500}, {0, 8000, 8000}, {500, 8000, 500}, {64_000, 8000, 8000}} {
+		if got := Output(tc[0], tc[1]); got != tc[2] {
+			t.Errorf("asked for %d of a model that gives %d: %d, want %d", tc[0], tc[1], got, tc[2])
+		}
+	}
+}
+
+// TestFits: what fits is within the budget, and one token more is not.
+func TestFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := func(name string) int64 { return rapid.Int64Range(0, 80_000_000).Draw(t, name) }
+		price := Price{Rates: Rates{Input: rate("input"), Output: rate("output")}, Call: rapid.Int64Range(0, 1000).Draw(t, "call")}
+		if above := rapid.Int64Range(0, 400_000).Draw(t, "above"); above > 200_000 {
+			price.Long = []LongRates{{Above: above, Rates: Rates{Input: rate("long input"), Output: rate("long output")}}}
+		}
+		tokens := Tokens{Input: rapid.Int64Range(0, 500_000).Draw(t, "tokens"), Output: rapid.Int64Range(1, 128_000).Draw(t, "most")}
+		b := Budget{Limit: Amount{
+			Input: rapid.Int64Range(0, 1_000_000).Draw(t, "limit of input"), Output: rapid.Int64Range(0, 200_000).Draw(t, "limit of output"), Cost: rapid.Int64Range(0, 20_000_000).Draw(t, "limit of cost"),
+		}}
+		used := Amount{Input: rate("used input") / 100, Output: rate("used output") / 1000, Cost: rate("used cost") / 8}
+		var over *OverBudgetError
+		if !errors.As(Over(b, used, Amount{}, price.Wanted(tokens)), &over) {
+			return
+		}
+		within := func(output int64) bool {
+			tokens.Output = output
+			wanted := price.Wanted(tokens)
+			return wanted.Of(over.Resource) <= over.Limit-over.Used && over.Used < over.Limit
+		}
+		most, fits := tokens.Output, over.Fits(tokens, price)
+		if fits < 0 || fits >= most {
+			t.Fatalf("%d of %d fit, and %v", fits, most, over)
+		}
+		if fits > 0 && !within(fits) || within(fits+1) {
+			t.Fatalf("%d fit, and %v", fits, over)
+		}
+	})
 }
 
 // TestCharge: what the provider has not counted is not free.

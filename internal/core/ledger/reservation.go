@@ -12,10 +12,13 @@ const (
 	// unknownWindow is what a model is taken to read at most whose window is not configured: what most of them read
 	// (https://docs.claude.com/en/docs/build-with-claude/context-windows).
 	unknownWindow = 200_000
-	// expectedOutput is what an answer is taken to have, in tokens: a thought and a call of a tool are shorter. One that is
-	// longer is charged when it has ended.
-	expectedOutput = 1024
+	// unknownOutput is what an answer is taken to have at most where neither its request nor the configuration of its model says: what coding agents
+	// ask for (https://docs.claude.com/en/docs/claude-code/settings, CLAUDE_CODE_MAX_OUTPUT_TOKENS).
+	unknownOutput = 32_000
 )
+
+// LeastOutput is what an answer must be able to have, in tokens: most thoughts with a call of a tool are shorter. A call with less is not made.
+const LeastOutput = 1024
 
 // Reservation is what a call may use that is about to be made.
 type Reservation struct {
@@ -29,18 +32,57 @@ type Reservation struct {
 	Until time.Time
 }
 
-// Expect what a call uses, by the size of its request in bytes. window is the most tokens that the model reads; 0 where that is not
-// known. What a provider has cached costs less, which nobody knows before the call.
-func Expect(request, window int64, price Price) Amount {
-	t := expected(request, window)
-	return Amount{Input: t.Input, Output: t.Output, Cost: price.Cost(t)}
-}
-
-func expected(request, window int64) Tokens {
+// Expect what a call uses at most, by the size of its request in bytes and by the tokens that its answer may have. window is the most tokens that the
+// model reads; 0 where that is not known. What a provider has cached costs less, which nobody knows before the call.
+func Expect(request, window, output int64) Tokens {
 	if window <= 0 {
 		window = unknownWindow
 	}
-	return Tokens{Input: min(request/bytesPerToken, window), Output: expectedOutput}
+	return Tokens{Input: min(request/bytesPerToken, window), Output: output}
+}
+
+// Wanted is what a call takes of budgets that uses these tokens.
+func (p Price) Wanted(t Tokens) Amount {
+	return Amount{Input: t.Sent(), Output: t.Output, Cost: p.Cost(t)}
+}
+
+// Output is how many tokens an answer may have: what its request asks for, and no more than its model gives, each 0 where it is not known.
+func Output(asked, most int64) int64 {
+	switch {
+	case asked <= 0 && most <= 0:
+		return unknownOutput
+	case asked <= 0:
+		return most
+	case most <= 0:
+		return asked
+	}
+	return min(asked, most)
+}
+
+// Fits is the most output of a call that the budget has room for when the calls under way have ended and have used nothing, up to what the call
+// wants; 0 where it has no room at all.
+func (e *OverBudgetError) Fits(t Tokens, price Price) (output int64) {
+	left := e.Limit - e.Used
+	if left <= 0 {
+		return 0
+	}
+	switch e.Resource {
+	case InputTokens:
+		return 0
+	case OutputTokens:
+		return min(t.Output, left)
+	case Cost:
+	}
+	most := t.Output
+	for output < most {
+		t.Output = output + (most-output+1)/2
+		if price.Cost(t) <= left {
+			output = t.Output
+		} else {
+			most = t.Output - 1
+		}
+	}
+	return output
 }
 
 // Charge is what a call counts as whose provider has not counted all of its tokens: the answer was cut off, or the agent hung
@@ -48,7 +90,7 @@ func expected(request, window int64) Tokens {
 func Charge(counted Tokens, request, window, answer int64) Tokens {
 	t := counted
 	if counted.Sent() == 0 {
-		t.Input = expected(request, window).Input
+		t.Input = Expect(request, window, 0).Input
 	}
 	t.Output = max(counted.Output, answer/bytesPerToken)
 	return t

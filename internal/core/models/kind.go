@@ -37,6 +37,8 @@ type Kind struct {
 	Credential Credential
 	// Headers that the provider requires.
 	Headers map[string]string
+	// LimitMember of Chat Completions bounds an answer; empty for max_tokens, which most servers know and OpenAI's reasoning models refuse.
+	LimitMember string
 	// StreamUsage: the provider counts the tokens of a streamed answer of Chat Completions where stream_options ask for it.
 	StreamUsage bool
 }
@@ -162,6 +164,15 @@ func (b Backend) CountsStreams() bool {
 	kind, _ := FindKind(b.Kind)
 	version := b.Query[apiVersion]
 	return kind.StreamUsage && (!dated(version) || version >= azureUsage)
+}
+
+// LimitMember is the member that bounds an answer of a dialect; empty for the dialect's own.
+func (b Backend) LimitMember(d dialect.Dialect) string {
+	if d.Name != chatDialect {
+		return ""
+	}
+	kind, _ := FindKind(b.Kind)
+	return kind.LimitMember
 }
 
 // dated says whether a version of Azure's API is a date: those have other paths than v1 and its previews.

@@ -11,6 +11,13 @@ const (
 	bedrock = "bedrock"
 )
 
+// chatDialect is Chat Completions, and completionLimit its newer member for the most tokens of an answer
+// (https://platform.openai.com/docs/api-reference/chat/create).
+const (
+	chatDialect     = "openai-chat"
+	completionLimit = "max_completion_tokens"
+)
+
 // Paths of the dialects' endpoints, and of Gemini's two.
 const (
 	anthropicMessages = "/v1/messages"
@@ -30,7 +37,7 @@ func Kinds() []Kind {
 		// https://docs.claude.com/en/api/messages, https://docs.claude.com/en/api/messages-count-tokens
 		{Name: "anthropic", Serves: own(anthropicMessages, anthropicCount)},
 		// https://platform.openai.com/docs/api-reference
-		{Name: "openai", Serves: own(openaiChat, openaiResponses, openaiCompact, openaiCount), StreamUsage: true},
+		{Name: "openai", Serves: own(openaiChat, openaiResponses, openaiCompact, openaiCount), StreamUsage: true, LimitMember: completionLimit},
 		azureOpenAI(),
 		vertex(),
 		bedrockRuntime(),
@@ -55,7 +62,7 @@ func Kinds() []Kind {
 // https://learn.microsoft.com/azure/ai-foundry/openai/reference
 func azureOpenAI() Kind {
 	return Kind{
-		Name: "azure-openai", KeyHeader: "Api-Key", StreamUsage: true,
+		Name: "azure-openai", KeyHeader: "Api-Key", StreamUsage: true, LimitMember: completionLimit,
 		Serves: map[string]Place{
 			openaiChat:      {Path: "/openai/v1/chat/completions", Dated: "/openai/deployments/{model}/chat/completions"},
 			openaiResponses: {Path: "/openai/v1/responses", Dated: "/openai/responses"},

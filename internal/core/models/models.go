@@ -69,6 +69,8 @@ type Model struct {
 	Name string `json:"name"`
 	// ContextWindow in tokens; 0 where it is not known.
 	ContextWindow int64 `json:"contextWindow,omitempty"`
+	// MaxOutput is how many tokens an answer has at most; 0 where it is not known.
+	MaxOutput int64 `json:"maxOutput,omitempty"`
 	// Prices of it.
 	Prices Prices `json:"prices,omitzero"`
 }
@@ -170,6 +172,9 @@ func (b Backend) validateModel(m Model, i int, at string) error {
 	}
 	if m.ContextWindow < 0 {
 		errs = append(errs, fmt.Errorf("%s.contextWindow: it is negative", at))
+	}
+	if m.MaxOutput < 0 {
+		errs = append(errs, fmt.Errorf("%s.maxOutput: it is negative", at))
 	}
 	return errors.Join(errs...)
 }

@@ -49,6 +49,7 @@ func TestValidate(t *testing.T) {
 		"backends[1].models[0].prices.output": func(b *models.Backend) {
 			b.Models = []models.Model{{Name: "a", Prices: models.Prices{Rates: models.Rates{Output: "3 EUR"}}}}
 		},
+		"backends[1].models[0].maxOutput":     func(b *models.Backend) { b.Models = []models.Model{{Name: "a", MaxOutput: -1}} },
 		"backends[1].models[0].contextWindow": func(b *models.Backend) { b.Models = []models.Model{{Name: "a", ContextWindow: -1}} },
 	} {
 		other := backend(func(b *models.Backend) {

@@ -229,6 +229,8 @@ type call struct {
 	// spliced is what asking holds for the request as the backend gets it.
 	spliced int64
 	reply   reply
+	// limit of the answer in tokens, which budgets have set; 0 for none.
+	limit int64
 	// counted: the gateway asks for the count of tokens of the answer's stream, and the agent does not.
 	counted bool
 	// rejected answers so far. Repeat: the backend is asked once more, with the objections to what it has answered.
@@ -295,7 +297,7 @@ func (c *call) serve() *failure {
 
 // once asks the backend and passes its answer on. Repeat says afterwards that another call has to be made.
 func (c *call) once() (f *failure) {
-	c.repeat, c.turn = false, nil
+	c.repeat, c.turn, c.limit = false, nil, 0
 	defer func() {
 		if f != nil {
 			f.recorded = c.turn != nil

@@ -123,7 +123,7 @@ func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skipped.
 
 // priced is a model with a price of each kind.
 func priced() coremodels.Model {
-	return coremodels.Model{Name: "priced", Prices: coremodels.Prices{
+	return coremodels.Model{Name: "priced", MaxOutput: 8000, Prices: coremodels.Prices{
 		Rates:  coremodels.Rates{Input: "3", CachedInput: "0.30", CacheWrite: "3.75", CacheWriteHour: "6", Output: "15"},
 		Search: "0.01", LongContext: []coremodels.LongRates{{Above: 200_000, Rates: coremodels.Rates{Input: "6", CachedInput: "0.60", Output: "22.50"}}},
 	}}

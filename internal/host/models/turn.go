@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -25,6 +26,8 @@ const (
 	// longestCall is when a call has ended that nobody has recorded the end of: its gateway is gone. Nothing is reserved any more
 	// for a longer one, and it is recorded all the same.
 	longestCall = 10 * time.Minute
+	// mostLimits are how often a limit is lowered to what one more budget has left, before it is the least.
+	mostLimits = 4
 	// framing is how many bytes of a stream come with one of its words, about, in the dialects of these providers.
 	framing = 16
 	// kept is how much memory is taken at a time for an answer that is recorded, in bytes. What is read of it takes up to
@@ -76,12 +79,12 @@ func (c *call) reserve() *failure {
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
 	c.turn.sent = int64(len(c.body))
-	wanted := ledger.Expect(c.turn.sent, c.route.Model.ContextWindow, c.route.Model.Prices.Price())
-	ctx, cancel := context.WithTimeout(c.r.Context(), reserveTime)
-	defer cancel()
-	err := c.server.options.Ledger.Reserve(ctx, ledger.Reservation{
-		ID: c.turn.entry.ID, FeatureUID: c.caller.UID, Namespace: c.turn.entry.Namespace, Until: c.turn.began.Add(longestCall), Wanted: wanted,
-	}, c.caller.Budgets)
+	limit, wanted, err := c.turn.reserve()
+	if err == nil && limit > 0 {
+		c.limit = limit
+		c.turn.entry.Detail = strings.Trim(c.turn.entry.Detail+fmt.Sprintf("; a budget limits the answer to %d tokens", limit), "; ")
+		return c.compose()
+	}
 	if err == nil {
 		return nil
 	}
@@ -96,6 +99,35 @@ func (c *call) reserve() *failure {
 	}
 	c.turn = nil
 	return unrecorded(err)
+}
+
+// reserve what the call uses at most. Where budgets have room for a part of the answer alone, limit is what the answer has to be limited to, in tokens.
+func (t *turn) reserve() (limit int64, wanted ledger.Amount, err error) {
+	c := t.call
+	asked, price := c.request.Limit(), c.route.Model.Prices.Price()
+	output := ledger.Output(asked.Tokens, c.route.Model.MaxOutput)
+	least := min(output, ledger.LeastOutput+asked.Thinking)
+	if c.endpoint.Side { // its request has no limit
+		least = output
+	}
+	ctx, cancel := context.WithTimeout(c.r.Context(), reserveTime)
+	defer cancel()
+	for tries := 1; ; tries++ {
+		tokens := ledger.Expect(t.sent, c.route.Model.ContextWindow, output*asked.Choices)
+		wanted = price.Wanted(tokens)
+		err = c.server.options.Ledger.Reserve(ctx, ledger.Reservation{
+			ID: t.entry.ID, FeatureUID: c.caller.UID, Namespace: t.entry.Namespace, Until: t.began.Add(longestCall), Wanted: wanted,
+		}, c.caller.Budgets)
+		over, is := errors.AsType[*ledger.OverBudgetError](err)
+		if !is || over.Passes() || output <= least {
+			return limit, wanted, err
+		}
+		output = max(least, min(output-1, over.Fits(tokens, price)/asked.Choices))
+		if tries == mostLimits {
+			output = least
+		}
+		limit = output
+	}
 }
 
 // note in the ledger that a call was refused, where it has no turn.

@@ -96,7 +96,8 @@ func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) 
 			Single bool   `json:"disable_parallel_tool_use"`
 		} `json:"tool_choice"`
 		Thinking struct {
-			Type string `json:"type"`
+			Type   string `json:"type"`
+			Budget int    `json:"budget_tokens"`
 		} `json:"thinking"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
@@ -108,7 +109,10 @@ func (anthropic) read(r *http.Request, body []byte) (*conversation, any, error) 
 	if request.Model == "" || len(request.Messages) == 0 || request.MaxTokens <= 0 {
 		return nil, nil, errors.New("model, messages and max_tokens are required")
 	}
-	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice.Type == none, size: len(body), texts: append([]string{""}, request.System.texts()...),
+	if request.MaxTokens <= request.Thinking.Budget { // https://docs.claude.com/en/docs/build-with-claude/extended-thinking
+		return nil, nil, errors.New("`max_tokens` must be greater than `thinking.budget_tokens`")
+	}
+	c := &conversation{most: request.MaxTokens, id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice.Type == none, size: len(body), texts: append([]string{""}, request.System.texts()...),
 		thinks: request.Thinking.Type == "enabled" || request.Thinking.Type == "adaptive", single: request.ToolChoice.Single}
 	var order order
 	for i, m := range request.Messages {

@@ -49,6 +49,8 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 		ToolChoice    any   `json:"tool_choice"`
 		Parallel      *bool `json:"parallel_tool_calls"`
 		Choices       int   `json:"n"`
+		Most          int   `json:"max_tokens"`
+		Completion    int   `json:"max_completion_tokens"`
 		StreamOptions struct {
 			Usage bool `json:"include_usage"`
 		} `json:"stream_options"`
@@ -59,7 +61,10 @@ func (chat) read(r *http.Request, body []byte) (*conversation, any, error) {
 	if request.Model == "" || len(request.Messages) == 0 {
 		return nil, nil, errors.New("model and messages are required")
 	}
-	c := &conversation{id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, size: len(body), texts: []string{""},
+	if request.Most > 0 && request.Completion > 0 {
+		return nil, nil, errors.New("Setting 'max_tokens' and 'max_completion_tokens' at the same time is not supported.")
+	}
+	c := &conversation{most: request.Most + request.Completion, id: rand.Text()[:12], model: request.Model, streamed: request.Stream, bare: request.ToolChoice == none, size: len(body), texts: []string{""},
 		thinks: true, single: request.Parallel != nil && !*request.Parallel, choices: max(request.Choices, 1), counted: request.StreamOptions.Usage}
 	var open []string
 	for i, m := range request.Messages {

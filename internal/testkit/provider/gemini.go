@@ -65,6 +65,9 @@ func (gemini) read(r *http.Request, body []byte) (*conversation, any, error) {
 				Mode string `json:"mode"`
 			} `json:"functionCallingConfig"`
 		} `json:"toolConfig"`
+		Generation struct {
+			Most int `json:"maxOutputTokens"`
+		} `json:"generationConfig"`
 	}
 	if err := json.Unmarshal(body, &request); err != nil {
 		return nil, nil, err
@@ -87,7 +90,8 @@ func (gemini) read(r *http.Request, body []byte) (*conversation, any, error) {
 		return nil, nil, fmt.Errorf("no method %q", method)
 	}
 	c := &conversation{
-		id: rand.Text()[:12], model: model, streamed: method == "streamGenerateContent", bare: request.Config.Calling.Mode == "NONE", size: len(body), texts: []string{request.System.text()},
+		most: request.Generation.Most,
+		id:   rand.Text()[:12], model: model, streamed: method == "streamGenerateContent", bare: request.Config.Calling.Mode == "NONE", size: len(body), texts: []string{request.System.text()},
 	}
 	for _, content := range request.Contents {
 		if err := content.add(c); err != nil {

@@ -120,6 +120,9 @@ type usage struct {
 func (t Turn) used(c *conversation) usage {
 	total := c.size / 4
 	u := usage{output: cmp.Or(t.Output, 10)}
+	if c.most > 0 {
+		u.output = min(u.output, c.most)
+	}
 	switch {
 	case t.Cache != nil:
 		u.read, u.written, u.writtenHour = t.Cache.Read, t.Cache.Write, t.Cache.WriteHour

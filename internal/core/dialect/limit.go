@@ -1,0 +1,157 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect
+
+import (
+	"iter"
+	"math"
+	"strconv"
+)
+
+// Limit bounds an answer, as its request says.
+type Limit struct {
+	// Tokens that a choice may have at most; 0 where the request does not say.
+	Tokens int64
+	// Choices that are asked for, at least 1.
+	Choices int64
+	// Thinking is how many of the tokens are for what the model thinks; the provider refuses a limit that is not above it.
+	Thinking int64
+}
+
+// limits are the members of a request that bound its answer, each as a path.
+type limits struct {
+	// most are those with the most tokens of a choice. The last one is put in where there is none.
+	most [][]string
+	// choices is the one with the number of choices, and thinking with the tokens for thinking; nil where there is none.
+	choices, thinking []string
+}
+
+// Limit that the request has. It needs Filter before.
+func (r Request) Limit() Limit {
+	members := r.dialect.limits
+	l := Limit{Choices: 1}
+	read := func(to *int64, path []string) {
+		for at := range r.values(path) {
+			*to = max(*to, number(r.body[at.from:at.to]))
+		}
+	}
+	read(&l.Choices, members.choices)
+	read(&l.Thinking, members.thinking)
+	for _, path := range members.most {
+		read(&l.Tokens, path)
+	}
+	return l
+}
+
+// lowered are the places where a request says that a choice has no more than some tokens. A lower limit stays. Member names the one that is put in
+// where there is none; empty for the dialect's own.
+func (l limits) lowered(r Request, tokens int64, member string) (list []place) {
+	text, has := strconv.FormatInt(tokens, 10), false
+	var own []string
+	for _, own = range l.most {
+		for at := range r.values(own) {
+			has = true
+			if n := number(r.body[at.from:at.to]); n == 0 || n > tokens {
+				list = append(list, place{at, text, ""})
+			}
+		}
+	}
+	if has || own == nil {
+		return list
+	}
+	if member == "" {
+		member = own[len(own)-1]
+	}
+	first := func(member string) []place {
+		follows := ","
+		if len(r.top) == 0 {
+			follows = ""
+		}
+		return []place{{span{r.open, r.open}, member, follows}}
+	}
+	add := `"` + member + `":` + text
+	if len(own) == 1 {
+		return first(add)
+	}
+	for at := range r.values(own[:1]) {
+		switch value := r.body[at.from:at.to]; value[0] {
+		case 'n':
+			return []place{{at, "{" + add, "}"}}
+		case '{':
+			return []place{{span{at.from + 1, at.from + 1}, add, comma(value)}}
+		}
+		return nil // the provider refuses it
+	}
+	return first(`"` + own[0] + `":{` + add + "}")
+}
+
+// values of the member at a path, in each of its spellings.
+func (r Request) values(path []string) iter.Seq[span] {
+	return func(yield func(span) bool) {
+		if len(path) == 0 {
+			return
+		}
+		for _, m := range r.top {
+			if m.out || r.dialect.spelled(m.name) != path[0] {
+				continue
+			}
+			if len(path) == 1 {
+				if !yield(m.value) {
+					return
+				}
+				continue
+			}
+			if r.body[m.value.from] != '{' {
+				continue
+			}
+			for name, at := range membersAt(r.body, m.value.from) {
+				if r.dialect.spelled(name) == path[1] && !yield(at) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// spelled is the one spelling of a name.
+func (d Dialect) spelled(name string) string {
+	if d.canonical == nil {
+		return name
+	}
+	return d.canonical(name)
+}
+
+// membersAt gives the members of an object that begins at a place, and where their values stand.
+func membersAt(b []byte, at int) iter.Seq2[string, span] {
+	return func(yield func(string, span) bool) {
+		for at := space(b, at+1); b[at] != '}'; {
+			end := skip(b, at)
+			name, _ := text(b[at:end])
+			at = space(b, space(b, end)+1)
+			end = skip(b, at)
+			if !yield(name, span{at, end}) {
+				return
+			}
+			if at = space(b, end); b[at] == ',' {
+				at = space(b, at+1)
+			}
+		}
+	}
+}
+
+// number that a value is, as far as it is a positive one: some APIs write numbers as strings. A fraction is cut off, which those APIs refuse.
+func number(value []byte) int64 {
+	if len(value) > maxQuoted {
+		return 0
+	}
+	digits, is := text(value)
+	if !is {
+		digits = string(value)
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !(n >= 1) {
+		return 0
+	}
+	return int64(min(n, math.MaxInt32)) // more than any model gives
+}

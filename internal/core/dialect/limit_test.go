@@ -1,0 +1,108 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package dialect_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+)
+
+// TestLimit reads what a request says about its answer, and lowers that without another byte changed.
+func TestLimit(t *testing.T) {
+	for name, tc := range map[string]struct {
+		dialect, body string
+		want          dialect.Limit
+		// to is what the limit is lowered to, member where there is none, and out the request then.
+		to     int64
+		member string
+		out    string
+	}{
+		"Anthropic": {
+			"anthropic", `{"model":"m", "max_tokens": 32000,"thinking":{"type":"enabled","budget_tokens":1600}}`, dialect.Limit{Tokens: 32_000, Choices: 1, Thinking: 1600},
+			2000, "", `{"model":"m", "max_tokens": 2000,"thinking":{"type":"enabled","budget_tokens":1600}}`,
+		},
+		"a lower limit stays":      {"anthropic", `{"model":"m","max_tokens":10}`, dialect.Limit{Tokens: 10, Choices: 1}, 2000, "", `{"model":"m","max_tokens":10}`},
+		"a limit that is a float":  {"anthropic", `{"model":"m","max_tokens":3.2e4}`, dialect.Limit{Tokens: 32_000, Choices: 1}, 2000, "", `{"model":"m","max_tokens":2000}`},
+		"a limit that is no limit": {"anthropic", `{"model":"m","max_tokens":-1}`, dialect.Limit{Choices: 1}, 2000, "", `{"model":"m","max_tokens":2000}`},
+		"a limit of many digits":   {"anthropic", `{"model":"m","max_tokens":1e400}`, dialect.Limit{Choices: 1}, 2000, "", `{"model":"m","max_tokens":2000}`},
+		"Responses":                {"openai-responses", `{"model":"m","max_output_tokens":null}`, dialect.Limit{Choices: 1}, 2000, "", `{"model":"m","max_output_tokens":2000}`},
+		"Responses, none":          {"openai-responses", `{"model":"m","top_p":1}`, dialect.Limit{Choices: 1}, 2000, "", `{"max_output_tokens":2000,"model":"m","top_p":1}`},
+		"Chat":                     {"openai-chat", `{"model":"m","n":3,"max_tokens":9000}`, dialect.Limit{Tokens: 9000, Choices: 3}, 2000, "max_completion_tokens", `{"model":"m","n":3,"max_tokens":2000}`},
+		"Chat, the newer member":   {"openai-chat", `{"model":"m","max_completion_tokens":9000}`, dialect.Limit{Tokens: 9000, Choices: 1}, 2000, "", `{"model":"m","max_completion_tokens":2000}`},
+		"Chat, both": {
+			"openai-chat", `{"model":"m","max_completion_tokens":9000,"max_tokens":50000}`, dialect.Limit{Tokens: 50_000, Choices: 1}, 10_000, "",
+			`{"model":"m","max_completion_tokens":9000,"max_tokens":10000}`,
+		},
+		"Chat, none":                {"openai-chat", `{ "model":"m"}`, dialect.Limit{Choices: 1}, 2000, "", `{"max_tokens":2000, "model":"m"}`},
+		"Chat, none at OpenAI":      {"openai-chat", `{"model":"m"}`, dialect.Limit{Choices: 1}, 2000, "max_completion_tokens", `{"max_completion_tokens":2000,"model":"m"}`},
+		"Gemini":                    {"gemini", `{"generationConfig":{"candidateCount":2,"maxOutputTokens":9000}}`, dialect.Limit{Tokens: 9000, Choices: 2}, 2000, "", `{"generationConfig":{"candidateCount":2,"maxOutputTokens":2000}}`},
+		"Gemini, the other way":     {"gemini", `{"generation_config":{"max_output_tokens":"9000"}}`, dialect.Limit{Tokens: 9000, Choices: 1}, 2000, "", `{"generation_config":{"max_output_tokens":2000}}`},
+		"Gemini, without a limit":   {"gemini", `{"generationConfig":{"topP":1}}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000,"topP":1}}`},
+		"Gemini, an empty config":   {"gemini", `{"generationConfig":{ }}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000 }}`},
+		"Gemini, null":              {"gemini", `{"generationConfig":null}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000}}`},
+		"Gemini, without a config":  {"gemini", `{"contents":[]}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000},"contents":[]}`},
+		"Gemini, nothing":           {"gemini", `{ }`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000} }`},
+		"Gemini, not a config":      {"gemini", `{"generationConfig":7}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":7}`},
+		"a name with escapes":       {"anthropic", `{"model":"m","max\u005ftokens":9000}`, dialect.Limit{Tokens: 9000, Choices: 1}, 2000, "", `{"model":"m","max\u005ftokens":2000}`},
+		"no more than any provider": {"openai-chat", `{"model":"m","n":1e30}`, dialect.Limit{Choices: 1<<31 - 1}, 5, "", `{"max_tokens":5,"model":"m","n":1e30}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := readThrough(t, tc.dialect, tc.body)
+			if got := r.Limit(); got != tc.want {
+				t.Errorf("%+v, want %+v", got, tc.want)
+			}
+			edit := dialect.Edit{Model: "m", Limit: tc.to, LimitMember: tc.member}
+			out, err := r.Body(edit)
+			if tc.dialect == "openai-responses" { // which are told not to store
+				out = []byte(withoutStore(string(out)))
+			}
+			if err != nil || string(out) != tc.out {
+				t.Errorf("%s %v", out, err)
+			}
+		})
+	}
+}
+
+// FuzzLimit: a request with a lower limit is read, and its limit is no higher.
+func FuzzLimit(f *testing.F) {
+	for _, body := range []string{
+		`{"model":"m","max_tokens":9,"max_completion_tokens":3,"n":2,"thinking":{"budget_tokens":7}}`, `{"model":"m"}`, `{"model":"m","generation_config":{"max_output_tokens":"12"},"generationConfig":null}`,
+		`{"model":"m","generationConfig":{"maxOutputTokens":1,"max_output_tokens":1e9}}`, `{"model":"m","max_output_tokens":[{}]}`,
+	} {
+		f.Add(body, uint16(5))
+	}
+	f.Fuzz(func(t *testing.T, body string, to uint16) {
+		for _, d := range dialect.All() {
+			r, err := d.ReadRequest([]byte(body))
+			if err != nil || to == 0 {
+				continue
+			}
+			if r, err = r.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
+				continue
+			}
+			before := r.Limit()
+			out, err := r.Body(dialect.Edit{Model: r.Model, Limit: int64(to)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := d.ReadRequest(out)
+			if err != nil {
+				t.Fatalf("%s: %q became %q: %v", d.Name, body, out, err)
+			}
+			if again, err = again.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
+				t.Fatalf("%s: %q became %q: %v", d.Name, body, out, err)
+			}
+			if after := again.Limit(); after.Tokens > int64(to) || after.Choices != before.Choices || after.Thinking != before.Thinking {
+				t.Fatalf("%s: %q became %q, and %+v is %+v", d.Name, body, out, before, after)
+			}
+		}
+	})
+}
+
+// withoutStore undoes what every request of Responses gets that does not say whether it is stored.
+func withoutStore(body string) string {
+	return strings.Replace(body, `"store":false,`, "", 1)
+}
