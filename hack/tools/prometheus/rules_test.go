@@ -75,6 +75,13 @@ tidewaiter_checkpoints_total{namespace="a",verdict="Invalid"} 0x20 3x40`, 0},
 		"a long queue":                      {"TidewaiterEventQueue", histogram("tidewaiter_watchdog_queue_length", `queue="changes"`, "1000", "0+2x60", "0+1x60"), 1},
 		"a long queue, by a new Prometheus": {"TidewaiterEventQueue", histogram("tidewaiter_watchdog_queue_length", `queue="changes"`, "1000.0", "0+2x60", "0+1x60"), 1},
 
+		"a model without prices that nobody uses": {"TidewaiterModelPriceMissing", `tidewaiter_model_price_missing{backend="a",model="m",pod="g1"} 1x60
+tidewaiter_model_tokens_total{backend="a",model="priced",kind="input",pod="g1"} 0+9x60`, 0},
+		"a model without prices, seen by two replicas": {"TidewaiterModelPriceMissing", `tidewaiter_model_price_missing{backend="a",model="m",pod="g1"} 1x60
+tidewaiter_model_price_missing{backend="a",model="m",pod="g2"} 1x60
+tidewaiter_model_tokens_total{backend="a",model="m",kind="input",pod="g1"} 0+9x60
+tidewaiter_model_tokens_total{backend="a",model="m",kind="output",pod="g2"} 0+9x60`, 1},
+
 		"all well": {"TidewaiterSupervisionDegraded", `tidewaiter_features{namespace="a",phase="Running"} 3x60`, 0},
 		"two replicas see one degraded": {"TidewaiterSupervisionDegraded", `tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded",pod="m1"} 1x60
 tidewaiter_features_degraded{namespace="a",reason="SupervisionDegraded",pod="m2"} 1x60`, 1},

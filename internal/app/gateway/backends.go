@@ -57,15 +57,15 @@ type backends struct {
 	objects   client.Reader
 	namespace string
 	log       *slog.Logger
-	// told which backends there are and whether each has its key; nil where the configuration is broken.
-	told func(ready map[string]bool)
+	// told of the configuration that is in use now; nil where the one that was read is broken.
+	told func(*models.Table)
 
 	changed chan struct{}
 	table   atomic.Pointer[models.Table]
 	seen    [sha256.Size]byte
 }
 
-func newBackends(objects client.Reader, namespace string, log *slog.Logger, told func(map[string]bool)) *backends {
+func newBackends(objects client.Reader, namespace string, log *slog.Logger, told func(*models.Table)) *backends {
 	return &backends{objects: objects, namespace: namespace, log: log, told: told, changed: make(chan struct{}, 1)}
 }
 
@@ -133,10 +133,13 @@ func (b *backends) load(ctx context.Context) {
 	if old := b.table.Swap(table); old != nil {
 		old.Close()
 	}
-	b.told(table.Ready())
+	b.told(table)
 	b.log.InfoContext(ctx, "Backends", "ready", table.Ready())
 	if list := config.Windowless(); len(list) > 0 {
 		b.log.InfoContext(ctx, "Models have no contextWindow: the condition ContextPressure is not seen with them", "models", list)
+	}
+	if list := config.Unpriced(); len(list) > 0 {
+		b.log.InfoContext(ctx, "Models have no prices: their calls count as free, and a Feature whose budget limits the cost cannot ask them", "models", list)
 	}
 }
 

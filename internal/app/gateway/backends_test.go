@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -63,7 +64,13 @@ func apply(t *testing.T, o client.Object) {
 func TestBackends(t *testing.T) {
 	var log bytes.Buffer
 	var told []map[string]bool
-	b := newBackends(env.Client, kubetest.SystemNamespace, slog.New(slog.NewTextHandler(&log, nil)), func(ready map[string]bool) { told = append(told, ready) })
+	b := newBackends(env.Client, kubetest.SystemNamespace, slog.New(slog.NewTextHandler(&log, nil)), func(table *models.Table) {
+		if table == nil {
+			told = append(told, nil)
+			return
+		}
+		told = append(told, table.Ready())
+	})
 	write := func(text string) { configure(t, text) }
 	broken := map[string]bool(nil)
 	for _, step := range []struct {

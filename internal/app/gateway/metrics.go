@@ -33,6 +33,7 @@ type instruments struct {
 	backends         *prometheus.GaugeVec
 	avoided          *prometheus.GaugeVec
 	broken           *prometheus.GaugeVec
+	unpriced         *prometheus.GaugeVec
 }
 
 func newInstruments() *instruments {
@@ -41,12 +42,13 @@ func newInstruments() *instruments {
 		calls: metrics.ModelCalls.Counter(), callBytes: metrics.ModelBytes.Counter(), tokens: metrics.ModelTokens.Counter(), cost: metrics.ModelCost.Counter(), estimated: metrics.ModelEstimated.Counter(),
 		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(),
 		firstByte: metrics.FirstByteSeconds.Histogram(), backends: metrics.BackendReady.Gauge(), avoided: metrics.BackendAvoided.Gauge(), broken: metrics.BackendsBroken.Gauge(),
+		unpriced: metrics.ModelUnpriced.Gauge(),
 	}
 }
 
 func (m *instruments) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.firstByte, m.backends, m.avoided, m.broken,
+		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
 	}
 }
 
@@ -134,18 +136,22 @@ func (m *instruments) step(s protocol.Steering) {
 }
 
 // configured tells which backends there are now and whether each has its key; nil where the configuration is broken.
-func (m *instruments) configured(ready map[string]bool) {
+func (m *instruments) configured(table *models.Table) {
 	m.broken.WithLabelValues().Set(0)
-	if ready == nil {
+	if table == nil {
 		m.broken.WithLabelValues().Set(1)
 		return
 	}
 	m.backends.Reset()
-	for name, is := range ready {
+	for name, is := range table.Ready() {
 		m.backends.WithLabelValues(name).Set(0)
 		if is {
 			m.backends.WithLabelValues(name).Set(1)
 		}
+	}
+	m.unpriced.Reset()
+	for _, model := range table.Unpriced() {
+		m.unpriced.WithLabelValues(model.Backend.Name, model.Model.Name).Set(1)
 	}
 }
 

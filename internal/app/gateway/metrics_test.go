@@ -10,7 +10,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	hostbackends "github.com/tidewaiter/tidewaiter/internal/host/backends"
+	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 )
 
@@ -30,6 +33,30 @@ func TestEveryMetricIsServed(t *testing.T) {
 	}
 	if n := len(newInstruments().all()); n != len(metrics.Gateway()) {
 		t.Errorf("%d metrics are served, and %d are in the reference", n, len(metrics.Gateway()))
+	}
+}
+
+// TestModelsWithoutPrices have a metric while they are configured.
+func TestModelsWithoutPrices(t *testing.T) {
+	m := newInstruments()
+	for _, prices := range []coremodels.Prices{{}, {Rates: coremodels.Rates{Input: "0", Output: "0"}}} {
+		table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
+			Name: "house", Dialects: []string{"openai-chat"}, BaseURL: "http://models.example.com", Models: []coremodels.Model{{Name: "large", Prices: prices}},
+		}}}, nil, hostbackends.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.configured(table)
+		m.configured(nil) // a broken configuration changes nothing
+		want := ""
+		if !prices.Known() {
+			want = "# HELP tidewaiter_model_price_missing " + metrics.ModelUnpriced.Help + "\n# TYPE tidewaiter_model_price_missing gauge\n" +
+				`tidewaiter_model_price_missing{backend="house",model="large"} 1` + "\n"
+		}
+		if err := testutil.CollectAndCompare(m.unpriced, strings.NewReader(want)); err != nil {
+			t.Error(err)
+		}
+		table.Close()
 	}
 }
 

@@ -191,6 +191,18 @@ func (c Config) Windowless() (list []string) {
 	return list
 }
 
+// Unpriced are the models that have no prices.
+func (c Config) Unpriced() (list []Route) {
+	for _, b := range c.Backends {
+		for _, m := range b.Models {
+			if !m.Prices.Known() {
+				list = append(list, Route{Backend: b, Model: m})
+			}
+		}
+	}
+	return list
+}
+
 // names of the dialects, for messages.
 func names() string {
 	var list []string

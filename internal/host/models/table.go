@@ -46,6 +46,9 @@ func (t *Table) Ready() map[string]bool {
 	return ready
 }
 
+// Unpriced are the models of the configuration that have no prices.
+func (t *Table) Unpriced() []models.Route { return t.config.Unpriced() }
+
 // Close gives idle connections back. Answers under way go on.
 func (t *Table) Close() {
 	for _, c := range t.clients {

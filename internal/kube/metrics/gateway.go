@@ -45,6 +45,10 @@ var (
 		Name: "tidewaiter_model_calls_estimated_total", Kind: Counter, Help: "Model calls whose tokens the backend has not counted in full, so that they were charged by an estimate.",
 		Labels: []Label{backendLabel, modelLabel},
 	}
+	ModelUnpriced = Definition{
+		Name: "tidewaiter_model_price_missing", Kind: Gauge, Help: "1 for each model of the configuration in use that has no prices, so that its calls count as free.",
+		Labels: []Label{backendLabel, modelLabel},
+	}
 	AnswersChecked = Definition{
 		Name: "tidewaiter_answers_checked_total", Kind: Counter, Help: "Answers that Output templates apply to.",
 		Labels: []Label{backendLabel, modelLabel, {"outcome", "Accepted, Changed (corrected or formatted), Retried (asked for again), Rejected"}},
@@ -84,6 +88,6 @@ var (
 func Gateway() []Definition {
 	return []Definition{
 		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps,
-		FirstByteSeconds, BackendReady, BackendAvoided, BackendsBroken,
+		FirstByteSeconds, BackendReady, BackendAvoided, BackendsBroken, ModelUnpriced,
 	}
 }
