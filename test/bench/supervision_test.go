@@ -264,30 +264,26 @@ func supervision(t *testing.T, s scale, b *board) {
 	v := newSupervised(t)
 	for _, d := range dialect.All() {
 		for _, noted := range []bool{false, true} {
-			var took [3][]time.Duration
+			var took [2][]time.Duration
 			for range sessions {
 				v.play(newCoder(d), noted, turn, beside, func(way int, d time.Duration) { took[way] = append(took[way], d) })
 			}
-			heard, deaf, waited := took[supervising], took[passing], took[waiting]
+			heard, deaf := took[supervising], took[passing]
 			name := fmt.Sprintf("/turn=%d/%s", turn, d.Name)
 			if noted {
 				name += "/note=1"
 			}
 			b.ratio("supervision-request-p50"+name, median(heard), median(deaf), atMost(1.4))
 			b.ratio("supervision-request-p99"+name, quantile(heard, 0.99), quantile(deaf, 0.99), atMost(1.6))
-			b.ratio("supervision-waits-p50"+name, median(waited), median(deaf), bound{})
 		}
 		remembered(t, s, b, d)
 	}
 }
 
-// ways to send a request: through the watchdog that supervises the conversation, through the one that passes it on as it comes, and through the
-// first one in a form of which nothing can be read. That adds the least that is possible for who wants to know a request before the gateway has
-// it: waiting for its end.
+// Ways to send a request: through the watchdog that supervises the conversation, and through the one that passes it on as it comes.
 const (
 	supervising = iota
 	passing
-	waiting
 )
 
 // play a session up to a turn and so many turns beyond it, and give the times of that turn and of so many on either side, by each way. A session with a note has been told once at its beginning, because it read one file
@@ -307,20 +303,17 @@ func (v *supervised) play(c *coder, noted bool, turn, beside int, result func(wa
 		c.read(newSize)
 		bodies = append(bodies, c.request())
 	}
-	blank := bytes.Repeat([]byte("x"), len(bodies[len(bodies)-1]))
 	runtime.GC() // what the agent has left is not what is measured
 	for i, body := range bodies {
 		var more int64
-		for n := range 3 {
-			way := (i + n) % 3 // what comes second finds the body in the processor's caches
+		for n := range 2 {
+			way := (i + n) % 2 // what comes second finds the body in the processor's caches
 			var took time.Duration
 			switch way {
 			case supervising:
 				took, more = v.ask(v.heard, c, body)
 			case passing:
 				took, _ = v.ask(v.deaf, c, body)
-			case waiting:
-				took, _ = v.ask(v.heard, c, blank[:len(body)])
 			}
 			result(way, took)
 		}

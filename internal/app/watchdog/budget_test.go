@@ -86,7 +86,7 @@ func (w *world) withModels(gateway http.Handler, probe func(string) error, chang
 		return err == nil
 	})
 	return run, func() int {
-		answer, err := http.Post(url+"/anthropic/v1/messages", "application/json", strings.NewReader("{}")) //nolint:noctx // it ends with the watchdog
+		answer, err := http.Post(url+"/anthropic/v1/messages", "application/json", strings.NewReader(`{"model":"m","max_tokens":10,"messages":[{"role":"user","content":"Add a page."}]}`)) //nolint:noctx // it ends with the watchdog
 		if err != nil {
 			w.t.Error(err)
 			return 0

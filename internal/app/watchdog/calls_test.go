@@ -5,6 +5,7 @@ package watchdog_test
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -14,6 +15,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
+
+// answered is a whole answer of Anthropic Messages: the watchdog counts one that it cannot read to its end as cut off.
+const answered = `{"type":"message","role":"assistant","content":[{"type":"text","text":"Done."}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":1}}`
 
 // faulty is a gateway that answers with an error, or well where there is none.
 type faulty struct{ status, reason atomic.Value }
@@ -35,7 +39,7 @@ func (f *faulty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		w.WriteHeader(status)
 	default:
-		_, _ = w.Write([]byte("answer"))
+		_, _ = io.WriteString(w, answered)
 	}
 }
 
