@@ -46,6 +46,8 @@ type fleet struct {
 	gateways []*gateway
 	entrance *entrance
 	provider *scripted
+	// config of the backend, as YAML.
+	config string
 }
 
 // newFleet of so many gateways on the ledger of a database's URL.
@@ -54,7 +56,8 @@ func newFleet(t *testing.T, database string, size int) *fleet {
 	server := upstream.Start(t, f.provider)
 	ca, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	f.must(err)
-	configure(t, fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  ca: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", server.URL, ca))
+	f.config = fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  ca: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", server.URL, ca)
+	configure(t, f.config)
 	// No agent makes calls as fast as these tests.
 	calls := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: "calls"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{CallsPerMinute: ptr.To[int32](1_000_000)}},
@@ -80,6 +83,12 @@ func (f *fleet) must(err error) {
 func (f *fleet) until(what string, done func() bool) {
 	f.Helper()
 	gomega.NewWithT(f.T).Eventually(done, 60*time.Second, 20*time.Millisecond).Should(gomega.BeTrue(), what)
+}
+
+// backend has one more line in its configuration; it is in force for gateways that are added later.
+func (f *fleet) backend(line string) {
+	f.Helper()
+	configure(f.T, f.config+"  "+line+"\n")
 }
 
 // add a gateway, which serves when this returns.

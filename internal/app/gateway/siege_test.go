@@ -19,16 +19,27 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 )
 
 const (
-	// siegers are the connections of the hostile Feature, and defended how many calls each of the three healthy ones makes meanwhile; in
-	// the long form they go on for two minutes.
-	siegers, defended = 64, 60
-	longSiege         = 2 * time.Minute
+	// siegers are the connections of the hostile Feature.
+	siegers = 64
+	// Each of the healthy Features makes so many calls before the siege, and so many during it.
+	healthyFeatures, callsAlone, callsBesieged = 3, 30, 60
+	// In the long form the healthy Features make one call a second for two minutes, as agents do, and no call may take much longer than before
+	// the siege.
+	longSiege, longPause, longSlower = 2 * time.Minute, time.Second, 3
 	// retries of a call: what a client's few, each after a pause, come to.
 	retries = 20
+	// callsPerMinute is the built-in value of budget.callsPerMinute.
+	callsPerMinute = 120
+	// backendConcurrency is less than a Feature may have calls under way: without shares the hostile one has all of it.
+	backendConcurrency = 16
 )
 
 // containerLimit is the memory limit that the gateway is installed with, in bytes.
@@ -112,22 +123,55 @@ func attacks() []sieger {
 }
 
 // TestSiegeOfTheGateway: one Feature with 64 connections sends bodies that stall, are huge or expand, reads no answers, is refused, and makes the
-// provider slow and fail, all at once. Three others beside it see no error that trying again does not mend, and the process stays below its
-// container's limit.
+// provider slow and fail, all at once, on a backend that takes few calls at a time. Three other Features see no error that another try does not mend,
+// and the process stays below its container's limit.
 func TestSiegeOfTheGateway(t *testing.T) {
 	f := newFleet(t, "sqlite://"+filepath.Join(t.TempDir(), "siege.db"), 0)
+	f.backend(fmt.Sprintf("concurrency: %d", backendConcurrency))
 	limit := containerLimit(t)
 	f.options = append(f.options, fmt.Sprintf("--memory-limit=%d", limit))
 	g := f.add()
 	project := env.Project(t)
+	f.policy(project, v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{CallsPerMinute: ptr.To[int32](callsPerMinute)}})
 	hostile := f.attempt(project, "hostile")
-	client := g.client(t)
+	var healthy []*attempt.Attempt
+	for n := range healthyFeatures {
+		healthy = append(healthy, f.attempt(project, fmt.Sprint("healthy-", n)))
+	}
+	long := os.Getenv("TIDEWAITER_LONG") != ""
+	alone, besieged, pause := callsAlone, callsBesieged, time.Duration(0)
+	if long {
+		besieged, pause = int(longSiege/longPause), longPause
+	}
+	before := f.defend("before the siege", healthy, alone, pause)
+
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
+	began := time.Now()
+	answers := besiege(ctx, f, hostile)
+	during := f.defend("besieged", healthy, besieged, pause)
+	peak := g.Peak(t)
+	end()
+	t.Logf("%s; the gateway's peak is %d of %d MiB; the hostile Feature was answered %v", time.Since(began), peak>>20, limit>>20, answers())
+	t.Logf("ratio siege-p99 %s %s %.2f", during, before, during.Seconds()/before.Seconds())
+	if long && during > longSlower*before {
+		t.Errorf("the 99th percentile of the healthy Features' calls is %s, and %s before the siege; want at most %d times", during, before, longSlower)
+	}
+	if peak >= limit {
+		t.Errorf("the gateway occupied %d MiB of %d MiB", peak>>20, limit>>20)
+	}
+	if !g.ready() {
+		t.Error("the gateway is not ready")
+	}
+}
+
+// besiege the gateway in a Feature's name until the context ends; answers waits for that, and tells how often each answer came.
+func besiege(ctx context.Context, f *fleet, hostile *attempt.Attempt) (answers func() map[string]int) {
+	g, list := f.gateways[0], attacks()
+	client := g.client(f.T)
 	var siege sync.WaitGroup
 	var mu sync.Mutex
-	answers := map[string]int{}
-	list := attacks()
+	counts := map[string]int{}
 	for n := range siegers {
 		siege.Go(func() {
 			for ctx.Err() == nil {
@@ -147,7 +191,7 @@ func TestSiegeOfTheGateway(t *testing.T) {
 					}
 					mu.Lock()
 					defer mu.Unlock()
-					answers[what]++
+					counts[what]++
 					return answer
 				})
 				select { // as an agent's client does between two tries
@@ -157,42 +201,49 @@ func TestSiegeOfTheGateway(t *testing.T) {
 			}
 		})
 	}
-	var healthy sync.WaitGroup
-	began := time.Now()
-	for n := range 3 {
-		a := f.attempt(project, fmt.Sprint("healthy-", n))
-		healthy.Go(func() {
-			client := g.client(t)
-			var took []time.Duration
-			tried := 0
-			for len(took) < defended || os.Getenv("TIDEWAITER_LONG") != "" && time.Since(began) < longSiege {
+	return func() map[string]int {
+		siege.Wait()
+		return counts
+	}
+}
+
+// defend has each of the healthy Features make so many calls, with a pause after each, and returns the 99th percentile of how long one takes with all of
+// its tries. A call that fails in the end is an error of the test.
+func (f *fleet) defend(when string, healthy []*attempt.Attempt, calls int, pause time.Duration) time.Duration {
+	g := f.gateways[0]
+	var mu sync.Mutex
+	var took []time.Duration
+	var working sync.WaitGroup
+	tries := 0
+	for n, a := range healthy {
+		working.Go(func() {
+			client := g.client(f.T)
+			for call := range calls {
 				since, x := time.Now(), try{}
-				for range retries {
-					tried++
-					if x = tongues[n].ask(t.Context(), client, "https://"+g.address, as(a.Token, "form"), play{words: 3, output: 1}); x.ended {
-						break
+				tried := 0
+				for tried < retries && !x.ended {
+					if tried++; tried > 1 {
+						time.Sleep(500 * time.Millisecond)
 					}
-					time.Sleep(500 * time.Millisecond)
+					x = tongues[n%len(tongues)].ask(f.Context(), client, "https://"+g.address, as(a.Token, "form"), play{words: 3, output: 1})
 				}
 				if !x.ended {
-					t.Errorf("healthy-%d: call %d: %d %s %.300s", n, len(took), x.status, x.reason(), x.text)
+					f.Errorf("%s: call %d of %s: %d %s %.300s", when, call, a.Feature.Name, x.status, x.reason(), x.text)
 					return
 				}
-				took = append(took, time.Since(since))
+				mu.Lock()
+				took, tries = append(took, time.Since(since)), tries+tried
+				mu.Unlock()
+				time.Sleep(pause)
 			}
-			slices.Sort(took)
-			t.Logf("healthy-%d: %d calls in %d tries, p50 %s, p99 %s", n, len(took), tried, took[len(took)/2], took[len(took)*99/100])
 		})
 	}
-	healthy.Wait()
-	peak := g.Peak(t)
-	end()
-	siege.Wait()
-	t.Logf("%s; the gateway's peak is %d of %d MiB; the hostile Feature was answered %v", time.Since(began), peak>>20, limit>>20, answers)
-	if peak >= limit {
-		t.Errorf("the gateway occupied %d MiB of %d MiB", peak>>20, limit>>20)
+	working.Wait()
+	if len(took) == 0 {
+		f.Fatalf("%s: no call was answered", when)
 	}
-	if !g.ready() {
-		t.Error("the gateway is not ready")
-	}
+	slices.Sort(took)
+	p99 := took[len(took)*99/100]
+	f.Logf("%s: %d calls in %d tries, p50 %s, p99 %s", when, len(took), tries, took[len(took)/2], p99)
+	return p99
 }
