@@ -26,8 +26,10 @@ const (
 	InvalidRequest = "InvalidRequest"
 	// CallerStalls: the request does not come, or its answer is not read.
 	CallerStalls = "CallerStalls"
-	// MemoryShare: requests under way take more memory than they may.
+	// MemoryShare: calls of the Feature that are under way hold all memory that it may use for them.
 	MemoryShare = "MemoryShare"
+	// MemoryFull: calls of all Features hold the gateway's memory for them.
+	MemoryFull = "MemoryFull"
 	// StatusPrefix begins the reason of an error that is the provider's own; the status follows.
 	StatusPrefix = "Status"
 )
@@ -81,6 +83,10 @@ func Rows() []Row {
 		{Reason: "Unavailable", Class: protocol.FailureInfrastructure, Meaning: "The gateway has no configuration yet, or cannot find out whose pod is calling.", Fix: fixGateway},
 		{Reason: "Unauthenticated", Class: protocol.FailureInfrastructure, Meaning: "The gateway does not accept the pod's token.", Fix: fixGateway},
 		{Reason: "LedgerUnavailable", Class: protocol.FailureInfrastructure, Meaning: "The ledger cannot be written.", Fix: "See the gateway's log and the volume or the database of the ledger."},
+		{Reason: "BackendFull", Class: protocol.FailureInfrastructure, Meaning: "Calls of all Features are as many as the backend takes at once.",
+			Fix: "Wait: the next attempt tries again. If it lasts, raise concurrency of the backend in the ConfigMap tidewaiter-backends, or add a fallback to it."},
+		{Reason: MemoryFull, Class: protocol.FailureInfrastructure, Meaning: "Calls of all Features hold the gateway's memory for them.",
+			Fix: "Wait: the next attempt tries again. If it lasts, raise the memory limit of the gateway's container."},
 		{Reason: "TooManyCalls", Class: protocol.FailureAgent, Meaning: "The agent makes more calls at once than one Feature may.", Fix: fixAgent},
 		{Reason: "CallRateExceeded", Class: protocol.FailureAgent, Meaning: "The agent makes more calls in a minute than its policy allows, and does not wait as long as the answer says.",
 			Fix: "See the agent's log for what it repeats. If the work needs so many calls, raise budget.callsPerMinute of a SupervisorPolicy."},

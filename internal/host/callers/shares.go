@@ -5,7 +5,16 @@ package callers
 
 import (
 	"context"
+	"errors"
 	"sync"
+)
+
+// Whose use of an amount keeps a Feature from more.
+var (
+	// ErrShare says that the Feature itself holds its share.
+	ErrShare = errors.New("the Feature holds its share")
+	// ErrFull says that the Feature would have a part of its share left, and that all Features together hold too much of the total.
+	ErrFull = errors.New("all Features together hold the total")
 )
 
 // Shares divide an amount among Features, such as bytes of memory or calls at once. No Feature holds more than a share. Who holds
@@ -30,26 +39,38 @@ func NewShares(total, share int64) *Shares {
 	return &Shares{total: total, share: share, held: map[string]int64{}}
 }
 
-// Try takes an amount if there is so much.
-func (s *Shares) Try(feature string, amount int64) bool {
+// Try takes an amount if there is so much. The error is ErrShare or ErrFull.
+func (s *Shares) Try(feature string, amount int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.take(feature, amount)
 }
 
-func (s *Shares) take(feature string, amount int64) bool {
-	if s.used+amount > s.total || s.held[feature]+amount > s.share {
-		return false
+func (s *Shares) take(feature string, amount int64) error {
+	if err := s.lacks(feature, amount); err != nil {
+		return err
 	}
 	s.used += amount
 	s.held[feature] += amount
-	return true
+	return nil
 }
 
-// Take an amount, and wait for it until the context ends. Those who may wait are few: calls of a Feature are bounded.
+// lacks says why a Feature cannot have an amount now; nil if it can.
+func (s *Shares) lacks(feature string, amount int64) error {
+	switch {
+	case s.held[feature]+amount > s.share:
+		return ErrShare
+	case s.used+amount > s.total:
+		return ErrFull
+	}
+	return nil
+}
+
+// Take an amount, and wait for it until the context ends. The error is what it waited for at the end, ErrShare or ErrFull. Those who may wait are
+// few: calls of a Feature are bounded.
 func (s *Shares) Take(ctx context.Context, feature string, amount int64) error {
 	s.mu.Lock()
-	if s.take(feature, amount) {
+	if s.take(feature, amount) == nil {
 		s.mu.Unlock()
 		return nil
 	}
@@ -66,7 +87,10 @@ func (s *Shares) Take(ctx context.Context, feature string, amount int64) error {
 	for i, other := range s.waiting {
 		if other == w {
 			s.waiting = append(s.waiting[:i], s.waiting[i+1:]...)
-			return ctx.Err()
+			if err := s.lacks(feature, amount); err != nil {
+				return err
+			}
+			return ErrFull // others came first
 		}
 	}
 	return nil // it was given just now
@@ -88,8 +112,7 @@ func (s *Shares) Give(feature string, amount int64) {
 func (s *Shares) serve() bool {
 	next := -1
 	for i, w := range s.waiting {
-		fits := s.used+w.amount <= s.total && s.held[w.feature]+w.amount <= s.share
-		if fits && (next < 0 || s.held[w.feature] < s.held[s.waiting[next].feature]) {
+		if s.lacks(w.feature, w.amount) == nil && (next < 0 || s.held[w.feature] < s.held[s.waiting[next].feature]) {
 			next = i
 		}
 	}
@@ -98,7 +121,7 @@ func (s *Shares) serve() bool {
 	}
 	w := s.waiting[next]
 	s.waiting = append(s.waiting[:next], s.waiting[next+1:]...)
-	s.take(w.feature, w.amount)
+	_ = s.take(w.feature, w.amount) // it fits
 	close(w.ready)
 	return true
 }

@@ -19,12 +19,12 @@ func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := callers.NewShares(8, 6)
 		for range 6 {
-			if !s.Try("hostile", 1) {
-				t.Fatal("within its share")
+			if err := s.Try("hostile", 1); err != nil {
+				t.Fatalf("within its share: %v", err)
 			}
 		}
-		if s.Try("hostile", 1) || !s.Try("other", 2) || s.Try("healthy", 1) {
-			t.Fatal("beyond a share, or the total")
+		if own, other, full := s.Try("hostile", 1), s.Try("other", 2), s.Try("healthy", 1); own != callers.ErrShare || other != nil || full != callers.ErrFull {
+			t.Fatalf("beyond a share %v, within the total %v, beyond the total %v", own, other, full)
 		}
 		var served []string
 		wait := func(feature string) {
@@ -47,13 +47,16 @@ func TestShares(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.Take(short, "nobody", 4); err == nil {
-			t.Error("more than there is")
+		if err := s.Take(short, "nobody", 4); err != callers.ErrFull {
+			t.Errorf("more than there is: %v", err)
+		}
+		if err := s.Take(short, "nobody", 7); err != callers.ErrShare {
+			t.Errorf("more than a share: %v", err)
 		}
 		s.Give("other", 1)
 		synctest.Wait()
 		s.Give("hostile", 3)
-		if !slices.Equal(served[6:], []string{"other"}) || !s.Try("new", 3) || s.Try("late", 1) {
+		if !slices.Equal(served[6:], []string{"other"}) || s.Try("new", 3) != nil || s.Try("late", 1) == nil {
 			t.Errorf("what was waited for in vain is held: %v", served)
 		}
 	})

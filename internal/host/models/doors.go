@@ -5,6 +5,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -64,9 +65,12 @@ func (d *doors) enter(c *call) (*passage, *failure) {
 	if p.slots != nil {
 		waiting, cancel := context.WithTimeout(c.r.Context(), c.caller.Silence)
 		defer cancel()
-		if p.slots.Take(waiting, c.caller.Feature, 1) != nil {
+		if err := p.slots.Take(waiting, c.caller.Feature, 1); err != nil {
 			p.tell(models.Unknown)
-			f := fail(http.StatusServiceUnavailable, reasonTooMany, nil, "the backend %q has as many calls as it takes at once (%d); try again", b.Name, b.Concurrency)
+			f := fail(http.StatusServiceUnavailable, reasonBackendFull, nil, "the backend %q has as many calls as it takes at once (%d); try again", b.Name, b.Concurrency)
+			if errors.Is(err, callers.ErrShare) {
+				f = fail(http.StatusServiceUnavailable, reasonTooMany, nil, "this Feature has as many calls under way as one Feature may at the backend %q (%d of %d): wait for some of them", b.Name, ofOne(b.Concurrency), b.Concurrency)
+			}
 			f.elsewhere = true
 			return nil, f
 		}

@@ -240,10 +240,15 @@ func TestConcurrencyOfABackend(t *testing.T) {
 		switch {
 		case feature == "backed" && text != wholeAnswer:
 			t.Errorf("the other backend: %d %s", answer.StatusCode, text)
-		case feature == "alone" && (answer.Header.Get(callers.ReasonHeader) != "TooManyCalls" || !strings.Contains(text, "as many calls as it takes at once (1)")):
+		case feature == "alone" && (answer.Header.Get(callers.ReasonHeader) != "TooManyCalls" || !strings.Contains(text, "as one Feature may at the backend")):
 			t.Errorf("without another backend: %d %s", answer.StatusCode, text)
 		case f.asked.Load() != asked+1:
 			t.Errorf("the backend was asked %d times at once", f.asked.Load()-asked)
+		}
+		if feature == "alone" {
+			if answer, text := w.ask("beside", http.MethodPost, messages, plainRequest); answer.Header.Get(callers.ReasonHeader) != "BackendFull" || !strings.Contains(text, "as many calls as it takes at once (1)") {
+				t.Errorf("another Feature without another backend: %d %s", answer.StatusCode, text)
+			}
 		}
 		release <- struct{}{}
 		if text := <-first; !strings.HasSuffix(text, streamEnd) {

@@ -28,7 +28,7 @@ func (r *relay) hold(over bool) (more bool, f *failure) {
 	t := r.call.turn
 	switch {
 	case !t.whole() && t.received <= maxHeld:
-		return false, fail(http.StatusServiceUnavailable, reasonTooMany, nil, "there is no memory to check the answer at the moment; try again")
+		return false, noMemory(t.lacks)
 	case over || !t.whole():
 		return false, r.judge()
 	case t.reader.Answer().Acts:

@@ -5,6 +5,7 @@ package models
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
@@ -24,25 +25,34 @@ type holding struct {
 func (h *holding) take(ctx context.Context, n int64) *failure {
 	waiting, cancel := context.WithTimeout(ctx, h.server.options.Limits.Wait)
 	defer cancel()
-	if h.server.memory.Take(waiting, h.feature, n) == nil {
+	err := h.server.memory.Take(waiting, h.feature, n)
+	if err == nil {
 		h.amount += n
 		return nil
 	}
-	if err := ctx.Err(); err != nil {
-		return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
+	if gone := ctx.Err(); gone != nil {
+		return fail(http.StatusServiceUnavailable, reasonGone, gone, "the call was given up")
 	}
-	f := fail(http.StatusServiceUnavailable, reasonNoMemory, nil, "calls under way hold all memory that the gateway, or this Feature, may use for them; try again, with fewer or smaller calls at once")
-	f.wait = 5
-	return f
+	return noMemory(err)
 }
 
-// try takes so many bytes more if there are.
-func (h *holding) try(n int64) bool {
-	if !h.server.memory.Try(h.feature, n) {
-		return false
+// try takes so many bytes more if there are. The error is that of callers.Shares.
+func (h *holding) try(n int64) error {
+	err := h.server.memory.Try(h.feature, n)
+	if err == nil {
+		h.amount += n
 	}
-	h.amount += n
-	return true
+	return err
+}
+
+// noMemory says whose calls hold it.
+func noMemory(err error) *failure {
+	f := fail(http.StatusServiceUnavailable, reasonMemoryFull, nil, "calls of all Features hold the memory that the gateway may use for them; try again")
+	if errors.Is(err, callers.ErrShare) {
+		f = fail(http.StatusServiceUnavailable, reasonMemoryShare, nil, "calls of this Feature hold all memory that it may use for them; try again, with fewer or smaller calls at once")
+	}
+	f.wait = 5
+	return f
 }
 
 // give so many bytes back.

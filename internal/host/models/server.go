@@ -49,7 +49,9 @@ const (
 	reasonRejected        = protocol.ReasonAnswerRejected
 	reasonAvoided         = "BackendAvoided"
 	reasonEncoded         = "BackendEncodes"
-	reasonNoMemory        = failures.MemoryShare
+	reasonMemoryShare     = failures.MemoryShare
+	reasonMemoryFull      = failures.MemoryFull
+	reasonBackendFull     = "BackendFull"
 	reasonStalled         = failures.CallerStalls
 )
 

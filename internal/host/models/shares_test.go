@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/provider"
 )
 
@@ -116,4 +117,27 @@ func TestMemoryOfAFeature(t *testing.T) {
 			t.Fatalf("after that: %d %s", answer.StatusCode, text)
 		}
 	}
+}
+
+// TestMemoryOfAllFeatures: a Feature that has a part of its share left is told that others hold the rest, which is no fault of its agent.
+func TestMemoryOfAllFeatures(t *testing.T) {
+	release, arrived := make(chan struct{}), make(chan struct{}, 4)
+	limits := quick()
+	limits.Memory, limits.Wait = 640<<10, 200*time.Millisecond // two calls and a half
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		arrived <- struct{}{}
+		<-release
+		answering(rw, r)
+	}), limits)
+	for _, feature := range []string{"hostile", "login"} {
+		go w.begin(feature, strings.NewReader(plainRequest))
+		<-arrived
+	}
+	if answer, text := w.ask("beside", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get(callers.ReasonHeader) != "MemoryFull" {
+		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	if answer, text := w.ask("login", http.MethodPost, messages, plainRequest); answer.Header.Get(callers.ReasonHeader) != "MemoryShare" {
+		t.Errorf("a second call of a Feature that holds its share: %d %s", answer.StatusCode, text)
+	}
+	close(release)
 }

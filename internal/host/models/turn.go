@@ -55,6 +55,8 @@ type turn struct {
 	unrecorded bool
 	// raw is the answer as far as there is memory for it, which took so many bytes.
 	raw []byte
+	// lacks says why there was no memory for all of it; nil if there was.
+	lacks error
 	// held is memory for it and for what is read of it; reading is what the reader has taken of that.
 	held    holding
 	reading int64
@@ -218,7 +220,7 @@ func (t *turn) keep(n int) bool {
 		return false
 	}
 	for int64(len(t.raw)+n)*keptTimes > t.held.amount-t.reading {
-		if !t.held.try(kept * keptTimes) {
+		if t.lacks = t.held.try(kept * keptTimes); t.lacks != nil {
 			return false
 		}
 	}
