@@ -93,11 +93,11 @@ func newVendors(t *testing.T, hosts []string) *vendors {
 			return
 		}
 		w.WriteHeader(http.StatusOK)
-		from, _, err := http.NewResponseController(w).Hijack()
+		from, read, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			panic(err)
 		}
-		go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
+		go func() { _, _ = io.Copy(to, read); _ = to.Close() }() // the server may have read the first byte that follows the head
 		_, _ = io.Copy(from, to)
 		_ = from.Close()
 	}))

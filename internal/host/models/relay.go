@@ -100,7 +100,8 @@ func (c *call) forget() {
 	c.asking.end()
 }
 
-// heads are the headers that the agent gets. The length of an answer that is checked, or of which something is left out, is not known yet.
+// heads are the headers that the agent gets. The length of an answer that is checked is not known yet, nor is that of a stream, which may end with an event
+// of the gateway.
 func (c *call) heads(answer *http.Response, checks bool) {
 	if c.reply.alive != nil || c.reply.started.Load() {
 		return
@@ -119,8 +120,8 @@ func (c *call) heads(answer *http.Response, checks bool) {
 	if window := c.route.Model.ContextWindow; window > 0 {
 		header.Set(protocol.WindowHeader, strconv.FormatInt(window, 10))
 	}
-	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream") && (answer.ContentLength < 0 || checks || c.reply.uncounted != nil)
-	if answer.ContentLength >= 0 && !checks && c.reply.uncounted == nil {
+	c.reply.streams = strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
+	if answer.ContentLength >= 0 && !checks && !c.reply.streams {
 		header.Set("Content-Length", strconv.FormatInt(answer.ContentLength, 10))
 	}
 }
@@ -169,10 +170,13 @@ func (r *relay) pass(part []byte) (more bool, f *failure) {
 	return len(part) == 0 || r.call.send(part), nil
 }
 
-// end an answer that is whole.
+// end an answer of which the backend sends nothing more.
 func (r *relay) end() *failure {
 	if r.checks {
 		return r.judge()
+	}
+	if r.call.turn.early() {
+		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off; try again")
 	}
 	if f := r.call.settled(); f != nil {
 		return f

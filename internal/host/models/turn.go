@@ -251,6 +251,16 @@ func (t *turn) read() *conversation.Answer {
 	return t.reader.Close()
 }
 
+// early says that a stream has ended before its answer has. What stands between may end a stream as if it were whole, and clients take what there is for
+// the answer. An answer of which a part could not be read may have said its end there.
+func (t *turn) early() bool {
+	if t == nil || !t.streamed || t.status >= http.StatusBadRequest {
+		return false
+	}
+	a := t.read()
+	return !a.Ended && a.Stop == conversation.StopNone && a.Failure == "" && !a.Cut
+}
+
 // whole says whether all that came was kept.
 func (t *turn) whole() bool { return int64(len(t.raw)) == t.received }
 
