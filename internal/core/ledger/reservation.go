@@ -85,6 +85,15 @@ func (e *OverBudgetError) Fits(t Tokens, price Price) (output int64) {
 	return output
 }
 
+// outputPerSecond is how many tokens a model writes in a second, about as many as the fast ones of the providers do.
+const outputPerSecond = 100
+
+// Abandoned is what a call counts as that was given up before its answer began: the provider works on it all the same. It is the request, and what a model
+// writes in the time that the provider had, up to most. Most is 0 for a stream, of which nothing has come.
+func Abandoned(request, window, most int64, had time.Duration) Tokens {
+	return Expect(request, window, min(most, int64(had.Seconds()*outputPerSecond)))
+}
+
 // Charge is what a call counts as whose provider has not counted all of its tokens: the answer was cut off, or the agent hung
 // up, or the provider counts none. It is what was counted, and at least what the request and the words of the answer come to.
 func Charge(counted Tokens, request, window, answer int64) Tokens {

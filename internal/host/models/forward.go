@@ -10,9 +10,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
@@ -71,6 +73,8 @@ func patienceFor(c *call, begun bool) time.Duration {
 // ask the backend once.
 func (c *call) ask(ctx context.Context) (*http.Response, error) {
 	b := c.route.Backend
+	c.asked, c.taken = c.server.options.Now(), &taken{}
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: c.taken.wrote})
 	request, err := http.NewRequestWithContext(ctx, c.endpoint.Method, strings.TrimSuffix(b.BaseURL, "/")+c.target.Path, bytes.NewReader(c.body))
 	if err != nil {
 		return nil, err
@@ -90,6 +94,16 @@ func (c *call) ask(ctx context.Context) (*http.Response, error) {
 	answer, renew, err := c.client.Do(request, c.dialect, c.key, c.body)
 	c.renew = renew
 	return answer, err
+}
+
+// taken says that a try was sent to its end: the provider may have it.
+type taken struct{ atomic.Bool }
+
+// wrote is told by the connection, in a goroutine of its own.
+func (t *taken) wrote(sent httptrace.WroteRequestInfo) {
+	if sent.Err == nil {
+		t.Store(true)
+	}
 }
 
 // query are the parameters that the dialect knows, written down anew: whatever else the text could mean is left behind.
@@ -132,8 +146,10 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 		switch _, refused := errors.AsType[*backends.CredentialError](err); {
 		case errors.Is(context.Cause(ctx), errSilent):
 			c.renew()
+			c.turn.abandon(c.asked, c.taken.Load())
 			return elsewhere(fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, patienceFor(c, false)))
 		case ctx.Err() != nil:
+			c.turn.abandon(c.asked, c.taken.Load())
 			return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")
 		case refused:
 			return elsewhere(fail(http.StatusServiceUnavailable, reasonNoKey, err, "the gateway has no credentials for the backend %q: an administrator looks at its log, which says why", name))

@@ -224,8 +224,11 @@ type call struct {
 	routes   []models.Route // that may answer where this one cannot
 	key      string
 	client   *backends.Client
-	renew    func()   // lets the next call make a new connection
-	passage  *passage // to the backend
+	renew    func() // lets the next call make a new connection
+	// asked is when the last try was made, and taken whether the backend may have it.
+	asked   time.Time
+	taken   *taken
+	passage *passage // to the backend
 	// always is memory that the call holds until its end, asking what it holds until its answer begins.
 	always, asking holding
 	// spliced is what asking holds for the request as the backend gets it.

@@ -43,6 +43,9 @@ type turn struct {
 	streamed bool
 	// sent to the backend and received from it, in bytes.
 	sent, received int64
+	// output is how many tokens of its answer were reserved, and abandoned what it counts as where it is given up before its answer begins.
+	output    int64
+	abandoned ledger.Tokens
 	// began is when the call was made, first is how long its answer took to begin, and tries are those before it.
 	began time.Time
 	first time.Duration
@@ -116,7 +119,7 @@ func (t *turn) reserve() (limit int64, wanted ledger.Amount, err error) {
 	defer cancel()
 	for tries := 1; ; tries++ {
 		tokens := ledger.Expect(t.sent, c.route.Model.ContextWindow, output*asked.Choices)
-		wanted = price.Wanted(tokens)
+		wanted, t.output = price.Wanted(tokens), tokens.Output
 		err = c.server.options.Ledger.Reserve(ctx, ledger.Reservation{
 			ID: t.entry.ID, FeatureUID: c.caller.UID, Namespace: t.entry.Namespace, Until: t.began.Add(longestCall), Wanted: wanted,
 		}, c.caller.Budgets)
@@ -286,6 +289,18 @@ func (t *turn) charged(a *conversation.Answer) (tokens ledger.Tokens, estimated 
 	return ledger.Charge(counted, t.sent, t.call.route.Model.ContextWindow, words), true
 }
 
+// abandon a call before its answer has begun. Taken says that the backend may have had it, since a time.
+func (t *turn) abandon(since time.Time, taken bool) {
+	if t == nil || !taken {
+		return
+	}
+	most := t.output
+	if t.call.request.Streamed || t.call.endpoint.Streams {
+		most = 0
+	}
+	t.abandoned = ledger.Abandoned(t.sent, t.call.route.Model.ContextWindow, most, t.call.server.options.Now().Sub(since))
+}
+
 // record the call; nil where that need not be, or was done. The agent may be gone: it is recorded all the same.
 func (t *turn) record() error {
 	if t == nil || t.recorded {
@@ -299,12 +314,15 @@ func (t *turn) record() error {
 	if len(e.Formatted) > ledger.MaxAnswer {
 		e.Formatted = e.Formatted[:ledger.MaxAnswer]
 	}
+	e.Tokens, e.Estimated = t.abandoned, t.abandoned != (ledger.Tokens{})
 	if t.reader != nil {
 		a := t.read()
 		if a.Model != "" {
 			e.Model = a.Model
 		}
 		e.Tokens, e.Estimated = t.charged(a)
+	}
+	if t.reader != nil || e.Estimated {
 		e.Cost = c.route.Model.Prices.Price().Cost(e.Tokens)
 		c.record.Tokens, c.record.Cost = c.record.Tokens.Plus(e.Tokens), c.record.Cost+e.Cost
 		if e.Estimated {
