@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -248,18 +249,16 @@ func (f *filter) known(p shape, name string) (shape, error) {
 	if known, is := p.members[name]; is {
 		return known, nil
 	}
-	if len(name) <= maxQuoted {
-		if as, is := p.folds[folded(name)]; is {
-			f.path = append(f.path, step{name: strconv.Quote(name)})
-			return shape{}, f.refuse(Unclear, "", "some providers read it as %q: leave it out, or write it so", as)
-		}
+	if as, is := p.folds[folded(name)]; is {
+		f.path = append(f.path, step{name: strconv.Quote(name[:min(len(name), maxQuoted)])})
+		return shape{}, f.refuse(Unclear, "", "some providers read it as %q: leave it out, or write it so", as)
 	}
 	return shape{}, nil
 }
 
 // value of a part. Out says that it is taken out.
 func (f *filter) value(at int, p shape) (to int, out bool, err error) {
-	if p.judges() {
+	if p.judges() && (f.body[at] != '[' || p.members == nil && p.kinds == nil) { // the elements of other lists are judged one by one
 		to = skip(f.body, at)
 		value := f.body[at:to]
 		if (value[0] != 'n' || p.as != "") && (p.when == nil || p.when(value)) {
@@ -527,7 +526,7 @@ func (r Request) removed(without []string) []place {
 func (r Request) Has(names []string) (has []string) {
 	for _, m := range r.top {
 		if !m.out && contains(names, m.name) {
-			has = append(has, m.name)
+			has = append(has, m.name[:min(len(m.name), maxQuoted)])
 		}
 	}
 	return has
@@ -535,19 +534,21 @@ func (r Request) Has(names []string) (has []string) {
 
 // contains a name, as a provider may read it.
 func contains(names []string, name string) bool {
-	if len(name) > maxQuoted {
-		return false
-	}
 	name = folded(name)
 	return slices.ContainsFunc(names, func(n string) bool { return folded(n) == name })
 }
 
 // folded is a name as readers take it that care least: encoding/json of Go takes letters for one another that Unicode folds, which are two
-// beside those of ASCII (https://pkg.go.dev/encoding/json#Unmarshal), and readers of Protocol Buffers take camel case for snake case.
+// beside those of ASCII (https://pkg.go.dev/encoding/json#Unmarshal), its successor leaves out what joins words, however much of it there is
+// (https://pkg.go.dev/encoding/json/v2#MatchCaseInsensitiveNames), and readers of Protocol Buffers take camel case for snake case. Of a name that is
+// longer than any that is known, it is the beginning.
 func folded(name string) string {
 	var small [maxQuoted]byte
 	b := small[:0]
 	for _, c := range name {
+		if len(b) > maxQuoted-utf8.UTFMax {
+			break
+		}
 		switch {
 		case c == '_' || c == '-':
 		case 'A' <= c && c <= 'Z':

@@ -242,7 +242,7 @@ func refusals() []refusal {
 		{chat, message(`[{"type":"image_url","image_url":` + link + `}]`), "messages[0].content[0].image_url", "openai/url"},
 		{chat, message(`[{"type":"image_url","image_url":{"url":" data:x"}}]`), "messages[0].content[0].image_url.url", "openai/url"},
 		{chat, message(`[{"type":"video_url","video_url":{"url":` + link + `}}]`), "messages[0].content[0].video_url.url", "openai/url"},
-		{chat, message(`[{"type":"video","video":["data:x",` + link + `]}]`), "messages[0].content[0].video", "openai/url"},
+		{chat, message(`[{"type":"video","video":["data:x",` + link + `]}]`), "messages[0].content[0].video[1]", "openai/url"},
 		{chat, message(`[{"type":"input_audio","input_audio":{"data":` + link + `}}]`), "messages[0].content[0].input_audio.data", "openai/url"},
 		{chat, message(`[{"type":"file","file":{"file_data":` + link + `}}]`), "messages[0].content[0].file.file_data", "openai/url"},
 		{chat, message(`[{"type":"file","file":{"file_id":"file_1"}}]`), "messages[0].content[0].file.file_id", state},

@@ -6,6 +6,8 @@ package dialect
 import (
 	"bytes"
 	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // What the lists of several dialects have in common.
@@ -22,13 +24,18 @@ func isFilled(value []byte) bool {
 func fetched(value []byte) bool {
 	switch value[0] {
 	case '[':
-		for at := space(value, 1); value[at] != ']'; {
-			end := skip(value, at)
-			if fetched(value[at:end]) {
-				return true
-			}
-			if at = space(value, end); value[at] == ',' {
-				at = space(value, at+1)
+		for at := 1; at < len(value); { // in one pass, however deep the lists in it are nested
+			switch value[at] {
+			case '"':
+				end := skipText(value, at)
+				if fetched(value[at:end]) {
+					return true
+				}
+				at = end
+			case '{':
+				at = skip(value, at)
+			default:
+				at++
 			}
 		}
 		return false
@@ -51,10 +58,14 @@ func fetchedData(value []byte) bool {
 	if value[0] != '"' {
 		return fetched(value)
 	}
-	for _, c := range value[1 : len(value)-1] {
+	data := value[1 : len(value)-1]
+	if bytes.IndexByte(data, '\\') >= 0 { // an address has its colon and its dots in escapes
+		data, _ = jsontext.AppendUnquote(nil, value)
+	}
+	for _, c := range data {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
-		case c == '+', c == '/', c == '=', c == '-', c == '_', c == '\\', c == 'n', c == 'r':
+		case c == '+', c == '/', c == '=', c == '-', c == '_', c == '\n', c == '\r':
 		default:
 			return fetched(value)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
@@ -92,7 +93,7 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	in := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
 	first, err := in.ReadToken()
 	if err != nil {
-		return r, fmt.Errorf("the request is not JSON: %w", err)
+		return r, notJSON(err)
 	}
 	if first.Kind() != '{' {
 		return r, errors.New("the request is not a JSON object")
@@ -101,12 +102,12 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	for in.PeekKind() == '"' {
 		name, err := in.ReadToken()
 		if err != nil {
-			return r, fmt.Errorf("the request is not JSON: %w", err)
+			return r, notJSON(err)
 		}
 		member := name.String()
 		value, err := in.ReadValue()
 		if err != nil {
-			return r, fmt.Errorf("the request is not JSON: %w", err)
+			return r, notJSON(err)
 		}
 		to := int(in.InputOffset())
 		at := span{to - len(value), to}
@@ -115,7 +116,7 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 		}
 	}
 	if _, err := in.ReadToken(); err != nil {
-		return r, fmt.Errorf("the request is not JSON: %w", err)
+		return r, notJSON(err)
 	}
 	if rest := bytes.Trim(body[in.InputOffset():], " \t\r\n"); len(rest) > 0 { // what JSON takes for space, and nothing else
 		return r, errors.New("the request has data after its JSON")
@@ -124,6 +125,19 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 		return r, errNoModel
 	}
 	return r, nil
+}
+
+// notJSON says what is wrong with a request, and where. Its names are as long as the request, and stand in messages and in the log.
+func notJSON(err error) error {
+	syntactic, is := errors.AsType[*jsontext.SyntacticError](err)
+	if !is {
+		return fmt.Errorf("the request is not JSON: %w", err)
+	}
+	short := *syntactic
+	if pointer := string(short.JSONPointer); len(pointer) > maxQuoted {
+		short.JSONPointer = jsontext.Pointer(clip.Bytes(pointer, maxQuoted))
+	}
+	return fmt.Errorf("the request is not JSON: %w", &short)
 }
 
 // member of the request, and where its value stands.
