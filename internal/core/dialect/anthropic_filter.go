@@ -24,7 +24,7 @@ var (
 // anthropicTools are what the agent's client carries out: its own tools, and those that the API defines and the client runs. What the
 // provider runs is taken out where clients offer it by themselves, and refused where it has an address.
 func anthropicTools(offered bool) shape {
-	tool := object(reads("type", "name", "description", "input_schema", "cache_control", "defer_loading", "strict")).with(map[string]shape{
+	tool := object(reads("type", "name", "description", "input_schema", "cache_control", "defer_loading", "strict")).with(geminiRuns()).with(map[string]shape{
 		// Callers other than the model: the code that the provider runs.
 		"allowed_callers": {tool: "anthropic/code_execution", out: true, when: mentions("code_execution")},
 	})

@@ -84,6 +84,10 @@ func TestFilterTakesOut(t *testing.T) {
 			responses + `"tools":[{"type":"shell","environment":{"type":"local"}}]}`, "openai/shell"},
 
 		{"a search of Chat Completions", "openai-chat", `{"web_search_options":{},"model":"m","messages":[]}`, `{"model":"m","messages":[]}`, "openai/web_search"},
+		// Routers take Gemini's tools in other dialects: https://docs.litellm.ai/docs/providers/gemini#google-search-tool
+		{"a search of Gemini", "openai-chat", `{"model":"m","tools":[{"googleSearch":{}},{"type":"function","function":{"name":"f"}},{"type":"function","url_context":{},"function":{"name":"g"}}]}`,
+			`{"model":"m","tools":[{"type":"function","function":{"name":"f"}}]}`, "google/google_search google/url_context"},
+		{"code of Gemini", "anthropic", `{"model":"m","tools":[{"name":"a"},{"codeExecution":{}}]}`, `{"model":"m","tools":[{"name":"a"}]}`, "google/code_execution"},
 		{"a search of xAI", "openai-chat", `{"model":"m","search_parameters":{"mode":"on"},"messages":[],"enable_search":true}`, `{"model":"m","messages":[]}`, "xai/search dashscope/search"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

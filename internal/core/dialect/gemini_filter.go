@@ -3,7 +3,10 @@
 
 package dialect
 
-import "strings"
+import (
+	"maps"
+	"strings"
+)
 
 // The lists follow https://ai.google.dev/api/generate-content, https://ai.google.dev/api/caching#Tool and the types of google.golang.org/genai v1.77.0.
 
@@ -27,9 +30,16 @@ func bothSpellings(members map[string]shape) map[string]shape {
 // geminiTools are what is known of a tool: functions, and what the agent's client carries out itself, stay. What the provider runs is taken out
 // where clients offer it by themselves, and refused where it has an address or refers to what the provider keeps.
 func geminiTools() map[string]shape {
+	known := geminiRuns()
+	maps.Copy(known, bothSpellings(reads("functionDeclarations", "computerUse")))
+	return known
+}
+
+// geminiRuns are the tools that the provider runs. Routers take them as tools of other dialects, too
+// (https://docs.litellm.ai/docs/providers/gemini#google-search-tool).
+func geminiRuns() map[string]shape {
 	runs := func(name string) shape { return shape{tool: "google/" + name, out: true, needed: true} }
 	return bothSpellings(map[string]shape{
-		"functionDeclarations": {}, "computerUse": {},
 		"googleSearch": runs("google_search"), "googleSearchRetrieval": runs("google_search_retrieval"), "enterpriseWebSearch": runs("enterprise_web_search"),
 		"urlContext": runs("url_context"), "codeExecution": runs("code_execution"), "googleMaps": runs("google_maps"),
 		"retrieval": {tool: "google/retrieval"}, "mcpServers": {tool: "google/mcp_servers"}, "parallelAiSearch": {tool: "google/parallel_ai_search"},

@@ -46,7 +46,7 @@ func openaiContent() shape {
 
 // tool is what somebody reads of a tool, in both dialects.
 func openaiTool() shape {
-	return object(reads("type", "name", "description", "parameters", "strict", "format", "function", "custom", "defer_loading")).with(map[string]shape{
+	return object(reads("type", "name", "description", "parameters", "strict", "format", "function", "custom", "defer_loading")).with(geminiRuns()).with(map[string]shape{
 		"function": object(reads("name", "description", "parameters", "strict")),
 		"custom":   object(reads("name", "description", "format")),
 		// Callers other than the model: the code that the provider runs.
