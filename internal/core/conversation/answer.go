@@ -34,7 +34,21 @@ const (
 	StopOther Stop = "Other"
 )
 
-// Usage of an answer, in tokens but for Searches. Each token is in one of the fields: a dialect that counts some among others is
+// Uses of tools that a provider runs itself. Some of them it bills by use.
+type Uses struct {
+	// Searches of the web, and Fetches of pages.
+	Searches, Fetches int64
+	// Executions of code.
+	Executions int64
+	// FileSearches look through files that the provider keeps.
+	FileSearches int64
+	// Images that were made.
+	Images int64
+	// Connectors are calls of MCP servers.
+	Connectors int64
+}
+
+// Usage of an answer, in tokens but for Uses. Each token is in one of the fields: a dialect that counts some among others is
 // read so that they are apart.
 type Usage struct {
 	// Input of the request that the provider neither had in its cache nor put there.
@@ -45,8 +59,8 @@ type Usage struct {
 	Writes, LongWrites int64
 	// Output with what the model thought.
 	Output int64
-	// Searches are uses of tools that the provider runs and bills by use.
-	Searches int64
+	// Uses of tools that the provider runs.
+	Uses
 }
 
 // Sent is the number of tokens of the request.
@@ -132,7 +146,8 @@ func (a *Answer) Count(u Usage) {
 		from int64
 	}{
 		{&a.Usage.Input, u.Input}, {&a.Usage.Cached, u.Cached}, {&a.Usage.Writes, u.Writes}, {&a.Usage.LongWrites, u.LongWrites},
-		{&a.Usage.Output, u.Output}, {&a.Usage.Searches, u.Searches},
+		{&a.Usage.Output, u.Output}, {&a.Usage.Searches, u.Searches}, {&a.Usage.Fetches, u.Fetches}, {&a.Usage.Executions, u.Executions},
+		{&a.Usage.FileSearches, u.FileSearches}, {&a.Usage.Images, u.Images}, {&a.Usage.Connectors, u.Connectors},
 	} {
 		if x.from > 0 {
 			*x.to = x.from

@@ -5,6 +5,7 @@ package dialect
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
@@ -14,13 +15,34 @@ import (
 type anthropicAnswer struct {
 	// tools by the index of their block.
 	tools map[int]int
-	// searches that have begun.
-	searches int64
+	// uses of the provider's tools that have begun.
+	uses conversation.Uses
 }
 
 // anthropicUsage counts what was written into the cache apart by how long it is kept there
 // (https://docs.claude.com/en/docs/build-with-claude/prompt-caching). Thinking is a part of the output.
 type anthropicUsage struct {
+	anthropicTokens
+
+	Server lenient[serverTools] `json:"server_tool_use"`
+	// Iterations of the model. What compacts the conversation, and another model that is asked for advice, are billed and are not in the sums
+	// (https://docs.claude.com/en/docs/build-with-claude/compaction).
+	Iterations lenient[[]anthropicIteration] `json:"iterations"`
+}
+
+// serverTools counts what the provider's tools have done.
+type serverTools struct {
+	Searches int64 `json:"web_search_requests"`
+	Fetches  int64 `json:"web_fetch_requests"`
+}
+
+type anthropicIteration struct {
+	anthropicTokens
+
+	Type string `json:"type"`
+}
+
+type anthropicTokens struct {
 	Input    int64 `json:"input_tokens"`
 	Writes   int64 `json:"cache_creation_input_tokens"`
 	Creation struct {
@@ -28,9 +50,6 @@ type anthropicUsage struct {
 	} `json:"cache_creation"`
 	Reads  int64 `json:"cache_read_input_tokens"`
 	Output int64 `json:"output_tokens"`
-	Server struct {
-		Searches int64 `json:"web_search_requests"`
-	} `json:"server_tool_use"`
 }
 
 func (u *anthropicUsage) count(a *conversation.Answer) {
@@ -41,7 +60,18 @@ func (u *anthropicUsage) count(a *conversation.Answer) {
 	if hour <= 0 { // the last event of a stream may repeat the sum alone
 		hour = a.Usage.LongWrites
 	}
-	a.Count(conversation.Usage{Input: u.Input, Writes: u.Writes - hour, LongWrites: hour, Cached: u.Reads, Output: u.Output, Searches: u.Server.Searches})
+	sum := conversation.Usage{
+		Input: u.Input, Writes: u.Writes - hour, LongWrites: hour, Cached: u.Reads, Output: u.Output,
+		Uses: conversation.Uses{Searches: u.Server.v.Searches, Fetches: u.Server.v.Fetches},
+	}
+	for _, i := range u.Iterations.v {
+		if i.Type == "compaction" || i.Type == "advisor_message" {
+			kept := min(max(i.Creation.Hour, 0), max(i.Writes, 0))
+			sum.Input, sum.Output, sum.Cached = sum.Input+max(i.Input, 0), sum.Output+max(i.Output, 0), sum.Cached+max(i.Reads, 0)
+			sum.Writes, sum.LongWrites = sum.Writes+max(i.Writes, 0)-kept, sum.LongWrites+kept
+		}
+	}
+	a.Count(sum)
 }
 
 type anthropicBlock struct {
@@ -137,11 +167,23 @@ func (d *anthropicAnswer) begin(a *conversation.Answer, index int, b anthropicBl
 	}
 }
 
-// served counts a search that the provider makes itself, should it break off before it has counted it.
+// served counts a use of a tool that the provider runs itself: it counts few of them, and may break off before it has.
 func (d *anthropicAnswer) served(a *conversation.Answer, b anthropicBlock) {
-	if b.Type == "server_tool_use" && b.Name == "web_search" {
-		d.searches++
-		a.Usage.Searches = max(a.Usage.Searches, d.searches)
+	u, has := &d.uses, &a.Usage.Uses
+	switch {
+	case b.Type == "mcp_tool_use":
+		u.Connectors++
+		has.Connectors = max(has.Connectors, u.Connectors)
+	case b.Type != "server_tool_use":
+	case b.Name == "web_search":
+		u.Searches++
+		has.Searches = max(has.Searches, u.Searches)
+	case b.Name == "web_fetch":
+		u.Fetches++
+		has.Fetches = max(has.Fetches, u.Fetches)
+	case strings.HasSuffix(b.Name, "code_execution"): // of bash, and of an editor, too
+		u.Executions++
+		has.Executions = max(has.Executions, u.Executions)
 	}
 }
 

@@ -21,7 +21,9 @@ type geminiResponse struct {
 		Content struct {
 			Parts geminiParts `json:"parts"`
 		} `json:"content"`
-		Finish string `json:"finishReason"`
+		Finish    string                   `json:"finishReason"`
+		Grounding lenient[geminiGrounding] `json:"groundingMetadata"`
+		Pages     lenient[geminiPages]     `json:"urlContextMetadata"`
 	} `json:"candidates"`
 	Feedback struct {
 		Block string `json:"blockReason"`
@@ -40,6 +42,37 @@ type geminiResponse struct {
 	Error *struct {
 		Message string `json:"message"`
 	} `json:"error"`
+}
+
+// geminiGrounding says what the answer rests on: https://ai.google.dev/gemini-api/docs/google-search. Google bills each query.
+type geminiGrounding struct {
+	Queries []string `json:"webSearchQueries"`
+	Images  []string `json:"imageSearchQueries"`
+	Files   []string `json:"retrievalQueries"`
+	Chunks  []struct {
+		Web  *struct{} `json:"web"`
+		Maps *struct{} `json:"maps"`
+		File *struct{} `json:"retrievedContext"`
+	} `json:"groundingChunks"`
+}
+
+// geminiPages are what it has read: https://ai.google.dev/gemini-api/docs/url-context
+type geminiPages struct {
+	List []struct{} `json:"urlMetadata"`
+}
+
+// uses of tools; one where there is nothing but what was found.
+func (g geminiGrounding) uses() (u conversation.Uses) {
+	u.Searches, u.FileSearches = int64(len(g.Queries)+len(g.Images)), int64(len(g.Files))
+	for _, c := range g.Chunks {
+		if c.Web != nil || c.Maps != nil {
+			u.Searches = max(u.Searches, 1)
+		}
+		if c.File != nil {
+			u.FileSearches = max(u.FileSearches, 1)
+		}
+	}
+	return u
 }
 
 func geminiStop(finish string, tools bool) conversation.Stop {
@@ -85,10 +118,16 @@ func (d *geminiAnswer) Whole(a *conversation.Answer, body []byte) {
 		}
 		for _, p := range c.Content.Parts {
 			a.Say(p.said())
+			if p.runs() {
+				a.Usage.Executions++
+			}
 			if call := p.call(); call != nil {
 				a.Argue(a.Call(d.ids.of(call.ID, call.Name), call.Name), string(call.Args))
 			}
 		}
+		// A later part of a stream repeats what an earlier one has said.
+		found, has := c.Grounding.v.uses(), &a.Usage.Uses
+		has.Searches, has.FileSearches, has.Fetches = max(has.Searches, found.Searches), max(has.FileSearches, found.FileSearches), max(has.Fetches, int64(len(c.Pages.v.List)))
 		if stop := geminiStop(c.Finish, len(a.Tools) > 0); stop != conversation.StopNone {
 			a.Stop, a.Ended = stop, true
 		}

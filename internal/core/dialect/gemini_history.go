@@ -24,6 +24,8 @@ type geminiPart struct {
 	Called  *geminiCall  `json:"function_call"`
 	Result  *geminiReply `json:"functionResponse"`
 	Replied *geminiReply `json:"function_response"`
+	// Code that the provider runs.
+	Code lenient[*struct{}] `json:"executableCode"`
 	// Signature of a thought. It has to come back as it is.
 	Signature string `json:"thoughtSignature"`
 	Signed    string `json:"thought_signature"`
@@ -51,6 +53,9 @@ func (p geminiPart) said() string {
 	}
 	return *p.Text
 }
+
+// runs says that the part is code which the provider runs.
+func (p geminiPart) runs() bool { return p.Code.v != nil }
 
 // signed says that the part has a signature.
 func (p geminiPart) signed() bool { return p.Signature != "" || p.Signed != "" }

@@ -15,19 +15,28 @@ type responsesAnswer struct {
 	said bool
 }
 
-// billed says whether an item is a use of a tool that the provider runs and bills by use. Of those of web search, opening a page
-// and looking into it are not billed (https://developers.openai.com/api/docs/pricing).
-func (i responsesItem) billed() bool {
+// use counts an item that is a use of a tool which the provider runs. Of those of web search, opening a page and looking into it
+// are not billed as searches (https://developers.openai.com/api/docs/pricing).
+func (i responsesItem) use(u *conversation.Uses) {
 	switch i.Type {
 	case "web_search_call":
 		var action struct {
 			Type string `json:"type"`
 		}
-		return len(i.Action) == 0 || json.Unmarshal(i.Action, &action) != nil || action.Type == "" || action.Type == "search"
+		if len(i.Action) == 0 || json.Unmarshal(i.Action, &action) != nil || action.Type == "" || action.Type == "search" {
+			u.Searches++
+		} else {
+			u.Fetches++
+		}
 	case "file_search_call":
-		return true
+		u.FileSearches++
+	case "code_interpreter_call", "shell_call_output": // where a client runs the shell, its output is in a request
+		u.Executions++
+	case "image_generation_call":
+		u.Images++
+	case "mcp_call":
+		u.Connectors++
 	}
-	return false
 }
 
 type responsesItem struct {
@@ -55,9 +64,7 @@ func (i responsesItem) acts() bool {
 
 // take an item that is whole.
 func (i responsesItem) take(a *conversation.Answer, said bool) {
-	if i.billed() {
-		a.Usage.Searches++
-	}
+	i.use(&a.Usage.Uses)
 	switch i.Type {
 	case "message":
 		for _, c := range i.Content {
@@ -93,16 +100,26 @@ type response struct {
 		Output int64 `json:"output_tokens"`
 		Total  int64 `json:"total_tokens"`
 	} `json:"usage"`
+	// Tools counts searches once more.
+	Tools lenient[responsesTallies] `json:"tool_usage"`
 	Error *struct {
 		Message string `json:"message"`
 	} `json:"error"`
+}
+
+type responsesTallies struct {
+	Search struct {
+		Requests int64 `json:"num_requests"`
+	} `json:"web_search"`
 }
 
 // end of an answer; its items were taken before.
 func (r response) end(a *conversation.Answer) {
 	a.Model = r.Model
 	if u := r.Usage; u != nil {
-		a.Count(openaiUsage(u.Input, u.Details.Cached, u.Details.Writes, u.Output, u.Total))
+		count := openaiUsage(u.Input, u.Details.Cached, u.Details.Writes, u.Output, u.Total)
+		count.Searches = r.Tools.v.Search.Requests
+		a.Count(count)
 	}
 	switch {
 	case r.Object == compaction:
@@ -207,6 +224,23 @@ type chatMessage struct {
 	Tools   []chatTool  `json:"tool_calls"`
 	// Function is how tools were called before there were tool_calls.
 	Function json.RawMessage `json:"function_call"`
+	// Annotations cite what was found.
+	Annotations lenient[[]kindOnly] `json:"annotations"`
+}
+
+// kindOnly is the type of an object.
+type kindOnly struct {
+	Type string `json:"type"`
+}
+
+// searched counts the search of an answer that cites the web, where nothing else does: OpenAI searches once for it
+// (https://developers.openai.com/api/docs/guides/tools-web-search).
+func (m chatMessage) searched(a *conversation.Answer) {
+	for _, x := range m.Annotations.v {
+		if x.Type == "url_citation" {
+			a.Usage.Searches = max(a.Usage.Searches, 1)
+		}
+	}
 }
 
 // chatContent is a text, or a list of parts of which those of text count.
@@ -252,6 +286,10 @@ type chat struct {
 		Hits       int64 `json:"prompt_cache_hit_tokens"` // of DeepSeek: https://api-docs.deepseek.com/api/create-chat-completion
 		Completion int64 `json:"completion_tokens"`
 		Total      int64 `json:"total_tokens"`
+		// Server is of OpenRouter.
+		Server  lenient[serverTools] `json:"server_tool_use"`
+		Queries lenient[int64]       `json:"num_search_queries"` // of Perplexity: https://docs.perplexity.ai/api-reference/chat-completions-post
+		Sources lenient[int64]       `json:"num_sources_used"`   // of xAI, which bills each: https://docs.x.ai/docs/guides/live-search
 	} `json:"usage"`
 	Error *struct {
 		Message string `json:"message"`
@@ -279,7 +317,9 @@ func (c chat) common(a *conversation.Answer) {
 		a.Model = c.Model
 	}
 	if u := c.Usage; u != nil {
-		a.Count(openaiUsage(u.Prompt, max(u.Details.Cached, u.Hits), u.Details.Writes, u.Completion, u.Total))
+		count := openaiUsage(u.Prompt, max(u.Details.Cached, u.Hits), u.Details.Writes, u.Completion, u.Total)
+		count.Searches = max(u.Server.v.Searches, u.Queries.v, u.Sources.v)
+		a.Count(count)
 	}
 	if c.Error != nil {
 		a.Failure = c.Error.Message
@@ -320,6 +360,7 @@ func (d *chatAnswer) Event(a *conversation.Answer, data []byte) {
 		}
 		a.Say(string(choice.Delta.Content))
 		a.Acts = a.Acts || choice.Delta.asks()
+		choice.Delta.searched(a)
 		for _, t := range choice.Delta.Tools {
 			d.call(a, t)
 		}
@@ -343,6 +384,7 @@ func (d *chatAnswer) Whole(a *conversation.Answer, body []byte) {
 		}
 		a.Say(string(choice.Message.Content))
 		a.Acts = a.Acts || choice.Message.asks()
+		choice.Message.searched(a)
 		for _, t := range choice.Message.Tools {
 			a.Argue(a.Call(t.ID, t.Function.Name), t.Function.Arguments)
 		}

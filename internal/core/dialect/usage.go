@@ -118,3 +118,15 @@ func countsTokens(event []byte) bool {
 	}
 	return json.Unmarshal(data, &chunk) == nil && chunk.Choices != nil && len(chunk.Choices) == 0 && chunk.Usage.Kind() == '{'
 }
+
+// lenient is a value that need not be what is known of it: nobody depends on it who reads the rest of an answer.
+type lenient[T any] struct{ v T }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *lenient[T]) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, &l.v) != nil {
+		var none T
+		l.v = none
+	}
+	return nil
+}

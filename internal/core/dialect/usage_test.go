@@ -33,12 +33,15 @@ func TestUsage(t *testing.T) {
 		), conversation.Usage{Input: 10, Writes: 30, LongWrites: 20, Output: 7}},
 		// https://docs.claude.com/en/docs/agents-and-tools/tool-use/web-search-tool
 		"Anthropic, searches": {"anthropic", false, `{"type":"message","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}}],"usage":{"input_tokens":10,"output_tokens":7,"server_tool_use":{"web_search_requests":3,"web_fetch_requests":2}}}`,
-			conversation.Usage{Input: 10, Output: 7, Searches: 3}},
+			conversation.Usage{Input: 10, Output: 7, Uses: conversation.Uses{Searches: 3, Fetches: 2}}},
 		"Anthropic, searches that are not counted": {"anthropic", true, events(
 			`{"type":"message_start","message":{"usage":{"input_tokens":10,"output_tokens":1}}}`,
 			`{"type":"content_block_start","index":0,"content_block":{"type":"server_tool_use","id":"s","name":"web_search","input":{}}}`,
 			`{"type":"content_block_start","index":1,"content_block":{"type":"server_tool_use","id":"t","name":"web_fetch","input":{}}}`,
-		), conversation.Usage{Input: 10, Output: 1, Searches: 1}},
+			`{"type":"content_block_start","index":2,"content_block":{"type":"server_tool_use","id":"u","name":"bash_code_execution","input":{}}}`,
+			`{"type":"content_block_start","index":3,"content_block":{"type":"mcp_tool_use","id":"v","name":"x","input":{}}}`,
+			`{"type":"content_block_start","index":4,"content_block":{"type":"server_tool_use","id":"w","name":"tool_search_tool_regex","input":{}}}`,
+		), conversation.Usage{Input: 10, Output: 1, Uses: conversation.Uses{Searches: 1, Fetches: 1, Executions: 1, Connectors: 1}}},
 		// https://developers.openai.com/api/reference/resources/responses: reasoning is a part of output_tokens.
 		"Responses, reasoning": {"openai-responses", false,
 			`{"object":"response","status":"completed","usage":{"input_tokens":110,"input_tokens_details":{"cached_tokens":70,"cache_write_tokens":30},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":8},"total_tokens":119}}`,
@@ -51,10 +54,37 @@ func TestUsage(t *testing.T) {
 			`{"type":"response.output_item.done","item":{"type":"web_search_call","id":"a","status":"completed","action":{"type":"search","query":"x"}}}`,
 			`{"type":"response.output_item.done","item":{"type":"web_search_call","id":"b","status":"completed","action":{"type":"open_page"}}}`,
 			`{"type":"response.output_item.done","item":{"type":"file_search_call","id":"c","status":"completed"}}`,
+			`{"type":"response.output_item.done","item":{"type":"code_interpreter_call","id":"d","status":"completed"}}`,
+			`{"type":"response.output_item.done","item":{"type":"image_generation_call","id":"e","status":"completed"}}`,
+			`{"type":"response.output_item.done","item":{"type":"mcp_call","id":"f","status":"completed"}}`,
 			`{"type":"response.completed","response":{"status":"completed","output":[{"type":"web_search_call","action":{"type":"search"}}],"usage":{"input_tokens":1,"output_tokens":2}}}`,
-		), conversation.Usage{Input: 1, Output: 2, Searches: 2}},
+		), conversation.Usage{Input: 1, Output: 2, Uses: conversation.Uses{Searches: 1, Fetches: 1, FileSearches: 1, Executions: 1, Images: 1, Connectors: 1}}},
 		"Responses, a search of the whole answer": {"openai-responses", false, `{"object":"response","status":"completed","output":[{"type":"web_search_call"}],"usage":{"input_tokens":1,"output_tokens":2}}`,
-			conversation.Usage{Input: 1, Output: 2, Searches: 1}},
+			conversation.Usage{Input: 1, Output: 2, Uses: conversation.Uses{Searches: 1}}},
+		"Responses, searches that are counted": {"openai-responses", false, `{"object":"response","status":"completed","output":[{"type":"web_search_call"}],"tool_usage":{"image_gen":{"input_tokens":1},"web_search":{"num_requests":3}},"usage":{"input_tokens":1,"output_tokens":2}}`,
+			conversation.Usage{Input: 1, Output: 2, Uses: conversation.Uses{Searches: 3}}},
+		"Responses, counted in another form": {"openai-responses", false, `{"object":"response","status":"completed","output":[{"type":"web_search_call"}],"tool_usage":[],"usage":{"input_tokens":1,"output_tokens":2}}`,
+			conversation.Usage{Input: 1, Output: 2, Uses: conversation.Uses{Searches: 1}}},
+		// https://docs.claude.com/en/docs/build-with-claude/compaction: tokens of other iterations are not in the sums.
+		"Anthropic, compaction and advice": {"anthropic", false, `{"type":"message","usage":{"input_tokens":10,"output_tokens":7,"iterations":[` +
+			`{"type":"compaction","input_tokens":1000,"cache_creation_input_tokens":30,"cache_creation":{"ephemeral_1h_input_tokens":20},"cache_read_input_tokens":5,"output_tokens":100},{"type":"message","input_tokens":10,"output_tokens":7},{"type":"advisor_message","model":"x","input_tokens":200,"output_tokens":40}]}}`,
+			conversation.Usage{Input: 1210, Cached: 5, Writes: 10, LongWrites: 20, Output: 147}},
+		// https://ai.google.dev/gemini-api/docs/google-search, /url-context and /code-execution
+		"Gemini, tools": {"gemini", true, events(
+			`{"candidates":[{"content":{"parts":[{"executableCode":{"language":"PYTHON","code":"1"}},{"codeExecutionResult":{"outcome":"OUTCOME_OK"}}]},"groundingMetadata":{"webSearchQueries":["a"]}}],"usageMetadata":{"promptTokenCount":1}}`,
+			`{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":["a","b"],"groundingChunks":[{"web":{"uri":"u"}},{"retrievedContext":{"uri":"u"}}]},"urlContextMetadata":{"urlMetadata":[{"retrievedUrl":"u"},{"retrievedUrl":"v"}]}}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2}}`,
+		), conversation.Usage{Input: 1, Output: 2, Uses: conversation.Uses{Searches: 2, FileSearches: 1, Fetches: 2, Executions: 1}}},
+		"Gemini, in another form": {"gemini", false, `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP","groundingMetadata":{"webSearchQueries":{}},"urlContextMetadata":7}],"usageMetadata":{"promptTokenCount":1,"candidatesTokenCount":2}}`,
+			conversation.Usage{Input: 1, Output: 2}},
+		// https://openrouter.ai/docs/use-cases/usage-accounting, https://docs.x.ai/docs/guides/live-search
+		"Chat, searches": {"openai-chat", false, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"server_tool_use":{"web_search_requests":2}}}`,
+			conversation.Usage{Input: 1, Output: 2, Uses: conversation.Uses{Searches: 2}}},
+		"Chat, sources": {"openai-chat", false, `{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"num_sources_used":5,"server_tool_use":null}}`,
+			conversation.Usage{Input: 1, Output: 2, Uses: conversation.Uses{Searches: 5}}},
+		"Chat, citations": {"openai-chat", true, events(
+			`{"choices":[{"delta":{"content":"x","annotations":[{"type":"url_citation"}]}}]}`, `{"choices":[{"delta":{"annotations":[{"type":"url_citation"},{"type":"url_citation"}]},"finish_reason":"stop"}]}`,
+			`{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}`,
+		), conversation.Usage{Input: 1, Output: 2, Uses: conversation.Uses{Searches: 1}}},
 		// https://openrouter.ai/docs/use-cases/usage-accounting: the cost is the provider's word, which is not taken.
 		"Chat, OpenRouter": {"openai-chat", false,
 			`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":194,"prompt_tokens_details":{"cached_tokens":50,"cache_write_tokens":100},"completion_tokens":20,"completion_tokens_details":{"reasoning_tokens":15},"total_tokens":214,"cost":0.95}}`,

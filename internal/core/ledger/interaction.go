@@ -126,13 +126,32 @@ type Violation struct {
 	Message  string `json:"message"`
 }
 
-// Tokens of a call, and its uses of tools that the provider bills. Each token counts in one of the fields. Of the request, Cached
+// Uses of tools that a provider runs itself. Some of them it bills by use.
+type Uses struct {
+	// Searches of the web, and Fetches of pages.
+	Searches, Fetches int64
+	// Executions of code.
+	Executions int64
+	// FileSearches look through files that the provider keeps.
+	FileSearches int64
+	// Images that were made.
+	Images int64
+	// Connectors are calls of MCP servers.
+	Connectors int64
+}
+
+// each gives the number of each kind, in the order of the fields.
+func (u Uses) each() [6]int64 {
+	return [...]int64{u.Searches, u.Fetches, u.Executions, u.FileSearches, u.Images, u.Connectors}
+}
+
+// Tokens of a call, and its uses of tools that the provider runs. Each token counts in one of the fields. Of the request, Cached
 // are those that the provider had in its cache, Writes those that it put there for minutes, LongWrites those that it put there for
 // an hour, and Input the others. Output has what the model thought in it.
 type Tokens struct {
 	Input, Output, Cached, Writes, LongWrites int64
-	// Searches are uses of tools that the provider runs and bills by use.
-	Searches int64
+	// Uses of tools that the provider runs.
+	Uses
 }
 
 // Sent is the number of tokens of the request. Negative numbers count as none.
@@ -147,7 +166,10 @@ func (t Tokens) Sent() (sum int64) {
 func (t Tokens) Plus(o Tokens) Tokens {
 	return Tokens{
 		Input: add(t.Input, o.Input), Output: add(t.Output, o.Output), Cached: add(t.Cached, o.Cached),
-		Writes: add(t.Writes, o.Writes), LongWrites: add(t.LongWrites, o.LongWrites), Searches: add(t.Searches, o.Searches),
+		Writes: add(t.Writes, o.Writes), LongWrites: add(t.LongWrites, o.LongWrites), Uses: Uses{
+			Searches: add(t.Searches, o.Searches), Fetches: add(t.Fetches, o.Fetches), Executions: add(t.Executions, o.Executions),
+			FileSearches: add(t.FileSearches, o.FileSearches), Images: add(t.Images, o.Images), Connectors: add(t.Connectors, o.Connectors),
+		},
 	}
 }
 

@@ -232,7 +232,7 @@ func TestDecimal(t *testing.T) {
 }
 
 func TestCost(t *testing.T) {
-	sonnet := Price{Rates: Rates{Input: 3_000_000, Output: 15_000_000, Cached: 300_000, Writes: 3_750_000, LongWrites: 6_000_000}, Search: 10_000, Call: 5, Long: []LongRates{
+	sonnet := Price{Rates: Rates{Input: 3_000_000, Output: 15_000_000, Cached: 300_000, Writes: 3_750_000, LongWrites: 6_000_000}, Uses: Uses{Searches: 10_000, Fetches: 7, Executions: 50_000, FileSearches: 2500, Images: 40_000}, Call: 5, Long: []LongRates{
 		{Above: 400_000, Rates: Rates{Input: 9_000_000}},
 		{Above: 200_000, Rates: Rates{Input: 6_000_000, Output: 22_500_000, Cached: 600_000}},
 	}}
@@ -246,7 +246,8 @@ func TestCost(t *testing.T) {
 		"nothing but the call":     {sonnet, Tokens{}, 5},
 		"a thousand":               {sonnet, Tokens{Input: 1000, Output: 100, Cached: 10}, 3000 + 1500 + 3 + 5},
 		"writes":                   {sonnet, Tokens{Writes: 1000, LongWrites: 1000}, 3750 + 6000 + 5},
-		"searches":                 {sonnet, Tokens{Searches: 3}, 30_000 + 5},
+		"searches":                 {sonnet, Tokens{Uses: Uses{Searches: 3}}, 30_000 + 5},
+		"other tools":              {sonnet, Tokens{Uses: Uses{Fetches: 1, Executions: 2, FileSearches: 3, Images: 4, Connectors: 5}}, 7 + 100_000 + 7500 + 160_000 + 5},
 		"just not long":            {sonnet, Tokens{Input: 50_000, Cached: 150_000, Output: 1_000_000}, 150_000 + 45_000 + 15_000_000 + 5},
 		"long":                     {sonnet, Tokens{Input: 50_001, Cached: 150_000, Output: 1_000_000}, 300_006 + 90_000 + 22_500_000 + 5},
 		"long by what was written": {sonnet, Tokens{Writes: 200_001, Output: 1_000_000}, 22_500_000 + 5},
@@ -255,7 +256,7 @@ func TestCost(t *testing.T) {
 		"rounded up once":          {one(Rates{Input: 1, Output: 1, Cached: 1}), Tokens{Input: 1, Output: 1, Cached: 1}, 1},
 		"just not rounded":         {one(Rates{Input: 1}), Tokens{Input: 1_000_000}, 1},
 		"one above":                {one(Rates{Input: 1}), Tokens{Input: 1_000_001}, 2},
-		"more than fits":           {one(Rates{most, most, most, most, most}), Tokens{most, most, most, most, most, most}, most},
+		"more than fits":           {one(Rates{most, most, most, most, most}), Tokens{most, most, most, most, most, Uses{Searches: most}}, most},
 		"just what fits":           {one(Rates{Input: 1_000_000}), Tokens{Input: most}, most},
 		"negative is nothing":      {one(Rates{Input: -5, Output: 1_000_000}), Tokens{Input: 7, Output: -7}, 0},
 	} {
@@ -272,8 +273,14 @@ func TestCostIsExact(t *testing.T) {
 		rates := func(name string) Rates {
 			return Rates{n.Draw(t, name+" input"), n.Draw(t, name+" output"), n.Draw(t, name+" cached"), n.Draw(t, name+" writes"), n.Draw(t, name+" long writes")}
 		}
-		p := Price{Rates: rates("short"), Search: n.Draw(t, "search"), Call: n.Draw(t, "call"), Long: []LongRates{{rates("long"), n.Draw(t, "above")}}}
-		k := Tokens{n.Draw(t, "inputs"), n.Draw(t, "outputs"), n.Draw(t, "cacheds"), n.Draw(t, "writtens"), n.Draw(t, "long writtens"), n.Draw(t, "searches")}
+		uses := func(name string) Uses {
+			return Uses{
+				Searches: n.Draw(t, name+" searches"), Fetches: n.Draw(t, name+" fetches"), Executions: n.Draw(t, name+" executions"),
+				FileSearches: n.Draw(t, name+" file searches"), Images: n.Draw(t, name+" images"), Connectors: n.Draw(t, name+" connectors"),
+			}
+		}
+		p := Price{Rates: rates("short"), Uses: uses("price"), Call: n.Draw(t, "call"), Long: []LongRates{{rates("long"), n.Draw(t, "above")}}}
+		k := Tokens{n.Draw(t, "inputs"), n.Draw(t, "outputs"), n.Draw(t, "cacheds"), n.Draw(t, "writtens"), n.Draw(t, "long writtens"), uses("number")}
 		r, sent := p.Rates, new(big.Int)
 		for _, x := range []int64{k.Input, k.Cached, k.Writes, k.LongWrites} {
 			sent.Add(sent, big.NewInt(x))
@@ -286,7 +293,12 @@ func TestCostIsExact(t *testing.T) {
 			sum.Add(sum, new(big.Int).Mul(big.NewInt(part[0]), big.NewInt(part[1])))
 		}
 		sum.Div(sum, big.NewInt(perTokens))
-		sum.Add(sum, new(big.Int).Mul(big.NewInt(p.Search), big.NewInt(k.Searches)))
+		for _, x := range [][2]int64{
+			{p.Uses.Searches, k.Searches}, {p.Uses.Fetches, k.Fetches}, {p.Uses.Executions, k.Executions},
+			{p.Uses.FileSearches, k.FileSearches}, {p.Uses.Images, k.Images}, {p.Uses.Connectors, k.Connectors},
+		} {
+			sum.Add(sum, new(big.Int).Mul(big.NewInt(x[0]), big.NewInt(x[1])))
+		}
 		sum.Add(sum, big.NewInt(p.Call))
 		want := int64(math.MaxInt64)
 		if sum.IsInt64() {
@@ -300,10 +312,10 @@ func TestCostIsExact(t *testing.T) {
 
 func TestAmountOfTokens(t *testing.T) {
 	for tokens, want := range map[Tokens]Amount{
-		{Input: 1, Output: 2, Cached: 3, Writes: 4, LongWrites: 5, Searches: 6}: {Input: 13, Output: 2, Cost: 9},
-		{Input: -1, Output: 2, Cached: -3, Writes: -4}:                          {Output: 2, Cost: 9},
-		{Input: math.MaxInt64, Output: 1, Cached: 1}:                            {Input: math.MaxInt64, Output: 1, Cost: 9},
-		{Input: 1, Output: math.MaxInt64, LongWrites: math.MaxInt64}:            {Input: math.MaxInt64, Output: math.MaxInt64, Cost: 9},
+		{Input: 1, Output: 2, Cached: 3, Writes: 4, LongWrites: 5, Uses: Uses{Searches: 6}}: {Input: 13, Output: 2, Cost: 9},
+		{Input: -1, Output: 2, Cached: -3, Writes: -4}:                                      {Output: 2, Cost: 9},
+		{Input: math.MaxInt64, Output: 1, Cached: 1}:                                        {Input: math.MaxInt64, Output: 1, Cost: 9},
+		{Input: 1, Output: math.MaxInt64, LongWrites: math.MaxInt64}:                        {Input: math.MaxInt64, Output: math.MaxInt64, Cost: 9},
 	} {
 		if got := tokens.Amount(9); got != want {
 			t.Errorf("%+v: %+v, want %+v", tokens, got, want)

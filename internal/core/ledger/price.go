@@ -20,8 +20,9 @@ type Rates struct {
 type Price struct {
 	Rates
 
-	// Search is the price of one use of a tool that the provider bills by use, and Call of one call, in millionths of a currency.
-	Search, Call int64
+	// Uses has the price of one use of each tool that the provider runs, and Call is that of one call, in millionths of a currency.
+	Uses Uses
+	Call int64
 	// Long are the rates of calls with long requests. Of those that apply, the one with the largest Above does.
 	Long []LongRates
 }
@@ -49,7 +50,11 @@ func (p Price) rates(sent int64) Rates {
 func (p Price) Cost(t Tokens) int64 {
 	r := p.rates(t.Sent())
 	tokens := total([]item{{t.Input, r.Input}, {t.Output, r.Output}, {t.Cached, r.Cached}, {t.Writes, r.Writes}, {t.LongWrites, r.LongWrites}}, perTokens)
-	return add(tokens, total([]item{{t.Searches, p.Search}, {1, p.Call}}, 1))
+	calls := []item{{1, p.Call}}
+	for i, price := range p.Uses.each() {
+		calls = append(calls, item{t.Uses.each()[i], price})
+	}
+	return add(tokens, total(calls, 1))
 }
 
 // item of a bill.

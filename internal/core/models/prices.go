@@ -6,6 +6,7 @@ package models
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 )
@@ -29,8 +30,15 @@ type Rates struct {
 type Prices struct {
 	Rates `json:",inline"`
 
-	// Search is the price of one use of a tool that the provider runs and bills by use, such as a web search.
+	// Search is the price of one web search that the provider makes.
 	Search string `json:"search,omitempty"`
+	// FileSearch is that of one search in files that the provider keeps; empty: as Search.
+	FileSearch string `json:"fileSearch,omitempty"`
+	// Fetch is the price of one page that the provider reads, CodeExecution of one piece of code that it runs, and Image of one image that a
+	// tool of it makes.
+	Fetch         string `json:"fetch,omitempty"`
+	CodeExecution string `json:"codeExecution,omitempty"`
+	Image         string `json:"image,omitempty"`
 	// Call is the price of one call, whatever it uses.
 	Call string `json:"call,omitempty"`
 	// LongContext has other rates for calls with long requests.
@@ -47,14 +55,23 @@ type LongRates struct {
 
 // Known says whether anything is known of what the model costs. "0" is.
 func (p Prices) Known() bool {
-	return p.Rates != (Rates{}) || p.Search != "" || p.Call != "" || len(p.LongContext) > 0
+	return p.Rates != (Rates{}) || len(p.LongContext) > 0 || slices.ContainsFunc(p.single(), func(x single) bool { return x.price != "" })
+}
+
+// single is a price of one thing, with its name in the configuration.
+type single struct{ name, price string }
+
+func (p Prices) single() []single {
+	return []single{
+		{"search", p.Search}, {"fileSearch", p.FileSearch}, {"fetch", p.Fetch}, {"codeExecution", p.CodeExecution}, {"image", p.Image}, {"call", p.Call},
+	}
 }
 
 func (p Prices) validate() error {
 	if err := p.Rates.validate(); err != nil {
 		return err
 	}
-	for _, x := range []struct{ name, price string }{{"search", p.Search}, {"call", p.Call}} {
+	for _, x := range p.single() {
 		if _, err := ledger.ParseDecimal(x.price); x.price != "" && err != nil {
 			return fmt.Errorf(`%s: %q is no price such as "0.01"`, x.name, x.price)
 		}
@@ -88,7 +105,9 @@ func (r Rates) validate() error {
 
 // Price in the ledger's units. What is no price is 0.
 func (p Prices) Price() ledger.Price {
-	price := ledger.Price{Rates: p.rates(), Search: money(p.Search), Call: money(p.Call)}
+	price := ledger.Price{Rates: p.rates(), Call: money(p.Call), Uses: ledger.Uses{
+		Searches: money(p.Search), FileSearches: money(cmp.Or(p.FileSearch, p.Search)), Fetches: money(p.Fetch), Executions: money(p.CodeExecution), Images: money(p.Image),
+	}}
 	for _, l := range p.LongContext {
 		price.Long = append(price.Long, ledger.LongRates{Rates: l.rates(), Above: l.Above})
 	}

@@ -25,8 +25,8 @@ func TestPrice(t *testing.T) {
 				Search: "0.01", Call: "0.005", LongContext: []models.LongRates{{Above: 200_000, Rates: models.Rates{Input: "6", Output: "22.50"}}},
 			},
 			ledger.Price{
-				Rates:  ledger.Rates{Input: 3_000_000, Cached: 300_000, Writes: 3_750_000, LongWrites: 6_000_000, Output: 15_000_000},
-				Search: 10_000, Call: 5000,
+				Rates: ledger.Rates{Input: 3_000_000, Cached: 300_000, Writes: 3_750_000, LongWrites: 6_000_000, Output: 15_000_000},
+				Uses:  ledger.Uses{Searches: 10_000, FileSearches: 10_000}, Call: 5000,
 				Long: []ledger.LongRates{{Above: 200_000, Rates: ledger.Rates{Input: 6_000_000, Cached: 6_000_000, Writes: 6_000_000, LongWrites: 6_000_000, Output: 22_500_000}}},
 			},
 		},
@@ -55,6 +55,7 @@ func TestPricesAreChecked(t *testing.T) {
 	for want, prices := range map[string]models.Prices{
 		`cacheWriteHour: "x"`:       {Rates: models.Rates{CacheWriteHour: "x"}},
 		`search: "1 EUR" is no`:     {Search: "1 EUR"},
+		`image: "-1" is no`:         {Image: "-1"},
 		`call: "-1" is no price`:    {Call: "-1"},
 		"longContext[0].above: 0":   {LongContext: []models.LongRates{long(0, "1")}},
 		"longContext[1].above: 9":   {LongContext: []models.LongRates{long(9, "1"), long(9, "2")}},

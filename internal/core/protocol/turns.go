@@ -57,8 +57,14 @@ type Turn struct {
 	CacheWriteTokens     int64 `json:"cacheWriteTokens,omitempty"`
 	CacheWriteHourTokens int64 `json:"cacheWriteHourTokens,omitempty"`
 	OutputTokens         int64 `json:"outputTokens"`
-	// Searches are uses of tools that the provider runs and bills by use.
-	Searches int64 `json:"searches,omitempty"`
+	// Uses of tools that the provider has run: searches of the web, pages that it has read, code that it has run, searches in files that it
+	// keeps, images that it has made and calls of MCP servers.
+	Searches       int64 `json:"searches,omitempty"`
+	Fetches        int64 `json:"fetches,omitempty"`
+	CodeExecutions int64 `json:"codeExecutions,omitempty"`
+	FileSearches   int64 `json:"fileSearches,omitempty"`
+	Images         int64 `json:"images,omitempty"`
+	ConnectorCalls int64 `json:"connectorCalls,omitempty"`
 	// Estimated says that the provider has not counted all tokens.
 	Estimated bool `json:"estimated,omitempty"`
 	// OutputLimit is the most output, in tokens, that budgets left to the call; 0 where it had what it asked for.

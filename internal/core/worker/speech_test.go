@@ -195,7 +195,7 @@ var answers = map[string]struct {
 			`{"type":"response.output_item.done","item":{"type":"function_call","id":"fc_2","call_id":"c2","name":"patch","arguments":"{\"pa"}}`,
 			`{"type":"response.output_item.done","item":{"type":"web_search_call","id":"ws_1"}}`,
 			`{"type":"response.completed","response":{"model":"m","status":"completed","usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4},"output_tokens":5}}}`),
-		want: Answer{Stop: conversation.StopTools, Usage: conversation.Usage{Input: 6, Cached: 4, Output: 5, Searches: 1}, Counted: true, Ended: true, Message: Message{Text: "I look.", Calls: []Call{
+		want: Answer{Stop: conversation.StopTools, Usage: conversation.Usage{Input: 6, Cached: 4, Output: 5, Uses: conversation.Uses{Searches: 1}}, Counted: true, Ended: true, Message: Message{Text: "I look.", Calls: []Call{
 			{ID: "c1", Name: "read", Arguments: json.RawMessage(`{"path":"a"}`)}, {ID: "c2", Name: "patch", Arguments: json.RawMessage(`{}`), Broken: true},
 		}}},
 		said: `[{"type":"reasoning","summary":[],"encrypted_content":"opaque"},{"type":"message","role":"assistant","phase":"commentary","content":[{"type":"output_text","text":"I look.","annotations":[]}]},

@@ -35,7 +35,7 @@ func TestRoundTrip(t *testing.T) {
 		RequestDigest: strings.Repeat("ab", 32), RequestBytes: 40_000, TemplateHash: strings.Repeat("cd", 32), AnswerBytes: 1 << 33,
 		Raw: []byte("raw \x00\xff answer"), Formatted: []byte("formatted answer"),
 		Violations: []core.Violation{{Type: "language", Severity: "minor", Message: "write \"plain\" English"}, {Type: "length", Severity: "major", Message: "ä"}},
-		Retries:    2, Tokens: core.Tokens{Input: 1 << 34, Output: 2, Cached: 3, Writes: 4, LongWrites: 5, Searches: 6}, Estimated: true, OutputLimit: 7, Cost: 1 << 40, Status: 200, Reason: "Answered",
+		Retries:    2, Tokens: core.Tokens{Input: 1 << 34, Output: 2, Cached: 3, Writes: 4, LongWrites: 5, Uses: core.Uses{Searches: 6, Fetches: 7, Executions: 8, FileSearches: 9, Images: 10, Connectors: 11}}, Estimated: true, OutputLimit: 7, Cost: 1 << 40, Status: 200, Reason: "Answered",
 		FirstByte: 12345 * time.Microsecond, Duration: time.Hour + 1, Keep: time.Hour, Count: 1, Detail: "took out web_search",
 	}
 	for i, v := 0, reflect.ValueOf(full); i < v.NumField(); i++ {

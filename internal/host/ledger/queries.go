@@ -51,8 +51,9 @@ ON CONFLICT (id) DO NOTHING`
 	countTurn = `INSERT INTO tasks (feature_uid, attempt, task, turns) VALUES ($1, $2, $3, 1)
 ON CONFLICT (feature_uid, attempt, task) DO UPDATE SET turns = tasks.turns + 1`
 
-	columnsWithNotes = columns + `, COALESCE(notes.count, 1), COALESCE(notes.detail, '')`
-	withNotes        = ` FROM interactions LEFT JOIN notes ON notes.call = interactions.id WHERE feature_uid = $1 AND sequence `
+	columnsWithNotes = columns + `, COALESCE(notes.count, 1), COALESCE(notes.detail, ''),
+COALESCE(notes.fetches, 0), COALESCE(notes.executions, 0), COALESCE(notes.file_searches, 0), COALESCE(notes.images, 0), COALESCE(notes.connectors, 0)`
+	withNotes = ` FROM interactions LEFT JOIN notes ON notes.call = interactions.id WHERE feature_uid = $1 AND sequence `
 
 	selectTurns = `SELECT ` + columnsWithNotes + withNotes + `> $2 ORDER BY sequence LIMIT $3`
 	selectTurn  = `SELECT ` + columnsWithNotes + `, raw, formatted` + withNotes + `= $2`
@@ -61,8 +62,9 @@ ON CONFLICT (feature_uid, attempt, task) DO UPDATE SET turns = tasks.turns + 1`
 // Notes of calls, and of rows that stand for many refused ones.
 const (
 	selectNote = `SELECT count, detail FROM notes WHERE call = $1`
-	upsertNote = `INSERT INTO notes (call, count, detail) VALUES ($1, $2, $3) ON CONFLICT (call) DO UPDATE SET count = excluded.count, detail = excluded.detail`
-	moveTurn   = `UPDATE interactions SET at = $2 WHERE id = $1`
+	upsertNote = `INSERT INTO notes (call, count, detail, fetches, executions, file_searches, images, connectors) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+ON CONFLICT (call) DO UPDATE SET count = excluded.count, detail = excluded.detail`
+	moveTurn = `UPDATE interactions SET at = $2 WHERE id = $1`
 )
 
 // Pins.

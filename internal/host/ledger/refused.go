@@ -167,6 +167,7 @@ func (s *settlement) fold(ctx context.Context, tx *transaction, sequence int64) 
 
 // note writes what a row has beside it.
 func (s *settlement) note(ctx context.Context, tx *transaction) error {
-	_, err := tx.ExecContext(ctx, upsertNote, s.entry.ID, s.count, s.entry.Detail)
+	u := s.entry.Tokens.Uses
+	_, err := tx.ExecContext(ctx, upsertNote, s.entry.ID, s.count, s.entry.Detail, u.Fetches, u.Executions, u.FileSearches, u.Images, u.Connectors)
 	return err
 }

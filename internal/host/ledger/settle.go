@@ -265,10 +265,17 @@ func (s *settlement) store(ctx context.Context, tx *transaction, sequence int64)
 	if s.folds {
 		return s.fold(ctx, tx, sequence)
 	}
-	if fresh, err = s.insert(ctx, tx, sequence); err == nil && fresh && s.entry.Detail != "" {
+	if fresh, err = s.insert(ctx, tx, sequence); err == nil && fresh && s.noted() {
 		err = s.note(ctx, tx)
 	}
 	return fresh, err
+}
+
+// noted says that the call has something beside its row.
+func (s *settlement) noted() bool {
+	used := s.entry.Tokens.Uses
+	used.Searches = 0 // which the row has
+	return s.entry.Detail != "" || used != core.Uses{}
 }
 
 // insert adds the row of a call; not fresh, where it is there.

@@ -78,6 +78,7 @@ func scan(row func(...any) error, more ...any) (core.Interaction, error) {
 		&i.ID, &at, &i.FeatureUID, &i.Namespace, &i.Feature, &i.Attempt, &i.Task, &i.Turn, &i.Sequence, &i.Dialect, &i.Backend, &i.ModelAsked, &i.Model, &i.Role,
 		&i.RequestDigest, &i.RequestBytes, &i.TemplateHash, &i.AnswerBytes, &violations, &i.Retries, &i.Tokens.Input, &i.Tokens.Output, &i.Tokens.Cached, &i.Cost,
 		&i.Status, &i.Reason, &i.FirstByte, &i.Duration, &i.Tokens.Writes, &i.Tokens.LongWrites, &i.Tokens.Searches, &estimated, &i.OutputLimit, &i.Count, &i.Detail,
+		&i.Tokens.Fetches, &i.Tokens.Executions, &i.Tokens.FileSearches, &i.Tokens.Images, &i.Tokens.Connectors,
 	}, more...)...)
 	if err != nil {
 		return core.Interaction{}, err

@@ -125,7 +125,7 @@ func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.skipped.
 func priced() coremodels.Model {
 	return coremodels.Model{Name: "priced", MaxOutput: 8000, Prices: coremodels.Prices{
 		Rates:  coremodels.Rates{Input: "3", CachedInput: "0.30", CacheWrite: "3.75", CacheWriteHour: "6", Output: "15"},
-		Search: "0.01", LongContext: []coremodels.LongRates{{Above: 200_000, Rates: coremodels.Rates{Input: "6", CachedInput: "0.60", Output: "22.50"}}},
+		Search: "0.01", CodeExecution: "0.05", LongContext: []coremodels.LongRates{{Above: 200_000, Rates: coremodels.Rates{Input: "6", CachedInput: "0.60", Output: "22.50"}}},
 	}}
 }
 
@@ -225,6 +225,9 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 	case token == "searching":
 		c.ProviderTools = []string{"anthropic/web_search"}
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "main", Model: "large", ProviderState: policy.StateAllow}, {Role: "summarizer", Backend: "main", Model: "small"}}
+	case token == "researching":
+		c.ProviderTools = []string{"anthropic/web_search", "anthropic/code_execution"}
+		c.Models = []policy.ModelRef{{Role: "primary", Backend: "main", Model: "priced"}}
 	case token == "documented":
 		c.Models = w.refs
 	case token == "lost":

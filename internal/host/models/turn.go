@@ -271,7 +271,7 @@ func (t *turn) whole() bool { return int64(len(t.raw)) == t.received }
 // an estimate: nothing that was answered is free of budgets.
 func (t *turn) charged(a *conversation.Answer) (tokens ledger.Tokens, estimated bool) {
 	counted := ledger.Tokens{
-		Input: a.Usage.Input, Cached: a.Usage.Cached, Writes: a.Usage.Writes, LongWrites: a.Usage.LongWrites, Output: a.Usage.Output, Searches: a.Usage.Searches,
+		Input: a.Usage.Input, Cached: a.Usage.Cached, Writes: a.Usage.Writes, LongWrites: a.Usage.LongWrites, Output: a.Usage.Output, Uses: ledger.Uses(a.Usage.Uses),
 	}
 	words := int64(len(a.Text))
 	for _, tool := range a.Tools {

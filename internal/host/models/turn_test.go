@@ -108,6 +108,25 @@ func TestTurnsAreRecorded(t *testing.T) {
 	}
 }
 
+// TestProviderToolsAreCharged: what a provider's tools have done is in the turn, and costs what the backend's prices say.
+func TestProviderToolsAreCharged(t *testing.T) {
+	const answer = `{"type":"message","model":"priced","content":[{"type":"server_tool_use","id":"s","name":"web_search","input":{}},{"type":"server_tool_use","id":"c","name":"bash_code_execution","input":{}},{"type":"text","text":"Done."}],` +
+		`"stop_reason":"end_turn","usage":{"input_tokens":1000,"output_tokens":100,"server_tool_use":{"web_search_requests":2,"web_fetch_requests":1}}}`
+	w := newWorld(t, saying("application/json", answer), quick())
+	if answer, text := w.ask("researching", http.MethodPost, messages, `{"model":"m","tools":[{"type":"web_search_20250305","name":"web_search"},{"type":"code_execution_20250825","name":"code_execution"}],"messages":[]}`); answer.StatusCode != http.StatusOK {
+		t.Fatalf("%d %s", answer.StatusCode, text)
+	}
+	r := w.last(1)
+	turn := w.recorded()[0]
+	want := ledger.Tokens{Input: 1000, Output: 100, Uses: ledger.Uses{Searches: 2, Fetches: 1, Executions: 1}}
+	if diff := cmp.Diff(want, turn.Tokens); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if cost := int64(3000 + 1500 + 2*10_000 + 50_000); turn.Cost != cost || r.Cost != cost {
+		t.Errorf("it costs %d, observed were %d, want %d", turn.Cost, r.Cost, cost)
+	}
+}
+
 // TestNoEndWithoutARecord: an agent never sees the end of an answer that could not be recorded, and nothing is asked while
 // the ledger is away, unless the policy says otherwise.
 func TestNoEndWithoutARecord(t *testing.T) {

@@ -177,6 +177,26 @@ func about(t protocol.Turn) string {
 	return ""
 }
 
+// detail of a turn, with what the provider's tools have done.
+func detail(t protocol.Turn) string {
+	var parts []string
+	if t.Detail != "" {
+		parts = append(parts, t.Detail)
+	}
+	for _, x := range []struct {
+		number int64
+		what   string
+	}{
+		{t.Searches, "web searches"}, {t.Fetches, "pages fetched"}, {t.CodeExecutions, "code executions"}, {t.FileSearches, "file searches"},
+		{t.Images, "images made"}, {t.ConnectorCalls, "calls of connectors"},
+	} {
+		if x.number > 0 {
+			parts = append(parts, fmt.Sprintf("%s by the provider: %d", x.what, x.number))
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
 // table for people.
 func table(turns []protocol.Turn) []byte {
 	var b bytes.Buffer
@@ -184,7 +204,7 @@ func table(turns []protocol.Turn) []byte {
 	_, _ = fmt.Fprintln(t, "TURN\tENDED\tATTEMPT\tTASK\tMODEL\tROLE\tINPUT\tCACHED\tWRITTEN\tOUTPUT\tCOST\tSTATUS\tREASON\tCOUNT\tTIME\tDETAIL")
 	for _, x := range turns {
 		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%d\t%s%s\t%d\t%s\t%d\t%s\t%s\n", x.Sequence, x.At.UTC().Format(time.RFC3339), x.Attempt, x.Task,
-			x.Backend, x.Model, x.Role, x.InputTokens, x.CachedInputTokens, x.CacheWriteTokens+x.CacheWriteHourTokens, x.OutputTokens, about(x), x.Cost, x.Status, x.Reason, max(x.Count, 1), time.Duration(x.Duration)*time.Millisecond, x.Detail)
+			x.Backend, x.Model, x.Role, x.InputTokens, x.CachedInputTokens, x.CacheWriteTokens+x.CacheWriteHourTokens, x.OutputTokens, about(x), x.Cost, x.Status, x.Reason, max(x.Count, 1), time.Duration(x.Duration)*time.Millisecond, detail(x))
 	}
 	_ = t.Flush() // a buffer takes everything
 	return b.Bytes()
