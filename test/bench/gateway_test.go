@@ -97,8 +97,8 @@ type unkept struct{}
 // Settle implements models.Ledger.
 func (unkept) Settle(context.Context, string, coreledger.Interaction) error { return nil }
 
-// Refused implements models.Ledger.
-func (unkept) Refused(context.Context, coreledger.Interaction) {}
+// Fold implements models.Ledger.
+func (unkept) Fold(context.Context, coreledger.Interaction) {}
 
 // Reserve implements models.Ledger.
 func (unkept) Reserve(context.Context, coreledger.Reservation, []coreledger.Budget) error { return nil }

@@ -161,10 +161,10 @@ func (r *recorder) Settle(ctx context.Context, reservation string, i coreledger.
 	}
 }
 
-// Refused implements models.Ledger.
-func (r *recorder) Refused(ctx context.Context, i coreledger.Interaction) {
+// Fold implements models.Ledger.
+func (r *recorder) Fold(ctx context.Context, i coreledger.Interaction) {
 	if l := r.open.Load(); l != nil {
-		l.Refused(ctx, i)
+		l.Fold(ctx, i)
 	}
 }
 

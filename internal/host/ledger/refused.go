@@ -37,10 +37,10 @@ func newRefusals(l *Ledger) *refusals {
 	return &refusals{ledger: l, due: make(chan chan<- struct{}), rows: map[string]*settlement{}}
 }
 
-// Refused records a call that was refused before a backend was asked. It counts in no total. Calls of a Feature that are refused in one
-// minute for one reason share a row, which has their number and their details. It is written within a second, and a crash of the process
-// loses what is not.
-func (l *Ledger) Refused(ctx context.Context, i core.Interaction) {
+// Fold records a call that no backend was asked to answer: one that was refused, or one that only counts tokens. It counts in no total.
+// Calls of a Feature that end so in one minute for one reason share a row, which has their number and their details. It is written within
+// a second, and a crash of the process loses what is not.
+func (l *Ledger) Fold(ctx context.Context, i core.Interaction) {
 	if i.FeatureUID == "" {
 		return
 	}

@@ -109,10 +109,10 @@ func TestRefusedCallsShareARow(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		replicas := w.replicas()
 		for n := range 1000 {
-			replicas[n%2].Refused(t.Context(), refused("ServerToolNotAllowed", []string{"mcp_servers", "web_fetch\x1b\n"}[n/500]))
-			replicas[n%2].Refused(t.Context(), refused("CallRateExceeded", ""))
+			replicas[n%2].Fold(t.Context(), refused("ServerToolNotAllowed", []string{"mcp_servers", "web_fetch\x1b\n"}[n/500]))
+			replicas[n%2].Fold(t.Context(), refused("CallRateExceeded", ""))
 		}
-		replicas[0].Refused(t.Context(), core.Interaction{Reason: "NobodyKnowsWho"})
+		replicas[0].Fold(t.Context(), core.Interaction{Reason: "NobodyKnowsWho"})
 		replicas[1].Turns(t.Context(), "uid", 0, 1) // it writes what it has
 		l := replicas[0]
 		got := map[string]core.Interaction{}
@@ -133,7 +133,7 @@ func TestRefusedCallsShareARow(t *testing.T) {
 		}
 		w.usage(l, core.Feature, "uid", calls(1))
 		// What is not written yet is written at the end.
-		l.Refused(t.Context(), refused("AtTheEnd", ""))
+		l.Fold(t.Context(), refused("AtTheEnd", ""))
 		w.must(l.Close())
 		l = w.open()
 		if turns := all(w, l); turns[len(turns)-1].Reason != "AtTheEnd" {
@@ -157,7 +157,7 @@ func TestAFloodOfRefusedCalls(t *testing.T) {
 		for worker := range workers {
 			group.Go(func() {
 				for n := range each {
-					l.Refused(w.Context(), refused("ServerToolNotAllowed", name("tool", worker, n)))
+					l.Fold(w.Context(), refused("ServerToolNotAllowed", name("tool", worker, n)))
 				}
 			})
 		}

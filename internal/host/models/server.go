@@ -29,6 +29,7 @@ const bodyTime = time.Minute
 // Reasons of answers that the gateway gives itself.
 const (
 	reasonAnswered        = "Answered"
+	measured              = "Measured" // in the ledger alone: a count of tokens
 	reasonUnknownEndpoint = "UnknownEndpoint"
 	reasonUnauthenticated = "Unauthenticated"
 	reasonUnavailable     = "Unavailable"
@@ -62,9 +63,9 @@ type Ledger interface {
 	// Reserve says that a call is about to be made, and fails where it may not be: over a budget (*ledger.OverBudgetError), or
 	// without a record.
 	Reserve(ctx context.Context, r ledger.Reservation, budgets []ledger.Budget) error
-	// Refused records a call that was refused before a backend was asked. Those of a Feature that are refused in one minute for one reason
-	// share a record.
-	Refused(ctx context.Context, i ledger.Interaction)
+	// Fold records a call that no backend was asked to answer: one that was refused, or one that only counts tokens. Those of a Feature that
+	// end so in one minute for one reason share a record.
+	Fold(ctx context.Context, i ledger.Interaction)
 	// Usage is what the calls of a scope have used; key is as in ledger.Budget.
 	Usage(ctx context.Context, scope ledger.Scope, key string) (ledger.Usage, error)
 	// Taken is what is used of a budget, and what is reserved for calls that have not ended.
@@ -198,9 +199,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		f = c.serve()
 	}
-	if f != nil {
-		f.note(c)
+	switch {
+	case f != nil:
+		if !f.recorded {
+			c.note(f.Status, f.reason, f.detail)
+		}
 		c.refuse(f)
+	case found && e.Kind == dialect.Measure:
+		reason := c.record.Reason
+		if reason == reasonAnswered {
+			reason = measured
+		}
+		c.note(c.record.Status, reason, takenOut(c.request.TakenOut))
 	}
 }
 

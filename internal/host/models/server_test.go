@@ -82,8 +82,8 @@ func (w *world) Reserve(_ context.Context, r ledger.Reservation, budgets []ledge
 	return w.reserving
 }
 
-// Refused implements models.Ledger.
-func (w *world) Refused(_ context.Context, i ledger.Interaction) {
+// Fold implements models.Ledger.
+func (w *world) Fold(_ context.Context, i ledger.Interaction) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.refused = append(w.refused, i)
@@ -358,6 +358,14 @@ func TestRefusals(t *testing.T) {
 	}
 	if answer, text := w.ask("login", "GET", "/elsewhere", ""); answer.StatusCode != http.StatusNotFound || !strings.Contains(text, "/anthropic") {
 		t.Errorf("%d %s", answer.StatusCode, text)
+	}
+	// Who is not known is told nothing of what there is.
+	for _, who := range []string{"", "stranger"} {
+		for _, path := range []string{"/elsewhere", "/", "/anthropic/v1/nothing", "/anthropic", "/openai/v1/files", "/gemini/v1beta/files"} {
+			if answer, text := w.ask(who, "GET", path, ""); answer.StatusCode != http.StatusUnauthorized || answer.Header.Get(callers.ReasonHeader) != "Unauthenticated" || strings.Contains(text, "served") || strings.Contains(text, "there are") {
+				t.Errorf("%q, %s: %d %s", who, path, answer.StatusCode, text)
+			}
+		}
 	}
 }
 

@@ -135,18 +135,18 @@ func (t *turn) reserve() (limit int64, wanted ledger.Amount, err error) {
 	}
 }
 
-// note in the ledger that a call was refused, where it has no turn.
-func (f *failure) note(c *call) {
-	if f.recorded || c.caller.UID == "" {
+// note in the ledger a call that has no turn.
+func (c *call) note(status int, reason, detail string) {
+	if c.caller.UID == "" {
 		return
 	}
 	i := ledger.Interaction{
 		At: c.server.options.Now(), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
-		Dialect: c.dialect.Name, Backend: c.record.Backend, ModelAsked: c.request.Model, Model: c.record.Model, Role: c.record.Role,
-		RequestBytes: c.record.Sent, Status: f.Status, Reason: f.reason, Detail: f.detail, Duration: c.server.options.Now().Sub(c.began),
+		Dialect: c.dialect.Name, Backend: c.record.Backend, ModelAsked: c.endpoint.Asked(c.request), Model: c.record.Model, Role: c.record.Role,
+		RequestBytes: c.record.Sent, Status: status, Reason: reason, Detail: detail, Duration: c.server.options.Now().Sub(c.began),
 	}
 	i.Namespace, i.Feature, _ = strings.Cut(c.caller.Feature, "/")
-	c.server.options.Ledger.Refused(c.r.Context(), i)
+	c.server.options.Ledger.Fold(c.r.Context(), i)
 }
 
 // takenOut is what the ledger says of what the backend did not get.
