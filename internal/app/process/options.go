@@ -13,6 +13,8 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
 )
 
 // Options are those that every process has.
@@ -45,9 +47,9 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// Logs is what writes logs to out.
+// Logs is what writes logs to out, without secrets.
 func (o *Options) Logs(out io.Writer) slog.Handler {
-	options := &slog.HandlerOptions{Level: slog.Level(-o.LogLevel)}
+	options := redacted.Logs(slog.Level(-o.LogLevel))
 	if o.LogFormat == "text" {
 		return slog.NewTextHandler(out, options)
 	}

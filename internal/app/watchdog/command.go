@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/inspect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 )
 
@@ -69,7 +70,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	LimitMemory()
-	o.Log = slog.New(slog.NewJSONHandler(stderr, nil)).With(
+	o.Log = NewLog(stderr).With(
 		"command", args[0], "namespace", o.Namespace, "feature", o.Feature, "attempt", o.Attempt)
 
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -79,6 +80,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	return 0
+}
+
+// NewLog makes the log of a watchdog, without secrets: what it says is often an agent's choice.
+func NewLog(stderr io.Writer) *slog.Logger {
+	return slog.New(slog.NewJSONHandler(stderr, redacted.Logs(nil)))
 }
 
 // read runs a subcommand that only looks at the trusted volume.

@@ -63,11 +63,13 @@ type circling struct {
 	model   *model
 	run     *pod
 	entries []string
+	// file that it reads, and the tool for that.
+	file, tool string
 }
 
 // newCircling starts it.
 func newCircling(t *testing.T, probe func(string) error) *circling {
-	c := &circling{world: newWorld(t, "", seldom), model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}}
+	c := &circling{world: newWorld(t, "", seldom), model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}, file: "web/index.html", tool: "Read"}
 	c.models = addresses.Free()
 	c.run, _ = c.withModels(c.model, probe)
 	return c
@@ -75,7 +77,7 @@ func newCircling(t *testing.T, probe func(string) error) *circling {
 
 // ask once, and read the file. Without an answer, the next request is the same.
 func (c *circling) ask() error {
-	body := `{"model":"m","max_tokens":9,"messages":[` + strings.Join(c.entries, ",") + `],"tools":[{"name":"Read"}]}`
+	body := `{"model":"m","max_tokens":9,"messages":[` + strings.Join(c.entries, ",") + `],"tools":[{"name":"` + c.tool + `"}]}`
 	answer, err := http.Post("http://"+c.models+"/anthropic/v1/messages", "application/json", strings.NewReader(body)) //nolint:noctx // it ends with the watchdog
 	if err != nil {
 		return err
@@ -86,7 +88,7 @@ func (c *circling) ask() error {
 	}
 	id := fmt.Sprint("call_", len(c.entries))
 	c.entries = append(c.entries,
-		fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":"Read","input":{"file_path":"web/index.html"}}]}`, id),
+		fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":%q,"input":{"file_path":%q}}]}`, id, c.tool, c.file),
 		fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"<h1>Shop</h1>"}]}`, id))
 	return nil
 }

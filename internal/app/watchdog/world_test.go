@@ -8,7 +8,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"log/slog"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -110,6 +110,28 @@ type world struct {
 	// ledger takes what checkpoints have changed.
 	ledger    *ledger
 	ledgerURL string
+	// log has all that watchdogs have said in their logs.
+	log said
+}
+
+// said is text that several write at the same time.
+type said struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+// Write implements io.Writer.
+func (s *said) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(p)
+}
+
+// String is all of it.
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
 }
 
 const secretPassword = "the-password-of-shop"
@@ -257,7 +279,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 		Runtimes: append(runtimes.All(), w.runtimes...), MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
 		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
 		Models: w.models, Proxy: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", Ledger: w.ledgerURL, BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
-		Log: slog.New(slog.NewJSONHandler(testWriter{w.t}, nil)).With("attempt", attempt),
+		Log: watchdog.NewLog(io.MultiWriter(testWriter{w.t}, &w.log)).With("attempt", attempt),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/worker"
+	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
 )
 
 // Exit codes.
@@ -83,7 +84,7 @@ func Main(ctx context.Context, args, environment []string, stdin io.Reader, stde
 // parse reads what the watchdog and the pod say, and what spec.agent.args says.
 func parse(args, environment []string, stderr io.Writer) (Options, error) {
 	o := Options{
-		Bounds: worker.DefaultBounds, Call: callTime, Tool: toolTime, Sleep: sleep, Log: slog.New(slog.NewJSONHandler(stderr, nil)),
+		Bounds: worker.DefaultBounds, Call: callTime, Tool: toolTime, Sleep: sleep, Log: slog.New(slog.NewJSONHandler(stderr, redacted.Logs(nil))),
 		Models: lookup(environment, protocol.EnvModels), Tools: lookup(environment, protocol.EnvMCP),
 	}
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)

@@ -57,7 +57,7 @@ const (
 
 // DirectiveStatus says how far a directive is.
 type DirectiveStatus struct {
-	ID     string `json:"id"`
+	ID     string `json:"id" redact:"key"`
 	Source string `json:"source,omitempty"`
 	State  string `json:"state"`
 	// Age in tasks that were finished since it came.

@@ -23,7 +23,8 @@ type ReportAck struct {
 }
 
 // Report is one thing that happened. (Epoch, Sequence) is unique and increasing; each is applied exactly once.
-// Exactly one of the pointers is set.
+// Exactly one of the pointers is set. Before it leaves the pod, secrets are taken out of all of its texts but those with the tag redact:"key": people have
+// chosen these, and look for them.
 type Report struct {
 	Epoch    int64     `json:"epoch"`
 	Sequence int64     `json:"sequence"`
@@ -106,7 +107,7 @@ const (
 
 // TaskStatus says how far a task is.
 type TaskStatus struct {
-	Name     string `json:"name"`
+	Name     string `json:"name" redact:"key"`
 	State    string `json:"state"`
 	ExitCode *int   `json:"exitCode,omitempty"`
 }
@@ -209,7 +210,7 @@ type VolumeUse struct {
 
 // RequestReport says what became of a request.
 type RequestReport struct {
-	ID      string `json:"id"`
+	ID      string `json:"id" redact:"key"`
 	OK      bool   `json:"ok"`
 	Message string `json:"message,omitempty"`
 }

@@ -60,11 +60,16 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 		i.At = l.now()
 	}
 	for _, text := range []*string{
-		&i.FeatureUID, &i.Namespace, &i.Feature, &i.Task, &i.Dialect, &i.Backend, &i.ModelAsked, &i.Model, &i.Role, &i.RequestDigest, &i.TemplateHash, &i.Reason,
+		&i.FeatureUID, &i.Namespace, &i.Feature, &i.Task, &i.Dialect, &i.Backend, &i.Model, &i.Role, &i.RequestDigest, &i.TemplateHash, &i.Reason,
 	} {
 		*text = word(*text, maxWord)
 	}
 	i.ID = word(i.ID, maxID)
+	asked, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.ModelAsked, maxSecret)))
+	if err != nil {
+		return nil, err
+	}
+	i.ModelAsked = word(string(asked), maxWord)
 	detail, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.Detail, maxSecret)))
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"sync"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
 )
 
 // ErrCorrupt is wrapped when a file of the spool cannot be understood. Numbers could be used twice, so nothing goes on.
@@ -135,13 +136,15 @@ func (s *Spool) retire() error {
 }
 
 // Append numbers a report and makes it durable. A checkpoint that was reported before is not reported again. A status
-// takes the place of one that directly precedes it, so that an absent intake does not fill the disk.
+// takes the place of one that directly precedes it, so that an absent intake does not fill the disk. Secrets are taken out here, because all that
+// people are told of an attempt comes this way.
 func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Checkpoint != nil && r.Checkpoint.Sequence <= s.mark.Checkpoint {
 		return r, nil
 	}
+	r = redacted.Document(r)
 	r.Epoch, r.Sequence = s.epoch, s.last+1
 	data, err := json.Marshal(r)
 	if err != nil {

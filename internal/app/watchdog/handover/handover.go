@@ -23,6 +23,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/host/redacted"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
 )
 
@@ -170,7 +171,7 @@ func (s *Service) hand(ctx context.Context, e entry) error {
 // pack an entry, and say where the gateway takes it.
 func (s *Service) pack(ctx context.Context, e entry) (path string, packed []byte, err error) {
 	if e.steering != nil {
-		packed, err = pack(*e.steering)
+		packed, err = pack(redacted.Document(*e.steering))
 		return protocol.SteeringPath, packed, err
 	}
 	packed, err = s.changed(ctx, e)
@@ -194,6 +195,7 @@ func (s *Service) changed(ctx context.Context, e entry) ([]byte, error) {
 		if err != nil {
 			s.Log.WarnContext(ctx, "The diff of a checkpoint cannot be made", "checkpoint", e.sequence, "error", err.Error())
 			c.Listed, c.Patch, c.Missing = nil, "", "the diff could not be made: "+clip.Bytes(err.Error(), 256)
+			c = redacted.Document(c) // an error may name files
 		}
 	}
 	packed, err := pack(c)
