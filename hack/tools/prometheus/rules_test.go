@@ -75,6 +75,11 @@ tidewaiter_checkpoints_total{namespace="a",verdict="Invalid"} 0x20 3x40`, 0},
 		"a long queue":                      {"TidewaiterEventQueue", histogram("tidewaiter_watchdog_queue_length", `queue="changes"`, "1000", "0+2x60", "0+1x60"), 1},
 		"a long queue, by a new Prometheus": {"TidewaiterEventQueue", histogram("tidewaiter_watchdog_queue_length", `queue="changes"`, "1000.0", "0+2x60", "0+1x60"), 1},
 
+		"a ledger that has dropped nothing": {"TidewaiterLedgerFull", `tidewaiter_ledger_dropped_total{namespace="a",what="answers",pod="g1"} 5x60`, 0},
+		"a ledger that drops what two Features have": {"TidewaiterLedgerFull", `tidewaiter_ledger_dropped_total{namespace="a",what="answers",pod="g1"} 0+2x60
+tidewaiter_ledger_dropped_total{namespace="a",what="calls",pod="g2"} 0+2x60
+tidewaiter_ledger_dropped_total{namespace="b",what="answers",pod="g1"} 0+1x60`, 2},
+
 		"a model without prices that nobody uses": {"TidewaiterModelPriceMissing", `tidewaiter_model_price_missing{backend="a",model="m",pod="g1"} 1x60
 tidewaiter_model_tokens_total{backend="a",model="priced",kind="input",pod="g1"} 0+9x60`, 0},
 		"a model without prices, seen by two replicas": {"TidewaiterModelPriceMissing", `tidewaiter_model_price_missing{backend="a",model="m",pod="g1"} 1x60

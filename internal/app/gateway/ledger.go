@@ -35,6 +35,7 @@ type recorder struct {
 	options   Options
 	retention retention
 	log       *slog.Logger
+	dropped   func(ledger.Dropped)
 	// unused is closed when no call is under way any more after the process was asked to end.
 	unused <-chan struct{}
 
@@ -93,7 +94,7 @@ func (r *recorder) tryOpen(ctx context.Context) (*ledger.Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ledger.Open(ctx, ledger.Options{URL: url, Log: r.log, Now: time.Now})
+	return ledger.Open(ctx, ledger.Options{URL: url, Log: r.log, Now: time.Now, Size: r.options.LedgerSize, Dropped: r.dropped})
 }
 
 // url of the ledger. A Secret that has been made without it was not meant to be none: each replica would have a ledger of its own.

@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/egress"
+	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 )
@@ -29,6 +30,7 @@ type instruments struct {
 	checked          *prometheus.CounterVec
 	changes          *prometheus.CounterVec
 	steering, steps  *prometheus.CounterVec
+	ledgerDropped    *prometheus.CounterVec
 	firstByte        *prometheus.HistogramVec
 	backends         *prometheus.GaugeVec
 	avoided          *prometheus.GaugeVec
@@ -40,7 +42,7 @@ func newInstruments() *instruments {
 	return &instruments{
 		connections: metrics.Connections.Counter(), connectionBytes: metrics.ConnectionBytes.Counter(), connectionTime: metrics.ConnectionSeconds.Histogram(),
 		calls: metrics.ModelCalls.Counter(), callBytes: metrics.ModelBytes.Counter(), tokens: metrics.ModelTokens.Counter(), cost: metrics.ModelCost.Counter(), estimated: metrics.ModelEstimated.Counter(),
-		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(),
+		checked: metrics.AnswersChecked.Counter(), changes: metrics.ChangesRecorded.Counter(), steering: metrics.SteeringRecorded.Counter(), steps: metrics.SteeringSteps.Counter(), ledgerDropped: metrics.LedgerDropped.Counter(),
 		firstByte: metrics.FirstByteSeconds.Histogram(), backends: metrics.BackendReady.Gauge(), avoided: metrics.BackendAvoided.Gauge(), broken: metrics.BackendsBroken.Gauge(),
 		unpriced: metrics.ModelUnpriced.Gauge(),
 	}
@@ -48,7 +50,7 @@ func newInstruments() *instruments {
 
 func (m *instruments) all() []prometheus.Collector {
 	return []prometheus.Collector{
-		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
+		m.connections, m.connectionBytes, m.connectionTime, m.calls, m.callBytes, m.tokens, m.cost, m.estimated, m.checked, m.changes, m.steering, m.steps, m.ledgerDropped, m.firstByte, m.backends, m.avoided, m.broken, m.unpriced,
 	}
 }
 
@@ -117,6 +119,15 @@ func (m *instruments) handed(path, result string) {
 		counter = m.steering
 	}
 	counter.WithLabelValues(result).Inc()
+}
+
+// dropped counts what the ledger has dropped to make room.
+func (m *instruments) dropped(d ledger.Dropped) {
+	for what, n := range map[string]int{"answers": d.Answers, "calls": d.Calls} {
+		if n > 0 {
+			m.ledgerDropped.WithLabelValues(d.Namespace, what).Add(float64(n))
+		}
+	}
 }
 
 // step counts a step of steering that is new to the ledger. A watchdog names what it was about, so that other names are not taken.

@@ -13,6 +13,7 @@ import (
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	hostbackends "github.com/tidewaiter/tidewaiter/internal/host/backends"
+	"github.com/tidewaiter/tidewaiter/internal/host/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
 )
@@ -57,6 +58,18 @@ func TestModelsWithoutPrices(t *testing.T) {
 			t.Error(err)
 		}
 		table.Close()
+	}
+}
+
+// TestWhatTheLedgerDropsIsCounted by project.
+func TestWhatTheLedgerDropsIsCounted(t *testing.T) {
+	m := newInstruments()
+	m.dropped(ledger.Dropped{Owner: ledger.Owner{Namespace: "shop"}, Answers: 3, Bytes: 9})
+	m.dropped(ledger.Dropped{Owner: ledger.Owner{Namespace: "shop"}, Answers: 1, Calls: 2})
+	want := "# HELP tidewaiter_ledger_dropped_total " + metrics.LedgerDropped.Help + "\n# TYPE tidewaiter_ledger_dropped_total counter\n" +
+		`tidewaiter_ledger_dropped_total{namespace="shop",what="answers"} 4` + "\n" + `tidewaiter_ledger_dropped_total{namespace="shop",what="calls"} 2` + "\n"
+	if err := testutil.CollectAndCompare(m.ledgerDropped, strings.NewReader(want)); err != nil {
+		t.Error(err)
 	}
 }
 

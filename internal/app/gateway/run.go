@@ -95,7 +95,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 	found := &pods{authenticator: authenticator, objects: mgr.GetClient(), systemNamespace: o.Namespace}
 	served := make(chan struct{})
 	ledgerLog := slog.New(logs).With("logger", "ledger")
-	kept := &recorder{options: o, retention: retention{pods: found, log: ledgerLog}, log: ledgerLog, unused: served}
+	kept := &recorder{options: o, retention: retention{pods: found, log: ledgerLog}, log: ledgerLog, dropped: measured.dropped, unused: served}
 	pins, err := newPins(kept)
 	if err != nil {
 		return err

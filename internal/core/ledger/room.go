@@ -16,6 +16,16 @@ const (
 	MinFree = 10
 )
 
+const (
+	// RowBytes is what a call takes beside its answers and violations, with its part of the indexes, in bytes: measured with both engines, and rounded up.
+	RowBytes = 1536
+	// reserve is the share of the room, in percent, that is kept free by dropping the oldest calls of the Feature with the most; minReserve is what
+	// a transaction and the logs of the engines need, in bytes, and maxReserve the most, as a part of a small room.
+	reserve, minReserve, maxReserve = 5, 32 << 20, 4
+	// looks is how often the room is looked at while as much is recorded as is kept free.
+	looks = 8
+)
+
 // Room is what is known of it when a checkpoint is to be recorded.
 type Room struct {
 	// Feature and Project have so many bytes stored.
@@ -24,11 +34,39 @@ type Room struct {
 	Free, Size uint64
 }
 
+// Tighter is the one of two rooms that has less before calls have to be dropped.
+func (r Room) Tighter(o Room) Room {
+	if r.Size == 0 || o.Size > 0 && o.left() < r.left() {
+		return o
+	}
+	return r
+}
+
+// left is how much is free above what is kept free.
+func (r Room) left() int64 { return int64(r.Free) - r.kept() } //nolint:gosec // no volume has 8 EiB
+
+// kept is how much is to be kept free.
+func (r Room) kept() int64 {
+	size := int64(r.Size) //nolint:gosec // the same
+	return min(max(size/100*reserve, minReserve), size/maxReserve)
+}
+
+// Lacking is how much is to be dropped, in bytes, before another call is recorded; 0 where there is room.
+func (r Room) Lacking() int64 {
+	if r.Size == 0 {
+		return 0
+	}
+	return max(-r.left(), 0)
+}
+
+// Often is how many bytes may be recorded before the room is looked at again.
+func (r Room) Often() int64 { return r.kept() / looks }
+
 // Takes says how much of a checkpoint is stored, of which the names of files and the patch have so many bytes, and why not all.
 // What is there is never removed for it: no agent can write so much that the record of what it did before is lost.
 func (r Room) Takes(names, patch int64) (keepNames, keepPatch bool, missing string) {
 	switch {
-	case r.Size > 0 && r.Free < r.Size/100*MinFree:
+	case r.Size > 0 && (r.Free < r.Size/100*MinFree || r.Lacking() > 0):
 		return false, false, "the volume of the ledger is nearly full"
 	case r.Project+names > MaxProject:
 		return false, false, "the diffs of the project have used up their room in the ledger"

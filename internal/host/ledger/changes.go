@@ -11,8 +11,6 @@ import (
 	"fmt"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -62,8 +60,8 @@ func (k Checkpoints) Record(ctx context.Context, o Owner, c protocol.Changes) (f
 		return false, "", fmt.Errorf("%s: %w", what, err)
 	}
 	names, patch := k.ledger.bodies.compress(text), k.ledger.bodies.compress([]byte(word(c.Patch, protocol.MaxPatch)))
-	room := core.Room{}
-	if room.Free, room.Size, err = k.volume(ctx); err != nil {
+	room, err := k.ledger.full.room(ctx)
+	if err != nil {
 		return false, "", k.ledger.explain(ctx, what, err)
 	}
 	err = k.ledger.write(ctx, what, durable, func(tx *transaction) error {
@@ -81,22 +79,6 @@ func (k Checkpoints) turn(ctx context.Context, what string) (release func(), err
 	case <-ctx.Done():
 		return nil, k.ledger.explain(ctx, what, ctx.Err())
 	}
-}
-
-// volume that the database is on: how many bytes are free for it, with what it has given back, and how many there are; nothing
-// where it is on a server.
-func (k Checkpoints) volume(ctx context.Context) (free, size uint64, err error) {
-	if k.ledger.dir == "" {
-		return 0, 0, nil
-	}
-	var s unix.Statfs_t
-	if err := unix.Statfs(k.ledger.dir, &s); err != nil {
-		return 0, 0, fmt.Errorf("look at the volume of the ledger: %w", err)
-	}
-	var pages, each uint64
-	err = k.ledger.reader.QueryRowContext(ctx, selectFree).Scan(&pages, &each)
-	block := uint64(max(s.Bsize, 0))
-	return s.Bavail*block + pages*each, s.Blocks * block, err
 }
 
 // boundedList is a list that both engines store.

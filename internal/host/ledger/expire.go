@@ -71,15 +71,25 @@ func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (remo
 	}
 	err = l.write(ctx, what, quick, func(tx *transaction) error {
 		removed = 0
-		var before int64
-		// Other records of the Feature wait meanwhile.
+		var before, last, dropped int64
+		// Other records of the Feature wait meanwhile. Locks are taken in the order in which calls take them.
+		if err := tx.QueryRowContext(ctx, lockStored, uid).Scan(&last, &dropped); err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return err
+		}
 		if err := tx.QueryRowContext(ctx, lockFeature, uid).Scan(&before); errors.Is(err, sql.ErrNoRows) {
 			return nil // another replica has removed the last of it
 		} else if err != nil {
 			return err
 		}
 		before = l.now().UnixNano() - before
-		for _, statement := range []string{expireInteractions, expireChanges, expireSteering} {
+		var bytes int64
+		if removed, bytes, err = removeCalls(ctx, tx, expireInteractions, uid, before, limit); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, takeStored, uid, bytes, dropped); err != nil {
+			return err
+		}
+		for _, statement := range []string{expireChanges, expireSteering} {
 			result, err := tx.ExecContext(ctx, statement, uid, before, limit)
 			if err != nil {
 				return err
@@ -97,6 +107,23 @@ func (l *Ledger) Expire(ctx context.Context, featureUID string, limit int) (remo
 		return err
 	})
 	return removed, err
+}
+
+// removeCalls by a statement that returns what the row of each has taken, and sum that up.
+func removeCalls(ctx context.Context, tx *transaction, statement string, args ...any) (rows int, bytes int64, err error) {
+	removed, err := tx.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer removed.Close()
+	for removed.Next() {
+		var each int64
+		if err := removed.Scan(&each); err != nil {
+			return 0, 0, err
+		}
+		rows, bytes = rows+1, bytes+each
+	}
+	return rows, bytes, removed.Err()
 }
 
 // Sweep removes reservations that have passed, and pins of tasks that have had no call left for as long as records are usually

@@ -30,12 +30,16 @@ const (
 // ErrNotFound is wrapped where the ledger does not have what was asked for.
 var ErrNotFound = errors.New("the ledger does not have it")
 
-// Options of a Ledger. All are required.
+// Options of a Ledger. URL, Log and Now are required.
 type Options struct {
 	// URL of the database: sqlite:///path/to/file or postgres://user:password@host:port/database.
 	URL string
 	Log *slog.Logger
 	Now func() time.Time
+	// Size is how much may be stored, in bytes. Without it, SQLite has its volume and PostgreSQL no bound.
+	Size int64
+	// Dropped is told what was dropped to make room.
+	Dropped func(Dropped)
 }
 
 // Ledger is the record. Make it with Open. Its methods may be called from any goroutine, and each may be called again when it
@@ -49,6 +53,7 @@ type Ledger struct {
 	bodies   *bodies
 	queue    chan *settlement
 	refused  *refusals
+	full     *fullness
 	// changing is full while the changes of a checkpoint, or a step of steering, are recorded.
 	changing chan struct{}
 	closing  chan struct{}
@@ -74,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		log: o.Log, now: o.Now, engine: e, bodies: newBodies(), queue: make(chan *settlement, maxBatch), changing: make(chan struct{}, 1),
 		closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	l.refused = newRefusals(l)
+	l.refused, l.full = newRefusals(l), newFullness(l, o)
 	if l.handles, err = e.open(); err == nil {
 		err = e.migrate(ctx, l.writer)
 	}

@@ -65,9 +65,11 @@ VALUES ('one', 1, 'uid', 'shop', 'login', 1, 'form', 1, 2, '', '', '', '', '', '
 		if diff := cmp.Diff([]ledger.Owner{{FeatureUID: "uid", Namespace: "shop", Feature: "login", Keep: policy.LedgerRetention}}, owners); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
+		w.wantAccount()
 		if n, err := l.Expire(t.Context(), "uid", 10); err != nil || n != 1 {
 			t.Errorf("%d removed, %v", n, err)
 		}
+		w.wantAccount()
 		// The numbers of calls go on.
 		w.must(l.Settle(t.Context(), "", call("next")))
 		if i, err := l.Turn(t.Context(), "uid", 3); err != nil || i.ID != "next" {

@@ -14,9 +14,10 @@ const (
 ON CONFLICT (scope, key, period) DO UPDATE SET last = totals.last
 RETURNING last`
 
-	addTotals = `INSERT INTO totals (scope, key, period, input, cached, output, cost, calls, last) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	addTotals = `INSERT INTO totals (scope, key, period, input, cached, output, cost, calls, last, stored) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (scope, key, period) DO UPDATE SET input = totals.input + excluded.input, cached = totals.cached + excluded.cached,
-output = totals.output + excluded.output, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls, last = totals.last + excluded.last`
+output = totals.output + excluded.output, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls, last = totals.last + excluded.last,
+stored = totals.stored + excluded.stored`
 )
 
 // Reservations, where replicas share them. What is used and what is reserved is read at once: a call that ends meanwhile goes from one to the other.
@@ -127,6 +128,28 @@ ON CONFLICT (uid) DO UPDATE SET keep = excluded.keep RETURNING bytes`
 AND NOT EXISTS (SELECT 1 FROM changes WHERE feature_uid = $1) AND NOT EXISTS (SELECT 1 FROM steering WHERE feature_uid = $1)`
 )
 
+// Room. What calls take of it is counted for each Feature.
+const (
+	// rowBytes of a call: core.RowBytes, and what an agent or a model has chosen.
+	rowBytes = `1536 + OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) + OCTET_LENGTH(violations)`
+
+	selectStored = `SELECT CAST(COALESCE(SUM(f.bytes + COALESCE(t.stored, 0)), 0) AS BIGINT)
+FROM features f LEFT JOIN totals t ON t.scope = 'Feature' AND t.key = f.uid AND t.period = ''`
+
+	selectLargest = `SELECT f.uid, f.namespace, f.feature FROM features f JOIN totals t ON t.scope = 'Feature' AND t.key = f.uid AND t.period = ''
+WHERE t.stored > 0 ORDER BY t.stored DESC, f.uid LIMIT 1`
+
+	// lockStored keeps others from the row until the transaction ends. Without calls there is none.
+	lockStored = `UPDATE totals SET last = last WHERE scope = 'Feature' AND key = $1 AND period = '' RETURNING last, dropped`
+	takeStored = `UPDATE totals SET stored = CASE WHEN stored > $2 THEN stored - $2 ELSE 0 END, dropped = $3 WHERE scope = 'Feature' AND key = $1 AND period = ''`
+
+	selectAnswers = `SELECT sequence, OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) FROM interactions WHERE feature_uid = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`
+	dropAnswers   = `UPDATE interactions SET raw = $4, formatted = $5 WHERE feature_uid = $1 AND sequence > $2 AND sequence <= $3
+AND OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) > $6`
+	dropInteractions = `DELETE FROM interactions WHERE feature_uid = $1 AND sequence IN (
+SELECT sequence FROM interactions WHERE feature_uid = $1 ORDER BY sequence LIMIT $2) RETURNING ` + rowBytes
+)
+
 // Retention.
 const (
 	// selectDue says whether anything of a Feature is older than it is kept.
@@ -135,7 +158,7 @@ EXISTS (SELECT 1 FROM interactions i WHERE i.feature_uid = $1 AND i.at < $2 - f.
 EXISTS (SELECT 1 FROM changes c WHERE c.feature_uid = $1 AND c.at < $2 - f.keep) OR
 EXISTS (SELECT 1 FROM steering s WHERE s.feature_uid = $1 AND s.at < $2 - f.keep)))`
 
-	expireInteractions = `DELETE FROM interactions WHERE id IN (SELECT id FROM interactions WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`
+	expireInteractions = `DELETE FROM interactions WHERE id IN (SELECT id FROM interactions WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3) RETURNING ` + rowBytes
 
 	expireChanges = `DELETE FROM changes WHERE feature_uid = $1 AND checkpoint IN (
 SELECT checkpoint FROM changes WHERE feature_uid = $1 AND at < $2 ORDER BY at LIMIT $3)`

@@ -96,6 +96,7 @@ func (r *refusals) settle() {
 	}
 	var batch []*settlement
 	write := func() {
+		r.ledger.full.makeRoom(batch)
 		ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 		defer cancel()
 		if err := r.ledger.record(ctx, quick, batch); err != nil {

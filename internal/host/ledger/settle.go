@@ -95,6 +95,7 @@ func (l *Ledger) settleAll() {
 					l.settle(l.batch(first))
 				default:
 					l.refused.settle()
+					l.full.tell()
 					return
 				}
 			}
@@ -120,6 +121,7 @@ func (s *settlement) size() int { return len(s.raw) + len(s.formatted) + len(s.v
 
 // settle records calls together.
 func (l *Ledger) settle(batch []*settlement) {
+	l.full.makeRoom(batch)
 	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 	defer cancel()
 	err := l.record(ctx, durable, batch)
@@ -216,8 +218,11 @@ func lockFeatures(ctx context.Context, tx *transaction, batch []*settlement) (ma
 type charges struct {
 	core.Usage
 
-	rows int64
+	rows, stored int64
 }
+
+// stored is how much of the ledger the row of a call takes, in bytes.
+func (s *settlement) stored() int64 { return core.RowBytes + int64(s.size()) }
 
 // charge adds a call to the totals that it counts in: those of the period in which it ended.
 func (s *settlement) charge(used map[account]charges, rows int64) {
@@ -231,7 +236,11 @@ func (s *settlement) charge(used map[account]charges, rows int64) {
 			continue
 		}
 		u := used[a]
-		used[a] = charges{core.Usage{Amount: u.Plus(amount), Cached: u.Cached + cached, Calls: u.Calls + calls}, u.rows + rows}
+		next := charges{core.Usage{Amount: u.Plus(amount), Cached: u.Cached + cached, Calls: u.Calls + calls}, u.rows + rows, u.stored}
+		if a.scope == core.Feature {
+			next.stored += rows * s.stored()
+		}
+		used[a] = next
 	}
 }
 
@@ -253,7 +262,7 @@ func addAll(ctx context.Context, tx *transaction, used map[account]charges) erro
 	})
 	for _, a := range accounts {
 		u := used[a]
-		if _, err := tx.ExecContext(ctx, addTotals, string(a.scope), a.key, a.period, u.Input, u.Cached, u.Output, u.Cost, u.Calls, u.rows); err != nil {
+		if _, err := tx.ExecContext(ctx, addTotals, string(a.scope), a.key, a.period, u.Input, u.Cached, u.Output, u.Cost, u.Calls, u.rows, u.stored); err != nil {
 			return err
 		}
 	}

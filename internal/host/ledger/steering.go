@@ -46,8 +46,8 @@ func (k Steering) Record(ctx context.Context, o Owner, s protocol.Steering) (fre
 	}
 	removed := k.ledger.bodies.compress([]byte(word(s.Before, protocol.MaxSteeringBefore)))
 	summary := k.ledger.bodies.compress([]byte(word(s.After, protocol.MaxSteeringAfter)))
-	room := core.Room{}
-	if room.Free, room.Size, err = checkpoints.volume(ctx); err != nil {
+	room, err := k.ledger.full.room(ctx)
+	if err != nil {
 		return false, "", k.ledger.explain(ctx, what, err)
 	}
 	err = k.ledger.write(ctx, what, durable, func(tx *transaction) error {

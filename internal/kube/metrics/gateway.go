@@ -67,6 +67,10 @@ var (
 			{"rung", "a step of anomalies.ladder, or Over for the end of an anomaly"},
 		},
 	}
+	LedgerDropped = Definition{
+		Name: "tidewaiter_ledger_dropped_total", Kind: Counter, Help: "What the ledger dropped because it was nearly full, of the Features that had the most of it.",
+		Labels: []Label{namespaceLabel, {"what", "answers of calls, or calls with all but what they count in budgets"}},
+	}
 	FirstByteSeconds = Definition{
 		Name: "tidewaiter_model_first_byte_seconds", Kind: Histogram, Help: "Time until an answer of a backend began, retries included, in seconds.",
 		Buckets: prometheus.ExponentialBuckets(0.05, 2, 12), Labels: []Label{backendLabel},
@@ -87,7 +91,7 @@ var (
 // Gateway lists every metric of the gateway that is Tidewaiter's own.
 func Gateway() []Definition {
 	return []Definition{
-		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps,
+		Connections, ConnectionBytes, ConnectionSeconds, ModelCalls, ModelBytes, ModelTokens, ModelCost, ModelEstimated, AnswersChecked, ChangesRecorded, SteeringRecorded, SteeringSteps, LedgerDropped,
 		FirstByteSeconds, BackendReady, BackendAvoided, BackendsBroken, ModelUnpriced,
 	}
 }
