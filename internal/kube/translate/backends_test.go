@@ -35,7 +35,7 @@ func TestSampleOfBackends(t *testing.T) {
 			dialects[d] = true
 		}
 		for _, m := range b.Models {
-			if p := m.Prices.Price(); m.MaxOutput == 0 || p.Output <= p.Input || p.Cached >= p.Input || p.Search == 0 {
+			if p := m.Prices.Price(); m.MaxOutput == 0 || p.Output <= p.Input || p.Cached >= p.Input || p.Uses.Searches == 0 {
 				t.Errorf("%s/%s: most output %d, %+v", b.Name, m.Name, m.MaxOutput, p)
 			}
 		}
