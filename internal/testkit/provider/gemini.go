@@ -90,8 +90,9 @@ func (gemini) read(r *http.Request, body []byte) (*conversation, any, error) {
 		return nil, nil, fmt.Errorf("no method %q", method)
 	}
 	c := &conversation{
-		most: request.Generation.Most,
-		id:   rand.Text()[:12], model: model, streamed: method == "streamGenerateContent", bare: request.Config.Calling.Mode == "NONE", size: len(body), texts: []string{request.System.text()},
+		uncommented: true, // https://github.com/googleapis/js-genai/blob/main/src/_api_client.ts, processStreamResponse: a comment is an error
+		most:        request.Generation.Most,
+		id:          rand.Text()[:12], model: model, streamed: method == "streamGenerateContent", bare: request.Config.Calling.Mode == "NONE", size: len(body), texts: []string{request.System.text()},
 	}
 	for _, content := range request.Contents {
 		if err := content.add(c); err != nil {

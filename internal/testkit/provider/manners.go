@@ -74,6 +74,9 @@ func (t Turn) mannered(id string, plain bool, c *conversation) Turn {
 	given := t.Manners != nil
 	if !given && !plain && id != noScript {
 		t.Manners = choose(id, c.turns)
+		if c.uncommented {
+			t.Manners = slices.DeleteFunc(t.Manners, func(m Manner) bool { return m == Comments })
+		}
 	}
 	if t.Thinking == "" && t.has(Thinks) && (c.thinks || given) {
 		t.Thinking = "What is asked for here? Let me think – naïvely – about it."

@@ -63,6 +63,8 @@ type conversation struct {
 	// choices that are asked for, and whether the end of a stream has the usage, in dialects where that is asked for.
 	choices int
 	counted bool
+	// uncommented says that no provider of the dialect sends comments, and that its clients take none.
+	uncommented bool
 	// most tokens of an answer; 0 where the request does not say.
 	most int
 	// size of the request in bytes.

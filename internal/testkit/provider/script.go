@@ -182,7 +182,7 @@ func (s Script) next(c *conversation) Turn {
 	waited := 0
 	for _, text := range c.texts {
 		if !strings.Contains(text, "[SUPERVISOR]") { // which may quote a command
-			waited += strings.Count(text, waiting) + strings.Count(text, without)
+			waited += strings.Count(text, waiting+`"`) + strings.Count(text, without) // with what follows in a call: some clients quote it in the result
 		}
 	}
 	i := c.turns - waited
