@@ -229,7 +229,7 @@ func parseImage(arguments []string) (spec image.Spec, set debian.Set, output str
 	flags.StringVar(&spec.Name, "name", "", "name with tag, such as local.test/tidewaiter:dev")
 	flags.StringVar(&packages, "packages", "", "Debian packages, separated by commas; they bring what they depend on")
 	flags.StringVar(&without, "without", "", "Debian packages to leave out although others depend on them")
-	flags.Var(&files, "file", "SOURCE:TARGET[:MODE], once for each file")
+	flags.Var(&files, "file", "SOURCE:TARGET[:MODE], once for each file, or for a folder with all that is in it")
 	flags.Var(&entrypoint, "entrypoint", "program that a container runs; again for each argument")
 	flags.Var(&command, "cmd", "default argument; again for each further one")
 	flags.Var(&env, "env", "NAME=VALUE, once for each variable")

@@ -11,9 +11,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -177,7 +179,11 @@ func fileLayer(spec Spec, bare bool) ([]byte, error) {
 			return nil, err
 		}
 	}
-	for _, file := range spec.Files {
+	files, err := expand(spec.Files)
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range files {
 		content, err := os.ReadFile(file.Source)
 		if err != nil {
 			return nil, fmt.Errorf("--file: %w", err)
@@ -195,6 +201,27 @@ func fileLayer(spec Spec, bare bool) ([]byte, error) {
 		return nil, fmt.Errorf("layer: %w", err)
 	}
 	return out.Bytes(), nil
+}
+
+// expand gives the files in the place of their folders, in order: the same image is to have the same hash.
+func expand(given []File) (files []File, err error) {
+	for _, file := range given {
+		err := filepath.WalkDir(file.Source, func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			below, err := filepath.Rel(file.Source, name)
+			if below != "." && !entry.Type().IsRegular() {
+				return fmt.Errorf("%s is not a regular file", name)
+			}
+			files = append(files, File{Source: name, Target: path.Join(file.Target, filepath.ToSlash(below)), Mode: file.Mode})
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("--file: %w", err)
+		}
+	}
+	return files, nil
 }
 
 // accounts are the users and groups that programs can look up: root, nobody, and the image's own.

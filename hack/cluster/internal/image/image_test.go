@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -116,6 +117,36 @@ func TestWrite(t *testing.T) {
 	again := entries(t, &second)
 	if string(again["index.json"]) != string(archive["index.json"]) {
 		t.Error("the same image has another hash the second time")
+	}
+}
+
+// TestFolder: a folder comes with all that is in it, in the same order each time, and what is no file is not left out without a word.
+func TestFolder(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"b/two", "a/one", "three"} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(folder, name)), 0o700), os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := expand([]File{{Source: folder, Target: "/opt/x", Mode: 0o755}, {Source: filepath.Join(folder, "three"), Target: "/bin/three", Mode: 0o644}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, f := range files {
+		list = append(list, fmt.Sprintf("%s %o", f.Target, f.Mode))
+	}
+	if got := strings.Join(list, ", "); got != "/opt/x/a/one 755, /opt/x/b/two 755, /opt/x/three 755, /bin/three 644" {
+		t.Errorf("files: %s", got)
+	}
+	if err := os.Symlink("three", filepath.Join(folder, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := expand([]File{{Source: folder, Target: "/opt/x"}}); err == nil || !strings.Contains(err.Error(), "link is not a regular file") {
+		t.Errorf("a folder with a link: %v", err)
+	}
+	if _, err := expand([]File{{Source: filepath.Join(folder, "none"), Target: "/opt/x"}}); err == nil {
+		t.Error("a file that is not there was left out")
 	}
 }
 

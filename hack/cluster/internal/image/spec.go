@@ -29,14 +29,14 @@ type Spec struct {
 	Folder string
 }
 
-// File is one file of the machine that becomes part of an image.
+// File is one file of the machine that becomes part of an image, or a folder with all that is in it.
 type File struct {
 	Source string // on the machine
 	Target string // in the image, absolute
 	Mode   int64
 }
 
-// ParseFile reads SOURCE:TARGET[:MODE]; the mode is octal, 0755 where it is left out.
+// ParseFile reads SOURCE:TARGET[:MODE]; the mode, of each file where the source is a folder, is octal, 0755 where it is left out.
 func ParseFile(text string) (File, error) {
 	parts := strings.Split(text, ":")
 	if len(parts) < 2 || len(parts) > 3 || parts[0] == "" || !path.IsAbs(parts[1]) {
