@@ -81,8 +81,10 @@ func (r *runner) start(id int64, start protocol.RunnerStart) {
 	}
 	var process *proc.Process
 	r.starting = r.do(id, func(context.Context) error {
-		var err error
-		process, err = r.processes.Start(proc.Command{Argv: start.Argv, Env: env, Dir: start.Dir, Input: start.Input})
+		err := lay(start.Home, start.Files)
+		if err == nil {
+			process, err = r.processes.Start(proc.Command{Argv: start.Argv, Env: env, Dir: start.Dir, Input: start.Input})
+		}
 		// Whether or not the watchdog is still there: its successor is told of this agent.
 		r.post(func() {
 			r.starting = false

@@ -138,7 +138,11 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task) (protoc
 			protocol.EnvTask+"="+t.Name,
 			protocol.EnvPrompt+"="+prompt,
 			protocol.EnvInstructions+"="+strings.TrimSpace(have.RestartText+"\n\n"+t.Instructions))})
-	return protocol.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}, nil
+	start := protocol.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}
+	if len(how.Files) > 0 {
+		start.Files, start.Home = how.Files, x.attempt.options.Paths.Home
+	}
+	return start, nil
 }
 
 // checkpoint takes one, and tells the agent while it runs.

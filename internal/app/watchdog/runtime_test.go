@@ -20,7 +20,7 @@ import (
 type abacus struct{}
 
 func (abacus) Launch(t runtimes.Task) runtimes.Launch {
-	return runtimes.Launch{Argv: append([]string{"env", "BEADS=10"}, t.Command...), Env: append(t.Env, "HOME="+t.Home+"/abacus")}
+	return runtimes.Launch{Argv: append([]string{"env", "BEADS=10"}, t.Command...), Env: append(t.Env, "HOME="+t.Home+"/abacus"), Files: map[string]string{"abacus/rods": "13"}}
 }
 
 func (abacus) Pause(string, time.Duration) (ask, resume any) { return nil, nil }
@@ -32,7 +32,7 @@ func TestARuntimeIsAnAdapter(t *testing.T) {
 	w.runtimes = []runtimes.Record{{Name: "abacus", Available: true, Interactive: true, Adapter: abacus{}}}
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo '{"type":"capabilities","pause_resume":true}' >&$TIDEWAITER_REPLY_FD
-			echo evil > web/legacy/evil.html; ` + w.signalled("written") + untilTold + `echo "$BEADS $HOME $TIDEWAITER_TASK" > web/good.html`
+			echo evil > web/legacy/evil.html; ` + w.signalled("written") + untilTold + `echo "$BEADS $(cat "$HOME/rods") $HOME $TIDEWAITER_TASK" > web/good.html`
 	})
 	p := w.start(1, nil)
 	w.waitSignal("written")
@@ -40,7 +40,7 @@ func TestARuntimeIsAnAdapter(t *testing.T) {
 		t.Errorf("frozen %v, pause %+v", first.Frozen, first.Pause)
 	}
 	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-	if got, want := w.delivered("web/good.html"), "10 "+w.paths.Home+"/abacus login"; got != want {
+	if got, want := w.delivered("web/good.html"), "10 13 "+w.paths.Home+"/abacus login"; got != want {
 		t.Errorf("delivered %q, want %q", got, want)
 	}
 }
@@ -48,10 +48,10 @@ func TestARuntimeIsAnAdapter(t *testing.T) {
 // An agent whose runtime has no adapter is not started, and the end says why.
 func TestAnUnknownRuntimeIsNotStarted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "echo one > web/one.html", func(o *protocol.Orders) { o.Agent.Runtime = "gemini-cli" })
+	w := newWorld(t, "echo one > web/one.html", func(o *protocol.Orders) { o.Agent.Runtime = "abacus" })
 	f := w.start(1, nil).finish()
 	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonAgentNotStarted)
-	if !strings.Contains(f.Message, `this version cannot start the runtime "gemini-cli": choose another spec.agent.runtime`) {
+	if !strings.Contains(f.Message, `this version cannot start the runtime "abacus": choose another spec.agent.runtime`) {
 		t.Errorf("message %q", f.Message)
 	}
 }

@@ -49,6 +49,10 @@ type RunnerStart struct {
 	Dir string   `json:"dir"`
 	// Input is all of its standard input, which ends after it. Nil leaves the input open for lines.
 	Input *string `json:"input,omitempty"`
+	// Files that the runner writes below Home before it starts the process: the text of each by its path. Where there is a file, it is replaced.
+	Files map[string]string `json:"files,omitempty"`
+	// Home is the absolute path of the folder for Files; empty where there are none.
+	Home string `json:"home,omitempty"`
 }
 
 // RunnerFreeze stops every process of the container but the runner.

@@ -76,6 +76,9 @@ type Launch struct {
 	Env []string
 	// Input is all of its standard input; nil leaves it open for lines.
 	Input *string
+	// Files are written below HOME before the start, for settings that no flag and no variable carries: the text of each by its path. The agent can change
+	// them, and finds them new at its next start. Nothing in them is secret.
+	Files map[string]string
 }
 
 // Adapter drives a runtime.
