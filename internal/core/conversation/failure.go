@@ -32,18 +32,18 @@ const (
 	FailureMissing Failure = "Missing"
 )
 
-// marks of failures in what tools answer. They are what Claude Code 2.1, Codex 0.169, opencode 1.18 and the watchdog's own tools say
-// where something fails; the first that matches counts. Each is looked for in the first lines of a result that failed: that a file which
-// was read has such words says nothing.
+// marks of failures in what tools answer. They are what Claude Code 2.1, Codex 0.169, opencode 1.18, Qwen Code 0.24, Gemini CLI 0.61 and the
+// watchdog's own tools say where something fails; the first that matches counts. Each is looked for in the first lines of a result that
+// failed: that a file which was read has such words says nothing.
 var marks = []struct {
 	kind Failure
 	in   string
 }{
-	{FailureFormat, `(?i)inputvalidationerror|invalid (tool )?(arguments|input|parameters)|failed to parse function arguments|schema validation|arguments are not a json object|missing required parameter|model tried to call unavailable tool`},
-	{FailureDenied, `(?i)permission (to use \S+ )?(has been )?denied|user (doesn't want|rejected)|operation not permitted|read-only file system|rejected (permission|by user)|not allowed|"status":"refused"|prevents you from using`},
-	{FailureEdit, `(?i)string to replace not found|oldstring not found|old_string|found \d+ matches of the string|multiple matches|apply_patch verification failed|failed to find (expected lines|context)|patch (does not apply|failed)|could not find (the )?(old|exact)|file has (not been read|been modified since)|you must read (the )?file`},
-	{FailureTime, `(?i)timed? ?out`},
-	{FailureMissing, `(?i)no such (file|tool|directory)|file (does not exist|not found)|command not found|cannot find|not found in path|unknown tool`},
+	{FailureFormat, `(?i)inputvalidationerror|invalid (tool )?(arguments|input|parameters)|failed to parse function arguments|schema validation|arguments are not a json object|missing required parameter|must have required property|model tried to call unavailable tool`},
+	{FailureDenied, `(?i)permission (to use \S+ )?(has been )?denied|user (doesn't want|rejected)|operation not permitted|read-only file system|rejected (permission|by user)|not allowed|"status":"refused"|prevents you from using|denied by (policy|permission rules)`},
+	{FailureEdit, `(?i)string to replace not found|oldstring not found|old_string|found \d+ matches of the string|multiple matches|apply_patch verification failed|failed to find (expected lines|context)|patch (does not apply|failed)|could not find (the )?(old|exact)|file (\S+ )?has (not been read|been modified since)|you must read (the )?file`},
+	{FailureTime, `(?i)timed? ?out|exceeded the timeout`},
+	{FailureMissing, `(?i)no such (file|tool|directory)|file (does not exist|not found)|command not found|cannot find|not found in (path|registry)|unknown tool`},
 }
 
 // exits are the forms in which clients give the exit code of a command.
@@ -52,6 +52,7 @@ const exits = `(?im)^\s*(?:exit code:?|process exited with code|exited with code
 // unmarked are the first words of a result that failed, of clients that do not mark it.
 const unmarked = `(?i)^\s*(error|<tool_use_error>|failed to |apply_patch verification failed|patch rejected|unsupported call|(exec_command|write_stdin) failed|` +
 	`the arguments provided to the tool are invalid|could not find oldstring|found multiple matches for oldstring|file not found: |` +
+	`command timed out after \d|this "\w+" invocation was denied|tool "[^"]*" not found|file \S+ has not been read in|params must have |` +
 	`you must read (the )?file |the user rejected permission|request failed with status|\{"status":"refused"|` +
 	// Of programs, for clients that do not say how a command ended.
 	`(/bin/)?(ba|da|z)?sh: |fatal: |npm (err!|error)|make(\[\d+\])?: \*\*\*|traceback \(most recent|` +

@@ -118,7 +118,7 @@ func readGemini(entry []byte) conversation.Message {
 			m.Calls = append(m.Calls, callOf(calls.of(call.ID, call.Name), call.Name, call.Args))
 		case reply != nil && len(m.Results) < conversation.MaxParts:
 			said, failed := replied(reply.Response)
-			m.Results = append(m.Results, conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.QuoteOf(said), Failed: failed})
+			m.Results = append(m.Results, conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.QuoteOf(unnumbered(said)), Failed: failed})
 		case p.Thought: // clients leave old ones out
 		case p.Text != nil:
 			if text.Len() > 0 && m.Role == conversation.RoleUser { // a model's text comes in pieces

@@ -338,6 +338,41 @@ func TestWhatIsMeasuredOfACall(t *testing.T) {
 	}
 }
 
+// TestNumbersOfProcesses: Gemini CLI and Qwen Code say which processes a command had. Two calls that come to the same have the same result all the same,
+// what the command printed is all there, and the exit code counts.
+func TestNumbersOfProcesses(t *testing.T) {
+	requests := map[string]func(output string) string{
+		"gemini": func(output string) string {
+			return `{"tools":[1],"contents":[{"role":"model","parts":[{"functionCall":{"name":"x","args":{}}}]},{"role":"user","parts":[{"functionResponse":{"name":"x","response":{"output":` + quote(output) + `}}}]}]}`
+		},
+		"openai-chat": func(output string) string {
+			return `{"model":"m","tools":[1],"messages":[{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"x","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":` + quote(output) + `}]}`
+		},
+	}
+	long := strings.Repeat("Process Group PGID: 7 is of the command\n", 40)
+	for name, results := range map[string][2]string{
+		"Gemini CLI":        {"<untrusted_context>\nOutput: no\nExit Code: 1\nProcess Group PGID: 26282\n</untrusted_context>", "<untrusted_context>\nOutput: no\nExit Code: 1\nProcess Group PGID: 31\n</untrusted_context>"},
+		"in the background": {"Output: no\nExit Code: 1\nBackground PIDs: 31, 32\nProcess Group PGID: 26282", "Output: no\nExit Code: 1\nBackground PIDs: 41, 42\nProcess Group PGID: 33"},
+		"Qwen Code":         {"Command: a\nDirectory: (root)\nOutput: no\nError: (none)\nExit Code: 1\nSignal: (none)\nProcess Group PGID: 3", "Command: a\nDirectory: (root)\nOutput: no\nError: (none)\nExit Code: 1\nSignal: (none)\nProcess Group PGID: (none)"},
+		"of the command":    {"Output: " + long + "Exit Code: 1\nProcess Group PGID: 1", "Output: " + long + "Exit Code: 1\nProcess Group PGID: 2"},
+	} {
+		for speaks, request := range requests {
+			var steps []conversation.Step
+			for _, output := range append(results[:], strings.Replace(results[0], "Output: ", "Output: x", 1)) {
+				var book conversation.Book
+				r, err := find(speaks).ReadRequest([]byte(request(output)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				steps = append(steps, book.Observe(r.Conversation()).Steps...)
+			}
+			if len(steps) != 3 || steps[0].Result != steps[1].Result || steps[0].Result == steps[2].Result || steps[0].Failure != conversation.FailureExit {
+				t.Errorf("%s, %s: %+v", name, speaks, steps)
+			}
+		}
+	}
+}
+
 // TestMarksThatMove: Claude Code marks the last messages for the provider's cache, and writes a text as a list of blocks for it. No other
 // message than the last ones is read again, and none is new.
 func TestMarksThatMove(t *testing.T) {

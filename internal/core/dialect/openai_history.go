@@ -33,11 +33,10 @@ func readChat(entry []byte) conversation.Message {
 	if json.Unmarshal(entry, &e) != nil {
 		return strange(conversation.RoleUser, entry)
 	}
-	text := conversation.QuoteOf(textOf(e.Content, ""))
 	if e.Role == "tool" {
-		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{ID: e.CallID, Text: text}}}
+		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{ID: e.CallID, Text: conversation.QuoteOf(unnumbered(textOf(e.Content, "")))}}}
 	}
-	m := conversation.Message{Role: roleOf(e.Role), Text: text}
+	m := conversation.Message{Role: roleOf(e.Role), Text: conversation.QuoteOf(textOf(e.Content, ""))}
 	for _, c := range e.Calls[:min(len(e.Calls), conversation.MaxParts)] {
 		m.Calls = append(m.Calls, callOf(c.ID, cmp.Or(c.Function.Name, c.Custom.Name), []byte(cmp.Or(c.Function.Arguments, c.Custom.Input))))
 	}
@@ -104,6 +103,20 @@ func unmeasured(output string) string {
 		return output[:to] + measured.ReplaceAllString(output[to:], "")
 	}
 	return output
+}
+
+// numbered is what Gemini CLI and Qwen Code say of the processes of a command, in lines behind what it prints. The numbers are others each time.
+var numbered = regexp.MustCompile(`(?m)^(?:Process Group PGID|Background PIDs): (?:[0-9, ]+|\(none\))(?:\n|\z)`)
+
+// unnumbered is a result without that.
+func unnumbered(output string) string {
+	const most = 400 // bytes in which it is
+	to := max(0, len(output)-most)
+	if !strings.Contains(output[to:], "PGID: ") && !strings.Contains(output[to:], "PIDs: ") { // which few results have
+		return output
+	}
+	to += strings.IndexByte(output[to:], '\n') + 1 // a line that begins before is none of them
+	return output[:to] + numbered.ReplaceAllString(output[to:], "")
 }
 
 func called(c conversation.Call) conversation.Message {
