@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
-# Builds the images of agents for the local cluster, without Docker: the program as npm publishes it, by version and
-# checksum, on Debian packages. $1 is the folder of the built programs; agent-RUNTIME.ref there names the image afterwards.
-# Further arguments are the only runtimes to build.
+# Builds the images of agents for the local cluster, without Docker: the program as npm publishes it, and Node.js where it is a
+# script, by version and checksum, on Debian packages. $1 is the folder of the built programs; agent-RUNTIME.ref there names the image afterwards.
+# Further arguments are the only runtimes to build. AGENT_VERSIONS=versions-older takes the versions of images/*/versions-older.env.
 set -euo pipefail
 bin=$1
 cd "$(dirname "$0")/.."
 cache=${TIDEWAITER_CACHE:-${XDG_CACHE_HOME:-${HOME:?set HOME or TIDEWAITER_CACHE}/.cache}/tidewaiter}/agents
 mkdir -p "$cache" "$bin"
 
-runtimes=(claude-code codex opencode)
+versions=${AGENT_VERSIONS:-versions}
+runtimes=(claude-code codex opencode qwen-code gemini-cli)
 ((${#@} > 1)) && runtimes=("${@:2}")
 
 if [[ -n ${KUBECONFIG:-} ]]; then
@@ -55,23 +56,35 @@ fetch() { # fetch PACKAGE SHA512: the folder of the unpacked package
 # Known beside the cluster's state: a cluster that is made anew has no images.
 loaded=$(dirname "$(dirname "$(hack/cluster/run.sh kubeconfig)")")/agent-images
 
-agent() { # agent RUNTIME
-  local runtime=$1 PROGRAM VERSION name archive folder file files=()
+on_node() { # on_node RUNTIME: what a program needs that is a script of Node.js
+  local runtime=$1 folder
   # shellcheck source=/dev/null
-  source "images/$runtime/versions.env"
+  source images/node.env
+  local package=NODE_$architecture sum=NODE_SHA512_$architecture
+  folder=$(fetch "${!package}" "${!sum}")
+  printf '#!/bin/sh\nexec /usr/local/bin/node /usr/local/lib/%s/%s "$@"\n' "$runtime" "$SCRIPT" >"$cache/$PROGRAM"
+  files+=(--file "$folder/bin/node:/usr/local/bin/node" --file "$cache/$PROGRAM:/usr/local/bin/$PROGRAM")
+  packages+=,libstdc++6
+}
+
+agent() { # agent RUNTIME
+  local runtime=$1 PROGRAM VERSION SCRIPT='' name archive folder file files=() packages=bash,dash,coreutils,findutils,sed,grep,git,procps,ca-certificates
+  # shellcheck source=/dev/null
+  source "images/$runtime/$versions.env"
   local package=PACKAGE_$architecture sum=SHA512_$architecture list=FILES_$architecture
   if [[ -z ${!package:-} ]]; then
     echo "agents: $runtime $VERSION is not published for $architecture" >&2
     return 1
   fi
-  name=local.test/tidewaiter-$runtime:$VERSION-$(sha256sum hack/agents.sh "images/$runtime/versions.env" | sha256sum | cut -c1-8)
+  name=local.test/tidewaiter-$runtime:$VERSION-$(sha256sum hack/agents.sh images/node.env "images/$runtime/$versions.env" | sha256sum | cut -c1-8)
   if ! grep -qxF "$name" "$loaded" 2>/dev/null; then
     folder=$(fetch "${!package}" "${!sum}")
     for file in ${!list}; do files+=(--file "$folder/$file"); done
+    [[ -z $SCRIPT ]] || on_node "$runtime"
     echo "Building $name"
     archive=$(mktemp --suffix .tar -p "$cache")
     hack/cluster/run.sh image --name "$name" --output "$archive" --user 1000:1000 \
-      --packages bash,dash,coreutils,findutils,sed,grep,git,procps,ca-certificates "${files[@]}"
+      --packages "$packages" "${files[@]}"
     hack/cluster/run.sh load-image "$archive"
     rm -f "$archive"
     echo "$name" >>"$loaded"

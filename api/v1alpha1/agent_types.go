@@ -10,10 +10,10 @@ import (
 
 // Agent is who does the work.
 // +kubebuilder:validation:XValidation:rule="self.runtime != 'command' || (has(self.command) && size(self.command) > 0)",message="runtime command needs agent.command: an image's entrypoint cannot be known"
-// +kubebuilder:validation:XValidation:rule="!(self.runtime in ['command', 'claude-code', 'codex', 'opencode', 'gemini-cli']) || has(self.image)",message="this runtime needs agent.image: an image with the agent's program and your toolchain"
+// +kubebuilder:validation:XValidation:rule="!(self.runtime in ['command', 'claude-code', 'codex', 'opencode', 'qwen-code', 'gemini-cli']) || has(self.image)",message="this runtime needs agent.image: an image with the agent's program and your toolchain"
 // +kubebuilder:validation:XValidation:rule="self.runtime != 'worker' || !has(self.image) && (!has(self.command) || size(self.command) == 0)",message="runtime worker is a program of Tidewaiter's own image: leave out agent.image and agent.command"
 type Agent struct {
-	// runtime says how the agent is driven: command runs any image with a command; others are built in (claude-code, codex, opencode, gemini-cli, worker). An unknown one is reported in the condition Accepted.
+	// runtime says how the agent is driven: command runs any image with a command; others are built in (claude-code, codex, opencode, qwen-code, gemini-cli, worker). An unknown one is reported in the condition Accepted.
 	// +required
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:MaxLength=63

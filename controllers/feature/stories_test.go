@@ -278,7 +278,7 @@ func TestTimeToLive(t *testing.T) {
 func TestUnknownRuntimeMakesNothing(t *testing.T) {
 	r := newHarness(t)
 	r.feature("login", func(f *v1alpha1.Feature) {
-		f.Spec.Agent = v1alpha1.Agent{Runtime: "gemini-cli", Image: "example.com/agent:1"}
+		f.Spec.Agent = v1alpha1.Agent{Runtime: "abacus", Image: "example.com/agent:1"}
 	})
 	before := r.world()
 	r.settle("login")

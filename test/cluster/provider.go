@@ -55,7 +55,7 @@ type Asked struct {
 }
 
 // Dialects that the provider speaks.
-var Dialects = []string{"anthropic", "openai-responses", "openai-chat"}
+var Dialects = []string{"anthropic", "openai-responses", "openai-chat", "gemini"}
 
 // Speaking is the name of a backend that is asked in one dialect alone.
 func (p *Provider) Speaking(dialect string) string { return p.Backend + "-" + dialect }

@@ -82,6 +82,8 @@ func TestAgents(t *testing.T) {
 		"claude-code": {"X-Api-Key", `"system":[{"type":"text","text":"`},
 		"codex":       {"Authorization", `"instructions":"`},
 		"opencode":    {"Authorization", `"messages":[{"role":"system","content":"`},
+		"qwen-code":   {"Authorization", `"messages":[{"role":"system","content":"`},
+		"gemini-cli":  {"X-Goog-Api-Key", `"systemInstruction":{"parts":[{"text":"`},
 	} {
 		t.Run(runtime, func(t *testing.T) {
 			t.Parallel()
@@ -125,14 +127,14 @@ func testAgent(t *testing.T, runtime, key, frame string) {
 			continue // another test's
 		}
 		turns++
-		if strings.TrimPrefix(a.Header[key], "Bearer ") != provider.Key || a.Header["X-Api-Key"] != "" && a.Header["Authorization"] != "" {
+		if strings.TrimPrefix(a.Header[key], "Bearer ") != provider.Key || len(keys(a.Header)) != 1 {
 			t.Errorf("the provider was asked with %v", a.Header)
 		}
 		before, _, found := strings.Cut(a.Body, composed)
 		if !found || !strings.HasSuffix(before, frame) || strings.Count(a.Body, composed) != 1 {
 			t.Errorf("the templates are not before what the agent sent: %.600s", a.Body)
 		}
-		if !strings.Contains(a.Body, `"model":"`+cluster.Model+`"`) {
+		if !strings.Contains(a.Body, `"model":"`+cluster.Model+`"`) && !strings.Contains(a.Path, "/models/"+cluster.Model+":") {
 			t.Errorf("the provider was asked for another model: %.200s", a.Body)
 		}
 		// What the agent saw of its own environment is in its second request.
@@ -144,6 +146,16 @@ func testAgent(t *testing.T, runtime, key, frame string) {
 		t.Errorf("%d requests of this Feature reached the provider, want 3", turns)
 	}
 	wantRecorded(t, p, page)
+}
+
+// keys that a request carries.
+func keys(header map[string]string) (found []string) {
+	for _, name := range []string{"Authorization", "X-Api-Key", "X-Goog-Api-Key"} {
+		if header[name] != "" {
+			found = append(found, name)
+		}
+	}
+	return found
 }
 
 // wantRecorded: people see each call that the agent of the Feature page has made, and what was answered.

@@ -23,11 +23,14 @@ var sessions = map[string]string{
 	"claude-code": "*/.claude/projects/*.jsonl",
 	"codex":       "*/.codex/sessions/*.jsonl",
 	"opencode":    "*/opencode/opencode*.db*", // SQLite, with its write-ahead log
+	"qwen-code":   "*/.qwen/projects/*/chats/*.jsonl",
+	"gemini-cli":  "*/.gemini/tmp/*/chats/*.jsonl",
 }
 
-// remembers says whether a CLI has written the call of a shell command to its session. What a call does can be seen before that: a client that loses
-// its pod in between asks for the turn again. The scripts of prompts, which sessions hold too, have no such member.
-func (p *place) remembers(pod, runtime, command string) bool {
+// remembers says whether a CLI has written to its session what the model said and called last, a shell command. What a call does can be seen before
+// that: a client that loses its pod in between asks for the turn again. The scripts of prompts, which sessions hold too, have no such member. Gemini CLI
+// writes what was said at once, and a call when it has its result.
+func (p *place) remembers(pod, runtime, said, command string) bool {
 	p.Helper()
 	files, known := sessions[runtime]
 	if !known {
@@ -37,12 +40,15 @@ func (p *place) remembers(pod, runtime, command string) bool {
 		return false
 	}
 	call := `(command|cmd)\\*": ?\\*"` + command
+	if runtime == "gemini-cli" {
+		call = `"type":"gemini","content":"` + said
+	}
 	_, _, err := k8s.Exec(p.ctx, p.project, pod, "agent", nil, "sh", "-c", `find "$2" -path "$0" -exec grep -aqE "$1" {} \; -print 2> /dev/null | grep -q .`, files, call, protocol.HomeDir)
 	return err == nil
 }
 
 // runtimesWithSessions are the real CLIs.
-var runtimesWithSessions = []string{"claude-code", "codex", "opencode"}
+var runtimesWithSessions = []string{"claude-code", "codex", "opencode", "qwen-code", "gemini-cli"}
 
 // session is a Feature of a real CLI whose model plays a script.
 func session(t *testing.T, p *place, runtime, about, script string) {
@@ -117,7 +123,7 @@ func TestAgentResumesItsSession(t *testing.T) {
   run: echo two > web/two.html
 - text: It is written.`)
 			f := p.until("page", "the second turn in the client's session", func(f *v1alpha1.Feature) bool {
-				return f.Status.Job != nil && p.remembers(f.Status.Job.PodName, runtime, "touch web/thinking")
+				return f.Status.Job != nil && p.remembers(f.Status.Job.PodName, runtime, "I think for long.", "touch web/thinking")
 			})
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: f.Status.Job.PodName}}
 			p.must(k8s.Delete(p.ctx, pod, client.GracePeriodSeconds(0)), "lose the pod")

@@ -91,7 +91,7 @@ func tag(r rune) bool { return r >= 0xe0000 && r <= 0xe007f }
 // steering are the names of files that tell agents, editors and builds what to do, and of directories of such files.
 var steering = []string{
 	"agents.md", "claude.md", "gemini.md", "skill.md", ".cursorrules", ".windsurfrules", "makefile", "dockerfile", "containerfile", "jenkinsfile", "codeowners",
-	".claude", ".cursor", ".github", ".gitlab-ci.yml", ".vscode", ".codex", ".gemini", ".opencode", ".mcp.json", ".gitattributes", ".gitmodules",
+	".claude", ".cursor", ".github", ".gitlab-ci.yml", ".vscode", ".codex", ".gemini", ".qwen", ".opencode", ".mcp.json", ".gitattributes", ".gitmodules",
 }
 
 // sources are the extensions of source code and of what configures programs.

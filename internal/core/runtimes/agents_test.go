@@ -5,6 +5,8 @@ package runtimes_test
 
 import (
 	"encoding/json"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +25,7 @@ func TestAgents(t *testing.T) {
 			Args: []string{"--an-argument"}, Env: []string{"A=1"},
 		}
 		how := r.Adapter.Launch(task)
-		all := strings.Join(slices.Concat(how.Argv, how.Env), "\n")
+		all := whole(how)
 		if how.Input == nil || *how.Input != "$(rm -rf /) --help\n\nAdd a \"form\"." || strings.Contains(all, "rm -rf") {
 			t.Errorf("%s: the prompt is %v, the rest %s", r.Name, how.Input, all)
 		}
@@ -40,6 +42,11 @@ func TestAgents(t *testing.T) {
 		if ask, resume := r.Adapter.Pause("c", 1); ask != nil || resume != nil {
 			t.Errorf("%s: is asked to pause", r.Name)
 		}
+		for name, text := range how.Files {
+			if !filepath.IsLocal(name) || !json.Valid([]byte(text)) || strings.Contains(text, "rm -rf") {
+				t.Errorf("%s: file %s: %s", r.Name, name, text)
+			}
+		}
 	}
 }
 
@@ -51,6 +58,10 @@ func TestTools(t *testing.T) {
 		"codex": {`mcp_servers.tidewaiter.url="` + url + `"`, `mcp_servers.tidewaiter.default_tools_approval_mode="approve"`, "mcp_servers.tidewaiter.required=true",
 			"mcp_servers.tidewaiter.tool_timeout_sec=300"},
 		"opencode": {`"mcp":{"tidewaiter":{"type":"remote","url":"` + url + `","enabled":true,"oauth":false,"timeout":300000}}`, `OPENCODE_PERMISSION={"bash":"allow","edit":"deny"`},
+		"qwen-code": {"--allowed-mcp-server-names\ntidewaiter\n--an-argument", `"mcpServers":{"tidewaiter":{"alwaysLoadTools":true,"httpUrl":"` + url + `","timeout":300000,"trust":true}}`,
+			`"tools":{"disabled":["edit","write_file","notebook_edit"]}`},
+		"gemini-cli": {"--allowed-mcp-server-names\ntidewaiter\n--an-argument", `"mcpServers":{"tidewaiter":{"httpUrl":"` + url + `","timeout":300000,"trust":true}}`,
+			`"tools":{"exclude":["replace","write_file"]}`},
 	}
 	for _, r := range runtimes.All() {
 		if r.Adapter == nil || r.Name == "command" {
@@ -58,7 +69,7 @@ func TestTools(t *testing.T) {
 		}
 		task := runtimes.Task{Prompt: "Add a form.", Args: []string{"--an-argument"}, Tools: url}
 		how := r.Adapter.Launch(task)
-		all := strings.Join(slices.Concat(how.Argv, how.Env), "\n")
+		all := whole(how)
 		for _, part := range configured[r.Name] {
 			if !strings.Contains(all, part) {
 				t.Errorf("%s lacks %s:\n%s", r.Name, part, all)
@@ -72,10 +83,15 @@ func TestTools(t *testing.T) {
 		}
 		task.Tools = ""
 		how = r.Adapter.Launch(task)
-		if all := strings.Join(slices.Concat(how.Argv, how.Env), "\n"); strings.Contains(all, "mcp") || strings.Contains(all, "deny") || *how.Input != "Add a form." {
+		if all := whole(how); strings.Contains(all, "mcp") || strings.Contains(all, "deny") || *how.Input != "Add a form." {
 			t.Errorf("%s in Interactive mode: %q, %s", r.Name, *how.Input, all)
 		}
 	}
+}
+
+// whole is all that an agent is started with but its prompt.
+func whole(how runtimes.Launch) string {
+	return strings.Join(slices.Concat(how.Argv, how.Env, slices.Sorted(maps.Values(how.Files))), "\n")
 }
 
 func TestCodexNamesItsModel(t *testing.T) {
@@ -104,7 +120,7 @@ func TestOpencodeConfiguration(t *testing.T) {
 // TestSessions: an agent that was interrupted, or whose work is not valid, goes on in its session. The one may have none and is
 // told its task again; the other is told what is wrong, and that alone.
 func TestSessions(t *testing.T) {
-	flags := map[string][]string{"claude-code": {"--continue"}, "codex": {"resume", "--last"}, "opencode": {"--continue"}}
+	flags := map[string][]string{"claude-code": {"--continue"}, "codex": {"resume", "--last"}, "opencode": {"--continue"}, "qwen-code": {"--continue"}, "gemini-cli": {"--resume", "latest"}}
 	for _, r := range runtimes.All() {
 		if !r.Sessions {
 			if flags[r.Name] != nil || r.Channel == runtimes.ChannelSession {

@@ -98,7 +98,16 @@ func All() []Record {
 			Dialect: "openai-chat", SmallModels: []string{opencodeSmall},
 			Doc: "opencode (`opencode run`). Its image needs the program `opencode` in its `PATH`, or `spec.agent.command` names it.",
 		},
-		{Name: "gemini-cli", Interactive: true, Deterministic: true, Channel: ChannelTools, Pause: PauseSignal, Doc: "Gemini CLI without a terminal."},
+		{
+			Name: "qwen-code", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: qwenCode{},
+			Dialect: "openai-chat", SmallModels: []string{qwenSmall},
+			Doc: "Qwen Code without a terminal. Its image needs the program `qwen` in its `PATH`, or `spec.agent.command` names it.",
+		},
+		{
+			Name: "gemini-cli", Available: true, Interactive: true, Deterministic: true, Channel: ChannelSession, Sessions: true, Pause: PauseSignal, Adapter: geminiCLI{},
+			Dialect: "gemini", SmallModels: []string{"flash-lite"},
+			Doc: "Gemini CLI without a terminal. Its image needs the program `gemini` in its `PATH`, or `spec.agent.command` names it.",
+		},
 		{
 			Name: "worker", Available: true, Deterministic: true, Channel: ChannelTools, Pause: PauseNone, Adapter: worker{}, EveryDialect: true, Included: true,
 			Doc: "The built-in worker: a loop of model and tools that touches no file itself, for every model that calls tools. It needs no image.",

@@ -10,7 +10,7 @@ package v1alpha1
 //
 // Agent is who does the work.
 type AgentApplyConfiguration struct {
-	// runtime says how the agent is driven: command runs any image with a command; others are built in (claude-code, codex, opencode, gemini-cli, worker). An unknown one is reported in the condition Accepted.
+	// runtime says how the agent is driven: command runs any image with a command; others are built in (claude-code, codex, opencode, qwen-code, gemini-cli, worker). An unknown one is reported in the condition Accepted.
 	Runtime *string `json:"runtime,omitempty"`
 	// image of the agent's container. The runtime worker has none: it runs from Tidewaiter's own.
 	Image *string `json:"image,omitempty"`
