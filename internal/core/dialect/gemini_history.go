@@ -110,7 +110,7 @@ func readGemini(entry []byte) conversation.Message {
 		m.Role = conversation.RoleModel
 	}
 	var text strings.Builder
-	calls, results := geminiIDs{}, geminiIDs{}
+	calls, results, given := geminiIDs{}, geminiIDs{}, map[conversation.Result]bool{}
 	for _, p := range e.Parts {
 		call, reply := p.call(), p.reply()
 		switch {
@@ -118,7 +118,10 @@ func readGemini(entry []byte) conversation.Message {
 			m.Calls = append(m.Calls, callOf(calls.of(call.ID, call.Name), call.Name, call.Args))
 		case reply != nil && len(m.Results) < conversation.MaxParts:
 			said, failed := replied(reply.Response)
-			m.Results = append(m.Results, conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.QuoteOf(unnumbered(said)), Failed: failed})
+			r := conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.QuoteOf(unnumbered(said)), Failed: failed}
+			if !given[r] { // clients that go on with a session give some twice
+				given[r], m.Results = true, append(m.Results, r)
+			}
 		case p.Thought: // clients leave old ones out
 		case p.Text != nil:
 			if text.Len() > 0 && m.Role == conversation.RoleUser { // a model's text comes in pieces

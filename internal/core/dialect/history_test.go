@@ -373,6 +373,31 @@ func TestNumbersOfProcesses(t *testing.T) {
 	}
 }
 
+// TestResultsGivenTwice: Gemini CLI gives each result of a session that it goes on with twice, under one ID. It is one result, and the conversation the same.
+func TestResultsGivenTwice(t *testing.T) {
+	const (
+		asked  = `{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"functionCall":{"id":"c","name":"x","args":{}}},{"functionCall":{"id":"d","name":"x","args":{}}}]}`
+		first  = `{"functionResponse":{"id":"c","name":"x","response":{"output":"no"}}}`
+		second = `{"functionResponse":{"id":"d","name":"x","response":{"output":"no"}}}`
+	)
+	var book conversation.Book
+	observe := func(contents string) conversation.Turn {
+		t.Helper()
+		r, err := find("gemini").ReadRequest([]byte(`{"tools":[1],"contents":[` + contents + `]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return book.Observe(r.Conversation())
+	}
+	if turn := observe(asked + `,{"role":"user","parts":[` + first + `,` + second + `]}`); len(turn.Steps) != 2 {
+		t.Errorf("at first: %+v", turn.Steps)
+	}
+	turn := observe(asked + `,{"role":"user","parts":[` + first + `,` + second + `,` + first + `,` + second + `]},{"role":"model","parts":[{"text":"b"}]},{"role":"user","parts":[{"text":"go on"}]}`)
+	if len(turn.Steps) != 0 || turn.Thread != 1 || turn.Aligned != 3 {
+		t.Errorf("with results given twice: %+v", turn)
+	}
+}
+
 // TestMarksThatMove: Claude Code marks the last messages for the provider's cache, and writes a text as a list of blocks for it. No other
 // message than the last ones is read again, and none is new.
 func TestMarksThatMove(t *testing.T) {
