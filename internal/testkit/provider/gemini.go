@@ -94,8 +94,14 @@ func (gemini) read(r *http.Request, body []byte) (*conversation, any, error) {
 		most:        request.Generation.Most,
 		id:          rand.Text()[:12], model: model, streamed: method == "streamGenerateContent", bare: request.Config.Calling.Mode == "NONE", size: len(body), texts: []string{request.System.text()},
 	}
-	for _, content := range request.Contents {
-		if err := content.add(c); err != nil {
+	current := 0 // the first content of the current turn: that of the user behind which only calls and results follow
+	for i, content := range request.Contents {
+		if content.Role != "model" && content.text() != "" {
+			current = i
+		}
+	}
+	for i, content := range request.Contents {
+		if err := content.add(c, i > current); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -115,9 +121,9 @@ func (m geminiContent) text() string {
 	return b.String()
 }
 
-// add a content. A call must come back with the signature that it had: models since Gemini 3 refuse it otherwise
-// (https://ai.google.dev/gemini-api/docs/thought-signatures).
-func (m geminiContent) add(c *conversation) error {
+// add a content. In the current turn the first call of a content must come back with the signature that it had: models since Gemini 3 refuse it
+// otherwise (https://ai.google.dev/gemini-api/docs/thought-signatures). Clients that go on with a session have none of earlier turns.
+func (m geminiContent) add(c *conversation, current bool) error {
 	if m.Role == "model" {
 		c.turns++
 	}
@@ -125,7 +131,7 @@ func (m geminiContent) add(c *conversation) error {
 	for _, p := range m.Parts {
 		switch {
 		case p.Call != nil:
-			if signed = signed || p.Signature != ""; !signed {
+			if signed = signed || p.Signature != ""; !signed && current {
 				return fmt.Errorf("Function call %s is missing a thought_signature", p.Call.Name)
 			}
 			c.texts, c.calls = append(c.texts, string(p.Call.Args)), append(c.calls, p.Call.ID)
