@@ -169,7 +169,7 @@ func sleeps(arguments string) time.Duration {
 func polls(x conversation.Step) bool {
 	tool := strings.ToLower(x.Call.Name[:min(len(x.Call.Name), 128)])
 	head := x.Result.Text[:min(len(x.Result.Text), 400)]
-	return has(tool, "bashoutput", "taskoutput", "agentoutput", "task_output", "read_output", "get_output", "stdin", "wait", "sleep", "poll") ||
+	return has(tool, "bashoutput", "taskoutput", "agentoutput", "task_output", "read_output", "background_output", "background_process", "get_output", "stdin", "wait", "sleep", "poll") ||
 		has(head, "<status>running</status>", "Process running with session ID")
 }
 
