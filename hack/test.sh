@@ -62,6 +62,9 @@ long() {
   export TIDEWAITER_LONG=1
   run "hidden changes and promotions under a mutator" -count 1 -timeout 2h -v \
     -run '^(TestNoHiddenChangeIsMissed|TestOnlyWhatWasJudgedIsPromoted)$' ./internal/host/workspace
+  KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
+  export KUBEBUILDER_ASSETS
+  run "a siege of the gateway" -count 1 -timeout 30m -v -run '^TestSiegeOfTheGateway$' ./internal/app/gateway
   run "histories" -count 1 -timeout 4h -run '^TestIncrementalEqualsFullHash$' ./internal/host/workspace -rapid.checks=10000
 }
 

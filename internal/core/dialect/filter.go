@@ -138,7 +138,7 @@ func reads(names ...string) map[string]shape {
 func (r Request) Filter(e Endpoint, a Allowed) (Request, error) {
 	f := filter{body: r.body, allowed: a, request: &r}
 	if r.dialect.wall == nil {
-		return r, nil
+		return r, f.refuse(Unclear, "", "the dialect %s has no list of what providers would do elsewhere: write its wall", r.dialect.Name)
 	}
 	if err := f.top(*r.dialect.wall, e); err != nil {
 		return r, err

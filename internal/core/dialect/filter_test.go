@@ -407,3 +407,14 @@ func TestFilterWithout(t *testing.T) {
 		t.Errorf("%s, %v", body, err)
 	}
 }
+
+// TestEveryDialectHasAWall: a new one without a list would pass everything.
+func TestEveryDialectHasAWall(t *testing.T) {
+	t.Parallel()
+	for _, d := range dialect.All() {
+		body := `{"model":"m","tools":[{"type":"teleport"}]}`
+		if got, _, refused := filtered(t, d.Name, body, dialect.Allowed{}); refused == nil {
+			t.Errorf("%s: a tool that nobody knows passes: %s", d.Name, got)
+		}
+	}
+}

@@ -129,10 +129,12 @@ func sentOn() []Request {
 		{Path: chat, Body: `"web_search_options":{},` + x, TakenOut: "openai/web_search", Gone: "web_search_options"},
 		{Path: chat, Body: `"provider":{"order":["cheap"]},"models":["other"],"route":"fallback",` + x, Gone: "order"},
 		{Path: chat, Body: `"Service_Tier":"priority",` + x, Gone: "priority"},
+		{Path: messages, Body: `"speed":"fast",` + x, Gone: "fast"},
 		{Path: chat, Body: `"chat_template":"{{secret}}",` + x, Gone: "chat_template"},
 		{Path: chat, Body: x, Header: "OpenAI-Organization", Value: "org_other"},
 		{Path: chat, Body: x, Header: "OpenAI-Project", Value: "proj_other"},
 		{Path: messages, Body: x, Header: "Anthropic-Beta", Value: "mcp-client-2025-11-20"},
+		{Path: messages, Body: x, Header: "Anthropic-Beta", Value: "context-1m-2025-08-07"}, // it has a price of its own
 		google("googleSearch", "google_search"), google("urlContext", "url_context"), google("codeExecution", "code_execution"),
 	}
 }
