@@ -193,7 +193,8 @@ func (s Script) next(c *conversation) Turn {
 	if t.Until != "" && !slices.ContainsFunc(c.texts[1:], func(text string) bool {
 		return strings.Contains(text, t.Until) && !strings.Contains(text, fence)
 	}) {
-		return Turn{Run: cmp.Or(t.While, "sleep 5") + waiting, Until: t.Until}
+		// Some clients end themselves where a call is the same five times: a sleep says how often the script has waited.
+		return Turn{Run: cmp.Or(t.While, fmt.Sprintf("sleep 5; : %d", waited)) + waiting, Until: t.Until}
 	}
 	return t
 }
