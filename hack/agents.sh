@@ -64,11 +64,19 @@ on_node() { # on_node RUNTIME: what a program needs that is a script of Node.js
   folder=$(fetch "${!package}" "${!sum}")
   printf '#!/bin/sh\nexec /usr/local/bin/node /usr/local/lib/%s/%s "$@"\n' "$runtime" "$SCRIPT" >"$cache/$PROGRAM"
   files+=(--file "$folder/bin/node:/usr/local/bin/node" --file "$cache/$PROGRAM:/usr/local/bin/$PROGRAM")
+  local list=MODULES_$architecture name rest
+  read -ra rest <<<"${!list:-}"
+  while ((${#rest[@]})); do # pairs of a package and its sum
+    folder=$(fetch "${rest[0]}" "${rest[1]}")
+    name=${rest[0]%@*}
+    files+=(--file "$folder:/usr/local/lib/$runtime/node_modules/$name")
+    rest=("${rest[@]:2}")
+  done
   packages+=,libstdc++6
 }
 
 agent() { # agent RUNTIME
-  local runtime=$1 PROGRAM VERSION SCRIPT='' name archive folder file files=() packages=bash,dash,coreutils,findutils,sed,grep,git,procps,ca-certificates
+  local runtime=$1 PROGRAM VERSION SCRIPT='' MODULES_amd64='' MODULES_arm64='' name archive folder file files=() packages=bash,dash,coreutils,findutils,sed,grep,git,procps,ca-certificates
   # shellcheck source=/dev/null
   source "images/$runtime/$versions.env"
   local package=PACKAGE_$architecture sum=SHA512_$architecture list=FILES_$architecture
