@@ -68,7 +68,7 @@ func TestLogs(t *testing.T) {
 func TestLogsHideNothingElse(t *testing.T) {
 	var out bytes.Buffer
 	slog.New(slog.NewJSONHandler(&out, Logs(slog.LevelWarn))).Warn("a", "first", begin, "between", strings.Repeat("seen ", 30), "last", end)
-	if !strings.Contains(out.String(), "seen seen") {
+	if !strings.Contains(out.String(), strings.Repeat("seen ", 30)) {
 		t.Error(out.String())
 	}
 }
