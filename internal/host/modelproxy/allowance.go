@@ -114,7 +114,9 @@ type allowances struct {
 // heldCall waits until it may be made.
 type heldCall struct {
 	wanted string
-	freed  chan struct{}
+	// asked: a question was begun after it was held.
+	asked bool
+	freed chan struct{}
 }
 
 func newAllowances(ask func(context.Context, string) (protocol.Allowance, error)) *allowances {
@@ -163,7 +165,7 @@ func (a *allowances) wait(ctx context.Context, wanted string) error {
 // context ends.
 func (a *allowances) follow(ctx context.Context, pause, usageEvery time.Duration) {
 	var last time.Time
-	known := 0 // calls that were held at the last question
+	exceeded := false // the last answer that was told says that a budget is exceeded
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -173,14 +175,14 @@ func (a *allowances) follow(ctx context.Context, pause, usageEvery time.Duration
 		case <-a.changed:
 		case <-timer.C:
 		}
-		wanted, held, unseen := a.state()
+		wanted, more, unseen := a.state()
 		due := last.Add(pause)
 		switch {
-		case held > known, held == 0 && known > 0: // at once: one more is held, or the last has been given up
+		case more, len(wanted) == 0 && exceeded: // at once: one more is held, or the last has been given up, which may be while its question was under way
 			due = time.Time{}
-		case held == 0 && unseen:
+		case len(wanted) == 0 && unseen:
 			due = last.Add(usageEvery)
-		case held == 0:
+		case len(wanted) == 0:
 			continue
 		}
 		if wait := time.Until(due); wait > 0 {
@@ -188,29 +190,30 @@ func (a *allowances) follow(ctx context.Context, pause, usageEvery time.Duration
 			continue
 		}
 		last = time.Now()
-		if answer, ok := a.question(ctx, wanted); ok {
+		answer, ok := a.question(ctx, wanted)
+		if ok {
 			a.tell(answer)
-			_, known, _ = a.state()
+			exceeded = answer.Exceeded != ""
+		}
+		if ok || len(wanted) > 0 || exceeded {
 			timer.Reset(pause)
 			continue
 		}
 		timer.Reset(usageEvery)
-		if held > 0 {
-			timer.Reset(pause)
-		}
 	}
 }
 
-// state gives what is wanted by the calls that wait longest, each amount once, and how many are held.
-func (a *allowances) state() (wanted []string, held int, unseen bool) {
+// state gives what is wanted by the calls that wait longest, each amount once, and whether more is held than when this was called last.
+func (a *allowances) state() (wanted []string, more, unseen bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, call := range a.held {
+		more, call.asked = more || !call.asked, true
 		if !slices.Contains(wanted, call.wanted) && len(wanted) < maxWanted {
 			wanted = append(wanted, call.wanted)
 		}
 	}
-	return wanted, len(a.held), a.unseen
+	return wanted, more, a.unseen
 }
 
 // question asks what was used, and whether calls that are held may be made; those that may are freed. A budget is exceeded where
