@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -264,9 +265,26 @@ func TestAHeldStreamIsKeptAlive(t *testing.T) {
 				tc.end(rw)
 			}), quick())
 			w.answers = answers.Rules{Checks: []answers.Checks{{Phrases: []string{"never"}}}}
-			time.AfterFunc(100*time.Millisecond, func() { close(released) })
-			answer, text := w.ask("login", http.MethodPost, messages, conversationRequest)
-			if answer.StatusCode != http.StatusOK || !strings.HasPrefix(text, ": the answer is checked\n\n") {
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+messages, strings.NewReader(conversationRequest))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Authorization", "Bearer login")
+			answer, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			const comment = ": the answer is checked\n\n"
+			first := make([]byte, len(comment))
+			_, err = io.ReadFull(answer.Body, first) // the backend says no more before the agent has the comment
+			close(released)
+			rest, errRest := io.ReadAll(answer.Body)
+			text := string(first) + string(rest)
+			if err := errors.Join(err, errRest); err != nil {
+				t.Errorf("%v after %s", err, text)
+			}
+			if answer.StatusCode != http.StatusOK || !strings.HasPrefix(text, comment) {
 				t.Errorf("%d %s", answer.StatusCode, text)
 			}
 			for _, part := range tc.want {
