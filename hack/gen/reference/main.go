@@ -25,6 +25,7 @@ func pages() []page {
 		{"failures.md", failuresPage},
 		{"metrics.md", metricsPage},
 		{"policy.md", policyPage},
+		{"provider-tools.md", providerToolsPage},
 		{"rules.md", rulesPage},
 		{"runtimes.md", runtimesPage},
 	}
