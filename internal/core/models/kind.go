@@ -76,6 +76,9 @@ type Target struct {
 	Betas   []string
 }
 
+// Recasts says whether a request may be another one for the target.
+func (t Target) Recasts() bool { return len(t.Without)+len(t.With)+len(t.Betas) > 0 }
+
 // Recast is a request as the target takes it. Betas are the values of the agent's header.
 func (t Target) Recast(body []byte, betas []string) []byte {
 	with := t.With

@@ -41,16 +41,37 @@ func (c *call) next() {
 // spliceRoom is what the gateway puts into a request beside templates and objections, in bytes.
 const spliceRoom = 4 << 10
 
-// compose what the backend gets.
-func (c *call) compose() *failure {
+// aim at the backend, and take memory for the request as it gets it.
+func (c *call) aim() *failure {
 	var err error
 	if c.target, err = c.route.Backend.Target(c.endpoint, c.route.Model.Name, c.request.Streamed || c.endpoint.Streams, c.query()); err != nil {
 		return fail(http.StatusNotFound, reasonUnknownEndpoint, nil, "%v", err)
 	}
-	strip, deny := c.route.Backend.Members()
+	_, deny := c.route.Backend.Members()
 	if has := c.request.Has(deny); len(has) > 0 {
 		return fail(http.StatusForbidden, reasonServerTool, nil, "%s: the backend %q does not get it (deny of its configuration): leave it out", has[0], c.route.Backend.Name)
 	}
+	size := int64(len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom)
+	for _, o := range c.objections {
+		size += int64(2 * (len(o.Answer) + len(o.Text)))
+	}
+	if c.target.Recasts() { // which makes one more of it
+		size *= 2
+	}
+	more := size - c.spliced
+	if more <= 0 {
+		return nil
+	}
+	if f := c.asking.take(c.r.Context(), more); f != nil {
+		return f
+	}
+	c.spliced = size
+	return nil
+}
+
+// compose what the backend gets, in the memory that was taken for it.
+func (c *call) compose() *failure {
+	strip, _ := c.route.Backend.Members()
 	e := dialect.Edit{Without: strip, Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
 	e.Usage = c.request.LacksUsage() && c.route.Backend.CountsStreams()
 	c.counted = e.Usage
@@ -58,16 +79,8 @@ func (c *call) compose() *failure {
 	if c.endpoint.Plain {
 		e.Before = ""
 	}
-	size := int64(len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom)
-	for _, o := range c.objections {
-		size += int64(2 * (len(o.Answer) + len(o.Text)))
-	}
-	c.asking.give(c.spliced) // of a request that was sent before
-	c.body, c.spliced = nil, 0
-	if f := c.asking.take(c.r.Context(), size); f != nil {
-		return f
-	}
-	c.spliced = size
+	c.body = nil // of a request that was sent before
+	var err error
 	if c.body, err = c.request.Body(e); err != nil {
 		what := "templates"
 		if len(c.objections) > 0 {

@@ -132,11 +132,12 @@ func (p *passage) tell(o models.Outcome) {
 	}
 }
 
-// leave gives the slot back.
+// leave gives the slot back, once.
 func (p *passage) leave() {
 	p.tell(models.Unknown)
 	if p.slots != nil {
 		p.slots.Give(p.call.Feature, 1)
+		p.slots = nil
 	}
 }
 

@@ -4,6 +4,7 @@
 package models
 
 import (
+	"bufio"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ const (
 	maxWindow = 8 << 20
 	// maxExpanded bounds an answer that a backend compresses, in bytes as it is read.
 	maxExpanded = 256 << 20
+	// gzipMemory is what a decompressor of gzip holds, in bytes: its window of 32 KiB, and tables. zstdMemory is what one of zstd holds
+	// with its window: blocks of 128 KiB that are read and that are written, and tables.
+	gzipMemory, zstdMemory = 64 << 10, 1 << 20
 )
 
 var (
@@ -30,26 +34,49 @@ var (
 // compressed says whether an encoding is one.
 func compressed(encoding string) bool { return encoding != "" && encoding != "identity" }
 
-// plain makes an answer that a backend has compressed, although it was not asked to, one that can be read.
-func plain(answer *http.Response) error {
+// plain makes an answer that a backend has compressed, although it was not asked to, one that can be read. Take has memory taken for that.
+func plain(answer *http.Response, take func(n int64) *failure) (*failure, error) {
 	encoding := answer.Header.Get("Content-Encoding")
 	if !compressed(encoding) {
-		return nil
+		return nil, nil
 	}
-	in, err := decompressed(encoding, answer.Body)
+	from, window := bufio.NewReaderSize(answer.Body, 4<<10), uint64(0)
+	need := int64(gzipMemory)
+	if encoding == "zstd" {
+		window = windowOf(from)
+		need = zstdMemory + int64(window)
+	}
+	if f := take(need); f != nil {
+		return f, nil
+	}
+	in, err := decompressed(encoding, from, window)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	answer.Body = struct {
 		io.Reader
 		io.Closer
 	}{&expanding{r: in, left: maxExpanded}, answer.Body}
 	answer.ContentLength = -1
-	return nil
+	return nil, nil
 }
 
-// decompressed reads what has an encoding.
-func decompressed(encoding string, r io.Reader) (io.ReadCloser, error) {
+// windowOf the first frame of zstd, in bytes, which those that follow must not exceed.
+func windowOf(r *bufio.Reader) uint64 {
+	head, _ := r.Peek(zstd.HeaderMaxSize) // less, where there is no more
+	var h zstd.Header
+	if h.Decode(head) != nil || h.Skippable {
+		return maxWindow
+	}
+	window := h.WindowSize
+	if h.SingleSegment {
+		window = h.FrameContentSize
+	}
+	return min(max(window, zstd.MinWindowSize), maxWindow)
+}
+
+// decompressed reads what has an encoding, zstd with a window of so many bytes.
+func decompressed(encoding string, r io.Reader, window uint64) (io.ReadCloser, error) {
 	switch encoding {
 	case "gzip", "x-gzip":
 		in, err := gzip.NewReader(r)
@@ -58,7 +85,7 @@ func decompressed(encoding string, r io.Reader) (io.ReadCloser, error) {
 		}
 		return in, nil
 	case "zstd":
-		in, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		in, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(window), zstd.WithDecoderLowmem(true))
 		if err != nil {
 			return nil, fmt.Errorf("read zstd: %w", err)
 		}

@@ -171,7 +171,11 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 	case len(c.routes) > 0 && outcome == models.Failed:
 		return elsewhere(fail(http.StatusBadGateway, reasonAvoided, nil, "the backend %q answers with status %d", name, status))
 	}
-	if err := plain(answer); err != nil {
+	short, err := plain(answer, func(n int64) *failure { return c.always.take(ctx, n) })
+	if short != nil {
+		return short
+	}
+	if err != nil {
 		return elsewhere(fail(http.StatusBadGateway, reasonEncoded, err, "the backend %q answers in an encoding that was not asked for and cannot be read: %q", name, answer.Header.Get("Content-Encoding")))
 	}
 	return c.copy(ctx, answer, silence)

@@ -17,6 +17,10 @@ import (
 // maxHeld of an answer, in bytes: a stream has some thirty times the bytes of its words, and a model may think for long.
 const maxHeld = 32 << 20
 
+// retextMemory is what it takes to replace the text of an answer, in bytes: a copy that ends in order, the answer with another text in a buffer that
+// grows, and what is read of both. What holds the first answer is there already.
+func retextMemory(raw, text int) int64 { return int64(4*raw + 4*text) }
+
 // mayCheck says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
 // offer no tools, and their answers are no final ones. Neither is that of a turn in which the supervisor lets none be called.
 func mayCheck(c *call) bool {
@@ -71,6 +75,10 @@ func (r *relay) judge() *failure {
 	v := c.caller.Answers.Judge(string(a.Text), a.Cut || !t.whole())
 	body := t.raw
 	if !v.Rejected && v.Text != string(a.Text) {
+		c.passage.leave() // the backend has said all
+		if f := t.held.take(c.r.Context(), retextMemory(len(t.raw), len(v.Text))); f != nil {
+			return f
+		}
 		var err error
 		if body, err = c.dialect.Retext(t.raw, t.streamed, v.Text); err != nil {
 			return fail(http.StatusBadGateway, reasonRejected, err, "the answer cannot be corrected or formatted, because the backend %q gives it in a form that is not known", c.route.Backend.Name)

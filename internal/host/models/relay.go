@@ -98,6 +98,7 @@ func (c *call) relay(answer *http.Response) (*relay, *failure) {
 func (c *call) forget() {
 	c.request, c.body = dialect.Request{Model: c.request.Model, TakenOut: c.request.TakenOut, Streamed: c.request.Streamed, Reasons: c.request.Reasons}, nil
 	c.asking.end()
+	c.spliced = 0
 }
 
 // heads are the headers that the agent gets. The length of an answer that is checked is not known yet, nor is that of a stream, which may end with an event

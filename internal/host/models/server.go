@@ -328,6 +328,9 @@ func (c *call) once() (f *failure) {
 	if f := unlock(c); f != nil {
 		return f
 	}
+	if f := c.aim(); f != nil { // before it takes a place at the backend, which others wait for
+		return f
+	}
 	if c.passage, f = c.server.doors.enter(c); f != nil {
 		return f
 	}
