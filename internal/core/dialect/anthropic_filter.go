@@ -95,7 +95,7 @@ func ptr(p shape) *shape { return &p }
 // anthropicWall is what is known of a request.
 var anthropicWall = func() *shape {
 	content := shape{kinds: anthropicBlocks()}
-	wall := object(reads("model", "max_tokens", "stream", "temperature", "stop_sequences", "metadata", "output_config", "output_format", "cache_control")).with(map[string]shape{
+	wall := object(reads("model", "max_tokens", "temperature", "stop_sequences", "metadata", "output_config", "output_format", "cache_control")).with(streamed).with(map[string]shape{
 		"system":      content,
 		"messages":    object(reads("role")).with(map[string]shape{"content": content}),
 		"tools":       anthropicTools(true),

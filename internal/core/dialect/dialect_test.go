@@ -160,7 +160,6 @@ func TestText(t *testing.T) {
 		"Chat, odd content":        {"openai-chat", `{"messages":[{"role":"system","content":7}],"model":"a"}`, `"messages[0].content" of the request is neither`},
 		"Chat, no messages":        {"openai-chat", `{"model":"a"}`, `"messages" of the request is not a list`},
 		"Gemini, none":             {"gemini", `{"contents":[]}`, `{"systemInstruction":{"parts":[{"text":"` + in + `"}]},"contents":[]}`},
-		"Gemini, nothing":          {"gemini", `{ }`, `{"systemInstruction":{"parts":[{"text":"` + in + `"}]} }`},
 		"Gemini, null":             {"gemini", `{"system_instruction":null}`, `{"system_instruction":{"parts":[{"text":"` + in + `"}]}}`},
 		"Gemini, parts":            {"gemini", `{"systemInstruction":{"role":"user", "parts": [ {"text":"b"}]}}`, `{"systemInstruction":{"role":"user", "parts": [{"text":"` + in + `"}, {"text":"b"}]}}`},
 		"Gemini, no parts":         {"gemini", `{"systemInstruction":{"role":"user"}}`, `{"systemInstruction":{"parts":[{"text":"` + in + `"}],"role":"user"}}`},

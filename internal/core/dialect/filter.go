@@ -177,6 +177,7 @@ type step struct {
 
 // top reads the object that the request is.
 func (f *filter) top(p shape, e Endpoint) error {
+	var seen []string
 	at := f.request.open
 	for {
 		at = space(f.body, at)
@@ -186,6 +187,9 @@ func (f *filter) top(p shape, e Endpoint) error {
 		name, value := f.name(at)
 		known, err := f.known(p, name)
 		if err != nil {
+			return err
+		}
+		if err := f.spelled(&seen, p, name); err != nil {
 			return err
 		}
 		from := len(f.edits)
@@ -202,6 +206,9 @@ func (f *filter) top(p shape, e Endpoint) error {
 		if at = space(f.body, to); f.body[at] == ',' {
 			at++
 		}
+	}
+	if d := f.request.dialect; d.inPath && f.request.history == (span{}) { // the name of a model stays of any other
+		return f.refuse(Unclear, "", "the request has no member %q", d.History)
 	}
 	f.settle(e)
 	return nil
@@ -254,6 +261,24 @@ func (f *filter) known(p shape, name string) (shape, error) {
 		return shape{}, f.refuse(Unclear, "", "some providers read it as %q: leave it out, or write it so", as)
 	}
 	return shape{}, nil
+}
+
+// spelled refuses a member that was seen in another spelling.
+func (f *filter) spelled(seen *[]string, p shape, name string) error {
+	canonical := f.request.dialect.canonical
+	if canonical == nil {
+		return nil
+	}
+	if _, known := p.members[name]; !known {
+		return nil
+	}
+	one := canonical(name)
+	if slices.Contains(*seen, one) {
+		f.path = append(f.path, step{name: name})
+		return f.refuse(Unclear, "", "it is there in two spellings: leave one out")
+	}
+	*seen = append(*seen, one)
+	return nil
 }
 
 // value of a part. Out says that it is taken out.
@@ -402,6 +427,7 @@ func (f *filter) membersOf(at int, p shape) (to int, out bool, err error) {
 	}
 	before, notes := len(f.edits), holes{filter: f}
 	inside := at + 1
+	var seen []string
 	for {
 		at = space(f.body, inside)
 		if f.body[at] == '}' {
@@ -410,6 +436,9 @@ func (f *filter) membersOf(at int, p shape) (to int, out bool, err error) {
 		name, value := f.name(at)
 		known, err := f.known(p, name)
 		if err != nil {
+			return 0, false, err
+		}
+		if err := f.spelled(&seen, p, name); err != nil {
 			return 0, false, err
 		}
 		f.path = append(f.path, step{name: name})

@@ -111,3 +111,69 @@ func TestErrorsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// TestFilterRefusesTwoSpellings of one member at each depth that is read: a provider takes one of them, and nobody knows which.
+func TestFilterRefusesTwoSpellings(t *testing.T) {
+	for body, path := range map[string]string{
+		`{"contents":[],"generationConfig":{"maxOutputTokens":1},"generation_config":{}}`:                                  "generation_config",
+		`{"contents":[],"generationConfig":{"candidateCount":1,"candidate_count":8}}`:                                      "generationConfig.candidate_count",
+		`{"contents":[{"parts":[{"inlineData":{"mimeType":"image/png","data":"x"},"inline_data":{"data":"y"}}]}]}`:         "contents[0].parts[0].inline_data",
+		`{"contents":[],"tools":[{"functionDeclarations":[],"function_declarations":[{"name":"f"}]}]}`:                     "tools[0].function_declarations",
+		`{"contents":[],"tool_config":{"functionCallingConfig":{"mode":"NONE"},"function_calling_config":{"mode":"ANY"}}}`: "tool_config.function_calling_config",
+	} {
+		_, _, refused := filtered(t, "gemini", body, dialect.Allowed{})
+		if refused == nil || refused.Reason != dialect.Unclear || refused.Path != path {
+			t.Errorf("%s: %v", body, refused)
+		}
+	}
+}
+
+// TestFilterKeepsTheModel: no member chooses another model than the path, or the policy, does.
+func TestFilterKeepsTheModel(t *testing.T) {
+	for _, body := range []string{
+		`{"contents":[],"generationConfig":{"routingConfig":{"manualMode":{"modelName":"dear"}}}}`, `{"contents":[],"generation_config":{"routing_config":{"autoMode":{}}}}`,
+		`{"contents":[],"generationConfig":{"modelSelectionConfig":{"featureSelectionPreference":"PRIORITIZE_QUALITY"}}}`,
+	} {
+		if got, _, refused := filtered(t, "gemini", body, dialect.Allowed{}); refused == nil || refused.Reason != dialect.Unclear {
+			t.Errorf("%s became %s: %v", body, got, refused)
+		}
+	}
+}
+
+// TestFilterReadsStream: what some servers take for true and others refuse is not sent on, so that gateway and server agree whether the answer is a
+// stream.
+func TestFilterReadsStream(t *testing.T) {
+	for _, d := range dialect.All() {
+		for value, refuses := range map[string]bool{`"true"`: true, `1`: true, `"yes"`: true, `[true]`: true, `{}`: true, `true`: false, `false`: false, `null`: false} {
+			_, _, refused := filtered(t, d.Name, `{"model":"m","contents":[],"stream":`+value+`}`, dialect.Allowed{})
+			if (refused != nil) != refuses || refuses && (refused.Reason != dialect.Unclear || refused.Path != "stream") {
+				t.Errorf("%s, %s: %v", d.Name, value, refused)
+			}
+		}
+	}
+}
+
+// TestRequestWithoutContents: something stays of every request, whatever is taken out of it, so that what is put in is followed by it.
+func TestRequestWithoutContents(t *testing.T) {
+	d, _ := dialect.Find("gemini")
+	for _, body := range []string{`{}`, `{ }`, `{"tools":[{"googleSearch":{}}]}`, `{"store":true,"service_tier":"priority"}`} {
+		r, err := d.ReadRequest([]byte(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = r.Filter(d.Endpoints[0], dialect.Allowed{}); err == nil || !strings.Contains(err.Error(), `"contents"`) {
+			t.Errorf("%s: %v", body, err)
+		}
+	}
+	r, err := d.ReadRequest([]byte(`{"tools":[{"googleSearch":{}}],"contents":[],"speed":1}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = r.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := r.Body(dialect.Edit{Before: "Be kind.", Limit: 5, Without: []string{"speed"}})
+	if want := `{"generationConfig":{"maxOutputTokens":5},"systemInstruction":{"parts":[{"text":"Be kind."}]},"contents":[]}`; err != nil || string(out) != want {
+		t.Errorf("%s, %v", out, err)
+	}
+}

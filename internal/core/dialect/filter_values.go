@@ -12,9 +12,15 @@ import (
 
 // What the lists of several dialects have in common.
 
-// isText, isSet and isFilled tell values apart: isSet is any but false, and isFilled any but an empty list or object.
+// streamed is the member that asks for a stream, which some servers read out of "true" and 1, too.
+var streamed = map[string]shape{"stream": {never: "write it as true or false", when: isNoBool}}
+
+// isText, isSet, isNoBool and isFilled tell values apart: isSet is any but false, and isFilled any but an empty list or object.
 func isText(value []byte) bool { return value[0] == '"' }
 func isSet(value []byte) bool  { return value[0] != 'f' }
+func isNoBool(value []byte) bool {
+	return value[0] != 't' && value[0] != 'f'
+}
 func isFilled(value []byte) bool {
 	return value[0] != '[' && value[0] != '{' || space(value, 1) < len(value)-1
 }

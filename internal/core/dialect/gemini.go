@@ -86,11 +86,7 @@ var errInstruction = errors.New(`"systemInstruction" of the request is not an ob
 func placeInInstruction(r Request) (place, error) {
 	const before, after = `{"text":"`, `"}`
 	if r.system == (span{}) {
-		follows := ","
-		if strings.HasPrefix(strings.TrimLeft(string(r.body[r.open:min(len(r.body), r.open+64)]), " \t\r\n"), "}") {
-			follows = ""
-		}
-		return place{span{r.open, r.open}, `"systemInstruction":{"parts":[` + before, after + "]}" + follows}, nil
+		return place{span{r.open, r.open}, `"systemInstruction":{"parts":[` + before, after + "]},"}, nil // a request has contents, so something follows
 	}
 	value := jsontext.Value(r.body[r.system.from:r.system.to])
 	switch value.Kind() {

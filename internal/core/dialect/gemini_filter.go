@@ -69,14 +69,15 @@ var geminiWall = func() *shape {
 		})),
 	}))
 	content := object(reads("role")).with(map[string]shape{"parts": part})
+	otherModel := shape{never: "the platform chooses the model: leave it out"} // of Vertex AI, in place of the path
 	known := geminiTools()
 	tools := shape{offers: true}.with(known)
 	tools.tool, tools.when = "google/unknown", unknownTool(known)
 	calling := object(bothSpellings(reads("mode", "allowedFunctionNames")))
-	wall := object(bothSpellings(reads("model", "stream", "safetySettings"))).with(bothSpellings(map[string]shape{
+	wall := object(bothSpellings(reads("model", "safetySettings"))).with(streamed).with(bothSpellings(map[string]shape{
 		"contents": content, "systemInstruction": content, "tools": tools,
 		"toolConfig":             object(bothSpellings(reads("retrievalConfig", "includeServerSideToolInvocations"))).with(bothSpellings(map[string]shape{"functionCallingConfig": calling})),
-		"generationConfig":       object(bothSpellings(reads("maxOutputTokens", "candidateCount"))),
+		"generationConfig":       object(bothSpellings(reads("maxOutputTokens", "candidateCount"))).with(bothSpellings(map[string]shape{"routingConfig": otherModel, "modelSelectionConfig": otherModel})),
 		"cachedContent":          {state: true},
 		"store":                  {as: "false", when: isSet},
 		"serviceTier":            {tool: "google/service_tier", out: true},

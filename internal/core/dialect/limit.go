@@ -27,30 +27,38 @@ type limits struct {
 	choices, thinking []string
 }
 
-// Limit that the request has. It needs Filter before.
-func (r Request) Limit() Limit {
+// Limit that the request has, without the members that its backend does not get. It needs Filter before. A server may read a number where
+// none is understood here: then nothing is known of the tokens, and the choices are the most.
+func (r Request) Limit(without ...string) Limit {
 	members := r.dialect.limits
-	l := Limit{Choices: 1}
-	read := func(to *int64, path []string) {
-		for at := range r.values(path) {
-			*to = max(*to, number(r.body[at.from:at.to]))
+	l, unknown := Limit{Choices: 1}, false
+	read := func(to *int64, path []string, none func()) {
+		for at := range r.values(path, without) {
+			n := number(r.body[at.from:at.to])
+			if n == 0 && r.body[at.from] != 'n' {
+				none()
+			}
+			*to = max(*to, n)
 		}
 	}
-	read(&l.Choices, members.choices)
-	read(&l.Thinking, members.thinking)
+	read(&l.Choices, members.choices, func() { l.Choices = math.MaxInt32 })
+	read(&l.Thinking, members.thinking, func() {})
 	for _, path := range members.most {
-		read(&l.Tokens, path)
+		read(&l.Tokens, path, func() { unknown = true })
+	}
+	if unknown {
+		l.Tokens = 0
 	}
 	return l
 }
 
 // lowered are the places where a request says that a choice has no more than some tokens. A lower limit stays. Member names the one that is put in
 // where there is none; empty for the dialect's own.
-func (l limits) lowered(r Request, tokens int64, member string) (list []place) {
+func (l limits) lowered(r Request, tokens int64, member string, without []string) (list []place) {
 	text, has := strconv.FormatInt(tokens, 10), false
 	var own []string
 	for _, own = range l.most {
-		for at := range r.values(own) {
+		for at := range r.values(own, without) {
 			has = true
 			if n := number(r.body[at.from:at.to]); n == 0 || n > tokens {
 				list = append(list, place{at, text, ""})
@@ -63,18 +71,12 @@ func (l limits) lowered(r Request, tokens int64, member string) (list []place) {
 	if member == "" {
 		member = own[len(own)-1]
 	}
-	first := func(member string) []place {
-		follows := ","
-		if len(r.top) == 0 {
-			follows = ""
-		}
-		return []place{{span{r.open, r.open}, member, follows}}
-	}
+	first := func(member string) []place { return []place{{span{r.open, r.open}, member, ","}} } // something always follows
 	add := `"` + member + `":` + text
 	if len(own) == 1 {
 		return first(add)
 	}
-	for at := range r.values(own[:1]) {
+	for at := range r.values(own[:1], without) {
 		switch value := r.body[at.from:at.to]; value[0] {
 		case 'n':
 			return []place{{at, "{" + add, "}"}}
@@ -86,14 +88,14 @@ func (l limits) lowered(r Request, tokens int64, member string) (list []place) {
 	return first(`"` + own[0] + `":{` + add + "}")
 }
 
-// values of the member at a path, in each of its spellings.
-func (r Request) values(path []string) iter.Seq[span] {
+// values of the member at a path, in each of its spellings, where the backend gets it.
+func (r Request) values(path, without []string) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		if len(path) == 0 {
 			return
 		}
 		for _, m := range r.top {
-			if m.out || r.dialect.spelled(m.name) != path[0] {
+			if m.out || r.dialect.spelled(m.name) != path[0] || contains(without, m.name) {
 				continue
 			}
 			if len(path) == 1 {

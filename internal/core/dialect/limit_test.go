@@ -38,14 +38,13 @@ func TestLimit(t *testing.T) {
 		},
 		"Chat, none":                {"openai-chat", `{ "model":"m"}`, dialect.Limit{Choices: 1}, 2000, "", `{"max_tokens":2000, "model":"m"}`},
 		"Chat, none at OpenAI":      {"openai-chat", `{"model":"m"}`, dialect.Limit{Choices: 1}, 2000, "max_completion_tokens", `{"max_completion_tokens":2000,"model":"m"}`},
-		"Gemini":                    {"gemini", `{"generationConfig":{"candidateCount":2,"maxOutputTokens":9000}}`, dialect.Limit{Tokens: 9000, Choices: 2}, 2000, "", `{"generationConfig":{"candidateCount":2,"maxOutputTokens":2000}}`},
-		"Gemini, the other way":     {"gemini", `{"generation_config":{"max_output_tokens":"9000"}}`, dialect.Limit{Tokens: 9000, Choices: 1}, 2000, "", `{"generation_config":{"max_output_tokens":2000}}`},
-		"Gemini, without a limit":   {"gemini", `{"generationConfig":{"topP":1}}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000,"topP":1}}`},
-		"Gemini, an empty config":   {"gemini", `{"generationConfig":{ }}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000 }}`},
-		"Gemini, null":              {"gemini", `{"generationConfig":null}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000}}`},
+		"Gemini":                    {"gemini", `{"contents":[],"generationConfig":{"candidateCount":2,"maxOutputTokens":9000}}`, dialect.Limit{Tokens: 9000, Choices: 2}, 2000, "", `{"contents":[],"generationConfig":{"candidateCount":2,"maxOutputTokens":2000}}`},
+		"Gemini, the other way":     {"gemini", `{"contents":[],"generation_config":{"max_output_tokens":"9000"}}`, dialect.Limit{Tokens: 9000, Choices: 1}, 2000, "", `{"contents":[],"generation_config":{"max_output_tokens":2000}}`},
+		"Gemini, without a limit":   {"gemini", `{"contents":[],"generationConfig":{"topP":1}}`, dialect.Limit{Choices: 1}, 2000, "", `{"contents":[],"generationConfig":{"maxOutputTokens":2000,"topP":1}}`},
+		"Gemini, an empty config":   {"gemini", `{"contents":[],"generationConfig":{ }}`, dialect.Limit{Choices: 1}, 2000, "", `{"contents":[],"generationConfig":{"maxOutputTokens":2000 }}`},
+		"Gemini, null":              {"gemini", `{"contents":[],"generationConfig":null}`, dialect.Limit{Choices: 1}, 2000, "", `{"contents":[],"generationConfig":{"maxOutputTokens":2000}}`},
 		"Gemini, without a config":  {"gemini", `{"contents":[]}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000},"contents":[]}`},
-		"Gemini, nothing":           {"gemini", `{ }`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":{"maxOutputTokens":2000} }`},
-		"Gemini, not a config":      {"gemini", `{"generationConfig":7}`, dialect.Limit{Choices: 1}, 2000, "", `{"generationConfig":7}`},
+		"Gemini, not a config":      {"gemini", `{"contents":[],"generationConfig":7}`, dialect.Limit{Choices: 1}, 2000, "", `{"contents":[],"generationConfig":7}`},
 		"a name with escapes":       {"anthropic", `{"model":"m","max\u005ftokens":9000}`, dialect.Limit{Tokens: 9000, Choices: 1}, 2000, "", `{"model":"m","max\u005ftokens":2000}`},
 		"no more than any provider": {"openai-chat", `{"model":"m","n":1e30}`, dialect.Limit{Choices: 1<<31 - 1}, 5, "", `{"max_tokens":5,"model":"m","n":1e30}`},
 	} {
@@ -105,4 +104,55 @@ func FuzzLimit(f *testing.F) {
 // withoutStore undoes what every request of Responses gets that does not say whether it is stored.
 func withoutStore(body string) string {
 	return strings.Replace(body, `"store":false,`, "", 1)
+}
+
+// TestLimitNobodyUnderstands: a number that is read in another way by some servers counts as the most that they could read.
+func TestLimitNobodyUnderstands(t *testing.T) {
+	const most = 1<<31 - 1
+	for _, n := range []string{`" 128 "`, `"١٢٨"`, `128.` + strings.Repeat("0", 80), `[128]`, `true`, `-1`, `"x"`} {
+		if got, want := readThrough(t, "openai-chat", `{"model":"m","n":`+n+`,"max_tokens":9}`).Limit(), (dialect.Limit{Tokens: 9, Choices: most}); got != want {
+			t.Errorf("n is %.20s: %+v, want %+v", n, got, want)
+		}
+		if got, want := readThrough(t, "gemini", `{"contents":[],"generationConfig":{"candidateCount":`+n+`}}`).Limit(), (dialect.Limit{Choices: most}); got != want {
+			t.Errorf("candidateCount is %.20s: %+v, want %+v", n, got, want)
+		}
+		for _, body := range []string{`{"model":"m","max_tokens":9,"max_completion_tokens":` + n + `}`, `{"model":"m","max_tokens":` + n + `,"max_completion_tokens":9}`} {
+			if got, want := readThrough(t, "openai-chat", body).Limit(), (dialect.Limit{Choices: 1}); got != want {
+				t.Errorf("%s: %+v, want no limit", body, got)
+			}
+		}
+	}
+	for _, none := range []string{`"n":null,"max_tokens":null,"max_completion_tokens":9`, `"max_completion_tokens":9`} {
+		if got, want := readThrough(t, "openai-chat", `{"model":"m",`+none+`}`).Limit(), (dialect.Limit{Tokens: 9, Choices: 1}); got != want {
+			t.Errorf("%s: %+v, want %+v", none, got, want)
+		}
+	}
+}
+
+// TestLimitThatABackendDoesNotGet is none: it neither bounds what is reserved, nor keeps a limit away.
+func TestLimitThatABackendDoesNotGet(t *testing.T) {
+	for name, tc := range map[string]struct{ dialect, body, member, without, out string }{
+		"Chat":     {"openai-chat", `{"model":"m","Max-Tokens":3}`, "", "max_tokens", ""},
+		"stripped": {"openai-chat", `{"model":"m","max_tokens":3}`, "max_completion_tokens", "max_tokens", `{"max_completion_tokens":7,"model":"m"}`},
+		"Gemini":   {"gemini", `{"contents":[],"generation_config":{"maxOutputTokens":3}}`, "", "generation_config", `{"generationConfig":{"maxOutputTokens":7},"contents":[]}`},
+	} {
+		d, _ := dialect.Find(tc.dialect)
+		r, err := d.ReadRequest([]byte(tc.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r, err = r.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
+			if tc.out != "" {
+				t.Errorf("%s: %v", name, err)
+			}
+			continue
+		}
+		without := []string{tc.without}
+		if got := r.Limit(without...); got.Tokens != 0 {
+			t.Errorf("%s: %+v, want no limit", name, got)
+		}
+		if out, err := r.Body(dialect.Edit{Model: r.Model, Limit: 7, LimitMember: tc.member, Without: without}); err != nil || string(out) != tc.out {
+			t.Errorf("%s: %s, want %s, %v", name, out, tc.out, err)
+		}
+	}
 }

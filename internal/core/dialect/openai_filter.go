@@ -155,7 +155,7 @@ func responsesItems() shape {
 
 // openaiWall are the members that both dialects have.
 func openaiWall() shape {
-	return object(reads("model", "stream", "temperature", "metadata", "include")).with(map[string]shape{
+	return object(reads("model", "temperature", "metadata", "include")).with(streamed).with(map[string]shape{
 		"previous_response_id": {state: true}, "conversation": {state: true}, "background": {state: true, when: isSet}, "prompt": {state: true}, "cached_content": {state: true},
 		// Searches of other providers: of xAI (https://docs.x.ai/docs/guides/live-search), of Alibaba Cloud's Model Studio.
 		"search_parameters": {tool: "xai/search", out: true}, "enable_search": {tool: "dashscope/search", out: true, when: isSet},

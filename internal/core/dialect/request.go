@@ -196,7 +196,7 @@ func (r Request) Body(e Edit) ([]byte, error) {
 		edits = append(edits, r.usage()...)
 	}
 	if e.Limit > 0 {
-		edits = append(edits, r.dialect.limits.lowered(r, e.Limit, e.LimitMember)...)
+		edits = append(edits, r.dialect.limits.lowered(r, e.Limit, e.LimitMember, e.Without)...)
 	}
 	if e.Before != "" {
 		at, err := r.dialect.place(r)

@@ -17,16 +17,15 @@ func TestStreamUsageIsAskedFor(t *testing.T) {
 		body, want string
 		without    []string
 	}{
-		"absent":               {body: `{ "model":"m","stream":true}`, want: `{"stream_options":{"include_usage":true}, "model":"m","stream":true}`},
-		"null":                 {body: `{"model":"m","stream":true,"stream_options": null }`, want: `{"model":"m","stream":true,"stream_options": {"include_usage":true} }`},
-		"empty":                {body: `{"model":"m","stream":true,"stream_options":{ }}`, want: `{"model":"m","stream":true,"stream_options":{"include_usage":true }}`},
-		"another option":       {body: `{"model":"m","stream":true,"stream_options":{"include_obfuscation":false}}`, want: `{"model":"m","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}`},
-		"false":                {body: `{"stream_options":{"include_usage" : false},"model":"m","stream":true}`, want: `{"stream_options":{"include_usage" : true},"model":"m","stream":true}`},
-		"a name with escapes":  {body: `{"stream_options":{"include\u005fusage":null},"model":"m","stream":true}`, want: `{"stream_options":{"include\u005fusage":true},"model":"m","stream":true}`},
-		"true":                 {body: `{"model":"m","stream":true,"stream_options":{"include_usage": true}}`},
-		"not streamed":         {body: `{"model":"m","stream":false}`},
-		"streamed by a string": {body: `{"model":"m","stream":"true"}`},
-		"no object":            {body: `{"model":"m","stream":true,"stream_options":[true]}`, want: `{"model":"m","stream":true,"stream_options":[true]}`},
+		"absent":              {body: `{ "model":"m","stream":true}`, want: `{"stream_options":{"include_usage":true}, "model":"m","stream":true}`},
+		"null":                {body: `{"model":"m","stream":true,"stream_options": null }`, want: `{"model":"m","stream":true,"stream_options": {"include_usage":true} }`},
+		"empty":               {body: `{"model":"m","stream":true,"stream_options":{ }}`, want: `{"model":"m","stream":true,"stream_options":{"include_usage":true }}`},
+		"another option":      {body: `{"model":"m","stream":true,"stream_options":{"include_obfuscation":false}}`, want: `{"model":"m","stream":true,"stream_options":{"include_usage":true,"include_obfuscation":false}}`},
+		"false":               {body: `{"stream_options":{"include_usage" : false},"model":"m","stream":true}`, want: `{"stream_options":{"include_usage" : true},"model":"m","stream":true}`},
+		"a name with escapes": {body: `{"stream_options":{"include\u005fusage":null},"model":"m","stream":true}`, want: `{"stream_options":{"include\u005fusage":true},"model":"m","stream":true}`},
+		"true":                {body: `{"model":"m","stream":true,"stream_options":{"include_usage": true}}`},
+		"not streamed":        {body: `{"model":"m","stream":false}`},
+		"no object":           {body: `{"model":"m","stream":true,"stream_options":[true]}`, want: `{"model":"m","stream":true,"stream_options":[true]}`},
 		"stripped": {
 			body: `{"model":"m","stream":true,"stream_options":{"include_usage":false}}`, want: `{"model":"m","stream":true}`, without: []string{"Stream-Options"},
 		},
@@ -46,7 +45,7 @@ func TestStreamUsageIsAskedFor(t *testing.T) {
 		})
 	}
 	for _, other := range []string{"anthropic", "openai-responses", "gemini"} {
-		if readThrough(t, other, `{"model":"m","stream":true}`).LacksUsage() {
+		if readThrough(t, other, `{"model":"m","stream":true,"contents":[]}`).LacksUsage() {
 			t.Errorf("%s counts tokens unasked", other)
 		}
 	}

@@ -109,7 +109,8 @@ func (c *call) reserve() *failure {
 // reserve what the call uses at most. Where budgets have room for a part of the answer alone, limit is what the answer has to be limited to, in tokens.
 func (t *turn) reserve() (limit int64, wanted ledger.Amount, err error) {
 	c := t.call
-	asked, price := c.request.Limit(), c.route.Model.Prices.Price()
+	without, _ := c.route.Backend.Members()
+	asked, price := c.request.Limit(without...), c.route.Model.Prices.Price()
 	output := ledger.Output(asked.Tokens, c.route.Model.MaxOutput)
 	least := min(output, ledger.LeastOutput+asked.Thinking)
 	if c.endpoint.Side { // its request has no limit
