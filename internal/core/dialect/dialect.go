@@ -187,7 +187,7 @@ func Prefixes() []string {
 }
 
 // everyDialect are the headers that no dialect can do without.
-var everyDialect = []string{"accept", "content-type", "user-agent"}
+var everyDialect = []string{"accept", "user-agent"}
 
 // Passes says whether a header of a request reaches the provider. Everything else does not: credentials of the caller,
 // cookies, and what speaks about the way that the request has come.

@@ -88,6 +88,8 @@ func (c *call) ask(ctx context.Context) (*http.Response, error) {
 			request.Header.Set(name, value)
 		}
 	}
+	// Whatever the agent says it is: the gateway has read it as JSON, and no server may read the same bytes as a form.
+	request.Header.Set("Content-Type", "application/json")
 	for name, value := range b.Sent() {
 		request.Header.Set(name, value)
 	}

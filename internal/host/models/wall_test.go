@@ -174,3 +174,31 @@ func TestWallHeadersAndMembers(t *testing.T) {
 		t.Errorf("%d requests reached the provider", n)
 	}
 }
+
+// TestProvidersAreSentJSON: the gateway reads JSON, and no server is told to read the same bytes as something else. Some read a form where its type
+// says so, and a second value of the header is read by some and not by others.
+func TestProvidersAreSentJSON(t *testing.T) {
+	t.Parallel()
+	p := provider.New(providerKey)
+	w := newWorld(t, p, quick())
+	const body = `{"model":"large","messages":[{"role":"user","content":"x"}],"metadata":"&model=dear&messages=[]"}`
+	for _, types := range [][]string{{"application/x-www-form-urlencoded"}, {"multipart/form-data; boundary=x"}, {"text/plain"}, {"application/json", "application/x-www-form-urlencoded; charset=utf-16"}, {""}, nil} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+chat, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{"Authorization": {"Bearer login"}, "Content-Type": types}
+		answer, err := http.DefaultTransport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		if answer.StatusCode != http.StatusOK {
+			t.Fatalf("%q: %d", types, answer.StatusCode)
+		}
+		got := p.Recorded()
+		if last := got[len(got)-1].Header["Content-Type"]; last != "application/json" {
+			t.Errorf("%q: the provider got %q", types, last)
+		}
+	}
+}
