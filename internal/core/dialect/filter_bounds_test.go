@@ -4,6 +4,8 @@
 package dialect_test
 
 import (
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -175,5 +177,45 @@ func TestRequestWithoutContents(t *testing.T) {
 	out, err := r.Body(dialect.Edit{Before: "Be kind.", Limit: 5, Without: []string{"speed"}})
 	if want := `{"generationConfig":{"maxOutputTokens":5},"systemInstruction":{"parts":[{"text":"Be kind."}]},"contents":[]}`; err != nil || string(out) != want {
 		t.Errorf("%s, %v", out, err)
+	}
+}
+
+// TestRequestsTakeLittleMemory: what is kept to read a request is not many times as large as the request. One of 32 MiB took more than the gateway's
+// container has.
+func TestRequestsTakeLittleMemory(t *testing.T) {
+	const size = 4 << 20
+	var list strings.Builder
+	for i := 0; list.Len() < size; i++ {
+		list.WriteString(`"` + strconv.FormatInt(int64(i), 36) + `":0,`)
+	}
+	members := list.String()
+	deep := strings.Repeat("[{\"\\\\\\\"\":", 20) + `{` + members + `"_":0}` + strings.Repeat("}]", 20)
+	d, _ := dialect.Find("openai-chat")
+	for name, body := range map[string]string{
+		"members": `{"model":"m",` + members + `"messages":[]}`, "members of a member": `{"model":"m","messages":[],"x":{` + members + `"_":0}}`, "deep": `{"model":"m","messages":[],"x":` + deep + `}`,
+		"a long name": `{"model":"` + strings.Repeat("m", size) + `","messages":[]}`, "a name with escapes": `{"model":"` + strings.Repeat(`\u0041`, size/6) + `","messages":[]}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := d.ReadRequest([]byte(body))
+		runtime.ReadMemStats(&after)
+		if err == nil || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if taken := after.TotalAlloc - before.TotalAlloc; taken > 3*size { // a copy of the body, and some
+			t.Errorf("%s: %d MiB were taken for %d", name, taken>>20, size>>20)
+		}
+	}
+	if _, err := d.ReadRequest([]byte(`{"model":"m",` + members[:512<<10] + `,"messages":[]}`)); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Errorf("members of a small request: %v", err)
+	}
+	for name, body := range map[string]string{
+		"few members of each of many": `{"model":"m","messages":[` + strings.Repeat(`{"role":"user","content":"a:b"},`, size/32) + `{}]}`,
+		"one text":                    `{"model":"m","messages":["\\","\":\\\"` + strings.Repeat(`:{[`, size/3) + `"]}`,
+		"a name of AWS":               `{"model":"arn:aws:bedrock:` + strings.Repeat("x", 2000) + `","messages":[]}`,
+	} {
+		if _, err := d.ReadRequest([]byte(body)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -81,6 +81,22 @@ type place struct {
 	before, after string
 }
 
+const (
+	// maxModel is the longest name of a model, in bytes of JSON: what Bedrock takes
+	// (https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html). A name stays for as long as the answer takes.
+	maxModel = 2048
+	// maxMembers of one object: a decoder keeps their names, which takes many times what they have. Those of APIs have less than 100, and those of
+	// calls of tools some thousand.
+	maxMembers = 10_000
+	// fewNames is the size of a request, in bytes, from which on its objects are counted before it is read.
+	fewNames = 1 << 20
+)
+
+var (
+	errCrowded   = fmt.Errorf("the request has an object with more than %d members", maxMembers)
+	errLongModel = fmt.Errorf(`the member "model" of the request has more than %d bytes`, maxModel)
+)
+
 // errNoModel says that a request names no model.
 var errNoModel = errors.New(`the request has no member "model"`)
 
@@ -88,6 +104,9 @@ var errNoModel = errors.New(`the request has no member "model"`)
 // twice: gateway and provider could take different ones.
 func (d Dialect) ReadRequest(body []byte) (Request, error) {
 	r := Request{dialect: d, body: body}
+	if len(body) > fewNames && crowded(body) {
+		return r, errCrowded
+	}
 	// Whether a text is valid in every detail is the provider's business: JavaScript cuts characters in half.
 	// A buffer is read where it is, without a copy.
 	in := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowInvalidUTF8(true))
@@ -99,7 +118,10 @@ func (d Dialect) ReadRequest(body []byte) (Request, error) {
 		return r, errors.New("the request is not a JSON object")
 	}
 	r.open = int(in.InputOffset())
-	for in.PeekKind() == '"' {
+	for members := 1; in.PeekKind() == '"'; members++ {
+		if members > maxMembers { // Filter keeps each
+			return r, errCrowded
+		}
 		name, err := in.ReadToken()
 		if err != nil {
 			return r, notJSON(err)
@@ -140,6 +162,34 @@ func notJSON(err error) error {
 	return fmt.Errorf("the request is not JSON: %w", &short)
 }
 
+// crowded says that an object has too many members. What it is given need not be JSON.
+func crowded(body []byte) bool {
+	var open []int // members so far of each object that has not ended
+	for at := 0; at < len(body); at++ {
+		switch body[at] {
+		case '"':
+			for at++; at < len(body) && body[at] != '"'; at++ {
+				if body[at] == '\\' {
+					at++
+				}
+			}
+		case '{':
+			if open = append(open, 0); len(open) > maxMembers { // no decoder goes so deep
+				return true
+			}
+		case '}':
+			open = open[:max(0, len(open)-1)]
+		case ':':
+			if last := len(open) - 1; last >= 0 {
+				if open[last]++; open[last] > maxMembers {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
 // member of the request, and where its value stands.
 func (r *Request) member(name string, value jsontext.Value, at span) error {
 	if canonical := r.dialect.canonical; canonical != nil {
@@ -155,6 +205,9 @@ func (r *Request) member(name string, value jsontext.Value, at span) error {
 	var errs []error
 	switch name {
 	case "model":
+		if len(value) > maxModel+len(`""`) {
+			return errLongModel
+		}
 		if value.Kind() != '"' || json.Unmarshal(value, &r.Model) != nil {
 			return errors.New(`the member "model" of the request is not a string`)
 		}
