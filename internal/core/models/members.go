@@ -16,17 +16,17 @@ func (b Backend) Members() (strip, deny []string) {
 }
 
 // BuiltinStrip are the members by which an agent would decide what the platform decides: price and place of an answer, other models and other
-// providers (https://openrouter.ai/docs/features/provider-routing), and how a server puts its templates together
-// (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html).
+// providers (https://openrouter.ai/docs/features/provider-routing), how a server puts its templates together and whom it serves first
+// (https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html), and llama.cpp's own limit of an answer, which goes over that of the dialect.
 func BuiltinStrip() []string {
 	return []string{
 		"service_tier", "speed", "inference_geo", "fallbacks", "fallback_credit_token", "anthropic_beta", "models", "provider", "route", "transforms",
-		"chat_template", "chat_template_kwargs", "add_generation_prompt", "continue_final_message", "extra_body",
+		"chat_template", "chat_template_kwargs", "add_generation_prompt", "continue_final_message", "extra_body", "priority", "n_predict",
 	}
 }
 
-// BuiltinDeny are the members that name another address, or a key: those of LiteLLM for its backends, and those by which servers of vLLM and SGLang
-// find one another.
+// BuiltinDeny are the members that name another address, a key, or code: those of LiteLLM for its backends, those by which servers of vLLM and SGLang
+// find one another, and those that name what runs in such a server.
 func BuiltinDeny() []string {
-	return []string{"api_base", "base_url", "api_key", "kv_transfer_params", "bootstrap_host", "bootstrap_port", "lora_path"}
+	return []string{"api_base", "base_url", "api_key", "kv_transfer_params", "bootstrap_host", "bootstrap_port", "lora_path", "logits_processors", "custom_logit_processor", "extra_headers", "extra_query"}
 }

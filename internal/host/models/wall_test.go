@@ -139,7 +139,7 @@ func TestWallHeadersAndMembers(t *testing.T) {
 	t.Parallel()
 	p := provider.New(providerKey)
 	w := newWorld(t, p, quick())
-	const body = `{"service_tier":"priority","model":"large","Speed":"fast","messages":[{"role":"user","content":"x"}],"provider":{"order":["x"]}}`
+	const body = `{"service_tier":"priority","model":"large","Speed":"fast","priority":-9,"n_predict":1e9,"messages":[{"role":"user","content":"x"}],"provider":{"order":["x"]}}`
 	if answer, text := w.ask("login", http.MethodPost, chat, body); answer.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", answer.StatusCode, text)
 	}
@@ -152,8 +152,10 @@ func TestWallHeadersAndMembers(t *testing.T) {
 			t.Errorf("the provider got the header %s", name)
 		}
 	}
-	if answer, text := w.ask("login", http.MethodPost, chat, `{"model":"large","messages":[],"api_base":"https://evil.example.com"}`); answer.StatusCode != http.StatusForbidden || !strings.Contains(text, "api_base") {
-		t.Errorf("%d %s", answer.StatusCode, text)
+	for _, member := range []string{"api_base", "extra_headers", "logits_processors", "custom_logit_processor"} {
+		if answer, text := w.ask("login", http.MethodPost, chat, `{"model":"large","messages":[],"`+member+`":["https://evil.example.com"]}`); answer.StatusCode != http.StatusForbidden || !strings.Contains(text, member) {
+			t.Errorf("%d %s", answer.StatusCode, text)
+		}
 	}
 	for contentType, status := range map[string]int{"application/json; charset=utf-16": 415, "application/json; charset=\"UTF-8\"": 200, "a b/c": 415} {
 		if answer, text := w.ask("login", http.MethodPost, chat, `{"model":"large","messages":[{"role":"user","content":"x"}]}`, "Content-Type", contentType); answer.StatusCode != status {
