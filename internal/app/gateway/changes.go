@@ -152,8 +152,8 @@ func (c *changes) caller(ctx context.Context, r *http.Request) (pod, error) {
 
 // record what a pod hands in.
 func (c *changes) record(ctx context.Context, w http.ResponseWriter, r *http.Request, p pod, read func(string, io.Reader) (handed, error)) error {
-	release, ok := c.slots.Take(p.name())
-	if !ok {
+	release, err := c.slots.Take(p.name())
+	if err != nil {
 		return refuse(http.StatusTooManyRequests, "too many records are being written")
 	}
 	defer release()

@@ -33,7 +33,7 @@ func TestWhoIsToBlame(t *testing.T) {
 	for class, answers := range map[string][]failures.Answer{
 		protocol.FailurePolicy:         {reason("ModelNotAvailable"), reason("KeyNotAccepted"), reason("ServerToolNotAllowed"), status(401), status(403), status(404)},
 		protocol.FailureProvider:       {reason("BackendSilent"), reason("AnswerCutOff"), status(402), status(408), status(425), status(429), status(500), status(503), status(529)},
-		protocol.FailureInfrastructure: {reason("GatewayUnreachable"), reason("LedgerUnavailable"), reason("Unavailable"), reason("AnswerBroken"), reason("BackendFull"), reason("MemoryFull")},
+		protocol.FailureInfrastructure: {reason("GatewayUnreachable"), reason("LedgerUnavailable"), reason("Unavailable"), reason("AnswerBroken"), reason("BackendFull"), reason("GatewayFull"), reason("MemoryFull")},
 		protocol.FailureBudget:         {reason("BudgetExceeded"), reason("BudgetReserved")},
 		// What the agent can provoke, and what nobody has thought about, is its own.
 		protocol.FailureAgent: {status(400), status(413), status(422), status(418), reason("InvalidRequest"), reason("RequestTooLarge"), reason("TooManyCalls"), reason("MemoryShare"), reason("CallRateExceeded"), reason("Strange"), {}},

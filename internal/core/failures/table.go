@@ -85,6 +85,8 @@ func Rows() []Row {
 		{Reason: "LedgerUnavailable", Class: protocol.FailureInfrastructure, Meaning: "The ledger cannot be written.", Fix: "See the gateway's log and the volume or the database of the ledger."},
 		{Reason: "BackendFull", Class: protocol.FailureInfrastructure, Meaning: "Calls of all Features are as many as the backend takes at once.",
 			Fix: "Wait: the next attempt tries again. If it lasts, raise concurrency of the backend in the ConfigMap tidewaiter-backends, or add a fallback to it."},
+		{Reason: "GatewayFull", Class: protocol.FailureInfrastructure, Meaning: "Calls of all Features are as many as the gateway takes at once.",
+			Fix: "Run more replicas of the gateway."},
 		{Reason: MemoryFull, Class: protocol.FailureInfrastructure, Meaning: "Calls of all Features hold the gateway's memory for them.",
 			Fix: "Wait: the next attempt tries again. If it lasts, raise the memory limit of the gateway's container."},
 		{Reason: "TooManyCalls", Class: protocol.FailureAgent, Meaning: "The agent makes more calls at once than one Feature may.", Fix: fixAgent},

@@ -25,16 +25,19 @@ func NewSlots(total, perFeature int) *Slots {
 	return &Slots{total: total, perFeature: perFeature, open: map[string]int{}}
 }
 
-// Take counts one more of a Feature, or says that there are too many. The returned function gives it back.
-func (s *Slots) Take(feature string) (release func(), ok bool) {
+// Take counts one more of a Feature. The returned function gives it back. The error is ErrShare or ErrFull.
+func (s *Slots) Take(feature string) (release func(), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.count >= s.total || s.open[feature] >= s.perFeature {
-		return nil, false
+	switch {
+	case s.open[feature] >= s.perFeature:
+		return nil, ErrShare
+	case s.count >= s.total:
+		return nil, ErrFull
 	}
 	s.count++
 	s.open[feature]++
-	return func() { s.release(feature) }, true
+	return func() { s.release(feature) }, nil
 }
 
 func (s *Slots) release(feature string) {

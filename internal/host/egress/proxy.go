@@ -194,8 +194,8 @@ func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Record, int, er
 	if err != nil {
 		return refused(record, err)
 	}
-	release, ok := p.slots[list].Take(caller.Feature)
-	if !ok {
+	release, err := p.slots[list].Take(caller.Feature)
+	if err != nil {
 		record.Reason = reasonTooMany
 		return record, http.StatusServiceUnavailable, errors.New("too many open connections: close some, or try again later")
 	}

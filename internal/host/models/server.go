@@ -8,6 +8,7 @@ package models
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -53,6 +54,7 @@ const (
 	reasonMemoryShare     = failures.MemoryShare
 	reasonMemoryFull      = failures.MemoryFull
 	reasonBackendFull     = "BackendFull"
+	reasonGatewayFull     = "GatewayFull"
 	reasonStalled         = failures.CallerStalls
 )
 
@@ -272,9 +274,12 @@ func (c *call) serve() *failure {
 	if e := c.endpoint; e.Parameter != "" && c.r.URL.Query().Get(e.Parameter) != e.Value {
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s is served as a stream of server-sent events: ask for it with %s=%s in the query", c.r.URL.Path, e.Parameter, e.Value)
 	}
-	release, ok := c.server.slots.Take(c.caller.Feature)
-	if !ok {
+	release, err := c.server.slots.Take(c.caller.Feature)
+	switch {
+	case errors.Is(err, callers.ErrShare):
 		return fail(http.StatusTooManyRequests, reasonTooMany, nil, "too many calls of this Feature are under way: wait for some of them")
+	case err != nil:
+		return fail(http.StatusServiceUnavailable, reasonGatewayFull, nil, "the gateway has as many calls under way as it takes at once; try again")
 	}
 	defer release()
 	c.always = holding{server: c.server, feature: c.caller.Feature}
