@@ -37,10 +37,16 @@ const providerKey = "the-key-of-the-provider"
 // gateway gives the URL of a gateway's server before a scripted provider that speaks every dialect.
 func gateway(t *testing.T) string {
 	t.Helper()
-	backend := upstream.Start(t, provider.New(providerKey))
+	return gatewayTo(t, provider.New(providerKey))
+}
+
+// gatewayTo gives the URL of a gateway's server before another provider.
+func gatewayTo(t *testing.T, provider http.Handler) string {
+	t.Helper()
+	backend := upstream.Start(t, provider)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: backend.Certificate().Raw})
 	table, err := models.NewTable(coremodels.Config{Backends: []coremodels.Backend{{
-		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat", "gemini"}, BaseURL: backend.URL, Key: "main", CA: string(ca),
+		Name: "main", Dialects: []string{"anthropic", "openai-responses", "openai-chat", "gemini"}, BaseURL: backend.URL, Key: "main", CA: string(ca), StreamUsage: new(true),
 		Models: []coremodels.Model{{Name: "large"}},
 	}}}, map[string]string{"main": providerKey}, backends.Options{})
 	if err != nil {
