@@ -92,13 +92,10 @@ type response struct {
 		Reason string `json:"reason"`
 	} `json:"incomplete_details"`
 	Usage *struct {
-		Input   int64 `json:"input_tokens"`
-		Details struct {
-			Cached int64 `json:"cached_tokens"`
-			Writes int64 `json:"cache_write_tokens"`
-		} `json:"input_tokens_details"`
-		Output int64 `json:"output_tokens"`
-		Total  int64 `json:"total_tokens"`
+		Input   int64        `json:"input_tokens"`
+		Details openaiCached `json:"input_tokens_details"`
+		Output  int64        `json:"output_tokens"`
+		Total   int64        `json:"total_tokens"`
 	} `json:"usage"`
 	// Tools counts searches once more.
 	Tools lenient[responsesTallies] `json:"tool_usage"`
@@ -117,7 +114,7 @@ type responsesTallies struct {
 func (r response) end(a *conversation.Answer) {
 	a.Model = r.Model
 	if u := r.Usage; u != nil {
-		count := openaiUsage(u.Input, u.Details.Cached, u.Details.Writes, u.Output, u.Total)
+		count := openaiUsage(u.Input, u.Details, u.Output, u.Total)
 		count.Searches = r.Tools.v.Search.Requests
 		a.Count(count)
 	}
@@ -193,14 +190,26 @@ func (d *responsesAnswer) Whole(a *conversation.Answer, body []byte) {
 // (https://developers.openai.com/api/reference/resources/responses/methods/compact).
 const compaction = "response.compaction"
 
+// openaiCached is how much of the input was in the cache, and was written into it: also with OpenRouter
+// (https://openrouter.ai/docs/use-cases/usage-accounting). What is kept for 12 hours has a price of its own
+// (https://developers.openai.com/api/docs/models/gpt-6.2-sol); the types are those of github.com/openai/openai-go v3.96.0.
+type openaiCached struct {
+	Cached int64 `json:"cached_tokens"`
+	Writes int64 `json:"cache_write_tokens"`
+	Kept   struct {
+		Long int64 `json:"ttl_12h_tokens"`
+	} `json:"cache_write_tokens_details"`
+}
+
 // openaiUsage is a usage whose input has the cached tokens and those written into the cache in it, and whose output has the
 // reasoning in it. Providers that count the reasoning beside the output have it in the total
 // (https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/grok/capabilities/reasoning).
-func openaiUsage(input, cached, writes, output, total int64) conversation.Usage {
+func openaiUsage(input int64, of openaiCached, output, total int64) conversation.Usage {
 	input = max(input, 0)
-	cached = min(max(cached, 0), input)
-	writes = min(max(writes, 0), input-cached)
-	return conversation.Usage{Input: input - cached - writes, Cached: cached, Writes: writes, Output: max(output, total-input)}
+	cached := min(max(of.Cached, 0), input)
+	writes := min(max(of.Writes, 0), input-cached)
+	long := min(max(of.Kept.Long, 0), writes)
+	return conversation.Usage{Input: input - cached - writes, Cached: cached, Writes: writes - long, LongWrites: long, Output: max(output, total-input)}
 }
 
 // chatAnswer reads chat completions of https://platform.openai.com/docs/api-reference/chat and their stream. Of several
@@ -278,14 +287,11 @@ type chat struct {
 		Finish  string      `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *struct {
-		Prompt  int64 `json:"prompt_tokens"`
-		Details struct {
-			Cached int64 `json:"cached_tokens"`
-			Writes int64 `json:"cache_write_tokens"` // of OpenRouter: https://openrouter.ai/docs/use-cases/usage-accounting
-		} `json:"prompt_tokens_details"`
-		Hits       int64 `json:"prompt_cache_hit_tokens"` // of DeepSeek: https://api-docs.deepseek.com/api/create-chat-completion
-		Completion int64 `json:"completion_tokens"`
-		Total      int64 `json:"total_tokens"`
+		Prompt     int64        `json:"prompt_tokens"`
+		Details    openaiCached `json:"prompt_tokens_details"`
+		Hits       int64        `json:"prompt_cache_hit_tokens"` // of DeepSeek: https://api-docs.deepseek.com/api/create-chat-completion
+		Completion int64        `json:"completion_tokens"`
+		Total      int64        `json:"total_tokens"`
 		// Server is of OpenRouter.
 		Server  lenient[serverTools] `json:"server_tool_use"`
 		Queries lenient[int64]       `json:"num_search_queries"` // of Perplexity: https://docs.perplexity.ai/api-reference/chat-completions-post
@@ -317,7 +323,8 @@ func (c chat) common(a *conversation.Answer) {
 		a.Model = c.Model
 	}
 	if u := c.Usage; u != nil {
-		count := openaiUsage(u.Prompt, max(u.Details.Cached, u.Hits), u.Details.Writes, u.Completion, u.Total)
+		u.Details.Cached = max(u.Details.Cached, u.Hits)
+		count := openaiUsage(u.Prompt, u.Details, u.Completion, u.Total)
 		count.Searches = max(u.Server.v.Searches, u.Queries.v, u.Sources.v)
 		a.Count(count)
 	}

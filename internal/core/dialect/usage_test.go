@@ -46,6 +46,13 @@ func TestUsage(t *testing.T) {
 		"Responses, reasoning": {"openai-responses", false,
 			`{"object":"response","status":"completed","usage":{"input_tokens":110,"input_tokens_details":{"cached_tokens":70,"cache_write_tokens":30},"output_tokens":9,"output_tokens_details":{"reasoning_tokens":8},"total_tokens":119}}`,
 			conversation.Usage{Input: 10, Cached: 70, Writes: 30, Output: 9}},
+		// https://developers.openai.com/api/docs/models/gpt-6.2-sol: "A 12-hour cache write costs $5 per million tokens", and one of 30 minutes $2.50.
+		"Responses, writes of 30 minutes and 12 hours": {"openai-responses", false,
+			`{"object":"response","status":"completed","usage":{"input_tokens":110,"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":40,"cache_write_tokens_details":{"ttl_30m_tokens":15,"ttl_12h_tokens":25}},"output_tokens":9,"total_tokens":119}}`,
+			conversation.Usage{Input: 10, Cached: 60, Writes: 15, LongWrites: 25, Output: 9}},
+		"Chat, writes of 12 hours": {"openai-chat", false,
+			`{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"usage":{"prompt_tokens":110,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":40,"cache_write_tokens_details":{"ttl_12h_tokens":99}},"completion_tokens":9,"total_tokens":119}}`,
+			conversation.Usage{Input: 10, Cached: 60, LongWrites: 40, Output: 9}},
 		"Responses, compaction": {"openai-responses", false,
 			`{"id":"c","object":"response.compaction","created_at":1,"output":[{"type":"compaction","encrypted_content":"x"}],"usage":{"input_tokens":110,"input_tokens_details":{"cached_tokens":70},"output_tokens":9,"total_tokens":119}}`,
 			conversation.Usage{Input: 40, Cached: 70, Output: 9}},

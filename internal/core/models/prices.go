@@ -21,7 +21,7 @@ type Rates struct {
 	CachedInput string `json:"cachedInput,omitempty"`
 	// CacheWrite is input that the provider puts into its cache; empty: as Input.
 	CacheWrite string `json:"cacheWrite,omitempty"`
-	// CacheWriteHour is input that the provider keeps in its cache for an hour; empty: as CacheWrite.
+	// CacheWriteHour is input that the provider keeps in its cache for an hour, or for 12 hours with OpenAI; empty: as CacheWrite.
 	CacheWriteHour string `json:"cacheWriteHour,omitempty"`
 	Output         string `json:"output,omitempty"`
 }
