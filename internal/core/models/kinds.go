@@ -71,7 +71,8 @@ func azureOpenAI() Kind {
 }
 
 // vertex is Vertex AI; its base URL ends with the project and the location. What it serves of OpenAI is
-// https://cloud.google.com/vertex-ai/generative-ai/docs/migrate/openai/overview. Google's APIs refuse parameters that they do not know, such as
+// https://cloud.google.com/vertex-ai/generative-ai/docs/migrate/openai/overview; its models are named PUBLISHER/MODEL there, such as google/gemini-2.5-pro
+// (https://docs.cloud.google.com/vertex-ai/generative-ai/docs/migrate/openai/examples), and Claude is not among them. Google's APIs refuse parameters that they do not know, such as
 // the beta=true of Anthropic's clients.
 // https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude
 // https://cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/count-tokens
