@@ -6,9 +6,11 @@ package e2e
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -107,8 +109,7 @@ func testAgent(t *testing.T, runtime, key, frame string) {
 	p.feature("page", "", func(s *v1alpha1.FeatureSpec) {
 		s.Agent = v1alpha1.Agent{Runtime: runtime, Image: image}
 		s.Workspace.Size = ptr.To(resource.MustParse("256Mi"))
-		s.Prompt = scripted("Write a page: "+page+".", `turns:
-- text: I look around first.
+		s.Prompt = scripted("Write a page: "+page+".", "turns:\n"+webSearches[runtime].turn(page)+`- text: I look around first.
   run: env | sort > /tmp/env; cat /tmp/env; ls
 - text: Now I write the page.
   run: mkdir -p web && echo '<h1>`+page+`</h1>' > web/page.html
@@ -146,6 +147,44 @@ func testAgent(t *testing.T, runtime, key, frame string) {
 		t.Errorf("%d requests of this Feature reached the provider, want 3", turns)
 	}
 	wantRecorded(t, p, page)
+	webSearches[runtime].wantTakenOut(t, p)
+}
+
+// webSearch is how a client has its provider search the web: with a tool of its own that makes a side call, or by offering the provider's tool in each call.
+type webSearch struct {
+	// tool of the client; empty for none.
+	tool string
+	// taken is the provider's tool, as the ledger names it when it is taken out of a request.
+	taken string
+}
+
+var webSearches = map[string]webSearch{
+	"claude-code": {"WebSearch", "anthropic/web_search"},
+	"codex":       {"", "openai/web_search"},
+	"gemini-cli":  {"google_web_search", "google/google_search"},
+}
+
+// turn of a script in which the agent searches the web.
+func (s webSearch) turn(about string) string {
+	if s.tool == "" {
+		return ""
+	}
+	return fmt.Sprintf("- text: I search the web.\n  tool: {name: %s, input: {query: %q}}\n", s.tool, "Where are "+about)
+}
+
+// wantTakenOut: the provider's tool was taken out of requests of the Feature page, and the agent worked on.
+func (s webSearch) wantTakenOut(t *testing.T, p *place) {
+	t.Helper()
+	if s.taken == "" {
+		return
+	}
+	var list protocol.Turns
+	p.must(json.Unmarshal([]byte(p.view("features/page/turns", "output", "json")), &list), "read the turns")
+	if !slices.ContainsFunc(list.Turns, func(turn protocol.Turn) bool {
+		return turn.Status == http.StatusOK && strings.Contains(turn.Detail, "taken out: "+s.taken)
+	}) {
+		t.Errorf("no request had %s taken out: %+v", s.taken, list.Turns)
+	}
 }
 
 // keys that a request carries.
