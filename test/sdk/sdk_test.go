@@ -84,7 +84,7 @@ func (blank) Taken(context.Context, ledger.Budget) (used, reserved ledger.Amount
 }
 
 func (blank) Settle(context.Context, string, ledger.Interaction) error { return nil }
-func (blank) Fold(context.Context, ledger.Interaction)              {}
+func (blank) Fold(context.Context, ledger.Interaction)                 {}
 
 const (
 	sdkPrompt = "Work.\n```script\nturns:\n- {text: one two three, run: make, fail: {status: 503}}\n```\n"
