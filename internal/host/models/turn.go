@@ -111,6 +111,10 @@ func (t *turn) reserve() (limit int64, wanted ledger.Amount, err error) {
 	c := t.call
 	without, _ := c.route.Backend.Members()
 	asked, price := c.request.Limit(without...), c.route.Model.Prices.Price()
+	if asked.Tokens > 0 && asked.Thinking >= asked.Tokens {
+		// Interleaved thoughts are in no limit of an answer (https://docs.claude.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking).
+		asked.Tokens += asked.Thinking
+	}
 	output := ledger.Output(asked.Tokens, c.route.Model.MaxOutput)
 	least := min(output, ledger.LeastOutput+asked.Thinking)
 	if c.endpoint.Side { // its request has no limit
