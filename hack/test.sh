@@ -64,9 +64,6 @@ long() {
     -run '^(TestNoHiddenChangeIsMissed|TestOnlyWhatWasJudgedIsPromoted)$' ./internal/host/workspace
   KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
   export KUBEBUILDER_ASSETS
-  run "a siege of the gateway" -count 1 -timeout 30m -v -run '^TestSiegeOfTheGateway$' ./internal/app/gateway
-  KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
-  export KUBEBUILDER_ASSETS
   run "a gateway under siege, and with a crowd" -count 1 -timeout 1h -v -run '^(TestSiegeOfTheGateway|TestLargestOfEverything)$' ./internal/app/gateway
   run "histories" -count 1 -timeout 4h -run '^TestIncrementalEqualsFullHash$' ./internal/host/workspace -rapid.checks=10000
 }

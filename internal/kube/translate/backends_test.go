@@ -76,7 +76,7 @@ func TestSampleCharges(t *testing.T) {
 		// Haiku 5.5: a prompt above 100,000 tokens, with what is read from the cache and written to it, costs more for every token, those of the answer as well.
 		"Haiku 5.5, just short":  {"claude-haiku-5-5", ledger.Tokens{Input: 50_000, Cached: 40_000, Writes: 10_000, Output: 1000}, 5000 + 400 + 1250 + 500},
 		"Haiku 5.5, one more":    {"claude-haiku-5-5", ledger.Tokens{Input: 50_001, Cached: 40_000, Writes: 10_000, Output: 1000}, 25_001 + 2000 + 6250 + 2500}, // 25,000.5, rounded up
-		"a search of Sonnet 4.5": {"claude-sonnet-4-5", ledger.Tokens{Input: 1000, Output: 1000, Uses: ledger.Uses{Searches: 3}}, 3000 + 15_000 + 30_000},                          // $10 for 1,000 searches
+		"a search of Sonnet 4.5": {"claude-sonnet-4-5", ledger.Tokens{Input: 1000, Output: 1000, Uses: ledger.Uses{Searches: 3}}, 3000 + 15_000 + 30_000},       // $10 for 1,000 searches
 		// https://developers.openai.com/api/docs/models/gpt-6.2-sol: $2, $0.10, $2.50 and $5, $10; above 272,000 tokens input and cache double and output is
 		// 1.5 times, for the full request.
 		"Sol":                      {"gpt-6.2-sol", ledger.Tokens{Input: 72_000, Cached: 150_000, Writes: 40_000, LongWrites: 10_000, Output: 1000}, 144_000 + 15_000 + 100_000 + 50_000 + 10_000},
