@@ -53,14 +53,14 @@ func retryAfter(header func(string) string, now time.Time) (wait time.Duration, 
 	return 0, false
 }
 
-// untilReset is how long it takes until every limit that is used up is not; 0 where none is.
+// untilReset is how long it takes until every limit that is used up is not; 0 where none is. Azure gives seconds, has -1 for what remains, and had another
+// name for the reset: https://github.com/openai/openai-dotnet/issues/838, https://github.com/openai/openai-python/issues/937.
 func untilReset(header func(string) string, now time.Time) (wait time.Duration) {
 	for _, limit := range []string{"requests", "tokens"} {
-		if header("x-ratelimit-remaining-"+limit) == "0" {
-			if d, err := time.ParseDuration(header("x-ratelimit-reset-" + limit)); err == nil {
-				wait = max(wait, d)
-			}
+		if left := header("x-ratelimit-remaining-" + limit); left == "0" || strings.HasPrefix(left, "-") {
+			wait = max(wait, span(header("x-ratelimit-reset-"+limit)))
 		}
+		wait = max(wait, span(header("x-rate-limit-reset-"+limit)))
 	}
 	for _, limit := range []string{"requests", "tokens", "input-tokens", "output-tokens"} {
 		if header("anthropic-ratelimit-"+limit+"-remaining") == "0" {
@@ -70,6 +70,18 @@ func untilReset(header func(string) string, now time.Time) (wait time.Duration) 
 		}
 	}
 	return wait
+}
+
+// span of time of a header, as a duration or a number of seconds; 0 for anything else.
+func span(text string) time.Duration {
+	if s, is := number(text); is {
+		return seconds(s)
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return 0
+	}
+	return d
 }
 
 // number of a header, not negative.

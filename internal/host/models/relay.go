@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -118,6 +120,9 @@ func (c *call) heads(answer *http.Response, checks bool) {
 		}
 	}
 	header.Set("X-Content-Type-Options", "nosniff")
+	if wait, worth := models.Again(answer.StatusCode, answer.Header.Get, c.server.options.Now()); worth && wait > 0 && header.Get("Retry-After") == "" && header.Get("Retry-After-Ms") == "" {
+		header.Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds())))) // clients read nothing else
+	}
 	if window := c.route.Model.ContextWindow; window > 0 {
 		header.Set(protocol.WindowHeader, strconv.FormatInt(window, 10))
 	}

@@ -78,6 +78,20 @@ func TestSilenceIsFollowedByANewConnection(t *testing.T) {
 	<-gone
 }
 
+// TestALimitThatClientsCannotRead: Azure says by x-ratelimit-reset-tokens alone when to try again (https://github.com/openai/openai-python/issues/937), and no
+// official client reads that. Where it is too long to be waited for at the gateway, the agent is told by Retry-After.
+func TestALimitThatClientsCannotRead(t *testing.T) {
+	w := newWorld(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Ratelimit-Remaining-Tokens", "0")
+		w.Header().Set("X-Ratelimit-Reset-Tokens", "54.5")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}), quick())
+	answer, _ := w.ask("login", http.MethodPost, "/openai/v1/chat/completions", plainRequest)
+	if r := w.last(1); r.Tries != 1 || answer.Header.Get("Retry-After") != "55" {
+		t.Errorf("%d tries, %v", r.Tries, answer.Header)
+	}
+}
+
 // TestWhatAProviderSaysOfItsLimits reaches the agent, and is obeyed.
 func TestWhatAProviderSaysOfItsLimits(t *testing.T) {
 	said := map[string]string{
