@@ -58,6 +58,8 @@ const (
 	maxNesting = 24
 	// maxTaken bounds what is said of a request in the ledger: names of the lists of its dialect, and few of them.
 	maxTaken = 16
+	// maxEdits is at how many places something is taken out of a request: each is kept as long as the request. Clients offer a few tools of a provider.
+	maxEdits = 10_000
 	// maxQuoted bounds in bytes what a message quotes of a request.
 	maxQuoted = 64
 )
@@ -297,6 +299,9 @@ func (f *filter) value(at int, p shape) (to int, out bool, err error) {
 	}
 	if len(f.path) > maxNesting {
 		return 0, false, f.refuse(Unclear, "", "it is nested more deeply than anything that providers define")
+	}
+	if len(f.edits) > maxEdits {
+		return 0, false, f.refuse(Unclear, "", "something would be taken out at more than %d places before it", maxEdits)
 	}
 	switch f.body[at] {
 	case '[':

@@ -219,3 +219,14 @@ func TestRequestsTakeLittleMemory(t *testing.T) {
 		}
 	}
 }
+
+// TestFilterBoundsWhatItTakesOut: each place where something is taken out is kept, so that a request may have many, and not hundreds of thousands.
+func TestFilterBoundsWhatItTakesOut(t *testing.T) {
+	for n, refuses := range map[int]bool{1000: false, 20_000: true} {
+		body := `{"model":"m","tools":[` + strings.Repeat(`{"type":"web_search"},{"name":"a"},`, n) + `{"name":"b"}]}`
+		_, _, refused := filtered(t, "anthropic", body, dialect.Allowed{})
+		if (refused != nil) != refuses || refuses && (refused.Reason != dialect.Unclear || !strings.Contains(refused.Message, "places")) {
+			t.Errorf("%d places: %v", n, refused)
+		}
+	}
+}
