@@ -373,3 +373,21 @@ func TestFolds(t *testing.T) {
 		}
 	}
 }
+
+// TestDearest: a call whose whole request is written into the provider's cache, for whatever time, costs no more than what is reserved for it.
+func TestDearest(t *testing.T) {
+	price := Price{Rates: Rates{Input: 4, Output: 20, Cached: 1, Writes: 5, LongWrites: 8}, Long: []LongRates{{Rates{Input: 8, Output: 30, Cached: 2, Writes: 10}, 200_000_000}}}
+	for _, sent := range []int64{100_000_000, 300_000_000} {
+		reserved := price.Dearest().Wanted(Tokens{Input: sent, Output: 1_000_000}).Cost
+		for name, used := range map[string]Tokens{
+			"read": {Input: sent, Output: 1_000_000}, "written": {Writes: sent, Output: 1_000_000}, "written for an hour": {LongWrites: sent, Output: 1_000_000}, "cached": {Cached: sent, Output: 1_000_000},
+		} {
+			if cost := price.Cost(used); cost > reserved {
+				t.Errorf("%d tokens, %s: %d, and %d were reserved", sent, name, cost, reserved)
+			}
+		}
+	}
+	if price.Input != 4 || price.Long[0].Input != 8 {
+		t.Errorf("the price has changed: %+v", price)
+	}
+}

@@ -3,7 +3,10 @@
 
 package ledger
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 const (
 	// bytesPerToken is the rule of thumb of providers for English text and code
@@ -44,6 +47,22 @@ func Expect(request, window, output int64) Tokens {
 // Wanted is what a call takes of budgets that uses these tokens.
 func (p Price) Wanted(t Tokens) Amount {
 	return Amount{Input: t.Sent(), Output: t.Output, Cost: p.Cost(t)}
+}
+
+// Dearest is the price at which a call is reserved: nobody knows before the call how much of its request the provider writes into its cache, which costs
+// more than what it only reads.
+func (p Price) Dearest() Price {
+	p.Rates = p.Rates.dearest()
+	p.Long = slices.Clone(p.Long)
+	for i := range p.Long {
+		p.Long[i].Rates = p.Long[i].Rates.dearest()
+	}
+	return p
+}
+
+func (r Rates) dearest() Rates {
+	r.Input = max(r.Input, r.Writes, r.LongWrites)
+	return r
 }
 
 // Output is how many tokens an answer may have: what its request asks for, and no more than its model gives, each 0 where it is not known.
