@@ -33,7 +33,7 @@ func (c *call) read() *failure {
 		most = int(c.r.ContentLength) + 1
 	}
 	progress := &progressing{r: http.MaxBytesReader(c.w, c.r.Body, dialect.MaxBody), response: http.NewResponseController(c.w), stall: c.server.options.Limits.Stall, end: time.Now().Add(bodyTime)}
-	body, f, err := c.asking.appendAll(c.r.Context(), progress, most)
+	body, f, err := c.asking.appendAll(c.r.Context(), progress, most, c.r.ContentLength >= 0)
 	if f != nil {
 		return f
 	}
@@ -47,7 +47,7 @@ func (c *call) read() *failure {
 		}
 		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
 	}
-	c.record.Sent = int64(len(body))
+	c.record.Sent, c.spliced = int64(len(body)), c.asking.ahead
 	if c.request, err = c.dialect.ReadRequest(body); err != nil {
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%v", err)
 	}
@@ -84,9 +84,9 @@ func tooLarge() *failure {
 }
 
 // appendAll reads to the end, into memory that is held for what has arrived.
-func (h *holding) appendAll(ctx context.Context, r io.Reader, most int) (b []byte, f *failure, err error) {
+func (h *holding) appendAll(ctx context.Context, r io.Reader, most int, known bool) (b []byte, f *failure, err error) {
 	for {
-		if b, f = h.grown(ctx, b, most); f != nil {
+		if b, f = h.grown(ctx, b, most, known); f != nil {
 			return nil, f, nil
 		}
 		n, err := r.Read(b[len(b):cap(b)])

@@ -19,7 +19,13 @@ type holding struct {
 	server  *Server
 	feature string
 	amount  int64
+	// ahead is what was taken for a request as the backend gets it, before there is one.
+	ahead int64
 }
+
+// largeBody is how much of a request has come, in bytes, when all is taken at once that it needs to its end. Of calls that hold parts and wait for more
+// none would come to its end.
+const largeBody = 512 << 10
 
 // take so many bytes more, and wait for them for a while.
 func (h *holding) take(ctx context.Context, n int64) *failure {
@@ -67,14 +73,19 @@ func (h *holding) give(n int64) {
 func (h *holding) end() { h.give(h.amount) }
 
 // grown is a buffer with room for one byte more at least. It doubles, up to most, so that it holds no more than twice what has arrived.
-func (h *holding) grown(ctx context.Context, b []byte, most int) ([]byte, *failure) {
+func (h *holding) grown(ctx context.Context, b []byte, most int, known bool) ([]byte, *failure) {
 	if len(b) < cap(b) {
 		return b, nil
 	}
 	size := min(max(2*cap(b), 8<<10), max(most, len(b)+1))
-	if f := h.take(ctx, int64(size)); f != nil {
+	ahead := int64(0)
+	if known && size > largeBody {
+		size, ahead = max(most, len(b)+1), int64(most)
+	}
+	if f := h.take(ctx, int64(size)+ahead); f != nil {
 		return b, f
 	}
+	h.ahead += ahead
 	bigger := make([]byte, len(b), size)
 	copy(bigger, b)
 	h.give(int64(cap(b)))

@@ -20,7 +20,7 @@ import (
 // TestWaitingForMemoryHoldsNoPlace: a call that waits for memory for what the backend gets keeps nobody from a backend that takes one call at a time.
 func TestWaitingForMemoryHoldsNoPlace(t *testing.T) {
 	limits := quick()
-	// Of its share, 9 MiB and some, the request takes 9 while it is read, 5 when it is there, and 5 more for the backend.
+	// Of its share, 9 MiB and some, the request would take 5 when it is there, and 5 more for the backend.
 	limits.Memory, limits.Wait, limits.PerFeature = 19<<20+256<<10, 5*time.Second, 4
 	w := newWorld(t, http.HandlerFunc(answering), limits)
 	large := strings.Replace(plainRequest, "{", `{"x":"`+strings.Repeat("x", 5<<20)+`",`, 1)
@@ -36,6 +36,26 @@ func TestWaitingForMemoryHoldsNoPlace(t *testing.T) {
 	}
 	if answer := <-waits; answer == nil || answer.Header.Get("Tidewaiter-Reason") != "MemoryShare" {
 		t.Errorf("the call that waits: %v", answer)
+	}
+}
+
+// TestLargeRequestsDoNotWaitForOneAnother: of requests that come at the same time and need more than there is together, each is answered in its turn.
+func TestLargeRequestsDoNotWaitForOneAnother(t *testing.T) {
+	limits := quick()
+	limits.Memory, limits.Wait = 64<<20, 30*time.Second
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		answering(rw, r)
+	}), limits)
+	large := strings.Replace(plainRequest, "{", `{"x":"`+strings.Repeat("x", 12<<20)+`",`, 1)
+	var answered []<-chan *http.Response
+	for n := range 8 {
+		answered = append(answered, w.begin(fmt.Sprint("feature-", n), strings.NewReader(large)))
+	}
+	for n := range answered {
+		if answer := <-answered[n]; answer == nil || answer.StatusCode != http.StatusOK {
+			t.Errorf("request %d: %v", n, answer)
+		}
 	}
 }
 
