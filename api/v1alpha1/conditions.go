@@ -72,7 +72,7 @@ const (
 	ReasonPromptNotFound = "PromptNotFound"
 	// ReasonOrdersTooLarge: the prompt, the instructions, the plan or the policy are too large for the agent's pod; the message has the number and says what to shorten.
 	ReasonOrdersTooLarge = "OrdersTooLarge"
-	// ReasonModelNotAvailable: no backend of the gateway speaks the runtime's dialect, or the policy names one that it does not have.
+	// ReasonModelNotAvailable: a gateway has no backend in force that speaks the runtime's dialect, or none that the policy names, or no key for it.
 	ReasonModelNotAvailable = "ModelNotAvailable"
 	// ReasonPolicyInvalid: an applicable SupervisorPolicy cannot be used.
 	ReasonPolicyInvalid = "PolicyInvalid"

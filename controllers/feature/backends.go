@@ -5,50 +5,47 @@ package feature
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
-// backendsAge is how old the configuration of backends may be: the manager does not watch it.
-const backendsAge = 10 * time.Second
-
-// backends knows which backends the gateway is configured with. The zero value is ready.
-type backends struct {
-	mu    sync.Mutex
-	read  time.Time
-	known *models.Config
-	hash  string
+// fleet is what the gateways have in force; empty where no gateway has said so lately.
+func (r resolver) fleet(ctx context.Context, now time.Time) (models.Fleet, error) {
+	var lease coordinationv1.Lease
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.systemNamespace, Name: protocol.GatewayLease}, &lease); client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("read Lease %s: %w", protocol.GatewayLease, err)
+	}
+	return translate.Fleet(&lease).Alive(now), nil
 }
 
-// config in effect and its hash; nil and empty while only a broken one was seen. What is broken is the gateway's to tell, which goes on
-// with the last good one, and so does this.
-func (b *backends) config(ctx context.Context, live client.Reader, namespace string, now time.Time) (*models.Config, string, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if !b.read.IsZero() && now.Sub(b.read) < backendsAge {
-		return b.known, b.hash, nil
+// inForceChanged wakes the Features that wait for a model, when a gateway has something else in force, comes or goes. Renewals wake none.
+func (r waker) inForceChanged() handler.EventHandler {
+	hash := func(o client.Object) string {
+		if lease, ok := o.(*coordinationv1.Lease); ok && lease.Name == protocol.GatewayLease && lease.Namespace == r.systemNamespace {
+			fleet := translate.Fleet(lease)
+			return fmt.Sprint(len(fleet), " ", fleet.Hash())
+		}
+		return ""
 	}
-	var source corev1.ConfigMap
-	err := live.Get(ctx, client.ObjectKey{Namespace: namespace, Name: protocol.BackendsConfigMap}, &source)
-	if err != nil && !apierrors.IsNotFound(err) {
-		return nil, "", fmt.Errorf("read ConfigMap %s: %w", protocol.BackendsConfigMap, err)
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if hash(e.ObjectOld) == hash(e.ObjectNew) {
+				return
+			}
+			for _, request := range r.in(ctx, "", stateWaitingForModel) {
+				queue.Add(request)
+			}
+		},
 	}
-	b.read = now
-	text := source.Data[protocol.BackendsKey]
-	if config, err := translate.Backends(text); err == nil {
-		digest := sha256.Sum256([]byte(text))
-		b.known, b.hash = &config, hex.EncodeToString(digest[:8]) // of no text at all, where nobody has made any
-	}
-	return b.known, b.hash, nil
 }

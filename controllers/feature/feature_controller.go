@@ -94,8 +94,6 @@ type process struct {
 	begun sync.Map
 	// listing is held while network policies are read page by page.
 	listing sync.Mutex
-	// backends of the gateway.
-	backends backends
 	// replicas whose Leases are gone, and since when this process reconciles.
 	replicas replicas
 	began    sync.Once
@@ -119,7 +117,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, f *v1alpha1.Feature) (ctrl.R
 		resolveAgent,               // does this version know runtime and mode?
 		resolve.prompt,             // read
 		resolveOrders,              // does everything fit?
-		resolve.model,              // read: is there a backend?
+		resolve.model,              // read: the cache, is there a backend in force?
 		resolve.system,             // read: addresses and CA bundle
 		look.observe,               // read: the cache
 		decide,                     // pure: core/lifecycle

@@ -5,6 +5,7 @@ package feature
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -15,11 +16,13 @@ import (
 
 	"github.com/go-logr/logr/testr"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -31,6 +34,8 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/schema"
@@ -81,19 +86,25 @@ type harness struct {
 	justStarted bool
 	bundle      []byte
 	results     map[string]ctrl.Result
+	// gateways that renew what they have in force, by name.
+	gateways models.Fleet
 }
 
 func newHarness(t *testing.T) *harness {
 	t.Helper()
 	project := env.Project(t)
-	return &harness{
+	r := &harness{
 		T: t, project: project, repository: "https://git.example.com/" + project + ".git", user: env.Client, manager: manager, writes: manager,
 		clock:    clocktesting.NewFakePassiveClock(time.Now().Truncate(time.Second)),
 		recorder: events.NewFakeRecorder(1000),
 		bundle:   []byte("-----BEGIN CERTIFICATE-----\n"),
 		results:  map[string]ctrl.Result{},
 		locks:    &leases.Keeper{Namespace: kubetest.SystemNamespace, Live: manager},
+		gateways: models.Fleet{"gateway-a": {}},
 	}
+	r.announce()
+	t.Cleanup(func() { r.must(r.sayInForce(nil), "take back what gateways have in force") })
+	return r
 }
 
 // Bundle, OnChange and Addresses are what the manager's own parts would say.
@@ -347,7 +358,33 @@ func (r *harness) final(name, outcome, reason, message string) {
 }
 
 // pass lets time pass.
-func (r *harness) pass(d time.Duration) { r.clock.SetTime(r.clock.Now().Add(d)) }
+func (r *harness) pass(d time.Duration) {
+	r.clock.SetTime(r.clock.Now().Add(d))
+	r.announce()
+}
+
+// announce what the gateways have in force, as they do. What others have said before stays.
+func (r *harness) announce() {
+	r.Helper()
+	said := map[string]any{}
+	for name, in := range r.gateways {
+		in.Renewed = r.clock.Now()
+		text, err := json.Marshal(in)
+		r.must(err, "say what is in force")
+		said[protocol.InForcePrefix+name] = string(text)
+	}
+	r.must(r.sayInForce(said), "say what is in force")
+}
+
+// sayInForce writes annotations of the gateways' Lease; nil takes all back.
+func (r *harness) sayInForce(said map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": said}})
+	if err != nil {
+		return err
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: protocol.GatewayLease}}
+	return r.user.Patch(context.WithoutCancel(r.Context()), lease, client.RawPatch(types.MergePatchType, patch))
+}
 
 // want checks phase and reason.
 func (r *harness) want(name string, phase v1alpha1.Phase, reason string) *v1alpha1.Feature {

@@ -35,14 +35,14 @@ type scope struct {
 	refusal *lifecycle.Refusal
 	// prompt of all tasks; set by resolver.prompt, and empty for one in a ConfigMap that is not needed now.
 	prompt string
-	// obstacle is why nothing can be started; set by resolver.system.
+	// obstacle is why nothing can be started; set by resolver.model and resolver.system.
 	obstacle *lifecycle.Refusal
 	// intake and gateway as the pod will reach them; set by resolver.system.
 	intake, gateway netip.Addr
 	// dialect and window of the model of an agent that speaks every dialect; set by resolver.model.
 	dialect string
 	window  int64
-	// backends is the hash of the configuration of backends; empty where it is not known. Set by resolver.model.
+	// backends is the hash of what the gateways have in force; empty where it is not known. Set by resolver.model.
 	backends string
 	// turn says that it is this Feature's turn to start, until endTurn is called; set by awaitTurn.
 	turn    bool

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
-	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
@@ -31,11 +30,10 @@ type resolver struct {
 	bundle          CABundle
 	endpoints       Endpoints
 	systemNamespace string
-	backends        *backends
 }
 
 func (r *Reconciler) resolver() resolver {
-	return resolver{client: r.Client, live: r.Live, bundle: r.CABundle, endpoints: r.Endpoints, systemNamespace: r.SystemNamespace, backends: &r.process.backends}
+	return resolver{client: r.Client, live: r.Live, bundle: r.CABundle, endpoints: r.Endpoints, systemNamespace: r.SystemNamespace}
 }
 
 // policy merges the policies that the Feature is held to. One that applies and cannot be used refuses the
@@ -128,33 +126,35 @@ func resolveOrders(_ context.Context, s *scope) error {
 	return nil
 }
 
-// model refuses an agent that no backend of the gateway would answer. One that runs already is told by the gateway. One that speaks
-// every dialect is told which one its backend speaks, so that it is not started without one.
+// model refuses an agent that one of the gateways would not answer, and starts none while no gateway says what it has in force. One that
+// runs already is told by the gateway. One that speaks every dialect is told which one its backend speaks, so that it is not started
+// without one.
 func (r resolver) model(ctx context.Context, s *scope) error {
 	runtime, _ := runtimes.Find(s.feature.Spec.Agent.Runtime)
 	if s.refusal != nil || s.feature.DeletionTimestamp != nil || s.feature.Status.Phase == v1alpha1.PhaseDelivered {
 		return nil
 	}
-	config, hash, err := r.backends.config(ctx, r.live, r.systemNamespace, s.now)
-	s.backends = hash
+	fleet, err := r.fleet(ctx, s.now)
+	s.backends = fleet.Hash()
 	switch {
 	case runtime.Dialect == "" && !runtime.EveryDialect, s.active():
 		return nil // an agent that asks models and runs hears of it from the gateway
-	case err != nil, config == nil && !runtime.EveryDialect:
+	case err != nil:
 		return err
+	case len(fleet) == 0:
+		s.obstacle = &lifecycle.Refusal{Reason: v1alpha1.ReasonSystemNotReady, Message: fmt.Sprintf(
+			"No gateway says which models it has: see whether a pod of the Deployment %s in %s is ready, and its log.", protocol.GatewayService, r.systemNamespace)}
+		return nil
 	}
-	switch {
-	case config == nil:
-		err = errors.New("the configuration of the gateway's backends is broken")
-	case runtime.EveryDialect:
-		var route models.Route
-		s.dialect, route, err = config.Speaking(s.effective.Models)
-		s.window = route.Model.ContextWindow
-	default:
-		_, err = config.Route(runtime.Dialect, s.effective.Models, policy.RolePrimary)
+	dialect := runtime.Dialect
+	if runtime.EveryDialect {
+		dialect = ""
 	}
+	choice, err := fleet.Choose(dialect, s.effective.Models)
 	if err != nil {
 		s.refuse(v1alpha1.ReasonModelNotAvailable, false, "The runtime %s has no model: %s (ConfigMap %s in %s).", runtime.Name, err, protocol.BackendsConfigMap, r.systemNamespace)
+	} else if runtime.EveryDialect {
+		s.dialect, s.window = choice.Dialect, choice.Window
 	}
 	return nil
 }

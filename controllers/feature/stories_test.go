@@ -4,8 +4,8 @@
 package feature
 
 import (
-	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,10 +20,11 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
-	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
 func TestDelivered(t *testing.T) {
@@ -166,7 +167,6 @@ func TestAModelThatComesLate(t *testing.T) {
 	r := newHarness(t)
 	config := func(model string) {
 		r.backends("backends: [{name: main, dialects: [anthropic], baseURL: https://api.example.com, models: [{name: " + model + "}]}]")
-		r.pass(backendsAge)
 	}
 	config("small")
 	r.feature("login", func(f *v1alpha1.Feature) {
@@ -190,7 +190,7 @@ func TestAModelThatComesLate(t *testing.T) {
 		if after := r.results["login"].RequeueAfter; after == 0 || after > 15*time.Second {
 			t.Errorf("it looks again after %s", after)
 		}
-		r.pass(backendsAge)
+		r.pass(10 * time.Second)
 		r.settle("login")
 		r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonProviderUnavailable)
 		config(fmt.Sprint("large-", attempt))
@@ -290,14 +290,18 @@ func TestUnknownRuntimeMakesNothing(t *testing.T) {
 	}
 }
 
-// backends configures the gateway's.
+// backends configures the gateway, which keeps the last good configuration.
 func (r *harness) backends(text string) {
 	r.Helper()
-	source := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: protocol.BackendsConfigMap}, Data: map[string]string{protocol.BackendsKey: text}}
-	r.must(client.IgnoreNotFound(env.Client.Delete(r.Context(), source)), "delete the configuration")
-	source.ResourceVersion = ""
-	r.must(env.Client.Create(r.Context(), source), "create the configuration")
-	r.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(r.Context()), source)) })
+	in := r.gateways["gateway-a"]
+	config, err := translate.Backends(text)
+	if err != nil {
+		in.Problem = err.Error()
+	} else {
+		in = models.InForce{Backends: config.Outline().Backends}
+	}
+	r.gateways["gateway-a"] = in
+	r.announce()
 }
 
 // TestAModelThatAppears: an agent that no backend would answer is not started, and starts once there is one.
@@ -366,15 +370,64 @@ func TestAWorkerIsToldItsDialect(t *testing.T) {
 	}
 }
 
-// TestAWorkerWithoutAConfiguration: while only a broken configuration was seen, nobody knows which dialect to speak.
-func TestAWorkerWithoutAConfiguration(t *testing.T) {
+// TestAConfigurationThatIsRefused: what is wrong with it and where is in the condition of a Feature that waits for it, and the last good one
+// serves the others.
+func TestAConfigurationThatIsRefused(t *testing.T) {
 	r := newHarness(t)
-	r.backends("backends: [{name: main}]")
-	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "worker"} })
+	r.backends("backends: [{name: main, dialects: [openai-chat], baseURL: https://api.example.com, models: [{name: large}]}]")
+	r.backends("backends: [{name: main, dialects: [openai-chat, anthropic], baseURL: https://api.example.com, kind: mystery, models: [{name: large}]}]")
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: "example.com/agent:1"}
+	})
 	r.settle("login")
-	r.want("login", v1alpha1.PhasePending, v1alpha1.ReasonModelNotAvailable)
-	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonModelNotAvailable); !strings.Contains(m, "the configuration of the gateway's backends is broken") {
+	m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonModelNotAvailable)
+	for _, part := range []string{"speaks the dialect anthropic", "the last good one stays in force", `backends[0].kind: "mystery"`, "ConfigMap tidewaiter-backends"} {
+		if !strings.Contains(m, part) {
+			t.Errorf("message %q has no %q", m, part)
+		}
+	}
+	r.feature("served", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "worker"} })
+	r.settle("served")
+	if got := r.get("served").Status.Attempt; got != 1 {
+		t.Errorf("attempt %d of a Feature that the last good configuration serves", got)
+	}
+}
+
+// TestGatewaysThatDiffer: a Feature waits until every gateway that is there has a model for it, and for none that is gone. One that runs
+// goes on whatever they say.
+func TestGatewaysThatDiffer(t *testing.T) {
+	r := newHarness(t)
+	stale := r.gateways["gateway-a"]
+	r.backends("backends: [{name: main, dialects: [anthropic], baseURL: https://api.example.com, models: [{name: large}]}]")
+	r.gateways["gateway-b"] = stale
+	r.announce()
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: "example.com/agent:1"}
+	})
+	r.settle("login")
+	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonModelNotAvailable); !strings.Contains(m, "at the gateway gateway-b, no backend") {
 		t.Errorf("message %q", m)
+	}
+	delete(r.gateways, "gateway-b") // it says no more
+	r.pass(models.InForceFor + time.Second)
+	r.settle("login")
+	r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	if got := r.get("login").Status.Attempt; got != 1 {
+		t.Errorf("attempt %d, want 1", got)
+	}
+	r.reportRunning("login")
+	clear(r.gateways)
+	r.pass(models.InForceFor + time.Second)
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonRunning)
+	r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted)
+	r.feature("late", func(f *v1alpha1.Feature) {
+		f.Spec.Agent = v1alpha1.Agent{Runtime: "claude-code", Image: "example.com/agent:1"}
+	})
+	r.settle("late")
+	f := r.want("late", v1alpha1.PhasePending, v1alpha1.ReasonSystemNotReady)
+	if f.Status.Attempt != 0 || !slices.Contains(states(f), stateWaitingForModel) {
+		t.Errorf("attempt %d, states %v", f.Status.Attempt, states(f))
 	}
 }
 

@@ -45,6 +45,8 @@ const (
 	stateWaiting = "waiting"
 	// stateWaitingForArea waits for others whose areas overlap with its own.
 	stateWaitingForArea = "waiting-for-area"
+	// stateWaitingForModel waits until the gateways have a model for it.
+	stateWaitingForModel = "waiting-for-model"
 	// stateOpen is not finished: its policy matters.
 	stateOpen = "open"
 )
@@ -87,6 +89,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.Feature{}, wake.delivered()).
 		Watches(&networkingv1.NetworkPolicy{}, wake.networksChanged()).
 		Watches(&coordinationv1.Lease{}, wake.locksChanged()).
+		Watches(&coordinationv1.Lease{}, wake.inForceChanged()).
 		Watches(&v1alpha1.SupervisorPolicy{}, handler.EnqueueRequestsFromMapFunc(wake.underPolicy), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesMetadata(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(wake.underNamespace), builder.WithPredicates(labelsChanged())).
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(wake.trustingConfigMap), builder.WithPredicates(changedByOthers())).
@@ -120,6 +123,9 @@ func states(o client.Object) []string {
 	if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil && c.Reason == v1alpha1.ReasonAtCapacity {
 		list = append(list, stateWaiting)
 	}
+	if waitsForModel(f) {
+		list = append(list, stateWaitingForModel)
+	}
 	if observe.WaitsForArea(f) {
 		list = append(list, stateWaitingForArea)
 	}
@@ -127,6 +133,14 @@ func states(o client.Object) []string {
 		list = append(list, stateOpen)
 	}
 	return list
+}
+
+// waitsForModel reports whether a Feature may start when gateways have something else in force.
+func waitsForModel(f *v1alpha1.Feature) bool {
+	accepted := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionAccepted)
+	succeeded := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
+	return f.Status.Phase != v1alpha1.PhaseDelivered && (f.Status.Unserved != nil ||
+		accepted != nil && accepted.Reason == v1alpha1.ReasonModelNotAvailable || succeeded != nil && succeeded.Reason == v1alpha1.ReasonSystemNotReady)
 }
 
 // featureOfLabel is the Feature that an object is labelled with.

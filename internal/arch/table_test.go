@@ -244,6 +244,9 @@ func testRows() []row {
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},
+		{pkg: "test/processes", why: "tries manager and gateway together on a real API server", tests: with(apiClient, []string{
+			"internal/app/gateway", "internal/app/manager", "internal/core/protocol", "internal/testkit/addresses", "internal/testkit/kubetest", "internal/testkit/program",
+		})},
 		{pkg: "test/demo", why: "uses Tidewaiter as a user does: through its API", allow: with(apiClient, []string{"test/cluster"})},
 		{pkg: "test/e2e", why: "uses Tidewaiter as a user does, and checks what the processes agreed on", allow: with(apiClient, []string{"test/cluster", "internal/core/protocol", "internal/core/locks"})},
 		{pkg: "test/undeploy", why: "removes Tidewaiter as a user does", allow: with(apiClient, []string{"test/cluster"})},

@@ -9,7 +9,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -102,6 +104,48 @@ func (c *Cluster) StartProvider(ctx context.Context, namespace string) (*Provide
 		return nil, err
 	}
 	return p, Until(ctx, "the gateway to know the provider", p.Configured())
+}
+
+// Add makes the provider a backend under one more name, as an administrator does.
+func (p *Provider) Add(ctx context.Context, name string) error {
+	return p.change(ctx, func(list []map[string]any) []map[string]any {
+		added := maps.Clone(list[0])
+		added["name"] = name
+		return append(list, added)
+	})
+}
+
+// Remove such a backend.
+func (p *Provider) Remove(name string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	return p.change(ctx, func(list []map[string]any) []map[string]any {
+		return slices.DeleteFunc(list, func(b map[string]any) bool { return b["name"] == name })
+	})
+}
+
+// change the list of backends, whatever others change meanwhile.
+func (p *Provider) change(ctx context.Context, change func([]map[string]any) []map[string]any) error {
+	return Until(ctx, "the change of backends", func(ctx context.Context) (bool, error) {
+		var config corev1.ConfigMap
+		if err := p.cluster.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: BackendsConfigMap}, &config); err != nil {
+			return false, err
+		}
+		var backends struct {
+			Backends []map[string]any `json:"backends"`
+		}
+		if err := yaml.Unmarshal([]byte(config.Data["backends.yaml"]), &backends); err != nil {
+			return false, err
+		}
+		backends.Backends = change(backends.Backends)
+		text, err := yaml.Marshal(backends)
+		if err != nil {
+			return false, err
+		}
+		config.Data["backends.yaml"] = string(text)
+		err = p.cluster.Update(ctx, &config)
+		return err == nil, err
+	})
 }
 
 // replace makes an object in the place of an earlier one.

@@ -7,10 +7,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	hostbackends "github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
@@ -60,13 +63,18 @@ type backends struct {
 	// told of the configuration that is in use now; nil where the one that was read is broken.
 	told func(*models.Table)
 
+	// says what is in force, to managers.
+	says func(coremodels.InForce)
+
 	changed chan struct{}
 	table   atomic.Pointer[models.Table]
 	seen    [sha256.Size]byte
+	// inForce is what is said, but for a problem.
+	inForce coremodels.InForce
 }
 
-func newBackends(objects client.Reader, namespace string, log *slog.Logger, told func(*models.Table)) *backends {
-	return &backends{objects: objects, namespace: namespace, log: log, told: told, changed: make(chan struct{}, 1)}
+func newBackends(objects client.Reader, namespace string, log *slog.Logger, told func(*models.Table), says func(coremodels.InForce)) *backends {
+	return &backends{objects: objects, namespace: namespace, log: log, told: told, says: says, changed: make(chan struct{}, 1)}
 }
 
 // watch the two objects.
@@ -112,7 +120,8 @@ func (b *backends) load(ctx context.Context) {
 	text, keys, err := b.read(ctx)
 	if err != nil {
 		b.log.ErrorContext(ctx, "Backends cannot be read; the last good configuration stays", "error", err.Error())
-		b.told(nil)
+		b.seen = [sha256.Size]byte{} // what was seen before may come back
+		b.refuse(err)
 		return
 	}
 	seen := digest(text, keys)
@@ -126,7 +135,7 @@ func (b *backends) load(ctx context.Context) {
 		table, err = models.NewTable(config, keys, hostbackends.Options{})
 	}
 	if err != nil {
-		b.told(nil)
+		b.refuse(err)
 		b.log.ErrorContext(ctx, "The configuration of backends cannot be used; the last good one stays", "configMap", protocol.BackendsConfigMap, "error", err.Error())
 		return
 	}
@@ -134,6 +143,8 @@ func (b *backends) load(ctx context.Context) {
 		old.Close()
 	}
 	b.told(table)
+	b.inForce = coremodels.InForce{Digest: hex.EncodeToString(textDigest(text)), Backends: config.Outline().Backends, Missing: table.Missing()}
+	b.says(b.inForce)
 	b.log.InfoContext(ctx, "Backends", "ready", table.Ready())
 	if list := config.Windowless(); len(list) > 0 {
 		b.log.InfoContext(ctx, "Models have no contextWindow: the condition ContextPressure is not seen with them", "models", list)
@@ -141,6 +152,14 @@ func (b *backends) load(ctx context.Context) {
 	if list := config.Unpriced(); len(list) > 0 {
 		b.log.InfoContext(ctx, "Models have no prices: their calls count as free, and a Feature whose budget limits the cost cannot ask them", "models", list)
 	}
+}
+
+// refuse a configuration: what is in force stays, and what is wrong is said.
+func (b *backends) refuse(err error) {
+	b.told(nil)
+	said := b.inForce
+	said.Problem = strings.ReplaceAll(err.Error(), "\n", "; ")
+	b.says(said)
 }
 
 // read the objects. Without a configuration there are no backends, and that is none that is broken.
@@ -167,4 +186,10 @@ func (b *backends) read(ctx context.Context) (text string, keys map[string]strin
 // digest tells configurations apart; never zero, so that a first look counts as a change.
 func digest(text string, keys map[string]string) [sha256.Size]byte {
 	return sha256.Sum256(fmt.Appendf(nil, "%q %q", text, keys)) // %q of a map is in the order of its keys
+}
+
+// textDigest tells texts apart; the keys are not in it.
+func textDigest(text string) []byte {
+	digest := sha256.Sum256([]byte(text))
+	return digest[:8]
 }

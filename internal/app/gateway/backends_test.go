@@ -20,6 +20,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
@@ -64,13 +65,14 @@ func apply(t *testing.T, o client.Object) {
 func TestBackends(t *testing.T) {
 	var log bytes.Buffer
 	var told []map[string]bool
+	var said []coremodels.InForce
 	b := newBackends(env.Client, kubetest.SystemNamespace, slog.New(slog.NewTextHandler(&log, nil)), func(table *models.Table) {
 		if table == nil {
 			told = append(told, nil)
 			return
 		}
 		told = append(told, table.Ready())
-	})
+	}, func(in coremodels.InForce) { said = append(said, in) })
 	write := func(text string) { configure(t, text) }
 	broken := map[string]bool(nil)
 	for _, step := range []struct {
@@ -97,6 +99,10 @@ func TestBackends(t *testing.T) {
 		{"a key that is too long", func() {
 			keep(t, map[string]string{"main": "secret-of-main" + strings.Repeat("x", maxKey)})
 		}, broken, false, "are the most"},
+		{"the one before once more", func() { keep(t, map[string]string{"main": "secret-of-main\n"}) }, map[string]bool{"main": true}, false, "Backends"},
+		{"too long again", func() {
+			keep(t, map[string]string{"main": "secret-of-main" + strings.Repeat("x", maxKey)})
+		}, broken, false, "are the most"},
 		{"none again", func() { configure(t, "") }, broken, false, "are the most"},
 		{"no key", func() { keep(t, nil) }, map[string]bool{}, false, "Backends"},
 	} {
@@ -117,8 +123,11 @@ func TestBackends(t *testing.T) {
 		if changed := b.table.Load() != before; changed == (step.want == nil) {
 			t.Errorf("%s: the table changed: %v", step.name, changed)
 		}
-		if strings.Contains(log.String(), "secret-of-main") {
-			t.Errorf("%s: the log has a key", step.name)
+		if strings.Contains(log.String()+fmt.Sprint(said), "secret-of-main") {
+			t.Errorf("%s: the log has a key, or what is said has: %s, %+v", step.name, log.String(), said)
+		}
+		if last := said[len(said)-1]; (last.Problem != "") != (step.want == nil) || step.want == nil && !strings.Contains(last.Problem, step.log) {
+			t.Errorf("%s: said %+v", step.name, last)
 		}
 	}
 }

@@ -7,6 +7,7 @@ package gateway
 
 import (
 	"fmt"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -17,6 +18,8 @@ import (
 // Options of the process.
 type Options struct {
 	process.Options
+	// Replica is this gateway's name, unique among those that run.
+	Replica string
 	// ProxyAddress and MetricsAddress are listened on; "0" turns metrics off.
 	ProxyAddress   string
 	MetricsAddress string
@@ -33,6 +36,7 @@ type Options struct {
 // Flags binds the options to flags.
 func (o *Options) Flags(flags *pflag.FlagSet) {
 	o.Options.Flags(flags)
+	flags.StringVar(&o.Replica, "replica", os.Getenv("POD_NAME"), "name of this gateway (default: environment POD_NAME)")
 	flags.StringVar(&o.ProxyAddress, "proxy-bind-address", ":8444", "where models and the CONNECT proxy are served, over TLS")
 	flags.StringVar(&o.LedgerAddress, "ledger-bind-address", fmt.Sprintf(":%d", protocol.LedgerPort), "where managers read the ledger, over TLS")
 	flags.StringVar(&o.Ledger, "ledger", "sqlite:///var/lib/tidewaiter/ledger.db", "URL of the ledger: sqlite:///PATH or postgres://…")

@@ -105,7 +105,8 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		return err
 	}
 	keys := newProjectKeys(mgr.GetAPIReader(), types.NamespacedName{Namespace: o.Namespace, Name: protocol.GatewayAccount})
-	b := newBackends(mgr.GetCache(), o.Namespace, slog.New(logs).With("logger", "backends"), measured.configured)
+	announced := newAnnouncer(live, o.Namespace, o.Replica, slog.New(logs).With("logger", "backends"))
+	b := newBackends(mgr.GetCache(), o.Namespace, slog.New(logs).With("logger", "backends"), measured.configured, announced.say)
 	if err := b.watch(ctx, mgr.GetCache()); err != nil {
 		return err
 	}
@@ -121,7 +122,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		},
 	})}
 	if err := errors.Join(
-		mgr.Add(certificate), mgr.Add(b), mgr.Add(kept), mgr.Add(s),
+		mgr.Add(certificate), mgr.Add(b), mgr.Add(announced), mgr.Add(kept), mgr.Add(s),
 		mgr.Add(&turns{
 			address: o.LedgerAddress, manager: "system:serviceaccount:" + o.Namespace + ":" + protocol.ManagerAccount, tls: certificate.TLS,
 			reviews: mgr.GetClient(), ledger: kept, log: slog.New(logs).With("logger", "turns"),

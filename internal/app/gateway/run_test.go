@@ -51,10 +51,15 @@ type gateway struct {
 func start(t *testing.T, more ...string) *gateway {
 	t.Helper()
 	g := &gateway{address: addresses.Free(), health: addresses.Free(), ledger: addresses.Free(), metrics: addresses.Free()}
-	g.Program = program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace},
+	g.Program = program.Start(t, []string{"KUBECONFIG=" + env.Kubeconfig(t, "tidewaiter-gateway"), "POD_NAMESPACE=" + kubetest.SystemNamespace, "POD_NAME=" + replica(g.address)},
 		append([]string{"--proxy-bind-address=" + g.address, "--health-probe-bind-address=" + g.health, "--metrics-bind-address=" + g.metrics, "--ledger-bind-address=" + g.ledger, "--ledger=sqlite://" + filepath.Join(t.TempDir(), "ledger.db")}, more...)...)
 	g.rotator = pki.NewRotator(pki.Options{Live: env.Client, Namespace: kubetest.SystemNamespace, Clock: clock.RealClock{}, Logger: testr.New(t)})
 	return g
+}
+
+// replica is the name of the gateway that listens on an address.
+func replica(address string) string {
+	return "gateway-" + strings.NewReplacer(".", "-", ":", "-").Replace(address)
 }
 
 func (g *gateway) ready() bool { return program.Passes(g.health, "/readyz") }

@@ -12,7 +12,7 @@ import (
 
 // Rechecks are for changes that no event tells of.
 const (
-	// refusalRecheck covers prompts in ConfigMaps, which are not watched.
+	// refusalRecheck covers prompts in ConfigMaps, which are not watched, and what gateways said too long ago.
 	refusalRecheck = 15 * time.Second
 	// obstacleRecheck covers services that get an address, quotas that are raised, and objects that get out of the way.
 	obstacleRecheck = 5 * time.Second
@@ -63,7 +63,7 @@ func (p *plan) startWanted(s situation, next nextRun, exposed bool) {
 	case s.now.Before(after):
 		p.wake(after)
 		if s.m.Unserved != nil && s.m.Unserved.Class == protocol.FailurePolicy {
-			p.wake(s.now.Add(refusalRecheck)) // backends are not watched either
+			p.wake(s.now.Add(refusalRecheck)) // nothing wakes this Feature when what a gateway said is too old
 		}
 	case s.o.Obstacle != nil:
 		at := refusedSummary(s.o.Obstacle)

@@ -13,6 +13,13 @@ const (
 	KeysSecret        = "tidewaiter-model-keys"
 )
 
+// GatewayLease is the Lease of the system's namespace on which each gateway says what it has in force, in an annotation of the name
+// InForcePrefix followed by its own.
+const (
+	GatewayLease  = "tidewaiter-gateway"
+	InForcePrefix = "inforce.tidewaiter.dev/"
+)
+
 // Version of the JSON documents of this package.
 const Version = 1
 

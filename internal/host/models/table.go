@@ -46,6 +46,17 @@ func (t *Table) Ready() map[string]bool {
 	return ready
 }
 
+// Missing are the entries of the gateway's Secret that backends need and that are not there, by backend.
+func (t *Table) Missing() map[string][]string {
+	missing := map[string][]string{}
+	for name, c := range t.clients {
+		if entries := c.Missing(); len(entries) > 0 {
+			missing[name] = entries
+		}
+	}
+	return missing
+}
+
 // Unpriced are the models of the configuration that have no prices.
 func (t *Table) Unpriced() []models.Route { return t.config.Unpriced() }
 
