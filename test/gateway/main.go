@@ -11,9 +11,13 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime/pprof"
 
 	"github.com/tidewaiter/tidewaiter/internal/testkit/gateway"
 )
+
+// profileEnv names the file that gets a CPU profile of the process; empty for none. Of several gateways in one run, the last one's is kept.
+const profileEnv = "TIDEWAITER_PROFILE"
 
 func main() {
 	if err := run(); err != nil {
@@ -33,6 +37,17 @@ func run() error {
 	l, err := net.FileListener(os.NewFile(3, "listener"))
 	if err != nil {
 		return err
+	}
+	if path := os.Getenv(profileEnv); path != "" {
+		file, err := os.Create(path) //nolint:gosec // who measures says where
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		if err := pprof.StartCPUProfile(file); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
