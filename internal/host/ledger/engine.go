@@ -49,8 +49,10 @@ type engine interface {
 	open() (handles, error)
 	// migrate brings the tables to this version.
 	migrate(ctx context.Context, db *sql.DB) error
-	// promises are statements before a transaction and in it, so that it is as durable as asked for.
-	promises(d durability) (before, within string)
+	// promise is a statement at the beginning of a transaction, so that it is as durable as asked for; empty where it is so anyway.
+	promise(d durability) string
+	// statements gives the context in which the statements of a transaction are carried out.
+	statements(ctx context.Context) context.Context
 	// reservations of an open ledger.
 	reservations(ctx context.Context, l *Ledger) (reservations, error)
 	// describe it for logs, without secrets.
@@ -126,6 +128,7 @@ func (e *sqliteEngine) open() (h handles, err error) {
 	pragmas := []string{
 		fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()), "journal_mode(WAL)", "foreign_keys(1)",
 		"journal_size_limit(67108864)", // 64 MiB of a log that grew while somebody was reading are given back
+		"synchronous(FULL)",            // what is committed survives a crash of the machine
 	}
 	// Transactions take the lock for writing when they begin: one that takes it later may find that what it has read is old.
 	if h.writer, err = e.handle(url.Values{"_pragma": pragmas, "_txlock": {"immediate"}}, 1); err != nil {
@@ -166,11 +169,12 @@ func (e *sqliteEngine) migrate(ctx context.Context, db *sql.DB) error {
 	return migrate(ctx, db, goose.DialectSQLite3)
 }
 
-func (e *sqliteEngine) promises(d durability) (before, within string) {
-	if d == durable {
-		return "PRAGMA synchronous = FULL", ""
-	}
-	return "PRAGMA synchronous = NORMAL", ""
+func (e *sqliteEngine) promise(durability) string { return "" }
+
+// statements implements engine. The driver would watch the context with a goroutine for each statement, which takes longer than most
+// statements. What takes long is bounded by itself: busyTime, and the number of rows.
+func (e *sqliteEngine) statements(ctx context.Context) context.Context {
+	return context.WithoutCancel(ctx)
 }
 
 func (e *sqliteEngine) reservations(ctx context.Context, l *Ledger) (reservations, error) {
@@ -211,13 +215,15 @@ func (e *postgresEngine) migrate(ctx context.Context, db *sql.DB) (err error) {
 	return migrate(ctx, db, goose.DialectPostgres)
 }
 
-func (e *postgresEngine) promises(d durability) (before, within string) {
+func (e *postgresEngine) promise(d durability) string {
 	commit := "off"
 	if d == durable {
 		commit = "on"
 	}
-	return "", fmt.Sprintf("SET LOCAL synchronous_commit = %s; SET LOCAL idle_in_transaction_session_timeout = %d", commit, idleTime.Milliseconds())
+	return fmt.Sprintf("SET LOCAL synchronous_commit = %s; SET LOCAL idle_in_transaction_session_timeout = %d", commit, idleTime.Milliseconds())
 }
+
+func (e *postgresEngine) statements(ctx context.Context) context.Context { return ctx }
 
 func (e *postgresEngine) reservations(_ context.Context, l *Ledger) (reservations, error) {
 	return newTableReservations(l), nil

@@ -111,7 +111,7 @@ type durability bool
 const (
 	// durable: it survives a crash of the machine once it has ended.
 	durable durability = true
-	// quick: a crash of the machine may take it back, in the order of transactions. A crash of the process may not.
+	// quick: a crash of the machine may take it back, in the order of transactions. A crash of the process may not. SQLite is always durable.
 	quick durability = false
 )
 
@@ -126,12 +126,7 @@ func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *transac
 		return err
 	}
 	defer func() { _ = conn.Close() }() // gives it back
-	before, within := l.engine.promises(d)
-	if before != "" {
-		if _, err := conn.ExecContext(ctx, before); err != nil {
-			return err
-		}
-	}
+	ctx = l.engine.statements(ctx)
 	tx, err := conn.BeginTx(ctx, nil)
 	if err != nil {
 		return err
@@ -141,12 +136,12 @@ func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *transac
 			_ = tx.Rollback() // the error before it says more
 		}
 	}()
-	if within != "" {
-		if _, err := tx.ExecContext(ctx, within); err != nil {
+	if promise := l.engine.promise(d); promise != "" {
+		if _, err := tx.ExecContext(ctx, promise); err != nil {
 			return err
 		}
 	}
-	if err := do(&transaction{Tx: tx, prepared: l.prepared}); err != nil {
+	if err := do(&transaction{Tx: tx, engine: l.engine, prepared: l.prepared, bound: map[string]*sql.Stmt{}}); err != nil {
 		return err
 	}
 	return tx.Commit()

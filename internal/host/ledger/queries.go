@@ -14,10 +14,12 @@ const (
 ON CONFLICT (scope, key, period) DO UPDATE SET last = totals.last
 RETURNING last`
 
+	// addTotals gives what is used then.
 	addTotals = `INSERT INTO totals (scope, key, period, input, cached, output, cost, calls, last, stored) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 ON CONFLICT (scope, key, period) DO UPDATE SET input = totals.input + excluded.input, cached = totals.cached + excluded.cached,
 output = totals.output + excluded.output, cost = totals.cost + excluded.cost, calls = totals.calls + excluded.calls, last = totals.last + excluded.last,
-stored = totals.stored + excluded.stored`
+stored = totals.stored + excluded.stored
+RETURNING input, output, cost`
 )
 
 // Reservations, where replicas share them. What is used and what is reserved is read at once: a call that ends meanwhile goes from one to the other.
@@ -45,12 +47,12 @@ writes, long_writes, searches, estimated, output_limit`
 
 	// insertInteraction gives the turn its number while the row of the Feature's totals is locked.
 	insertInteraction = `INSERT INTO interactions (` + columns + `, raw, formatted)
-VALUES ($1, $2, $3, $4, $5, $6, $7, COALESCE((SELECT turns FROM tasks WHERE feature_uid = $3 AND attempt = $6 AND task = $7), 0) + 1, $8, $9, $10, $11, $12, $13,
+VALUES ($1, $2, $3, $4, $5, $6, $7, COALESCE((SELECT turns FROM tasks WHERE feature_uid = $3 AND attempt = $6 AND task = $7), 0) + $35, $8, $9, $10, $11, $12, $13,
 $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)
 ON CONFLICT (id) DO NOTHING`
 
-	countTurn = `INSERT INTO tasks (feature_uid, attempt, task, turns) VALUES ($1, $2, $3, 1)
-ON CONFLICT (feature_uid, attempt, task) DO UPDATE SET turns = tasks.turns + 1`
+	countTurns = `INSERT INTO tasks (feature_uid, attempt, task, turns) VALUES ($1, $2, $3, $4)
+ON CONFLICT (feature_uid, attempt, task) DO UPDATE SET turns = tasks.turns + excluded.turns`
 
 	columnsWithNotes = columns + `, COALESCE(notes.count, 1), COALESCE(notes.detail, ''),
 COALESCE(notes.fetches, 0), COALESCE(notes.executions, 0), COALESCE(notes.file_searches, 0), COALESCE(notes.images, 0), COALESCE(notes.connectors, 0)`

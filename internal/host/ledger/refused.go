@@ -99,7 +99,7 @@ func (r *refusals) settle() {
 		r.ledger.full.makeRoom(batch)
 		ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 		defer cancel()
-		if err := r.ledger.record(ctx, quick, batch); err != nil {
+		if _, err := r.ledger.record(ctx, quick, batch); err != nil {
 			r.ledger.log.Warn("Refused calls could not be recorded", "rows", len(batch), "error", err.Error())
 			for _, s := range batch {
 				r.keep(s)
@@ -148,11 +148,11 @@ func (s *settlement) join(other *settlement) {
 }
 
 // fold counts calls in the row that they share. The row of the Feature is locked.
-func (s *settlement) fold(ctx context.Context, tx *transaction, sequence int64) (fresh bool, err error) {
+func (s *settlement) fold(ctx context.Context, tx *transaction, at place) (fresh bool, err error) {
 	row := *s
 	switch err := tx.QueryRowContext(ctx, selectNote, s.entry.ID).Scan(&row.count, &row.entry.Detail); {
 	case errors.Is(err, sql.ErrNoRows):
-		if fresh, err = s.insert(ctx, tx, sequence); err != nil {
+		if fresh, err = s.insert(ctx, tx, at); err != nil {
 			return false, err
 		}
 		return fresh, s.note(ctx, tx)

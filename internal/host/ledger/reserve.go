@@ -29,8 +29,8 @@ type reservations interface {
 	taken(ctx context.Context, b core.Budget) (used, reserved core.Amount, err error)
 	// settle gives back what is reserved for a call, in the transaction that records it.
 	settle(ctx context.Context, tx *transaction, id string) error
-	// settled is told of what such a transaction has recorded, when it was committed.
-	settled(batch []*settlement)
+	// settled is told of what such a transaction has recorded, when it was committed, and what is used since then.
+	settled(batch []*settlement, used map[account]core.Amount)
 	// end what is under way. Nothing is reserved afterwards.
 	end()
 }

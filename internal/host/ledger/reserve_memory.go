@@ -23,7 +23,7 @@ type memoryReservations struct {
 
 	mu    sync.Mutex
 	calls map[string]core.Reservation
-	// used is what was read, until a call that counts in it has ended.
+	// used is what was read, and then what each transaction says that has recorded calls.
 	used  map[account]core.Amount
 	ended bool
 }
@@ -104,14 +104,17 @@ func (m *memoryReservations) takenBut(ctx context.Context, b core.Budget, but st
 // settle implements reservations: in memory nothing is given back before the call is recorded.
 func (m *memoryReservations) settle(context.Context, *transaction, string) error { return nil }
 
-// settled implements reservations.
-func (m *memoryReservations) settled(batch []*settlement) {
+// settled implements reservations. Transactions come one after the other, so that the last total is the newest. A total that nobody has asked
+// for is not remembered.
+func (m *memoryReservations) settled(batch []*settlement, used map[account]core.Amount) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range batch {
 		delete(m.calls, s.reservation)
-		for of := range s.accounts() {
-			delete(m.used, of)
+	}
+	for of, amount := range used {
+		if _, known := m.used[of]; known {
+			m.used[of] = amount
 		}
 	}
 }

@@ -175,7 +175,7 @@ func (t *tableReservations) settle(ctx context.Context, tx *transaction, id stri
 }
 
 // settled implements reservations: the row went with the transaction.
-func (t *tableReservations) settled([]*settlement) {}
+func (t *tableReservations) settled([]*settlement, map[account]core.Amount) {}
 
 // end implements reservations.
 func (t *tableReservations) end() {

@@ -124,10 +124,10 @@ func (l *Ledger) settle(batch []*settlement) {
 	l.full.makeRoom(batch)
 	ctx, cancel := context.WithTimeout(context.Background(), commitTime)
 	defer cancel()
-	err := l.record(ctx, durable, batch)
+	used, err := l.record(ctx, durable, batch)
 	l.failed.Store(err != nil)
 	if err == nil {
-		l.reservations.settled(batch)
+		l.reservations.settled(batch, used)
 	}
 	for _, s := range batch {
 		s.done <- err
@@ -160,27 +160,36 @@ type account struct {
 	key, period string
 }
 
-// record calls in one transaction. Rows that several replicas change are locked in the same order everywhere: Features, then
-// projects, then the one of all.
-func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) error {
-	return l.write(ctx, "record calls", d, func(tx *transaction) error {
+// place of a row: its number among those of its Feature, and how many of its task the transaction has added before.
+type place struct{ sequence, before int64 }
+
+// record calls in one transaction, and say what is used of each account then. Rows that several replicas change are locked in the same order
+// everywhere: Features, then projects, then the one of all.
+func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) (used map[account]core.Amount, err error) {
+	err = l.write(ctx, "record calls", d, func(tx *transaction) error {
 		features, err := lockFeatures(ctx, tx, batch)
 		if err != nil {
 			return err
 		}
-		used := map[account]charges{}
+		charged, turns := map[account]charges{}, map[PinKey]int64{}
 		for _, s := range folded(batch) {
-			fresh, err := s.store(ctx, tx, features[s.entry.FeatureUID]+1)
+			fresh, err := s.store(ctx, tx, place{features[s.entry.FeatureUID] + 1, turns[s.task()]})
 			if err != nil {
 				return err
 			}
 			rows := int64(0)
 			if fresh {
 				features[s.entry.FeatureUID]++
+				turns[s.task()]++
 				rows = 1
 			}
 			if fresh || s.folds {
-				s.charge(used, rows)
+				s.charge(charged, rows)
+			}
+		}
+		for task, more := range turns {
+			if _, err := tx.ExecContext(ctx, countTurns, task.FeatureUID, task.Attempt, task.Task, more); err != nil {
+				return err
 			}
 		}
 		for _, s := range batch {
@@ -191,9 +200,14 @@ func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) 
 				return err
 			}
 		}
-		return addAll(ctx, tx, used)
+		used, err = addAll(ctx, tx, charged)
+		return err
 	})
+	return used, err
 }
+
+// task that the call belongs to.
+func (s *settlement) task() PinKey { return PinKey{s.entry.FeatureUID, s.entry.Attempt, s.entry.Task} }
 
 // lockFeatures of calls, and say which number the newest row of each has.
 func lockFeatures(ctx context.Context, tx *transaction, batch []*settlement) (map[string]int64, error) {
@@ -256,25 +270,30 @@ func (s *settlement) accounts() iter.Seq[account] {
 	}
 }
 
-func addAll(ctx context.Context, tx *transaction, used map[account]charges) error {
-	accounts := slices.SortedFunc(maps.Keys(used), func(a, b account) int {
+// addAll adds to totals, and gives what is used then.
+func addAll(ctx context.Context, tx *transaction, charged map[account]charges) (map[account]core.Amount, error) {
+	used := make(map[account]core.Amount, len(charged))
+	accounts := slices.SortedFunc(maps.Keys(charged), func(a, b account) int {
 		return cmp.Or(cmp.Compare(slices.Index(scopes, a.scope), slices.Index(scopes, b.scope)), cmp.Compare(a.key, b.key), cmp.Compare(a.period, b.period))
 	})
 	for _, a := range accounts {
-		u := used[a]
-		if _, err := tx.ExecContext(ctx, addTotals, string(a.scope), a.key, a.period, u.Input, u.Cached, u.Output, u.Cost, u.Calls, u.rows, u.stored); err != nil {
-			return err
+		var total core.Amount
+		u := charged[a]
+		row := tx.QueryRowContext(ctx, addTotals, string(a.scope), a.key, a.period, u.Input, u.Cached, u.Output, u.Cost, u.Calls, u.rows, u.stored)
+		if err := row.Scan(&total.Input, &total.Output, &total.Cost); err != nil {
+			return nil, err
 		}
+		used[a] = total
 	}
-	return nil
+	return used, nil
 }
 
 // store the row of a call, or count it in the one that it shares; not fresh, where the row was there.
-func (s *settlement) store(ctx context.Context, tx *transaction, sequence int64) (fresh bool, err error) {
+func (s *settlement) store(ctx context.Context, tx *transaction, at place) (fresh bool, err error) {
 	if s.folds {
-		return s.fold(ctx, tx, sequence)
+		return s.fold(ctx, tx, at)
 	}
-	if fresh, err = s.insert(ctx, tx, sequence); err == nil && fresh && s.noted() {
+	if fresh, err = s.insert(ctx, tx, at); err == nil && fresh && s.entry.Detail != "" {
 		err = s.note(ctx, tx)
 	}
 	return fresh, err
@@ -288,20 +307,17 @@ func (s *settlement) noted() bool {
 }
 
 // insert adds the row of a call; not fresh, where it is there.
-func (s *settlement) insert(ctx context.Context, tx *transaction, sequence int64) (fresh bool, err error) {
+func (s *settlement) insert(ctx context.Context, tx *transaction, at place) (fresh bool, err error) {
 	i := s.entry
-	result, err := tx.ExecContext(ctx, insertInteraction, i.ID, i.At.UnixNano(), i.FeatureUID, i.Namespace, i.Feature, i.Attempt, i.Task, sequence,
+	result, err := tx.ExecContext(ctx, insertInteraction, i.ID, i.At.UnixNano(), i.FeatureUID, i.Namespace, i.Feature, i.Attempt, i.Task, at.sequence,
 		i.Dialect, i.Backend, i.ModelAsked, i.Model, i.Role, i.RequestDigest, i.RequestBytes, i.TemplateHash, i.AnswerBytes, s.violations, i.Retries,
 		i.Tokens.Input, i.Tokens.Output, i.Tokens.Cached, i.Cost, i.Status, i.Reason, int64(i.FirstByte), int64(i.Duration),
-		i.Tokens.Writes, i.Tokens.LongWrites, i.Tokens.Searches, flag(i.Estimated), i.OutputLimit, s.raw, s.formatted)
+		i.Tokens.Writes, i.Tokens.LongWrites, i.Tokens.Searches, flag(i.Estimated), i.OutputLimit, s.raw, s.formatted, at.before+1)
 	if err != nil {
 		return false, err
 	}
-	if n, err := result.RowsAffected(); err != nil || n == 0 {
-		return false, err
-	}
-	_, err = tx.ExecContext(ctx, countTurn, i.FeatureUID, i.Attempt, i.Task)
-	return true, err
+	n, err := result.RowsAffected()
+	return n > 0, err
 }
 
 // flag is 1 for true: SQLite has no booleans.

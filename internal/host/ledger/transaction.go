@@ -12,14 +12,17 @@ import (
 type transaction struct {
 	*sql.Tx
 
+	engine   engine
 	prepared map[string]*sql.Stmt
+	// bound are those that the transaction has used.
+	bound map[string]*sql.Stmt
 }
 
 // prepared are the statements of each call.
 func prepared(ctx context.Context, db *sql.DB) (map[string]*sql.Stmt, error) {
 	all := map[string]*sql.Stmt{}
 	for _, text := range []string{
-		selectTaken, selectTakenByFeature, selectTakenByProject, upsertReservation, deleteReservation, lockTotals, addTotals, insertInteraction, countTurn,
+		selectTaken, selectTakenByFeature, selectTakenByProject, upsertReservation, deleteReservation, lockTotals, addTotals, insertInteraction, countTurns,
 		upsertFeature,
 	} {
 		statement, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // it is closed with the database
@@ -31,18 +34,30 @@ func prepared(ctx context.Context, db *sql.DB) (map[string]*sql.Stmt, error) {
 	return all, nil
 }
 
+// statement that was prepared; nil for none. It is closed with the transaction.
+func (t *transaction) statement(ctx context.Context, text string) *sql.Stmt {
+	s := t.bound[text]
+	if s == nil && t.prepared[text] != nil {
+		s = t.StmtContext(ctx, t.prepared[text])
+		t.bound[text] = s
+	}
+	return s
+}
+
 // ExecContext carries a statement out.
 func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
-	if s := t.prepared[text]; s != nil {
-		return t.StmtContext(ctx, s).ExecContext(ctx, args...) //nolint:sqlclosecheck // it is closed with the transaction
+	ctx = t.engine.statements(ctx)
+	if s := t.statement(ctx, text); s != nil {
+		return s.ExecContext(ctx, args...)
 	}
 	return t.Tx.ExecContext(ctx, text, args...)
 }
 
 // QueryRowContext reads one row.
 func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
-	if s := t.prepared[text]; s != nil {
-		return t.StmtContext(ctx, s).QueryRowContext(ctx, args...) //nolint:sqlclosecheck // it is closed with the transaction
+	ctx = t.engine.statements(ctx)
+	if s := t.statement(ctx, text); s != nil {
+		return s.QueryRowContext(ctx, args...)
 	}
 	return t.Tx.QueryRowContext(ctx, text, args...)
 }
