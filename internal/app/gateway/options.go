@@ -42,6 +42,6 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Ledger, "ledger", "sqlite:///var/lib/tidewaiter/ledger.db", "URL of the ledger: sqlite:///PATH or postgres://…")
 	flags.StringVar(&o.LedgerFile, "ledger-file", "/etc/tidewaiter/ledger/url", "file with the URL of the ledger, for a URL with a password; if the file exists, it replaces --ledger")
 	flags.Int64Var(&o.LedgerSize, "ledger-size", 0, "how much the ledger may store, in bytes, before it drops the oldest of the Feature with the most; 0 is the volume of SQLite, and no bound for PostgreSQL")
-	flags.Int64Var(&o.MemoryLimit, "memory-limit", 0, "memory limit of the container in bytes: the process keeps below 9/10 of it, and model calls to 3/8; 0 is no limit, and what fits 512 MiB for model calls")
+	flags.Int64Var(&o.MemoryLimit, "memory-limit", 0, "memory limit of the container in bytes: the process keeps below 3/4 of it, and model calls to 3/8; 0 is no limit, and what fits 512 MiB for model calls")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to clients that may get /metrics of the cluster; 0 is nowhere")
 }

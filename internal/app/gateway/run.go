@@ -11,8 +11,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -58,9 +56,7 @@ func Main(ctx context.Context, args []string, out io.Writer) error {
 
 // Run runs the gateway until the context ends.
 func Run(ctx context.Context, config *rest.Config, options Options, logs slog.Handler) error {
-	if options.MemoryLimit > 0 && os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(options.MemoryLimit / 4 * 3) // the rest is for what is not the heap's: the program itself has 60 MiB
-	}
+	models.KeepBelow(options.MemoryLimit)
 	return process.Run(ctx, config, process.Process{
 		Logger: logr.FromSlogHandler(logs), QPS: qps, Burst: burst,
 		// A manager without controllers: it brings caches, probes and an orderly end. Every replica serves.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"runtime/debug"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
@@ -90,6 +92,24 @@ func (h *holding) grown(ctx context.Context, b []byte, most int, known bool) ([]
 	copy(bigger, b)
 	h.give(int64(cap(b)))
 	return bigger, nil
+}
+
+// garbage is how much of it there may be beside what is in use before it is collected, in percent. A call leaves some hundred KiB of it and little in
+// use, so that a gateway of the runtime's 100 would collect it some hundred times a second.
+const garbage = 400
+
+// KeepBelow a container's memory limit in bytes, as far as that is the runtime's to do; 0 is no limit, and leaves the runtime as it is. A quarter is for
+// what is not the heap's (the program itself has 60 MiB) and for what comes while garbage is collected. GOMEMLIMIT and GOGC of the environment are obeyed.
+func KeepBelow(limit int64) {
+	if limit <= 0 {
+		return
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(limit / 4 * 3)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
+	}
 }
 
 // newMemory has an account of so many bytes. Half of it is one Feature's at the most: its largest call, and some more.

@@ -31,6 +31,8 @@ import (
 const (
 	// silence of a provider that a benchmark allows: longer than any benchmark takes.
 	silence = 10 * time.Minute
+	// container is the memory limit that a gateway is installed with, in bytes.
+	container = 512 << 20
 	// grace for what is under way when the process is asked to end, as a gateway gives it.
 	grace = 20 * time.Second
 )
@@ -80,6 +82,7 @@ func Ledger(ctx context.Context, dir string) (*ledger.Ledger, error) {
 // name of its Feature, and caller says what applies to it: Rich or Checked. The directory has the certificate that is served with, which is the
 // provider's, too: cert.pem and key.pem. The ledger is made there.
 func Main(ctx context.Context, l net.Listener, dir, provider string, caller func(feature string) models.Caller) error {
+	models.KeepBelow(container)
 	certificate, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err != nil {
 		return err
