@@ -18,7 +18,7 @@ import (
 // every dialect. Other Features are not held up, and the ledger has what was refused.
 func TestRateOfCalls(t *testing.T) {
 	p := provider.New(providerKey)
-	w := newWorld(t, p, quick())
+	w := newWorld(t, p, roomy())
 	w.rate = map[string]coremodels.Rate{"hurried": {PerMinute: 4, Origin: "defaults of shop/limits"}}
 	good := scripted(false, "large", "turns: [{text: a}]")
 	for n, call := range []struct {

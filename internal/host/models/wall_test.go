@@ -25,7 +25,7 @@ const (
 func TestWall(t *testing.T) {
 	t.Parallel()
 	p := provider.New(providerKey)
-	w := newWorld(t, p, quick())
+	w := newWorld(t, p, roomy())
 	const secret = "THE-REPOSITORY"
 	sent := 0
 	for _, r := range detour.All(secret) {
@@ -84,7 +84,7 @@ func TestWall(t *testing.T) {
 func TestWallTakesOut(t *testing.T) {
 	t.Parallel()
 	p := provider.New(providerKey)
-	w := newWorld(t, p, quick())
+	w := newWorld(t, p, roomy())
 	said, err := json.Marshal("Work.\n```script\nturns: [{text: Done}]\n```\n")
 	if err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestWallTakesOut(t *testing.T) {
 func TestWallAllows(t *testing.T) {
 	t.Parallel()
 	p := provider.New(providerKey)
-	w := newWorld(t, p, quick())
+	w := newWorld(t, p, roomy())
 	body := `{"model":"large","max_tokens":9,"tools":[{"type":"web_search_20250305","name":"web_search"}],"container":"c","messages":[{"role":"user","content":"x"}]}`
 	if answer, text := w.ask("searching", http.MethodPost, messages, body); answer.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", answer.StatusCode, text)
@@ -138,7 +138,7 @@ func TestWallAllows(t *testing.T) {
 func TestWallHeadersAndMembers(t *testing.T) {
 	t.Parallel()
 	p := provider.New(providerKey)
-	w := newWorld(t, p, quick())
+	w := newWorld(t, p, roomy())
 	const body = `{"service_tier":"priority","model":"large","Speed":"fast","priority":-9,"n_predict":1e9,"messages":[{"role":"user","content":"x"}],"provider":{"order":["x"]}}`
 	if answer, text := w.ask("login", http.MethodPost, chat, body); answer.StatusCode != http.StatusOK {
 		t.Fatalf("%d %s", answer.StatusCode, text)
@@ -182,7 +182,7 @@ func TestWallHeadersAndMembers(t *testing.T) {
 func TestProvidersAreSentJSON(t *testing.T) {
 	t.Parallel()
 	p := provider.New(providerKey)
-	w := newWorld(t, p, quick())
+	w := newWorld(t, p, roomy())
 	const body = `{"model":"large","messages":[{"role":"user","content":"x"}],"metadata":"&model=dear&messages=[]"}`
 	for _, types := range [][]string{{"application/x-www-form-urlencoded"}, {"multipart/form-data; boundary=x"}, {"text/plain"}, {"application/json", "application/x-www-form-urlencoded; charset=utf-16"}, {""}, nil} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+chat, strings.NewReader(body))
