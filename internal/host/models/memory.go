@@ -31,6 +31,9 @@ const largeBody = 512 << 10
 
 // take so many bytes more, and wait for them for a while.
 func (h *holding) take(ctx context.Context, n int64) *failure {
+	if h.try(n) == nil {
+		return nil
+	}
 	waiting, cancel := context.WithTimeout(ctx, h.server.options.Limits.Wait)
 	defer cancel()
 	err := h.server.memory.Take(waiting, h.feature, n)
@@ -74,12 +77,15 @@ func (h *holding) give(n int64) {
 // end gives all back.
 func (h *holding) end() { h.give(h.amount) }
 
+// firstRoom of a buffer, in bytes: most requests fit, and it is a fraction of callMemory.
+const firstRoom = 64 << 10
+
 // grown is a buffer with room for one byte more at least. It doubles, up to most, so that it holds no more than twice what has arrived.
 func (h *holding) grown(ctx context.Context, b []byte, most int, known bool) ([]byte, *failure) {
 	if len(b) < cap(b) {
 		return b, nil
 	}
-	size := min(max(2*cap(b), 8<<10), max(most, len(b)+1))
+	size := min(max(2*cap(b), firstRoom), max(most, len(b)+1))
 	ahead := int64(0)
 	if known && size > largeBody {
 		size, ahead = max(most, len(b)+1), int64(most)
