@@ -62,6 +62,8 @@ type Edit struct {
 	LimitMember string
 	// Usage: the tokens of a streamed answer are counted. It is for a request that LacksUsage, and has no effect where that member is left out.
 	Usage bool
+	// Room is memory that the request may be written to, up to its capacity; nil for new memory.
+	Room []byte
 }
 
 // Objection is what is said about an answer of the model.
@@ -265,6 +267,9 @@ func (r Request) Body(e Edit) ([]byte, error) {
 			return nil, err
 		}
 		edits = append(edits, more...)
+	}
+	if e.Room != nil {
+		r.room = e.Room
 	}
 	return r.spliced(edits), nil
 }

@@ -47,7 +47,7 @@ func (c *call) read() *failure {
 		}
 		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
 	}
-	c.record.Sent, c.spliced = int64(len(body)), c.asking.ahead
+	c.came, c.record.Sent, c.spliced = body, int64(len(body)), c.asking.ahead
 	if c.request, err = c.dialect.ReadRequest(body); err != nil {
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%v", err)
 	}

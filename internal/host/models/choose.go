@@ -51,10 +51,7 @@ func (c *call) aim() *failure {
 	if has := c.request.Has(deny); len(has) > 0 {
 		return fail(http.StatusForbidden, reasonServerTool, nil, "%s: the backend %q does not get it (deny of its configuration): leave it out", has[0], c.route.Backend.Name)
 	}
-	size := int64(len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom)
-	for _, o := range c.objections {
-		size += int64(2 * (len(o.Answer) + len(o.Text)))
-	}
+	size := int64(roomFor(c))
 	if c.target.Recasts() { // which makes one more of it
 		size *= 2
 	}
@@ -69,6 +66,15 @@ func (c *call) aim() *failure {
 	return nil
 }
 
+// roomFor the request as the backend gets it, in bytes.
+func roomFor(c *call) int {
+	size := len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom
+	for _, o := range c.objections {
+		size += 2 * (len(o.Answer) + len(o.Text))
+	}
+	return roomSize(size)
+}
+
 // compose what the backend gets, in the memory that was taken for it.
 func (c *call) compose() *failure {
 	strip, _ := c.route.Backend.Members()
@@ -80,6 +86,9 @@ func (c *call) compose() *failure {
 		e.Before = ""
 	}
 	c.body = nil // of a request that was sent before
+	c.vacate(&c.made)
+	c.made = room(roomFor(c))
+	e.Room = c.made
 	var err error
 	if c.body, err = c.request.Body(e); err != nil {
 		what := "templates"

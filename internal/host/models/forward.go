@@ -4,7 +4,6 @@
 package models
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -75,10 +74,13 @@ func (c *call) ask(ctx context.Context) (*http.Response, error) {
 	b := c.route.Backend
 	c.asked, c.taken = c.server.options.Now(), &taken{}
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: c.taken.wrote})
-	request, err := http.NewRequestWithContext(ctx, c.endpoint.Method, strings.TrimSuffix(b.BaseURL, "/")+c.target.Path, bytes.NewReader(c.body))
+	request, err := http.NewRequestWithContext(ctx, c.endpoint.Method, strings.TrimSuffix(b.BaseURL, "/")+c.target.Path, nil)
 	if err != nil {
 		return nil, err
 	}
+	body := c.body
+	request.Body, request.ContentLength = c.sending.body(body), int64(len(body))
+	request.GetBody = func() (io.ReadCloser, error) { return c.sending.body(body), nil }
 	request.URL.RawQuery = c.target.Query.Encode()
 	for name, values := range c.r.Header {
 		if !c.dialect.Passes(name) || name == betaHeader && c.target.Betas != nil {

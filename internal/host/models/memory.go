@@ -80,23 +80,23 @@ func (h *holding) end() { h.give(h.amount) }
 // firstRoom of a buffer, in bytes: most requests fit, and it is a fraction of callMemory.
 const firstRoom = 64 << 10
 
-// grown is a buffer with room for one byte more at least. It doubles, up to most, so that it holds no more than twice what has arrived.
+// grown is a buffer with room for one byte more at least. It doubles, up to most, so that it holds no more than twice what has arrived, or firstRoom.
 func (h *holding) grown(ctx context.Context, b []byte, most int, known bool) ([]byte, *failure) {
 	if len(b) < cap(b) {
 		return b, nil
 	}
-	size := min(max(2*cap(b), firstRoom), max(most, len(b)+1))
+	size := roomSize(min(max(2*cap(b), firstRoom), max(most, len(b)+1)))
 	ahead := int64(0)
 	if known && size > largeBody {
-		size, ahead = max(most, len(b)+1), int64(most)
+		size, ahead = roomSize(max(most, len(b)+1)), int64(most)
 	}
 	if f := h.take(ctx, int64(size)+ahead); f != nil {
 		return b, f
 	}
 	h.ahead += ahead
-	bigger := make([]byte, len(b), size)
-	copy(bigger, b)
+	bigger := append(room(size), b...)
 	h.give(int64(cap(b)))
+	free(b)
 	return bigger, nil
 }
 

@@ -46,7 +46,9 @@ func (c *call) copy(ctx context.Context, answer *http.Response, silence *time.Ti
 // read the answer to its end.
 func (r *relay) read(ctx context.Context, answer *http.Response, silence *time.Timer) *failure {
 	c := r.call
-	for buffer := make([]byte, 32<<10); ; {
+	buffer := room(roomStep)
+	defer free(buffer)
+	for buffer = buffer[:cap(buffer)]; ; {
 		patience := patienceFor(c, r.begun())
 		silence.Reset(patience)
 		n, err := answer.Body.Read(buffer)
@@ -99,6 +101,8 @@ func (c *call) relay(answer *http.Response) (*relay, *failure) {
 // forget the request: an answer takes minutes, and it is not needed any more.
 func (c *call) forget() {
 	c.request, c.body = dialect.Request{Model: c.request.Model, TakenOut: c.request.TakenOut, Streamed: c.request.Streamed, Reasons: c.request.Reasons}, nil
+	c.vacate(&c.came)
+	c.vacate(&c.made)
 	c.asking.end()
 	c.spliced = 0
 }

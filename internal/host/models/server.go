@@ -243,6 +243,9 @@ type call struct {
 	passage *passage // to the backend
 	// always is memory that the call holds until its end, asking what it holds until its answer begins.
 	always, asking holding
+	// came is the buffer of the request, and made the one of the request as the backend gets it. Asking holds their memory.
+	came, made []byte
+	sending    sending
 	// spliced is what asking holds for the request as the backend gets it.
 	spliced int64
 	reply   reply
@@ -285,7 +288,7 @@ func (c *call) serve() *failure {
 	c.always = holding{server: c.server, feature: c.caller.Feature}
 	c.asking = c.always
 	defer c.always.end()
-	defer c.asking.end()
+	defer c.forget()
 	if f := c.always.take(c.r.Context(), callMemory); f != nil {
 		return f
 	}
