@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"runtime"
 	"slices"
 	"time"
 
@@ -103,8 +104,10 @@ func (l *Ledger) settleAll() {
 	}
 }
 
-// batch is what has come.
+// batch is what has come, and what comes from those who wait for nothing but a processor: on a busy machine they are several, and the first of them
+// would have a transaction of its own.
 func (l *Ledger) batch(first *settlement) []*settlement {
+	runtime.Gosched()
 	batch, size := []*settlement{first}, first.size()
 	for len(batch) < maxBatch && size < maxBatchBytes {
 		select {
