@@ -5,7 +5,6 @@ package ledger
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,8 @@ import (
 	"sync"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/klauspost/compress/gzip"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	core "github.com/tidewaiter/tidewaiter/internal/core/ledger"
