@@ -107,14 +107,13 @@ func (l *Ledger) settleAll() {
 // batch is what has come, and what comes from those who wait for nothing but a processor: on a busy machine they are several, and the first of them
 // would have a transaction of its own.
 func (l *Ledger) batch(first *settlement) []*settlement {
-	runtime.Gosched()
 	batch, size := []*settlement{first}, first.size()
-	for len(batch) < maxBatch && size < maxBatchBytes {
-		select {
-		case next := <-l.queue:
+	for had := 0; had < len(batch); {
+		had = len(batch)
+		runtime.Gosched()
+		for len(l.queue) > 0 && len(batch) < maxBatch && size < maxBatchBytes { // nobody else takes any
+			next := <-l.queue
 			batch, size = append(batch, next), size+next.size()
-		default:
-			return batch
 		}
 	}
 	return batch

@@ -86,7 +86,7 @@ func (c *call) compose() *failure {
 		e.Before = ""
 	}
 	c.body = nil // of a request that was sent before
-	c.vacate(&c.made)
+	c.sending.vacate(&c.made)
 	c.made = room(roomFor(c))
 	e.Room = c.made
 	var err error

@@ -101,8 +101,8 @@ func (c *call) relay(answer *http.Response) (*relay, *failure) {
 // forget the request: an answer takes minutes, and it is not needed any more.
 func (c *call) forget() {
 	c.request, c.body = dialect.Request{Model: c.request.Model, TakenOut: c.request.TakenOut, Streamed: c.request.Streamed, Reasons: c.request.Reasons}, nil
-	c.vacate(&c.came)
-	c.vacate(&c.made)
+	c.sending.vacate(&c.came)
+	c.sending.vacate(&c.made)
 	c.asking.end()
 	c.spliced = 0
 }

@@ -5,8 +5,8 @@ package models
 
 import (
 	"bytes"
-	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -47,9 +47,6 @@ func free(b []byte) {
 // sending counts the bodies that are on their way to backends.
 type sending struct{ bodies atomic.Int32 }
 
-// errSent is said of a body that is read after its end.
-var errSent = errors.New("the body was closed")
-
 // body of a request. A transport may read it after the answer has come, until it closes it.
 func (s *sending) body(b []byte) io.ReadCloser {
 	if len(b) == 0 {
@@ -72,7 +69,7 @@ func (s *sent) Read(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.rest == nil {
-		return 0, errSent
+		return 0, fs.ErrClosed
 	}
 	return s.rest.Read(p)
 }
@@ -89,8 +86,8 @@ func (s *sent) Close() error {
 }
 
 // vacate a buffer. One that a transport may still read is left to the garbage collector.
-func (c *call) vacate(b *[]byte) {
-	if c.sending.bodies.Load() == 0 {
+func (s *sending) vacate(b *[]byte) {
+	if s.bodies.Load() == 0 {
 		free(*b)
 	}
 	*b = nil

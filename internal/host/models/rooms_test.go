@@ -6,6 +6,7 @@ package models
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"testing"
 )
@@ -39,14 +40,14 @@ func TestBodyOnItsWay(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, errSent) {
-		t.Errorf("a closed body: %v, want %v", err, errSent)
+	if _, err := first.Read(make([]byte, 1)); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("a closed body: %v, want %v", err, fs.ErrClosed)
 	}
 	if n := c.sending.bodies.Load(); n != 1 {
 		t.Fatalf("%d bodies are on their way, want 1", n)
 	}
 	buffer := c.came
-	c.vacate(&c.came)
+	c.sending.vacate(&c.came)
 	if other := room(roomStep); &other[:1][0] == &buffer[:1][0] {
 		t.Error("a buffer of a body on its way is used again")
 	}
