@@ -33,15 +33,24 @@ type way struct {
 
 // calls measures what a call costs the process of a gateway: processor time beside a tuned reverse proxy, and calls in a second beside a
 // gateway that people use. The gateway does all that it does for a Feature: templates, budgets, rules for answers, the ledger, TLS on
-// both sides. The peer does less: it records nothing, has no budgets, and speaks plain HTTP with agents and provider.
+// both sides. The peer does less: it records nothing, has no budgets, and speaks plain HTTP with agents and provider. Providers speak either version
+// of HTTP; the peer is asked beside the first.
 func calls(t *testing.T, s scale, b *board) {
+	callsTo(t, s, b, 1, "", os.Getenv(peerEnv))
+	callsTo(t, s, b, 2, "/http2", "")
+}
+
+// callsTo a provider that speaks a version of HTTP, which name adds to the rows.
+func callsTo(t *testing.T, s scale, b *board, version int, name, program string) {
 	agents, number, rounds := 16, 1600, 5
 	if !s.full {
 		agents, number, rounds = 2, 8, 1
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), callsTime)
 	defer cancel()
-	provider := httptest.NewTLSServer(&hosted{})
+	provider := httptest.NewUnstartedServer(&hosted{version: version})
+	provider.EnableHTTP2 = version == 2
+	provider.StartTLS()
 	defer provider.Close()
 	client := &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: 256, DisableCompression: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // it is this machine
@@ -53,7 +62,7 @@ func calls(t *testing.T, s scale, b *board) {
 	defer end()
 	login := http.Header{"Authorization": {"Bearer shop/login"}} // the token is the name of the Feature
 	ways := []*way{{server: ours, road: &road{t: t, client: client, header: login}}, {server: proxy, road: &road{t: t, client: client}}}
-	if program := os.Getenv(peerEnv); program != "" {
+	if program != "" {
 		plain := httptest.NewServer(&hosted{})
 		defer plain.Close()
 		peer, end := startPeer(ctx, t, program)
@@ -75,7 +84,7 @@ func calls(t *testing.T, s scale, b *board) {
 	}
 	all := number * rounds
 	of := func(w *way) time.Duration { return w.used / time.Duration(all) }
-	b.ratio(fmt.Sprintf("gateway-cpu-of-a-call/agents=%d", agents), of(ways[0]), of(ways[1]), atMost(2))
+	b.ratio(fmt.Sprintf("gateway-cpu-of-a-call/agents=%d%s", agents, name), of(ways[0]), of(ways[1]), atMost(2))
 	if len(ways) > 2 {
 		b.add(fmt.Sprintf("gateway-rate-beside-peer/agents=%d", agents), perSecond(all, ways[0].took), perSecond(all, ways[2].took), float64(ways[2].took)/float64(ways[0].took), atLeast(4))
 		b.ratio(fmt.Sprintf("gateway-cpu-beside-peer/agents=%d", agents), of(ways[0]), of(ways[2]), bound{})

@@ -51,12 +51,18 @@ type hosted struct {
 	delay time.Duration
 	// open streams that stay so.
 	open atomic.Int64
+	// version of HTTP that the provider is asked with; 0 for any.
+	version int
 }
 
 // ServeHTTP answers as a provider does: an answer of some 2 KiB, or a stream of it. One that is asked for "beta" has all of its
 // words, and stays open before its end.
 func (h *hosted) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	_, _ = io.Copy(io.Discard, request.Body)
+	if h.version > 0 && request.ProtoMajor != h.version {
+		http.Error(w, request.Proto, http.StatusHTTPVersionNotSupported)
+		return
+	}
 	time.Sleep(h.delay)
 	text := strings.Repeat("An answer of a model. ", 90)
 	if request.Header.Get("Accept") != "text/event-stream" {

@@ -42,6 +42,7 @@ func New(next, prefix string, ca []byte) (http.Handler, error) {
 		},
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}, MaxIdleConns: 1024, MaxIdleConnsPerHost: 256,
+			ForceAttemptHTTP2:  true, // where the next server speaks it, as a gateway does
 			DisableCompression: true, WriteBufferSize: 64 << 10, ReadBufferSize: 64 << 10,
 		},
 		FlushInterval: -1, BufferPool: buffers{}, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug),
