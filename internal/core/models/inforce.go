@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// InForceFor is how long what a gateway says counts. A gateway says it every InForceEvery.
-	InForceFor   = 30 * time.Second
+	// InForceFor is how long what a gateway says counts.
+	InForceFor = 30 * time.Second
+	// InForceEvery is how often a gateway says it.
 	InForceEvery = 10 * time.Second
 	// InForceForgotten is the age at which other gateways remove it.
 	InForceForgotten = time.Hour
