@@ -6,6 +6,7 @@ package modelproxy
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -105,12 +106,12 @@ func TestACallThatIsHeldDuringAQuestion(t *testing.T) {
 // TestAGatewayThatIsAwayIsAskedAgain: it was said that a budget is exceeded, and when nobody waits for it any more the gateway is away.
 func TestAGatewayThatIsAwayIsAskedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		away := false
+		var away atomic.Bool
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		a := newAllowances(func(_ context.Context, wanted string) (protocol.Allowance, error) {
 			switch {
-			case away:
+			case away.Load():
 				return protocol.Allowance{}, errors.New("the gateway is away")
 			case wanted != "":
 				return protocol.Allowance{Exceeded: nothingLeft}, nil
@@ -125,10 +126,10 @@ func TestAGatewayThatIsAwayIsAskedAgain(t *testing.T) {
 			t.Fatalf("%+v", last)
 		}
 		synctest.Wait()
-		away = true
+		away.Store(true)
 		giveUp()
 		synctest.Wait()
-		away = false
+		away.Store(false)
 		began := time.Now()
 		if last := <-a.told; last.Exceeded != "" || time.Since(began) > time.Hour {
 			t.Errorf("%s later: %+v", time.Since(began), last)
