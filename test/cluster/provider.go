@@ -160,8 +160,7 @@ func (c *Cluster) replace(ctx context.Context, o client.Object) error {
 	})
 }
 
-// Configured says whether every gateway has the provider as a backend, and its key. The kubelet looks at a pod's volumes when the pod changes;
-// else it takes its time.
+// Configured says whether every gateway has the provider as a backend, and its key.
 func (p *Provider) Configured() func(context.Context) (bool, error) {
 	c, token := p.cluster, ""
 	return func(ctx context.Context) (bool, error) {
@@ -177,11 +176,6 @@ func (p *Provider) Configured() func(context.Context) (bool, error) {
 			return false, err
 		}
 		for _, pod := range pods.Items {
-			before := pod.DeepCopy()
-			metav1.SetMetaDataAnnotation(&pod.ObjectMeta, "tidewaiter.dev/looked-at", time.Now().Format(time.RFC3339))
-			if err := c.Patch(ctx, &pod, client.MergeFrom(before)); client.IgnoreNotFound(err) != nil {
-				return false, err
-			}
 			_, metrics, err := c.Metrics(ctx, pod.Name, GatewayCertificate, token)
 			if err != nil || !strings.Contains(metrics, fmt.Sprintf("tidewaiter_backend_ready{backend=%q} 1\n", p.Backend)) {
 				return false, err
