@@ -23,7 +23,7 @@ func lay(home string, files map[string]string) error {
 	if err != nil {
 		return fmt.Errorf("open the folder for the agent's files: %w", err)
 	}
-	defer folder.Close() //nolint:errcheck // nothing is written through it
+	defer folder.Close()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if err := layFile(folder, name, files[name]); err != nil {
 			return fmt.Errorf("write the agent's file %s in %s: %w: remove what is in its place", name, home, err)
