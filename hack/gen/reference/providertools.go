@@ -26,71 +26,92 @@ Built-in lists of members that a backend does not get are in [provider-tools.md]
 	for _, d := range dialect.All() {
 		lists := d.Lists()
 		fmt.Fprintf(&b, "\n## %s\n", d.Name)
-		of := func(fate dialect.Fate) (found []dialect.Listed) {
-			for _, x := range lists.Known {
-				if x.Fate == fate {
-					found = append(found, x)
-				}
-			}
-			return found
-		}
-		if passes := of(dialect.Passes); len(passes) > 0 {
-			b.WriteString("\nTools that the agent's client runs, or that reach no further than the request. They pass:\n\n")
-			for _, x := range passes {
-				fmt.Fprintf(&b, "* `%s`%s\n", x.Where, some(x))
-			}
-		} else {
-			b.WriteString("\nTools that the agent's client runs pass: `tools.functionDeclarations`, `tools.computerUse`. A tool with any other member is refused.\n")
-		}
-		for _, part := range []struct {
-			fate  dialect.Fate
-			title string
-		}{{dialect.TakesOut, "Taken out"}, {dialect.Refuses, "Refused"}} {
-			fmt.Fprintf(&b, "\n| %s, unless a policy has | |\n|---|---|\n", part.title)
-			var order []string
-			places := map[string][]string{}
-			for _, x := range of(part.fate) {
-				by := allows(x.Tool, x.State)
-				if places[by] == nil {
-					order = append(order, by)
-				}
-				places[by] = append(places[by], "`"+cell(x.Where)+"`"+some(x))
-			}
-			for _, by := range order {
-				fmt.Fprintf(&b, "| %s | %s |\n", by, strings.Join(places[by], "; "))
-			}
-		}
-		for _, x := range of(dialect.Replaces) {
+		passing(&b, lists)
+		unlessAllowed(&b, lists)
+		for _, x := range of(lists, dialect.Replaces) {
 			fmt.Fprintf(&b, "\n`%s` becomes `%s`, unless a policy has `providerState: Allow`.\n", x.Where, x.Instead)
 		}
-		if never := of(dialect.Never); len(never) > 0 {
-			b.WriteString("\n| Never sent | why, and what to do |\n|---|---|\n")
-			for _, x := range never {
-				fmt.Fprintf(&b, "| `%s`%s | %s |\n", cell(x.Where), some(x), x.Instead)
-			}
-		}
+		neverSent(&b, lists)
 		fmt.Fprintf(&b, "\nHeaders that pass: `accept`, `content-type`, `user-agent`, %s.\n", quoted(d.Headers))
 		if len(d.Query) > 0 {
 			fmt.Fprintf(&b, "\nParameters of the query that pass: %s.\n", quoted(d.Query))
 		}
-		if lists.Header == "" {
-			continue
+		if lists.Header != "" {
+			features(&b, lists)
 		}
-		var plain []string
-		for _, x := range lists.Betas {
-			if x.Tool == "" && !x.State {
-				plain = append(plain, x.Name)
-			}
-		}
-		fmt.Fprintf(&b, "\nFeatures of the header `%s` that pass, in each version: %s.\n\n| Other features | pass if a policy has |\n|---|---|\n", lists.Header, quoted(plain))
-		for _, x := range lists.Betas {
-			if x.Tool != "" || x.State {
-				fmt.Fprintf(&b, "| `%s` | %s |\n", x.Name, allows(x.Tool, x.State))
-			}
-		}
-		b.WriteString("| any other | `egress.providerTools: [anthropic/FEATURE]` |\n")
 	}
 	return []byte(b.String()), nil
+}
+
+// of a dialect's lists what has a fate.
+func of(lists dialect.Lists, fate dialect.Fate) (found []dialect.Listed) {
+	for _, x := range lists.Known {
+		if x.Fate == fate {
+			found = append(found, x)
+		}
+	}
+	return found
+}
+
+func passing(b *strings.Builder, lists dialect.Lists) {
+	passes := of(lists, dialect.Passes)
+	if len(passes) == 0 {
+		b.WriteString("\nTools that the agent's client runs pass: `tools.functionDeclarations`, `tools.computerUse`. A tool with any other member is refused.\n")
+		return
+	}
+	b.WriteString("\nTools that the agent's client runs, or that reach no further than the request. They pass:\n\n")
+	for _, x := range passes {
+		fmt.Fprintf(b, "* `%s`%s\n", x.Where, some(x))
+	}
+}
+
+func unlessAllowed(b *strings.Builder, lists dialect.Lists) {
+	for _, part := range []struct {
+		fate  dialect.Fate
+		title string
+	}{{dialect.TakesOut, "Taken out"}, {dialect.Refuses, "Refused"}} {
+		fmt.Fprintf(b, "\n| %s, unless a policy has | |\n|---|---|\n", part.title)
+		var order []string
+		places := map[string][]string{}
+		for _, x := range of(lists, part.fate) {
+			by := allows(x.Tool, x.State)
+			if places[by] == nil {
+				order = append(order, by)
+			}
+			places[by] = append(places[by], "`"+cell(x.Where)+"`"+some(x))
+		}
+		for _, by := range order {
+			fmt.Fprintf(b, "| %s | %s |\n", by, strings.Join(places[by], "; "))
+		}
+	}
+}
+
+func neverSent(b *strings.Builder, lists dialect.Lists) {
+	never := of(lists, dialect.Never)
+	if len(never) == 0 {
+		return
+	}
+	b.WriteString("\n| Never sent | why, and what to do |\n|---|---|\n")
+	for _, x := range never {
+		fmt.Fprintf(b, "| `%s`%s | %s |\n", cell(x.Where), some(x), x.Instead)
+	}
+}
+
+// features of a header that names them.
+func features(b *strings.Builder, lists dialect.Lists) {
+	var plain []string
+	for _, x := range lists.Betas {
+		if x.Tool == "" && !x.State {
+			plain = append(plain, x.Name)
+		}
+	}
+	fmt.Fprintf(b, "\nFeatures of the header `%s` that pass, in each version: %s.\n\n| Other features | pass if a policy has |\n|---|---|\n", lists.Header, quoted(plain))
+	for _, x := range lists.Betas {
+		if x.Tool != "" || x.State {
+			fmt.Fprintf(b, "| `%s` | %s |\n", x.Name, allows(x.Tool, x.State))
+		}
+	}
+	b.WriteString("| any other | `egress.providerTools: [anthropic/FEATURE]` |\n")
 }
 
 func some(x dialect.Listed) string {

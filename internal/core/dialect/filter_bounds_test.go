@@ -28,8 +28,8 @@ func TestFilterReadsEscapedAddresses(t *testing.T) {
 				t.Errorf("%s with %s: %v", tc.body, data, refused)
 			}
 		}
-		if body := strings.Replace(tc.body, "DATA", `data:image/png;base64,aGVs\nbG8\/`, 1); !strings.Contains(tc.body, "image_url") {
-			body = strings.Replace(tc.body, "DATA", `aGVs\r\nbG8\/bG\u0038=`, 1)
+		if !strings.Contains(tc.body, "image_url") {
+			body := strings.Replace(tc.body, "DATA", `aGVs\r\nbG8\/bG\u0038=`, 1)
 			if got, _, refused := filtered(t, tc.dialect, body, dialect.Allowed{}); refused != nil || got != body {
 				t.Errorf("%s became %s: %v", body, got, refused)
 			}

@@ -5,6 +5,7 @@ package callers_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -23,7 +24,7 @@ func TestShares(t *testing.T) {
 				t.Fatalf("within its share: %v", err)
 			}
 		}
-		if own, other, full := s.Try("hostile", 1), s.Try("other", 2), s.Try("healthy", 1); own != callers.ErrShare || other != nil || full != callers.ErrFull {
+		if own, other, full := s.Try("hostile", 1), s.Try("other", 2), s.Try("healthy", 1); !errors.Is(own, callers.ErrShare) || other != nil || !errors.Is(full, callers.ErrFull) {
 			t.Fatalf("beyond a share %v, within the total %v, beyond the total %v", own, other, full)
 		}
 		var served []string
@@ -47,10 +48,10 @@ func TestShares(t *testing.T) {
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.Take(short, "nobody", 4); err != callers.ErrFull {
+		if err := s.Take(short, "nobody", 4); !errors.Is(err, callers.ErrFull) {
 			t.Errorf("more than there is: %v", err)
 		}
-		if err := s.Take(short, "nobody", 7); err != callers.ErrShare {
+		if err := s.Take(short, "nobody", 7); !errors.Is(err, callers.ErrShare) {
 			t.Errorf("more than a share: %v", err)
 		}
 		s.Give("other", 1)

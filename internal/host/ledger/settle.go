@@ -295,7 +295,7 @@ func (s *settlement) store(ctx context.Context, tx *transaction, at place) (fres
 	if s.folds {
 		return s.fold(ctx, tx, at)
 	}
-	if fresh, err = s.insert(ctx, tx, at); err == nil && fresh && s.entry.Detail != "" {
+	if fresh, err = s.insert(ctx, tx, at); err == nil && fresh && s.noted() {
 		err = s.note(ctx, tx)
 	}
 	return fresh, err

@@ -47,7 +47,7 @@ func (t *transaction) statement(ctx context.Context, text string) *sql.Stmt {
 // ExecContext carries a statement out.
 func (t *transaction) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
 	ctx = t.engine.statements(ctx)
-	if s := t.statement(ctx, text); s != nil {
+	if s := t.statement(ctx, text); s != nil { //nolint:sqlclosecheck // the transaction closes it
 		return s.ExecContext(ctx, args...)
 	}
 	return t.Tx.ExecContext(ctx, text, args...)
@@ -56,7 +56,7 @@ func (t *transaction) ExecContext(ctx context.Context, text string, args ...any)
 // QueryRowContext reads one row.
 func (t *transaction) QueryRowContext(ctx context.Context, text string, args ...any) *sql.Row {
 	ctx = t.engine.statements(ctx)
-	if s := t.statement(ctx, text); s != nil {
+	if s := t.statement(ctx, text); s != nil { //nolint:sqlclosecheck // the transaction closes it
 		return s.QueryRowContext(ctx, args...)
 	}
 	return t.Tx.QueryRowContext(ctx, text, args...)

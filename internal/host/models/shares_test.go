@@ -130,7 +130,7 @@ func TestMemoryOfAllFeatures(t *testing.T) {
 		answering(rw, r)
 	}), limits)
 	for _, feature := range []string{"hostile", "login"} {
-		go w.begin(feature, strings.NewReader(plainRequest))
+		w.begin(feature, strings.NewReader(plainRequest))
 		<-arrived
 	}
 	if answer, text := w.ask("beside", http.MethodPost, messages, plainRequest); answer.StatusCode != http.StatusServiceUnavailable || answer.Header.Get(callers.ReasonHeader) != "MemoryFull" {
