@@ -6,6 +6,7 @@ package v1alpha1_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,8 +55,9 @@ func TestSamples(t *testing.T) {
 	}
 	for name, objects := range all {
 		t.Run(name, func(t *testing.T) {
-			if !strings.Contains(strings.Join(listed, "\n")+"\n", name+"\n") {
-				t.Errorf("kustomization.yaml does not list %s", name)
+			// The configuration of the gateway is there already where samples are applied.
+			if is, want := slices.Contains(listed, name), name != "model-backends.yaml"; is != want {
+				t.Errorf("kustomization.yaml lists %s: %t, want %t", name, is, want)
 			}
 			for _, o := range objects {
 				if o.GetNamespace() == "" {
