@@ -17,7 +17,7 @@ func anthropicFamily(kind string) string {
 
 // anthropicURL is an address that Anthropic reads, anthropicFile what it keeps.
 var (
-	anthropicURL  = shape{tool: "anthropic/url", when: fetched}
+	anthropicURL  = shape{tool: "anthropic/url", when: fetchedText}
 	anthropicFile = shape{state: true}
 )
 
@@ -65,9 +65,9 @@ func anthropicBlocks() *kinds {
 	}
 	record := of(nil)
 	*record = record.with(map[string]shape{"content": {kinds: &kinds{what: "result", none: record, vendor: "anthropic", family: func(string) string { return "" }, of: map[string]*shape{"": record}}}, "source": sources})
-	addition := shape{kinds: &kinds{what: "change of tools", vendor: "anthropic", none: &shape{}, of: map[string]*shape{
-		"tool_reference": {}, "mcp_tool_reference": {}, "mcp_toolset_reference": {},
-		"tool_definition": ptr(object(reads("type")).with(map[string]shape{"definition": anthropicTools(false)})),
+	definition := object(reads("type")).with(map[string]shape{"definition": anthropicTools(false)})
+	addition := shape{kinds: &kinds{what: "change of tools", vendor: "anthropic", none: &definition, of: map[string]*shape{
+		"tool_reference": {}, "mcp_tool_reference": {}, "mcp_toolset_reference": {}, "tool_definition": &definition,
 	}}}
 	change := of(map[string]shape{"tool": addition})
 	k.none = of(map[string]shape{"content": content, "source": sources})
@@ -89,8 +89,6 @@ func anthropicBlocks() *kinds {
 	k.of["tool_result"] = &result
 	return k
 }
-
-func ptr(p shape) *shape { return &p }
 
 // anthropicWall is what is known of a request.
 var anthropicWall = func() *shape {

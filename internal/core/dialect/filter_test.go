@@ -244,6 +244,9 @@ func refusals() []refusal {
 		{chat, `"messages":[{"role":"assistant","audio":{"id":"audio_1"}}]`, "messages[0].audio.id", state},
 		{chat, message(`[{"type":"image_url","image_url":{"url":` + link + `}}]`), "messages[0].content[0].image_url.url", "openai/url"},
 		{chat, message(`[{"type":"image_url","image_url":` + link + `}]`), "messages[0].content[0].image_url", "openai/url"},
+		{chat, message(`[{"type":"image_url","image_url":{"url":{"url":` + link + `}}}]`), "messages[0].content[0].image_url.url", "openai/url"},
+		{chat, message(`[{"type":"file","file":{"file_data":{"url":` + link + `}}}]`), "messages[0].content[0].file.file_data", "openai/url"},
+		{claude, message(`[{"type":"image","source":{"type":"url","url":{"url":` + link + `}}}]`), "messages[0].content[0].source.url", "anthropic/url"},
 		{chat, message(`[{"type":"image_url","image_url":{"url":" data:x"}}]`), "messages[0].content[0].image_url.url", "openai/url"},
 		{chat, message(`[{"type":"video_url","video_url":{"url":` + link + `}}]`), "messages[0].content[0].video_url.url", "openai/url"},
 		{chat, message(`[{"type":"video","video":["data:x",` + link + `]}]`), "messages[0].content[0].video[1]", "openai/url"},
@@ -416,5 +419,14 @@ func TestEveryDialectHasAWall(t *testing.T) {
 		if got, _, refused := filtered(t, d.Name, body, dialect.Allowed{}); refused == nil {
 			t.Errorf("%s: a tool that nobody knows passes: %s", d.Name, got)
 		}
+	}
+}
+
+// TestFilterFoldsTheTypeOfATool: a definition that is added in a conversation, and says its type in other letters, is looked at like any other.
+func TestFilterFoldsTheTypeOfATool(t *testing.T) {
+	t.Parallel()
+	body := `{"model":"m","messages":[{"role":"user","content":[{"type":"tool_addition","tool":{"Type":"tool_definition","definition":{"type":"mcp_toolset"}}}]}]}`
+	if got, _, refused := filtered(t, "anthropic", body, dialect.Allowed{}); refused == nil {
+		t.Errorf("it passes: %s", got)
 	}
 }

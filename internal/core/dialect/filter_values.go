@@ -59,10 +59,15 @@ func fetched(value []byte) bool {
 	return false
 }
 
+// fetchedText says so of a value that is a text, or a list of texts: no reader is known of anything else in its place.
+func fetchedText(value []byte) bool {
+	return value[0] == '{' || value[0] == '[' && bytes.IndexByte(value, '{') >= 0 || fetched(value)
+}
+
 // fetchedData says so of a value that some providers take as the data itself, and others as an address.
 func fetchedData(value []byte) bool {
 	if value[0] != '"' {
-		return fetched(value)
+		return fetchedText(value)
 	}
 	data := value[1 : len(value)-1]
 	if bytes.IndexByte(data, '\\') >= 0 { // an address has its colon and its dots in escapes

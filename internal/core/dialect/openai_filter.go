@@ -20,10 +20,10 @@ func openaiFamily(kind string) string {
 
 // openaiURL is an address that the provider reads, openaiData data that may be one.
 var (
-	openaiURL  = shape{tool: "openai/url", when: fetched}
+	openaiURL  = shape{tool: "openai/url", when: fetchedText}
 	openaiData = shape{tool: "openai/url", when: fetchedData}
 	// openaiLink is an address, or an object that has one.
-	openaiLink = openaiURL.with(map[string]shape{"url": openaiURL, "data": openaiData, "file_id": {state: true}, "detail": {}})
+	openaiLink = shape{tool: "openai/url", when: fetched}.with(map[string]shape{"url": openaiURL, "data": openaiData, "file_id": {state: true}, "detail": {}})
 )
 
 // openaiContent is what a message has in it. Each kind has the members of all: servers differ in which they read.
