@@ -27,7 +27,7 @@ type limits struct {
 	choices, thinking []string
 }
 
-// Limit that the request has, without the members that its backend does not get. It needs Filter before. A server may read a number where
+// Limit that the request has, without the members that its backend does not get or does not read. It needs Filter before. A server may read a number where
 // none is understood here: then nothing is known of the tokens, and the choices are the most.
 func (r Request) Limit(without ...string) Limit {
 	members := r.dialect.limits

@@ -156,3 +156,16 @@ func TestLimitThatABackendDoesNotGet(t *testing.T) {
 		}
 	}
 }
+
+// TestLimitThatABackendDoesNotRead is not believed, and another one takes its place.
+func TestLimitThatABackendDoesNotRead(t *testing.T) {
+	r := readThrough(t, "openai-chat", `{"model":"m","max_completion_tokens":1}`)
+	unread := []string{"max_completion_tokens"}
+	if got := r.Limit(unread...); got.Tokens != 0 {
+		t.Errorf("%+v, want no limit", got)
+	}
+	const want = `{"max_tokens":7,"model":"m"}`
+	if out, err := r.Body(dialect.Edit{Model: "m", Limit: 7, Unread: unread}); err != nil || string(out) != want {
+		t.Errorf("%s, want %s, %v", out, want, err)
+	}
+}

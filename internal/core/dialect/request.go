@@ -60,6 +60,8 @@ type Edit struct {
 	// dialect's own.
 	Limit       int64
 	LimitMember string
+	// Unread members bound no answer of the backend, see Limit: where Limit is set, they are left out.
+	Unread []string
 	// Usage: the tokens of a streamed answer are counted. It is for a request that LacksUsage, and has no effect where that member is left out.
 	Usage bool
 	// Room is memory that the request may be written to, up to its capacity; nil for new memory.
@@ -243,6 +245,9 @@ func (r Request) Bytes() []byte { return r.body }
 
 // Body is the request with an edit, and not one other byte changed. It fails where the request has no place for what is said.
 func (r Request) Body(e Edit) ([]byte, error) {
+	if e.Limit > 0 { // which stands in the member that is read: some servers refuse both
+		e.Without = slices.Concat(e.Without, e.Unread)
+	}
 	edits := append(r.removed(e.Without), r.wall...)
 	if e.Model != r.Model && r.model != (span{}) {
 		edits = append(edits, place{r.model, `"` + inside(e.Model), `"`})

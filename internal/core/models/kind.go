@@ -39,6 +39,8 @@ type Kind struct {
 	Headers map[string]string
 	// LimitMember of Chat Completions bounds an answer; empty for max_tokens, which most servers know and OpenAI's reasoning models refuse.
 	LimitMember string
+	// BothLimits: the provider reads max_completion_tokens next to max_tokens. One with a LimitMember does so, too.
+	BothLimits bool
 	// StreamUsage: the provider counts the tokens of a streamed answer of Chat Completions where stream_options ask for it.
 	StreamUsage bool
 }
@@ -176,6 +178,15 @@ func (b Backend) LimitMember(d dialect.Dialect) string {
 	}
 	kind, _ := FindKind(b.Kind)
 	return kind.LimitMember
+}
+
+// Unread are members of a dialect that would bound an answer, and that the backend may not read. What an agent says there is not believed.
+func (b Backend) Unread(d dialect.Dialect) []string {
+	kind, _ := FindKind(b.Kind)
+	if d.Name != chatDialect || kind.LimitMember != "" || kind.BothLimits {
+		return nil
+	}
+	return []string{completionLimit}
 }
 
 // dated says whether a version of Azure's API is a date: those have other paths than v1 and its previews.

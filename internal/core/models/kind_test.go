@@ -5,6 +5,7 @@ package models_test
 
 import (
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -183,6 +184,19 @@ func TestCountsStreams(t *testing.T) {
 	} {
 		if got := tc.backend.CountsStreams(); got != tc.want {
 			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// TestUnreadLimits: what a server may not read bounds no reservation.
+func TestUnreadLimits(t *testing.T) {
+	for _, d := range dialect.All() {
+		for _, kind := range models.Kinds() {
+			unread := (models.Backend{Kind: kind.Name}).Unread(d)
+			reads := slices.Contains([]string{"openai", "azure-openai", "vllm", "openrouter"}, kind.Name) || d.Name != "openai-chat"
+			if (len(unread) == 0) != reads {
+				t.Errorf("%s, %s: %q", kind.Name, d.Name, unread)
+			}
 		}
 	}
 }

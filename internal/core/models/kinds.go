@@ -52,7 +52,7 @@ func Kinds() []Kind {
 		// https://docs.ollama.com/api/openai-compatibility and https://docs.ollama.com/api/anthropic-compatibility
 		{Name: "ollama", Serves: own(openaiChat, openaiResponses, anthropicMessages), StreamUsage: true},
 		// https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html: the option --api-key is for every path.
-		{Name: "vllm", Serves: own(openaiChat, openaiResponses, anthropicMessages, anthropicCount), KeyHeader: "Authorization", KeyPrefix: "Bearer ", StreamUsage: true},
+		{Name: "vllm", Serves: own(openaiChat, openaiResponses, anthropicMessages, anthropicCount), KeyHeader: "Authorization", KeyPrefix: "Bearer ", StreamUsage: true, BothLimits: true},
 		{Name: generic},
 	}
 }
@@ -124,7 +124,7 @@ func bedrockBetas() []string {
 // https://openrouter.ai/docs/api-reference/overview and https://openrouter.ai/docs/features/provider-routing
 func openRouter() Kind {
 	return Kind{
-		Name: "openrouter", KeyHeader: "Authorization", KeyPrefix: "Bearer ",
+		Name: "openrouter", KeyHeader: "Authorization", KeyPrefix: "Bearer ", BothLimits: true,
 		Serves: map[string]Place{
 			openaiChat:        {Path: "/api/v1/chat/completions"},
 			openaiResponses:   {Path: "/api/v1/responses"},

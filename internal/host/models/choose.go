@@ -81,7 +81,7 @@ func (c *call) compose() *failure {
 	e := dialect.Edit{Without: strip, Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
 	e.Usage = c.request.LacksUsage() && c.route.Backend.CountsStreams()
 	c.counted = e.Usage
-	e.Limit, e.LimitMember = c.limit, c.route.Backend.LimitMember(c.dialect)
+	e.Limit, e.LimitMember, e.Unread = c.limit, c.route.Backend.LimitMember(c.dialect), c.route.Backend.Unread(c.dialect)
 	if c.endpoint.Plain {
 		e.Before = ""
 	}

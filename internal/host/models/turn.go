@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -111,7 +112,7 @@ func (c *call) reserve() *failure {
 func (t *turn) reserve() (limit int64, wanted ledger.Amount, err error) {
 	c := t.call
 	without, _ := c.route.Backend.Members()
-	asked, price := c.request.Limit(without...), c.route.Model.Prices.Price().Dearest()
+	asked, price := c.request.Limit(slices.Concat(without, c.route.Backend.Unread(c.dialect))...), c.route.Model.Prices.Price().Dearest()
 	if asked.Tokens > 0 && asked.Thinking >= asked.Tokens {
 		// Interleaved thoughts are in no limit of an answer (https://docs.claude.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking).
 		asked.Tokens += asked.Thinking
