@@ -51,7 +51,7 @@ func (c *call) aim() *failure {
 	if has := c.request.Has(deny); len(has) > 0 {
 		return fail(http.StatusForbidden, reasonServerTool, nil, "%s: the backend %q does not get it (deny of its configuration): leave it out", has[0], c.route.Backend.Name)
 	}
-	size := int64(roomFor(c))
+	size := int64(c.needs())
 	if c.target.Recasts() { // which makes one more of it
 		size *= 2
 	}
@@ -66,8 +66,8 @@ func (c *call) aim() *failure {
 	return nil
 }
 
-// roomFor the request as the backend gets it, in bytes.
-func roomFor(c *call) int {
+// needs is the room for the request as the backend gets it, in bytes.
+func (c *call) needs() int {
 	size := len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom
 	for _, o := range c.objections {
 		size += 2 * (len(o.Answer) + len(o.Text))
@@ -87,7 +87,7 @@ func (c *call) compose() *failure {
 	}
 	c.body = nil // of a request that was sent before
 	c.sending.vacate(&c.made)
-	c.made = room(roomFor(c))
+	c.made = room(c.needs())
 	e.Room = c.made
 	var err error
 	if c.body, err = c.request.Body(e); err != nil {
