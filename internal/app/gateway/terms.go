@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
@@ -35,8 +36,9 @@ type terms struct {
 	Templates string `json:"templates,omitempty"`
 	// Answers that end a turn keep to these rules.
 	Answers answers.Rules `json:"answers,omitzero"`
-	// prefix of all that is sent to models.
+	// prefix of all that is sent to models, and before as requests have it.
 	prefix string
+	before dialect.Quoted
 }
 
 // pinned is the task of an attempt.
@@ -111,7 +113,7 @@ func (p *pins) keep(ctx context.Context, of pinned, t terms) (terms, error) {
 	if err := json.Unmarshal(kept, &first); err != nil {
 		return terms{}, fmt.Errorf("%w: terms in the ledger: %w", callers.ErrUnavailable, err)
 	}
-	first.prefix = prefix
+	first.prefix, first.before = prefix, dialect.Quote(prefix)
 	return first, nil
 }
 
@@ -137,6 +139,7 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 		return terms{}, &coremodels.Refusal{Message: err.Error()}
 	}
 	t.prefix, t.Templates = layers.Prefix(), layers.Hash()
+	t.before = dialect.Quote(t.prefix)
 	a.log.InfoContext(ctx, "Pinned the templates of a task", "feature", p.name(), "attempt", p.attempt, "task", task,
 		"global", len(layers.Global), "project", len(layers.Project), "hash", t.Templates, "checks", len(t.Answers.Checks), "formats", len(t.Answers.Formats))
 	return t, nil

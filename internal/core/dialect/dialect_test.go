@@ -131,7 +131,7 @@ func find(name string) dialect.Dialect {
 
 func body(t testing.TB, r dialect.Request, model, text string) string {
 	t.Helper()
-	b, err := r.Body(dialect.Edit{Model: model, Before: text})
+	b, err := r.Body(dialect.Edit{Model: model, Before: dialect.Quote(text)})
 	if err != nil {
 		t.Fatalf("body: %v", err)
 	}
@@ -173,7 +173,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got, err := r.Body(dialect.Edit{Model: "a", Before: text})
+		got, err := r.Body(dialect.Edit{Model: "a", Before: dialect.Quote(text)})
 		if err != nil {
 			got = []byte(err.Error())
 		}
@@ -181,7 +181,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", name, got, tc.want)
 		}
 		// Another model and a text at once are each of them.
-		if both, err := r.Body(dialect.Edit{Model: "other", Before: text}); err == nil && string(both) != strings.Replace(tc.want, `"model":"a"`, `"model":"other"`, 1) {
+		if both, err := r.Body(dialect.Edit{Model: "other", Before: dialect.Quote(text)}); err == nil && string(both) != strings.Replace(tc.want, `"model":"a"`, `"model":"other"`, 1) {
 			t.Errorf("%s: with another model: %s", name, both)
 		}
 	}
@@ -208,7 +208,7 @@ func TestObjections(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := r.Body(dialect.Edit{Model: "a", Before: tc.before, Objections: []dialect.Objection{{Answer: tc.answer, Text: "Again."}}})
+		got, err := r.Body(dialect.Edit{Model: "a", Before: dialect.Quote(tc.before), Objections: []dialect.Objection{{Answer: tc.answer, Text: "Again."}}})
 		if err != nil {
 			got = []byte(err.Error())
 		}
@@ -296,7 +296,7 @@ func FuzzRequest(f *testing.F) {
 			if err := json.Unmarshal(given, &before); err != nil {
 				t.Fatalf("%q was read and is not JSON: %v", given, err)
 			}
-			spliced, err := r.Body(dialect.Edit{Model: model, Before: text})
+			spliced, err := r.Body(dialect.Edit{Model: model, Before: dialect.Quote(text)})
 			if err != nil {
 				continue
 			}
@@ -310,7 +310,7 @@ func FuzzRequest(f *testing.F) {
 			if without, err := r.Body(dialect.Edit{Model: model}); err != nil || len(spliced)+2 < len(without)+len(text) {
 				t.Fatalf("%s: %q became %q, without the text: %v", d.Name, given, spliced, err)
 			}
-			if told, err := r.Body(dialect.Edit{Model: model, Before: text, Objections: []dialect.Objection{{Answer: text, Text: "o"}, {Text: "p"}}}); err == nil && (!json.Valid(told) || len(told) <= len(spliced)) {
+			if told, err := r.Body(dialect.Edit{Model: model, Before: dialect.Quote(text), Objections: []dialect.Objection{{Answer: text, Text: "o"}, {Text: "p"}}}); err == nil && (!json.Valid(told) || len(told) <= len(spliced)) {
 				t.Fatalf("%s: %q became %q", d.Name, given, told)
 			}
 			delete(before, "model")

@@ -152,10 +152,12 @@ func (r Request) Filter(e Endpoint, a Allowed) (Request, error) {
 
 // entry of the object that a request is.
 type entry struct {
-	name  string
-	value span
-	from  int
-	out   bool
+	name string
+	// folded is the name as folded gives it.
+	folded string
+	value  span
+	from   int
+	out    bool
 }
 
 type filter struct {
@@ -204,7 +206,7 @@ func (f *filter) top(p shape, e Endpoint) error {
 		if out {
 			f.edits = f.edits[:from]
 		}
-		f.members = append(f.members, entry{name: name, value: span{value, to}, from: at, out: out})
+		f.members = append(f.members, entry{name: name, folded: folded(name), value: span{value, to}, from: at, out: out})
 		if at = space(f.body, to); f.body[at] == ',' {
 			at++
 		}
@@ -546,31 +548,40 @@ func (h *holes) cut(from, to int) {
 }
 
 // removed are the places of members of the request that are left out: those that the wall has taken out, and those that a backend does not get.
-func (r Request) removed(without []string) []place {
+func (r Request) removed(without Names) []place {
 	f := filter{}
 	notes := holes{filter: &f}
 	for _, m := range r.top {
-		notes.add(span{m.from, m.value.to}, m.out || contains(without, m.name))
+		notes.add(span{m.from, m.value.to}, m.out || without.has(m.folded))
 	}
 	notes.close()
 	return f.edits
 }
 
 // Has says which of the members a request has, whatever their letters: some providers fold them.
-func (r Request) Has(names []string) (has []string) {
+func (r Request) Has(names Names) (has []string) {
 	for _, m := range r.top {
-		if !m.out && contains(names, m.name) {
+		if !m.out && names.has(m.folded) {
 			has = append(has, m.name[:min(len(m.name), maxQuoted)])
 		}
 	}
 	return has
 }
 
-// contains a name, as a provider may read it.
-func contains(names []string, name string) bool {
-	name = folded(name)
-	return slices.ContainsFunc(names, func(n string) bool { return folded(n) == name })
+// Names of members, as providers may read them. Make them with Fold.
+type Names []string
+
+// Fold gives the names as providers read them that care least about letters and about what joins words.
+func Fold(names ...string) Names {
+	all := make(Names, len(names))
+	for i, name := range names {
+		all[i] = folded(name)
+	}
+	return all
 }
+
+// has a name, which is folded.
+func (n Names) has(name string) bool { return slices.Contains(n, name) }
 
 // folded is a name as readers take it that care least: encoding/json of Go takes letters for one another that Unicode folds, which are two
 // beside those of ASCII (https://pkg.go.dev/encoding/json#Unmarshal), its successor leaves out what joins words, however much of it there is
@@ -584,6 +595,8 @@ func folded(name string) string {
 			break
 		}
 		switch {
+		case 'a' <= c && c <= 'z':
+			b = append(b, byte(c))
 		case c == '_' || c == '-':
 		case 'A' <= c && c <= 'Z':
 			b = append(b, byte(c-'A'+'a'))
@@ -592,7 +605,7 @@ func folded(name string) string {
 		case c == '\u212a': // the sign for kelvin
 			b = append(b, 'k')
 		default:
-			b = append(b, string(c)...)
+			b = utf8.AppendRune(b, c)
 		}
 	}
 	return string(b)

@@ -55,11 +55,11 @@ func TestFilterFoldsLongNames(t *testing.T) {
 		if r, err = r.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
 			t.Fatal(err)
 		}
-		body, err := r.Body(dialect.Edit{Model: "m", Without: []string{"service_tier"}})
+		body, err := r.Body(dialect.Edit{Model: "m", Without: dialect.Fold("service_tier")})
 		if want := `{"model":"m","messages":[]}`; err != nil || string(body) != want {
 			t.Errorf("%s, %v", body, err)
 		}
-		if has := r.Has([]string{"service_tier"}); len(has) != 1 || len(has[0]) > 64 {
+		if has := r.Has(dialect.Fold("service_tier")); len(has) != 1 || len(has[0]) > 64 {
 			t.Errorf("%d names", len(has))
 		}
 	}
@@ -174,7 +174,7 @@ func TestRequestWithoutContents(t *testing.T) {
 	if r, err = r.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
 		t.Fatal(err)
 	}
-	out, err := r.Body(dialect.Edit{Before: "Be kind.", Limit: 5, Without: []string{"speed"}})
+	out, err := r.Body(dialect.Edit{Before: dialect.Quote("Be kind."), Limit: 5, Without: dialect.Fold("speed")})
 	if want := `{"generationConfig":{"maxOutputTokens":5},"systemInstruction":{"parts":[{"text":"Be kind."}]},"contents":[]}`; err != nil || string(out) != want {
 		t.Errorf("%s, %v", out, err)
 	}

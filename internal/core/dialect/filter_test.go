@@ -401,11 +401,11 @@ func TestFilterWithout(t *testing.T) {
 	if r, err = r.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
 		t.Fatal(err)
 	}
-	without := []string{"service_tier", "provider", "route"}
+	without := dialect.Fold("service_tier", "provider", "route")
 	if has := r.Has(without); !slices.Equal(has, []string{"service_tier", "Provider"}) {
 		t.Errorf("%q", has)
 	}
-	body, err := r.Body(dialect.Edit{Model: "other", Before: "Be kind.", Without: without})
+	body, err := r.Body(dialect.Edit{Model: "other", Before: dialect.Quote("Be kind."), Without: without})
 	if want := `{"model":"other","messages":[{"role":"system","content":"Be kind."}]}`; err != nil || string(body) != want {
 		t.Errorf("%s, %v", body, err)
 	}

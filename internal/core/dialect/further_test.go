@@ -24,7 +24,7 @@ func all(r dialect.Request, err error) []string {
 	system, tools := c.Setting()
 	texts := []string{string(r.Bytes()), r.Model, string(c.List()), fmt.Sprint(system, tools, r.Tools)}
 	add := func(body []byte, err error) { texts = append(texts, string(body), fmt.Sprint(err)) }
-	add(r.Body(dialect.Edit{Model: "other", Before: "before", Objections: []dialect.Objection{{Answer: "answer", Text: "text"}}}))
+	add(r.Body(dialect.Edit{Model: "other", Before: dialect.Quote("before"), Objections: []dialect.Objection{{Answer: "answer", Text: "text"}}}))
 	var ends []int
 	for at, ok := 0, true; ok; {
 		if _, at, ok = c.Next(at); ok {

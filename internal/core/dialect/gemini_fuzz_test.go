@@ -52,7 +52,7 @@ func FuzzGemini(f *testing.F) {
 		} else if again, err := d.ReadRequest(sent); err != nil || r.Tools && !again.Bare() {
 			t.Fatalf("%v; no tool may be called: %v: %s", err, again.Bare(), sent)
 		}
-		if sent, err := r.Body(dialect.Edit{Model: "m", Before: "before", Objections: []dialect.Objection{{Answer: "a", Text: "o"}}}); err == nil && !json.Valid(sent) {
+		if sent, err := r.Body(dialect.Edit{Model: "m", Before: dialect.Quote("before"), Objections: []dialect.Objection{{Answer: "a", Text: "o"}}}); err == nil && !json.Valid(sent) {
 			t.Fatalf("not JSON: %s", sent)
 		}
 	})

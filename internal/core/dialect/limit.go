@@ -29,7 +29,7 @@ type limits struct {
 
 // Limit that the request has, without the members that its backend does not get or does not read. It needs Filter before. A server may read a number where
 // none is understood here: then nothing is known of the tokens, and the choices are the most.
-func (r Request) Limit(without ...string) Limit {
+func (r Request) Limit(without Names) Limit {
 	members := r.dialect.limits
 	l, unknown := Limit{Choices: 1}, false
 	read := func(to *int64, path []string, none func()) {
@@ -54,7 +54,7 @@ func (r Request) Limit(without ...string) Limit {
 
 // lowered are the places where a request says that a choice has no more than some tokens. A lower limit stays. Member names the one that is put in
 // where there is none; empty for the dialect's own.
-func (l limits) lowered(r Request, tokens int64, member string, without []string) (list []place) {
+func (l limits) lowered(r Request, tokens int64, member string, without Names) (list []place) {
 	text, has := strconv.FormatInt(tokens, 10), false
 	var own []string
 	for _, own = range l.most {
@@ -89,13 +89,13 @@ func (l limits) lowered(r Request, tokens int64, member string, without []string
 }
 
 // values of the member at a path, in each of its spellings, where the backend gets it.
-func (r Request) values(path, without []string) iter.Seq[span] {
+func (r Request) values(path []string, without Names) iter.Seq[span] {
 	return func(yield func(span) bool) {
 		if len(path) == 0 {
 			return
 		}
 		for _, m := range r.top {
-			if m.out || r.dialect.spelled(m.name) != path[0] || contains(without, m.name) {
+			if m.out || r.dialect.spelled(m.name) != path[0] || without.has(m.folded) {
 				continue
 			}
 			if len(path) == 1 {

@@ -50,7 +50,7 @@ func TestLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := readThrough(t, tc.dialect, tc.body)
-			if got := r.Limit(); got != tc.want {
+			if got := r.Limit(nil); got != tc.want {
 				t.Errorf("%+v, want %+v", got, tc.want)
 			}
 			edit := dialect.Edit{Model: "m", Limit: tc.to, LimitMember: tc.member}
@@ -82,7 +82,7 @@ func FuzzLimit(f *testing.F) {
 			if r, err = r.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
 				continue
 			}
-			before := r.Limit()
+			before := r.Limit(nil)
 			out, err := r.Body(dialect.Edit{Model: r.Model, Limit: int64(to)})
 			if err != nil {
 				t.Fatal(err)
@@ -94,7 +94,7 @@ func FuzzLimit(f *testing.F) {
 			if again, err = again.Filter(d.Endpoints[0], dialect.Allowed{}); err != nil {
 				t.Fatalf("%s: %q became %q: %v", d.Name, body, out, err)
 			}
-			if after := again.Limit(); after.Tokens > int64(to) || after.Choices != before.Choices || after.Thinking != before.Thinking {
+			if after := again.Limit(nil); after.Tokens > int64(to) || after.Choices != before.Choices || after.Thinking != before.Thinking {
 				t.Fatalf("%s: %q became %q, and %+v is %+v", d.Name, body, out, before, after)
 			}
 		}
@@ -110,20 +110,20 @@ func withoutStore(body string) string {
 func TestLimitNobodyUnderstands(t *testing.T) {
 	const most = 1<<31 - 1
 	for _, n := range []string{`" 128 "`, `"١٢٨"`, `128.` + strings.Repeat("0", 80), `[128]`, `true`, `-1`, `"x"`} {
-		if got, want := readThrough(t, "openai-chat", `{"model":"m","n":`+n+`,"max_tokens":9}`).Limit(), (dialect.Limit{Tokens: 9, Choices: most}); got != want {
+		if got, want := readThrough(t, "openai-chat", `{"model":"m","n":`+n+`,"max_tokens":9}`).Limit(nil), (dialect.Limit{Tokens: 9, Choices: most}); got != want {
 			t.Errorf("n is %.20s: %+v, want %+v", n, got, want)
 		}
-		if got, want := readThrough(t, "gemini", `{"contents":[],"generationConfig":{"candidateCount":`+n+`}}`).Limit(), (dialect.Limit{Choices: most}); got != want {
+		if got, want := readThrough(t, "gemini", `{"contents":[],"generationConfig":{"candidateCount":`+n+`}}`).Limit(nil), (dialect.Limit{Choices: most}); got != want {
 			t.Errorf("candidateCount is %.20s: %+v, want %+v", n, got, want)
 		}
 		for _, body := range []string{`{"model":"m","max_tokens":9,"max_completion_tokens":` + n + `}`, `{"model":"m","max_tokens":` + n + `,"max_completion_tokens":9}`} {
-			if got, want := readThrough(t, "openai-chat", body).Limit(), (dialect.Limit{Choices: 1}); got != want {
+			if got, want := readThrough(t, "openai-chat", body).Limit(nil), (dialect.Limit{Choices: 1}); got != want {
 				t.Errorf("%s: %+v, want no limit", body, got)
 			}
 		}
 	}
 	for _, none := range []string{`"n":null,"max_tokens":null,"max_completion_tokens":9`, `"max_completion_tokens":9`} {
-		if got, want := readThrough(t, "openai-chat", `{"model":"m",`+none+`}`).Limit(), (dialect.Limit{Tokens: 9, Choices: 1}); got != want {
+		if got, want := readThrough(t, "openai-chat", `{"model":"m",`+none+`}`).Limit(nil), (dialect.Limit{Tokens: 9, Choices: 1}); got != want {
 			t.Errorf("%s: %+v, want %+v", none, got, want)
 		}
 	}
@@ -147,8 +147,8 @@ func TestLimitThatABackendDoesNotGet(t *testing.T) {
 			}
 			continue
 		}
-		without := []string{tc.without}
-		if got := r.Limit(without...); got.Tokens != 0 {
+		without := dialect.Fold(tc.without)
+		if got := r.Limit(without); got.Tokens != 0 {
 			t.Errorf("%s: %+v, want no limit", name, got)
 		}
 		if out, err := r.Body(dialect.Edit{Model: r.Model, Limit: 7, LimitMember: tc.member, Without: without}); err != nil || string(out) != tc.out {
@@ -160,8 +160,8 @@ func TestLimitThatABackendDoesNotGet(t *testing.T) {
 // TestLimitThatABackendDoesNotRead is not believed, and another one takes its place.
 func TestLimitThatABackendDoesNotRead(t *testing.T) {
 	r := readThrough(t, "openai-chat", `{"model":"m","max_completion_tokens":1}`)
-	unread := []string{"max_completion_tokens"}
-	if got := r.Limit(unread...); got.Tokens != 0 {
+	unread := dialect.Fold("max_completion_tokens")
+	if got := r.Limit(unread); got.Tokens != 0 {
 		t.Errorf("%+v, want no limit", got)
 	}
 	const want = `{"max_tokens":7,"model":"m"}`

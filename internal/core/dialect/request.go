@@ -50,18 +50,18 @@ type Request struct {
 type Edit struct {
 	// Model that is asked instead.
 	Model string
-	// Before is said before all that the agent says; empty for nothing.
-	Before string
+	// Before is said before all that the agent says.
+	Before Quoted
 	// Objections come after all that, in their order.
 	Objections []Objection
-	// Without these members, whatever the case of their letters. It needs Filter before.
-	Without []string
+	// Without these members. It needs Filter before.
+	Without Names
 	// Limit is how many tokens a choice of the answer may have; 0 for what the request says. LimitMember says so where no member does; empty for the
 	// dialect's own.
 	Limit       int64
 	LimitMember string
 	// Unread members bound no answer of the backend, see Limit: where Limit is set, they are left out.
-	Unread []string
+	Unread Names
 	// Usage: the tokens of a streamed answer are counted. It is for a request that LacksUsage, and has no effect where that member is left out.
 	Usage bool
 	// Room is memory that the request may be written to, up to its capacity; nil for new memory.
@@ -252,18 +252,18 @@ func (r Request) Body(e Edit) ([]byte, error) {
 	if e.Model != r.Model && r.model != (span{}) {
 		edits = append(edits, place{r.model, `"` + inside(e.Model), `"`})
 	}
-	if e.Usage && !contains(e.Without, streamOptions) {
+	if e.Usage && !e.Without.has(foldedOptions) {
 		edits = append(edits, r.usage()...)
 	}
 	if e.Limit > 0 {
 		edits = append(edits, r.dialect.limits.lowered(r, e.Limit, e.LimitMember, e.Without)...)
 	}
-	if e.Before != "" {
+	if e.Before.Size() > 0 {
 		at, err := r.dialect.place(r)
 		if err != nil {
 			return nil, err
 		}
-		at.before += inside(e.Before)
+		at.before += e.Before.text
 		edits = append(edits, at)
 	}
 	if len(e.Objections) > 0 {
@@ -319,7 +319,7 @@ func (r Request) after(e Edit) ([]place, error) {
 	switch list := jsontext.Value(r.body[start:end]); list.Kind() {
 	case '[':
 		sep := comma(list)
-		if e.Before != "" && r.system == r.history { // which makes it a list of one
+		if e.Before.Size() > 0 && r.system == r.history { // which makes it a list of one
 			sep = ","
 		}
 		return []place{{span{end - 1, end - 1}, sep + more, ""}}, nil
@@ -330,6 +330,15 @@ func (r Request) after(e Edit) ([]place, error) {
 		return nil, fmt.Errorf("%q of the request is neither a string nor a list", r.dialect.History)
 	}
 }
+
+// Quoted is a text as it stands in requests, so that one that many requests have is quoted once. The zero value says nothing.
+type Quoted struct{ text string }
+
+// Quote a text.
+func Quote(text string) Quoted { return Quoted{inside(text)} }
+
+// Size of it in a request, in bytes.
+func (q Quoted) Size() int { return len(q.text) }
 
 // inside is a text as it stands between the quotes of a JSON string. What is not UTF-8 is replaced.
 func inside(text string) string {

@@ -38,7 +38,7 @@ func TestStreamUsageIsAskedFor(t *testing.T) {
 			if tc.want == "" {
 				return
 			}
-			out, err := r.Body(dialect.Edit{Model: "m", Usage: true, Without: tc.without})
+			out, err := r.Body(dialect.Edit{Model: "m", Usage: true, Without: dialect.Fold(tc.without...)})
 			if err != nil || string(out) != tc.want {
 				t.Errorf("%s %v", out, err)
 			}

@@ -18,6 +18,8 @@ const (
 	usageWanted   = `"` + includeUsage + `":true`
 )
 
+var foldedOptions = folded(streamOptions)
+
 // LacksUsage says whether the answer is streamed without a count of its tokens unless Edit.Usage asks for one. It needs Filter before.
 func (r Request) LacksUsage() bool {
 	if !r.dialect.usageOnDemand || !r.Streamed {

@@ -181,13 +181,15 @@ func (b Backend) LimitMember(d dialect.Dialect) string {
 }
 
 // Unread are members of a dialect that would bound an answer, and that the backend may not read. What an agent says there is not believed.
-func (b Backend) Unread(d dialect.Dialect) []string {
+func (b Backend) Unread(d dialect.Dialect) dialect.Names {
 	kind, _ := FindKind(b.Kind)
 	if d.Name != chatDialect || kind.LimitMember != "" || kind.BothLimits {
 		return nil
 	}
-	return []string{completionLimit}
+	return foldedLimit
 }
+
+var foldedLimit = dialect.Fold(completionLimit)
 
 // dated says whether a version of Azure's API is a date: those have other paths than v1 and its previews.
 func dated(version string) bool { return version != "" && version[0] >= '0' && version[0] <= '9' }

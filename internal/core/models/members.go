@@ -3,17 +3,22 @@
 
 package models
 
+import "github.com/tidewaiter/tidewaiter/internal/core/dialect"
+
 // Members of requests that a backend does not get, and those that no request may have.
-func (b Backend) Members() (strip, deny []string) {
-	strip, deny = b.Strip, b.Deny
-	if strip == nil {
-		strip = BuiltinStrip()
+func (b Backend) Members() (strip, deny dialect.Names) {
+	strip, deny = foldedStrip, foldedDeny
+	if b.Strip != nil {
+		strip = dialect.Fold(b.Strip...)
 	}
-	if deny == nil {
-		deny = BuiltinDeny()
+	if b.Deny != nil {
+		deny = dialect.Fold(b.Deny...)
 	}
 	return strip, deny
 }
+
+// What is built in is asked for in every call.
+var foldedStrip, foldedDeny = dialect.Fold(BuiltinStrip()...), dialect.Fold(BuiltinDeny()...)
 
 // BuiltinStrip are the members by which an agent would decide what the platform decides: price and place of an answer, other models and other
 // providers (https://openrouter.ai/docs/features/provider-routing), how a server puts its templates together and whom it serves first

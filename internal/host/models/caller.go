@@ -33,9 +33,9 @@ type Caller struct {
 	Key func(ctx context.Context, key policy.SecretKey) (string, error)
 	// Role that asks when a model of this name is asked for.
 	Role func(model string) string
-	// Prefix comes before all that the agent says to a model: its templates, which Templates is the hash of. Empty where
-	// nothing does.
-	Prefix, Templates string
+	// Before comes before all that the agent says to a model: its templates, which Templates is the hash of.
+	Before    dialect.Quoted
+	Templates string
 	// Answers that end a turn keep to these rules.
 	Answers answers.Rules
 	// SideCalls: the agent's runtime makes calls of its own, such as for titles. They offer no tools, and no rules are for their

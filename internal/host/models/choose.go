@@ -36,6 +36,7 @@ func (c *call) next() {
 	c.route, c.routes = c.routes[0], c.routes[1:]
 	b := c.route.Backend
 	c.record.Backend, c.record.Model, c.client, c.key = b.Name, c.route.Model.Name, c.table.clients[b.Name], c.table.keys[b.Key]
+	c.price = c.table.prices[priced{b.Name, c.route.Model.Name}]
 }
 
 // spliceRoom is what the gateway puts into a request beside templates and objections, in bytes.
@@ -68,7 +69,7 @@ func (c *call) aim() *failure {
 
 // needs is the room for the request as the backend gets it, in bytes.
 func (c *call) needs() int {
-	size := len(c.request.Bytes()) + 2*len(c.caller.Prefix) + spliceRoom
+	size := len(c.request.Bytes()) + c.caller.Before.Size() + spliceRoom
 	for _, o := range c.objections {
 		size += 2 * (len(o.Answer) + len(o.Text))
 	}
@@ -78,12 +79,12 @@ func (c *call) needs() int {
 // compose what the backend gets, in the memory that was taken for it.
 func (c *call) compose() *failure {
 	strip, _ := c.route.Backend.Members()
-	e := dialect.Edit{Without: strip, Model: c.route.Model.Name, Before: c.caller.Prefix, Objections: c.objections}
+	e := dialect.Edit{Without: strip, Model: c.route.Model.Name, Before: c.caller.Before, Objections: c.objections}
 	e.Usage = c.request.LacksUsage() && c.route.Backend.CountsStreams()
 	c.counted = e.Usage
 	e.Limit, e.LimitMember, e.Unread = c.limit, c.route.Backend.LimitMember(c.dialect), c.route.Backend.Unread(c.dialect)
 	if c.endpoint.Plain {
-		e.Before = ""
+		e.Before = dialect.Quoted{}
 	}
 	c.body = nil // of a request that was sent before
 	c.sending.vacate(&c.made)

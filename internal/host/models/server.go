@@ -235,6 +235,7 @@ type call struct {
 	target   models.Target
 	routes   []models.Route // that may answer where this one cannot
 	key      string
+	price    ledger.Price
 	client   *backends.Client
 	renew    func() // lets the next call make a new connection
 	// asked is when the last try was made, and taken whether the backend may have it.

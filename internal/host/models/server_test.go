@@ -214,7 +214,7 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 	case token == "later":
 		return models.Caller{}, callers.ErrUnavailable
 	case token == "composed":
-		c.Prefix = compose.Layers{Global: []string{"Be kind."}, Project: []string{"Task is " + task + "."}}.Prefix()
+		c.Before = dialect.Quote(compose.Layers{Global: []string{"Be kind."}, Project: []string{"Task is " + task + "."}}.Prefix())
 	case token == "unpinned":
 		return c, fmt.Errorf("%w: nobody is there", models.ErrUnrecorded)
 	case token == "crowded":

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 )
@@ -16,7 +17,11 @@ type Table struct {
 	config  models.Config
 	keys    map[string]string
 	clients map[string]*backends.Client
+	prices  map[priced]ledger.Price
 }
+
+// priced is a model of a backend.
+type priced struct{ backend, model string }
 
 // NewTable checks a configuration and makes ready what it needs. The keys are by name. A backend whose key is missing is
 // there, and says so when it is asked.
@@ -24,9 +29,12 @@ func NewTable(config models.Config, keys map[string]string, o backends.Options) 
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	t := &Table{config: config, keys: keys, clients: map[string]*backends.Client{}}
+	t := &Table{config: config, keys: keys, clients: map[string]*backends.Client{}, prices: map[priced]ledger.Price{}}
 	var errs []error
 	for i, b := range config.Backends {
+		for _, m := range b.Models {
+			t.prices[priced{b.Name, m.Name}] = m.Prices.Price()
+		}
 		client, err := backends.New(b, keys, o)
 		if err != nil {
 			errs = append(errs, fmt.Errorf("backends[%d].%w", i, err))

@@ -112,7 +112,7 @@ func (c *call) reserve() *failure {
 func (t *turn) reserve() (limit int64, wanted ledger.Amount, err error) {
 	c := t.call
 	without, _ := c.route.Backend.Members()
-	asked, price := c.request.Limit(slices.Concat(without, c.route.Backend.Unread(c.dialect))...), c.route.Model.Prices.Price().Dearest()
+	asked, price := c.request.Limit(slices.Concat(without, c.route.Backend.Unread(c.dialect))), c.price.Dearest()
 	if asked.Tokens > 0 && asked.Thinking >= asked.Tokens {
 		// Interleaved thoughts are in no limit of an answer (https://docs.claude.com/en/docs/build-with-claude/extended-thinking#interleaved-thinking).
 		asked.Tokens += asked.Thinking
@@ -336,7 +336,7 @@ func (t *turn) record() error {
 		e.Tokens, e.Estimated = t.charged(a)
 	}
 	if t.reader != nil || e.Estimated {
-		e.Cost = c.route.Model.Prices.Price().Cost(e.Tokens)
+		e.Cost = c.price.Cost(e.Tokens)
 		c.record.Tokens, c.record.Cost = c.record.Tokens.Plus(e.Tokens), c.record.Cost+e.Cost
 		if e.Estimated {
 			c.record.Estimated++

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	coreegress "github.com/tidewaiter/tidewaiter/internal/core/egress"
 	coreledger "github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
@@ -49,7 +50,7 @@ func Rich(feature string) models.Caller {
 	limit := coreledger.Amount{Input: 1 << 60, Output: 1 << 60, Cost: 1 << 60}
 	c := Bare(feature)
 	c.WarnAtPercent, c.Rate = 80, coremodels.Rate{PerMinute: 1_000_000}
-	c.Prefix = compose.Layers{Global: []string{strings.Repeat("Follow the rules of the house. ", 60)}, Project: []string{strings.Repeat("Use tabs. ", 60)}}.Prefix()
+	c.Before = dialect.Quote(compose.Layers{Global: []string{strings.Repeat("Follow the rules of the house. ", 60)}, Project: []string{strings.Repeat("Use tabs. ", 60)}}.Prefix())
 	c.Budgets = []coreledger.Budget{
 		{Scope: coreledger.Feature, Key: c.UID, Limit: limit}, {Scope: coreledger.Project, Key: "shop", Limit: limit}, {Scope: coreledger.Global, Limit: limit},
 	}
