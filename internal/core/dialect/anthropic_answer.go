@@ -4,8 +4,9 @@
 package dialect
 
 import (
-	"encoding/json"
 	"strings"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

@@ -5,9 +5,10 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"strconv"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // anthropicRetext puts the text in the place of the last text block. The others are left out, because no conversation may hold

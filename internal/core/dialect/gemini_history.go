@@ -6,9 +6,10 @@ package dialect
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"strconv"
 	"strings"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

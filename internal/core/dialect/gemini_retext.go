@@ -5,8 +5,9 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // geminiRetext puts the text in the place of the first part with text of the first candidate. The others are left out, unless they have a

@@ -5,10 +5,10 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

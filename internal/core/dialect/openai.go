@@ -5,11 +5,11 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

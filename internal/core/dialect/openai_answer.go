@@ -4,7 +4,7 @@
 package dialect
 
 import (
-	"encoding/json"
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

@@ -5,9 +5,10 @@ package dialect
 
 import (
 	"cmp"
-	"encoding/json"
 	"regexp"
 	"strings"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

@@ -5,8 +5,9 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // responsesRetext puts the text in the place of the last part of text. The others become empty.

@@ -5,10 +5,10 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // What clients send is read in one pass here. encoding/json goes twice through each level of it; it reads what is not as clients write it, such

@@ -5,9 +5,10 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

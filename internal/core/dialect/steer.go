@@ -6,13 +6,13 @@ package dialect
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

@@ -5,9 +5,9 @@ package dialect
 
 import (
 	"bytes"
-	"encoding/json"
 
 	"github.com/go-json-experiment/json/jsontext"
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // Chat Completions counts the tokens of a streamed answer only where the request asks for it: with this member, in a last event that has no
