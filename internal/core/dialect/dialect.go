@@ -122,11 +122,14 @@ type Dialect struct {
 }
 
 // All are the dialects. A new one is a file and an entry here.
-func All() []Dialect { return []Dialect{anthropic(), openaiResponses(), openaiChat(), gemini()} }
+func All() []Dialect { return slices.Clone(all) }
+
+// all is asked for in every call.
+var all = []Dialect{anthropic(), openaiResponses(), openaiChat(), gemini()}
 
 // Find the dialect of a name.
 func Find(name string) (Dialect, bool) {
-	for _, d := range All() {
+	for _, d := range all {
 		if d.Name == name {
 			return d, true
 		}
@@ -137,7 +140,7 @@ func Find(name string) (Dialect, bool) {
 // Serve finds the dialect and the endpoint of a request, by its method and its path. Where the prefix is known and the
 // endpoint is not, the dialect is one that the client understands.
 func Serve(method, path string) (d Dialect, e Endpoint, known, found bool) {
-	for _, candidate := range All() {
+	for _, candidate := range all {
 		rest, is := strings.CutPrefix(path, candidate.Prefix)
 		if !is || rest != "" && rest[0] != '/' {
 			continue

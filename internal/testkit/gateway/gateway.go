@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
@@ -102,7 +103,7 @@ func Main(ctx context.Context, l net.Listener, dir, provider string, caller func
 	}
 	log := slog.New(slog.DiscardHandler)
 	answers := models.New(models.Options{
-		Authorizer: everyone(caller), Table: func() *models.Table { return table }, Ledger: kept, Now: time.Now, Logger: log,
+		Authorizer: &everyone{caller: caller}, Table: func() *models.Table { return table }, Ledger: kept, Now: time.Now, Logger: log,
 	})
 	var dialer net.Dialer
 	proxy := egress.New(egress.Options{
@@ -114,12 +115,19 @@ func Main(ctx context.Context, l net.Listener, dir, provider string, caller func
 	return errors.Join(err, answers.Drain(last), kept.Close())
 }
 
-// everyone may ask models.
-type everyone func(feature string) models.Caller
+// everyone may ask models. Callers are remembered, as a gateway remembers them.
+type everyone struct {
+	caller func(feature string) models.Caller
+	known  sync.Map
+}
 
 // Authorize implements models.Authorizer.
-func (e everyone) Authorize(_ context.Context, token, _ string) (models.Caller, error) {
-	return e(token), nil
+func (e *everyone) Authorize(_ context.Context, token, _ string) (models.Caller, error) {
+	known, is := e.known.Load(token)
+	if !is {
+		known, _ = e.known.LoadOrStore(token, e.caller(token))
+	}
+	return known.(models.Caller), nil
 }
 
 // nobody may connect to a host.
