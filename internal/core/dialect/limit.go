@@ -31,25 +31,30 @@ type limits struct {
 // none is understood here: then nothing is known of the tokens, and the choices are the most.
 func (r Request) Limit(without Names) Limit {
 	members := r.dialect.limits
-	l, unknown := Limit{Choices: 1}, false
-	read := func(to *int64, path []string, none func()) {
-		for at := range r.values(path, without) {
-			n := number(r.body[at.from:at.to])
-			if n == 0 && r.body[at.from] != 'n' {
-				none()
-			}
-			*to = max(*to, n)
-		}
+	l := Limit{Choices: 1}
+	choices, unknown := r.most(members.choices, without)
+	if l.Choices = max(l.Choices, choices); unknown {
+		l.Choices = math.MaxInt32
 	}
-	read(&l.Choices, members.choices, func() { l.Choices = math.MaxInt32 })
-	read(&l.Thinking, members.thinking, func() {})
+	l.Thinking, _ = r.most(members.thinking, without)
+	anyUnknown := false
 	for _, path := range members.most {
-		read(&l.Tokens, path, func() { unknown = true })
+		tokens, unknown := r.most(path, without)
+		l.Tokens, anyUnknown = max(l.Tokens, tokens), anyUnknown || unknown
 	}
-	if unknown {
+	if anyUnknown {
 		l.Tokens = 0
 	}
 	return l
+}
+
+// most is the largest number at a path; unknown, where a value there is no number that is understood.
+func (r *Request) most(path []string, without Names) (most int64, unknown bool) {
+	r.each(path, without, func(at span) {
+		n := number(r.body[at.from:at.to])
+		most, unknown = max(most, n), unknown || n == 0 && r.body[at.from] != 'n'
+	})
+	return most, unknown
 }
 
 // lowered are the places where a request says that a choice has no more than some tokens. A lower limit stays. Member names the one that is put in
@@ -58,12 +63,12 @@ func (l limits) lowered(r Request, tokens int64, member string, without Names) (
 	text, has := strconv.FormatInt(tokens, 10), false
 	var own []string
 	for _, own = range l.most {
-		for at := range r.values(own, without) {
+		r.each(own, without, func(at span) {
 			has = true
 			if n := number(r.body[at.from:at.to]); n == 0 || n > tokens {
 				list = append(list, place{at, text, ""})
 			}
-		}
+		})
 	}
 	if has || own == nil {
 		return list
@@ -76,41 +81,43 @@ func (l limits) lowered(r Request, tokens int64, member string, without Names) (
 	if len(own) == 1 {
 		return first(add)
 	}
-	for at := range r.values(own[:1], without) {
-		switch value := r.body[at.from:at.to]; value[0] {
-		case 'n':
-			return []place{{at, "{" + add, "}"}}
-		case '{':
-			return []place{{span{at.from + 1, at.from + 1}, add, comma(value)}}
+	var in span
+	r.each(own[:1], without, func(at span) {
+		if in == (span{}) {
+			in = at
 		}
-		return nil // the provider refuses it
+	})
+	if in == (span{}) {
+		return first(`"` + own[0] + `":{` + add + "}")
 	}
-	return first(`"` + own[0] + `":{` + add + "}")
+	switch value := r.body[in.from:in.to]; value[0] {
+	case 'n':
+		return []place{{in, "{" + add, "}"}}
+	case '{':
+		return []place{{span{in.from + 1, in.from + 1}, add, comma(value)}}
+	}
+	return nil // the provider refuses it
 }
 
-// values of the member at a path, in each of its spellings, where the backend gets it.
-func (r Request) values(path []string, without Names) iter.Seq[span] {
-	return func(yield func(span) bool) {
-		if len(path) == 0 {
-			return
+// each value of the member at a path, in each of its spellings, where the backend gets it.
+func (r *Request) each(path []string, without Names, do func(at span)) {
+	if len(path) == 0 {
+		return
+	}
+	for _, m := range r.top {
+		if m.out || r.dialect.spelled(m.name) != path[0] || without.has(m.folded) {
+			continue
 		}
-		for _, m := range r.top {
-			if m.out || r.dialect.spelled(m.name) != path[0] || without.has(m.folded) {
-				continue
-			}
-			if len(path) == 1 {
-				if !yield(m.value) {
-					return
-				}
-				continue
-			}
-			if r.body[m.value.from] != '{' {
-				continue
-			}
-			for name, at := range membersAt(r.body, m.value.from) {
-				if r.dialect.spelled(name) == path[1] && !yield(at) {
-					return
-				}
+		if len(path) == 1 {
+			do(m.value)
+			continue
+		}
+		if r.body[m.value.from] != '{' {
+			continue
+		}
+		for name, at := range membersAt(r.body, m.value.from) {
+			if r.dialect.spelled(name) == path[1] {
+				do(at)
 			}
 		}
 	}

@@ -72,9 +72,10 @@ func (r *relay) judge() *failure {
 	case !a.Ended:
 		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off, or cannot be read; try again")
 	}
-	v := c.caller.Answers.Judge(string(a.Text), a.Cut || !t.whole())
+	text := string(a.Text)
+	v := c.caller.Answers.Judge(text, a.Cut || !t.whole())
 	body := t.raw
-	if !v.Rejected && v.Text != string(a.Text) {
+	if !v.Rejected && v.Text != text {
 		c.passage.leave() // the backend has said all
 		if f := t.held.take(c.r.Context(), retextMemory(len(t.raw), len(v.Text))); f != nil {
 			return f
@@ -89,7 +90,7 @@ func (r *relay) judge() *failure {
 		t.entry.Violations = append(t.entry.Violations, ledger.Violation{Type: string(x.Type), Severity: string(x.Severity), Message: x.Message})
 	}
 	if v.Rejected {
-		return c.reject(v, a.Text)
+		return c.reject(v, text)
 	}
 	c.record.Checked = CheckedAccepted
 	if len(t.entry.Formatted) > 0 {
@@ -108,7 +109,7 @@ func (r *relay) judge() *failure {
 }
 
 // reject an answer: the backend is asked again, or the agent is told.
-func (c *call) reject(v answers.Verdict, text []byte) *failure {
+func (c *call) reject(v answers.Verdict, text string) *failure {
 	c.rejected++
 	c.record.Rejected, c.record.Reason = c.rejected, reasonRejected
 	if f := c.settled(); f != nil {
@@ -119,7 +120,7 @@ func (c *call) reject(v answers.Verdict, text []byte) *failure {
 		c.server.options.Logger.Info("The backend is asked for a better answer", "feature", c.caller.Feature, "task", c.caller.Task, "violations", len(v.Violations))
 		o := dialect.Objection{Text: answers.Objection(v.Violations)}
 		if len(text) <= answers.MaxChecked {
-			o.Answer = string(text)
+			o.Answer = text
 		}
 		c.repeat, c.objections = true, append(c.objections, o)
 		return nil
