@@ -66,32 +66,26 @@ func (r *Redactor) Places(ctx context.Context, budget *int64, text []byte) (foun
 
 // inJSON are where the secrets of a text are, as it is and in strings of JSON; full, where there may be more.
 func (r *Redactor) inJSON(ctx context.Context, budget *int64, text []byte) (found []secrets.Place, full bool, err error) {
-	found, full, err = r.places(ctx, budget, text)
-	if err != nil || bytes.IndexByte(text, '\\') < 0 {
-		return found, full, err
-	}
-	more, also, err := r.places(ctx, budget, withoutEscapes(text))
-	return append(found, more...), full || also, err
-}
-
-// places are where the secrets of a text are; full, where there may be more.
-func (r *Redactor) places(ctx context.Context, budget *int64, text []byte) (found []secrets.Place, full bool, err error) {
-	found, work, err := r.scanner.Locate(ctx, *budget, text)
+	found, full, work, err := r.scanner.Locate(ctx, *budget, text, withoutEscapes(text))
 	*budget -= work
-	return found, len(found) >= secrets.MaxPlaces, err
+	return found, full, err
 }
 
 // withoutEscapes is a text of the same length in which what JSON writes with a backslash stands for itself, after a space, and
-// so does what JSON in a string of JSON writes with several.
+// so does what JSON in a string of JSON writes with several; nil for a text without a backslash.
 func withoutEscapes(text []byte) []byte {
+	next := bytes.IndexByte(text, '\\')
+	if next < 0 {
+		return nil
+	}
 	plain := bytes.Clone(text)
-	for i := 0; i < len(plain); i++ {
-		begin := i
-		for i < len(plain) && plain[i] == '\\' {
+	for i := 0; next >= 0; next = bytes.IndexByte(plain[i:], '\\') {
+		begin := i + next
+		for i = begin; i < len(plain) && plain[i] == '\\'; {
 			i++
 		}
-		if i == begin || i == len(plain) {
-			continue
+		if i == len(plain) {
+			break
 		}
 		if at := strings.IndexByte(`nrt"bf`, plain[i]); at >= 0 {
 			plain[i] = "\n\r\t\"  "[at]

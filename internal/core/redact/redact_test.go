@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -101,6 +103,46 @@ func TestRedactStreams(t *testing.T) {
 				t.Errorf("%s in pieces of %d: %v\n%s\n%s\nof\n%s", name, size, err, texts[0], texts[1], got)
 			}
 		}
+	}
+}
+
+// TestEscapesHideNothing: what is found in a text with escapes is what is found in it as it is, and in a text that has what they stand for.
+func TestEscapesHideNothing(t *testing.T) {
+	parts := []string{
+		token, "ghp_", "npm_x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jAeUiO", "api_key", "token", "secret", "password", "key", "AKIAQYLPMN5HHHFPZAM2", "kind", "-----BEGIN RSA PRIVATE KEY-----",
+		"<add key=", "curl -H", "x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA", " = ", ":", "'", `"`, ` `, "\n", `\n`, `\\n`, `\r`, `\t`, `\b`, `\f`, `\"`, `\\"`, `\`, `\u0041`, "n", "t", "b",
+	}
+	random, r, found := rand.New(rand.NewPCG(1, 2)), New(), 0
+	for round := range 5000 {
+		var text []byte
+		for range 1 + random.IntN(30) {
+			text = append(text, parts[random.IntN(len(parts))]...)
+		}
+		if round%100 == 0 { // more keywords than are remembered
+			text = append(bytes.Repeat([]byte("token key "), 1000), text...)
+		}
+		meant := withoutEscapes(text)
+		if meant == nil {
+			continue
+		}
+		both, _, _, err := r.scanner.Locate(t.Context(), secrets.Budget, text, meant)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want []secrets.Place
+		for _, one := range [][]byte{text, meant} {
+			places, _, _, err := r.scanner.Locate(t.Context(), secrets.Budget, one, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, places...)
+		}
+		if found += len(want); !slices.Equal(both, want) {
+			t.Fatalf("%q:\n%v\nwant\n%v", text, both, want)
+		}
+	}
+	if found < 2000 {
+		t.Errorf("%d secrets are too few to say anything", found)
 	}
 }
 

@@ -3,7 +3,10 @@
 
 package secrets
 
-import "context"
+import (
+	"bytes"
+	"context"
+)
 
 // Place is where a secret stands in a text, and the rule that it matches.
 type Place struct {
@@ -14,13 +17,51 @@ type Place struct {
 // MaxPlaces is how many places are found at once. A text with so many may have more.
 const MaxPlaces = maxRaw
 
-// Locate finds where the secrets of a text are, in no order. It takes work as Find does.
-func (s *Scanner) Locate(ctx context.Context, budget int64, text []byte) (places []Place, work int64, err error) {
+// maxHeard bounds the keywords that are remembered of a text. One that has more is searched anew.
+const maxHeard = 1024
+
+// keyword that a text has, and the rules that want it.
+type keyword struct {
+	from, to int
+	rules    []int
+}
+
+// Locate finds where the secrets of a text are, and those of the same text as it is meant, if there is one: of the same length, with Blank in the
+// place of escapes, two characters or more for each. No keyword reaches into these, so that the second text is not searched for any. The places are in
+// no order; full, where there may be more. It takes work as Find does.
+func (s *Scanner) Locate(ctx context.Context, budget int64, text, meant []byte) (places []Place, full bool, work int64, err error) {
 	f := s.newSearch(ctx, budget, "", nil, text)
+	f.heard = s.heard[:0]
 	f.run()
-	s.opened = f.opened
-	if f.err != nil {
-		return nil, budget - max(f.budget, 0), f.err
+	s.opened, s.heard = f.opened, f.heard
+	if f.err == nil && meant != nil {
+		first := f
+		f = s.newSearch(ctx, f.budget, "", nil, meant)
+		f.list = first.list[:len(first.list):len(first.list)]
+		f.most = len(f.list) + maxRaw
+		if len(first.heard) < maxHeard {
+			f.again(first)
+		} else {
+			f.run()
+		}
+		s.opened = f.opened
+		full = len(first.list) >= maxRaw
 	}
-	return f.list, budget - f.budget, nil
+	if f.err != nil {
+		return nil, false, budget - max(f.budget, 0), f.err
+	}
+	return f.list, full || len(f.list) >= f.most, budget - f.budget, nil
+}
+
+// Blank are the characters that a text, as it is meant, has in the place of escapes.
+const Blank = " \n\r\t\""
+
+// again searches at the keywords of another search, where this text has them, too.
+func (f *search) again(other *search) {
+	for _, k := range other.heard {
+		if f.goesOn() && bytes.Equal(f.text[k.from:k.to], other.text[k.from:k.to]) {
+			f.keywords(k.from, k.to, k.rules)
+		}
+	}
+	f.end()
 }

@@ -65,13 +65,17 @@ type search struct {
 	opened []int
 	// inPaths and inOld remember answers.
 	inPaths, inOld map[string]bool
-	list           []Place
+	// list of what was found, and most that it may have.
+	list []Place
+	most int
+	// heard are the first keywords of the text, as many as there is room for.
+	heard []keyword
 }
 
 func (s *Scanner) newSearch(ctx context.Context, budget int64, path string, old, text []byte) *search {
 	f := &search{
 		Scanner: s, surroundings: newSurroundings(text), ctx: ctx, path: path, old: old, budget: budget, options: newOptions(),
-		ended: s.ended, open: s.open, opened: s.opened[:0],
+		ended: s.ended, open: s.open, opened: s.opened[:0], most: maxRaw,
 	}
 	clear(f.ended)
 	f.head = CommonPrefix(old, text)
@@ -84,12 +88,23 @@ func (f *search) run() {
 	f.words.each(f.text, func() bool {
 		f.stop(f.ctx.Err())
 		return f.goesOn()
-	}, func(from, to int, rules []int) bool {
-		for _, i := range rules {
-			f.keyword(i, from, to)
-		}
-		return f.goesOn()
-	})
+	}, f.keywords)
+	f.end()
+}
+
+// keywords looks at one for all rules that want it, and says whether to go on.
+func (f *search) keywords(from, to int, rules []int) bool {
+	if len(f.heard) < cap(f.heard) {
+		f.heard = append(f.heard, keyword{from, to, rules})
+	}
+	for _, i := range rules {
+		f.keyword(i, from, to)
+	}
+	return f.goesOn()
+}
+
+// end searches what is open.
+func (f *search) end() {
 	slices.Sort(f.opened)
 	for _, i := range f.opened {
 		f.close(i)
@@ -97,7 +112,7 @@ func (f *search) run() {
 }
 
 // goesOn says whether there is a reason to search on.
-func (f *search) goesOn() bool { return f.err == nil && len(f.list) < maxRaw }
+func (f *search) goesOn() bool { return f.err == nil && len(f.list) < f.most }
 
 func (f *search) stop(err error) {
 	if f.err == nil {

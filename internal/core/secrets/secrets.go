@@ -68,9 +68,10 @@ type Scanner struct {
 	// pathRules look at the name of a file alone.
 	pathRules []*candidate
 	compiled  map[string]*regexp.Regexp
-	// ended, open and opened are room for a search, see there. Nothing is open between two searches.
+	// ended, open, opened and heard are room for a search, see there. Nothing is open between two searches.
 	ended, opened []int
 	open          []span
+	heard         []keyword
 }
 
 // New makes a scanner.
@@ -90,6 +91,7 @@ func New() *Scanner {
 		}
 		s.rules, s.known = append(s.rules, &table[i]), append(s.known, nil)
 	}
+	s.heard = make([]keyword, 0, maxHeard)
 	s.ended, s.open = make([]int, len(s.rules)), make([]span, len(s.rules))
 	s.words = newWords(byWord)
 	return s
