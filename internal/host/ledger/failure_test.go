@@ -159,13 +159,7 @@ WHERE a.state = 'idle in transaction' AND a.application_name = current_setting('
 func TestWhatCannotBeRecordedIsNotReserved(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open()
-		driver, database := "pgx", w.url
-		if u, err := url.Parse(w.url); err == nil && u.Scheme == "sqlite" {
-			driver, database = u.Scheme, (&url.URL{Scheme: "file", Path: u.Path, OmitHost: true}).String()
-		}
-		other, err := sql.Open(driver, database)
-		w.must(err)
-		defer other.Close()
+		other := w.other()
 		swap := func(from, to string) {
 			for _, table := range []string{"interactions", "reservations"} {
 				_, err := other.ExecContext(t.Context(), "ALTER TABLE "+table+from+" RENAME TO "+table+to)
@@ -186,6 +180,30 @@ func TestWhatCannotBeRecordedIsNotReserved(t *testing.T) {
 		w.must(l.Reserve(t.Context(), reservation("two", 10), nil))
 		w.must(l.Settle(t.Context(), "one", call("one")))
 		w.must(l.Settle(t.Context(), "two", call("two")))
+		w.usage(l, core.Feature, "uid", calls(2))
+	})
+}
+
+// TestACallThatIsTakenBack: the number of a call whose transaction fails after its row was added is that of the next one.
+func TestACallThatIsTakenBack(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l, other := w.open(), w.other()
+		w.must(l.Settle(t.Context(), "", call("one")))
+		noted := call("two")
+		noted.Detail = "stands in notes"
+		for _, step := range []struct {
+			from, to string
+			fails    bool
+		}{{"notes", "notes_away", true}, {"notes_away", "notes", false}} {
+			_, err := other.ExecContext(t.Context(), "ALTER TABLE "+step.from+" RENAME TO "+step.to)
+			w.must(err)
+			if err := l.Settle(t.Context(), "", noted); (err != nil) != step.fails {
+				t.Fatal(err)
+			}
+		}
+		if i, err := l.Turn(t.Context(), "uid", 2); err != nil || i.ID != "two" || i.Turn != 2 {
+			t.Errorf("%+v, %v", i, err)
+		}
 		w.usage(l, core.Feature, "uid", calls(2))
 	})
 }

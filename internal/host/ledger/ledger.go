@@ -61,6 +61,8 @@ type Ledger struct {
 	// stopped is closed when nothing is settled any more.
 	stopped      chan struct{}
 	reservations reservations
+	// features of which the last transaction has recorded calls, by UID, where nobody else writes. Who has the connection that writes has them.
+	features map[string]feature
 	// failed says that the last calls could not be recorded.
 	failed atomic.Bool
 	trial  sync.Mutex
@@ -141,10 +143,21 @@ func (l *Ledger) transact(ctx context.Context, d durability, do func(tx *transac
 			return err
 		}
 	}
-	if err := do(&transaction{Tx: tx, engine: l.engine, prepared: l.prepared, bound: map[string]*sql.Stmt{}}); err != nil {
+	t := &transaction{Tx: tx, engine: l.engine, prepared: l.prepared, bound: map[string]*sql.Stmt{}}
+	alone := l.lock != nil // with one connection that writes, which this transaction has
+	if alone {
+		t.features, l.features = l.features, nil // until they are true
+	}
+	if err := do(t); err != nil {
 		return err
 	}
-	return tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	if alone && t.calls {
+		l.features = t.features
+	}
+	return nil
 }
 
 // read runs a function that reads; more than once, where a connection is lost.

@@ -446,6 +446,50 @@ func TestExpire(t *testing.T) {
 	})
 }
 
+// TestWhatIsKnownOfAFeature: calls that come after something else has changed what the database has of their Feature find it as it is.
+func TestWhatIsKnownOfAFeature(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l, ctx, n := w.open(), t.Context(), 0
+		settles := func(keep time.Duration) {
+			t.Helper()
+			n++
+			i := call(name("call", n))
+			i.Keep = keep
+			w.must(l.Settle(ctx, "", i))
+			owners, err := l.Owners(ctx, "")
+			if diff := cmp.Diff([]ledger.Owner{{FeatureUID: "uid", Namespace: "shop", Feature: "login", Keep: keep}}, owners); err != nil || diff != "" {
+				t.Errorf("call %d: %v (-want +got):\n%s", n, err, diff)
+			}
+			if got, err := l.Turn(ctx, "uid", int64(n)); err != nil || got.ID != i.ID || got.Turn != int64(n) {
+				t.Errorf("call %d: %+v, %v", n, got, err)
+			}
+		}
+		for _, keep := range []time.Duration{time.Hour, time.Hour, 2 * time.Hour, time.Hour} { // the policy changes
+			settles(keep)
+		}
+		w.must(l.Keep(ctx, "uid", 3*time.Hour))
+		settles(time.Hour)
+		_, _, err := l.Checkpoints().Record(ctx, ledger.Owner{FeatureUID: "uid", Namespace: "shop", Feature: "login", Keep: 4 * time.Hour}, protocol.Changes{Checkpoint: 1})
+		w.must(err)
+		settles(time.Hour)
+		w.now.Store(began.Add(2 * time.Hour).UnixNano())
+		for removed := 1; removed > 0; { // nothing is left, and the Feature is forgotten
+			removed, err = l.Expire(ctx, "uid", 100)
+			w.must(err)
+		}
+		if owners, err := l.Owners(ctx, ""); err != nil || len(owners) > 0 {
+			t.Errorf("%v, %v", owners, err)
+		}
+		settles(time.Hour)
+		given, cancel := context.WithCancel(ctx)
+		cancel()
+		if l.Settle(given, "", call("given up")) == nil {
+			t.Error("a call that was given up is recorded")
+		}
+		settles(time.Hour)
+	})
+}
+
 // TestOpenErrors are clear and have no password.
 func TestOpenErrors(t *testing.T) {
 	const password = "hunter2"

@@ -169,19 +169,20 @@ type place struct{ sequence, before int64 }
 // everywhere: Features, then projects, then the one of all.
 func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) (used map[account]core.Amount, err error) {
 	err = l.write(ctx, "record calls", d, func(tx *transaction) error {
-		features, err := lockFeatures(ctx, tx, batch)
-		if err != nil {
+		if err := tx.lockFeatures(ctx, batch); err != nil {
 			return err
 		}
 		charged, turns := map[account]charges{}, map[PinKey]int64{}
 		for _, s := range folded(batch) {
-			fresh, err := s.store(ctx, tx, place{features[s.entry.FeatureUID] + 1, turns[s.task()]})
+			fresh, err := s.store(ctx, tx, place{tx.features[s.entry.FeatureUID].last + 1, turns[s.task()]})
 			if err != nil {
 				return err
 			}
 			rows := int64(0)
 			if fresh {
-				features[s.entry.FeatureUID]++
+				f := tx.features[s.entry.FeatureUID]
+				f.last++
+				tx.features[s.entry.FeatureUID] = f
 				turns[s.task()]++
 				rows = 1
 			}
@@ -211,23 +212,41 @@ func (l *Ledger) record(ctx context.Context, d durability, batch []*settlement) 
 // task that the call belongs to.
 func (s *settlement) task() PinKey { return PinKey{s.entry.FeatureUID, s.entry.Attempt, s.entry.Task} }
 
-// lockFeatures of calls, and say which number the newest row of each has.
-func lockFeatures(ctx context.Context, tx *transaction, batch []*settlement) (map[string]int64, error) {
-	features, owners := map[string]int64{}, map[string]Owner{}
+// feature is what its row in features says, and the number of its newest row in interactions.
+type feature struct {
+	Owner
+
+	last int64
+}
+
+// mostFeatures bounds those that are remembered: many more than are at work. Then all are read again.
+const mostFeatures = 4096
+
+// lockFeatures of calls, and find out which number the newest row of each has. Of those that are known from the transaction before, neither is
+// asked: nobody else writes.
+func (t *transaction) lockFeatures(ctx context.Context, batch []*settlement) error {
+	owners := map[string]Owner{}
 	for _, s := range batch {
 		owners[s.entry.FeatureUID] = Owner{s.entry.FeatureUID, s.entry.Namespace, s.entry.Feature, s.entry.Keep}
 	}
-	for _, uid := range slices.Sorted(maps.Keys(owners)) {
-		var last int64
-		if err := tx.QueryRowContext(ctx, lockTotals, string(core.Feature), uid, "").Scan(&last); err != nil {
-			return nil, err
-		}
-		features[uid] = last
-		if _, err := keepFeature(ctx, tx, owners[uid]); err != nil {
-			return nil, err
-		}
+	if t.features == nil || len(t.features)+len(owners) > mostFeatures {
+		t.features = map[string]feature{}
 	}
-	return features, nil
+	for _, uid := range slices.Sorted(maps.Keys(owners)) {
+		if t.features[uid].Owner == owners[uid] {
+			continue
+		}
+		var last int64
+		if err := t.QueryRowContext(ctx, lockTotals, string(core.Feature), uid, "").Scan(&last); err != nil {
+			return err
+		}
+		if _, err := keepFeature(ctx, t, owners[uid]); err != nil {
+			return err
+		}
+		t.features[uid] = feature{owners[uid], last}
+	}
+	t.calls = true
+	return nil
 }
 
 // charges of an account: what calls have used, and the rows that were added for them.

@@ -16,6 +16,10 @@ type transaction struct {
 	prepared map[string]*sql.Stmt
 	// bound are those that the transaction has used.
 	bound map[string]*sql.Stmt
+	// features that are known, by UID: to who has the database to itself, from the transaction before.
+	features map[string]feature
+	// calls says that the transaction records calls: it has kept the features as they are. Any other one may have changed them.
+	calls bool
 }
 
 // prepared are the statements of each call.

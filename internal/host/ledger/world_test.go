@@ -4,8 +4,10 @@
 package ledger_test
 
 import (
+	"database/sql"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -60,6 +62,19 @@ func (w *world) open() *ledger.Ledger {
 		}
 	})
 	return l
+}
+
+// other is a connection to the world's database that is no ledger.
+func (w *world) other() *sql.DB {
+	w.Helper()
+	driver, database := "pgx", w.url
+	if u, err := url.Parse(w.url); err == nil && u.Scheme == "sqlite" {
+		driver, database = u.Scheme, (&url.URL{Scheme: "file", Path: u.Path, OmitHost: true}).String()
+	}
+	db, err := sql.Open(driver, database)
+	w.must(err)
+	w.Cleanup(func() { _ = db.Close() })
+	return db
 }
 
 // replicas are two ledgers on the world's database, or one twice where one process alone can have it.
