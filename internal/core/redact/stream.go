@@ -28,7 +28,7 @@ type piece struct{ begin, from, to int }
 func piecesOf(stream []byte) []*pieces {
 	var all []*pieces
 	byPlace := map[string]*pieces{}
-	offset := 0
+	offset, decoder := 0, new(jsontext.Decoder)
 	for line := range bytes.Lines(stream) {
 		from := offset
 		offset += len(line)
@@ -36,7 +36,7 @@ func piecesOf(stream []byte) []*pieces {
 		if !is {
 			continue
 		}
-		parts, index := stringsOf(data)
+		parts, index := stringsOf(decoder, data)
 		for _, s := range parts {
 			place := s.pointer + index
 			p := byPlace[place]
@@ -66,9 +66,9 @@ type stringOf struct {
 }
 
 // stringsOf are the strings of an object, without the names of members. The index is that of all numbers that say which of
-// several texts is meant. Of what is not JSON nothing is found.
-func stringsOf(data []byte) (list []stringOf, index string) {
-	d := jsontext.NewDecoder(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+// several texts is meant. Of what is not JSON nothing is found. The decoder is used again for each object: a stream has thousands.
+func stringsOf(d *jsontext.Decoder, data []byte) (list []stringOf, index string) {
+	d.Reset(bytes.NewBuffer(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	for {
 		kind := d.PeekKind()
 		parent, n := d.StackIndex(d.StackDepth())
@@ -84,7 +84,9 @@ func stringsOf(data []byte) (list []stringOf, index string) {
 			}
 			pointer := string(d.StackPointer())
 			if kind == jsontext.KindString {
-				list = append(list, stringOf{pointer, int(d.InputOffset()) - len(value) + 1, bytes.Clone(value[1 : len(value)-1])})
+				end := int(d.InputOffset())
+				from := end - len(value) + 1
+				list = append(list, stringOf{pointer, from, data[from : end-1]})
 			} else if strings.HasSuffix(pointer, "index") {
 				index += " " + string(value)
 			}
