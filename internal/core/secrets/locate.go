@@ -6,6 +6,7 @@ package secrets
 import (
 	"bytes"
 	"context"
+	"slices"
 )
 
 // Place is where a secret stands in a text, and the rule that it matches.
@@ -37,7 +38,7 @@ func (s *Scanner) Locate(ctx context.Context, budget int64, text, meant []byte) 
 	if f.err == nil && meant != nil {
 		first := f
 		f = s.newSearch(ctx, f.budget, "", nil, meant)
-		f.list = first.list[:len(first.list):len(first.list)]
+		f.list = slices.Clip(first.list)
 		f.most = len(f.list) + maxRaw
 		if len(first.heard) < maxHeard {
 			f.again(first)
