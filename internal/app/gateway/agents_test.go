@@ -183,11 +183,16 @@ func (c *crew) more(answers int) func() bool {
 // client of one gateway, as a watchdog is.
 func (g *gateway) client(t *testing.T) *http.Client {
 	t.Helper()
+	client := clientOf(g.rotator.Bundle())
+	t.Cleanup(client.CloseIdleConnections)
+	return client
+}
+
+// clientOf gateways that have a certificate of a CA.
+func clientOf(ca []byte) *http.Client {
 	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(g.rotator.Bundle())
-	transport := &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13}}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
+	pool.AppendCertsFromPEM(ca)
+	return &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13}}}
 }
 
 // as a pod that works on a task.

@@ -56,7 +56,7 @@ func newFleet(t *testing.T, database string, size int) *fleet {
 	server := upstream.Start(t, f.provider)
 	ca, err := json.Marshal(string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})))
 	f.must(err)
-	f.config = fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  ca: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", server.URL, ca)
+	f.config = configOf(server.URL, ca)
 	configure(t, f.config)
 	// No agent makes calls as fast as these tests.
 	calls := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: kubetest.SystemNamespace, Name: "calls"}, Spec: v1alpha1.SupervisorPolicySpec{
@@ -71,6 +71,11 @@ func newFleet(t *testing.T, database string, size int) *fleet {
 		f.add()
 	}
 	return f
+}
+
+// configOf a backend at a URL, with a CA as JSON.
+func configOf(url string, ca []byte) string {
+	return fmt.Sprintf("backends:\n- name: main\n  dialects: [anthropic, openai-responses, openai-chat]\n  baseURL: %s\n  ca: %s\n  models: [{name: large, prices: {input: \"3\", output: \"15\"}}]\n", url, ca)
 }
 
 func (f *fleet) must(err error) {

@@ -36,7 +36,7 @@ import (
 var env *kubetest.Env
 
 func TestMain(m *testing.M) {
-	program.Main(Main)
+	program.Main(programs)
 	os.Exit(kubetest.Run(m, func(e *kubetest.Env) { env = e }))
 }
 

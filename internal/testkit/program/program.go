@@ -6,6 +6,7 @@
 package program
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,7 +59,24 @@ func Start(t testing.TB, environment []string, args ...string) *Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Program{cmd: exec.Command(executable, args...)}
+	return run(t, exec.Command(executable, args...), environment)
+}
+
+// StartIdle starts the program as Start does, but it has only the processor time that others leave: what stands for other machines of the world takes
+// none from what is tested.
+func StartIdle(t testing.TB, environment []string, args ...string) *Program {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run(t, exec.Command("chrt", append([]string{"--idle", "0", executable}, args...)...), environment)
+}
+
+// run a command that ends with the test.
+func run(t testing.TB, command *exec.Cmd, environment []string) *Program {
+	t.Helper()
+	p := &Program{cmd: command}
 	p.cmd.Env = append(append(os.Environ(), variable+"=1"), environment...)
 	p.cmd.Stderr = &p.log
 	if err := p.cmd.Start(); err != nil {
@@ -112,6 +131,29 @@ func (p *Program) Peak(t testing.TB) int64 {
 		t.Fatalf("its peak: %v", err)
 	}
 	return kib << 10
+}
+
+// ticks of processor time in a second, as /proc counts them on every architecture of Linux that Go has.
+const ticks = 100
+
+// CPU is the processor time that the process has had.
+func (p *Program) CPU(t testing.TB) time.Duration {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatalf("the program is gone: %v", err)
+	}
+	// Fields 14 and 15; the name, which may have anything in it, is the second, in parentheses.
+	rest := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	var sum time.Duration
+	for _, field := range rest[11:13] {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil {
+			t.Fatalf("its processor time: %v", err)
+		}
+		sum += time.Duration(n) * time.Second / ticks
+	}
+	return sum
 }
 
 // Log is what it has said.
