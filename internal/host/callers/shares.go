@@ -4,8 +4,10 @@
 package callers
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -18,7 +20,7 @@ var (
 )
 
 // Shares divide an amount among Features, such as bytes of memory or calls at once. No Feature holds more than a share. Who holds
-// least comes first where several wait, and who waits longest among those.
+// least comes first where several wait, among those who has taken something longest ago, and then who waits longest.
 type Shares struct {
 	total, share int64
 
@@ -26,6 +28,9 @@ type Shares struct {
 	used    int64
 	held    map[string]int64
 	waiting []*waiting
+	// turns count what was taken; last is when a Feature that holds something, or waits for it, has taken something before.
+	turns int64
+	last  map[string]int64
 }
 
 type waiting struct {
@@ -36,7 +41,7 @@ type waiting struct {
 
 // NewShares of a total, of which each Feature has a share at the most.
 func NewShares(total, share int64) *Shares {
-	return &Shares{total: total, share: share, held: map[string]int64{}}
+	return &Shares{total: total, share: share, held: map[string]int64{}, last: map[string]int64{}}
 }
 
 // Try takes an amount if there is so much. The error is ErrShare or ErrFull.
@@ -52,6 +57,8 @@ func (s *Shares) take(feature string, amount int64) error {
 	}
 	s.used += amount
 	s.held[feature] += amount
+	s.turns++
+	s.last[feature] = s.turns
 	return nil
 }
 
@@ -87,6 +94,7 @@ func (s *Shares) Take(ctx context.Context, feature string, amount int64) error {
 	for i, other := range s.waiting {
 		if other == w {
 			s.waiting = append(s.waiting[:i], s.waiting[i+1:]...)
+			s.forget(feature)
 			if err := s.lacks(feature, amount); err != nil {
 				return err
 			}
@@ -103,16 +111,24 @@ func (s *Shares) Give(feature string, amount int64) {
 	s.used -= amount
 	if s.held[feature] -= amount; s.held[feature] == 0 {
 		delete(s.held, feature)
+		s.forget(feature)
 	}
 	for s.serve() {
 	}
 }
 
-// serve who holds least of those whose amount there is.
+// forget a Feature that holds nothing and waits for nothing.
+func (s *Shares) forget(feature string) {
+	if s.held[feature] == 0 && !slices.ContainsFunc(s.waiting, func(w *waiting) bool { return w.feature == feature }) {
+		delete(s.last, feature)
+	}
+}
+
+// serve who comes first of those whose amount there is.
 func (s *Shares) serve() bool {
 	next := -1
 	for i, w := range s.waiting {
-		if s.lacks(w.feature, w.amount) == nil && (next < 0 || s.held[w.feature] < s.held[s.waiting[next].feature]) {
+		if s.lacks(w.feature, w.amount) == nil && (next < 0 || s.before(w.feature, s.waiting[next].feature)) {
 			next = i
 		}
 	}
@@ -124,4 +140,9 @@ func (s *Shares) serve() bool {
 	_ = s.take(w.feature, w.amount) // it fits
 	close(w.ready)
 	return true
+}
+
+// before says that a Feature comes before another one that has waited longer.
+func (s *Shares) before(feature, other string) bool {
+	return cmp.Or(cmp.Compare(s.held[feature], s.held[other]), cmp.Compare(s.last[feature], s.last[other])) < 0
 }

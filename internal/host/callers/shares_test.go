@@ -14,7 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
-// TestShares: a Feature has its share and no more; who holds least is served first, and after that who has waited longest; what was waited for in
+// TestShares: a Feature has its share and no more; who holds least is served first, and after that who was served longest ago; what was waited for in
 // vain is not taken.
 func TestShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestShares(t *testing.T) {
 			s.Give("hostile", 1)
 			synctest.Wait()
 		}
-		if want := []string{"healthy", "late", "healthy", "hostile", "hostile", "hostile"}; !slices.Equal(served, want) {
+		if want := []string{"healthy", "late", "healthy", "hostile", "other", "hostile"}; !slices.Equal(served, want) {
 			t.Errorf("served %v, want %v", served, want)
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
@@ -57,8 +57,49 @@ func TestShares(t *testing.T) {
 		s.Give("other", 1)
 		synctest.Wait()
 		s.Give("hostile", 3)
-		if !slices.Equal(served[6:], []string{"other"}) || s.Try("new", 3) != nil || s.Try("late", 1) == nil {
+		if !slices.Equal(served[6:], []string{"hostile"}) || s.Try("new", 3) != nil || s.Try("late", 1) == nil {
 			t.Errorf("what was waited for in vain is held: %v", served)
+		}
+	})
+}
+
+// TestSharesTakeTurns: of Features that hold the same, who was served longest ago is served first, so that a queue of one Feature keeps nobody waiting for
+// more than one turn. Who is gone is forgotten.
+func TestSharesTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := callers.NewShares(1, 1)
+		var served []string
+		wait := func(ctx context.Context, feature string) {
+			go func() {
+				if s.Take(ctx, feature, 1) == nil {
+					served = append(served, feature)
+				}
+			}()
+			synctest.Wait()
+		}
+		impatient, cancel := context.WithCancel(t.Context())
+		if err := s.Try("hostile", 1); err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			wait(t.Context(), "hostile")
+		}
+		wait(impatient, "impatient")
+		for _, feature := range []string{"healthy", "healthy", "late"} {
+			wait(t.Context(), feature)
+		}
+		cancel()
+		synctest.Wait()
+		want := []string{"healthy", "late", "hostile", "healthy", "hostile", "hostile", "hostile"}
+		for n := range want {
+			s.Give(append([]string{"hostile"}, want...)[n], 1)
+			synctest.Wait()
+		}
+		if s.Give("hostile", 1); !slices.Equal(served, want) {
+			t.Errorf("served %v, want %v", served, want)
+		}
+		if n := s.Known(); n != 0 {
+			t.Errorf("%d Features are remembered that hold nothing and wait for nothing", n)
 		}
 	})
 }
