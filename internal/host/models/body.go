@@ -48,7 +48,10 @@ func (c *call) read() *failure {
 		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
 	}
 	c.came, c.record.Sent, c.spliced = body, int64(len(body)), c.asking.ahead
-	if c.request, err = c.dialect.ReadRequest(body); err != nil {
+	if gone := work(c.r.Context(), c, len(body), func() { c.request, err = c.dialect.ReadRequest(body) }); gone != nil {
+		return gone
+	}
+	if err != nil {
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%v", err)
 	}
 	return nil

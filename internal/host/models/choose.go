@@ -91,13 +91,19 @@ func (c *call) compose() *failure {
 	c.made = room(c.needs())
 	e.Room = c.made
 	var err error
-	if c.body, err = c.request.Body(e); err != nil {
+	if gone := work(c.r.Context(), c, len(c.request.Bytes()), func() {
+		if c.body, err = c.request.Body(e); err == nil {
+			c.body = c.target.Recast(c.body, []string{c.dialect.Value(betaHeader, strings.Join(c.r.Header.Values(betaHeader), ","), c.allows)})
+		}
+	}); gone != nil {
+		return gone
+	}
+	if err != nil {
 		what := "templates"
 		if len(c.objections) > 0 {
 			what = "what is said about an answer"
 		}
 		return fail(http.StatusBadRequest, reasonInvalid, nil, "%s cannot be put into the request: %v", what, err)
 	}
-	c.body = c.target.Recast(c.body, []string{c.dialect.Value(betaHeader, strings.Join(c.r.Header.Values(betaHeader), ","), c.allows)})
 	return nil
 }

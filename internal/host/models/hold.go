@@ -73,7 +73,10 @@ func (r *relay) judge() *failure {
 		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off, or cannot be read; try again")
 	}
 	text := string(a.Text)
-	v := c.caller.Answers.Judge(text, a.Cut || !t.whole())
+	var v answers.Verdict
+	if gone := work(c.r.Context(), c, len(text), func() { v = c.caller.Answers.Judge(text, a.Cut || !t.whole()) }); gone != nil {
+		return gone
+	}
 	body := t.raw
 	if !v.Rejected && v.Text != text {
 		c.passage.leave() // the backend has said all
@@ -81,7 +84,10 @@ func (r *relay) judge() *failure {
 			return f
 		}
 		var err error
-		if body, err = c.dialect.Retext(t.raw, t.streamed, v.Text); err != nil {
+		if gone := work(c.r.Context(), c, len(t.raw), func() { body, err = c.dialect.Retext(t.raw, t.streamed, v.Text) }); gone != nil {
+			return gone
+		}
+		if err != nil {
 			return fail(http.StatusBadGateway, reasonRejected, err, "the answer cannot be corrected or formatted, because the backend %q gives it in a form that is not known", c.route.Backend.Name)
 		}
 		t.entry.Formatted = body

@@ -160,7 +160,11 @@ func (r *relay) begun() bool {
 // pass the next part on; more is false where the answer is over for the agent.
 func (r *relay) pass(part []byte) (more bool, f *failure) {
 	r.call.record.Received += int64(len(part))
-	over := r.call.turn.see(part)
+	var over bool
+	if gone := work(r.call.r.Context(), r.call, int(r.call.record.Received), func() { over = r.call.turn.see(part) }); gone != nil {
+		r.call.record.Reason = reasonGone
+		return false, nil //nolint:nilerr // there is nobody to tell
+	}
 	if !r.checks || r.call.turn.whole() { // else it is not held on
 		if f := r.call.turn.pay(r.call.r.Context()); f != nil {
 			return false, f

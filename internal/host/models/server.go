@@ -147,6 +147,7 @@ type Server struct {
 	slots   *callers.Slots
 	rates   *callers.Rates
 	memory  *callers.Shares
+	desks   *callers.Shares
 	doors   *doors
 }
 
@@ -162,7 +163,7 @@ func New(o Options) *Server {
 	if o.Avoided == nil {
 		o.Avoided = func(string, bool) {}
 	}
-	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), rates: callers.NewRates(), memory: newMemory(o.Limits.Memory)}
+	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), rates: callers.NewRates(), memory: newMemory(o.Limits.Memory), desks: newDesks()}
 }
 
 // Drain waits until no call is under way, and each is recorded.
@@ -299,9 +300,7 @@ func (c *call) serve() *failure {
 	if f := c.choose(table); f != nil {
 		return f
 	}
-	var f *failure
-	c.allows = dialect.Allowed{Tools: c.caller.ProviderTools, State: c.route.ProviderState}
-	if c.request, f = filtered(c.request, c.endpoint, c.allows); f != nil {
+	if f := c.filter(); f != nil {
 		return f
 	}
 	if len(c.request.TakenOut) > 0 {

@@ -77,11 +77,14 @@ func (c *call) reserve() *failure {
 	if f := c.priced(); f != nil {
 		return f
 	}
-	digest := sha256.Sum256(c.request.Bytes())
+	sum, f := digest(c)
+	if f != nil {
+		return f
+	}
 	c.turn = &turn{call: c, held: holding{server: c.server, feature: c.caller.Feature}, began: c.server.options.Now(), tries: c.record.Tries, entry: ledger.Interaction{
 		ID: newID(c.server.options.Now()), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.endpoint.Asked(c.request), Model: c.route.Model.Name, Role: c.record.Role,
-		RequestDigest: hex.EncodeToString(digest[:]), RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
+		RequestDigest: sum, RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
 		Detail: takenOut(c.request.TakenOut),
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
@@ -106,6 +109,15 @@ func (c *call) reserve() *failure {
 	}
 	c.turn = nil
 	return unrecorded(err)
+}
+
+// digest of the request, as it came.
+func digest(c *call) (sum string, f *failure) {
+	f = work(c.r.Context(), c, len(c.request.Bytes()), func() {
+		bytes := sha256.Sum256(c.request.Bytes())
+		sum = hex.EncodeToString(bytes[:])
+	})
+	return sum, f
 }
 
 // reserve what the call uses at most. Where budgets have room for a part of the answer alone, limit is what the answer has to be limited to, in tokens.
@@ -260,11 +272,13 @@ func (t *turn) pay(ctx context.Context) *failure {
 }
 
 // read is the answer as far as it has come, when nothing more comes.
-func (t *turn) read() *conversation.Answer {
-	if !t.streamed && t.whole() {
-		return t.reader.Whole(t.raw)
+func (t *turn) read() (a *conversation.Answer) {
+	if t.streamed || !t.whole() {
+		return t.reader.Close()
 	}
-	return t.reader.Close()
+	// It is recorded, whether or not somebody waits for it.
+	_ = work(context.WithoutCancel(t.call.r.Context()), t.call, len(t.raw), func() { a = t.reader.Whole(t.raw) })
+	return a
 }
 
 // early says that a stream has ended before its answer has. What stands between may end a stream as if it were whole, and clients take what there is for

@@ -20,6 +20,15 @@ var reasonOf = map[dialect.Reason]struct {
 	dialect.State:      {reasonState, http.StatusForbidden},
 }
 
+// filter what the policy lets nobody ask of a provider out of the request; a failure where it is refused.
+func (c *call) filter() (f *failure) {
+	c.allows = dialect.Allowed{Tools: c.caller.ProviderTools, State: c.route.ProviderState}
+	if gone := work(c.r.Context(), c, len(c.request.Bytes()), func() { c.request, f = filtered(c.request, c.endpoint, c.allows) }); gone != nil {
+		return gone
+	}
+	return f
+}
+
 // filtered is a request without what a provider would do elsewhere; a failure where it is refused.
 func filtered(r dialect.Request, e dialect.Endpoint, a dialect.Allowed) (dialect.Request, *failure) {
 	request, err := r.Filter(e, a)

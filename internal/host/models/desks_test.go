@@ -1,0 +1,188 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/host/callers"
+)
+
+// oneDesk is a server in which one large body is worked on at a time, as on two processors.
+func oneDesk() *Server {
+	s := New(Options{Now: time.Now, Logger: slog.New(slog.DiscardHandler)})
+	s.desks = callers.NewShares(1, 1)
+	return s
+}
+
+// called is a call of a Feature with a body of so many bytes.
+func (s *Server) called(t *testing.T, feature string, size int) *call {
+	t.Helper()
+	d, e, _, found := dialect.Serve(http.MethodPost, "/anthropic/v1/messages")
+	if !found {
+		t.Fatal("the path is not served")
+	}
+	head, tail := `{"model":"any","max_tokens":10,"messages":[{"role":"user","content":"`, `"}]}`
+	body := head + strings.Repeat("x", size-len(head)-len(tail)) + tail
+	w := httptest.NewRecorder()
+	c := &call{server: s, dialect: d, endpoint: e, w: w, r: httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body)), caller: Caller{Feature: feature}, reply: reply{w: w}}
+	c.asking = holding{server: s, feature: feature}
+	return c
+}
+
+// TestDesks: of many large bodies as many are worked on at once as there are desks, Features take turns, and a small body waits for none of them.
+func TestDesks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := oneDesk()
+		var at, most int
+		var served []string
+		step := make(chan struct{})
+		begin := func(feature string, size int) {
+			c := s.called(t, feature, size)
+			go func() {
+				if f := work(t.Context(), c, size, func() {
+					if served = append(served, feature); size < heavy {
+						return
+					}
+					at++
+					most = max(most, at)
+					<-step
+					at--
+				}); f != nil {
+					t.Error(f)
+				}
+			}()
+			synctest.Wait()
+		}
+		for range 5 {
+			begin("hostile", heavy)
+		}
+		begin("healthy", heavy)
+		begin("small", heavy-1)
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		if f := work(gone, s.called(t, "gone", heavy), heavy, func() { t.Error("nobody waits for it") }); f == nil || f.reason != reasonGone {
+			t.Errorf("of a call that was given up: %v", f)
+		}
+		for range 6 {
+			step <- struct{}{}
+			synctest.Wait()
+		}
+		if want := []string{"hostile", "small", "healthy", "hostile", "hostile", "hostile", "hostile"}; most != 1 || !slices.Equal(served, want) {
+			t.Errorf("%d at once, served %v, want %v", most, served, want)
+		}
+	})
+}
+
+// TestLargeBodiesNeedDesks: while all desks are taken, nothing large is read, written, digested or heard, and small bodies are.
+func TestLargeBodiesNeedDesks(t *testing.T) {
+	read := func(t *testing.T, c *call) {
+		t.Helper()
+		if f := c.read(); f != nil {
+			t.Error(f)
+		}
+	}
+	for name, step := range map[string]struct{ before, do func(t *testing.T, c *call) }{
+		"read": {nil, read},
+		"filter": {read, func(t *testing.T, c *call) {
+			t.Helper()
+			if f := c.filter(); f != nil {
+				t.Error(f)
+			}
+		}},
+		"compose": {read, func(t *testing.T, c *call) {
+			t.Helper()
+			if f := c.compose(); f != nil || !strings.Contains(string(c.body), `"large"`) {
+				t.Errorf("%.100s %v", c.body, f)
+			}
+		}},
+		"digest": {read, func(t *testing.T, c *call) {
+			t.Helper()
+			if digest, f := digest(c); f != nil || len(digest) != 64 {
+				t.Errorf("%q %v", digest, f)
+			}
+		}},
+		"an answer that passes": {nil, func(t *testing.T, c *call) {
+			t.Helper()
+			c.record.Received = c.r.ContentLength
+			if more, f := (&relay{call: c}).pass([]byte("part")); f != nil || !more {
+				t.Errorf("%v %v", more, f)
+			}
+		}},
+		"an answer that is there": {nil, func(t *testing.T, c *call) {
+			t.Helper()
+			text := strings.Repeat(" ", int(c.r.ContentLength)) + `{"type":"message","content":[{"type":"text","text":"Done."}]}`
+			answer := turn{call: c, raw: []byte(text), received: int64(len(text)), reader: conversation.NewReader(c.dialect.Answer(), false)}
+			if a := answer.read(); string(a.Text) != "Done." {
+				t.Errorf("%q", a.Text)
+			}
+		}},
+		"an answer that gets another text": {nil, func(t *testing.T, c *call) {
+			t.Helper()
+			var text strings.Builder
+			for _, event := range []string{
+				`{"type":"message_start","message":{"model":"large","usage":{"input_tokens":1}}}`, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,
+				`{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"Done."}}`, `{"type":"content_block_stop","index":0}`,
+				`{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}`, `{"type":"message_stop"}`,
+			} {
+				text.WriteString("data: " + event + "\n\n")
+			}
+			stream := ": " + strings.Repeat(" ", int(c.r.ContentLength)) + "\n\n" + text.String()
+			c.turn = &turn{call: c, streamed: true, recorded: true, raw: []byte(stream), received: int64(len(stream)), held: c.asking, reader: conversation.NewReader(c.dialect.Answer(), true)}
+			c.turn.reader.Write(c.turn.raw)
+			c.passage, c.record.Status, c.caller.Answers = &passage{told: true}, http.StatusOK, answers.Rules{Formats: []string{"<<{{OUTPUT}}>>"}}
+			if f := (&relay{call: c, checks: true}).judge(); f != nil || !strings.Contains(string(c.turn.entry.Formatted), "<<Done.>>") {
+				t.Errorf("%v %.300s", f, c.turn.entry.Formatted)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := oneDesk()
+				done := map[int]bool{}
+				begin := func(size int) {
+					c := s.called(t, "login", size)
+					c.route = models.Route{Model: models.Model{Name: "large"}}
+					if step.before != nil {
+						step.before(t, c)
+					}
+					if err := s.desks.Try("beside", 1); err != nil {
+						t.Fatal(err)
+					}
+					go func() {
+						step.do(t, c)
+						done[size] = true
+					}()
+					synctest.Wait()
+				}
+				begin(1 << 10)
+				if !done[1<<10] {
+					t.Error("a small body has waited")
+				}
+				s.desks.Give("beside", 1)
+				begin(4 * heavy)
+				if done[4*heavy] {
+					t.Error("a large body has not waited")
+				}
+				s.desks.Give("beside", 1)
+				synctest.Wait()
+				if !done[4*heavy] {
+					t.Error("it waits on")
+				}
+			})
+		})
+	}
+}
