@@ -23,6 +23,7 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/compose"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/host/backends"
@@ -69,7 +70,7 @@ func (authorizer) Authorize(_ context.Context, token, _ string) (models.Caller, 
 	if token == "stranger" {
 		return models.Caller{}, fmt.Errorf("%w: unknown", callers.ErrUnauthenticated)
 	}
-	return models.Caller{Feature: "shop/" + token, Prefix: compose.Layers{Global: []string{"Be kind."}}.Prefix(), Silence: time.Minute}, nil
+	return models.Caller{Feature: "shop/" + token, Before: dialect.Quote(compose.Layers{Global: []string{"Be kind."}}.Prefix()), Silence: time.Minute}, nil
 }
 
 // blank is a ledger that keeps nothing.
