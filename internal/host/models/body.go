@@ -48,7 +48,7 @@ func (c *call) read() *failure {
 		return fail(http.StatusBadRequest, reasonInvalid, err, "the request could not be read")
 	}
 	c.came, c.record.Sent, c.spliced = body, int64(len(body)), c.asking.ahead
-	if gone := work(c.r.Context(), c, len(body), func() { c.request, err = c.dialect.ReadRequest(body) }); gone != nil {
+	if gone := c.work(c.r.Context(), len(body), func() { c.request, err = c.dialect.ReadRequest(body) }); gone != nil {
 		return gone
 	}
 	if err != nil {

@@ -91,7 +91,7 @@ func (c *call) compose() *failure {
 	c.made = room(c.needs())
 	e.Room = c.made
 	var err error
-	if gone := work(c.r.Context(), c, len(c.request.Bytes()), func() {
+	if gone := c.work(c.r.Context(), len(c.request.Bytes()), func() {
 		if c.body, err = c.request.Body(e); err == nil {
 			c.body = c.target.Recast(c.body, []string{c.dialect.Value(betaHeader, strings.Join(c.r.Header.Values(betaHeader), ","), c.allows)})
 		}

@@ -24,7 +24,7 @@ func newDesks() *callers.Shares {
 }
 
 // work on a body of so many bytes, at a desk if that is heavy. It waits for nothing else meanwhile. The failure is that nobody waits for it any more.
-func work(ctx context.Context, c *call, size int, do func()) *failure {
+func (c *call) work(ctx context.Context, size int, do func()) *failure {
 	if size >= heavy {
 		desks, feature := c.server.desks, c.caller.Feature
 		if err := desks.Take(ctx, feature, 1); err != nil {

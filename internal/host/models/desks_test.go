@@ -53,7 +53,7 @@ func TestDesks(t *testing.T) {
 		begin := func(feature string, size int) {
 			c := s.called(t, feature, size)
 			go func() {
-				if f := work(t.Context(), c, size, func() {
+				if f := c.work(t.Context(), size, func() {
 					if served = append(served, feature); size < heavy {
 						return
 					}
@@ -74,7 +74,7 @@ func TestDesks(t *testing.T) {
 		begin("small", heavy-1)
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if f := work(gone, s.called(t, "gone", heavy), heavy, func() { t.Error("nobody waits for it") }); f == nil || f.reason != reasonGone {
+		if f := s.called(t, "gone", heavy).work(gone, heavy, func() { t.Error("nobody waits for it") }); f == nil || f.reason != reasonGone {
 			t.Errorf("of a call that was given up: %v", f)
 		}
 		for range 6 {
@@ -111,8 +111,9 @@ func TestLargeBodiesNeedDesks(t *testing.T) {
 		}},
 		"digest": {read, func(t *testing.T, c *call) {
 			t.Helper()
-			if digest, f := digest(c); f != nil || len(digest) != 64 {
-				t.Errorf("%q %v", digest, f)
+			turn := turn{call: c}
+			if f := turn.digest(); f != nil || len(turn.entry.RequestDigest) != 64 {
+				t.Errorf("%q %v", turn.entry.RequestDigest, f)
 			}
 		}},
 		"an answer that passes": {nil, func(t *testing.T, c *call) {

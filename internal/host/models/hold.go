@@ -74,7 +74,7 @@ func (r *relay) judge() *failure {
 	}
 	text := string(a.Text)
 	var v answers.Verdict
-	if gone := work(c.r.Context(), c, len(text), func() { v = c.caller.Answers.Judge(text, a.Cut || !t.whole()) }); gone != nil {
+	if gone := c.work(c.r.Context(), len(text), func() { v = c.caller.Answers.Judge(text, a.Cut || !t.whole()) }); gone != nil {
 		return gone
 	}
 	body := t.raw
@@ -84,7 +84,7 @@ func (r *relay) judge() *failure {
 			return f
 		}
 		var err error
-		if gone := work(c.r.Context(), c, len(t.raw), func() { body, err = c.dialect.Retext(t.raw, t.streamed, v.Text) }); gone != nil {
+		if gone := c.work(c.r.Context(), len(t.raw), func() { body, err = c.dialect.Retext(t.raw, t.streamed, v.Text) }); gone != nil {
 			return gone
 		}
 		if err != nil {

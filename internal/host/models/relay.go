@@ -161,7 +161,7 @@ func (r *relay) begun() bool {
 func (r *relay) pass(part []byte) (more bool, f *failure) {
 	r.call.record.Received += int64(len(part))
 	var over bool
-	if gone := work(r.call.r.Context(), r.call, int(r.call.record.Received), func() { over = r.call.turn.see(part) }); gone != nil {
+	if gone := r.call.work(r.call.r.Context(), int(r.call.record.Received), func() { over = r.call.turn.see(part) }); gone != nil {
 		r.call.record.Reason = reasonGone
 		return false, nil //nolint:nilerr // there is nobody to tell
 	}

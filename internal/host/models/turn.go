@@ -77,18 +77,18 @@ func (c *call) reserve() *failure {
 	if f := c.priced(); f != nil {
 		return f
 	}
-	sum, f := digest(c)
-	if f != nil {
-		return f
-	}
 	c.turn = &turn{call: c, held: holding{server: c.server, feature: c.caller.Feature}, began: c.server.options.Now(), tries: c.record.Tries, entry: ledger.Interaction{
 		ID: newID(c.server.options.Now()), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.endpoint.Asked(c.request), Model: c.route.Model.Name, Role: c.record.Role,
-		RequestDigest: sum, RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
+		RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
 		Detail: takenOut(c.request.TakenOut),
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
 	c.turn.sent = int64(len(c.body))
+	if f := c.turn.digest(); f != nil {
+		c.turn = nil
+		return f
+	}
 	limit, wanted, err := c.turn.reserve()
 	if err == nil && limit > 0 {
 		c.limit = limit
@@ -112,12 +112,12 @@ func (c *call) reserve() *failure {
 }
 
 // digest of the request, as it came.
-func digest(c *call) (sum string, f *failure) {
-	f = work(c.r.Context(), c, len(c.request.Bytes()), func() {
-		bytes := sha256.Sum256(c.request.Bytes())
-		sum = hex.EncodeToString(bytes[:])
+func (t *turn) digest() *failure {
+	body := t.call.request.Bytes()
+	return t.call.work(t.call.r.Context(), len(body), func() {
+		digest := sha256.Sum256(body)
+		t.entry.RequestDigest = hex.EncodeToString(digest[:])
 	})
-	return sum, f
 }
 
 // reserve what the call uses at most. Where budgets have room for a part of the answer alone, limit is what the answer has to be limited to, in tokens.
@@ -277,7 +277,7 @@ func (t *turn) read() (a *conversation.Answer) {
 		return t.reader.Close()
 	}
 	// It is recorded, whether or not somebody waits for it.
-	_ = work(context.WithoutCancel(t.call.r.Context()), t.call, len(t.raw), func() { a = t.reader.Whole(t.raw) })
+	_ = t.call.work(context.WithoutCancel(t.call.r.Context()), len(t.raw), func() { a = t.reader.Whole(t.raw) })
 	return a
 }
 

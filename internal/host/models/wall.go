@@ -23,7 +23,7 @@ var reasonOf = map[dialect.Reason]struct {
 // filter what the policy lets nobody ask of a provider out of the request; a failure where it is refused.
 func (c *call) filter() (f *failure) {
 	c.allows = dialect.Allowed{Tools: c.caller.ProviderTools, State: c.route.ProviderState}
-	if gone := work(c.r.Context(), c, len(c.request.Bytes()), func() { c.request, f = filtered(c.request, c.endpoint, c.allows) }); gone != nil {
+	if gone := c.work(c.r.Context(), len(c.request.Bytes()), func() { c.request, f = filtered(c.request, c.endpoint, c.allows) }); gone != nil {
 		return gone
 	}
 	return f
