@@ -115,23 +115,12 @@ func placeInInstruction(r Request) (place, error) {
 
 // partsOf an entry: where the list stands, and how many members the entry has.
 func (r Request) partsOf(entry span) (parts span, members int) {
-	in := plainDecoder(r.body[entry.from:entry.to])
-	if first, err := in.ReadToken(); err != nil || first.Kind() != '{' {
+	if r.body[entry.from] != '{' {
 		return span{}, 0
 	}
-	for in.PeekKind() == '"' {
-		name, err := in.ReadToken()
-		if err != nil {
-			return span{}, members
-		}
-		member := name.String()
-		value, err := in.ReadValue()
-		if err != nil {
-			return span{}, members
-		}
-		members++
-		if to := entry.from + int(in.InputOffset()); member == "parts" {
-			parts = span{to - len(value), to}
+	for member, at := range membersAt(r.body, entry.from) {
+		if members++; member == "parts" {
+			parts = at
 		}
 	}
 	return parts, members

@@ -50,7 +50,7 @@ func geminiRuns() map[string]shape {
 // unknownTool says that a value is no tool of which it is known who runs it. Of a list each element is asked.
 func unknownTool(known map[string]shape) func(value []byte) bool {
 	return func(value []byte) bool {
-		return value[0] != '[' && !plainMembers(plainDecoder(value), func(name string, _ []byte) bool {
+		return value[0] != '[' && !plainMembers(value, func(name string, _ []byte) bool {
 			_, is := known[name]
 			return is
 		})

@@ -4,7 +4,6 @@
 package dialect
 
 import (
-	"bytes"
 	"cmp"
 	"strconv"
 	"strings"
@@ -66,20 +65,75 @@ type geminiParts []geminiPart
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (p *geminiParts) UnmarshalJSON(data []byte) error {
-	raw := []json.RawMessage{data}
-	if data = bytes.TrimSpace(data); len(data) > 0 && data[0] == '[' {
-		raw = nil
-		if err := json.Unmarshal(data, &raw); err != nil {
-			return err
-		}
-	}
-	*p = make(geminiParts, len(raw))
-	for i, part := range raw {
-		if json.Unmarshal(part, &(*p)[i]) != nil {
-			(*p)[i] = geminiPart{}
-		}
-	}
+	*p = geminiPartsOf(data)
 	return nil
+}
+
+// geminiPartsOf a value, whose bytes the parts keep.
+func geminiPartsOf(value []byte) (parts geminiParts) {
+	if value[0] != '[' {
+		return geminiParts{geminiPartOf(value)}
+	}
+	for element := range plainElements(value) {
+		parts = append(parts, geminiPartOf(element))
+	}
+	return parts
+}
+
+func geminiPartOf(value []byte) (p geminiPart) {
+	if plainMembers(value, p.plainMember) {
+		return p
+	}
+	p = geminiPart{}
+	if json.Unmarshal(value, &p) != nil {
+		return geminiPart{}
+	}
+	return p
+}
+
+func (p *geminiPart) plainMember(name string, value []byte) bool {
+	switch name {
+	case "text":
+		p.Text = new(string)
+		return plainTo(p.Text, value)
+	case "functionCall":
+		p.Call = &geminiCall{}
+		return plainMembers(value, p.Call.plainMember)
+	case "functionResponse":
+		p.Result = &geminiReply{}
+		return plainMembers(value, p.Result.plainMember)
+	case "thoughtSignature":
+		return plainTo(&p.Signature, value)
+	}
+	return plainNames{
+		"text", "thought", "functionCall", "function_call", "functionResponse", "function_response", "executableCode", "thoughtSignature", "thought_signature",
+	}.other(name)
+}
+
+func (c *geminiCall) plainMember(name string, value []byte) bool {
+	switch name {
+	case "id":
+		return plainTo(&c.ID, value)
+	case "name":
+		return plainTo(&c.Name, value)
+	case "args":
+		c.Args = value
+		return true
+	}
+	return plainNames{"id", "name", "args"}.other(name)
+}
+
+func (r *geminiReply) plainMember(name string, value []byte) bool {
+	switch name {
+	case "id":
+		return plainTo(&r.ID, value)
+	case "name":
+		return plainTo(&r.Name, value)
+	case "response":
+		r.Response = value
+		return true
+	}
+	return plainNames{"id", "name", "response"}.other(name)
 }
 
 // geminiIDs names calls and their results that have no ID: models before Gemini 3 give none, and the results of one content stand in the order
@@ -97,14 +151,30 @@ func (n geminiIDs) of(id, name string) string {
 	return name + "#" + strconv.Itoa(number)
 }
 
+type geminiContent struct {
+	Role  string      `json:"role"`
+	Parts geminiParts `json:"parts"`
+}
+
+func (c *geminiContent) plainMember(name string, value []byte) bool {
+	switch name {
+	case "role":
+		return plainTo(&c.Role, value)
+	case "parts":
+		c.Parts = geminiPartsOf(value)
+		return true
+	}
+	return plainNames{"role", "parts"}.other(name)
+}
+
 // readGemini reads a content of https://ai.google.dev/api/caching#Content.
 func readGemini(entry []byte) conversation.Message {
-	var e struct {
-		Role  string      `json:"role"`
-		Parts geminiParts `json:"parts"`
-	}
-	if json.Unmarshal(entry, &e) != nil {
-		return strange(conversation.RoleUser, entry)
+	var e geminiContent
+	if !plainMembers(entry, e.plainMember) {
+		e = geminiContent{}
+		if json.Unmarshal(entry, &e) != nil {
+			return strange(conversation.RoleUser, entry)
+		}
 	}
 	m := conversation.Message{Role: conversation.RoleUser}
 	if e.Role == geminiModel {
@@ -143,6 +213,9 @@ func readGemini(entry []byte) conversation.Message {
 // replied is what a tool has said: its output or its error, and all of the response where it has neither.
 // https://ai.google.dev/api/caching#FunctionResponse
 func replied(response json.RawMessage) (text string, failed bool) {
+	if output := ""; plainMembers(response, func(name string, value []byte) bool { return name == "output" && plainTo(&output, value) }) && output != "" {
+		return output, false
+	}
 	var r struct {
 		Output *string         `json:"output"`
 		Error  json.RawMessage `json:"error"`

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"strings"
 
-	"github.com/go-json-experiment/json/jsontext"
 	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
@@ -34,12 +33,8 @@ func (h history) Next(after int) (entry []byte, end int, ok bool) {
 	if at >= len(list)-1 {
 		return nil, 0, false
 	}
-	in := jsontext.NewDecoder(bytes.NewBuffer(list[at:]), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	value, err := in.ReadValue()
-	if err != nil { // the request was read: this cannot be
-		return nil, 0, false
-	}
-	return value, at + int(in.InputOffset()), true
+	end = skip(list, at)
+	return list[at:end], end, true
 }
 
 // Known implements conversation.Request.

@@ -13,26 +13,80 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
 
+type chatEntry struct {
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+	Calls   []chatCall      `json:"tool_calls"`
+	CallID  string          `json:"tool_call_id"`
+}
+
+type chatCall struct {
+	ID       string       `json:"id"`
+	Function chatFunction `json:"function"`
+	Custom   struct {
+		Name  string `json:"name"`
+		Input string `json:"input"`
+	} `json:"custom"`
+}
+
+type chatFunction struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+func (m *chatEntry) plainMember(name string, value []byte) bool {
+	switch name {
+	case "role":
+		return plainTo(&m.Role, value)
+	case "content":
+		m.Content = value
+		return true
+	case "tool_calls":
+		if value[0] != '[' {
+			return false
+		}
+		for element := range plainElements(value) {
+			var c chatCall
+			if !plainMembers(element, c.plainMember) {
+				return false
+			}
+			m.Calls = append(m.Calls, c)
+		}
+		return true
+	case "tool_call_id":
+		return plainTo(&m.CallID, value)
+	}
+	return plainNames{"role", "content", "tool_calls", "tool_call_id"}.other(name)
+}
+
+func (c *chatCall) plainMember(name string, value []byte) bool {
+	switch name {
+	case "id":
+		return plainTo(&c.ID, value)
+	case "function":
+		return plainMembers(value, c.Function.plainMember)
+	}
+	return plainNames{"id", "function", "custom"}.other(name)
+}
+
+func (f *chatFunction) plainMember(name string, value []byte) bool {
+	switch name {
+	case "name":
+		return plainTo(&f.Name, value)
+	case "arguments":
+		return plainTo(&f.Arguments, value)
+	}
+	return plainNames{"name", "arguments"}.other(name)
+}
+
 // readChat reads a message of https://platform.openai.com/docs/api-reference/chat/create.
 func readChat(entry []byte) conversation.Message {
-	var e struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-		Calls   []struct {
-			ID       string `json:"id"`
-			Function struct {
-				Name      string `json:"name"`
-				Arguments string `json:"arguments"`
-			} `json:"function"`
-			Custom struct {
-				Name  string `json:"name"`
-				Input string `json:"input"`
-			} `json:"custom"`
-		} `json:"tool_calls"`
-		CallID string `json:"tool_call_id"`
-	}
-	if json.Unmarshal(entry, &e) != nil {
-		return strange(conversation.RoleUser, entry)
+	var e chatEntry
+	if !plainMembers(entry, e.plainMember) {
+		e = chatEntry{}
+		if json.Unmarshal(entry, &e) != nil {
+			return strange(conversation.RoleUser, entry)
+		}
 	}
 	if e.Role == "tool" {
 		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{ID: e.CallID, Text: conversation.QuoteOf(unnumbered(textOf(e.Content, "")))}}}
@@ -45,21 +99,56 @@ func readChat(entry []byte) conversation.Message {
 	return m
 }
 
+type responsesEntry struct {
+	responsesItem
+
+	Role    string          `json:"role"`
+	Content json.RawMessage `json:"content"`
+	Output  json.RawMessage `json:"output"`
+	Status  string          `json:"status"`
+}
+
+func (e *responsesEntry) plainMember(name string, value []byte) bool {
+	switch name {
+	case "type":
+		return plainTo(&e.Type, value)
+	case "id":
+		return plainTo(&e.ID, value)
+	case "call_id":
+		return plainTo(&e.CallID, value)
+	case "name":
+		return plainTo(&e.Name, value)
+	case "arguments":
+		return plainTo(&e.Arguments, value)
+	case "input":
+		return plainTo(&e.Input, value)
+	case "role":
+		return plainTo(&e.Role, value)
+	case "status":
+		return plainTo(&e.Status, value)
+	case "action":
+		e.Action = value
+	case "content":
+		e.Content = value
+	case "output":
+		e.Output = value
+	default:
+		return plainNames{"type", "id", "call_id", "name", "arguments", "input", "role", "status", "action", "content", "output"}.other(name)
+	}
+	return true
+}
+
 // readResponses reads an item of https://platform.openai.com/docs/api-reference/responses/create.
 func readResponses(entry []byte) conversation.Message {
 	if len(entry) > 0 && entry[0] == '"' {
 		return conversation.Message{Role: conversation.RoleUser, Text: conversation.QuoteOf(textOf(entry, ""))}
 	}
-	var e struct {
-		responsesItem
-
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
-		Output  json.RawMessage `json:"output"`
-		Status  string          `json:"status"`
-	}
-	if json.Unmarshal(entry, &e) != nil {
-		return strange(conversation.RoleUser, entry)
+	var e responsesEntry
+	if !plainMembers(entry, e.plainMember) {
+		e = responsesEntry{}
+		if json.Unmarshal(entry, &e) != nil {
+			return strange(conversation.RoleUser, entry)
+		}
 	}
 	switch e.Type {
 	case "", "message":

@@ -4,15 +4,11 @@
 package dialect
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
-	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )
@@ -189,27 +185,17 @@ func behindText(entry span, text string) []place {
 
 // message gives the role and the type of an entry, and where its content stands in the body.
 func (r Request) message(entry span) (role, kind string, content span) {
-	in := jsontext.NewDecoder(bytes.NewBuffer(r.body[entry.from:entry.to]), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	if first, err := in.ReadToken(); err != nil || first.Kind() != '{' {
+	if r.body[entry.from] != '{' {
 		return "", "", span{}
 	}
-	for in.PeekKind() == '"' {
-		name, err := in.ReadToken()
-		if err != nil {
-			return "", "", span{}
-		}
-		member := name.String()
-		value, err := in.ReadValue()
-		if err != nil {
-			return "", "", span{}
-		}
-		switch to := entry.from + int(in.InputOffset()); member {
+	for member, at := range membersAt(r.body, entry.from) {
+		switch value := r.body[at.from:at.to]; member {
 		case "role":
-			_ = json.Unmarshal(value, &role) // what is no text is no role
+			role, _ = text(value) // what is no text is no role
 		case "type":
-			_ = json.Unmarshal(value, &kind)
+			kind, _ = text(value)
 		case "content":
-			content = span{to - len(value), to}
+			content = at
 		}
 	}
 	return role, kind, content
