@@ -3,11 +3,7 @@
 
 package anomaly
 
-import (
-	"fmt"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
-)
+import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
 // badArguments is a tool that is called again and again with arguments that it does not take. They are counted apart from other
 // failures: nothing was done, and no file that changes helps.
@@ -27,7 +23,6 @@ var badArguments = detector{name: BadArguments, kind: AgentLooping, look: func(l
 		})
 		return sight{
 			tier: l.tier(n, l.r.Loop), tool: x.Tool, count: n, fails: true,
-			evidence: fmt.Sprintf("%s was called %d times with arguments that it does not take", x.Tool, n),
-		}
+		}.says("%s was called %d times with arguments that it does not take", x.Tool, n)
 	})
 }}

@@ -5,7 +5,6 @@ package anomaly
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -25,9 +24,10 @@ var cascade = detector{name: Cascade, kind: CascadeFailure, look: func(l look) s
 		}
 	}
 	slices.Sort(tools)
-	v := sight{lasts: len(tools) >= l.r.Cascade-1 && len(tools) > 1, count: len(tools), evidence: fmt.Sprintf("%d different tools have failed within the last %d calls (%s)", len(tools), window, strings.Join(tools, ", "))}
+	v := sight{lasts: len(tools) >= l.r.Cascade-1 && len(tools) > 1, count: len(tools)}
 	if len(tools) >= l.r.Cascade && turns > 1 {
 		v.tier = Warn
+		return v.says("%d different tools have failed within the last %d calls (%s)", len(tools), window, strings.Join(tools, ", "))
 	}
 	return v
 }}

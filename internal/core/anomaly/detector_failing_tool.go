@@ -3,11 +3,7 @@
 
 package anomaly
 
-import (
-	"fmt"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
-)
+import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
 // failingTool is a tool that fails in the same way whatever it is called with. Somebody who looks around meets some failures, so it takes more
 // of them than for the same call. A command that ends with a code other than 0 has not failed as a tool, unless all print the same.
@@ -28,7 +24,6 @@ var failingTool = detector{name: FailingTool, kind: AgentLooping, look: func(l l
 		})
 		return sight{
 			tier: l.tier(n, l.r.Loop+2), tool: x.Tool, count: n, fails: true,
-			evidence: fmt.Sprintf("%s has failed %d times in a row in the same way (%s)", x.Tool, n, x.Failure),
-		}
+		}.says("%s has failed %d times in a row in the same way (%s)", x.Tool, n, x.Failure)
 	})
 }}

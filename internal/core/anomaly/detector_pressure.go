@@ -3,10 +3,7 @@
 
 package anomaly
 
-import (
-	"fmt"
-	"math"
-)
+import "math"
 
 // pressure is a model's window that fills: it is nearly full, or it will be in some turns. A client that was seen to compact
 // it by itself may fill it as far as then.
@@ -27,7 +24,7 @@ var pressure = detector{name: Pressure, kind: ContextPressure, look: func(l look
 	if l.t.Compacts > 0 {
 		first = max(first, min(l.t.Compacts+steady, 10*l.r.ContextUrgent))
 	}
-	v := sight{lasts: fill >= first-steady, count: fill / 10, evidence: fmt.Sprintf("the context is %d%% full", fill/10)}
+	v := sight{lasts: fill >= first-steady, count: fill / 10}
 	switch left := l.t.left(soon); {
 	case fill >= max(first, 10*l.r.ContextUrgent):
 		v.tier = Surgery
@@ -35,9 +32,9 @@ var pressure = detector{name: Pressure, kind: ContextPressure, look: func(l look
 		v.tier = Warn
 	case fill >= half && left <= soon && l.t.Compacts == 0:
 		v.tier = Warn
-		v.evidence += fmt.Sprintf(" and will be full in %d turns", left)
+		return v.says("the context is %d%% full and will be full in %d turns", fill/10, left)
 	}
-	return v
+	return v.says("the context is %d%% full", fill/10)
 }}
 
 // left is in how many turns the window will be full, if each brings as much as the least of the last ones.

@@ -3,8 +3,6 @@
 
 package anomaly
 
-import "fmt"
-
 // refusals are checkpoints in a row that break the policy, though files have changed from one to the next: what the agent does about them does not
 // help. Of each violation, the agent is told when it is found.
 var refusals = detector{name: Refusals, kind: PaceEscalated, look: func(l look) sight {
@@ -13,6 +11,5 @@ var refusals = detector{name: Refusals, kind: PaceEscalated, look: func(l look) 
 	}
 	return sight{
 		tier: l.tier(l.s.Refused, 2*l.r.Loop), count: l.s.Refused,
-		evidence: fmt.Sprintf("%d checkpoints in a row were not valid", l.s.Refused),
-	}
+	}.says("%d checkpoints in a row were not valid", l.s.Refused)
 }}

@@ -3,11 +3,7 @@
 
 package anomaly
 
-import (
-	"fmt"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
-)
+import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
 // sameFailure is a call that is made again and fails again, though nothing has changed. What a command prints may be another thing next
 // time, so that a command may be tried once more than what a tool refuses: people rerun a flaky test two or three times.
@@ -28,7 +24,6 @@ var sameFailure = detector{name: SameFailure, kind: AgentLooping, look: func(l l
 		})
 		return sight{
 			tier: l.tier(n, first), tool: x.Tool, count: n, fails: true,
-			evidence: fmt.Sprintf("the same call of %s has failed %d times in the same way (%s)", x.Tool, n, x.Failure),
-		}
+		}.says("the same call of %s has failed %d times in the same way (%s)", x.Tool, n, x.Failure)
 	})
 }}

@@ -3,11 +3,7 @@
 
 package anomaly
 
-import (
-	"fmt"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
-)
+import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
 // sameResult is a call that succeeds again with the same result, while nothing else is learnt and nothing changes. It takes more than a failure:
 // a look at the state of things is cheap, and agents repeat it. A call that waits for something may come
@@ -42,7 +38,6 @@ var sameResult = detector{name: SameResult, kind: AgentLooping, look: func(l loo
 		}
 		return sight{
 			tier: tier, tool: x.Tool, count: n,
-			evidence: fmt.Sprintf("the same call of %s has given the same result %d times", x.Tool, n),
-		}
+		}.says("the same call of %s has given the same result %d times", x.Tool, n)
 	})
 }}

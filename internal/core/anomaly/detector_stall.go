@@ -3,8 +3,6 @@
 
 package anomaly
 
-import "fmt"
-
 // stall is turns that bring nothing: no file changes, and no call gives a result that was not known. Turns that wait do not count. A result now and
 // then that is new does not end it, as long as no file changes.
 var stall = detector{name: Stall, kind: AgentStalled, look: func(l look) sight {
@@ -13,11 +11,10 @@ var stall = detector{name: Stall, kind: AgentStalled, look: func(l look) sight {
 		n, of = l.t.idle(window)
 	}
 	v := sight{tier: min(l.tier(n, l.r.Stall), Warn), count: n}
-	v.evidence = fmt.Sprintf("%d turns have changed no file and brought no result that was not known", n)
 	if n < of {
-		v.evidence = fmt.Sprintf("%d of the last %d turns have brought no result that was not known, and no file has changed", n, of)
+		return v.says("%d of the last %d turns have brought no result that was not known, and no file has changed", n, of)
 	}
-	return v
+	return v.says("%d turns have changed no file and brought no result that was not known", n)
 }}
 
 // idle are the turns that bring nothing, not even another result of the same call, of the newest ones in which no file changed, and how many these are.

@@ -3,11 +3,7 @@
 
 package anomaly
 
-import (
-	"fmt"
-
-	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
-)
+import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
 // trials are edits that are tried with the same command, which fails each time in the same way, or says more each time: the way does not lead
 // anywhere. Somebody who tries things needs some trials, so that it takes twice as many as for a loop.
@@ -30,7 +26,6 @@ var trials = detector{name: Trials, kind: PaceEscalated, look: func(l look) sigh
 		})
 		return sight{
 			tier: l.tier(n, 2*l.r.Loop), tool: x.Tool, count: n,
-			evidence: fmt.Sprintf("the same call of %s has failed %d times and got no better, whatever was changed", x.Tool, n),
-		}
+		}.says("the same call of %s has failed %d times and got no better, whatever was changed", x.Tool, n)
 	})
 }}

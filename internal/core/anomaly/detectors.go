@@ -4,6 +4,7 @@
 package anomaly
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -66,6 +67,14 @@ type sight struct {
 	count int
 	// evidence as in Finding.
 	evidence string
+}
+
+// says what was seen. Most looks see nothing, and there are no words for that.
+func (s sight) says(format string, values ...any) sight {
+	if s.tier > 0 {
+		s.evidence = fmt.Sprintf(format, values...)
+	}
+	return s
 }
 
 // tier of a count that began to matter at first.

@@ -173,10 +173,7 @@ func (t *Thread) recognise(n step) {
 	}
 }
 
-// capped keeps the newest entries of a list.
+// capped keeps the newest entries of a list, in its place.
 func capped[E any](list []E, limit int) []E {
-	if len(list) > limit {
-		list = slices.Clone(list[len(list)-limit:])
-	}
-	return list
+	return slices.Delete(list, 0, max(len(list)-limit, 0))
 }
