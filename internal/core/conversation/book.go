@@ -191,6 +191,9 @@ func (b *Book) Observe(r Request) Turn {
 		t.Turns++
 		t.Summarized = false // what goes on is not replaced, and what was replaced has been summarized
 	}
+	if t != said.like && said.like != nil && !said.parted { // each goes on with its own
+		said.part()
+	}
 	t.Results, t.Heads = said.results(t)
 	t.Chain, t.Lead, t.ends, t.Last = said.chain, said.lead, said.ends, b.Heard
 	t.remember(said)

@@ -23,6 +23,9 @@ type request struct {
 	known conversation.Known
 }
 
+// mark is what a client puts behind the last entry of a request, and which says nothing.
+const mark = " ^"
+
 func (r request) List() []byte { return []byte(r.lines) }
 
 func (r request) Next(after int) (entry []byte, end int, ok bool) {
@@ -37,7 +40,7 @@ func (r request) Message(entry []byte) conversation.Message {
 	if r.read != nil {
 		*r.read++
 	}
-	kind, text, _ := strings.Cut(string(entry), " ")
+	kind, text, _ := strings.Cut(strings.TrimSuffix(string(entry), mark), " ")
 	switch kind {
 	case "call":
 		return conversation.Message{Role: conversation.RoleModel, Calls: []conversation.Call{{ID: text, Name: "run"}}}

@@ -4,6 +4,7 @@
 package conversation
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
@@ -37,6 +38,9 @@ func EditOf(arguments []byte) Edit {
 		Patch2    string  `json:"patchText"`
 		Input     string  `json:"input"`
 	}
+	if !editing(arguments) {
+		return Edit{}
+	}
 	text := string(arguments)
 	if json.Unmarshal(arguments, &a) == nil {
 		path, before, after := first(a.FilePath, a.FilePath2, a.Path), firstOf(a.Old, a.Old2), firstOf(a.New, a.New2)
@@ -47,6 +51,24 @@ func EditOf(arguments []byte) Edit {
 	}
 	return patched(text)
 }
+
+// editing says whether arguments may be those of an edit: an object without a word of the members that say so, in any letters, is none. Most calls
+// have such an object.
+func editing(arguments []byte) bool {
+	if len(arguments) > maxPlain || len(arguments) == 0 || arguments[0] != '{' || bytes.IndexByte(arguments, '\\') >= 0 {
+		return true
+	}
+	lower := bytes.ToLower(arguments)
+	for _, word := range []string{"old", "patch", "input"} {
+		if bytes.Contains(lower, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxPlain is the size of arguments, in bytes, up to which they are looked at before they are read.
+const maxPlain = 512
 
 func first(texts ...string) string {
 	for _, t := range texts {

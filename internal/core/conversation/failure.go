@@ -128,9 +128,20 @@ func (c *classifier) failure(r Result) Failure {
 	return FailureTool
 }
 
+// exiting says whether a text has the word that every form of exits has, and few results.
+func exiting(text string) bool {
+	const word = "exit"
+	for i := 0; i+len(word) <= len(text); i++ {
+		if text[i+1]|0x20 == 'x' && strings.EqualFold(text[i:i+len(word)], word) { // few words have an x
+			return true
+		}
+	}
+	return false
+}
+
 func (c *classifier) exitCode(text string) (code int, ok bool) {
 	for _, part := range []string{text[:min(len(text), looked)], text[max(0, len(text)-looked):]} {
-		if !strings.Contains(strings.ToLower(part), "exit") { // which every form has, and few results
+		if !exiting(part) {
 			continue
 		}
 		if m := c.exits.FindStringSubmatch(part); m != nil {

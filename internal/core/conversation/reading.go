@@ -18,6 +18,8 @@ type reading struct {
 	equal int
 	// lead is how many messages at the beginning are the system's, and tail how many at the end the request before had at its end, too.
 	lead, tail int
+	// parted says that the chain is not in the memory of like's chain.
+	parted bool
 	// calls are those of whose results the newest messages are; nil before somebody asks.
 	calls map[Digest]bool
 }
@@ -35,7 +37,7 @@ func (b *Book) read(r Request, tools bool) reading {
 	if k.thread != nil {
 		const more = 16 // messages of a turn
 		s.like, s.equal, s.skipped = k.thread, k.equal, k.thread.has(k.equal)
-		s.chain = append(make([]Digest, 0, s.skipped+more), s.like.Chain[:s.skipped]...)
+		s.chain = s.like.Chain[:s.skipped]
 		s.ends = append(make([]int, 0, s.skipped+more), s.like.ends[:s.skipped]...)
 		at, s.lead = s.ends[s.skipped-1], min(s.like.Lead, s.skipped)
 	}
@@ -48,9 +50,29 @@ func (b *Book) read(r Request, tools bool) reading {
 		if m.Role == RoleSystem && s.lead == len(s.chain) {
 			s.lead++
 		}
-		s.messages, s.chain, s.ends, at = append(s.messages, m), append(s.chain, m.digest()), append(s.ends, end), end
+		s.add(m.digest())
+		s.messages, s.ends, at = append(s.messages, m), append(s.ends, end), end
 	}
 	return s
+}
+
+// add the digest of the next message. The chain is in the memory of the thread's own for as long as it says what that says: a session would
+// copy all of it with each request otherwise.
+func (s *reading) add(d Digest) {
+	if n := len(s.chain); s.like != nil && n < len(s.like.Chain) && !s.parted {
+		if s.like.Chain[n] == d {
+			s.chain = s.like.Chain[:n+1]
+			return
+		}
+		s.part()
+	}
+	s.chain = append(s.chain, d)
+}
+
+// part the chain from the thread's.
+func (s *reading) part() {
+	const more = 16 // messages of a turn
+	s.chain, s.parted = append(make([]Digest, 0, len(s.chain)+more), s.chain...), true
 }
 
 // setting is what the model is told beside the conversation: some dialects have that at the beginning of the list.

@@ -5,6 +5,7 @@ package conversation_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -195,13 +196,44 @@ func TestWhatStandsWhereItStood(t *testing.T) {
 	}
 }
 
+// chainOf a thread: the digests of its messages.
+func chainOf(b *conversation.Book, thread int) []conversation.Digest {
+	for _, t := range b.Threads {
+		if t.ID == thread {
+			return slices.Clone(t.Chain)
+		}
+	}
+	return nil
+}
+
+// TestChainsOfThreadsThatBeginAlike: a question about a conversation has its messages, and each of the two goes on with its own.
+func TestChainsOfThreadsThatBeginAlike(t *testing.T) {
+	var book conversation.Book
+	lines := "user a\n"
+	for i := range 9 {
+		if turn := book.Observe(request{lines: lines, tools: true}); turn.Thread != 1 {
+			t.Fatalf("%q is of thread %d", lines, turn.Thread)
+		}
+		asks := request{lines: lines + "user sum up\nmodel well\n"}
+		thread := book.Observe(asks).Thread
+		lines += fmt.Sprintf("call %d\nresult %d x\n", i, i)
+		book.Observe(request{lines: lines, tools: true})
+		var alone conversation.Book
+		alone.Observe(asks)
+		if want := chainOf(&alone, 1); thread == 1 || !slices.Equal(chainOf(&book, thread), want) {
+			t.Fatalf("%q is of thread %d, which remembers %x, want %x", asks.lines, thread, chainOf(&book, thread), want)
+		}
+	}
+}
+
 // TestAnyOrderOfRequests: whatever clients send after what they have sent, nothing is out of bounds, and what is counted is what was sent. A book
-// that is asked first what it knows of a request hears the same, also where it hears others before that request.
+// that is asked first what it knows of a request hears the same, also where it hears others before that request, and remembers of each
+// thread the messages that are in its newest request, whatever has been read of them.
 func TestAnyOrderOfRequests(t *testing.T) {
 	entries := rapid.SampledFrom([]string{"user a", "user b", "user  b", "call c", "call d", "result c x", "result d y", "noted c x", "model m", "result c z"})
 	rapid.Check(t, func(t *rapid.T) {
 		var book, asked conversation.Book
-		sent := [][]string{nil}
+		sent, chains := [][]string{nil}, map[int][]conversation.Digest{}
 		join := func(list []string) (lines string) {
 			for _, entry := range list {
 				lines += entry + "\n"
@@ -214,6 +246,18 @@ func TestAnyOrderOfRequests(t *testing.T) {
 			if diff := cmp.Diff(book.Observe(r), turn); diff != "" {
 				t.Fatalf("%q (-not asked +asked):\n%s", r.lines, diff)
 			}
+			var alone conversation.Book // which reads all of it
+			read := 0
+			r.read = &read
+			if ends := alone.Observe(r).Ends; !slices.Equal(ends, turn.Ends) || read != len(ends) {
+				t.Fatalf("%q: the entries end at %d, and at %d where all %d are read", r.lines, turn.Ends, ends, read)
+			}
+			chains[turn.Thread] = chainOf(&alone, 1)
+			for thread, want := range chains {
+				if diff := cmp.Diff(want, chainOf(&asked, thread)); diff != "" {
+					t.Fatalf("%q: thread %d remembers other messages (-read +remembered):\n%s", r.lines, thread, diff)
+				}
+			}
 			return turn
 		}
 		for range rapid.IntRange(2, 12).Draw(t, "requests") {
@@ -223,7 +267,17 @@ func TestAnyOrderOfRequests(t *testing.T) {
 			if len(list) > 0 && rapid.Bool().Draw(t, "alters") {
 				list[rapid.IntRange(0, len(list)-1).Draw(t, "altered")] = entries.Draw(t, "otherwise")
 			}
+			if rapid.Bool().Draw(t, "inserts") {
+				list = slices.Insert(list, rapid.IntRange(0, len(list)).Draw(t, "inserted at"), entries.Draw(t, "inserted"))
+			}
+			if len(list) > 0 && rapid.Bool().Draw(t, "cuts") {
+				from := rapid.IntRange(0, len(list)-1).Draw(t, "cut from")
+				list = slices.Delete(list, from, rapid.IntRange(from, len(list)).Draw(t, "cut to"))
+			}
 			sent = append(sent, list)
+			if list = slices.Clone(list); len(list) > 0 && rapid.Bool().Draw(t, "marks") {
+				list[len(list)-1] += mark
+			}
 			r := request{lines: join(list), tools: rapid.Bool().Draw(t, "tools"), system: rapid.SampledFrom([]string{"", "s"}).Draw(t, "system")}
 			r.known = asked.Known(r.List())
 			if rapid.Bool().Draw(t, "beside") {
