@@ -11,9 +11,9 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
-// heavy is the size of a body, in bytes, from which on it is worked on at a desk: reading, filtering and writing less takes a processor for less than a
-// millisecond, and 32 MiB for 70.
-const heavy = 256 << 10
+// heavy is the size of a body, in bytes, from which on it is worked on at a desk: less takes a processor for less than 10 ms, after which the runtime
+// preempts it, and 32 MiB for 70. Where more wait, they hold their memory for longer, and the process comes over its limit.
+const heavy = 4 << 20
 
 // newDesks has half of the processors for work on large bodies, and Features take turns. The other half is for all that is small: a call of a model wakes a
 // dozen goroutines, one after the other, and each of them would wait until a goroutine that computes is preempted (after 10 ms), also with those that poll

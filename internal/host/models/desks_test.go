@@ -87,7 +87,7 @@ func TestDesks(t *testing.T) {
 	})
 }
 
-// TestLargeBodiesNeedDesks: while all desks are taken, nothing large is read, written, digested or heard, and small bodies are.
+// TestLargeBodiesNeedDesks: while all desks are taken, nothing large is read, written, digested or given another text, and small bodies are.
 func TestLargeBodiesNeedDesks(t *testing.T) {
 	read := func(t *testing.T, c *call) {
 		t.Helper()
@@ -114,21 +114,6 @@ func TestLargeBodiesNeedDesks(t *testing.T) {
 			turn := turn{call: c}
 			if f := turn.digest(); f != nil || len(turn.entry.RequestDigest) != 64 {
 				t.Errorf("%q %v", turn.entry.RequestDigest, f)
-			}
-		}},
-		"an answer that passes": {nil, func(t *testing.T, c *call) {
-			t.Helper()
-			c.record.Received = c.r.ContentLength
-			if more, f := (&relay{call: c}).pass([]byte("part")); f != nil || !more {
-				t.Errorf("%v %v", more, f)
-			}
-		}},
-		"an answer that is there": {nil, func(t *testing.T, c *call) {
-			t.Helper()
-			text := strings.Repeat(" ", int(c.r.ContentLength)) + `{"type":"message","content":[{"type":"text","text":"Done."}]}`
-			answer := turn{call: c, raw: []byte(text), received: int64(len(text)), reader: conversation.NewReader(c.dialect.Answer(), false)}
-			if a := answer.read(); string(a.Text) != "Done." {
-				t.Errorf("%q", a.Text)
 			}
 		}},
 		"an answer that gets another text": {nil, func(t *testing.T, c *call) {

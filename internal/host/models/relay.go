@@ -160,11 +160,7 @@ func (r *relay) begun() bool {
 // pass the next part on; more is false where the answer is over for the agent.
 func (r *relay) pass(part []byte) (more bool, f *failure) {
 	r.call.record.Received += int64(len(part))
-	var over bool
-	if gone := r.call.work(r.call.r.Context(), int(r.call.record.Received), func() { over = r.call.turn.see(part) }); gone != nil {
-		r.call.record.Reason = reasonGone
-		return false, nil //nolint:nilerr // there is nobody to tell
-	}
+	over := r.call.turn.see(part)
 	if !r.checks || r.call.turn.whole() { // else it is not held on
 		if f := r.call.turn.pay(r.call.r.Context()); f != nil {
 			return false, f

@@ -272,13 +272,11 @@ func (t *turn) pay(ctx context.Context) *failure {
 }
 
 // read is the answer as far as it has come, when nothing more comes.
-func (t *turn) read() (a *conversation.Answer) {
-	if t.streamed || !t.whole() {
-		return t.reader.Close()
+func (t *turn) read() *conversation.Answer {
+	if !t.streamed && t.whole() {
+		return t.reader.Whole(t.raw)
 	}
-	// It is recorded, whether or not somebody waits for it.
-	_ = t.call.work(context.WithoutCancel(t.call.r.Context()), len(t.raw), func() { a = t.reader.Whole(t.raw) })
-	return a
+	return t.reader.Close()
 }
 
 // early says that a stream has ended before its answer has. What stands between may end a stream as if it were whole, and clients take what there is for
