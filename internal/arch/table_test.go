@@ -31,7 +31,7 @@ func rows() []row {
 func coreRows() []row {
 	const why = "core decides by plain values, so that manager, gateway and watchdog share it and tests need no world: "
 	return []row{
-		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes", allow: []string{"internal/core/clip", "internal/core/conversation", "internal/core/policy"}, pure: true},
+		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes; jsonv1 reads the arguments of calls", allow: []string{"internal/core/clip", "internal/core/conversation", "internal/core/policy", "github.com/go-json-experiment/json/v1"}, pure: true},
 		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
 		{pkg: "internal/core/changes", why: why + "what a checkpoint has changed, as it is kept for people", allow: core, pure: true},
@@ -39,7 +39,7 @@ func coreRows() []row {
 		{pkg: "internal/core/clip", why: why + "cuts texts to what is stored of them", pure: true},
 		{pkg: "internal/core/protocol", why: why + "files, paths and JSON that processes exchange, no logic", allow: []string{"internal/core/judge", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/compose", why: why + "templates before what an agent sends", pure: true},
-		{pkg: "internal/core/conversation", why: why + "what agents and models say, in no dialect", pure: true},
+		{pkg: "internal/core/conversation", why: why + "what agents and models say, in no dialect; jsonv1 reads the arguments of calls", allow: []string{"github.com/go-json-experiment/json/v1"}, pure: true},
 		{pkg: "internal/core/deliveries", why: why + "which deliveries of others concern a Feature", allow: []string{"internal/core/clip", "internal/core/judge", "internal/core/policy", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/dialect", why: why + "wire formats of model providers, bytes in and bytes out; jsontext finds where a value stands, and its v1 reads as encoding/json does, three times as fast", allow: []string{"internal/core/clip", "internal/core/conversation", "github.com/go-json-experiment/json/jsontext", "github.com/go-json-experiment/json/v1"}, pure: true},
 		{pkg: "internal/core/directives", why: why + "what agents are told by people while they work, and what becomes of it", allow: []string{"internal/core/clip", "internal/core/protocol", "internal/core/steering"}, pure: true},

@@ -5,11 +5,12 @@ package anomaly
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	json "github.com/go-json-experiment/json/v1"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 )

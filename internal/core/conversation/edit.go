@@ -5,8 +5,9 @@ package conversation
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // Edit is what a call takes out of a file and what it puts in. Both digests are zero for a call that is no edit.

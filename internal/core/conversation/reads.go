@@ -4,8 +4,9 @@
 package conversation
 
 import (
-	"encoding/json"
 	"strings"
+
+	json "github.com/go-json-experiment/json/v1"
 )
 
 // Reads gives the path of the file that a call looks at; empty for a call that is none, as far as its name tells.
