@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Failure says how a call of a tool failed.
@@ -57,6 +58,12 @@ const unmarked = `(?i)^\s*(error|<tool_use_error>|failed to |apply_patch verific
 	// Of programs, for clients that do not say how a command ended.
 	`(/bin/)?(ba|da|z)?sh: |fatal: |npm (err!|error)|make(\[\d+\])?: \*\*\*|traceback \(most recent|` +
 	`E(ACCES|CONNREFUSED|CONNRESET|EXIST|IO|MFILE|NOENT|NOSPC|NOTFOUND|PERM|ROFS|TIMEDOUT): )`
+
+// mayFail says whether a text begins with a character that words of unmarked begin with. Most results do not, such as lines with their numbers.
+func mayFail(text string) bool {
+	text = strings.TrimLeft(text, "\t\n\f\r ")
+	return text != "" && (text[0] >= utf8.RuneSelf || strings.IndexByte("e<fapuwctyr{/bdzsnm", text[0]|0x20) >= 0) // a letter that is not ASCII may fold to one that is
+}
 
 // verdicts are last lines by which builds and tests say that they failed, for clients that do not say how a command ended.
 const verdicts = `(?m)^(?:make(?:\[\d+\])?: \*\*\* .+ Error \d+|FAIL(?:\t.*)?|=+ .*\b\d+ failed.*=+|Tests: +\d+ failed.*|BUILD FAILED.*|error: (?:could not compile|aborting due to) .*)\s*\z`
@@ -112,7 +119,7 @@ func (c *classifier) failure(r Result) Failure {
 	}
 	if !failed {
 		// Clients that mark nothing begin with such words.
-		failed = c.unmarked.MatchString(head)
+		failed = mayFail(head) && c.unmarked.MatchString(head)
 	}
 	if !failed {
 		return FailureNone
