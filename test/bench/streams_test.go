@@ -36,9 +36,10 @@ type holder struct {
 	body     []byte
 }
 
-// streams is what memory a gateway's process occupies with a thousand streams that are open, beside a reverse proxy's.
+// streams is what memory a gateway's process occupies with 500 streams that are open, beside a reverse proxy's. Its account of memory has room for some
+// 700.
 func streams(t *testing.T, s scale, b *board) {
-	open, rounds := 1000, 3
+	open, rounds := 500, 3
 	if !s.full {
 		open, rounds = 25, 1
 	}

@@ -32,9 +32,9 @@ const (
 	mostLimits = 4
 	// framing is how many bytes of a stream come with one of its words, about, in the dialects of these providers.
 	framing = 16
-	// kept is how much memory is taken at a time for an answer that is recorded, in bytes. What is read of it takes up to
-	// keptTimes as much.
-	kept, keptTimes = 64 << 10, 3
+	// leastKept and mostKept are how much memory is taken at a time for an answer that is recorded, in bytes: as much as it has, so that a stream
+	// that has said little holds little. What is read of it takes up to keptTimes as much.
+	leastKept, mostKept, keptTimes = 4 << 10, 64 << 10, 3
 )
 
 // turn is a call that is recorded: one that asks a model for an answer.
@@ -248,7 +248,7 @@ func (t *turn) keep(n int) bool {
 		return false
 	}
 	for int64(len(t.raw)+n)*keptTimes > t.held.amount-t.reading {
-		if t.lacks = t.held.try(kept * keptTimes); t.lacks != nil {
+		if t.lacks = t.held.try(int64(min(max(len(t.raw)+n, leastKept), mostKept)) * keptTimes); t.lacks != nil {
 			return false
 		}
 	}
