@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
@@ -87,7 +88,7 @@ func TestDesks(t *testing.T) {
 	})
 }
 
-// TestLargeBodiesNeedDesks: while all desks are taken, nothing large is read, written, digested or given another text, and small bodies are.
+// TestLargeBodiesNeedDesks: while all desks are taken, nothing large is read, filtered, digested, written or given another text, and small bodies are.
 func TestLargeBodiesNeedDesks(t *testing.T) {
 	read := func(t *testing.T, c *call) {
 		t.Helper()
@@ -99,21 +100,14 @@ func TestLargeBodiesNeedDesks(t *testing.T) {
 		"read": {nil, read},
 		"filter": {read, func(t *testing.T, c *call) {
 			t.Helper()
-			if f := c.filter(); f != nil {
-				t.Error(f)
+			if f := c.filter(); f != nil || len(c.digest) != 64 {
+				t.Errorf("%q %v", c.digest, f)
 			}
 		}},
 		"compose": {read, func(t *testing.T, c *call) {
 			t.Helper()
 			if f := c.compose(); f != nil || !strings.Contains(string(c.body), `"large"`) {
 				t.Errorf("%.100s %v", c.body, f)
-			}
-		}},
-		"digest": {read, func(t *testing.T, c *call) {
-			t.Helper()
-			turn := turn{call: c}
-			if f := turn.digest(); f != nil || len(turn.entry.RequestDigest) != 64 {
-				t.Errorf("%q %v", turn.entry.RequestDigest, f)
 			}
 		}},
 		"an answer that gets another text": {nil, func(t *testing.T, c *call) {
@@ -171,4 +165,51 @@ func TestLargeBodiesNeedDesks(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWaitingForADeskHoldsNoPlace: a call whose large request waits to be worked on keeps nobody from a backend that takes one call at a time.
+func TestWaitingForADeskHoldsNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := oneDesk()
+		table, err := NewTable(models.Config{Backends: []models.Backend{{
+			Name: "main", Dialects: []string{"anthropic"}, BaseURL: "http://127.0.0.1:1", Models: []models.Model{{Name: "large"}}, Concurrency: 1,
+		}}}, nil, backends.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer table.Close()
+		ready := func(feature string, size int) *call {
+			c := s.called(t, feature, size)
+			c.caller.Silence = time.Minute
+			if f := c.read(); f != nil {
+				t.Fatal(f)
+			}
+			if f := c.choose(table); f != nil {
+				t.Fatal(f)
+			}
+			if f := c.filter(); f != nil {
+				t.Fatal(f)
+			}
+			return c
+		}
+		waits, other := ready("hostile", 4*heavy), ready("healthy", 1<<10)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		waits.r = waits.r.WithContext(ctx)
+		if err := s.desks.Try("beside", 1); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan *failure, 1)
+		go func() { ended <- waits.once() }()
+		synctest.Wait()
+		p, f := s.doors.enter(other)
+		if f != nil {
+			t.Fatalf("another Feature waits for the call: %v", f)
+		}
+		p.leave()
+		cancel()
+		if f := <-ended; f == nil || f.reason != reasonGone {
+			t.Errorf("the call that waits: %v", f)
+		}
+	})
 }

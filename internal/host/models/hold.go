@@ -73,10 +73,7 @@ func (r *relay) judge() *failure {
 		return fail(http.StatusServiceUnavailable, reasonCutOff, nil, "the backend's answer broke off, or cannot be read; try again")
 	}
 	text := string(a.Text)
-	var v answers.Verdict
-	if gone := c.work(c.r.Context(), len(text), func() { v = c.caller.Answers.Judge(text, a.Cut || !t.whole()) }); gone != nil {
-		return gone
-	}
+	v := c.caller.Answers.Judge(text, a.Cut || !t.whole()) // needs no desk: a reader keeps conversation.MaxText
 	body := t.raw
 	if !v.Rejected && v.Text != text {
 		c.passage.leave() // the backend has said all

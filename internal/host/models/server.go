@@ -229,6 +229,7 @@ type call struct {
 	caller   Caller
 	allows   dialect.Allowed // what the policy lets it ask of a provider
 	request  dialect.Request
+	digest   string // of the request as it came, for its turns
 	body     []byte // as the backend gets it
 	turn     *turn  // nil where nothing is asked for that could be recorded
 	table    *Table
@@ -336,16 +337,16 @@ func (c *call) once() (f *failure) {
 	if f := unlock(c); f != nil {
 		return f
 	}
-	if f := c.aim(); f != nil { // before it takes a place at the backend, which others wait for
+	if f := c.aim(); f != nil { // this and the next may wait, and others wait for the place at the backend
+		return f
+	}
+	if f := c.compose(); f != nil {
 		return f
 	}
 	if c.passage, f = c.server.doors.enter(c); f != nil {
 		return f
 	}
 	defer c.passage.leave()
-	if f := c.compose(); f != nil {
-		return f
-	}
 	if f := c.reserve(); f != nil {
 		return f
 	}

@@ -6,8 +6,6 @@ package models
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -80,15 +78,11 @@ func (c *call) reserve() *failure {
 	c.turn = &turn{call: c, held: holding{server: c.server, feature: c.caller.Feature}, began: c.server.options.Now(), tries: c.record.Tries, entry: ledger.Interaction{
 		ID: newID(c.server.options.Now()), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.endpoint.Asked(c.request), Model: c.route.Model.Name, Role: c.record.Role,
-		RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
+		RequestDigest: c.digest, RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
 		Detail: takenOut(c.request.TakenOut),
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
 	c.turn.sent = int64(len(c.body))
-	if f := c.turn.digest(); f != nil {
-		c.turn = nil
-		return f
-	}
 	limit, wanted, err := c.turn.reserve()
 	if err == nil && limit > 0 {
 		c.limit = limit
@@ -109,15 +103,6 @@ func (c *call) reserve() *failure {
 	}
 	c.turn = nil
 	return unrecorded(err)
-}
-
-// digest of the request, as it came.
-func (t *turn) digest() *failure {
-	body := t.call.request.Bytes()
-	return t.call.work(t.call.r.Context(), len(body), func() {
-		digest := sha256.Sum256(body)
-		t.entry.RequestDigest = hex.EncodeToString(digest[:])
-	})
 }
 
 // reserve what the call uses at most. Where budgets have room for a part of the answer alone, limit is what the answer has to be limited to, in tokens.

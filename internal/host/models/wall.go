@@ -4,6 +4,8 @@
 package models
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"net/http"
 
@@ -20,10 +22,17 @@ var reasonOf = map[dialect.Reason]struct {
 	dialect.State:      {reasonState, http.StatusForbidden},
 }
 
-// filter what the policy lets nobody ask of a provider out of the request; a failure where it is refused.
+// filter what the policy lets nobody ask of a provider out of the request; a failure where it is refused. A request for an answer is digested as it came,
+// once for all backends that are asked.
 func (c *call) filter() (f *failure) {
 	c.allows = dialect.Allowed{Tools: c.caller.ProviderTools, State: c.route.ProviderState}
-	if gone := c.work(c.r.Context(), len(c.request.Bytes()), func() { c.request, f = filtered(c.request, c.endpoint, c.allows) }); gone != nil {
+	body := c.request.Bytes()
+	if gone := c.work(c.r.Context(), len(body), func() {
+		if c.request, f = filtered(c.request, c.endpoint, c.allows); f == nil && c.endpoint.Kind == dialect.Generate {
+			digest := sha256.Sum256(body)
+			c.digest = hex.EncodeToString(digest[:])
+		}
+	}); gone != nil {
 		return gone
 	}
 	return f
