@@ -26,7 +26,9 @@ const (
 	siegers = 64
 	// Each of the healthy Features makes so many calls before the siege, and so many during it.
 	healthyFeatures, callsAlone, callsBesieged = 3, 30, 60
-	// In the long form the healthy Features make one call a second for two minutes, as agents do.
+	// Each makes a pause after a call, so that the siege lasts for some seconds. In the long form the healthy Features make one call a second for two
+	// minutes, as agents do.
+	shortPause           = 100 * time.Millisecond
 	longSiege, longPause = 2 * time.Minute, time.Second
 	// mostSlower is the budget for the 99th percentile of their calls, in times of what it was before the siege.
 	mostSlower = 3
@@ -79,7 +81,7 @@ func besieged(t *testing.T, rate int32, long bool) {
 	for n := range healthyFeatures {
 		healthy = append(healthy, f.attempt(project, fmt.Sprint("healthy-", n)))
 	}
-	alone, besieged, pause := callsAlone, callsBesieged, time.Duration(0)
+	alone, besieged, pause := callsAlone, callsBesieged, shortPause
 	if long {
 		besieged, pause = int(longSiege/longPause), longPause
 	}
