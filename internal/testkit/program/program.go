@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -55,28 +56,25 @@ type Program struct {
 // when the test has failed.
 func Start(t testing.TB, environment []string, args ...string) *Program {
 	t.Helper()
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return run(t, exec.Command(executable, args...), environment)
+	return run(t, environment, nil, args)
 }
 
 // StartIdle starts the program as Start does, but it has only the processor time that others leave: what stands for other machines of the world takes
 // none from what is tested.
 func StartIdle(t testing.TB, environment []string, args ...string) *Program {
 	t.Helper()
+	return run(t, environment, []string{"chrt", "--idle", "0"}, args)
+}
+
+// run the program by another one; nil for none.
+func run(t testing.TB, environment, by, args []string) *Program {
+	t.Helper()
 	executable, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run(t, exec.Command("chrt", append([]string{"--idle", "0", executable}, args...)...), environment)
-}
-
-// run a command that ends with the test.
-func run(t testing.TB, command *exec.Cmd, environment []string) *Program {
-	t.Helper()
-	p := &Program{cmd: command}
+	command := slices.Concat(by, []string{executable}, args)
+	p := &Program{cmd: exec.Command(command[0], command[1:]...)}
 	p.cmd.Env = append(append(os.Environ(), variable+"=1"), environment...)
 	p.cmd.Stderr = &p.log
 	if err := p.cmd.Start(); err != nil {
