@@ -18,6 +18,7 @@ const (
 	usageWanted   = `"` + includeUsage + `":true`
 )
 
+// foldedOptions is the member as Names have it.
 var foldedOptions = folded(streamOptions)
 
 // LacksUsage says whether the answer is streamed without a count of its tokens unless Edit.Usage asks for one. It needs Filter before.

@@ -189,6 +189,7 @@ func (b Backend) Unread(d dialect.Dialect) dialect.Names {
 	return foldedLimit
 }
 
+// foldedLimit is asked for in every call.
 var foldedLimit = dialect.Fold(completionLimit)
 
 // dated says whether a version of Azure's API is a date: those have other paths than v1 and its previews.

@@ -18,7 +18,7 @@ type Place struct {
 // MaxPlaces is how many places are found at once. A text with so many may have more.
 const MaxPlaces = maxRaw
 
-// maxHeard bounds the keywords that are remembered of a text. One that has more is searched anew.
+// maxHeard bounds the keywords that are remembered of a text. A text with more is searched again from the start.
 const maxHeard = 1024
 
 // keyword that a text has, and the rules that want it.
@@ -27,8 +27,8 @@ type keyword struct {
 	rules    []int
 }
 
-// Locate finds where the secrets of a text are, and those of the same text as it is meant, if there is one: of the same length, with Blank in the
-// place of escapes, two characters or more for each. No keyword reaches into these, so that the second text is not searched for any. The places are in
+// Locate finds where the secrets of a text are, and those of the same text as it is meant, if there is one: of the same length, with Blank instead
+// of escapes, two characters or more for each. No keyword reaches into these, so that the second text is not searched for any. The places are in
 // no order; full, where there may be more. It takes work as Find does.
 func (s *Scanner) Locate(ctx context.Context, budget int64, text, meant []byte) (places []Place, full bool, work int64, err error) {
 	f := s.newSearch(ctx, budget, "", nil, text)
@@ -54,7 +54,7 @@ func (s *Scanner) Locate(ctx context.Context, budget int64, text, meant []byte) 
 	return f.list, full || len(f.list) >= f.most, budget - f.budget, nil
 }
 
-// Blank are the characters that a text, as it is meant, has in the place of escapes.
+// Blank are the characters that a text, as it is meant, has instead of escapes.
 const Blank = " \n\r\t\""
 
 // again searches at the keywords of another search, where this text has them, too.

@@ -157,8 +157,8 @@ func (b *bodies) clean(ctx context.Context, text []byte) ([]byte, error) {
 	return clean, err
 }
 
-// compress a text; of nothing there is nothing. Of a short one, gzip's tables take ten times as long as S2 does for all of it, and make it a quarter
-// smaller, of a row that has as much again beside it.
+// compress a text; nothing stays nothing. For a short text gzip needs ten times as long for its tables as S2 needs for everything, and saves a quarter of the
+// text. The row has as many bytes again for the rest.
 func (b *bodies) compress(text []byte) []byte {
 	if len(text) == 0 {
 		return []byte{}
