@@ -255,6 +255,7 @@ func refusals() []refusal {
 		{chat, message(`[{"type":"file","file":{"file_id":"file_1"}}]`), "messages[0].content[0].file.file_id", state},
 		{chat, message(`[{"type":"hologram","url":"x"}]`), "messages[0].content[0]", "openai/hologram"},
 		{chat, `"messages":[{"role":"tool","tool_call_id":"c","content":[{"type":"image_url","image_url":{"url":` + link + `}}]}]`, "messages[0].content[0].image_url.url", "openai/url"},
+		{chat, `"prediction":{"type":"content","content":[{"type":"image_url","image_url":{"url":` + link + `}}]}`, "prediction.content[0].image_url.url", "openai/url"},
 		{chat, `"messages":[{"role":"assistant","images":[{"type":"image_url","image_url":{"url":` + link + `}}]}]`, "messages[0].images[0].image_url.url", "openai/url"},
 	}
 }

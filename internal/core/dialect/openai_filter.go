@@ -199,6 +199,7 @@ var chatWall = func() *shape {
 		"function_call":      {never: tools},
 		"store":              {as: "false", when: isSet},
 		"web_search_options": {tool: "openai/web_search", out: true},
+		"prediction":         object(reads("type")).with(map[string]shape{"content": content}),
 		"max_tokens":         {}, "max_completion_tokens": {}, "response_format": {}, "n": {},
 	})
 	return &wall
