@@ -28,7 +28,8 @@ type Shares struct {
 	used    int64
 	held    map[string]int64
 	waiting []*waiting
-	// turns count what was taken; last is when a Feature that holds something, or waits for it, has taken something before.
+	// turns count what was taken; last is when a Feature that holds something, or waits for it, has taken something before. Of who comes anew it is
+	// when it came: as first of all, Features that come one call at a time would keep one waiting for good that has calls at once.
 	turns int64
 	last  map[string]int64
 }
@@ -80,6 +81,9 @@ func (s *Shares) Take(ctx context.Context, feature string, amount int64) error {
 	if s.take(feature, amount) == nil {
 		s.mu.Unlock()
 		return nil
+	}
+	if _, known := s.last[feature]; !known { // before who has just taken something, and behind all who have waited for longer
+		s.last[feature] = s.turns - 1
 	}
 	w := &waiting{feature: feature, amount: amount, ready: make(chan struct{})}
 	s.waiting = append(s.waiting, w)

@@ -103,3 +103,39 @@ func TestSharesTakeTurns(t *testing.T) {
 		}
 	})
 }
+
+// TestSharesStarveNobody: Features that come one call at a time, each time as if for the first time, do not keep a Feature waiting that has calls at once.
+func TestSharesStarveNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := callers.NewShares(1, 1)
+		var served []string
+		wait := func(feature string) {
+			go func() {
+				if s.Take(t.Context(), feature, 1) == nil {
+					served = append(served, feature)
+				}
+			}()
+			synctest.Wait()
+		}
+		for _, feature := range []string{"busy", "busy", "one", "two", "busy"} {
+			wait(feature)
+		}
+		const rounds = 12
+		for n := range rounds {
+			last := served[n]
+			s.Give(last, 1)
+			synctest.Wait()
+			wait(last) // each comes again
+		}
+		longest, since := 0, 0
+		for _, feature := range served {
+			if since++; feature == "busy" {
+				since = 0
+			}
+			longest = max(longest, since)
+		}
+		if longest > 2 {
+			t.Errorf("a Feature waits while %d calls of two others are served: %v", longest, served)
+		}
+	})
+}
