@@ -139,6 +139,9 @@ func (b *Book) known(list []byte, may func(*Thread) bool) Known {
 			continue
 		}
 		equal := prefix(t.list, list)
+		if equal > 0 && equal < max(len(t.list), len(list)) && '0' <= list[equal-1] && list[equal-1] <= '9' {
+			equal-- // more of a number may follow
+		}
 		if n := t.has(equal); n > 0 && t.ends[n-1] > k.Bytes {
 			k.Bytes, k.thread, k.equal = t.ends[n-1], t, equal
 		}

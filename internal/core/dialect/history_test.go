@@ -6,12 +6,14 @@ package dialect_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 )
 
 // wire is how the client of a dialect writes its requests, in the structure that it has and with words of our own.
@@ -419,6 +421,31 @@ func TestMarksThatMove(t *testing.T) {
 		turn := book.Observe(r.Conversation())
 		if turn.Thread != 1 || turn.Compacted || turn.Aligned != []int{0, 1, 3}[i] || len(turn.Steps) != []int{0, 1, 0}[i] {
 			t.Errorf("request %d: thread %d, %d aligned, compacted %v, %d steps", i, turn.Thread, turn.Aligned, turn.Compacted, len(turn.Steps))
+		}
+	}
+}
+
+// TestLongerNumber: a number that a request has had in its list is another one where more of it follows, and what comes behind it is read.
+func TestLongerNumber(t *testing.T) {
+	for _, d := range dialect.All() {
+		for before, now := range map[string]string{`[1]`: `[1.5,"words",{}]`, `[ {},1,{}]`: `[ {},12]`, `[-1 ]`: `[-1e3, {}]`, `7`: `75`} {
+			var book, fresh conversation.Book
+			observe := func(b *conversation.Book, list string) conversation.Turn {
+				t.Helper()
+				r, err := d.ReadFurther([]byte(`{"model":"m","`+d.History+`":`+list+`}`), nil, nil, b.Known)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return b.Observe(r.Conversation())
+			}
+			observe(&book, before)
+			got, want := observe(&book, now), observe(&fresh, now)
+			if diff := cmp.Diff(want.Ends, got.Ends); diff != "" {
+				t.Errorf("%s: %s after %s (-want +got):\n%s", d.Name, now, before, diff)
+			}
+			if chain := book.Threads[got.Thread-1].Chain; !slices.Equal(chain, fresh.Threads[0].Chain) {
+				t.Errorf("%s: %s after %s is read as other messages", d.Name, now, before)
+			}
 		}
 	}
 }
