@@ -57,22 +57,36 @@ func unknownTool(known map[string]shape) func(value []byte) bool {
 	}
 }
 
+// unknownPart says that a value has a member that nobody knows and that is no plain value.
+func unknownPart(known map[string]shape) func(value []byte) bool {
+	return func(value []byte) bool {
+		return value[0] == '{' && !plainMembers(value, func(name string, value []byte) bool {
+			_, is := known[name]
+			return is || value[0] != '{' && value[0] != '['
+		})
+	}
+}
+
 // geminiWall is what is known of a request.
 var geminiWall = func() *shape {
 	file := shape{tool: "google/url"} // an address, or a file that the provider keeps
 	blob := object(bothSpellings(reads("mimeType", "data", "displayName")))
-	part := object(bothSpellings(reads("text", "thought", "thoughtSignature", "videoMetadata", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"))).with(bothSpellings(map[string]shape{
+	known := func(part shape) shape { // what it is, its members say
+		part.tool, part.when = "google/unknown", unknownPart(part.members)
+		return part
+	}
+	part := object(bothSpellings(reads("text", "thought", "thoughtSignature", "videoMetadata", "mediaResolution", "partMetadata", "executableCode", "codeExecutionResult", "toolCall", "toolResponse"))).with(bothSpellings(map[string]shape{
 		"inlineData": blob, "fileData": file,
 		"functionCall": object(reads("id", "name", "args")),
 		"functionResponse": object(reads("id", "name", "response", "scheduling")).with(bothSpellings(map[string]shape{
-			"willContinue": {}, "parts": object(bothSpellings(map[string]shape{"inlineData": blob, "fileData": file})),
+			"willContinue": {}, "parts": known(object(bothSpellings(map[string]shape{"inlineData": blob, "fileData": file}))),
 		})),
 	}))
-	content := object(reads("role")).with(map[string]shape{"parts": part})
+	content := object(reads("role")).with(map[string]shape{"parts": known(part)})
 	otherModel := shape{never: "the platform chooses the model: leave it out"} // of Vertex AI, in place of the path
-	known := geminiTools()
-	tools := shape{offers: true}.with(known)
-	tools.tool, tools.when = "google/unknown", unknownTool(known)
+	all := geminiTools()
+	tools := shape{offers: true}.with(all)
+	tools.tool, tools.when = "google/unknown", unknownTool(all)
 	calling := object(bothSpellings(reads("mode", "allowedFunctionNames")))
 	wall := object(bothSpellings(reads("model", "safetySettings"))).with(streamed).with(bothSpellings(map[string]shape{
 		"contents": content, "systemInstruction": content, "tools": tools,
