@@ -103,6 +103,7 @@ func refused() []Request {
 
 		{Path: gemini, Body: `"tools":[{"mcpServers":[{"name":"n","streamableHttpTransport":{"url":URL}}]}],"contents":[{"role":"user","parts":[{"text":"x"}]}]`, Reason: ServerTool, Member: "tools[0].mcpServers"},
 		{Path: gemini, Body: `"contents":[{"role":"user","parts":[{"fileData":{"mimeType":"image/png","fileUri":URL}}]}]`, Reason: ServerTool, Member: "contents[0].parts[0].fileData"},
+		{Path: gemini, Body: `"contents":[{"role":"user","parts":[{"hologram":{"url":URL}}]}]`, Reason: ServerTool, Member: "contents[0].parts[0]"},
 		{Path: gemini, Body: `"cachedContent":"cachedContents/1","contents":[{"role":"user","parts":[{"text":"x"}]}]`, Reason: ProviderState, Member: "cachedContent"},
 	}
 }
@@ -129,6 +130,8 @@ func sentOn() []Request {
 		{Path: chat, Body: `"web_search_options":{},` + x, TakenOut: "openai/web_search", Gone: "web_search_options"},
 		{Path: chat, Body: `"provider":{"order":["cheap"]},"models":["other"],"route":"fallback",` + x, Gone: "order"},
 		{Path: chat, Body: `"Service_Tier":"priority",` + x, Gone: "priority"},
+		{Path: chat, Body: `"transforms":["middle-out"],` + x, Gone: "middle-out"},
+		{Path: chat, Body: `"priority":-7,` + x, Gone: "-7"},
 		{Path: messages, Body: `"speed":"fast",` + x, Gone: "fast"},
 		{Path: chat, Body: `"chat_template":"{{secret}}",` + x, Gone: "chat_template"},
 		{Path: chat, Body: x, Header: "OpenAI-Organization", Value: "org_other"},
