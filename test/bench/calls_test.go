@@ -84,7 +84,7 @@ func callsTo(t *testing.T, s scale, b *board, version int, name, program string)
 	}
 	all := number * rounds
 	of := func(w *way) time.Duration { return w.used / time.Duration(all) }
-	b.ratio(fmt.Sprintf("gateway-cpu-of-a-call/agents=%d%s", agents, name), of(ways[0]), of(ways[1]), atMost(2.8))
+	b.ratio(fmt.Sprintf("gateway-cpu-of-a-call/agents=%d%s", agents, name), of(ways[0]), of(ways[1]), atMost(2))
 	if len(ways) > 2 {
 		b.add(fmt.Sprintf("gateway-rate-beside-peer/agents=%d", agents), perSecond(all, ways[0].took), perSecond(all, ways[2].took), float64(ways[2].took)/float64(ways[0].took), atLeast(4))
 		b.ratio(fmt.Sprintf("gateway-cpu-beside-peer/agents=%d", agents), of(ways[0]), of(ways[2]), bound{})
