@@ -92,6 +92,10 @@ test-long: ## The long forms of property tests: 10,000 histories, 1,000 hidden c
 bench: ## Measure every budget beside its baseline; BENCH=capture, prepare, judge, content, events, freeze, memory, features, gateway, calls, supervision or reconciles measures those
 	@hack/bench.sh
 
+.PHONY: bench-cluster
+bench-cluster: install ## Measure on a real cluster what Features cost the API server, and how they start beside bare pods
+	@hack/bench.sh cluster
+
 .PHONY: eval
 eval: ## Play the labelled corpus of runs and print what supervision sees of each kind, how late, and every mistake
 	@hack/eval.sh

@@ -13,8 +13,8 @@ limit=40m
 
 packages() { # packages with|without: those whose tests need a real API server, or not
   go list -f '{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}' ./... |
-    awk -v want="$1" -v kubetest="$kubetest" -v e2e="$module/test/e2e" -v undeploy="$module/test/undeploy" '
-      $1 == e2e || $1 == undeploy { next }
+    awk -v want="$1" -v kubetest="$kubetest" -v e2e="$module/test/e2e" -v undeploy="$module/test/undeploy" -v bench="$module/test/clusterbench" '
+      $1 == e2e || $1 == undeploy || $1 == bench { next }
       { has = $1 == kubetest; for (i = 2; i <= NF; i++) if ($i == kubetest) has = 1 }
       (want == "with") == has { print $1 }'
 }

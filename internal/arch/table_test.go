@@ -238,8 +238,12 @@ func testRows() []row {
 		{pkg: "hack/testsummary", why: "reads test results; needs nothing of ours"},
 		{
 			pkg: "test/bench", why: "measures engine, judge, freezer, the way to models and its supervision as a watchdog, a runner and a gateway use them",
-			tests: with(core, []string{"internal/app/watchdog", "internal/app/watchdog/steer", "internal/host/git", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
+			tests: with(core, []string{"test/bench/board", "internal/app/watchdog", "internal/app/watchdog/steer", "internal/host/git", "internal/host/modelproxy", "internal/host/models", "internal/host/objects", "internal/host/proc", "internal/host/workspace", "golang.org/x/sync/errgroup", "golang.org/x/sys/unix"}),
 		},
+		{pkg: "test/bench/board", why: "prints what benchmarks have measured; needs nothing of ours"},
+		{pkg: "test/clusterbench", why: "measures what Features cost a cluster, as its metrics tell", tests: with(apiClient, []string{
+			"test/bench/board", "test/cluster", "github.com/prometheus/client_model/", "github.com/prometheus/common/",
+		})},
 		{pkg: "test/eval", why: "plays labelled runs through the proxy and the supervisor of a watchdog, as the agents' clients would send them", tests: with(core, []string{"internal/app/watchdog/steer", "internal/host/modelproxy"})},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",

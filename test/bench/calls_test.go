@@ -14,6 +14,8 @@ import (
 	"os/exec"
 	"testing"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 const (
@@ -35,13 +37,13 @@ type way struct {
 // gateway that people use. The gateway does all that it does for a Feature: templates, budgets, rules for answers, the ledger, TLS on
 // both sides. The peer does less: it records nothing, has no budgets, and speaks plain HTTP with agents and provider. Providers speak either version
 // of HTTP; the peer is asked beside the first.
-func calls(t *testing.T, s scale, b *board) {
+func calls(t *testing.T, s scale, b *board.Board) {
 	callsTo(t, s, b, 1, "", os.Getenv(peerEnv))
 	callsTo(t, s, b, 2, "/http2", "")
 }
 
 // callsTo a provider that speaks a version of HTTP, which name adds to the rows.
-func callsTo(t *testing.T, s scale, b *board, version int, name, program string) {
+func callsTo(t *testing.T, s scale, b *board.Board, version int, name, program string) {
 	agents, number, rounds := 16, 1600, 5
 	if !s.full {
 		agents, number, rounds = 2, 8, 1
@@ -84,10 +86,10 @@ func callsTo(t *testing.T, s scale, b *board, version int, name, program string)
 	}
 	all := number * rounds
 	of := func(w *way) time.Duration { return w.used / time.Duration(all) }
-	b.ratio(fmt.Sprintf("gateway-cpu-of-a-call/agents=%d%s", agents, name), of(ways[0]), of(ways[1]), atMost(2))
+	b.Ratio(fmt.Sprintf("gateway-cpu-of-a-call/agents=%d%s", agents, name), of(ways[0]), of(ways[1]), board.AtMost(2))
 	if len(ways) > 2 {
-		b.add(fmt.Sprintf("gateway-rate-beside-peer/agents=%d", agents), perSecond(all, ways[0].took), perSecond(all, ways[2].took), float64(ways[2].took)/float64(ways[0].took), atLeast(4))
-		b.ratio(fmt.Sprintf("gateway-cpu-beside-peer/agents=%d", agents), of(ways[0]), of(ways[2]), bound{})
+		b.Add(fmt.Sprintf("gateway-rate-beside-peer/agents=%d", agents), perSecond(all, ways[0].took), perSecond(all, ways[2].took), float64(ways[2].took)/float64(ways[0].took), board.AtLeast(4))
+		b.Ratio(fmt.Sprintf("gateway-cpu-beside-peer/agents=%d", agents), of(ways[0]), of(ways[2]), board.Bound{})
 	}
 }
 

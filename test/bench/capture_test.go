@@ -14,11 +14,12 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // capture compares captures with `git add -A && git write-tree`, and the time that an agent is frozen with hashing the same
 // blobs and trees in process.
-func capture(t *testing.T, s scale, b *board) {
+func capture(t *testing.T, s scale, b *board.Board) {
 	var smallest time.Duration
 	for _, files := range s.files {
 		p := newPlace(t, files, filesInDir)
@@ -29,40 +30,40 @@ func capture(t *testing.T, s scale, b *board) {
 			}
 			c := p.captures(s.runs, dirty)
 			name := fmt.Sprintf("files=%s/dirty=%s", short(files), short(dirty))
-			b.ratio("capture-frozen-vs-hash/"+name, median(c.frozen), median(c.hashed), atMost(1.5))
-			b.speedup("capture-frozen-vs-git/"+name, median(c.frozen), median(c.stock), againstGit(files, dirty))
-			b.speedup("capture-whole-vs-git/"+name, median(c.whole), median(c.stock), bound{})
-			b.ratio("capture-quiet-vs-git/"+name, median(c.quiet), median(c.stock), quietBudget(files, dirty))
+			b.Ratio("capture-frozen-vs-hash/"+name, board.Median(c.frozen), board.Median(c.hashed), board.AtMost(1.5))
+			b.Speedup("capture-frozen-vs-git/"+name, board.Median(c.frozen), board.Median(c.stock), againstGit(files, dirty))
+			b.Speedup("capture-whole-vs-git/"+name, board.Median(c.whole), board.Median(c.stock), board.Bound{})
+			b.Ratio("capture-quiet-vs-git/"+name, board.Median(c.quiet), board.Median(c.stock), quietBudget(files, dirty))
 			if dirty != s.dirty[0] {
 				continue
 			}
 			if smallest == 0 {
-				smallest = median(c.frozen)
+				smallest = board.Median(c.frozen)
 			}
-			b.ratio(fmt.Sprintf("capture-frozen-growth/%s-of-%s", name, short(s.files[0])), median(c.frozen), smallest, bound{})
+			b.Ratio(fmt.Sprintf("capture-frozen-growth/%s-of-%s", name, short(s.files[0])), board.Median(c.frozen), smallest, board.Bound{})
 		}
 		_ = os.RemoveAll(p.dir)
 	}
 }
 
 // againstGit is the budget at two sizes; at the others nothing is promised.
-func againstGit(files, dirty int) bound {
+func againstGit(files, dirty int) board.Bound {
 	switch {
 	case files == 100_000 && dirty == 10:
-		return atLeast(150)
+		return board.AtLeast(150)
 	case files == 100_000 && dirty == 1_000:
-		return atLeast(8)
+		return board.AtLeast(8)
 	default:
-		return bound{}
+		return board.Bound{}
 	}
 }
 
 // quietBudget is for a capture that need not freeze the agent.
-func quietBudget(files, dirty int) bound {
+func quietBudget(files, dirty int) board.Bound {
 	if files == 100_000 && dirty == 10 {
-		return atMost(1)
+		return board.AtMost(1)
 	}
-	return bound{}
+	return board.Bound{}
 }
 
 // series are the durations of one measurement, run by run.

@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/secrets"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // hardContents are what files are made of that are hard to judge, by what is repeated.
@@ -63,7 +64,7 @@ func contentInput(content []byte) judge.Input {
 }
 
 // contents judges one file of whatever content beside hashing it.
-func contents(t *testing.T, s scale, b *board) {
+func contents(t *testing.T, s scale, b *board.Board) {
 	sizes, most := []int{1, 2, 4, 8, 16, 32, 64}, 50
 	unit := 1 << 20
 	if !s.full {
@@ -104,13 +105,13 @@ func contents(t *testing.T, s scale, b *board) {
 		began := time.Now()
 		sha1.Sum(text[:most*unit]) //nolint:gosec // as Git names it
 		hashed = time.Since(began)
-		b.beside(fmt.Sprintf("content-time/MiB=%d/%s", most, name), measured, hashed, atMost(1000))
+		b.Beside(fmt.Sprintf("content-time/MiB=%d/%s", most, name), measured, hashed, board.AtMost(1000))
 		slowest = max(slowest, measured)
 	}
-	b.beside("content-time/slowest", slowest, hashed, atMost(1000))
-	b.figure("content-growth/twice-the-size", growth, "x", atMost(3))
-	b.beside("content-cancel/slowest", cancelling(t, all, most*unit), hashed, atMost(100))
-	b.figure("content-budget", secrets.Budget, "", bound{})
+	b.Beside("content-time/slowest", slowest, hashed, board.AtMost(1000))
+	b.Figure("content-growth/twice-the-size", growth, "x", board.AtMost(3))
+	b.Beside("content-cancel/slowest", cancelling(t, all, most*unit), hashed, board.AtMost(100))
+	b.Figure("content-budget", secrets.Budget, "", board.Bound{})
 }
 
 // cancelling is how long judgements go on at the most after they were called off, each in the middle.

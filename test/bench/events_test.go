@@ -13,10 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/testkit/engine"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // events writes files at a steady rate and sees that an engine follows all of it, and what that costs.
-func events(t *testing.T, s scale, b *board) {
+func events(t *testing.T, s scale, b *board.Board) {
 	p := newPlace(t, s.featureFiles, filesInDir)
 	e := p.process()
 	type load struct{ rate, seconds int }
@@ -29,9 +30,9 @@ func events(t *testing.T, s scale, b *board) {
 		written, took := p.churn(load.rate, load.rate*load.seconds)
 		after := e.settled(written)
 		name := fmt.Sprintf("rate=%s/seconds=%d", short(load.rate), load.seconds)
-		b.figure("events-rate/"+name, float64(load.rate*load.seconds)/took.Seconds(), "/s", atLeast(0.95*float64(load.rate)))
-		b.figure("events-lost/"+name, float64(written-after.Changed)+float64(after.Lost-before.Lost), "", atMost(0))
-		b.figure("events-cpu/"+name, 100*(after.CPU-before.CPU).Seconds()/took.Seconds(), "%", bound{})
+		b.Figure("events-rate/"+name, float64(load.rate*load.seconds)/took.Seconds(), "/s", board.AtLeast(0.95*float64(load.rate)))
+		b.Figure("events-lost/"+name, float64(written-after.Changed)+float64(after.Lost-before.Lost), "", board.AtMost(0))
+		b.Figure("events-cpu/"+name, 100*(after.CPU-before.CPU).Seconds()/took.Seconds(), "%", board.Bound{})
 		e.capture()
 	}
 	var shares []time.Duration // of a second
@@ -41,7 +42,7 @@ func events(t *testing.T, s scale, b *board) {
 		shares = append(shares, time.Duration(float64(e.look().CPU-before.CPU)/took.Seconds()))
 		e.capture()
 	}
-	b.figure(fmt.Sprintf("events-cpu/rate=%d", calm.rate), 100*median(shares).Seconds(), "%", atMost(2))
+	b.Figure(fmt.Sprintf("events-cpu/rate=%d", calm.rate), 100*board.Median(shares).Seconds(), "%", board.AtMost(2))
 }
 
 // settled waits until the engine has followed so many changed paths, or makes no more progress.

@@ -8,11 +8,13 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // features has several engines work at once, each on its own repository, and holds them to the budget of one: baseline and
 // measurement suffer alike from the company.
-func features(t *testing.T, s scale, b *board) {
+func features(t *testing.T, s scale, b *board.Board) {
 	const dirty = 20
 	var mu sync.Mutex
 	var all series
@@ -35,6 +37,6 @@ func features(t *testing.T, s scale, b *board) {
 		}
 	})
 	name := fmt.Sprintf("features=%d/files=%s/dirty=%d", s.features, short(s.featureFiles), dirty)
-	b.ratio("features-frozen-vs-hash/"+name, median(all.frozen), median(all.hashed), atMost(1.5))
-	b.speedup("features-whole-vs-git/"+name, median(all.whole), median(all.stock), bound{})
+	b.Ratio("features-frozen-vs-hash/"+name, board.Median(all.frozen), board.Median(all.hashed), board.AtMost(1.5))
+	b.Speedup("features-whole-vs-git/"+name, board.Median(all.whole), board.Median(all.stock), board.Bound{})
 }

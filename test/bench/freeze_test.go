@@ -18,6 +18,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/host/proc"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 const (
@@ -44,26 +45,26 @@ type freezes struct {
 
 // freezing measures the answer of a freeze among processes that all count as fast as they can, and sees that none runs after
 // it, also while processes fork without end.
-func freezing(t *testing.T, s scale, b *board) {
+func freezing(t *testing.T, s scale, b *board.Board) {
 	for _, n := range s.herds {
 		r, ok := frozen(t, strconv.Itoa(n), func(path string) []string { return container.Herd(path, n) }, n, s.trials)
 		if !ok {
 			continue
 		}
 		name := fmt.Sprintf("processes=%d", n)
-		limit := bound{}
+		limit := board.Bound{}
 		if n == 200 || !s.full {
-			limit = atMost(50)
+			limit = board.AtMost(50)
 		}
-		b.beside("freeze-ack-p50/"+name, median(r.Acks), median(r.Turns), bound{})
-		b.beside("freeze-ack-p99/"+name, quantile(r.Acks, 0.99), quantile(r.Turns, 0.99), limit)
-		b.figure("freeze-thaw-p99/"+name, milliseconds(quantile(r.Thaws, 0.99)), "ms", bound{})
-		b.figure("freeze-held-of-"+short(s.trials)+"/"+name, float64(r.Held), "", atLeast(float64(s.trials)))
+		b.Beside("freeze-ack-p50/"+name, board.Median(r.Acks), board.Median(r.Turns), board.Bound{})
+		b.Beside("freeze-ack-p99/"+name, board.Quantile(r.Acks, 0.99), board.Quantile(r.Turns, 0.99), limit)
+		b.Figure("freeze-thaw-p99/"+name, milliseconds(board.Quantile(r.Thaws, 0.99)), "ms", board.Bound{})
+		b.Figure("freeze-held-of-"+short(s.trials)+"/"+name, float64(r.Held), "", board.AtLeast(float64(s.trials)))
 	}
 	r, ok := frozen(t, "storm", func(path string) []string { return container.Storm(path, chains) }, chains, s.storms)
 	if ok {
-		b.beside("freeze-ack-p99/fork-storm", quantile(r.Acks, 0.99), quantile(r.Turns, 0.99), bound{})
-		b.figure("freeze-held-of-"+short(s.storms)+"/fork-storm", float64(r.Held), "", atLeast(float64(s.storms)))
+		b.Beside("freeze-ack-p99/fork-storm", board.Quantile(r.Acks, 0.99), board.Quantile(r.Turns, 0.99), board.Bound{})
+		b.Figure("freeze-held-of-"+short(s.storms)+"/fork-storm", float64(r.Held), "", board.AtLeast(float64(s.storms)))
 	}
 }
 

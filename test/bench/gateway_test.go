@@ -28,6 +28,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/models"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/gateway"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/reverseproxy"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // modelPath is what agents ask.
@@ -126,7 +127,7 @@ type setting struct {
 	// unkept calls are recorded nowhere. No configuration says so: it shows what the ledger costs.
 	unkept bool
 	// p50, p99 and rate are ratios to the baseline; first is how much later the first byte of a stream comes, in milliseconds.
-	p50, p99, rate, first bound
+	p50, p99, rate, first board.Bound
 }
 
 // off: no templates, rules for answers, budgets or ledger. What is left cannot be off: the caller is asked for, the request is read
@@ -135,13 +136,13 @@ func off() setting { return setting{name: "all=off", caller: gateway.Bare("shop/
 
 // unchecked: templates, budgets of every scope, and the ledger.
 func unchecked() setting {
-	return setting{name: "checks=off", caller: gateway.Rich("shop/login"), p50: atMost(1.05), p99: atMost(1.2), rate: atLeast(0.45), first: atMost(1)}
+	return setting{name: "checks=off", caller: gateway.Rich("shop/login"), p50: board.AtMost(1.05), p99: board.AtMost(1.2), rate: board.AtLeast(0.45), first: board.AtMost(1)}
 }
 
 // checked is all of it. Streams are held until they are checked.
 func checked() setting {
 	s := unchecked()
-	s.name, s.first, s.caller = "checks=on", bound{}, gateway.Checked("shop/login")
+	s.name, s.first, s.caller = "checks=on", board.Bound{}, gateway.Checked("shop/login")
 	return s
 }
 
@@ -295,7 +296,7 @@ func (r *road) load(to string, body []byte, agents, calls int, streamed bool) (f
 
 // gateways measures what the gateway adds to a call, and what watchdog and gateway do, with everything off and on, beside reverse
 // proxies that do nothing else. Rounds of both take turns.
-func gateways(t *testing.T, s scale, b *board) {
+func gateways(t *testing.T, s scale, b *board.Board) {
 	for _, set := range []setting{off(), unchecked(), checked()} {
 		r := newRoad(t, set)
 		r.compare(s, b, "gateway", set, r.gateway, r.one)
@@ -315,7 +316,7 @@ type timing struct {
 }
 
 // compare a way with another one.
-func (r *road) compare(s scale, b *board, what string, set setting, ours, theirs string) {
+func (r *road) compare(s scale, b *board.Board, what string, set setting, ours, theirs string) {
 	name := set.name
 	agents, calls, rounds := 16, 800, 5
 	if !s.full {
@@ -336,17 +337,19 @@ func (r *road) compare(s scale, b *board, what string, set setting, ours, theirs
 			m.whole, m.first, m.busy, m.took = append(m.whole, whole...), append(m.first, first...), append(m.busy, busy...), m.took+took
 		}
 	}
-	b.ratio(what+"-p50/"+name+"/delay=20ms", quantile(of.whole, 0.5), quantile(beside.whole, 0.5), set.p50)
-	b.ratio(what+"-p99/"+name+"/delay=20ms", quantile(of.whole, 0.99), quantile(beside.whole, 0.99), set.p99)
-	b.add(what+"-rate/"+name, perSecond(calls*rounds, of.took), perSecond(calls*rounds, beside.took), float64(beside.took)/float64(of.took), set.rate)
-	b.later(what+"-first-byte-later/agents=1/"+name, median(of.first), median(beside.first), set.first)
-	b.later(what+"-first-byte-later/agents=16/"+name, median(of.busy), median(beside.busy), bound{}) // which is what the processors have time for: every event passes two processes more
+	b.Ratio(what+"-p50/"+name+"/delay=20ms", board.Quantile(of.whole, 0.5), board.Quantile(beside.whole, 0.5), set.p50)
+	b.Ratio(what+"-p99/"+name+"/delay=20ms", board.Quantile(of.whole, 0.99), board.Quantile(beside.whole, 0.99), set.p99)
+	b.Add(what+"-rate/"+name, perSecond(calls*rounds, of.took), perSecond(calls*rounds, beside.took), float64(beside.took)/float64(of.took), set.rate)
+	b.Later(what+"-first-byte-later/agents=1/"+name, board.Median(of.first), board.Median(beside.first), set.first)
+	b.Later(what+"-first-byte-later/agents=16/"+name, board.Median(of.busy), board.Median(beside.busy), board.Bound{}) // which is what the processors have time for: every event passes two processes more
 }
 
-func perSecond(n int, took time.Duration) string { return number(float64(n)/took.Seconds()) + "/s" }
+func perSecond(n int, took time.Duration) string {
+	return board.Number(float64(n)/took.Seconds()) + "/s"
+}
 
 // long compares turn 200 of a session, with all that was said before, with its turn 2.
-func long(r *road, s scale, b *board) {
+func long(r *road, s scale, b *board.Board) {
 	runs := 200
 	if !s.full {
 		runs = 3
@@ -359,7 +362,7 @@ func long(r *road, s scale, b *board) {
 		_, w = r.ask(r.pod, late, false)
 		z = append(z, w)
 	}
-	b.ratio("gateway-turn/200-vs-2", median(z), median(a), bound{})
+	b.Ratio("gateway-turn/200-vs-2", board.Median(z), board.Median(a), board.Bound{})
 }
 
 // heap of this process in MiB, without what nobody refers to.
@@ -373,7 +376,7 @@ func heap() float64 {
 
 // open is what memory a thousand streams take that are open, in gateway, watchdog, provider and agent together: all of them are
 // this process.
-func open(r *road, s scale, b *board) {
+func open(r *road, s scale, b *board.Board) {
 	streams := 50 // a watchdog serves so many connections at once
 	if !s.full {
 		streams = 3
@@ -392,5 +395,5 @@ func open(r *road, s scale, b *board) {
 		_, err = io.ReadFull(answer.Body, make([]byte, 2000))
 		r.must(err)
 	}
-	b.figure("gateway-memory-of-a-stream/open="+short(streams), (heap()-before)*1024/float64(streams), "KiB", bound{})
+	b.Figure("gateway-memory-of-a-stream/open="+short(streams), (heap()-before)*1024/float64(streams), "KiB", board.Bound{})
 }

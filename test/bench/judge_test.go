@@ -16,11 +16,12 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/engine"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // judging compares a judgement, which looks at both sides of every change, with what `git diff-tree -p` takes to show the
 // same changes, and with only reading the side that is not in memory; and shows what is left of it once the contents are known.
-func judging(t *testing.T, s scale, b *board) {
+func judging(t *testing.T, s scale, b *board.Board) {
 	sizes := []int{1_000, 10_000}
 	if !s.full {
 		sizes = []int{50}
@@ -64,15 +65,15 @@ func judging(t *testing.T, s scale, b *board) {
 		}
 		p.do(others.Close())
 		name := fmt.Sprintf("files=%s", short(files))
-		limit, against, names := bound{}, bound{}, bound{}
+		limit, against, names := board.Bound{}, board.Bound{}, board.Bound{}
 		if files == 1_000 {
-			limit, against, names = atMost(100), atMost(1.0/3), atMost(10)
+			limit, against, names = board.AtMost(100), board.AtMost(1.0/3), board.AtMost(10)
 		}
-		b.figure("judge-time/"+name, float64(median(judged).Microseconds())/1000, "ms", limit)
-		b.figure("judge-names-and-modes/"+name, float64(median(again).Microseconds())/1000, "ms", names)
-		b.ratio("judge-vs-diff-tree/"+name, median(judged), median(stock), against)
+		b.Figure("judge-time/"+name, float64(board.Median(judged).Microseconds())/1000, "ms", limit)
+		b.Figure("judge-names-and-modes/"+name, float64(board.Median(again).Microseconds())/1000, "ms", names)
+		b.Ratio("judge-vs-diff-tree/"+name, board.Median(judged), board.Median(stock), against)
 		// What it takes at the least to have git read the side that is not in memory.
-		b.ratio("judge-reading-vs-diff-tree/"+name, median(read), median(stock), bound{})
+		b.Ratio("judge-reading-vs-diff-tree/"+name, board.Median(read), board.Median(stock), board.Bound{})
 	}
 }
 

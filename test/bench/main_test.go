@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/host/proc"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // fullEnv asks for the sizes of the budgets; without it everything is tiny and nothing is printed.
@@ -66,7 +67,7 @@ func scaleOf() scale {
 func TestBudgets(t *testing.T) {
 	groups := []struct {
 		name    string
-		measure func(t *testing.T, s scale, b *board)
+		measure func(t *testing.T, s scale, b *board.Board)
 	}{
 		{"capture", capture},
 		{"prepare", preparing},
@@ -83,15 +84,15 @@ func TestBudgets(t *testing.T) {
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
 			s := scaleOf()
-			b := &board{print: s.full}
+			b := &board.Board{Print: s.full}
 			g.measure(t, s, b)
 			if inside() {
 				return
 			}
-			if len(b.lines) == 0 {
+			if len(b.Lines) == 0 {
 				t.Error("nothing was measured")
 			}
-			for _, line := range b.lines {
+			for _, line := range b.Lines {
 				if fields := strings.Fields(line); len(fields) != 7 || fields[0] != "ratio" {
 					t.Errorf("line %q, want: ratio name measured baseline value budget ok|MISSED", line)
 				}

@@ -11,10 +11,11 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // memory is what an engine process occupies after captures, and what it occupied at most.
-func memory(t *testing.T, s scale, b *board) {
+func memory(t *testing.T, s scale, b *board.Board) {
 	for _, size := range []struct {
 		name          string
 		files, perDir int
@@ -33,9 +34,9 @@ func memory(t *testing.T, s scale, b *board) {
 			p.spread(min(100, size.files), p.write)
 			e.capture()
 		}
-		b.figure("memory-resident/"+size.name, e.resident("VmRSS"), "MiB", atMost(size.limit))
+		b.Figure("memory-resident/"+size.name, e.resident("VmRSS"), "MiB", board.AtMost(size.limit))
 		t.Logf("%s: anonymous %.1f, of files %.1f MiB", size.name, e.resident("RssAnon"), e.resident("RssFile"))
-		b.figure("memory-peak/"+size.name, e.resident("VmHWM"), "MiB", bound{})
+		b.Figure("memory-peak/"+size.name, e.resident("VmHWM"), "MiB", board.Bound{})
 	}
 	flood(t, s, b)
 	rewrite(t, s, b)
@@ -43,14 +44,14 @@ func memory(t *testing.T, s scale, b *board) {
 
 // most is what an engine process and git beside it occupy at most, with what their container may take beside it: the half of
 // it is for git that packs a large history.
-func most(b *board, name string, peak float64) {
+func most(b *board.Board, name string, peak float64) {
 	const limit = protocol.WatchdogMemoryLimit >> 20
-	b.add("memory-peak/"+name, number(peak)+"MiB", number(limit)+"MiB", peak, atMost(limit/2))
+	b.Add("memory-peak/"+name, board.Number(peak)+"MiB", board.Number(limit)+"MiB", peak, board.AtMost(limit/2))
 }
 
 // flood is what an engine process occupies at most when an agent makes very many files at once, and they are judged. More
 // files than the built-in policy allows are counted and not read.
-func flood(t *testing.T, s scale, b *board) {
+func flood(t *testing.T, s scale, b *board.Board) {
 	for _, files := range []int{100_000, 400_000} {
 		name := "new-files=" + short(files)
 		if !s.full {
@@ -72,7 +73,7 @@ func flood(t *testing.T, s scale, b *board) {
 
 // rewrite is what an engine process occupies at most when one file becomes as large as the built-in policy allows, and when
 // all of its lines become others.
-func rewrite(t *testing.T, s scale, b *board) {
+func rewrite(t *testing.T, s scale, b *board.Board) {
 	size := policy.Merge(policy.Sources{}).Changes.MaxFileSize
 	name := fmt.Sprintf("file=%dMiB-of-lines", size>>20)
 	if !s.full {

@@ -26,6 +26,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/gitserver"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 // prepareRuns of each measurement: one takes seconds.
@@ -34,7 +35,7 @@ const prepareRuns = 3
 // preparing compares a preparation from nothing with `git clone` over the same line, and the first checkpoint after it with
 // `git add -A && git write-tree` in that clone, with ten files changed. The limit of any first checkpoint is to ask for the
 // state of every file once, in a tree that nobody has looked at since it was made.
-func preparing(t *testing.T, s scale, b *board) {
+func preparing(t *testing.T, s scale, b *board.Board) {
 	files := s.files[len(s.files)-1]
 	o := newOrigin(t, files)
 	var prepared, cloned, first, added, walked []time.Duration
@@ -58,9 +59,9 @@ func preparing(t *testing.T, s scale, b *board) {
 		o.do(os.RemoveAll(dir))
 	}
 	name := "files=" + short(files)
-	b.ratio("prepare-vs-clone/"+name, median(prepared), median(cloned), atMost(1.5))
-	b.ratio("first-checkpoint-vs-git/"+name+"/dirty=10", median(first), median(added), atMost(1))
-	b.ratio("first-checkpoint-vs-walk/"+name+"/dirty=10", median(first), median(walked), bound{})
+	b.Ratio("prepare-vs-clone/"+name, board.Median(prepared), board.Median(cloned), board.AtMost(1.5))
+	b.Ratio("first-checkpoint-vs-git/"+name+"/dirty=10", board.Median(first), board.Median(added), board.AtMost(1))
+	b.Ratio("first-checkpoint-vs-walk/"+name+"/dirty=10", board.Median(first), board.Median(walked), board.Bound{})
 }
 
 // origin is a Git server with one repository, and an intake.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 const (
@@ -38,7 +40,7 @@ type holder struct {
 
 // streams is what memory a gateway's process occupies with 500 streams that are open, beside a reverse proxy's. Its account of memory has room for some
 // 700.
-func streams(t *testing.T, s scale, b *board) {
+func streams(t *testing.T, s scale, b *board.Board) {
 	open, rounds := 500, 3
 	if !s.full {
 		open, rounds = 25, 1
@@ -52,7 +54,7 @@ func streams(t *testing.T, s scale, b *board) {
 	}
 	name := "/open=" + short(open)
 	ratio := func(row string, of, beside []float64, unit string) {
-		b.add(row+name, number(median(of))+unit, number(median(beside))+unit, median(of)/median(beside), bound{})
+		b.Add(row+name, board.Number(board.Median(of))+unit, board.Number(board.Median(beside))+unit, board.Median(of)/board.Median(beside), board.Bound{})
 	}
 	ratio("gateway-memory-resident", wholes, proxies, "MiB")
 	ratio("gateway-memory-resident-of-a-stream", each, eachOfProxy, "KiB")

@@ -24,6 +24,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
+	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
 
 const (
@@ -256,7 +257,7 @@ func (v *supervised) ask(watchdog string, c *coder, body []byte) (took time.Dura
 }
 
 // supervision measures what it adds to a call that the watchdog hears and supervises the conversation, and what it remembers of one.
-func supervision(t *testing.T, s scale, b *board) {
+func supervision(t *testing.T, s scale, b *board.Board) {
 	sessions, turn, beside := 40, lateTurn, 12
 	if !s.full {
 		sessions, turn, beside = 1, 24, 2
@@ -273,8 +274,8 @@ func supervision(t *testing.T, s scale, b *board) {
 			if noted {
 				name += "/note=1"
 			}
-			b.ratio("supervision-request-p50"+name, median(heard), median(deaf), atMost(1.4))
-			b.ratio("supervision-request-p99"+name, quantile(heard, 0.99), quantile(deaf, 0.99), atMost(1.6))
+			b.Ratio("supervision-request-p50"+name, board.Median(heard), board.Median(deaf), board.AtMost(1.4))
+			b.Ratio("supervision-request-p99"+name, board.Quantile(heard, 0.99), board.Quantile(deaf, 0.99), board.AtMost(1.6))
 		}
 		remembered(t, s, b, d)
 	}
@@ -339,7 +340,7 @@ func (v *supervised) loop(c *coder) {
 }
 
 // remembered is what a supervisor remembers of a session of 500 turns, beside what it does of one turn.
-func remembered(t *testing.T, s scale, b *board, d dialect.Dialect) {
+func remembered(t *testing.T, s scale, b *board.Board, d dialect.Dialect) {
 	turns, sessions := 500, 8
 	if !s.full {
 		turns, sessions = 10, 1
@@ -361,7 +362,7 @@ func remembered(t *testing.T, s scale, b *board, d dialect.Dialect) {
 	}
 	one := after(1)
 	whole := after(turns)
-	b.add(fmt.Sprintf("supervision-memory/turns=%d/%s", turns, d.Name), number(whole)+"MiB", number(one)+"MiB", whole, atMost(8))
+	b.Add(fmt.Sprintf("supervision-memory/turns=%d/%s", turns, d.Name), board.Number(whole)+"MiB", board.Number(one)+"MiB", whole, board.AtMost(8))
 }
 
 // hear a turn, and the answer to it.
