@@ -94,7 +94,7 @@ func (r *Reconciler) close(s *scope) flow.Close {
 	status := translate.Status(s.decision.Memory, s.feature.Status, s.now)
 	was := s.feature.Status
 	was.Run = nil
-	if !equality.Semantic.DeepEqual(was, status) {
+	if !equality.Semantic.DeepEqual(translate.Settled(was, status), status) {
 		end.Write = func(ctx context.Context) error { return r.writeStatus(ctx, s, status) }
 	}
 	return end

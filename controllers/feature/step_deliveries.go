@@ -66,7 +66,10 @@ func (r observer) lookAtDeliveries(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// delivered wakes the Features of a project that are at work when one of it has delivered.
+// deliveriesPause gathers the deliveries of a project: each one concerns all that are at work, and each of these would write its status for each.
+const deliveriesPause = 5 * time.Second
+
+// delivered wakes the Features of a project that are at work a little after one of it has delivered.
 func (r waker) delivered() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -74,7 +77,7 @@ func (r waker) delivered() handler.EventHandler {
 				return
 			}
 			for _, request := range r.in(ctx, e.ObjectNew.GetNamespace(), stateActive) {
-				queue.Add(request)
+				queue.AddAfter(request, deliveriesPause)
 			}
 		},
 	}

@@ -43,7 +43,7 @@ func (p *plan) carryOn(s situation, at summary) {
 	p.at, p.order, p.ensureDependencies = at, orderWork, true
 	p.waits = at.phase == AwaitingInput || at.phase == Blocked || s.unstarted() // for a person, or for a node and its volumes
 	p.lock(s, nextRun{}, false)
-	job := s.m.Job.metered(p.waits, s.now)
+	job := s.metered(p.waits)
 	if job.Run == RunAgent && s.o.Spec.Deadline > 0 && job.WaitingSince.IsZero() {
 		p.wake(s.now.Add(s.o.Spec.Deadline - s.activeTime() - job.worked(s.now)))
 	}

@@ -114,6 +114,8 @@ func agentRunning(s situation) Condition {
 	case s.podProblem() != nil:
 		p := s.podProblem()
 		return Condition{ConditionAgentRunning, False, p.Reason, p.Message}
+	case r != nil && r.WorkspaceReady && !r.AgentRan:
+		return Condition{ConditionAgentRunning, False, ReasonPreparing, "The workspace is laid out, and the agent is about to start."}
 	case r != nil && r.WorkspaceReady:
 		return Condition{ConditionAgentRunning, False, ReasonAgentExited, "The agent's process is not running: it ended, or the next task is about to start."}
 	default:

@@ -34,6 +34,38 @@ func running() Observed {
 	}
 }
 
+// TestAPodsOwnWordEndsTheWaitForIt: the wait ended when the first container started, however late the controller notes it; a wait for a person ends when it is noted.
+func TestAPodsOwnWordEndsTheWaitForIt(t *testing.T) {
+	for name, tc := range map[string]struct {
+		since, started time.Time
+		want           int64
+	}{
+		"the pod's start is known":   {since: noon.Add(-time.Minute), started: noon.Add(-50 * time.Second), want: 10},
+		"nobody knows it":            {since: noon.Add(-time.Minute), want: 60},
+		"it started before the wait": {since: noon.Add(-time.Minute), started: noon.Add(-time.Hour), want: 60},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			o.Memory.Job.WaitingSince, o.Pods[0].StartedAt = tc.since, tc.started
+			if got := Next(o, noon).Memory.Job; got.WaitedSeconds != tc.want || !got.WaitingSince.IsZero() {
+				t.Errorf("waited %d s, since %s, want %d s", got.WaitedSeconds, got.WaitingSince, tc.want)
+			}
+		})
+	}
+}
+
+// TestAnAgentThatHasNotBegunHasNotExited: the workspace is laid out, and its first task is to come.
+func TestAnAgentThatHasNotBegunHasNotExited(t *testing.T) {
+	o := running()
+	o.Run.AgentRunning = false
+	for ran, want := range map[bool]string{false: ReasonPreparing, true: ReasonAgentExited} {
+		o.Run.AgentRan = ran
+		if got := Next(o, noon).Memory.Condition(ConditionAgentRunning); got.Status != False || got.Reason != want {
+			t.Errorf("an agent has run: %t, and the condition is %v, want %s", ran, got, want)
+		}
+	}
+}
+
 func TestNextActs(t *testing.T) {
 	type acts struct {
 		Needs                       Need

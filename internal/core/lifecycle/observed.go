@@ -243,6 +243,8 @@ type Pod struct {
 	JobUID string
 	// Started is true once any of its containers ran.
 	Started bool
+	// StartedAt is when the first of them did; zero where nobody knows.
+	StartedAt time.Time
 	// Ended is true when none of its containers runs any more or ever will.
 	Ended bool
 	// Deleting is true when its deletion was asked for; it may still run.
@@ -267,6 +269,8 @@ type Run struct {
 	WorkspaceReady bool
 	// AgentRunning is true while the agent's process lives.
 	AgentRunning bool
+	// AgentRan is true once a task of the attempt has begun.
+	AgentRan bool
 	// Task being worked on.
 	Task string
 	// Head is the last promoted commit.

@@ -156,7 +156,7 @@ func (p plan) memory(s situation) Memory {
 		m.Job.StopRequestedAt = s.now
 	case p.order == orderWork:
 		m.Job.StopRequestedAt = time.Time{}
-		*m.Job = m.Job.metered(p.waits, s.now)
+		*m.Job = s.metered(p.waits)
 	}
 	m.Locks = slices.Clone(p.locks.stay)
 	m.Requests = answerRequests(s, p)

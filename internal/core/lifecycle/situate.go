@@ -112,7 +112,7 @@ func conclude(s situation) situation {
 // fold counts the attempt's time and outcome.
 func fold(s situation) situation {
 	m := s.m.clone()
-	*m.Job = m.Job.metered(false, s.now)
+	*m.Job = s.metered(false)
 	m.Job.EndedAt = s.now
 	if m.Job.Run == RunAgent {
 		m.ActiveSeconds += int64(m.Job.worked(s.now) / time.Second)

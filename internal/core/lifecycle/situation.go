@@ -206,13 +206,19 @@ func (s situation) unstarted() bool {
 	return p == nil || !p.Started && !p.Ended
 }
 
-// metered notes when the attempt begins and ends to wait, for a person or for its pod to start: that time does not count.
-func (j JobMemory) metered(waits bool, now time.Time) JobMemory {
+// metered notes when the attempt begins and ends to wait, for a person or for its pod to start: that time does not count. Where the pod's start is known, the wait
+// for it ended then, however late it is noted.
+func (s situation) metered(waits bool) JobMemory {
+	j, now := *s.m.Job, s.now
 	switch {
 	case waits && j.WaitingSince.IsZero():
 		j.WaitingSince = now
 	case !waits && !j.WaitingSince.IsZero():
-		j.WaitedSeconds += int64(max(now.Sub(j.WaitingSince), 0) / time.Second)
+		until := now
+		if p := s.pod(); p != nil && p.StartedAt.After(j.WaitingSince) {
+			until = p.StartedAt
+		}
+		j.WaitedSeconds += int64(max(until.Sub(j.WaitingSince), 0) / time.Second)
 		j.WaitingSince = time.Time{}
 	}
 	return j

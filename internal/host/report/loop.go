@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -29,6 +30,10 @@ const (
 // tooEarlyPause is short: a pod is made known within a second or two of its start.
 const tooEarlyPause = time.Second
 
+// gatherTime is how long a status waits for what follows it: the manager writes the Feature's status for each batch, and so does whoever copies
+// from it. What a person waits for does not wait.
+const gatherTime = time.Second
+
 // Queue holds reports until they are acknowledged.
 type Queue interface {
 	// Batch is the oldest reports, within bounds.
@@ -42,13 +47,10 @@ type Queue interface {
 // Deliver sends what is in the queue, and whatever comes later, until the context ends.
 func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 	r := retrier{log: log, what: "Reports cannot be sent yet"}
+	var g gatherer
 	for ctx.Err() == nil {
-		batch := q.Batch(batchBytes, batchReports)
+		batch := g.gather(ctx, q)
 		if len(batch) == 0 {
-			select {
-			case <-q.Ready():
-			case <-ctx.Done():
-			}
 			continue
 		}
 		ack, err := c.Send(ctx, batch)
@@ -66,6 +68,61 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 		}
 		r.pause(ctx, err)
 	}
+}
+
+// gatherer knows what people have been told.
+type gatherer struct{ question, fault string }
+
+// gather waits for reports and gives them: at once where one of them is urgent, else after a while, with those that have come meanwhile. It gives none when
+// the context ends.
+func (g *gatherer) gather(ctx context.Context, q Queue) []protocol.Report {
+	var late <-chan time.Time
+	for over := false; ; {
+		batch := q.Batch(batchBytes, batchReports)
+		if over || slices.ContainsFunc(batch, g.urgent) {
+			g.tell(batch)
+			return batch
+		}
+		if late == nil && len(batch) > 0 {
+			timer := time.NewTimer(gatherTime)
+			defer timer.Stop()
+			late = timer.C
+		}
+		select {
+		case <-q.Ready():
+		case <-late:
+			over = true
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// urgent says that a report is more than one status of many: a question and a fault are new when they were not in the last one.
+func (g *gatherer) urgent(r protocol.Report) bool {
+	if r.Status == nil {
+		return true
+	}
+	question, fault := news(*r.Status)
+	return question != "" && question != g.question || fault != "" && fault != g.fault
+}
+
+func (g *gatherer) tell(batch []protocol.Report) {
+	for _, r := range batch {
+		if r.Status != nil {
+			g.question, g.fault = news(*r.Status)
+		}
+	}
+}
+
+func news(s protocol.StatusReport) (question, fault string) {
+	if s.Question != nil {
+		question = s.Question.ID
+	}
+	if s.Fault != nil {
+		fault = s.Fault.Reason
+	}
+	return question, fault
 }
 
 func takes(a protocol.ReportAck, r protocol.Report) bool {

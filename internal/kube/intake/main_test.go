@@ -64,9 +64,34 @@ type replica struct {
 
 	// late caches show a Feature and the policies as they once were; nil ones show what there is.
 	late atomic.Pointer[lateCache]
+	// live counts what is asked of the API server.
+	live *counting
 
 	mu       sync.Mutex
 	observed []string
+}
+
+// counting counts Features that are read, and lists of policies.
+type counting struct {
+	client.Reader
+
+	features, policies atomic.Int32
+}
+
+// Get implements client.Reader.
+func (c *counting) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if _, ok := o.(*v1alpha1.Feature); ok {
+		c.features.Add(1)
+	}
+	return c.Reader.Get(ctx, key, o, options...)
+}
+
+// List implements client.Reader.
+func (c *counting) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	if _, ok := list.(*v1alpha1.SupervisorPolicyList); ok {
+		c.policies.Add(1)
+	}
+	return c.Reader.List(ctx, list, options...)
 }
 
 // lateCache is what a cache shows that is behind.
@@ -190,7 +215,8 @@ func newReplica(t *testing.T, name string, clock *clocktesting.FakeClock) *repli
 			return c.SubResource(subResource).Apply(ctx, o, options...)
 		},
 	})
-	live := env.As(t, manager)
+	live := &counting{Reader: env.As(t, manager)}
+	r.live = live
 	authenticator, err := identity.New(identity.Options{Client: cached, Live: live, Clock: clock})
 	if err != nil {
 		t.Fatal(err)

@@ -129,7 +129,7 @@ func (s *Server) tell(w http.ResponseWriter, r *http.Request, q question, now si
 }
 
 // first looks at the orders when a poll begins. What a watchdog is told first comes from the API server, not from
-// caches that may be late.
+// caches that may be late; but the policies come from the cache where it shows the one that the controller has noted in the Feature.
 func (s *Server) first(ctx context.Context, q question, f *v1alpha1.Feature) (sight, error) {
 	if q.known != "" {
 		return s.see(ctx, q, f)
@@ -137,6 +137,13 @@ func (s *Server) first(ctx context.Context, q question, f *v1alpha1.Feature) (si
 	f, err := s.adopt(ctx, f)
 	if err != nil {
 		return sight{}, err
+	}
+	if noted := f.Status.Policy; noted != nil {
+		agreed := source{policies: s.options.Client, locks: s.options.Live, asOf: s.policiesAsOf(), fresh: true}
+		now, err := s.look(ctx, q, f, agreed)
+		if err == nil && now.orders.Policy.Hash == noted.Hash && !now.revision.Behind(q.seen) {
+			return now, nil
+		}
 	}
 	return s.look(ctx, q, f, s.live())
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -43,7 +44,11 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 	var ack protocol.ReportAck
 	var refused *errConflict
 	var fresh []protocol.Report
-	err := s.store.update(ctx, client.ObjectKeyFromObject(caller.Feature), func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
+	update := s.store.updateCached
+	if slices.ContainsFunc(reports, func(r protocol.Report) bool { return r.Checkpoint != nil }) { // an object that was cleared away is not to come again
+		update = s.store.update
+	}
+	err := update(ctx, client.ObjectKeyFromObject(caller.Feature), func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
 		refused = nil
 		run := runOf(f)
 		if f.UID != caller.Feature.UID || f.Status.Attempt > caller.Attempt {

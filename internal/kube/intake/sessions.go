@@ -162,7 +162,7 @@ func (s *sessions) settle(ctx context.Context, key types.NamespacedName) error {
 	}
 	epoch, broken := current.epoch, current.broken
 	s.mu.Unlock()
-	err := s.store.update(ctx, key, func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
+	err := s.store.updateCached(ctx, key, func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
 		run := runOf(f)
 		switch {
 		case f.Status.Attempt != epoch:

@@ -33,32 +33,61 @@ type store struct {
 	locks  locks
 }
 
+// runChange makes a Feature's next run.
+type runChange func(*v1alpha1.Feature) (v1alpha1.RunStatus, error)
+
 // update reads a Feature from the API server, lets change make its next run of it, and applies that with the resource
 // version that was read: of two replicas that fold the same reports one meets a conflict, and starts again from what
 // the other has written. A run that change leaves as it is costs no write. On this replica one update of a Feature
 // follows the other, so that it meets no conflict with itself.
-func (s *store) update(ctx context.Context, key types.NamespacedName, change func(*v1alpha1.Feature) (v1alpha1.RunStatus, error)) error {
+func (s *store) update(ctx context.Context, key types.NamespacedName, change runChange) error {
 	unlock, err := s.locks.lock(ctx, key)
 	if err != nil {
 		return err
 	}
 	defer unlock()
+	return s.updateLive(ctx, key, change)
+}
+
+// updateCached is update for a change that has no other effect. It tries the Feature as the cache shows it first, which costs the API server no
+// read: a cache that is late leads to a conflict. Only a run that was written that way counts. Whatever else the cache shows (that there is
+// nothing to write, that the attempt is over) is looked at again as update does.
+func (s *store) updateCached(ctx context.Context, key types.NamespacedName, change runChange) error {
+	unlock, err := s.locks.lock(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	f := &v1alpha1.Feature{}
+	if err := s.client.Get(ctx, key, f); err == nil {
+		if written, err := s.try(ctx, f, change); written && !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return s.updateLive(ctx, key, change)
+}
+
+func (s *store) updateLive(ctx context.Context, key types.NamespacedName, change runChange) error {
 	for range conflictRetries {
 		f := &v1alpha1.Feature{}
 		if err := s.live.Get(ctx, key, f); err != nil {
 			return featureError(key, err)
 		}
-		next, err := change(f)
-		next = runstatus.Bound(next)
-		if err != nil || equality.Semantic.DeepEqual(next, runOf(f)) {
-			return err
-		}
-		err = s.apply(ctx, f, next)
-		if !apierrors.IsConflict(err) {
+		if _, err := s.try(ctx, f, change); !apierrors.IsConflict(err) {
 			return err
 		}
 	}
 	return fmt.Errorf("write status.run of Feature %s: others wrote first %d times in a row", key, conflictRetries)
+}
+
+// try to write a Feature's next run, where it differs; written says that it was asked for.
+func (s *store) try(ctx context.Context, f *v1alpha1.Feature, change runChange) (written bool, err error) {
+	next, err := change(f)
+	next = runstatus.Bound(next)
+	if err != nil || equality.Semantic.DeepEqual(next, runOf(f)) {
+		return false, err
+	}
+	return true, s.apply(ctx, f, next)
 }
 
 func (s *store) apply(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus) error {

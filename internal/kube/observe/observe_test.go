@@ -75,10 +75,20 @@ func TestPods(t *testing.T) {
 	tests := map[string]struct {
 		status                    corev1.PodStatus
 		wantStarted, wantEnded    bool
+		wantStartedAt             time.Time
 		wantReason, wantInMessage string
 	}{
-		"new":                      {status: corev1.PodStatus{Phase: corev1.PodPending}},
-		"an init container runs":   {status: corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{running}}, wantStarted: true},
+		"new":                    {status: corev1.PodStatus{Phase: corev1.PodPending}},
+		"an init container runs": {status: corev1.PodStatus{Phase: corev1.PodPending, InitContainerStatuses: []corev1.ContainerStatus{running}}, wantStarted: true},
+		"one container ended, and the next one runs": {
+			status: corev1.PodStatus{Phase: corev1.PodRunning, InitContainerStatuses: []corev1.ContainerStatus{
+				{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(noon)}}},
+				{
+					State:                corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(noon.Add(time.Hour))}},
+					LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(noon.Add(time.Minute))}},
+				},
+			}}, wantStarted: true, wantStartedAt: noon,
+		},
 		"the node does not answer": {status: corev1.PodStatus{Phase: corev1.PodUnknown, ContainerStatuses: []corev1.ContainerStatus{running}}, wantStarted: true},
 		"succeeded":                {status: corev1.PodStatus{Phase: corev1.PodSucceeded}, wantEnded: true},
 		"failed, with an old problem": {
@@ -86,9 +96,10 @@ func TestPods(t *testing.T) {
 		},
 		"no node": {status: corev1.PodStatus{Conditions: unschedulable("0/3 nodes")}, wantReason: v1alpha1.ReasonUnschedulable, wantInMessage: "0/3 nodes"},
 		"no volume": {
-			status:     corev1.PodStatus{Conditions: unschedulable("pod has unbound immediate PersistentVolumeClaims")},
-			wantReason: v1alpha1.ReasonVolumePending, wantInMessage: "unbound",
+			status:     corev1.PodStatus{Conditions: unschedulable("0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind.")},
+			wantReason: v1alpha1.ReasonVolumePending, wantInMessage: "persistent volumes",
 		},
+		"a volume that is being made": {status: corev1.PodStatus{Conditions: unschedulable("0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims. not found")}},
 		"image, at first": {
 			status:     corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{waiting("ErrImagePull", "not found")}},
 			wantReason: v1alpha1.ReasonImageUnavailable, wantInMessage: `image "img" cannot be pulled (not found).`,
@@ -114,6 +125,9 @@ func TestPods(t *testing.T) {
 				Status:     tc.status,
 			}
 			got := Pods([]corev1.Pod{pod})[0]
+			if want := tc.wantStartedAt; !got.StartedAt.Equal(want) {
+				t.Errorf("started at %s, want %s", got.StartedAt, want)
+			}
 			if got.JobUID != "job-1" || got.Started != tc.wantStarted || got.Ended != tc.wantEnded {
 				t.Errorf("pod %+v, want started %t, ended %t", got, tc.wantStarted, tc.wantEnded)
 			}

@@ -34,10 +34,17 @@ func podProblem(p *corev1.Pod) *lifecycle.Problem {
 	return nil
 }
 
+// unboundClaims is in the scheduler's message (k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding) while a volume is being made, which every pod with
+// a new one waits for. Volumes says so, with the claim's name, when it takes too long.
+const unboundClaims = "unbound immediate PersistentVolumeClaims"
+
 func schedulingProblem(p *corev1.Pod) *lifecycle.Problem {
 	for _, c := range p.Status.Conditions {
 		if c.Type != corev1.PodScheduled || c.Status != corev1.ConditionFalse {
 			continue
+		}
+		if strings.Contains(c.Message, unboundClaims) {
+			return nil
 		}
 		reason := v1alpha1.ReasonUnschedulable
 		if lower := strings.ToLower(c.Message); strings.Contains(lower, "persistentvolumeclaim") || strings.Contains(lower, "persistent volumes") {

@@ -68,6 +68,7 @@ func Pods(pods []corev1.Pod) []lifecycle.Pod {
 		pod := lifecycle.Pod{
 			Name: p.Name, UID: string(p.UID), JobUID: string(owner.UID), Node: p.Spec.NodeName, Finalizers: p.Finalizers,
 			Started: podStarted(p), Ended: PodEnded(p), Problem: podProblem(p), Fate: fate(p),
+			StartedAt: podStartedAt(p),
 		}
 		if p.DeletionTimestamp != nil {
 			// The API server adds the grace period to the time at which the deletion was asked for.
@@ -90,6 +91,29 @@ func podStarted(p *corev1.Pod) bool {
 		return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil
 	}
 	return slices.ContainsFunc(p.Status.InitContainerStatuses, started) || slices.ContainsFunc(p.Status.ContainerStatuses, started)
+}
+
+// podStartedAt is when the first container of a pod started that runs or ended. One that was started again may have run before.
+func podStartedAt(p *corev1.Pod) time.Time {
+	var first time.Time
+	note := func(at metav1.Time) {
+		if !at.IsZero() && (first.IsZero() || at.Time.Before(first)) {
+			first = at.Time
+		}
+	}
+	for _, list := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
+		for _, s := range list {
+			for _, state := range []corev1.ContainerState{s.State, s.LastTerminationState} {
+				if state.Running != nil {
+					note(state.Running.StartedAt)
+				}
+				if state.Terminated != nil {
+					note(state.Terminated.StartedAt)
+				}
+			}
+		}
+	}
+	return first
 }
 
 // Volumes says what keeps a Feature's volumes from being bound; nil when nothing does, or it is too early to say. since

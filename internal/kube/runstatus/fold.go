@@ -186,10 +186,10 @@ func Connect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time)
 	return next
 }
 
-// Disconnect notes that the connection broke, unless another replica or attempt has one by now.
+// Disconnect notes that the connection broke, unless another replica or attempt has one by now. After the last word of an attempt nobody waits for its watchdog.
 func Disconnect(run v1alpha1.RunStatus, epoch int64, replica string, now time.Time) v1alpha1.RunStatus {
 	next := *run.DeepCopy()
-	if next.Epoch != epoch || next.Replica != replica || next.Connected == nil || !*next.Connected {
+	if next.Epoch != epoch || next.Final != nil && next.Final.Epoch == epoch || next.Replica != replica || next.Connected == nil || !*next.Connected {
 		return next
 	}
 	next.Connected, next.ConnectionChangedAt = new(false), apiTime(now)

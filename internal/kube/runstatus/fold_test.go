@@ -216,6 +216,9 @@ func TestConnection(t *testing.T) {
 	broken := Disconnect(moved, 1, "b", later)
 	want.Connected, want.ConnectionChangedAt = new(false), apiTime(later)
 	check("it breaks", broken, want)
+	ended := moved
+	ended.Final = &v1alpha1.FinalReport{Epoch: 1, Outcome: protocol.OutcomeDelivered}
+	check("its end after the last word says nothing", Disconnect(ended, 1, "b", later), ended)
 	check("it breaks once", Disconnect(broken, 1, "b", later.Add(time.Hour)), want)
 	want.Epoch, want.Connected, want.ConnectionChangedAt, want.Replica = 2, new(true), apiTime(later), "a"
 	check("the next attempt connects", Connect(broken, 2, "a", later), want)

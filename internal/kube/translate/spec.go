@@ -4,6 +4,7 @@
 package translate
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -137,6 +138,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	if p := r.Report; p != nil {
 		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head
 		run.Problems = p.Problems
+		run.AgentRan = slices.ContainsFunc(r.Tasks, func(t v1alpha1.TaskStatus) bool { return t.State != protocol.TaskPending })
 	}
 	if r.Fault != nil {
 		run.Fault = &lifecycle.Problem{Reason: r.Fault.Reason, Message: r.Fault.Message}

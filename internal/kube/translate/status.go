@@ -122,6 +122,17 @@ func apiConditions(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time
 	return list
 }
 
+// Settled is a status as it was, with what of a newer one need not be written by itself: that the wait for the pod is over, which the pod itself says
+// as long as it is there. It goes with what is written next.
+func Settled(was, now v1alpha1.FeatureStatus) v1alpha1.FeatureStatus {
+	if was.Job == nil || now.Job == nil || was.Job.WaitingSince == nil || now.Job.WaitingSince != nil || was.Phase != now.Phase {
+		return was
+	}
+	was.Job = was.Job.DeepCopy()
+	was.Job.WaitingSince, was.Job.WaitedSeconds = nil, now.Job.WaitedSeconds
+	return was
+}
+
 // StatusConfig is a status as server-side apply takes it. The API's JSON is what both types have in common, so it carries
 // every field without one being named here.
 func StatusConfig(s v1alpha1.FeatureStatus) (*applyv1alpha1.FeatureStatusApplyConfiguration, error) {

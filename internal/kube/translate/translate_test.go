@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -545,5 +546,35 @@ func TestARollbackToAnotherFeaturesCheckpointIsRefused(t *testing.T) {
 		if want := r.ID == "wrong"; (r.Refusal != "") != want || want && !strings.Contains(r.Refusal, "login-form-4") {
 			t.Errorf("request %s: refusal %q", r.ID, r.Refusal)
 		}
+	}
+}
+
+// TestTheEndOfAWaitIsNotWrittenByItself: it goes with what is written next.
+func TestTheEndOfAWaitIsNotWrittenByItself(t *testing.T) {
+	since := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	status := func(phase v1alpha1.Phase, since *metav1.Time, waited int64) v1alpha1.FeatureStatus {
+		return v1alpha1.FeatureStatus{Phase: phase, Job: &v1alpha1.JobStatus{Name: "login-1", WaitingSince: since, WaitedSeconds: waited}}
+	}
+	for name, tc := range map[string]struct {
+		was, now v1alpha1.FeatureStatus
+		same     bool
+	}{
+		"the pod has started":     {was: status(v1alpha1.PhasePreparing, &since, 0), now: status(v1alpha1.PhasePreparing, nil, 4), same: true},
+		"and the agent works":     {was: status(v1alpha1.PhasePreparing, &since, 0), now: status(v1alpha1.PhaseRunning, nil, 4)},
+		"a person has answered":   {was: status(v1alpha1.PhaseAwaitingInput, &since, 0), now: status(v1alpha1.PhaseRunning, nil, 4)},
+		"a wait begins":           {was: status(v1alpha1.PhasePreparing, nil, 0), now: status(v1alpha1.PhasePreparing, &since, 0)},
+		"nothing has changed":     {was: status(v1alpha1.PhaseRunning, nil, 4), now: status(v1alpha1.PhaseRunning, nil, 4), same: true},
+		"the first one of a Job":  {was: v1alpha1.FeatureStatus{}, now: status(v1alpha1.PhasePreparing, nil, 0)},
+		"another one of the Jobs": {was: status(v1alpha1.PhasePreparing, &since, 0), now: v1alpha1.FeatureStatus{Phase: v1alpha1.PhasePreparing, Job: &v1alpha1.JobStatus{Name: "login-2"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := tc.was.DeepCopy()
+			if same := equality.Semantic.DeepEqual(Settled(tc.was, tc.now), tc.now); same != tc.same {
+				t.Errorf("nothing is written: %t, want %t", same, tc.same)
+			}
+			if !equality.Semantic.DeepEqual(*before, tc.was) {
+				t.Error("the status as it was has changed")
+			}
+		})
 	}
 }

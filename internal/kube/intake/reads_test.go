@@ -1,0 +1,94 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package intake
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
+)
+
+// working is a status that is another one for each number.
+func working(n int64) protocol.Report {
+	return reports.New(1, n, protocol.StatusReport{State: protocol.StateActive, Task: fmt.Sprint("task ", n)})
+}
+
+// TestAStatusCostsNoRead of the API server: the cache shows what it is folded into.
+func TestAStatusCostsNoRead(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	until(t, "the cache knows the pod", func() bool { return r.post(t, login.Token, working(1)).code == http.StatusOK })
+	before := r.live.features.Load()
+	for n := int64(2); n < 6; n++ {
+		until(t, "the cache shows the report before", func() bool {
+			f := &v1alpha1.Feature{}
+			return r.server.options.Client.Get(t.Context(), client.ObjectKeyFromObject(login.Feature), f) == nil && runOf(f).Sequence == n-1
+		})
+		var ack protocol.ReportAck
+		r.post(t, login.Token, working(n)).decode(t, &ack)
+		if ack.Sequence != n || read(t, login.Feature).Status.Run.Sequence != n {
+			t.Errorf("report %d is acknowledged as %d", n, ack.Sequence)
+		}
+	}
+	if got := r.live.features.Load() - before; got != 0 {
+		t.Errorf("four statuses cost %d reads of the Feature", got)
+	}
+}
+
+// TestALateCacheLosesNoStatus: what it shows is not what a report is folded into.
+func TestALateCacheLosesNoStatus(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	prompt, late := newReplica(t, "a", clock), newReplica(t, "b", clock)
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	var ack protocol.ReportAck
+	prompt.post(t, login.Token, working(1)).decode(t, &ack)
+	late.stopWatching(t, login.Feature)
+	prompt.post(t, login.Token, working(2), reports.New(1, 3, protocol.RequestReport{ID: "r", OK: true})).decode(t, &ack)
+	late.post(t, login.Token, working(2), reports.New(1, 3, protocol.RequestReport{ID: "r", OK: true}), working(4)).decode(t, &ack)
+	run := read(t, login.Feature).Status.Run
+	if ack.Sequence != 4 || run.Sequence != 4 || run.Report.Task != "task 4" || len(run.Requests) != 1 {
+		t.Errorf("acknowledged %d, and the run is %+v", ack.Sequence, run)
+	}
+	// What is known already is no news, whatever the cache shows.
+	late.post(t, login.Token, working(4)).decode(t, &ack)
+	wantObserved(t, []*replica{prompt, late}, "1/01", "1/02", "1/03", "1/04")
+}
+
+// TestFirstOrdersCostNoListOfPolicies where the cache shows the policy that the controller has noted, and one where it shows another.
+func TestFirstOrdersCostNoListOfPolicies(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	effective, err := identity.Effective(t.Context(), env.Client, login.Feature, kubetest.SystemNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	note := func(hash string) {
+		f := read(t, login.Feature)
+		f.Status.Policy = &v1alpha1.PolicyStatus{Hash: hash, Enforcement: v1alpha1.Enforcement(effective.Enforcement)}
+		if err := env.Client.Status().Update(t.Context(), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for hash, want := range map[string]bool{effective.Hash: false, "another": true} {
+		note(hash)
+		before := r.live.policies.Load()
+		if got := r.newest(t, login.Token, "", "").orders(t); got.Policy.Hash != effective.Hash {
+			t.Errorf("the policy of the orders is %s, want %s", got.Policy.Hash, effective.Hash)
+		}
+		if listed := r.live.policies.Load() > before; listed != want {
+			t.Errorf("the controller has noted %s: policies are listed: %t, want %t", hash, listed, want)
+		}
+	}
+}
