@@ -25,6 +25,7 @@ const (
 	polls
 	delegates
 	asksTracker
+	asksServer
 )
 
 // ending is how a call of a tool came out.
@@ -62,6 +63,10 @@ type action struct {
 	offset int
 	// steps are the work of an agent that is called; those of several agents take turns.
 	steps []func(*agent)
+	// server and tool are those of a Model Context Protocol server that is asked with arguments.
+	server, tool, arguments string
+	// image is a picture, in base64, that the result has in place of a text.
+	image string
 }
 
 func read(path string) action { return action{verb: reads, path: path, took: 60 * time.Millisecond} }
@@ -83,6 +88,11 @@ func poll(job string) action   { return action{verb: polls, path: job, took: 200
 func ticket(number string) action {
 	return action{verb: asksTracker, path: number, took: 700 * time.Millisecond}
 }
+
+// mcp calls a tool of a server, with names and values as arguments.
+func mcp(server, tool string, arguments ...any) action {
+	return action{verb: asksServer, server: server, tool: tool, arguments: object(arguments...), took: 600 * time.Millisecond}
+}
 func delegate(what string, steps ...func(*agent)) action {
 	return action{verb: delegates, path: what, steps: steps}
 }
@@ -100,6 +110,7 @@ func (x action) quiet() action                { x.silent = true; return x }
 func (x action) takes(d time.Duration) action { x.took = d; return x }
 func (x action) uses(cores float64) action    { x.cores = cores; return x }
 func (x action) ends(e ending) action         { x.ending = e; return x }
+func (x action) shows(image string) action    { x.image = image; return x }
 func (x action) fails(code int, format string, a ...any) action {
 	x.ending, x.code, x.output = exited, code, fmt.Sprintf(format, a...)
 	return x

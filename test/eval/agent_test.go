@@ -4,7 +4,9 @@
 package eval
 
 import (
+	"bytes"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -33,7 +35,9 @@ type client struct {
 type talk struct {
 	role, system string
 	tools        bool
-	entries      []*entry
+	// servers are tools that the client has from servers, beside its own.
+	servers []string
+	entries []*entry
 	// reminder is what the client puts at the end of each request, behind all that is new; "" for nothing.
 	reminder string
 	// clock says that the client puts the time before what the user has said first.
@@ -55,6 +59,8 @@ type call struct{ id, name, arguments string }
 type result struct {
 	id, text string
 	failed   bool
+	// image stands in the place of the text.
+	image string
 }
 
 // said is an answer of a model.
@@ -63,6 +69,16 @@ type said struct {
 	calls []call
 	usage int64 // tokens of the request
 	half  bool  // the stream breaks off
+	// deltas are the text as it is streamed, where it comes in more than one event.
+	deltas []string
+}
+
+// parts of the text, one for each event of the stream.
+func (s said) parts() []string {
+	if len(s.deltas) > 0 {
+		return s.deltas
+	}
+	return []string{s.text}
 }
 
 // agent is one conversation of a run.
@@ -76,6 +92,9 @@ type agent struct {
 	latency time.Duration
 	// padding are tokens of the context that are not seen in the text, such as images and thoughts.
 	padding int64
+	// deltas are words with which the next answer streams, and pause is how long it takes after each.
+	deltas []string
+	pause  time.Duration
 	// idle is what the client itself computes while it waits, in cores.
 	idle float64
 }
@@ -104,6 +123,9 @@ func (a *agent) tokens() int64 {
 		}
 		for _, r := range e.results {
 			size += len(r.text) + 40
+			if r.image != "" {
+				size += 6_000 // most cost some 1,500 tokens
+			}
 		}
 		n += int64(size) / 4
 	}
@@ -176,11 +198,39 @@ func (a *agent) answer(s said) {
 	}
 	a.w.pass(latency, 0.02, 60)
 	s.usage = a.tokens()
-	a.w.pipeline.Answer(a.w.reply(s), a.w.now)
+	s.deltas, a.deltas = a.deltas, nil
+	if len(s.deltas) > 0 {
+		s.text = strings.Join(s.deltas, "")
+	}
+	r := a.w.reply(s)
+	if len(s.deltas) > 0 {
+		pieces := events(r.body)
+		r.body = pieces[len(pieces)-1]
+		a.pieces(pieces[:len(pieces)-1], a.pause)
+	}
+	a.w.pipeline.Answer(r, a.w.now)
 	a.w.look()
 	if !s.half {
 		a.entries = append(a.entries, &entry{role: "model", text: s.text, calls: s.calls})
 	}
+}
+
+// slowly has the next answer stream, with a pause after each of some words.
+func (a *agent) slowly(pause time.Duration, words ...string) { a.pause, a.deltas = pause, words }
+
+// pieces of an answer that is not over, with a pause after each.
+func (a *agent) pieces(list [][]byte, pause time.Duration) {
+	for _, piece := range list {
+		a.w.pipeline.Answer(reply{status: http.StatusOK, kind: "text/event-stream", body: piece, more: true}, a.w.now)
+		a.w.look()
+		a.w.pass(pause, 0.02, 20)
+	}
+}
+
+// events of a stream, each with its end.
+func events(stream []byte) [][]byte {
+	list := bytes.SplitAfter(stream, []byte("\n\n"))
+	return list[:len(list)-1] // nothing is behind the last one
 }
 
 var phrases = []string{
@@ -208,7 +258,7 @@ func (a *agent) turn(words string, actions ...action) {
 		name, arguments, text, failed := a.w.run.client.tool(a.w, x)
 		id := a.w.id("call")
 		s.calls = append(s.calls, call{id, name, arguments})
-		e.results = append(e.results, result{id, text, failed})
+		e.results = append(e.results, result{id, text, failed, x.image})
 	}
 	a.answer(s)
 	var subs []*agent
@@ -238,7 +288,7 @@ func (a *agent) turn(words string, actions ...action) {
 
 // prepare fills in what an action gives from the state of the files.
 func (a *agent) prepare(x action) action {
-	if x.verb == reads && x.ending == fine && x.output == "" {
+	if x.verb == reads && x.ending == fine && x.output == "" && x.image == "" {
 		x.output = strings.Join(contentOf(x.path, a.w.files[x.path], x.offset, 30), "\n")
 	}
 	return x
@@ -259,7 +309,7 @@ func (a *agent) effect(x action) {
 		a.w.change(x.path, state)
 	case writes:
 		a.w.change(x.path, "="+x.to)
-	case reads, runs, searches, finds, plans, fetches, polls, delegates, asksTracker:
+	case reads, runs, searches, finds, plans, fetches, polls, delegates, asksTracker, asksServer:
 	}
 }
 
@@ -359,7 +409,7 @@ func (a *agent) prune(keep int) {
 		}
 		list := slices.Clone(e.results)
 		for n := range list {
-			list[n].text = "[Old tool result content cleared]"
+			list[n].text, list[n].image = "[Old tool result content cleared]", ""
 		}
 		a.entries[i] = &entry{role: e.role, text: e.text, results: list}
 	}

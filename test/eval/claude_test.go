@@ -78,7 +78,12 @@ func drawClaude(e *entry, first, marked bool) string {
 		}
 	}
 	for _, r := range e.results {
-		blocks = append(blocks, object("tool_use_id", r.id, "type", "tool_result", "content", r.text, "is_error", r.failed))
+		var content any = r.text
+		if r.image != "" {
+			source := map[string]string{"type": "base64", "media_type": "image/png", "data": r.image}
+			content = []map[string]any{{"type": "image", "source": source}}
+		}
+		blocks = append(blocks, object("tool_use_id", r.id, "type", "tool_result", "content", content, "is_error", r.failed))
 	}
 	if e.text != "" {
 		if first {
@@ -116,7 +121,7 @@ func claudeBody(w *world, t *talk) []byte {
 	b.WriteString(`{"type":"text","text":` + quoted(t.system) + mark + "}")
 	b.WriteString(`],"tools":[`)
 	if t.tools {
-		for i, name := range []string{"Task", "Bash", "Glob", "Grep", "Read", "Edit", "Write", "WebFetch", "TodoWrite", "BashOutput", "mcp__tracker__get_issue"} {
+		for i, name := range append([]string{"Task", "Bash", "Glob", "Grep", "Read", "Edit", "Write", "WebFetch", "TodoWrite", "BashOutput", "mcp__tracker__get_issue"}, t.servers...) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -142,7 +147,9 @@ func claudeStream(w *world, s said) []byte {
 	index := 0
 	if s.text != "" {
 		event(&b, "content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"text","text":""}}`, index))
-		event(&b, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%s}}`, index, quoted(s.text)))
+		for _, part := range s.parts() {
+			event(&b, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":%s}}`, index, quoted(part)))
+		}
 		if s.half {
 			return []byte(b.String())
 		}

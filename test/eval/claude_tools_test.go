@@ -80,6 +80,8 @@ func claudeCall(w *world, x action) (name, arguments, text string) {
 		return "Task", object("description", x.path[:min(len(x.path), 20)], "prompt", x.path, "subagent_type", "general-purpose"), "Done: " + x.path + "\n" + x.output
 	case asksTracker:
 		return "mcp__tracker__get_issue", object("number", x.path), x.output
+	case asksServer:
+		return "mcp__" + x.server + "__" + x.tool, x.arguments, x.output
 	}
 	panic("a verb that no client knows")
 }

@@ -58,7 +58,11 @@ func drawCodex(w *world, e *entry) string {
 		if strings.HasPrefix(r.text, "Exit code: ") || strings.HasPrefix(r.text, "apply_patch ") {
 			kind = "custom_tool_call_output"
 		}
-		items = append(items, object("type", kind, "call_id", r.id, "output", r.text))
+		var output any = r.text
+		if r.image != "" {
+			output = []map[string]string{{"type": "input_image", "image_url": "data:image/png;base64," + r.image}}
+		}
+		items = append(items, object("type", kind, "call_id", r.id, "output", output))
 	}
 	e.drawn = strings.Join(items, ",")
 	return e.drawn
@@ -75,7 +79,7 @@ func codexBody(w *world, t *talk) []byte {
 	}
 	b.WriteString(`],"tools":[`)
 	if t.tools {
-		for i, name := range []string{"exec_command", "write_stdin", "update_plan", "view_image", "spawn_agent", "wait", "tracker__get_issue"} {
+		for i, name := range append([]string{"exec_command", "write_stdin", "update_plan", "view_image", "spawn_agent", "wait", "tracker__get_issue"}, t.servers...) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -92,7 +96,9 @@ func codexStream(w *world, s said) []byte {
 	id := w.id("resp")
 	event(&b, "response.created", `{"type":"response.created","response":{"id":"`+id+`","object":"response","model":"gpt-5.2-codex","status":"in_progress","output":[]}}`)
 	if s.text != "" {
-		event(&b, "response.output_text.delta", `{"type":"response.output_text.delta","delta":`+quoted(s.text)+"}")
+		for _, part := range s.parts() {
+			event(&b, "response.output_text.delta", `{"type":"response.output_text.delta","delta":`+quoted(part)+"}")
+		}
 		if s.half {
 			return []byte(b.String())
 		}
@@ -181,6 +187,9 @@ func codexTool(w *world, x action) (name, arguments, text string, failed bool) {
 		if name == "exec_command" {
 			return name, arguments, "exec_command failed for `/bin/bash -lc '" + x.command + "'`: CreateProcess { message: \"Rejected(\\\"rejected by user\\\")\" }", false
 		}
+		if x.verb == asksServer {
+			return name, arguments, "user rejected MCP tool call", false
+		}
 		return name, arguments, "patch rejected: writing outside of the project; rejected by user approval settings", false
 	case timedOut:
 		return name, arguments, ran(124, "command timed out after 120000 milliseconds\n"+x.output), false
@@ -202,6 +211,9 @@ func codexCall(w *world, x action) (name, arguments, text string) {
 	const patched = "Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\n"
 	switch x.verb {
 	case reads:
+		if x.image != "" {
+			return "view_image", object("path", folder+x.path), ""
+		}
 		return "exec_command", shell(fmt.Sprintf("sed -n '%d,%dp' %s", x.offset+1, x.offset+30, x.path)), x.output
 	case writes:
 		return "apply_patch", "*** Begin Patch\n*** Add File: " + x.path + "\n+" + strings.ReplaceAll(x.to, "\n", "\n+") + "\n*** End Patch\n", patched + "A " + x.path + "\n"
@@ -224,6 +236,8 @@ func codexCall(w *world, x action) (name, arguments, text string) {
 		return "spawn_agent", object("message", x.path), "Done: " + x.path + "\n" + x.output
 	case asksTracker:
 		return "tracker__get_issue", object("number", x.path), x.output
+	case asksServer:
+		return x.server + "__" + x.tool, x.arguments, x.output
 	}
 	panic("a verb that no client knows")
 }

@@ -20,11 +20,17 @@ func sick() []scenario {
 }
 
 // written are the runs that were written by hand, each with every client.
-func written() []Run {
+func written() []Run { return each(slices.Concat(healthy(), sick())) }
+
+// heldBack are runs of scenarios from which nothing is drawn, and to which nothing is tuned.
+func heldBack() []Run { return each(slices.Concat(heldBackHealthy(), heldBackSick())) }
+
+// each scenario with every client.
+func each(scenarios []scenario) []Run {
 	var list []Run
-	for _, s := range slices.Concat(healthy(), sick()) {
+	for _, s := range scenarios {
 		for _, c := range clients() {
-			list = append(list, Run{Name: s.name + ", " + c.name, client: c, kinds: s.kinds, window: s.window, seed: 1, play: s.play})
+			list = append(list, Run{Name: s.name + ", " + c.name, client: c, kinds: s.kinds, window: s.window, seed: 1, streams: s.streams, play: s.play})
 		}
 	}
 	return list

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -28,10 +29,16 @@ const (
 	mostSilent = 15.0 // minutes after a person, the median of the runs in which no turn passes
 )
 
-// page has the tables between two marks.
-const (
-	page          = "../../docs/evaluation.md"
-	begin, finish = "<!-- begin of the tables -->\n", "<!-- end of the tables -->\n"
+// page has the tables between marks.
+const page = "../../docs/evaluation.md"
+
+// between which marks of the page something stands.
+type between struct{ begin, finish string }
+
+// tables of the corpus, and those of what is held back.
+var (
+	tables = between{"<!-- begin of the tables -->\n", "<!-- end of the tables -->\n"}
+	others = between{"<!-- begin of the scenarios held back -->\n", "<!-- end of the scenarios held back -->\n"}
 )
 
 // TestCorpus plays all runs under each configuration, and holds what was found against what a person would say.
@@ -39,20 +46,25 @@ func TestCorpus(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what runs allocate is soon over: a third less time
 	g, drawn := newGateway(t), len(written())/4
 	tuned, held := append(written(), draw(tunedSeed, drawn)...), draw(heldSeed, 2*drawn+drawn/2)
-	var tables []string
+	var list []string
 	for _, c := range configurations() {
 		for _, p := range []part{
 			{name: c.name + ": written, and drawn with a seed that may be tuned to", verdicts: plays(g, c, tuned)},
 			{name: c.name + ": held back", verdicts: plays(g, c, held)},
 		} {
-			tables = append(tables, p.table())
-			if os.Getenv(printEnv) != "" {
-				fmt.Printf("%s\n%s\n", p.table(), p.mistakes())
-			}
+			list = append(list, p.table())
+			p.print()
 			p.judge(t)
 		}
 	}
-	compare(t, strings.Join(tables, "\n"))
+	tables.compare(t, strings.Join(list, "\n"))
+}
+
+// print the table and every mistake, where somebody asks for them.
+func (p part) print() {
+	if os.Getenv(printEnv) != "" {
+		fmt.Printf("%s\n%s\n", p.table(), p.mistakes())
+	}
 }
 
 // judge a part by the goals.
@@ -114,19 +126,19 @@ func plays(g *gateway, c configuration, runs []Run) []verdict {
 	return list
 }
 
-// compare the tables with those of the page, or write them there.
-func compare(t *testing.T, tables string) {
+// compare a text with what stands there on the page, or write it.
+func (b between) compare(t *testing.T, now string) {
 	t.Helper()
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, ok := bytes.Cut(text, []byte(begin))
-	_, after, also := bytes.Cut(rest, []byte(finish))
+	before, rest, ok := bytes.Cut(text, []byte(b.begin))
+	_, after, also := bytes.Cut(rest, []byte(b.finish))
 	if !ok || !also {
-		t.Fatalf("%s has no marks for the tables", page)
+		t.Fatalf("%s has no marks %s%s", page, b.begin, b.finish)
 	}
-	want := string(before) + begin + "\n" + tables + "\n" + finish + string(after)
+	want := string(before) + b.begin + "\n" + now + "\n" + b.finish + string(after)
 	if *update {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil { //nolint:gosec // a page that everybody reads
 			t.Fatal(err)
@@ -141,7 +153,7 @@ func compare(t *testing.T, tables string) {
 // TestLabels: every sick run says when it becomes so and when a person sees it, and goes on long enough for being seen.
 func TestLabels(t *testing.T) {
 	names := map[string]bool{}
-	for _, r := range append(written(), draw(tunedSeed, 100)...) {
+	for _, r := range slices.Concat(written(), heldBack(), draw(tunedSeed, 100)) {
 		v := play(r, &deaf{})
 		name := v.run.Name
 		if names[name] {

@@ -13,7 +13,9 @@ type scenario struct {
 	name   string
 	window int64
 	kinds  []kind
-	play   func(a *agent)
+	// streams says that the answers are streams in each run, where every fourth run has documents else.
+	streams bool
+	play    func(a *agent)
 }
 
 // n draws a number from lo to hi.

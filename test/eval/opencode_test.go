@@ -43,7 +43,16 @@ func drawChat(e *entry) string {
 		}
 	default:
 		for _, r := range e.results {
-			list = append(list, object("role", "tool", "tool_call_id", r.id, "content", r.text))
+			text := r.text
+			if r.image != "" {
+				text = "Image read successfully"
+			}
+			list = append(list, object("role", "tool", "tool_call_id", r.id, "content", text))
+		}
+		for _, r := range e.results { // the provider takes pictures from users alone
+			if r.image != "" {
+				list = append(list, `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,`+r.image+`"}}]}`)
+			}
 		}
 		if e.text != "" {
 			list = append(list, object("role", e.role, "content", e.text))
@@ -65,7 +74,7 @@ func opencodeBody(_ *world, t *talk) []byte {
 	b.WriteByte(']')
 	if t.tools {
 		b.WriteString(`,"tools":[`)
-		for i, name := range []string{"bash", "edit", "glob", "grep", "read", "task", "todowrite", "webfetch", "write", "tracker_get_issue"} {
+		for i, name := range append([]string{"bash", "edit", "glob", "grep", "read", "task", "todowrite", "webfetch", "write", "tracker_get_issue"}, t.servers...) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
@@ -83,7 +92,13 @@ func opencodeStream(w *world, s said) []byte {
 	chunk := func(delta, finish string) {
 		event(&b, "", fmt.Sprintf(`{"id":%q,"object":"chat.completion.chunk","model":"qwen3-coder","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`, id, delta, finish))
 	}
-	chunk(`{"role":"assistant","content":`+quoted(s.text)+"}", "null")
+	for i, part := range s.parts() {
+		if i == 0 {
+			chunk(`{"role":"assistant","content":`+quoted(part)+"}", "null")
+		} else {
+			chunk(`{"content":`+quoted(part)+"}", "null")
+		}
+	}
 	if s.half {
 		return []byte(b.String())
 	}
@@ -191,6 +206,8 @@ func opencodeCall(_ *world, x action) (name, arguments, text string) {
 		return "task", object("description", x.path[:min(len(x.path), 20)], "prompt", x.path, "subagent_type", "general"), "Done: " + x.path + "\n" + x.output
 	case asksTracker:
 		return "tracker_get_issue", object("number", x.path), x.output
+	case asksServer:
+		return x.server + "_" + x.tool, x.arguments, x.output
 	}
 	panic("a verb that no client knows")
 }

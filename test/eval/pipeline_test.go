@@ -52,6 +52,8 @@ type reply struct {
 	body []byte
 	// half says that the connection breaks off after it.
 	half bool
+	// more says that the rest of the answer follows.
+	more bool
 }
 
 // refusal of the provider.

@@ -72,24 +72,37 @@ func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case <-r.Context().Done():
 		return
 	}
-	select {
-	case answer := <-p.replies:
-		answer.write(w, p.window)
-	case <-r.Context().Done():
+	for begun, more := false, true; more; begun = true {
+		select {
+		case answer := <-p.replies:
+			if !begun {
+				answer.head(w, p.window)
+			}
+			answer.write(w)
+			more = answer.more
+		case <-r.Context().Done():
+			return
+		}
 	}
 }
 
-// write an answer, in two pieces, of which the first ends anywhere.
-func (r reply) write(w http.ResponseWriter, window int64) {
+// head of an answer.
+func (r reply) head(w http.ResponseWriter, window int64) {
 	w.Header().Set("Content-Type", r.kind)
 	w.Header().Set(protocol.WindowHeader, strconv.FormatInt(window, 10))
 	w.WriteHeader(r.status)
+}
+
+// write an answer or a part of it, in two pieces, of which the first ends anywhere.
+func (r reply) write(w http.ResponseWriter) {
 	half := len(r.body) / 2
 	_, _ = w.Write(r.body[:half])
 	_ = http.NewResponseController(w).Flush()
 	_, _ = w.Write(r.body[half:])
-	if r.half {
+	if r.half || r.more {
 		_ = http.NewResponseController(w).Flush()
+	}
+	if r.half {
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -106,11 +119,45 @@ type proxied struct {
 	replies chan reply
 	// answered is what the client has got.
 	answered chan answer
+	// sent is what the gateway has given of the answer so far, and received how much of it the client has.
+	sent     []byte
+	received *received
 	client   *http.Client
 	url      string
 	// told has the notes of each thread.
 	told  map[int][]string
 	close func()
+}
+
+// received counts the bytes that a client has of an answer.
+type received struct {
+	mu    sync.Mutex
+	grown sync.Cond
+	size  int
+}
+
+func newReceived() *received {
+	r := &received{}
+	r.grown.L = &r.mu
+	return r
+}
+
+// Write implements io.Writer.
+func (r *received) Write(data []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.size += len(data)
+	r.grown.Broadcast()
+	return len(data), nil
+}
+
+// reach waits until so many bytes have come.
+func (r *received) reach(size int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.size < size {
+		r.grown.Wait()
+	}
 }
 
 // answer as the client gets it.
@@ -168,16 +215,17 @@ func (g *gateway) run(under configuration, c client, window int64) *proxied {
 // Request implements Pipeline.
 func (p *proxied) Request(body []byte, now time.Time) (thread int, told []string) {
 	p.set(now)
-	go func() {
+	p.sent, p.received = nil, newReceived()
+	go func(received *received) {
 		var got answer
 		response, err := p.client.Post(p.url, "application/json", bytes.NewReader(body))
 		if got.err = err; err == nil {
 			got.status = response.StatusCode
-			got.body, got.err = io.ReadAll(response.Body)
+			got.body, got.err = io.ReadAll(io.TeeReader(response.Body, received))
 			_ = response.Body.Close()
 		}
 		p.answered <- got
-	}()
+	}(p.received)
 	var sent []byte
 	select {
 	case sent = <-p.arrived:
@@ -198,9 +246,14 @@ func (p *proxied) Request(body []byte, now time.Time) (thread int, told []string
 // Answer implements Pipeline. What is answered passes by as it is.
 func (p *proxied) Answer(r reply, now time.Time) {
 	p.set(now)
+	p.sent = append(p.sent, r.body...)
 	p.replies <- r
-	if got := <-p.answered; got.status != r.status || !bytes.Equal(got.body, r.body) || (got.err != nil) != r.half {
-		panic(fmt.Sprintf("the client got %d %q %v, want %d %q", got.status, got.body, got.err, r.status, r.body))
+	if r.more {
+		p.received.reach(len(p.sent))
+		return
+	}
+	if got := <-p.answered; got.status != r.status || !bytes.Equal(got.body, p.sent) || (got.err != nil) != r.half {
+		panic(fmt.Sprintf("the client got %d %q %v, want %d %q", got.status, got.body, got.err, r.status, p.sent))
 	}
 }
 

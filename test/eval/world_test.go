@@ -23,11 +23,13 @@ type Run struct {
 	// seed of what is drawn, and noise how often something else is done between two steps.
 	seed  uint64
 	noise float64
-	play  func(*agent)
+	// streams says that what the run is about can be seen in a stream alone.
+	streams bool
+	play    func(*agent)
 }
 
 // whole says that the client of a run wants its answers as documents rather than streams, as those of every fourth run do.
-func (r Run) whole() bool { return number(r.Name)%4 == 0 }
+func (r Run) whole() bool { return !r.streams && number(r.Name)%4 == 0 }
 
 // report of a kind, when it was first made.
 type report struct {
