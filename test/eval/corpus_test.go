@@ -12,11 +12,11 @@ import (
 func clients() []client { return []client{claude(), codex(), opencode()} }
 
 func healthy() []scenario {
-	return slices.Concat(healthyWaits(), healthyWork(), healthyReads(), seedHealthy())
+	return slices.Concat(healthyWaits(), healthyWork(), healthyReads(), healthyBulk(), seedHealthy())
 }
 
 func sick() []scenario {
-	return slices.Concat(sickLoops(), sickStalls(), sickContexts(), sickCascades(), sickPaces(), seedSick())
+	return slices.Concat(sickLoops(), sickStalls(), sickContexts(), sickCascades(), sickPaces(), sickHidden(), seedSick())
 }
 
 // written are the runs that were written by hand, each with every client.
@@ -39,7 +39,7 @@ func each(scenarios []scenario) []Run {
 // Seeds of what is drawn. What the second draws is held back: nothing is tuned to it. Who has tuned to it takes another.
 const (
 	tunedSeed = 20261101
-	heldSeed  = 16180339
+	heldSeed  = 27182818
 )
 
 // draw runs with noise: half of them healthy, with one to three tasks in one conversation, the others with something healthy before what

@@ -131,6 +131,10 @@ type Finding struct {
 	Mute bool `json:"mute,omitempty"`
 	// Calm says that the agent has done something else since. It is over when that lasts.
 	Calm bool `json:"calm,omitempty"`
+	// Succeeds says that what repeats has succeeded, and Worked that calls have brought something since the newest checkpoint that was valid: they
+	// would be made twice by an agent that begins anew.
+	Succeeds bool `json:"succeeds,omitempty"`
+	Worked   bool `json:"worked,omitempty"`
 	// Evidence says what was seen, with figures, as a sentence without its full stop.
 	Evidence string `json:"evidence"`
 	// fails says that Count counts failures of a tool.
@@ -155,6 +159,8 @@ type Pulse struct {
 	Output int64 `json:"output,omitempty"`
 	// Commands are processes beside the agent's own, the youngest first.
 	Commands []Command `json:"commands,omitempty"`
+	// Answers says that some of a model's answer has come since the last pulse.
+	Answers bool `json:"answers,omitempty"`
 	// Idle says that the agent has nothing to do: it waits for a person, is held, or has ended its turn and waits for the next task.
 	Idle bool `json:"idle,omitempty"`
 }

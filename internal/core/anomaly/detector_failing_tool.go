@@ -16,8 +16,11 @@ var failingTool = detector{name: FailingTool, kind: AgentLooping, look: func(l l
 		n := l.t.turns(func(o step) counting {
 			switch {
 			case o.Tool != x.Tool || o.Waits:
+				if o.Wrote && x.Failure != conversation.FailureDenied && (x.Path == 0 || o.Path == 0 || o.Path == x.Path) {
+					return ends
+				}
 				return passes
-			case o.Failure != x.Failure, exit && o.Result != x.Result, o.Changes != x.Changes && x.Failure != conversation.FailureDenied:
+			case o.Failure != x.Failure, exit && !alike(x, o):
 				return ends
 			}
 			return counts

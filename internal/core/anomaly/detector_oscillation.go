@@ -14,16 +14,16 @@ var oscillation = detector{name: Oscillation, kind: AgentLooping, look: func(l l
 		n := l.t.cycled(cycle)
 		// Four turns of two where something fails. Where nothing does, one more, since somebody may look at two things twice; and of
 		// longer cycles two and a half rounds.
-		first := cycle*5/2 + 1
+		first, failed := cycle*5/2+1, l.t.failed(2*cycle)
 		if cycle == 2 {
 			first = 5
-			if l.t.failed(4) {
+			if failed {
 				first = 4
 			}
 		}
 		if n >= first {
 			return sight{
-				tier: l.tier(n, max(first, l.r.Loop)), count: n,
+				tier: l.tier(n, max(first, l.r.Loop)), count: n, succeeds: !failed,
 				evidence: fmt.Sprintf("the last %d turns repeat the same %d", n, cycle),
 			}
 		}

@@ -19,24 +19,51 @@ var reversal = detector{name: Reversal, kind: AgentLooping, look: func(l look) s
 	return sight{}
 }}
 
-// reversals is how often in a row the newest edit, made in the last turns, was the reverse of the one before of the same text, made a short
-// time before.
-func (t *Thread) reversals() (n int) {
-	const fresh, near = 3, 8
-	last := len(t.Edits) - 1
-	if last < 0 || t.Turn-t.Edits[last].Turn > fresh {
-		return 0
+// reversals is how many edits in a row of a file that was edited in the last turns have brought back what was there a short time before, the newest
+// included.
+func (t *Thread) reversals() (most int) {
+	const fresh = 3
+	done := make(map[sum]bool, 4)
+	for i := len(t.Edits) - 1; i >= 0 && t.Turn-t.Edits[i].Turn <= fresh; i-- {
+		if path := t.Edits[i].Path; !done[path] {
+			done[path] = true
+			most = max(most, t.returns(path, i))
+		}
 	}
-	was := t.Edits[last]
-	for i := last - 1; i >= 0; i-- {
-		e := t.Edits[i]
-		if e.Pair != was.Pair {
+	return most
+}
+
+// returns of one file, by its edits up to the one at last.
+func (t *Thread) returns(path sum, last int) (n int) {
+	for i := last; i >= 0; i-- {
+		if t.Edits[i].Path != path {
 			continue
 		}
-		if e.Back == was.Back || was.Turn-e.Turn > near {
+		if !t.returned(i) {
 			break
 		}
-		n, was = n+1, e
+		n++
 	}
 	return n
+}
+
+// returned says that an edit brings back what an earlier one of the file has taken out, or makes one again that was made before, so that it was taken
+// back meanwhile. Where whole files are written, another content was there between.
+func (t *Thread) returned(at int) bool {
+	const near = 12 // turns
+	e, between := t.Edits[at], false
+	for i := at - 1; i >= 0 && e.Turn-t.Edits[i].Turn <= near; i-- {
+		o := t.Edits[i]
+		switch {
+		case o.Path != e.Path:
+		case e.From == 0 || o.From == 0:
+			if e.From == o.From && e.To == o.To && between {
+				return true
+			}
+			between = true
+		case o.From == e.To && o.To != e.To, o.Call == e.Call:
+			return true
+		}
+	}
+	return false
 }

@@ -5,25 +5,40 @@ package anomaly
 
 import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
-// sameFailure is a call that is made again and fails again, though nothing has changed. What a command prints may be another thing next
-// time, so that a command may be tried once more than what a tool refuses: people rerun a flaky test two or three times.
+// sameFailure is a call that is made again and fails again, though nothing has changed, or a command that is made again in another form and fails in the
+// same way. What a command prints may be another thing next time, so that a command may be tried once more than what a tool refuses: people
+// rerun a flaky test two or three times. One that is slept upon takes twice as many where no time heals it, and many more where it may.
 var sameFailure = detector{name: SameFailure, kind: AgentLooping, look: func(l look) sight {
 	return l.t.most(func(x step) sight {
-		if x.Failure == conversation.FailureNone || x.Failure == conversation.FailureFormat || x.Waits && x.Long {
+		if x.Failure == conversation.FailureNone || x.Failure == conversation.FailureFormat {
 			return sight{}
 		}
-		first := l.r.Loop
-		if x.Failure == conversation.FailureExit {
-			first++
+		like := func(o step) bool {
+			return o.Failure == x.Failure && (x.Failure != conversation.FailureExit || alike(x, o)) && (o.Call == x.Call || !o.Bare)
 		}
-		if x.Waits {
-			first = patience * l.r.Loop
+		n, slept, _ := l.again(x, false, x.Hard, like)
+		if s := l.fails(x, n, slept, 0); s.tier > 0 {
+			return s.says("the same call of %s has failed %d times in the same way (%s)", x.Tool, n, x.Failure)
 		}
-		n := l.again(x, func(o step) bool {
-			return o.Failure == x.Failure && (x.Failure != conversation.FailureExit || o.Result == x.Result)
-		})
-		return sight{
-			tier: l.tier(n, first), tool: x.Tool, count: n, fails: true,
-		}.says("the same call of %s has failed %d times in the same way (%s)", x.Tool, n, x.Failure)
+		n, slept, varied := l.again(x, true, x.Hard, like)
+		if !varied {
+			return sight{}
+		}
+		return l.fails(x, n, slept, 1).says("calls of %s that differ little have failed %d times in the same way (%s)", x.Tool, n, x.Failure)
 	})
 }}
+
+// fails is the sight of a call that has failed so many times; more is how many more are looked at than for the same call.
+func (l look) fails(x step, n int, slept bool, more int) sight {
+	first := l.r.Loop + more
+	if x.Failure == conversation.FailureExit {
+		first++
+	}
+	switch {
+	case x.Hard && slept:
+		first *= 2
+	case x.Waits:
+		first = patience * l.r.Loop
+	}
+	return sight{tier: l.tier(n, first), tool: x.Tool, count: n, fails: true}
+}

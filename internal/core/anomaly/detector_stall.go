@@ -10,7 +10,7 @@ var stall = detector{name: Stall, kind: AgentStalled, look: func(l look) sight {
 	if window := l.r.Stall * 3 / 2; n < l.r.Stall && n > 0 && window <= maxTurns {
 		n, of = l.t.idle(window)
 	}
-	v := sight{tier: min(l.tier(n, l.r.Stall), Warn), count: n}
+	v := sight{tier: min(l.tier(n, l.r.Stall), Warn), count: n, worked: l.s.Succeeded > 0}
 	if n < of {
 		return v.says("%d of the last %d turns have brought no result that was not known, and no file has changed", n, of)
 	}
@@ -21,7 +21,7 @@ var stall = detector{name: Stall, kind: AgentStalled, look: func(l look) sight {
 func (t *Thread) idle(window int) (n, of int) {
 	for i := len(t.Turns) - 1; i >= 0 && of < window; i-- {
 		x := t.Turns[i]
-		if x.Changes != t.Changes {
+		if x.Changes != t.Own {
 			break
 		}
 		if of++; !x.New && !x.Waits && !x.Varies {

@@ -15,9 +15,10 @@ import (
 // must find something, and <name>-not.txt, in which it must not.
 type detector struct {
 	name string
-	// kind of what it finds. PaceEscalated is for a way that does not lead anywhere: it is held against the plan of the role, and is AgentStalled where
-	// there is no plan.
+	// kind of what it finds.
 	kind Kind
+	// off says that what it finds is a way that does not lead anywhere: it counts where nothing says better what is wrong.
+	off  bool
 	look func(look) sight
 }
 
@@ -63,8 +64,10 @@ type sight struct {
 	mute  bool
 	// fails says that count counts failures of a tool.
 	fails bool
-	tool  string
-	count int
+	// succeeds says that what repeats has succeeded, and worked that calls have brought something since the newest valid checkpoint.
+	succeeds, worked bool
+	tool             string
+	count            int
 	// evidence as in Finding.
 	evidence string
 }
@@ -100,9 +103,9 @@ func (t *Thread) latest() []step {
 }
 
 // company says that another thread was at work a short time ago, whose calls change files too.
-func (l look) company() bool {
-	for _, o := range l.s.Threads {
-		if o != l.t && o.Kind != conversation.KindSide && l.t.Heard.Sub(o.Heard) < 10*time.Minute {
+func (s *State) company(t *Thread) bool {
+	for _, o := range s.Threads {
+		if o != t && o.Kind != conversation.KindSide && t.Heard.Sub(o.Heard) < 10*time.Minute {
 			return true
 		}
 	}
@@ -120,29 +123,35 @@ const (
 
 // turns counts in how many turns something was there, the newest first. What is repeated in one turn is there once: the model has not seen the
 // first result when it asks for the second. What was before a wait does not count: the agent polls.
-func (t *Thread) turns(mean func(o step) counting) (count int) { return t.count(false, mean) }
+func (t *Thread) turns(mean func(o step) counting) (count int) {
+	count, _ = t.count(false, mean)
+	return count
+}
 
-// count as turns does; all of them where waits says that waiting is what is counted.
-func (t *Thread) count(waits bool, mean func(o step) counting) (count int) {
-	seen := int64(-1)
+// count as turns does; all of them where through says that a wait changes nothing. Slept says that there was one.
+func (t *Thread) count(through bool, mean func(o step) counting) (count int, slept bool) {
+	seen, waited := int64(-1), false
 	for i, o := range slices.Backward(t.Steps) {
 		if i+1 < len(t.Steps) {
-			if next := t.Steps[i+1]; next.After && !waits && o.Turn != next.Turn {
-				return count
+			if next := t.Steps[i+1]; next.After && o.Turn != next.Turn {
+				if !through {
+					return count, slept
+				}
+				waited = true
 			}
 		}
 		switch mean(o) {
 		case ends:
-			return count
+			return count, slept
 		case counts:
 			if o.Turn != seen {
 				count++
 			}
-			seen = o.Turn
+			seen, slept = o.Turn, slept || waited || o.Waits
 		case passes:
 		}
 	}
-	return count
+	return count, slept
 }
 
 // most is the sight of the step of the newest turn that has the highest count.
@@ -155,22 +164,31 @@ func (t *Thread) most(see func(x step) sight) (best sight) {
 	return best
 }
 
-// again counts a call with what like says is the same result. A file that changed ends the count where it may be the reason for trying
-// again: after another call, or where another thread works. What a call itself writes, such as a log of a test, is no reason.
-func (l look) again(x step, like func(o step) bool) int {
-	changes, other := x.Changes, l.company()
-	return l.t.count(x.Waits, func(o step) counting {
+// like says whether two commands have the same form.
+func (x step) like(o step) bool { return x.Form != 0 && x.Form == o.Form && x.Tool == o.Tool }
+
+// again counts a call, or with forms one that is like it, with what like says is the same result. A change of files ends the count where it may be the
+// reason for trying again: the thread has made it itself with another call, and it is no other file than the one that the call is about. What a call
+// itself writes, such as a log of a test, is no reason. Through says that waiting changes nothing about what the call gives. Varied says that not
+// all of the calls were the same.
+func (l look) again(x step, forms, through bool, like func(o step) bool) (count int, slept, varied bool) {
+	changed := false
+	count, slept = l.t.count(through || x.Waits, func(o step) counting {
+		same := o.Call == x.Call || forms && o.like(x)
 		switch {
-		case o.Call != x.Call:
-			other = true
+		case !same:
+			changed = changed || o.Wrote && (x.Path == 0 || o.Path == 0 || o.Path == x.Path)
 			return passes
-		case !like(o), o.Changes != changes && other:
+		case o.Call != x.Call && o.Failure == x.Failure && !like(o):
+			return passes
+		case !like(o), changed:
 			return ends
 		}
-		changes, other = o.Changes, l.company()
-		if o.Waits != x.Waits {
+		if o.Waits != x.Waits && !through {
 			return passes
 		}
+		varied = varied || o.Call != x.Call
 		return counts
 	})
+	return count, slept, varied
 }

@@ -67,20 +67,17 @@ func (l look) gone() bool {
 	return !l.t.main() && l.now.Sub(l.t.Heard) >= wait
 }
 
-// watch one thread. What is off the plan is a stall where there is none, of an agent that listens.
+// watch one thread. A way that leads nowhere is a stall of an agent that listens, whether or not there is a plan.
 func (s *State) watch(l look) (episodes []Episode) {
 	best, off, lasting := l.see()
-	planned := l.r.Role && l.t.main()
-	if slices.ContainsFunc(slices.Collect(maps.Values(best)), Finding.says) || !planned && s.explained(l.t.ID) {
-		if len(off) > 0 && !planned {
+	if slices.ContainsFunc(slices.Collect(maps.Values(best)), Finding.says) || s.explained(l.t.ID) {
+		if len(off) > 0 {
 			lasting = append(lasting, AgentStalled) // if it was found before
 		}
 		off = nil // what is found by itself says it better
 	}
-	if _, mute := best[AgentStalled]; len(off) > 0 && !planned && !mute {
-		f := slices.MaxFunc(off, func(a, b Finding) int { return cmp.Compare(a.Tier, b.Tier) })
-		f.Kind, f.Tier = AgentStalled, Warn
-		best[AgentStalled] = f
+	if _, mute := best[AgentStalled]; len(off) > 0 && !mute {
+		best[AgentStalled] = slices.MaxFunc(off, func(a, b Finding) int { return cmp.Compare(a.Tier, b.Tier) })
 	}
 	for _, kind := range kinds() {
 		if kind == PaceEscalated {
@@ -91,14 +88,14 @@ func (s *State) watch(l look) (episodes []Episode) {
 			episodes = append(episodes, e)
 		}
 	}
-	if !planned {
+	if !l.r.Role || !l.t.main() {
 		return episodes
 	}
 	var found []Finding
 	for _, e := range episodes {
 		found = append(found, e.Finding)
 	}
-	if e, on := s.pace(l, append(found, off...)); on {
+	if e, on := s.pace(l, found); on {
 		episodes = append(episodes, e)
 	}
 	return episodes
@@ -119,10 +116,10 @@ func (l look) see() (best map[Kind]Finding, off []Finding, lasting []Kind) {
 		if v.lasts {
 			lasting = append(lasting, d.kind)
 		}
-		f := Finding{Kind: d.kind, Detector: d.name, Tier: v.tier, Tool: v.tool, Count: v.count, Mute: v.mute, Evidence: v.evidence, fails: v.fails, Turn: l.t.Turn}
+		f := Finding{Kind: d.kind, Detector: d.name, Tier: v.tier, Tool: v.tool, Count: v.count, Mute: v.mute, Evidence: v.evidence, Succeeds: v.succeeds, Worked: v.worked, fails: v.fails, Turn: l.t.Turn}
 		switch {
 		case v.tier == 0:
-		case d.kind == PaceEscalated:
+		case d.off:
 			if l.t.main() { // one that works for it may have been asked to look at what fails
 				off = append(off, f)
 			}
@@ -187,7 +184,7 @@ func (s *State) pace(l look, found []Finding) (Episode, bool) {
 			continue
 		}
 		calm = false
-		f.Tool, f.Count = cmp.Or(f.Tool, c.Tool), max(f.Count, c.Count)
+		f.Tool, f.Count, f.Worked = cmp.Or(f.Tool, c.Tool), max(f.Count, c.Count), f.Worked || c.Worked
 		f.Level = max(f.Level, l.level(c, full, fill))
 	}
 	if f.Level < Contingent && !calm && len(causes) > 1 {
@@ -200,17 +197,17 @@ func (s *State) pace(l look, found []Finding) (Episode, bool) {
 	return s.episode(l, PaceEscalated, f, !calm, false)
 }
 
-// Unsaid says that what has led to PaceEscalated is no finding of its own.
-func Unsaid(f Finding) bool {
-	first, _, _ := strings.Cut(f.Causes, "+")
-	return slices.ContainsFunc(detectors(), func(d detector) bool { return d.name == first && d.kind == PaceEscalated })
+// Off says that a finding is a way that leads nowhere, of which the plan of a role speaks where there is one.
+func Off(f Finding) bool {
+	first, _, _ := strings.Cut(cmp.Or(f.Causes, f.Detector), "+")
+	return slices.ContainsFunc(detectors(), func(d detector) bool { return d.name == first && d.off })
 }
 
 // level that one finding calls for. The first is an alternative; what was tried and has not helped for a cooldown, or fails for the fifth time,
 // calls for another method.
 func (l look) level(c Finding, full bool, fill int) Level {
 	switch {
-	case full, c.Tier == Breaker && c.Kind != PaceEscalated, c.Kind == AgentStalled && 2*c.Count >= 3*l.r.Stall:
+	case full, c.Tier == Breaker && c.Kind != AgentStalled, c.Detector == Stall && 2*c.Count >= 3*l.r.Stall:
 		return Emergency
 	case l.t.Turn-c.Turn >= int64(max(l.r.Cooldown, 1)), fill >= crowded, c.Tier >= Surgery, c.fails && c.Count >= l.r.Loop+2:
 		return Contingent

@@ -184,11 +184,135 @@ func TestTheSameResult(t *testing.T) {
 		"words":           {"want one", "want two", false},
 		"versions":        {"v1.2.3", "v1.2.4", false},
 		"steps of a test": {"FAIL at step 3", "FAIL at step 5", false},
+		"processes":       {"worker started [pid 4711]", "worker started [pid 815]", true},
+		"ports":           {"listening on port 49152", "listening on port 50001", true},
+		"seeds":           {"random seed: 42", "random seed: 7", true},
+		"temporary paths": {"wrote /tmp/x1a9/out.txt", "wrote /tmp/k3b7/out.txt", true},
+		"other paths":     {"wrote /srv/x1/out.txt", "wrote /srv/k3/out.txt", false},
+		"progress":        {"12% of 30 MB, 3.1 MB/s\ndone", "57% of 30 MB, 2.2 MB/s\ndone", true},
+		"lines rewritten": {"1 of 9\r4 of 9\r9 of 9", "2 of 9\r9 of 9", true},
+		"order":           {"a passes\nb passes", "b passes\na passes", true},
 	} {
-		if got := resultSum(conversation.QuoteOf(tc.a)) == resultSum(conversation.QuoteOf(tc.b)); got != tc.want {
+		if got := outcomeOf(conversation.QuoteOf(tc.a), "", false).sum == outcomeOf(conversation.QuoteOf(tc.b), "", false).sum; got != tc.want {
 			t.Errorf("%s: %q and %q are the same: %t", name, steady(tc.a), steady(tc.b), got)
 		}
 	}
+}
+
+// runLines are lines of a run of tests; what stands between braces differs from run to run.
+var runLines = []string{
+	"{2026-11-02T09:00:00.123Z} DEBUG [pid {4711}] lease taken at {0xc000010a00}", "--- PASS: TestPrice ({0.03s})", "=== RUN   TestPrice", "random seed: {123456}",
+	"listening on port {49152}", "goroutine {17} [running]:", "wrote {/tmp/shop-1a2b3c}/state.sock", "TMPDIR={/var/folders/zz/x1y2/T/go-build77}",
+	"ok  \tshop/internal/order\t{1.204s}", "Done in {3 ms}.", "worker {12}: started", "commit {4f2a91bc03}", "0 errors, 12 warnings",
+}
+
+// run draws a run, in which what differs is what the function gives.
+func runOf(lines []string, differs func(kind string) string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		for {
+			before, rest, found := strings.Cut(line, "{")
+			b.WriteString(before)
+			if !found {
+				break
+			}
+			kind, after, _ := strings.Cut(rest, "}")
+			b.WriteString(differs(kind))
+			line = after
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// TestLogsOfOneRun holds for logs of any size: two runs of the same are the same, whatever stands in what differs, in whichever order lines come and
+// however often one comes; and they are no longer the same when one line says something else, wherever it stands.
+func TestLogsOfOneRun(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lines := rapid.SliceOfN(rapid.SampledFrom(runLines), 1, 40).Draw(t, "lines")
+		for i := range rapid.SampledFrom([]int{0, 0, 900}).Draw(t, "more") { // up to some 100 KB
+			lines = append(lines, fmt.Sprintf("case %d: ok, as it was in {2026-11-02} at {09:00:00.1}, and what it says beside that is long enough", i))
+		}
+		other := func(kind string) string {
+			return strings.Map(func(r rune) rune {
+				if r >= '1' && r <= '9' {
+					return rune('1' + rapid.IntRange(0, 8).Draw(t, "digit"))
+				}
+				return r
+			}, kind)
+		}
+		same := func(kind string) string { return kind }
+		shuffled := rapid.Permutation(lines[:min(len(lines), 40)]).Draw(t, "order")
+		one, two := runOf(lines, same), runOf(append(append(shuffled, lines[min(len(lines), 40):]...), shuffled[0]), other)
+		if one, two := outcomeOf(conversation.WholeOf(one), "", false), outcomeOf(conversation.WholeOf(two), "", false); one.sum != two.sum {
+			t.Fatal("two runs of the same differ")
+		}
+		at := rapid.IntRange(0, len(lines)).Draw(t, "at")
+		three := runOf(append(append(append([]string{}, lines[:at]...), "case x: 3 of 7 rows are wrong"), lines[at:]...), other)
+		if one, three := outcomeOf(conversation.WholeOf(one), "", false), outcomeOf(conversation.WholeOf(three), "", false); one.sum == three.sum {
+			t.Fatalf("a line at %d of %d makes no difference", at, len(lines))
+		}
+	})
+}
+
+// TestNamesOfFailures: what a failure names is found wherever it stands in a log of 200 KB, and numbers of lines are no names.
+func TestNamesOfFailures(t *testing.T) {
+	noise := strings.Repeat("=== RUN   TestPrice\n--- PASS: TestPrice (0.03s)\n", 4000)
+	fails := func(text string) step {
+		o := outcomeOf(conversation.WholeOf(text), conversation.FailureExit, false)
+		return step{Result: o.sum, Failing: o.failing, Fails: o.all, Failure: conversation.FailureExit}
+	}
+	many := ""
+	for i := range 40 {
+		many += fmt.Sprintf("--- FAIL: TestCase%d (0.%02ds)\n", i, i)
+	}
+	for name, tc := range map[string]struct {
+		before, now   string
+		alike, better bool
+	}{
+		"the same test":          {noise + "--- FAIL: TestA (0.1s)\n" + noise, "--- FAIL: TestA (0.2s)\n", true, false},
+		"another test":           {noise + "--- FAIL: TestA (0.1s)\n" + noise, noise + "--- FAIL: TestB (0.1s)\n" + noise, false, true},
+		"one less":               {"--- FAIL: TestA (0.1s)\n--- FAIL: TestB (0.1s)\n", "--- FAIL: TestB (0.1s)\n", false, true},
+		"one more":               {"--- FAIL: TestB (0.1s)\n", "--- FAIL: TestA (0.1s)\n--- FAIL: TestB (0.1s)\n" + noise, true, false},
+		"one less of many":       {many, strings.Replace(many, "TestCase7 ", "TestOther ", 1), true, false},
+		"half of many":           {many, many[:len(many)/2], false, true},
+		"pytest gets further":    {"FAILED tests/a.py::test_a - TypeError", "....\nFAILED tests/b.py::test_b - TypeError", false, true},
+		"a compiler goes on":     {"a.go:3:8: undefined: x\n", "b.go:9:1: undefined: y\nb.go:10:1: undefined: z\n", false, true},
+		"a line further down":    {"a.go:3:8: undefined: x\nmake: *** [b] Error 1", "a.go:5:8: undefined: x\nmake: *** [b] Error 1", true, false},
+		"how it ended":           {"one thing\nmake: *** [b] Error 1", "another thing\nmake: *** [b] Error 1", false, true},
+		"a count of failures":    {"error: no such table: a\n3 errors", "error: no such table: a\n4 errors", true, false},
+		"a random number before": {"4711\ncannot find x", "815\ncannot find x", true, false},
+	} {
+		before, now := fails(tc.before), fails(tc.now)
+		if got := better(now, before); got != tc.better && name != "one less of many" {
+			t.Errorf("%s: better %t", name, got)
+		}
+		if got := alike(now, before); got != tc.alike {
+			t.Errorf("%s: alike %t", name, got)
+		}
+	}
+}
+
+// FuzzOutcome never fails, gives the same again, does not mind the time that is told, and sees each line that says something.
+func FuzzOutcome(f *testing.F) {
+	for _, line := range runLines {
+		f.Add(line)
+	}
+	f.Add("\r\r\n\x00\xff/tmp/1:2:3: 1m2s 0x")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, failure := range []conversation.Failure{conversation.FailureNone, conversation.FailureExit} {
+			o := outcomeOf(conversation.WholeOf(text), failure, true)
+			if again := outcomeOf(conversation.WholeOf(text), failure, true); !cmp.Equal(o, again, cmp.AllowUnexported(outcome{})) {
+				t.Fatal("another look sees something else")
+			}
+			if len(o.failing) > maxFailing || o.all < len(o.failing) {
+				t.Fatalf("%d names of %d", len(o.failing), o.all)
+			}
+			if more := outcomeOf(conversation.WholeOf(text+"\nzq zq zq"), failure, true); more.sum == o.sum && !strings.Contains(text, "zq zq zq") {
+				t.Fatal("the last line makes no difference")
+			}
+		}
+	})
 }
 
 // TestTheSameCall leaves out what models say to people about a call.
@@ -207,20 +331,77 @@ func TestTheSameCall(t *testing.T) {
 
 func TestSleeps(t *testing.T) {
 	for text, want := range map[string]time.Duration{
-		`{"command":"sleep 300; gh run view"}`:            5 * time.Minute,
-		`{"command":"sleep 5m && ls"}`:                    5 * time.Minute,
-		`{"command":["sleep","30"]}`:                      30 * time.Second,
-		`{"command":"Start-Sleep -Seconds 30"}`:           30 * time.Second,
-		`{"seconds":90}`:                                  90 * time.Second,
-		`{"delaySeconds": 270}`:                           270 * time.Second,
-		`{"command":"kubectl rollout status deploy/web"}`: pause,
-		`{"command":"sleep 999999d"}`:                     longestSleep,
-		`{"command":"grep -r asleep ."}`:                  0,
-		`{"file_path":"sleep.go"}`:                        0,
+		`{"command":"sleep 300; gh run view"}`:                                   5 * time.Minute,
+		`{"command":"sleep 5m && ls"}`:                                           5 * time.Minute,
+		`{"command":["sleep","30"]}`:                                             30 * time.Second,
+		`{"command":"Start-Sleep -Seconds 30"}`:                                  30 * time.Second,
+		`{"seconds":90}`:                                                         90 * time.Second,
+		`{"delaySeconds": 270}`:                                                  270 * time.Second,
+		`{"command":"kubectl rollout status deploy/web"}`:                        pause,
+		`{"command":"sleep 999999d"}`:                                            longestSleep,
+		`{"command":"grep -r asleep ."}`:                                         0,
+		`{"file_path":"sleep.go"}`:                                               0,
+		`{"command":"kubectl wait --for=condition=complete job/x --timeout=2h"}`: 2 * time.Hour,
 	} {
 		if got := sleeps(text); got != want {
 			t.Errorf("%s waits %s, want %s", text, got, want)
 		}
+	}
+}
+
+// TestTakes reads how long a call may take.
+func TestTakes(t *testing.T) {
+	for text, want := range map[string]time.Duration{
+		`{"command":"kubectl wait job/x --timeout=2h"}`:        2 * time.Hour,
+		`{"command":"helm upgrade x --wait --timeout 45m"}`:    45 * time.Minute,
+		`{"command":"curl --max-time 900 ci/wait"}`:            15 * time.Minute,
+		`{"id":7,"timeout":"3h"}`:                              3 * time.Hour,
+		`{"id":7,"timeout_seconds":7200}`:                      2 * time.Hour,
+		`{"id":7,"timeout_minutes": 90}`:                       90 * time.Minute,
+		`{"command":"make e2e","timeout":600000}`:              10 * time.Minute,
+		`{"command":"make e2e","timeout_ms":600000}`:           10 * time.Minute,
+		`{"command":"go test -timeout 0 ./..."}`:               0,
+		`{"command":"kubectl wait job/x --timeout=99999999h"}`: longestSleep,
+		`{"command":"grep -rn timeout internal"}`:              0,
+		`{"command":"sleep 300; hack/pipeline.sh"}`:            5 * time.Minute,
+		`{"command":"make build"}`:                             0,
+	} {
+		if got := takes(text); got != want {
+			t.Errorf("%s takes %s, want %s", text, got, want)
+		}
+	}
+}
+
+// TestForms are the same for commands that do the same.
+func TestForms(t *testing.T) {
+	form := func(command string) sum {
+		text, _ := json.Marshal(map[string]string{"command": command})
+		return argumentsOf(conversation.Call{Name: "Bash", Arguments: conversation.QuoteOf(string(text))}).form()
+	}
+	want := form("make test")
+	for _, command := range []string{
+		"make test 2>&1 | tail -n 20", "cd /workspace && make test", "sleep 60 && make test", "echo 4711; make test", "make -j 4 test", "FOO=1 make test > out.txt", "make test | grep FAIL",
+	} {
+		if command != "make -j 4 test" && form(command) != want {
+			t.Errorf("%s has another form", command)
+		}
+	}
+	for _, command := range []string{"make build", "make tests", "go test", "tail make"} {
+		if form(command) == want {
+			t.Errorf("%s has the same form", command)
+		}
+	}
+	if form("python scratch_1.py") != form("python scratch_27.py") || form("psql -c 'select a'") == form("psql -c 'select b'") || form("echo 1") != 0 {
+		t.Error("forms of other commands")
+	}
+}
+
+// BenchmarkOutcome is a log of 200 KB.
+func BenchmarkOutcome(b *testing.B) {
+	q := conversation.WholeOf(strings.Repeat("09:00:00.123 DEBUG [pid 4711] lease of /tmp/shop-1a2b/x.sock taken\n--- PASS: TestPrice (0.03s)\n", 2000))
+	b.SetBytes(int64(q.Size))
+	for b.Loop() {
+		outcomeOf(q, conversation.FailureExit, false)
 	}
 }
 

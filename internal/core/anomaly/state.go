@@ -30,8 +30,10 @@ type State struct {
 	// Changes counts what was seen to change in the workspace.
 	Changes int64 `json:"changes,omitempty"`
 	// Trees that were captured, the newest last, and how many times in a row one came that had been there before.
-	Trees   []sum `json:"trees,omitempty"`
-	Returns int   `json:"returns,omitempty"`
+	Trees []sum `json:"trees,omitempty"`
+	// Succeeded counts the calls that have brought something since the newest checkpoint that was valid.
+	Succeeded int `json:"succeeded,omitempty"`
+	Returns   int `json:"returns,omitempty"`
 	// Refused counts the trees in a row whose checkpoint was not valid.
 	Refused int  `json:"refused,omitempty"`
 	Valid   bool `json:"valid,omitempty"`
@@ -77,8 +79,9 @@ type Thread struct {
 	Steps  []step        `json:"steps,omitempty"`
 	Turns  []turn        `json:"turns,omitempty"`
 	Edits  []edit        `json:"edits,omitempty"`
-	// Changes of the workspace that this thread knows of.
+	// Changes of the workspace that this thread knows of, and Own counts the turns in which it has changed something itself.
 	Changes int64 `json:"changes,omitempty"`
+	Own     int64 `json:"own,omitempty"`
 	// Words of the model, and in how many turns they were the same and brought nothing.
 	Words sum `json:"words,omitempty"`
 	Same  int `json:"same,omitempty"`
@@ -109,10 +112,20 @@ type step struct {
 	Program string               `json:"x,omitempty"`
 	Call    sum                  `json:"c"`
 	Result  sum                  `json:"r"`
-	Size    int                  `json:"z,omitempty"`
 	Failure conversation.Failure `json:"f,omitempty"`
-	// Changes that were known when it had been made.
-	Changes int64 `json:"w,omitempty"`
+	// Form of a command, and the sums of what a failure names, as in outcome; Fails counts them.
+	Form    sum      `json:"o,omitempty"`
+	Failing []uint32 `json:"i,omitempty"`
+	Fails   int      `json:"j,omitempty"`
+	// Path of the file that it is about, where it says one.
+	Path sum `json:"h,omitempty"`
+	// May says that it can change files, Fresh that it was not made before with the same result, and Wrote that it was fresh and files have changed.
+	May   bool `json:"y,omitempty"`
+	Fresh bool `json:"s,omitempty"`
+	Wrote bool `json:"w,omitempty"`
+	// Hard says that it failed in a way that no time heals, and Over that it succeeded and does not say that something has not ended.
+	Hard bool `json:"d,omitempty"`
+	Over bool `json:"u,omitempty"`
 	// Waits says that it was there to wait, Long that it took its time, and Polls that it asks how far something is.
 	Waits bool `json:"p,omitempty"`
 	Long  bool `json:"g,omitempty"`
@@ -144,10 +157,12 @@ type turn struct {
 	Varies bool `json:"v,omitempty"`
 }
 
-// edit of a file: the same pair, forth or back.
+// edit of a file: what it takes out and what it puts in. From is 0 where it writes the whole file.
 type edit struct {
-	Pair sum   `json:"p"`
-	Back bool  `json:"b,omitempty"`
+	Path sum   `json:"p"`
+	From sum   `json:"f,omitempty"`
+	To   sum   `json:"o,omitempty"`
+	Call sum   `json:"c"`
 	Turn int64 `json:"t"`
 }
 
@@ -194,7 +209,7 @@ func (s *State) Answer(thread int, a conversation.Answer, window int64, now time
 		s.Acted = now
 	}
 	for _, c := range a.Tools {
-		t.Sleeps = max(t.Sleeps, sleeps(string(c.Arguments[:min(len(c.Arguments), conversation.MaxQuote)])))
+		t.Sleeps = max(t.Sleeps, takes(string(c.Arguments[:min(len(c.Arguments), conversation.MaxQuote)])))
 	}
 	if a.Counted && window > 0 {
 		t.Fill = capped(append(t.Fill, int(min(max(a.Usage.Total(), 0), 2*window)*1000/window)), 4)
@@ -251,6 +266,9 @@ func (s *State) Work(w Work, now time.Time) {
 	if w.Verdict == "Invalid" {
 		s.Refused++
 	}
+	if s.Valid {
+		s.Succeeded = 0
+	}
 	if slices.Contains(s.Trees, tree) {
 		s.Returns++
 	} else {
@@ -272,6 +290,9 @@ func (s *State) Pulse(p Pulse, now time.Time) {
 	}
 	if s.Worked.IsZero() || p.Idle || p.Processes == 0 {
 		s.Worked = now
+	}
+	if p.Answers {
+		s.move(now)
 	}
 	if p.Output != was.Output {
 		s.Printed = now

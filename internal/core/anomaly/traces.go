@@ -113,6 +113,61 @@ func (a arguments) writes() bool {
 		has(a.command, "apply_patch", "*** Begin Patch")
 }
 
+// path of the file that a call is about, or 0.
+func (a arguments) path() sum {
+	if a.call.Edit.Path != "" {
+		return textSum(a.call.Edit.Path)
+	}
+	for _, key := range []string{"file_path", "filePath", "path"} {
+		if path, is := a.fields[key].(string); is && path != "" {
+			return textSum(path)
+		}
+	}
+	return 0
+}
+
+// edit of a file that a call makes, or the whole content that it writes.
+func (a arguments) edit(call sum) (edit, bool) {
+	e := a.call.Edit
+	if e.Edits() {
+		return edit{Path: textSum(e.Path), From: digestSum(e.Removed), To: digestSum(e.Added), Call: call}, true
+	}
+	content, is := a.fields["content"].(string)
+	return edit{Path: a.path(), To: textSum(content), Call: call}, is && a.path() != 0
+}
+
+// readers are programs that change no file.
+var readers = []string{
+	"cat", "ls", "rg", "grep", "egrep", "fgrep", "ag", "head", "tail", "find", "wc", "pwd", "cd", "echo", "printf", "which", "stat", "file", "tree", "less", "du", "df",
+	"sleep", "true", "test", "date", "sort", "uniq", "cut", "jq", "diff", "ps", "env",
+}
+
+// reads says whether a call only looks at something, as far as its tool's or its programs' names say.
+func (a arguments) reads() bool {
+	if a.command == "" {
+		return a.fields["command"] == nil && !a.writes() && has(a.tool, "read", "grep", "glob", "list", "search", "view", "fetch")
+	}
+	if strings.Contains(a.command, ">") && strings.Contains(strings.NewReplacer("2>&1", "", "2>/dev/null", "", ">/dev/null", "", "> /dev/null", "").Replace(a.command), ">") {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(a.command, func(r rune) bool { return r == ';' || r == '&' || r == '|' || r == '\n' }) {
+		list := strings.Fields(part)
+		switch {
+		case len(list) == 0, oneOf(list[0], readers...), list[0] == "sed" && len(list) > 1 && list[1] == "-n", part == "1":
+		case list[0] == "git" && len(list) > 1 && oneOf(list[1], "status", "log", "diff", "show", "blame", "grep", "ls-files", "rev-parse"):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// ended says whether a result of a call that polls says that what runs beside has ended.
+func ended(q conversation.Quote) bool {
+	head := strings.ToLower(q.Text[:min(len(q.Text), 400)])
+	return has(head, "completed", "exited", "finished", "<status>failed", "killed")
+}
+
 // idle are commands that bring nothing.
 var idle = regexp.MustCompile(`^\s*(echo|printf|true|:|pwd|date|sleep)(\s[^|&;<>$()` + "`" + `]*)?$`)
 
@@ -141,10 +196,11 @@ func has(text string, parts ...string) bool {
 	return false
 }
 
-// sleeping finds how long a call says that it waits; awaiting finds calls that wait for something.
+// sleeping finds how long a call says that it waits; awaiting finds calls that wait for something, and limits how long such a call may take.
 var (
-	sleeping = regexp.MustCompile(`(?i)\b(?:start-)?sleep\b(?: +-[a-z]+)?["',\s]{1,4}(\d{1,6})(?:\.\d+)?([mhd]?)|"(?:delay|wait|sleep|duration)?_?seconds" ?: ?(\d{1,6})`)
-	awaiting = regexp.MustCompile(`\b(?:kubectl\s+(?:wait|rollout\s+status)|gh\s+run\s+watch|inotifywait|docker\s+wait|tail\s+-[fF])\b`)
+	sleeping = regexp.MustCompile(`(?i)\b(?:start-)?sleep\b(?: +-[a-z]+)?["',\s]{1,4}(\d{1,6})(?:\.\d+)?([smhd]?)|"(?:delay|wait|sleep|duration)?_?seconds" ?: ?(\d{1,6})`)
+	awaiting = regexp.MustCompile(`\b(?:kubectl\s+(?:wait|rollout\s+status)|gh\s+run\s+watch|inotifywait|docker\s+wait|tail\s+-[fF])\b|--wait\b`)
+	limits   = regexp.MustCompile(`(?i)(?:--?|["'\s_])(?:timeout|wait|max[-_]?time|deadline|duration)(_?ms|_?millis|_?seconds|_?minutes)?["']?\s*[=:\s]\s*["']?(\d{1,9})(?:\.\d+)?(ms|s|m|h|d)?`)
 )
 
 // sleeps is how long a call says that it waits.
@@ -153,17 +209,44 @@ func sleeps(arguments string) time.Duration {
 		return 0
 	}
 	if m := sleeping.FindStringSubmatch(arguments); m != nil {
-		n, err := strconv.Atoi(m[1] + m[3])
-		if err != nil {
-			return 0
-		}
-		unit := map[string]time.Duration{"": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[strings.ToLower(m[2])]
-		return min(time.Duration(min(n, int(longestSleep/unit)))*unit, longestSleep)
+		return lasts(m[1]+m[3], m[2])
 	}
 	if awaiting.MatchString(arguments) {
-		return pause
+		return max(pause, limit(arguments))
 	}
 	return 0
+}
+
+// takes is how long a call may take by what it says: it sleeps, or gives up after a time.
+func takes(arguments string) time.Duration { return max(sleeps(arguments), limit(arguments)) }
+
+// limit after which a call says that it gives up.
+func limit(arguments string) (longest time.Duration) {
+	if !has(arguments, "imeout", "IMEOUT", "wait", "time", "eadline", "uration") { // most calls
+		return 0
+	}
+	for _, m := range limits.FindAllStringSubmatch(arguments, 8) {
+		unit := m[3]
+		if unit == "" {
+			unit = map[string]string{"ms": "ms", "millis": "ms", "minutes": "m"}[strings.ToLower(strings.TrimPrefix(m[1], "_"))]
+		}
+		longest = max(longest, lasts(m[2], unit))
+	}
+	return longest
+}
+
+// lasts so many units of time, or seconds. What is more than a second and has no unit may be in milliseconds: ten minutes are the most that clients of
+// agents take then.
+func lasts(number, unit string) time.Duration {
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return 0
+	}
+	of := map[string]time.Duration{"": time.Second, "s": time.Second, "ms": time.Millisecond, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[strings.ToLower(unit)]
+	if unit == "" && n >= 60_000 && n%1000 == 0 {
+		of = time.Millisecond
+	}
+	return time.Duration(min(int64(n), int64(longestSleep/of))) * of
 }
 
 // polls says whether a call asks how far a process or an agent is that runs beside.
@@ -173,21 +256,6 @@ func polls(x conversation.Step) bool {
 	return has(tool, "bashoutput", "taskoutput", "agentoutput", "task_output", "read_output", "background_output", "background_process", "get_output", "stdin", "wait", "sleep", "poll") ||
 		has(head, "<status>running</status>", "Process running with session ID")
 }
-
-// resultSum of a result, times and other things aside that differ each time. What is too long to be kept is taken as it is.
-func resultSum(q conversation.Quote) sum {
-	if q.Size > conversation.MaxQuote {
-		return digestSum(q.Digest)
-	}
-	text := q.Text
-	if has(text, "Chunk ID: ", "Wall time: ", "Original token count: ", "Total output lines: ") { // few
-		text = wraps.ReplaceAllString(text, "")
-	}
-	return textSum(steady(text))
-}
-
-// wraps are lines in which Codex says of each call how it went.
-var wraps = regexp.MustCompile(`(?m)^(?:Chunk ID|Wall time|Original token count|Total output lines): .*\n`)
 
 // said is the sum of what a model said, or 0. Headers of hunks and the letters' case are left out, and so are numbers.
 func said(quotes []conversation.Quote) sum {
@@ -217,41 +285,6 @@ func said(quotes []conversation.Quote) sum {
 	return mix(sums...)
 }
 
-// steady is a text without what differs from run to run: times, durations, addresses, ids. Numbers stay: they are what a test
-// says.
-func steady(text string) string {
-	out := make([]byte, 0, len(text))
-	for i := 0; i < len(text); {
-		c := text[i]
-		if !wordy(c) {
-			if c == ' ' || c == '\t' || c == '\r' {
-				c = ' '
-				if len(out) > 0 && out[len(out)-1] == ' ' {
-					i++
-					continue
-				}
-			}
-			out = append(out, c)
-			i++
-			continue
-		}
-		word, digits := wordOf(text[i:])
-		end := i + len(word)
-		switch {
-		case digits == 0: // most words
-			out = append(out, word...)
-		case fleeting(word):
-			out = append(out, '#')
-		case plain(word) && unit(text[end:]):
-			out = append(out, '#')
-		default:
-			out = append(out, word...)
-		}
-		i = end
-	}
-	return string(out)
-}
-
 // wordOf is the word that a text begins with, and how many digits it has.
 func wordOf(text string) (word string, digits int) {
 	end := 0
@@ -270,7 +303,22 @@ func wordy(c byte) bool {
 func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 // plain says whether a word is a number.
-func plain(word string) bool { return strings.Trim(word, "0123456789.") == "" && digit(word[0]) }
+func plain(word string) bool {
+	for i := range len(word) {
+		if !digit(word[i]) && (word[i] != '.' || i == 0) {
+			return false
+		}
+	}
+	return word != ""
+}
+
+// trimmed is a word without the marks at its end.
+func trimmed(word string) string {
+	for len(word) > 0 && (word[len(word)-1] == '.' || word[len(word)-1] == ':' || word[len(word)-1] == '-') {
+		word = word[:len(word)-1]
+	}
+	return word
+}
 
 // unit says whether a text goes on with a unit of time.
 func unit(rest string) bool {
@@ -288,7 +336,7 @@ func unit(rest string) bool {
 
 // fleeting says whether a word that has a digit is a time, a duration or an id.
 func fleeting(word string) bool {
-	word = strings.TrimRight(word, ".:-")
+	word = trimmed(word)
 	if len(word) < 2 {
 		return false
 	}
@@ -315,7 +363,7 @@ func fleeting(word string) bool {
 		strings.HasPrefix(word, "0x") && digits+hex >= 5:
 		return true
 	}
-	if !digit(word[0]) {
+	if last := word[len(word)-1]; !digit(word[0]) || last != 's' && last != 'm' && last != 'h' {
 		return false
 	}
 	_, err := time.ParseDuration(word)

@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "write the findings into the transcripts
 //	10s answer 80/100            tokens of the window, of Main or of @2; "asks CALL" for tools that it calls
 //	10s failed 429
 //	10s work tree=T changed Valid
-//	10s pulse cpu=12s processes=3 output=100 idle
+//	10s pulse cpu=12s processes=3 output=100 idle answers
 //
 // A call is Name(arguments)!Failure=result; Edit(path: old -> new) is an edit. "x5" before a word repeats the line; # in its calls, words and
 // figures counts then, and ~ is another word each time. Before each turn the model answers and calls the tools, as long before it as the turn took (1s).
@@ -232,6 +232,8 @@ func (p *player) event(name, rest string) {
 				pulse.Processes = n
 			case "output":
 				pulse.Output += int64(n)
+			case "answers":
+				pulse.Answers = true
 			case "idle":
 				pulse.Idle = true
 			}
@@ -324,7 +326,7 @@ func (p *player) step(text string) conversation.Step {
 	}
 	return conversation.Step{
 		Call:    conversation.Call{Name: m[1], Arguments: conversation.QuoteOf(string(encoded)), Edit: conversation.EditOf(encoded)},
-		Result:  conversation.QuoteOf(m[4]),
+		Result:  conversation.QuoteOf(strings.ReplaceAll(m[4], `\n`, "\n")),
 		Failure: conversation.Failure(m[3]),
 	}
 }

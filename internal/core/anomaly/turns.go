@@ -63,7 +63,7 @@ func (t *Thread) compacted(changes int64) {
 // hear a turn that says something new.
 func (s *State) hear(t *Thread, c conversation.Turn, took time.Duration) {
 	slept := len(t.Turns) > 0 && t.Turns[len(t.Turns)-1].Slept
-	r := turn{New: len(t.Turns) == 0 || s.Changes > t.Changes, Slept: len(c.Steps) == 0 && took >= pause && len(c.Told) > 0, Waits: len(c.Steps) > 0}
+	r := turn{Slept: len(c.Steps) == 0 && took >= pause && len(c.Told) > 0, Waits: len(c.Steps) > 0}
 	// Who wakes an agent that gets on with nothing, or does so all the time, gives it no other task.
 	if told := said(c.Told); len(c.Steps) == 0 && told != 0 {
 		if told != t.Told && t.Idle <= 1 && t.Turn-t.Task >= maxTurns {
@@ -71,23 +71,31 @@ func (s *State) hear(t *Thread, c conversation.Turn, took time.Duration) {
 		}
 		t.Told = told // the same words once more are no other task either
 	}
-	works, fails := false, len(c.Steps) > 0 && s.Changes == t.Changes
+	changed, company := s.Changes > t.Changes, s.company(t)
+	works, fails := false, len(c.Steps) > 0 && (!changed || company)
+	r.New = len(t.Turns) == 0 || changed && !company // what others change while they are at work brings this one nothing
 	var signs, calls []sum
 	var steps []step
 	for _, x := range c.Steps[:min(len(c.Steps), maxTurnSteps)] {
-		n, useless := s.remember(t, x, took)
-		n.After = slept
+		n, useless := s.remember(t, x, took, slept)
+		n.Wrote = n.Edits && n.Fresh || n.May && n.Fresh && changed && (!company || n.Failure == conversation.FailureNone)
 		works, fails = works || !useless, fails && n.Failure != conversation.FailureNone
-		r.add(n, took >= shortPause && sleeps(x.Call.Arguments.Text) >= shortPause)
+		r.add(n, n.Waits)
 		signs, calls, steps = append(signs, n.Call, n.Result), append(calls, n.Call), append(steps, n)
 	}
 	r.Waits = r.Waits || r.Slept || slept
+	if changed && !company {
+		t.late()
+	}
+	if slices.ContainsFunc(steps, func(n step) bool { return n.Wrote }) {
+		t.Own++
+	}
 	words := said(c.Said)
 	if len(signs) == 0 && words != 0 {
 		signs = append(signs, words)
 	}
 	t.Steps = capped(append(t.Steps, steps...), maxSteps)
-	t.Changes, r.Changes, r.Said, r.Calls = s.Changes, s.Changes, mix(signs...), mix(calls...)
+	t.Changes, r.Changes, r.Said, r.Calls = s.Changes, t.Own, mix(signs...), mix(calls...)
 	t.Turns = capped(append(t.Turns, r), maxTurns)
 	t.tally(r, steps, fails)
 	t.listen(r, words, works)
@@ -130,16 +138,42 @@ func (t *Thread) listen(r turn, words sum, works bool) {
 	}
 }
 
+// late takes it that a change that is seen late was made by what was called a short time before.
+func (t *Thread) late() {
+	const fresh = 3 // turns
+	turn := int64(0)
+	for i := len(t.Steps) - 1; i >= 0 && t.Turn-t.Steps[i].Turn <= fresh; i-- {
+		n := &t.Steps[i]
+		if turn != 0 && n.Turn != turn {
+			return
+		}
+		if n.May && n.Fresh {
+			n.Wrote, turn = true, n.Turn
+		}
+	}
+}
+
 // remember a step. An edit that was not made before changes the workspace, whether or not that was seen yet.
 // Useless says that no such call brings anything.
-func (s *State) remember(t *Thread, x conversation.Step, took time.Duration) (n step, useless bool) {
+func (s *State) remember(t *Thread, x conversation.Step, took time.Duration, after bool) (n step, useless bool) {
 	a := argumentsOf(x.Call)
+	done, slept := x.Failure == conversation.FailureNone, took >= shortPause && sleeps(x.Call.Arguments.Text) >= shortPause
+	waits := done && took >= pause || slept
+	o := outcomeOf(x.Result, x.Failure, waits || after)
+	call := a.sum()
 	n = step{
-		Turn: t.Turn, Tool: Name(x.Call.Name), Program: a.program(), Call: a.sum(), Result: resultSum(x.Result), Size: x.Result.Size, Failure: x.Failure,
-		Long: took >= pause, Polls: polls(x), Bare: x.Result.Size < longestBare && bare.MatchString(x.Result.Text),
+		Turn: t.Turn, Tool: Name(x.Call.Name), Program: a.program(), Call: call, Result: o.sum, Failure: x.Failure, Failing: o.failing, Fails: o.all,
+		Long: took >= pause, After: after, Bare: x.Result.Size < longestBare && bare.MatchString(x.Result.Text), Waits: waits, Path: a.path(), Form: a.form(),
 	}
-	done := x.Failure == conversation.FailureNone
-	n.Waits = done && took >= pause || took >= shortPause && sleeps(x.Call.Arguments.Text) >= shortPause
+	n.Polls = polls(x) && !ended(x.Result) || done && o.pending && (waits || after || !a.reads()) && !a.useless() && !a.writes()
+	n.Over = done && !n.Polls && !n.Bare && x.Result.Size > 0
+	switch x.Failure {
+	case conversation.FailureDenied, conversation.FailureFormat, conversation.FailureEdit:
+		n.Hard = true
+	case conversation.FailureExit, conversation.FailureTool:
+		n.Hard = !n.Bare && !o.passing
+	case conversation.FailureNone, conversation.FailureTime, conversation.FailureMissing:
+	}
 	writes, again, known := a.writes(), false, false
 	for _, o := range t.Steps {
 		known = known || o.Result == n.Result && o.Turn >= t.Task // for another task the same may be looked at once more
@@ -147,20 +181,28 @@ func (s *State) remember(t *Thread, x conversation.Step, took time.Duration) (n 
 			again, n.Varies = true, o.Result != n.Result
 		}
 	}
-	n.Edits = done && writes
-	// What a command prints before it fails is worth as much as what another prints. One that prints nothing may have done something.
-	// A call that was made before brings something if it succeeds with another result.
-	told := done || x.Failure == conversation.FailureExit && !n.Bare && !again
-	n.New = told && !a.useless() && (!known || !again && (writes || n.Bare))
+	n.Edits, n.May, n.Fresh = done && writes, writes || !a.reads() && !a.useless(), !again || n.Varies
+	// What succeeds and was never called before is news, whatever it says: the work may be to do much of the same. So is what was called before
+	// and gives something else. What a command prints before it fails is worth as much, and one that prints nothing may have looked for
+	// something that is not there.
+	switch {
+	case a.useless():
+	case done:
+		n.New = !again || !known
+	case x.Failure == conversation.FailureExit:
+		n.New = !again && (n.Bare || !known)
+	}
 	if n.Edits && !again {
 		s.Changes++
 	}
-	if e := x.Call.Edit; n.Edits && e.Edits() {
-		from, to := digestSum(e.Removed), digestSum(e.Added)
-		t.Edits = capped(append(t.Edits, edit{Pair: mix(textSum(e.Path), min(from, to), max(from, to)), Back: from > to, Turn: t.Turn}), maxEdits)
+	if done && n.New {
+		s.Succeeded++
+	}
+	if e, is := a.edit(call); is && n.Edits {
+		e.Turn = t.Turn
+		t.Edits = capped(append(t.Edits, e), maxEdits)
 	}
 	t.recognise(n)
-	n.Changes = s.Changes
 	return n, a.useless()
 }
 

@@ -100,6 +100,8 @@ func patched(text string) Edit {
 		switch name, file := strings.CutPrefix(line, "*** Update File: "); {
 		case file:
 			e.Path = first(e.Path, strings.TrimSpace(name))
+		case strings.HasPrefix(line, "*** Add File: "):
+			e.Path = first(e.Path, strings.TrimSpace(line[len("*** Add File: "):]))
 		case strings.HasPrefix(line, "+++ "):
 			e.Path = first(e.Path, strings.TrimSpace(strings.TrimPrefix(line[4:], "b/")))
 		case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "***"):

@@ -117,6 +117,25 @@ type Quote struct {
 	// Size of all of it in bytes, and its digest.
 	Size   int
 	Digest Digest
+	// Whole is all of it, of a result of the newest messages that has more than Text. It is not remembered.
+	Whole string
+}
+
+// All of the text, as far as it is there.
+func (q Quote) All() string {
+	if q.Whole != "" {
+		return q.Whole
+	}
+	return q.Text
+}
+
+// WholeOf is QuoteOf a text that is read in full.
+func WholeOf(text string) Quote {
+	q := QuoteOf(text)
+	if len(text) > MaxQuote {
+		q.Whole = text
+	}
+	return q
 }
 
 // QuoteOf a text.

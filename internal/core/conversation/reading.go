@@ -22,6 +22,24 @@ type reading struct {
 	parted bool
 	// calls are those of whose results the newest messages are; nil before somebody asks.
 	calls map[Digest]bool
+	// held is how many bytes of results the messages from the one at oldest on have in full.
+	held, oldest int
+}
+
+// maxHeld is how much of the results of a request is held in full, in bytes. A request that is heard for the first time may have far more.
+const maxHeld = 8 << 20
+
+// hold the newest results in full, and of the older ones what is quoted.
+func (s *reading) hold(m Message) {
+	for _, r := range m.Results {
+		s.held += len(r.Text.Whole)
+	}
+	for ; s.held > maxHeld; s.oldest++ {
+		for i := range s.messages[s.oldest].Results {
+			q := &s.messages[s.oldest].Results[i].Text
+			s.held, q.Whole = s.held-len(q.Whole), ""
+		}
+	}
 }
 
 // read a request.
@@ -52,6 +70,7 @@ func (b *Book) read(r Request, tools bool) reading {
 		}
 		s.add(m.digest())
 		s.messages, s.ends, at = append(s.messages, m), append(s.ends, end), end
+		s.hold(m)
 	}
 	return s
 }

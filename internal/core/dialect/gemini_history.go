@@ -189,7 +189,7 @@ func readGemini(entry []byte) conversation.Message {
 			m.Calls = append(m.Calls, callOf(calls.of(call.ID, call.Name), call.Name, call.Args))
 		case reply != nil && len(m.Results) < conversation.MaxParts:
 			said, failed := replied(reply.Response)
-			r := conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.QuoteOf(unnumbered(said)), Failed: failed}
+			r := conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.WholeOf(unnumbered(said)), Failed: failed}
 			if !given[r] { // clients that go on with a session give some twice
 				given[r], m.Results = true, append(m.Results, r)
 			}

@@ -29,7 +29,7 @@ func (s *State) Decide(findings []anomaly.Finding, turn TurnContext, r Rules) (S
 		return Step{}, false
 	}
 	for _, f := range findings {
-		if f.Thread != turn.Thread || f.Calm || f.Mute {
+		if f.Thread != turn.Thread || f.Calm || f.Mute || planned(f, findings) {
 			continue
 		}
 		if step, ok := s.act(f, turn, r); ok {
@@ -37,6 +37,13 @@ func (s *State) Decide(findings []anomaly.Finding, turn TurnContext, r Rules) (S
 		}
 	}
 	return Step{}, false
+}
+
+// planned says that the plan of the role says what is to be done about a finding.
+func planned(f anomaly.Finding, findings []anomaly.Finding) bool {
+	return f.Kind == anomaly.AgentStalled && anomaly.Off(f) && slices.ContainsFunc(findings, func(p anomaly.Finding) bool {
+		return p.Kind == anomaly.PaceEscalated && p.Thread == f.Thread
+	})
 }
 
 // begin episodes of what is new, and take over what is known of the others.
@@ -125,14 +132,13 @@ func (s *State) act(f anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
 	e, t := s.episode(f), s.thread(turn.Thread)
 	emergency := f.Kind == anomaly.PaceEscalated && f.Level == anomaly.Emergency
 	switch {
-	case f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Unsaid(f):
+	case f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Off(f):
 		return Step{}, false // what has led to it says more
-	case emergency && e.Causes == f.Causes:
-		return Step{}, false
 	}
+	fresh := emergency && e.Causes != f.Causes
 	last := int64(0)
 	told := slices.IndexFunc(t.Told, func(x Told) bool { return x.Kind == f.Kind })
-	cooled := told < 0 || emergency
+	cooled := told < 0 || fresh
 	if told >= 0 {
 		last = t.Told[told].Turn
 		cooled = cooled || turn.Turn-last >= int64(r.Cooldown) || grade(f) > t.Told[told].Grade
@@ -183,12 +189,16 @@ func grade(f anomaly.Finding) int {
 // same tool before, it does not help. All others follow the one before when the anomaly goes on after a cooldown. When there is none left,
 // the agent is told again. What alters the request waits for one that has a place for words, but what is above it does not wait for that.
 func (s *State) rung(e *Episode, f anomaly.Finding, turn TurnContext, cooled bool, r Rules) Rung {
+	told := f.Kind == anomaly.PaceEscalated && f.Level == anomaly.Emergency && e.Causes == f.Causes // an emergency is said once
 	open := func(rung Rung) bool {
+		if told && !above(rung, NoTools) {
+			return false
+		}
 		if turn.Closed && (rung == Surgery || rung == NoTools) {
 			return false
 		}
 		spent := f.Main && slices.Contains(s.Spent, rung)
-		return r.allows(rung) && !slices.Contains(e.Tried, rung) && !spent && slices.Contains(rungs(f), rung)
+		return r.allows(rung) && !slices.Contains(e.Tried, rung) && !spent && slices.Contains(rungs(f), rung) && !s.halted(f, rung)
 	}
 	again := f.Tool != "" && slices.Contains(s.Recovered, Tool{f.Thread, f.Tool})
 	switch {
@@ -207,26 +217,44 @@ func (s *State) rung(e *Episode, f anomaly.Finding, turn TurnContext, cooled boo
 			return rung
 		}
 	}
-	if r.allows(Directive) {
+	switch {
+	case told:
+		return ""
+	case r.allows(Directive):
 		return Directive
 	}
 	return Nudge
 }
 
-// rungs that make sense for a finding, in their order. What holds the whole run is for what the main thread is in.
+// halted says that what a rung does with the whole run was done about another finding, which is not over.
+func (s *State) halted(f anomaly.Finding, rung Rung) bool {
+	return above(rung, NoTools) && slices.ContainsFunc(s.Episodes, func(e Episode) bool {
+		return e.Finding.Main && f.Main && e.Finding.Kind != f.Kind && slices.Contains(e.Tried, rung)
+	})
+}
+
+// rungs that make sense for a finding, in their order. What holds the whole run is for what the main thread is in. A turn without tools is not for
+// one who repeats what succeeds: it may wait for something, and would end there. Nothing is undone and nobody begins anew because of a stall alone
+// where calls have brought something that no checkpoint has: they would be made twice.
 func rungs(f anomaly.Finding) []Rung {
 	var list []Rung
 	switch f.Kind {
-	case anomaly.PaceEscalated, anomaly.ContextPressure:
-		return []Rung{Nudge, Directive} // what has led to it climbs higher; and nothing else makes room
+	case anomaly.ContextPressure:
+		return []Rung{Nudge, Directive} // nothing else makes room
 	case anomaly.AgentLooping:
-		list = []Rung{Nudge, Directive, Surgery, NoTools}
+		if list = []Rung{Nudge, Directive, Surgery}; !f.Succeeds {
+			list = append(list, NoTools)
+		}
 	case anomaly.CascadeFailure:
 		list = []Rung{Nudge, Directive, NoTools}
-	case anomaly.AgentStalled:
+	case anomaly.AgentStalled, anomaly.PaceEscalated:
 		list = []Rung{Nudge, Directive}
 	}
-	if f.Main {
+	switch {
+	case !f.Main:
+	case f.Worked && (f.Detector == anomaly.Stall || f.Causes == anomaly.Stall):
+		list = append(list, Hold)
+	default:
 		list = append(list, Hold, Rollback, Restart, Block)
 	}
 	return list

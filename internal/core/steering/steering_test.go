@@ -341,7 +341,7 @@ func (w *judgeOfSteps) act(turn int64, key string, s Step, acts int) {
 		w.t.Fatalf("turn %d: %s is above %s", turn, s.Rung, w.rules.Ladder)
 	case once && slices.Contains(w.tried[key], s.Rung):
 		w.t.Fatalf("turn %d: %s twice in an episode", turn, s.Rung)
-	case emergency && w.causes[key] == s.Finding.Causes:
+	case emergency && w.causes[key] == s.Finding.Causes && !s.Halts():
 		w.t.Fatalf("turn %d: an emergency again, though nothing has changed", turn)
 	case was && s.Rung != Surgery && s.Rung != NoTools && !emergency && turn-told.Turn < int64(w.rules.Cooldown) && grade(s.Finding) <= told.Grade:
 		w.t.Fatalf("turn %d: %s in the cooldown of turn %d", turn, s.Rung, told.Turn)

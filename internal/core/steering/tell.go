@@ -40,9 +40,9 @@ func (s *State) tell(findings []anomaly.Finding, turn TurnContext, r Rules) (Ste
 	for _, f := range findings {
 		e := s.episode(f)
 		switch {
-		case !f.Main || f.Calm:
+		case !f.Main || f.Calm || planned(f, findings):
 			continue
-		case f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Unsaid(f):
+		case f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Off(f):
 			continue // what has led to it says more
 		}
 		channel := turn.Reach.Channel(f)

@@ -29,8 +29,10 @@ type Observer interface {
 	Asked(ctx context.Context, r dialect.Request) (body []byte, exchange Exchange)
 }
 
-// Exchange hears how a request fared. One of its methods is called, once.
+// Exchange hears how a request fared. One of Answered and Failed is called, once.
 type Exchange interface {
+	// Passed hears that more of an answer has come. It is called often, and must not wait.
+	Passed()
 	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 where nobody knows it.
 	Answered(a *conversation.Answer, window int64)
 	// Failed hears the status of an answer that is an error.
@@ -118,6 +120,9 @@ type listening struct {
 func (l *listening) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
 	if !l.closed {
+		if n > 0 {
+			l.observation.exchange.Passed()
+		}
 		l.reader.Write(p[:n])
 		if l.reader.Answer().Ended || errors.Is(err, io.EOF) {
 			l.end()

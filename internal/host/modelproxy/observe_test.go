@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
@@ -24,6 +25,8 @@ import (
 type ears struct {
 	asked chan string
 	heard chan string
+	// passed says that some of an answer has passed by.
+	passed atomic.Bool
 }
 
 func newEars() *ears { return &ears{asked: make(chan string, 16), heard: make(chan string, 16)} }
@@ -42,8 +45,13 @@ func (e *ears) Asked(_ context.Context, r dialect.Request) ([]byte, modelproxy.E
 }
 
 func (e *ears) Answered(a *conversation.Answer, window int64) {
+	if !e.passed.Swap(false) {
+		e.heard <- "an answer of which nothing has passed by"
+	}
 	e.heard <- fmt.Sprintf("%q %d tools, ended %t, window %d", a.Text, len(a.Tools), a.Ended, window)
 }
+
+func (e *ears) Passed() { e.passed.Store(true) }
 
 func (e *ears) Failed(status int) { e.heard <- fmt.Sprintf("status %d", status) }
 

@@ -118,9 +118,9 @@ func TestReportsOfChanges(t *testing.T) {
 			"turn 6 Alternate, PaceEscalated 6 the model was told, AgentLooping",
 			"turn 7 Contingent, PaceEscalated 7 the model was told, AgentLooping",
 			"turn 12 Emergency, PaceEscalated 12 the model was told, AgentLooping",
-			"turn 13 Emergency, PaceEscalated 12 the model was told, AgentLooping 13 the model was told, and had no tools",
-			"turn 14 Emergency, PaceEscalated 14 the model was told, AgentStalled, AgentLooping 13 the model was told, and had no tools",
-			"turn 15 Emergency, PaceEscalated 14 the model was told, AgentStalled 15 the model was told, AgentLooping 13 the model was told, and had no tools",
+			"turn 13 Emergency, PaceEscalated 12 the model was told, AgentLooping 13 the model was told",
+			"turn 14 Emergency, PaceEscalated 14 the model was told, AgentStalled, AgentLooping 13 the model was told",
+			"turn 15 Emergency, PaceEscalated 14 the model was told, AgentStalled 15 the model was told, AgentLooping 13 the model was told",
 			"turn 18 Primary",
 		}
 		if diff := cmp.Diff(want, got); diff != "" {

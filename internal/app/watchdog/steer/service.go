@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
@@ -64,9 +65,11 @@ type Service struct {
 	voice  Voice
 	// moved says that the workspace has changed since anything was heard, and idle that the agent has nothing to do.
 	moved, idle bool
-	dirty       bool
-	reported    reported
-	gate        gate
+	// passed says that some of an answer has come since the last pulse.
+	passed   atomic.Bool
+	dirty    bool
+	reported reported
+	gate     gate
 }
 
 var _ modelproxy.Observer = (*Service)(nil)
@@ -230,6 +233,9 @@ type exchange struct {
 	born int64
 }
 
+// Passed implements modelproxy.Exchange.
+func (x *exchange) Passed() { x.service.passed.Store(true) }
+
 // Answered implements modelproxy.Exchange.
 func (x *exchange) Answered(a *conversation.Answer, window int64) {
 	x.service.heard(func(r *record, now time.Time) {
@@ -337,7 +343,7 @@ func tellLate(s *Service) {
 // Pulse of the agent's processes.
 func (s *Service) Pulse(p protocol.RunnerPulse) {
 	s.heard(func(r *record, now time.Time) {
-		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Output: p.Written, Idle: s.idle, Commands: commands(p.Commands)}, now)
+		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Output: p.Written, Idle: s.idle, Commands: commands(p.Commands), Answers: s.passed.Swap(false)}, now)
 		if p.Age > 0 {
 			r.Anomalies.Started(now.Add(-p.Age))
 		}
