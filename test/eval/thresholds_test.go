@@ -1,0 +1,117 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eval
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+)
+
+// direct hears a run without a proxy: it reads the same bytes and asks the same detectors. It tells nothing.
+type direct struct {
+	dialect dialect.Dialect
+	rules   anomaly.Rules
+	window  int64
+	book    conversation.Book
+	state   anomaly.State
+	thread  int
+}
+
+// Request implements Pipeline.
+func (p *direct) Request(body []byte, now time.Time) (thread int, told []string) {
+	r, err := p.dialect.ReadRequest(body)
+	if err != nil {
+		panic(err)
+	}
+	turn := p.book.Observe(r.Conversation())
+	p.thread = turn.Thread
+	p.state.Turn(turn, now)
+	return turn.Thread, nil
+}
+
+// Answer implements Pipeline.
+func (p *direct) Answer(r reply, now time.Time) {
+	if r.status >= 400 {
+		p.state.Failed(p.thread, r.status, now)
+		return
+	}
+	in := conversation.NewReader(p.dialect.Answer(), r.kind == "text/event-stream")
+	in.Write(r.body)
+	a := in.Close()
+	p.book.Answered(p.thread, a)
+	p.state.Answer(p.thread, *a, p.window, now)
+}
+
+// Signals implements Pipeline.
+func (p *direct) Signals(s Signals, now time.Time) {
+	if s.Changed {
+		p.state.Work(anomaly.Work{Changed: true}, now)
+	}
+	if s.Pulse {
+		p.state.Work(anomaly.Work{Tree: s.Tree, Verdict: s.Verdict}, now)
+		p.state.Pulse(anomaly.Pulse{CPU: s.CPU, Processes: s.Processes, Output: s.Output, Idle: s.Idle}, now)
+	}
+}
+
+// Findings implements Pipeline.
+func (p *direct) Findings(now time.Time) []Finding {
+	var list []Finding
+	for _, f := range p.state.Findings(p.rules, now) {
+		list = append(list, Finding{Kind: string(f.Kind), Evidence: f.Evidence})
+	}
+	return list
+}
+
+// Close implements Pipeline.
+func (*direct) Close() {}
+
+// hears plays runs without a proxy.
+func hears(rules anomaly.Rules, runs []Run) []verdict {
+	list := make([]verdict, len(runs))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := range next {
+				r := runs[i]
+				r.kinds = configuration{plan: rules.Role}.kinds(r.kinds)
+				list[i] = play(r, &direct{dialect: r.client.wire(), rules: rules, window: cmp.Or(r.window, defaultWindow)})
+			}
+		})
+	}
+	for i := range runs {
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	return list
+}
+
+// TestThresholds prints how the figures of the written runs move when the thresholds are halved and doubled, where TIDEWAITER_EVAL asks for it.
+func TestThresholds(t *testing.T) {
+	if os.Getenv(printEnv) != "thresholds" {
+		t.Skip("set " + printEnv + "=thresholds for the table")
+	}
+	runs := written()
+	fmt.Println("| stall | loop | healthy runs with a false alarm | sick runs that are seen | turns later: median | p90 |\n|--|--|--|--|--|--|")
+	built := anomaly.Defaults()
+	for _, by := range [][2]float64{{1, 1}, {1, .5}, {1, 2}, {.5, 1}, {2, 1}} {
+		rules := built
+		rules.Stall, rules.Loop = int(by[0]*float64(built.Stall)), max(1, int(by[1]*float64(built.Loop)+.5))
+		p := part{verdicts: hears(rules, runs)}
+		well, alarmed, ill, seen := p.counts()
+		turns, _ := p.late("")
+		fmt.Printf("| %d | %d | %d of %d (%.1f %%) | %d of %d (%.1f %%) | %s | %s |\n", rules.Stall, rules.Loop,
+			alarmed, well, 100*float64(alarmed)/float64(well), seen, ill, 100*float64(seen)/float64(ill), quantile(turns, .5), quantile(turns, .9))
+	}
+}
