@@ -122,7 +122,7 @@ const (
 	ReasonNotRunning = "NotRunning"
 	// ReasonConnected: the watchdog's long poll is open.
 	ReasonConnected = "Connected"
-	// ReasonSupervisionDegraded: the watchdog works around a problem of its own (watcher, capture, judge, disk, file events); it may promote less or be
+	// ReasonSupervisionDegraded: the watchdog works around a problem of its own (watcher, capture, judge, disk, file events, reports); it may promote less or be
 	// slower, and its judgement is not affected.
 	ReasonSupervisionDegraded = "SupervisionDegraded"
 	// ReasonHeartbeatMissing: no word from the watchdog for 30 seconds; it goes on supervising by itself.

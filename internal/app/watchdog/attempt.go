@@ -46,16 +46,40 @@ func begin(ctx context.Context, o Options) (*attempt, error) {
 		return nil, errors.Join(err, v.Close())
 	}
 	a := &attempt{options: o, volume: v, spool: s, health: &health.Health{}, orders: newInbox()}
+	reports{s, a.health}.tell("they were refused earlier")
 	a.reports = reporter.New(reporter.Options{Spool: s, Health: a.health, Now: o.Now, Log: o.Log, Probe: o.Probe})
 	asked := inspect.NewInquiries(dir, o.Log)
 	client := report.NewClient(report.Options{URL: o.Intake, ServerName: o.IntakeName, CAPath: o.Paths.CA, TokenPath: o.Paths.Token, Inquire: asked.Take})
 	// What ends the work must not end the reports about it: the line has a life of its own.
 	talk, hangUp := context.WithCancel(context.WithoutCancel(ctx))
 	a.hangUp = hangUp
-	a.talking.Go(func() { client.Deliver(talk, s, o.Log) })
+	a.talking.Go(func() { client.Deliver(talk, reports{s, a.health}, o.Log) })
 	a.talking.Go(func() { client.Follow(talk, o.Log, a.received) })
 	a.talking.Go(func() { asked.Serve(talk, client) })
 	return a, nil
+}
+
+// reports wait for intake. Those that it will never take are set aside, and people are told so.
+type reports struct {
+	*spool.Spool
+
+	health *health.Health
+}
+
+// SetAside implements report.Queue.
+func (r reports) SetAside(a protocol.ReportAck, reason string) error {
+	if err := r.Spool.SetAside(a, reason); err != nil {
+		return err
+	}
+	r.tell(reason)
+	return nil
+}
+
+// tell people of what was set aside.
+func (r reports) tell(reason string) {
+	if n := r.Spool.Refused(); n > 0 {
+		r.health.Tell(health.Reports, fmt.Sprintf("%d reports are kept in the trusted volume only, because the manager does not take them: %s", n, reason))
+	}
 }
 
 // received takes orders for this attempt, and no other.

@@ -51,7 +51,7 @@ func newServices(a *attempt, repo *git.Repository, sealed bool) *services {
 	})
 	s.checkpoint = checkpoint.New(checkpoint.Options{
 		Feature: o.Feature, Dir: dir, Journal: a.journal, Guard: a.volume.Guard, Repository: repo, Workspace: s.workspace, Judge: judge,
-		Reports: a.reports, Taken: s.handover.Taken, Waiting: a.spool.Pending, Health: a.health, Sealed: sealed, Now: o.Now, Log: o.Log, Probe: o.Probe,
+		Reports: a.reports, Taken: s.handover.Taken, Waiting: a.spool.Pending, Refused: a.spool.NewlyRefused, Health: a.health, Sealed: sealed, Now: o.Now, Log: o.Log, Probe: o.Probe,
 	})
 	s.delivery = deliver.New(deliver.Options{
 		Journal: a.journal, Guard: a.volume.Guard, Repository: repo, Access: s.access, Judge: judge, Log: o.Log, Probe: o.Probe,

@@ -393,6 +393,9 @@ func (p *pod) finish() protocol.FinalReport {
 	if repeated := p.w.intake.Repeated(); len(repeated) > 0 {
 		p.w.t.Errorf("reported twice: %v", repeated)
 	}
+	if refused := p.w.intake.Refused(); len(refused) > 0 {
+		p.w.t.Errorf("reports that intake does not take: %v", refused)
+	}
 	if code, out := verify(p.w.t, p.w.paths.Trusted); code != 0 {
 		p.w.t.Errorf("the record that is left: code %d\n%s", code, out)
 	}

@@ -78,7 +78,7 @@ type Tool struct {
 
 // Answer of a model, as far as it has come.
 type Answer struct {
-	// Model that says it has answered.
+	// Model that says it has answered; By sets it.
 	Model string
 	Stop  Stop
 	// Text for people, without what the model thought; cut after MaxText.
@@ -88,7 +88,7 @@ type Answer struct {
 	Usage Usage
 	// Counted says that the provider has sent a usage.
 	Counted bool
-	// Failure is an error in the midst of a stream.
+	// Failure is an error in the midst of a stream; Fail sets it.
 	Failure string
 	// Cut says that something was more than is remembered.
 	Cut bool
@@ -121,7 +121,7 @@ func (a *Answer) Call(id, name string) int {
 		a.Cut = true
 		return -1
 	}
-	a.Tools = append(a.Tools, Tool{ID: id, Name: name})
+	a.Tools = append(a.Tools, Tool{ID: label(id, MaxID), Name: label(name, MaxName)})
 	return len(a.Tools) - 1
 }
 

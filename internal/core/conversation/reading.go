@@ -64,7 +64,7 @@ func (b *Book) read(r Request, tools bool) reading {
 		if !ok {
 			break
 		}
-		m := r.Message(entry)
+		m := r.Message(entry).bounded()
 		if m.Role == RoleSystem && s.lead == len(s.chain) {
 			s.lead++
 		}

@@ -86,7 +86,7 @@ func (b *Book) exchanges(r Request, ends []int) (all []exchange) {
 			break
 		}
 		at = end
-		m := r.Message(entry)
+		m := r.Message(entry).bounded()
 		if m.Role == RoleModel && !asks {
 			all, begun = append(all, exchange{Span: Span{From: i}}), i > first
 		}

@@ -127,7 +127,7 @@ func (d *anthropicAnswer) Event(a *conversation.Answer, data []byte) {
 	}
 	switch e.Type {
 	case "message_start":
-		a.Model = e.Message.Model
+		a.By(e.Message.Model)
 		e.Message.Usage.count(a)
 	case "content_block_start":
 		d.begin(a, e.Index, e.Block)
@@ -147,7 +147,7 @@ func (d *anthropicAnswer) Event(a *conversation.Answer, data []byte) {
 	case "message_stop":
 		a.Ended = true
 	case "error":
-		a.Failure = e.Error.Message
+		a.Fail(e.Error.Message)
 	}
 }
 
@@ -203,7 +203,9 @@ func (d *anthropicAnswer) Whole(a *conversation.Answer, body []byte) {
 	if json.Unmarshal(body, &m) != nil {
 		return
 	}
-	a.Model, a.Stop, a.Failure = m.Model, anthropicStop(m.Stop), m.Error.Message
+	a.By(m.Model)
+	a.Fail(m.Error.Message)
+	a.Stop = anthropicStop(m.Stop)
 	a.Acts = m.Stop == anthropicPause
 	m.Usage.count(a)
 	for _, b := range m.Content {

@@ -100,10 +100,10 @@ func (d *geminiAnswer) Whole(a *conversation.Answer, body []byte) {
 		return
 	}
 	if r.Error != nil {
-		a.Failure = r.Error.Message
+		a.Fail(r.Error.Message)
 	}
 	if r.Model != "" {
-		a.Model = r.Model
+		a.By(r.Model)
 	}
 	if u := r.Usage; u != nil {
 		a.Count(conversation.Usage{Input: max(u.Prompt-u.Cached, 0) + max(u.Tools, 0), Cached: u.Cached, Output: max(u.Candidates, 0) + max(u.Thoughts, 0)})

@@ -112,7 +112,7 @@ type responsesTallies struct {
 
 // end of an answer; its items were taken before.
 func (r response) end(a *conversation.Answer) {
-	a.Model = r.Model
+	a.By(r.Model)
 	if u := r.Usage; u != nil {
 		count := openaiUsage(u.Input, u.Details, u.Output, u.Total)
 		count.Searches = r.Tools.v.Search.Requests
@@ -122,7 +122,7 @@ func (r response) end(a *conversation.Answer) {
 	case r.Object == compaction:
 		a.Stop = conversation.StopEnd
 	case r.Error != nil:
-		a.Failure = r.Error.Message
+		a.Fail(r.Error.Message)
 	case r.Status == "incomplete" && r.Incomplete.Reason == "max_output_tokens":
 		a.Stop = conversation.StopLength
 	case r.Status != "completed":
@@ -164,11 +164,11 @@ func (d *responsesAnswer) Event(a *conversation.Answer, data []byte) {
 		if json.Unmarshal(e.Response, &r) != nil {
 			return
 		}
-		if a.Model = r.Model; e.Type != "response.created" {
+		if a.By(r.Model); e.Type != "response.created" {
 			r.end(a)
 		}
 	case "error":
-		a.Failure = e.Message
+		a.Fail(e.Message)
 	}
 }
 
@@ -320,7 +320,7 @@ func chatStop(finish string) conversation.Stop {
 // common is what chunks and whole completions have.
 func (c chat) common(a *conversation.Answer) {
 	if c.Model != "" {
-		a.Model = c.Model
+		a.By(c.Model)
 	}
 	if u := c.Usage; u != nil {
 		u.Details.Cached = max(u.Details.Cached, u.Hits)
@@ -329,7 +329,7 @@ func (c chat) common(a *conversation.Answer) {
 		a.Count(count)
 	}
 	if c.Error != nil {
-		a.Failure = c.Error.Message
+		a.Fail(c.Error.Message)
 	}
 }
 

@@ -22,6 +22,14 @@ type ReportAck struct {
 	Sequence int64 `json:"sequence"`
 }
 
+// Problem is the body of an answer of intake that is not the hoped-for one. Epoch and Sequence name the report that is refused, where one is; those
+// before it are stored.
+type Problem struct {
+	Error    string `json:"error"`
+	Epoch    int64  `json:"epoch,omitempty"`
+	Sequence int64  `json:"sequence,omitempty"`
+}
+
 // Report is one thing that happened. (Epoch, Sequence) is unique and increasing; each is applied exactly once.
 // Exactly one of the pointers is set. Before it leaves the pod, secrets are taken out of all of its texts but those with the tag redact:"key": people have
 // chosen these, and look for them.
@@ -189,6 +197,8 @@ type Vitals struct {
 	// Changed paths that the watcher had told of when the checkpoint began, and Reports that waited for intake.
 	Changed int `json:"changed,omitempty"`
 	Reports int `json:"reports,omitempty"`
+	// Refused reports are those that intake will never take, since the checkpoint before.
+	Refused int `json:"refused,omitempty"`
 	// Read are the files that were read for the checkpoint, of all Files in the workspace.
 	Read  int64 `json:"read,omitempty"`
 	Files int64 `json:"files,omitempty"`

@@ -80,17 +80,13 @@ type StatusError struct {
 	Refused *protocol.ReportAck
 }
 
-// refusal is the body of an answer that refuses one report.
-type refusal struct {
-	Error    string `json:"error"`
-	Epoch    int64  `json:"epoch"`
-	Sequence int64  `json:"sequence"`
-}
+// errTooLarge is about reports that intake does not read.
+var errTooLarge = errors.New("the reports are larger than intake takes")
 
 // newStatusError reads what an answer says about its status.
 func newStatusError(code int, body []byte) *StatusError {
 	e := &StatusError{Code: code, Message: firstLine(body)}
-	var r refusal
+	var r protocol.Problem
 	if json.Unmarshal(body, &r) == nil && r.Error != "" {
 		e.Message = firstLine([]byte(r.Error))
 		if (code == http.StatusBadRequest || code == http.StatusConflict) && r.Sequence > 0 {
@@ -203,6 +199,9 @@ func (c *Client) Send(ctx context.Context, reports []protocol.Report) (protocol.
 	body, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: reports})
 	if err != nil {
 		return protocol.ReportAck{}, fmt.Errorf("encode reports: %w", err)
+	}
+	if len(body) > protocol.MaxReportBytes { // the connection would break before there is an answer
+		return protocol.ReportAck{}, errTooLarge
 	}
 	url := c.options.URL + protocol.ReportsPath
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))

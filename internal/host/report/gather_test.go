@@ -66,7 +66,7 @@ func TestOrdinaryStatusesWait(t *testing.T) {
 					}
 				}()
 				began := time.Now()
-				if got := g.gather(t.Context(), q); len(got) != tc.want {
+				if got := g.gather(t.Context(), q, batchReports); len(got) != tc.want {
 					t.Errorf("gathered %d reports, want %d", len(got), tc.want)
 				}
 				if took := time.Since(began); took != tc.after {

@@ -39,8 +39,8 @@ type Queue interface {
 	// Batch is the oldest reports, within bounds.
 	Batch(bytes, reports int) []protocol.Report
 	Ack(protocol.ReportAck) error
-	// SetAside takes one report out of the queue that nobody will ever take, and keeps it elsewhere.
-	SetAside(protocol.ReportAck) error
+	// SetAside takes one report out of the queue that nobody will ever take, for a reason, and keeps it elsewhere.
+	SetAside(r protocol.ReportAck, reason string) error
 	Ready() <-chan struct{}
 }
 
@@ -48,8 +48,9 @@ type Queue interface {
 func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 	r := retrier{log: log, what: "Reports cannot be sent yet"}
 	var g gatherer
+	most := batchReports
 	for ctx.Err() == nil {
-		batch := g.gather(ctx, q)
+		batch := g.gather(ctx, q, most)
 		if len(batch) == 0 {
 			continue
 		}
@@ -60,11 +61,13 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 		if err == nil && !takes(ack, batch[0]) {
 			err = errors.New("intake acknowledged nothing of what it was sent")
 		}
-		var status *StatusError
-		if errors.As(err, &status) && status.Refused != nil {
-			log.ErrorContext(ctx, "Intake refused a report; it is set aside", "epoch", status.Refused.Epoch,
-				"sequence", status.Refused.Sequence, "error", status.Message)
-			err = q.SetAside(*status.Refused)
+		most = batchReports
+		switch refused, reason := refusedBy(err, batch); {
+		case refused != nil:
+			log.ErrorContext(ctx, "Intake does not take a report; it is set aside", "epoch", refused.Epoch, "sequence", refused.Sequence, "error", reason)
+			err = q.SetAside(*refused, reason)
+		case tooLarge(err):
+			most, err = 1, nil // the one that is too large is found when it is alone
 		}
 		r.pause(ctx, err)
 	}
@@ -73,12 +76,12 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 // gatherer knows what people have been told.
 type gatherer struct{ question, fault string }
 
-// gather waits for reports and gives them: at once where one of them is urgent, else after a while, with those that have come meanwhile. It gives none when
+// gather waits for reports and gives so many of them at most: at once where one of them is urgent, else after a while, with those that have come meanwhile. It gives none when
 // the context ends.
-func (g *gatherer) gather(ctx context.Context, q Queue) []protocol.Report {
+func (g *gatherer) gather(ctx context.Context, q Queue, most int) []protocol.Report {
 	var late <-chan time.Time
 	for over := false; ; {
-		batch := q.Batch(batchBytes, batchReports)
+		batch := q.Batch(batchBytes, most)
 		if over || slices.ContainsFunc(batch, g.urgent) {
 			g.tell(batch)
 			return batch
@@ -123,6 +126,24 @@ func news(s protocol.StatusReport) (question, fault string) {
 		fault = s.Fault.Reason
 	}
 	return question, fault
+}
+
+// refusedBy an error is the report of a batch that intake will never take; nil where that is not known. Of what is too large intake does not read
+// the number.
+func refusedBy(err error, batch []protocol.Report) (refused *protocol.ReportAck, reason string) {
+	var status *StatusError
+	switch {
+	case tooLarge(err) && len(batch) == 1:
+		return &protocol.ReportAck{Epoch: batch[0].Epoch, Sequence: batch[0].Sequence}, "it is larger than intake takes"
+	case errors.As(err, &status):
+		return status.Refused, status.Message
+	}
+	return nil, ""
+}
+
+func tooLarge(err error) bool {
+	var status *StatusError
+	return errors.Is(err, errTooLarge) || errors.As(err, &status) && status.Code == http.StatusRequestEntityTooLarge
 }
 
 func takes(a protocol.ReportAck, r protocol.Report) bool {

@@ -18,10 +18,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/report"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/fakeintake"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/reports"
 )
 
 func client(i *fakeintake.Intake) *report.Client {
@@ -166,7 +168,7 @@ func TestReportsWaitForIntake(t *testing.T) {
 	defer done.Wait()
 	defer cancel()
 	for n := range int64(3) {
-		if _, err := q.Append(protocol.Report{Checkpoint: &protocol.CheckpointReport{Sequence: n + 1}}); err != nil {
+		if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, judge.Valid))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -192,7 +194,7 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := range int64(3) {
-		if _, err := q.Append(protocol.Report{Checkpoint: &protocol.CheckpointReport{Sequence: n + 1}}); err != nil {
+		if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, judge.Valid))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -208,6 +210,61 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 	}
 	if lines.count("set aside") != 1 {
 		t.Errorf("logged %d times", lines.count("set aside"))
+	}
+}
+
+// queue is one whose reports are as large as a test likes: a spool bounds what is in it.
+type queue struct {
+	*spool.Spool
+
+	mu   sync.Mutex
+	text map[int64]string
+}
+
+func (q *queue) Batch(bytes, most int) []protocol.Report {
+	batch := q.Spool.Batch(bytes, most)
+	for i := range batch {
+		q.mu.Lock()
+		batch[i].Checkpoint.UnsettledReason = q.text[batch[i].Sequence]
+		q.mu.Unlock()
+	}
+	return batch
+}
+
+// TestAReportThatIsTooLargeIsSetAside: it does not stand in the way of those that are sent with it, and of those behind it, whether the sender sees that
+// it is too large or intake does.
+func TestAReportThatIsTooLargeIsSetAside(t *testing.T) {
+	for name, status := range map[string]int{"seen before it is sent": 0, "seen by intake": http.StatusRequestEntityTooLarge} {
+		t.Run(name, func(t *testing.T) {
+			intake := fakeintake.Start(t, orders())
+			kept, err := spool.Open(t.TempDir(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := &queue{Spool: kept, text: map[int64]string{2: "large"}}
+			if status == 0 {
+				q.text[2] = strings.Repeat("x", 2<<20)
+			}
+			intake.RefuseText("large", status)
+			for n := range int64(3) {
+				if _, err := q.Append(reports.New(1, n+1, reports.Taken(n+1, judge.Valid))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			var lines log
+			var done sync.WaitGroup
+			done.Go(func() { client(intake).Deliver(ctx, q, slog.New(slog.NewTextHandler(&lines, nil))) })
+			defer done.Wait()
+			defer cancel()
+			eventually(t, "everything is delivered", func() bool { return q.Pending() == 0 })
+			if got := intake.Checkpoints(); len(got) != 2 || got[0].Sequence != 1 || got[1].Sequence != 3 {
+				t.Errorf("delivered %+v", got)
+			}
+			if lines.count("set aside") != 1 || q.Refused() != 1 || q.NewlyRefused() != 1 || q.NewlyRefused() != 0 {
+				t.Errorf("logged %d times, %d refused", lines.count("set aside"), q.Refused())
+			}
+		})
 	}
 }
 

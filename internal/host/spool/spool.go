@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,6 +30,15 @@ const (
 	markFile = "acknowledged.json"
 	suffix   = ".report.json"
 	asideDir = "refused"
+)
+
+// Bounds of the texts of a report, in bytes. Intake keeps less of each.
+const (
+	maxText = 8 << 10
+	// margin of a text is searched for secrets, too, so that one is found of which the end is cut off.
+	margin = 4 << 10
+	// maxTexts bounds all texts of a report, as JSON has them. What else it has finds room beside them in protocol.MaxReportBytes.
+	maxTexts = protocol.MaxReportBytes / 2
 )
 
 // mark is what must not be forgotten when the reports themselves are gone: how far numbers were used.
@@ -49,6 +59,8 @@ type Spool struct {
 	mu      sync.Mutex
 	mark    mark
 	last    int64 // sequence last used in this epoch
+	aside   int   // reports that were set aside
+	counted int   // of them, those that NewlyRefused has counted
 	pending []protocol.Report
 }
 
@@ -62,6 +74,11 @@ func Open(dir string, epoch int64) (*Spool, error) {
 	if err := s.load(); err != nil {
 		return nil, err
 	}
+	refused, err := os.ReadDir(filepath.Join(dir, asideDir))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read spool: %w", err)
+	}
+	s.aside, s.counted = len(refused), len(refused)
 	if err := s.retire(); err != nil {
 		return nil, err
 	}
@@ -136,15 +153,15 @@ func (s *Spool) retire() error {
 }
 
 // Append numbers a report and makes it durable. A checkpoint that was reported before is not reported again. A status
-// takes the place of one that directly precedes it, so that an absent intake does not fill the disk. Secrets are taken out here, because all that
-// people are told of an attempt comes this way.
+// takes the place of one that directly precedes it, so that an absent intake does not fill the disk. Secrets are taken out here, and texts bounded,
+// because all that people are told of an attempt comes this way, and an agent may have chosen some of it.
 func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.Checkpoint != nil && r.Checkpoint.Sequence <= s.mark.Checkpoint {
 		return r, nil
 	}
-	r = redacted.Document(r)
+	r = redacted.Bounded(redacted.Document(redacted.Bounded(r, maxText+margin, math.MaxInt)), maxText, maxTexts)
 	r.Epoch, r.Sequence = s.epoch, s.last+1
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -210,12 +227,12 @@ func (s *Spool) Ack(a protocol.ReportAck) error {
 }
 
 // SetAside moves a report out of the way that intake will never take, into a directory of its own.
-func (s *Spool) SetAside(a protocol.ReportAck) error {
+func (s *Spool) SetAside(a protocol.ReportAck, reason string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.pending, func(r protocol.Report) bool { return r.Epoch == a.Epoch && r.Sequence == a.Sequence })
 	if i < 0 {
-		return fmt.Errorf("intake refuses report %d of attempt %d, which is not in the spool", a.Sequence, a.Epoch)
+		return fmt.Errorf("intake refuses report %d of attempt %d, which is not in the spool: %s", a.Sequence, a.Epoch, reason)
 	}
 	if err := os.MkdirAll(filepath.Join(s.dir, asideDir), 0o700); err != nil {
 		return fmt.Errorf("set report aside: %w", err)
@@ -225,8 +242,25 @@ func (s *Spool) SetAside(a protocol.ReportAck) error {
 		return fmt.Errorf("set report aside: %w", err)
 	}
 	s.pending = slices.Delete(s.pending, i, i+1)
+	s.aside++
 	s.emptied()
 	return nil
+}
+
+// Refused counts the reports that were set aside.
+func (s *Spool) Refused() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.aside
+}
+
+// NewlyRefused counts those that were set aside since it was asked last, or since Open.
+func (s *Spool) NewlyRefused() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	since := s.aside - s.counted
+	s.counted = s.aside
+	return since
 }
 
 // Drained returns when no report waits any more.

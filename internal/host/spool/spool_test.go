@@ -4,9 +4,12 @@
 package spool_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -135,7 +138,7 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, 1)
 	add(t, s, checkpoint(1), checkpoint(2), checkpoint(3))
-	if err := s.SetAside(protocol.ReportAck{Epoch: 1, Sequence: 2}); err != nil {
+	if err := s.SetAside(protocol.ReportAck{Epoch: 1, Sequence: 2}, "wrong"); err != nil {
 		t.Fatal(err)
 	}
 	expect(t, s, "1.1:checkpoint1", "1.3:checkpoint3")
@@ -143,7 +146,7 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 	if kept, err := filepath.Glob(filepath.Join(dir, "refused", "*.json")); err != nil || len(kept) != 1 {
 		t.Errorf("set aside: %v, %v", kept, err)
 	}
-	if err := s.SetAside(protocol.ReportAck{Epoch: 1, Sequence: 2}); err == nil {
+	if err := s.SetAside(protocol.ReportAck{Epoch: 1, Sequence: 2}, "wrong"); err == nil {
 		t.Error("a report that is not there was set aside")
 	}
 }
@@ -256,4 +259,61 @@ func TestNothingIsLostOrRepeated(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestEveryTextOfAReportIsBounded: whatever an agent, a model or a repository has put into a report, intake takes it.
+func TestEveryTextOfAReportIsBounded(t *testing.T) {
+	huge := strings.Repeat("<h1>", 1<<19)
+	for name, r := range map[string]protocol.Report{
+		"status":     {Status: &protocol.StatusReport{}},
+		"checkpoint": {Checkpoint: &protocol.CheckpointReport{Sequence: 1}},
+		"request":    {Request: &protocol.RequestReport{}},
+		"final":      {Final: &protocol.FinalReport{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fill(reflect.ValueOf(&r).Elem(), huge)
+			q, err := spool.Open(t.TempDir(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := q.Append(r); err != nil {
+				t.Fatal(err)
+			}
+			text, err := json.Marshal(protocol.ReportBatch{Version: protocol.Version, Reports: q.Batch(1, 1)})
+			if err != nil || len(text) > protocol.MaxReportBytes {
+				t.Errorf("%d bytes, %v", len(text), err)
+			}
+			if !bytes.Contains(text, []byte("h1")) {
+				t.Error("nothing is left of its texts")
+			}
+		})
+	}
+}
+
+// fill every text of a value with one text, and every list with some entries.
+func fill(v reflect.Value, text string) {
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(text)
+	case reflect.Pointer:
+		if v.IsNil() {
+			if v.Type().Elem().PkgPath() == "github.com/tidewaiter/tidewaiter/internal/core/protocol" && !strings.HasSuffix(v.Type().Elem().Name(), "Report") {
+				v.Set(reflect.New(v.Type().Elem()))
+			} else {
+				return
+			}
+		}
+		fill(v.Elem(), text)
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 3, 3))
+		for i := range v.Len() {
+			fill(v.Index(i), text)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i), text)
+			}
+		}
+	}
 }

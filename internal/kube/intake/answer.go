@@ -20,14 +20,6 @@ import (
 // maxProblem bounds what an answer or a log line says about a failure, in characters.
 const maxProblem = 1024
 
-// problem is the body of an answer that is not the hoped-for one. Epoch and Sequence name the report that is refused,
-// where one is; those before it are stored.
-type problem struct {
-	Error    string `json:"error"`
-	Epoch    int64  `json:"epoch,omitempty"`
-	Sequence int64  `json:"sequence,omitempty"`
-}
-
 // fail answers with what went wrong.
 func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	code, report := verdict(err)
@@ -43,7 +35,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if code == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Bearer realm="tidewaiter"`)
 	}
-	respond(w, r, code, problem{Error: runstatus.Clean(err.Error(), maxProblem), Epoch: report.Epoch, Sequence: report.Sequence})
+	respond(w, r, code, protocol.Problem{Error: runstatus.Clean(err.Error(), maxProblem), Epoch: report.Epoch, Sequence: report.Sequence})
 }
 
 // respond sends a document. A caller that hung up asks again.
@@ -57,14 +49,11 @@ func respond(w http.ResponseWriter, r *http.Request, code int, document any) {
 
 // verdict gives the status of an error and the report that it is about, if it is about one.
 func verdict(err error) (int, protocol.ReportAck) {
-	var tooLarge *http.MaxBytesError
 	var bad *runstatus.Refusal
 	var conflict *errConflict
 	switch {
-	case errors.As(err, &tooLarge):
-		return http.StatusRequestEntityTooLarge, protocol.ReportAck{}
 	case errors.As(err, &bad):
-		return http.StatusBadRequest, bad.Report
+		return bad.Code(), bad.Report
 	case errors.As(err, &conflict):
 		return http.StatusConflict, conflict.report
 	case errors.Is(err, identity.ErrUnauthenticated):

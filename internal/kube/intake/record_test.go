@@ -194,7 +194,7 @@ func TestAContradictionIsRefused(t *testing.T) {
 	lie := reports.Taken(1, judge.Valid)
 	lie.Tree = strings.Repeat("f", 40)
 	got := r.post(t, login.Token, reports.New(1, 2, protocol.StatusReport{State: protocol.StateIdle}), reports.New(1, 3, lie), reports.New(1, 4, reports.Taken(2, judge.Valid)))
-	var p problem
+	var p protocol.Problem
 	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusConflict || p.Epoch != 1 || p.Sequence != 3 || !strings.Contains(p.Error, "login-1 exists with another content") {
 		t.Errorf("answered %d: %s", got.code, got.body)
 	}
@@ -220,7 +220,7 @@ func TestBadBatches(t *testing.T) {
 	bad := reports.Taken(1, judge.Valid)
 	bad.Trigger = "Mood"
 	got := r.post(t, login.Token, reports.New(1, 1, protocol.StatusReport{State: protocol.StateIdle}), reports.New(1, 2, bad), reports.New(1, 3, reports.Taken(2, judge.Valid)))
-	var p problem
+	var p protocol.Problem
 	if err := json.Unmarshal(got.body, &p); err != nil || got.code != http.StatusBadRequest || p.Sequence != 2 || !strings.Contains(p.Error, "checkpoint.trigger") {
 		t.Errorf("answered %d: %s", got.code, got.body)
 	}

@@ -10,7 +10,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"sync/atomic"
@@ -217,12 +216,7 @@ func (s *Server) postReports(w http.ResponseWriter, r *http.Request, caller iden
 		s.fail(w, r, errTooMany)
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, protocol.MaxReportBytes))
-	if err != nil {
-		s.fail(w, r, err)
-		return
-	}
-	reports, bad := runstatus.Decode(body)
+	reports, bad := runstatus.Receive(r.Body)
 	if len(reports) == 0 {
 		s.fail(w, r, bad)
 		return

@@ -109,6 +109,10 @@ var (
 		Name: "tidewaiter_attempts_total", Kind: Counter, Help: "Attempts that ended with a final report.",
 		Labels: []Label{namespaceLabel, {"outcome", "Delivered, ReadyToMerge, Blocked, AgentFailed, Suspended, Stopped"}},
 	}
+	refusedReports = Definition{
+		Name: "tidewaiter_refused_reports_total", Kind: Counter, Labels: []Label{namespaceLabel},
+		Help: "Reports that the manager will never take, because they are too large or wrong, as the next checkpoint of their Feature has counted them. They stay in the trusted volume, and the watchdog goes on with the next one.",
+	}
 	features = Definition{
 		Name: "tidewaiter_features", Kind: Gauge, Help: "Features by phase. Every replica reports the same value: use the maximum.",
 		Labels: []Label{namespaceLabel, {"phase", "Pending, Preparing, Running, AwaitingInput, ReadyToMerge, Delivered, Blocked, Failed, Suspended"}},
@@ -129,7 +133,7 @@ var (
 func Manager() []Definition {
 	return []Definition{
 		checkpoints, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
-		watchdogMemory, volumeUsed, queueLength, attempts, features, degraded, inTrouble,
+		watchdogMemory, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble,
 	}
 }
 

@@ -48,7 +48,7 @@ func TestCheckpointsAreCounted(t *testing.T) {
 	good := protocol.CheckpointReport{
 		Settled: true, Verdict: judge.Valid, Action: protocol.ActionPromoted, Trigger: protocol.TriggerInterval,
 		CaptureTime: 20 * time.Millisecond, SyncTime: 4 * time.Millisecond, JudgeTime: 60 * time.Millisecond, ActTime: 30 * time.Millisecond,
-		Vitals: protocol.Vitals{Memory: 20 << 20, Trusted: protocol.VolumeUse{Used: 81, Size: 100}, Changed: 7, Read: 7, Files: 100, JudgedKnown: 3, JudgedFresh: 1},
+		Vitals: protocol.Vitals{Memory: 20 << 20, Trusted: protocol.VolumeUse{Used: 81, Size: 100}, Changed: 7, Refused: 2, Read: 7, Files: 100, JudgedKnown: 3, JudgedFresh: 1},
 	}
 	bad := good
 	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = judge.Invalid, protocol.ActionHeld, true, 3*time.Millisecond
@@ -87,6 +87,9 @@ tidewaiter_judged_files_total{source="read"} 4
 # HELP tidewaiter_slow_checkpoint_streaks_total Number of times that three checkpoints of one Feature in a row took more than 2 seconds each.
 # TYPE tidewaiter_slow_checkpoint_streaks_total counter
 tidewaiter_slow_checkpoint_streaks_total 1
+# HELP tidewaiter_refused_reports_total Reports that the manager will never take, because they are too large or wrong, as the next checkpoint of their Feature has counted them. They stay in the trusted volume, and the watchdog goes on with the next one.
+# TYPE tidewaiter_refused_reports_total counter
+tidewaiter_refused_reports_total{namespace="shop"} 8
 # HELP tidewaiter_freeze_seconds How long agents were frozen, for those checkpoints that froze them.
 # TYPE tidewaiter_freeze_seconds histogram
 tidewaiter_freeze_seconds_bucket{le="0.001"} 0
@@ -105,7 +108,7 @@ tidewaiter_freeze_seconds_bucket{le="+Inf"} 1
 tidewaiter_freeze_seconds_sum 0.003
 tidewaiter_freeze_seconds_count 1
 `, "tidewaiter_checkpoints_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total", "tidewaiter_judged_files_total",
-		"tidewaiter_slow_checkpoint_streaks_total", "tidewaiter_freeze_seconds")
+		"tidewaiter_slow_checkpoint_streaks_total", "tidewaiter_refused_reports_total", "tidewaiter_freeze_seconds")
 }
 
 // TestSeriesAreBounded: whatever a pod says of itself, it makes no series of its own.
@@ -117,7 +120,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			{Time: now.Add(time.Hour), Checkpoint: &protocol.CheckpointReport{
 				Settled: true, Verdict: judge.Verdict(odd), Action: odd, Trigger: odd, CaptureTime: -1, FrozenFor: -1, Frozen: true,
 				Violations: []judge.Violation{{Rule: odd, Severity: policy.Severity(odd)}},
-				Vitals:     protocol.Vitals{Memory: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, SlowInARow: -3},
+				Vitals:     protocol.Vitals{Memory: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, Refused: -1, SlowInARow: -3},
 			}},
 			{Final: &protocol.FinalReport{Outcome: odd}}, {Status: &protocol.StatusReport{State: odd}}, {},
 		}, now)

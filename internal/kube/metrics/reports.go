@@ -25,17 +25,17 @@ const other = "other"
 
 // Reports counts what watchdogs report. Its methods may be called from any goroutine.
 type Reports struct {
-	checkpoints, violations, holds, files, judged, attempts *prometheus.CounterVec
-	checkpointSeconds, phaseSeconds, freezeSeconds          *prometheus.HistogramVec
-	reportSeconds, memory, volume, queue                    *prometheus.HistogramVec
-	slowStreaks                                             prometheus.Counter
-	rules                                                   map[string]bool
+	checkpoints, violations, holds, files, judged, attempts, refused *prometheus.CounterVec
+	checkpointSeconds, phaseSeconds, freezeSeconds                   *prometheus.HistogramVec
+	reportSeconds, memory, volume, queue                             *prometheus.HistogramVec
+	slowStreaks                                                      prometheus.Counter
+	rules                                                            map[string]bool
 }
 
 // NewReports registers the metrics.
 func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	r := &Reports{
-		checkpoints: checkpoints.Counter(), violations: violations.Counter(), holds: holds.Counter(), files: capturedFiles.Counter(), judged: judgedFiles.Counter(), attempts: attempts.Counter(),
+		checkpoints: checkpoints.Counter(), violations: violations.Counter(), holds: holds.Counter(), files: capturedFiles.Counter(), judged: judgedFiles.Counter(), attempts: attempts.Counter(), refused: refusedReports.Counter(),
 		checkpointSeconds: checkpointSeconds.Histogram(), phaseSeconds: phaseSeconds.Histogram(), freezeSeconds: freezeSeconds.Histogram(),
 		reportSeconds: reportSeconds.Histogram(), memory: watchdogMemory.Histogram(), volume: volumeUsed.Histogram(), queue: queueLength.Histogram(),
 		rules: map[string]bool{},
@@ -46,7 +46,7 @@ func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	streaks := slowStreaks.Counter()
 	r.slowStreaks = streaks.WithLabelValues()
 	var errs []error
-	for _, c := range []prometheus.Collector{r.checkpoints, r.violations, r.holds, r.files, r.judged, r.attempts, r.checkpointSeconds, r.phaseSeconds,
+	for _, c := range []prometheus.Collector{r.checkpoints, r.violations, r.holds, r.files, r.judged, r.attempts, r.refused, r.checkpointSeconds, r.phaseSeconds,
 		r.freezeSeconds, r.reportSeconds, r.memory, r.volume, r.queue, streaks} {
 		errs = append(errs, registry.Register(c))
 	}
@@ -101,6 +101,7 @@ func (r *Reports) checkpoint(namespace string, c protocol.CheckpointReport) {
 	if c.Frozen {
 		r.freezeSeconds.WithLabelValues().Observe(c.FrozenFor.Seconds())
 	}
+	r.refused.WithLabelValues(namespace).Add(float64(max(0, c.Vitals.Refused)))
 	r.vitals(c.Vitals)
 }
 

@@ -30,8 +30,19 @@ const (
 type Refusal struct {
 	// Report that is refused; zero where it is the batch.
 	Report protocol.ReportAck
+	// TooLarge: it has more than protocol.MaxReportBytes. Nobody has read which reports it has.
+	TooLarge bool
 	// Reason names the field.
 	Reason string
+}
+
+// Code is the HTTP status of an answer that says so.
+func (e *Refusal) Code() int {
+	const badRequest, contentTooLarge = 400, 413
+	if e.TooLarge {
+		return contentTooLarge
+	}
+	return badRequest
 }
 
 // Error names the report and the field.
@@ -40,6 +51,18 @@ func (e *Refusal) Error() string {
 		return e.Reason
 	}
 	return fmt.Sprintf("report %d of epoch %d: %s", e.Report.Sequence, e.Report.Epoch, e.Reason)
+}
+
+// Receive reads a batch from a request, up to its limit, and then as Decode does.
+func Receive(body io.Reader) ([]protocol.Report, error) {
+	text, err := io.ReadAll(io.LimitReader(body, protocol.MaxReportBytes+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read reports: %w", err)
+	case len(text) > protocol.MaxReportBytes:
+		return nil, &Refusal{TooLarge: true, Reason: fmt.Sprintf("the report batch has more than %d bytes", protocol.MaxReportBytes)}
+	}
+	return Decode(text)
 }
 
 // Decode reads a batch and checks everything about it that does not depend on the Feature: what comes out can be folded

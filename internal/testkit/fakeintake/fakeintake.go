@@ -1,13 +1,17 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fakeintake is an intake without a cluster: real HTTPS, the contract's documents, one Feature.
+// Package fakeintake is an intake without a cluster: real HTTPS, the contract's documents, one Feature. What it takes and what it refuses, and how, is
+// decided by what intake decides it by.
 package fakeintake
 
 import (
+	"bytes"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +23,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 )
 
 // ServerName that the server's certificate has.
@@ -42,8 +47,11 @@ type Intake struct {
 	reports   []protocol.Report
 	mark      protocol.ReportAck
 	repeated  []string
+	refused   []string
 	polls     int
 	poison    int64
+	text      string
+	code      int
 	revision  string
 	inquiry   string
 	answers   map[string]string
@@ -108,6 +116,13 @@ func (i *Intake) RefuseReport(sequence int64) {
 	i.poison = sequence
 }
 
+// RefuseText answers every batch that has a text with an HTTP status, and reads nothing of it; with 0 it is as any other.
+func (i *Intake) RefuseText(text string, status int) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.text, i.code = text, status
+}
+
 // Reports that were applied, in order.
 func (i *Intake) Reports() []protocol.Report {
 	i.mu.Lock()
@@ -159,6 +174,13 @@ func (i *Intake) Repeated() []string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return slices.Clone(i.repeated)
+}
+
+// Refused says why reports were refused: each is a mistake of the sender, unless the test has caused it.
+func (i *Intake) Refused() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.refused)
 }
 
 // admit checks the token and says whether the request may go on.
@@ -231,20 +253,33 @@ func (i *Intake) postReports(w http.ResponseWriter, r *http.Request) {
 	if !i.admit(w, r) {
 		return
 	}
-	var batch protocol.ReportBatch
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, protocol.MaxReportBytes)).Decode(&batch); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
 		return
 	}
+	reports, err := runstatus.Receive(bytes.NewReader(body))
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for _, report := range batch.Reports {
+	if i.code != 0 && bytes.Contains(body, []byte(i.text)) {
+		http.Error(w, "refused by the test", i.code)
+		return
+	}
+	for _, report := range reports {
 		if report.Sequence == i.poison {
-			w.WriteHeader(http.StatusBadRequest)
-			_, _ = fmt.Fprintf(w, `{"error":"refused by the test","epoch":%d,"sequence":%d}`, report.Epoch, report.Sequence)
-			return
+			err = &runstatus.Refusal{Report: protocol.ReportAck{Epoch: report.Epoch, Sequence: report.Sequence}, Reason: "refused by the test"}
+			break
 		}
 		i.apply(report)
+	}
+	if refused, is := errors.AsType[*runstatus.Refusal](err); is {
+		i.refused = append(i.refused, refused.Error())
+		w.WriteHeader(refused.Code())
+		i.reply(w, protocol.Problem{Error: refused.Error(), Epoch: refused.Report.Epoch, Sequence: refused.Report.Sequence})
+		return
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
 	}
 	i.reply(w, i.mark)
 }

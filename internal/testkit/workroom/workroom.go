@@ -124,7 +124,7 @@ func (r *Room) Open(probe steps.Probe) {
 	r.Judge = judging.New(r.Repository, func() (objects.ID, error) { return objects.ParseID(r.Journal.State().Base.Tree) }, log)
 	r.Checkpoint = checkpoint.New(checkpoint.Options{
 		Feature: r.Orders.Feature.Name, Dir: r.Dir, Journal: r.Journal, Guard: func() error { return nil }, Repository: r.Repository,
-		Workspace: r.Workspace, Judge: r.Judge, Reports: reports{r}, Waiting: func() int { return 0 }, Health: r.Health,
+		Workspace: r.Workspace, Judge: r.Judge, Reports: reports{r}, Waiting: func() int { return 0 }, Refused: func() int { return 0 }, Health: r.Health,
 		Now: time.Now, Log: log, Probe: probe,
 	})
 }

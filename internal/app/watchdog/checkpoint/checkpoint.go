@@ -64,6 +64,8 @@ type Options struct {
 	Sealed bool
 	// Waiting counts reports that intake has not had yet.
 	Waiting func() int
+	// Refused counts reports that intake has refused for good since it was asked last.
+	Refused func() int
 	Health  *health.Health
 	Now     func() time.Time
 	Log     *slog.Logger

@@ -123,6 +123,6 @@ func (s *Service) vitals() protocol.Vitals {
 	v.Memory, _ = vitals.Memory()
 	v.Trusted.Used, v.Trusted.Size, _ = vitals.Volume(string(s.Dir))
 	v.Workspace.Used, v.Workspace.Size, _ = vitals.Volume(s.Workspace.Root())
-	v.Reports = s.Waiting()
+	v.Reports, v.Refused = s.Waiting(), s.Refused()
 	return v
 }

@@ -28,6 +28,7 @@ const (
 	Judge      Component = "judge"
 	Disk       Component = "disk"
 	FileEvents Component = "file events"
+	Reports    Component = "reports"
 )
 
 const (
