@@ -97,7 +97,9 @@ type Turn struct {
 type Thread struct {
 	ID     int    `json:"id"`
 	Kind   Kind   `json:"kind"`
-	System Digest `json:"system"`
+	System Digest `json:"system"` // the last one that it was heard with
+	// Before is the system text that it had before that one: what is asked about the whole, as before it is compacted, may have one of its own.
+	Before Digest `json:"before"`
 	Turns  int    `json:"turns"`
 	Last   int64  `json:"last"` // counts requests of all threads
 	// Chain has the digests of its messages; the first Lead of them are the system's, which other threads may have too.
@@ -111,6 +113,9 @@ type Thread struct {
 	Called []Digest `json:"called,omitempty"`
 	// Summarized says that something else has been asked about the whole of it, as clients do before they compact it.
 	Summarized bool `json:"summarized,omitempty"`
+	// Of is the thread that its first request asked something about, and Asked the number of that request; 0 for none.
+	Of    int   `json:"of,omitempty"`
+	Asked int64 `json:"asked,omitempty"`
 
 	// list and ends are the last request's messages, and where each ends.
 	list []byte
@@ -167,14 +172,16 @@ func (b *Book) Observe(r Request) Turn {
 	t, same := b.find(said, tools)
 	if t == nil {
 		t = b.answered(&said, system, tools)
+	} else if main := b.resumed(t, said, same); main != nil {
+		t, same = main, main.shares(said)
 	}
-	like, known, turn := said.lead+same, 0, Turn{Messages: len(said.chain)}
+	like, known, turn, of := said.lead+same, 0, Turn{Messages: len(said.chain)}, 0
 	if t != nil {
 		said.tail = said.repeated(t, same)
 		known = max(said.kept(t, same), said.altered(t, same))
 		if b.asks(t, said, known, system, tools) {
 			// The same messages in another setting: a client asks something about them, as it does before it compacts them.
-			t.Summarized, t = true, nil
+			of, t.Summarized, t = t.ID, true, nil
 		}
 	}
 	if t != nil && known == like && same < min(len(t.Chain)-t.Lead-said.tail, manyMessages) && (t.Open || t.Turns == 1) && !t.Summarized && !said.worked() && !said.answers(t) {
@@ -183,6 +190,7 @@ func (b *Book) Observe(r Request) Turn {
 	if t == nil {
 		if t = b.shortened(system, tools); t == nil {
 			t = b.add(system, tools)
+			t.Of, t.Asked = of, b.Heard
 		}
 		like, known, same, said.tail = 0, 0, 0, 0
 	} else {
@@ -199,6 +207,9 @@ func (b *Book) Observe(r Request) Turn {
 	}
 	t.Results, t.Heads = said.results(t)
 	t.Chain, t.Lead, t.ends, t.Last = said.chain, said.lead, said.ends, b.Heard
+	if t.System != system {
+		t.System, t.Before = system, t.System
+	}
 	t.remember(said)
 	t.Open = false
 	var calls []Call
@@ -242,7 +253,6 @@ func prefix(a, b []byte) int {
 // find the thread that has most of a request's first messages, and how many of them, the system's apart; of several, one that has no others,
 // and then the one that was heard last. What may call tools does not go on with a thread that may not.
 func (b *Book) find(said reading, tools bool) (found *Thread, same int) {
-	chain := said.chain[said.lead:]
 	better := func(t *Thread) bool {
 		if whole := t.Lead+same == len(t.Chain); whole != (found.Lead+same == len(found.Chain)) {
 			return whole
@@ -253,11 +263,7 @@ func (b *Book) find(said reading, tools bool) (found *Thread, same int) {
 		if tools && t.Kind == KindSide {
 			continue
 		}
-		had := t.Chain[t.Lead:]
-		n := 0
-		for n < len(chain) && n < len(had) && chain[n] == had[n] {
-			n++
-		}
+		n := t.shares(said)
 		if n > same || n > 0 && n == same && better(t) {
 			found, same = t, n
 		}
@@ -265,11 +271,34 @@ func (b *Book) find(said reading, tools bool) (found *Thread, same int) {
 	return found, same
 }
 
+// shares is how many messages at the beginning a thread has in common with a request, the system's apart.
+func (t *Thread) shares(said reading) (n int) {
+	had, has := t.Chain[t.Lead:], said.chain[said.lead:]
+	for n < len(has) && n < len(had) && has[n] == had[n] {
+		n++
+	}
+	return n
+}
+
+// resumed is the main thread, where a request goes on with work in a thread that only seemed to ask something about it: a person has said something
+// more in a session whose system text is another one by now, such as the date. The main thread has ended its turn before, and was not heard since;
+// one that waits for an agent that works for it has called a tool. The other thread is a part of it then.
+func (b *Book) resumed(t *Thread, said reading, same int) *Thread {
+	i := slices.IndexFunc(b.Threads, func(m *Thread) bool {
+		return t.Of == m.ID && m.Kind == KindMain && !m.Open && m.Last < t.Asked
+	})
+	if i < 0 || !slices.ContainsFunc(said.after(said.lead+same), Message.works) {
+		return nil
+	}
+	b.Threads[i].Called = t.Called
+	return b.Threads[i]
+}
+
 // shortened is the thread that goes on with a request that repeats nothing of it: the main one, where it has been summarized, or where it
-// is long and has called no tool: an agent that works for it begins with a call.
+// is long and has called no tool: an agent that works for it begins with a call. Its system text may be another one where both are so.
 func (b *Book) shortened(system Digest, tools bool) *Thread {
 	for _, t := range b.Threads {
-		if tools && t.Kind == KindMain && t.System == system && (t.Summarized || !t.Open && len(t.Chain) >= manyMessages) {
+		if tools && t.Kind == KindMain && ((t.System == system || t.Before == system) && (t.Summarized || !t.Open && len(t.Chain) >= manyMessages) || t.Summarized && !t.Open) {
 			return t
 		}
 	}
