@@ -43,7 +43,7 @@ func (x *lines) direct(ctx context.Context, l *loop) {
 		x.refused.Store(0)
 	}
 	book, given := s.Given()
-	due := slices.DeleteFunc(book.Unwritten(book.Open(given), process), func(d protocol.Directive) bool {
+	due := slices.DeleteFunc(book.Unwritten(slices.Concat(book.Open(given), book.Standing(given)), process), func(d protocol.Directive) bool {
 		return d.Inform && l.state.Mode == policy.ModeDeterministic // it asks for answers itself
 	})
 	if len(due) == 0 || x.refused.Load() >= maxRefused {

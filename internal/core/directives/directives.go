@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -160,6 +161,29 @@ func (b Book) Open(given []protocol.Directive) []protocol.Directive {
 		cleanup++
 		return cleanup > maxCleanup
 	})
+}
+
+// Standing are the directives that agents were told and need no more word of, but that are given as before: what a person has answered, and what was
+// addressed or cannot be done, each in the words for an agent that has not heard of it, or has forgotten.
+func (b Book) Standing(given []protocol.Directive) (standing []protocol.Directive) {
+	for _, d := range given {
+		e := b.find(d.ID)
+		if !e.Given || e.Sum != sum(d) || e.State != protocol.DirectiveAddressed && e.State != protocol.DirectiveEscalated {
+			continue
+		}
+		said := strings.TrimSpace(d.Description)
+		switch {
+		case d.Inform:
+			said = "You may have been told before, and it holds: " + said
+		case e.State == protocol.DirectiveEscalated:
+			said = fmt.Sprintf("Directive %s was given before (%s). Keep to it as far as you can: %s", d.ID, e.Message, said)
+		default:
+			said = fmt.Sprintf("Directive %s was given before (%s), and holds for the rest of the work: %s", d.ID, e.Message, said)
+		}
+		d.Description, d.Rationale, d.Inform = said, "", true
+		standing = append(standing, d)
+	}
+	return standing
 }
 
 // rank of a directive: Critical, Normal, Low, and Functional before Cleanup.

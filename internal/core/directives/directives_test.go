@@ -197,7 +197,7 @@ func TestNote(t *testing.T) {
 	var book Book
 	var memory Memory
 	say := func(turn int64, entries int) string {
-		text, next := memory.Note(book, list, turn, entries)
+		text, next, _ := memory.Note(book, list, turn, entries, false)
 		memory = next
 		var heard []string
 		memory, heard = memory.Hear(entries)
@@ -264,7 +264,7 @@ func TestNoteIsBounded(t *testing.T) {
 		told := map[string]int{}
 		for turn := 1; turn < 6; turn++ { // no reminders yet
 			var text string
-			text, memory = memory.Note(book, list, int64(turn), turn)
+			text, memory, _ = memory.Note(book, list, int64(turn), turn, false)
 			if len(text) > maxNote+3000 {
 				t.Fatalf("%d bytes", len(text))
 			}
@@ -350,7 +350,7 @@ func TestNoPersonStandsForADelivery(t *testing.T) {
 	list := []protocol.Directive{given("delivered/checkout", inform, func(d *protocol.Directive) { d.Source = protocol.SourceFeature })}
 	note := func() string {
 		var book Book
-		text, _ := Memory{}.Note(book.With(book.Follow(list, 0)), list, 3, 5)
+		text, _, _ := Memory{}.Note(book.With(book.Follow(list, 0)), list, 3, 5, false)
 		return text
 	}
 	if diff := cmp.Diff("[SUPERVISOR] Turn 3: word of other work on this repository.\nDo delivered/checkout.", note()); diff != "" {

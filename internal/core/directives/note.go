@@ -80,8 +80,9 @@ func every(d protocol.Directive) int64 {
 	return 12
 }
 
-// Note is what is said in a turn, behind so many entries; "" for nothing. Next is the memory after it was said.
-func (m Memory) Note(b Book, given []protocol.Directive, turn int64, entries int) (text string, next Memory) {
+// Note is what is said in a turn, behind so many entries; "" for nothing. Next is the memory after it was said. Anew says that the conversation has
+// begun, or was compacted, since it was told what stands; left says that some of that had no room.
+func (m Memory) Note(b Book, given []protocol.Directive, turn int64, entries int, anew bool) (text string, next Memory, left bool) {
 	n := noter{memory: slices.Clone(m), turn: turn, entries: entries}
 	open := b.Open(given)
 	for _, d := range open {
@@ -93,7 +94,10 @@ func (m Memory) Note(b Book, given []protocol.Directive, turn int64, entries int
 	for i := range n.memory {
 		n.takeBack(&n.memory[i], b.find(n.memory[i].ID))
 	}
-	return n.text(), n.memory
+	if anew {
+		left = n.stand(b, b.Standing(given))
+	}
+	return n.text(), n.memory, left
 }
 
 type noter struct {
@@ -148,6 +152,20 @@ func (n *noter) remind(d protocol.Directive) {
 		n.say(d.Source, fmt.Sprintf("Directive %s, which you were told in turn %d, %d turns ago, is still open: %s", d.ID, s.First, n.turn-s.First, clip.Runes(strings.TrimSpace(d.Description), maxAgain))) {
 		s.Last, s.Times, n.asks = n.turn, s.Times+1, true
 	}
+}
+
+// stand says what was told to a conversation before this one, or before it was compacted, and holds. It says whether some had no room.
+func (n *noter) stand(b Book, standing []protocol.Directive) (left bool) {
+	for _, d := range standing {
+		if slices.ContainsFunc(n.memory, func(s Said) bool { return s.ID == d.ID }) {
+			continue
+		}
+		if !n.say(d.Source, Line(d)) {
+			return true
+		}
+		n.memory = append(n.memory, Said{ID: d.ID, Sum: b.find(d.ID).Sum, After: n.entries, First: n.turn, Last: n.turn, Times: 1, Heard: true})
+	}
+	return false
 }
 
 // takeBack says that a directive needs no more work.

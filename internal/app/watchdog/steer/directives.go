@@ -30,6 +30,8 @@ type Directives interface {
 type mandate struct {
 	text   string
 	memory directives.Memory
+	// left says that some of what stands had no room in it.
+	left bool
 }
 
 // directed hears what the model has said of directives, and decides what it is told of them with this request, behind so many entries.
@@ -50,8 +52,10 @@ func directed(s *Service, turn conversation.Turn, at int) mandate {
 		d.Heard(directives.Words(said.Text))
 	}
 	book, given := d.Given()
-	text, memory := r.Directed.Note(book, given, int64(turn.Number), at)
-	return mandate{text, memory}
+	r.Stood = r.Stood && !turn.Compacted
+	text, memory, left := r.Directed.Note(book, given, int64(turn.Number), at, !r.Stood)
+	r.Stood = r.Stood || text == ""
+	return mandate{text, memory, left}
 }
 
 // reached says that the model has answered a request of the main thread with so many entries.

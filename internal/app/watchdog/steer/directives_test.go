@@ -208,8 +208,8 @@ func TestBesideAnAnomaly(t *testing.T) {
 	})
 }
 
-// TestANewConversation has heard nothing: what is active is told in it, in another task, in a new session of the same one, and after the client
-// has compacted the old one.
+// TestANewConversation has heard nothing: what is active is told in it, and what was settled and holds, in another task, in a new session of the same
+// one, and after the client has compacted the old one.
 func TestANewConversation(t *testing.T) {
 	for name, change := range map[string]func(p *person){
 		"task":    func(p *person) { p.task, p.entries = "tests", []string{p.says("user", "Add tests.")} },
@@ -230,7 +230,7 @@ func TestANewConversation(t *testing.T) {
 			p.answers("DIRECTIVE done: ADDRESSED - so")
 			change(p)
 			for range 3 {
-				if sent := p.works(); strings.Count(sent, "Take the labels from the dictionary.") != 1 || strings.Contains(sent, "Do this.") {
+				if sent := p.works(); strings.Count(sent, "Take the labels from the dictionary.") != 1 || strings.Count(sent, "and holds for the rest of the work: Do this.") != 1 {
 					t.Fatalf("told: %s", sent)
 				}
 			}
@@ -255,4 +255,49 @@ func TestOthersAreNotTold(t *testing.T) {
 	p.entries = sub
 	p.answers("DIRECTIVE use-dict: ADDRESSED")
 	p.want("another one speaks", "use-dict Active")
+}
+
+// TestWhatWasSettledStands: what a person has answered, and what was addressed or cannot be done, is told once to an agent that begins anew, and to a
+// conversation that was compacted; what has not changed for a conversation is not told again.
+func TestWhatWasSettledStands(t *testing.T) {
+	each(t, func(t *testing.T, a *agent) {
+		p := newPerson(t, a)
+		if err := p.pages.Note(journal.Record{Asked: &protocol.Question{ID: "q1", Text: "Which colour?"}}); err != nil {
+			t.Fatal(err)
+		}
+		p.gives("use-dict", "Take the labels from the dictionary.")
+		p.gives("no-js", "Use no JavaScript.")
+		p.orders.Answers = []protocol.Answer{{Question: "q1", Text: "Blue."}}
+		p.desk.Follow(p.orders)
+		for range 8 {
+			p.works()
+		}
+		p.answers("DIRECTIVE use-dict: ADDRESSED - by web/dict.ts\nDIRECTIVE no-js: CANNOT - the menu needs it")
+		p.want("after its word", "use-dict Addressed", "no-js Escalated", "answer/q1 Addressed")
+		facts := []string{"Take the labels from the dictionary.", "by web/dict.ts", "Use no JavaScript.", "the menu needs it", "Blue."}
+		wantOnce := func(what, sent string) {
+			t.Helper()
+			for _, fact := range facts {
+				if n := strings.Count(sent, fact); n != 1 {
+					t.Errorf("%s: %q is there %d times: %s", what, fact, n, sent)
+				}
+			}
+			if strings.Contains(sent, "Address each directive") {
+				t.Errorf("%s: a word is asked for: %s", what, sent)
+			}
+		}
+		p.answers("Anything else?")
+		p.entries = []string{p.says("user", "This is what was done so far.")}
+		for range 3 {
+			wantOnce("after a compaction", p.works())
+			p.restart()
+		}
+		p.service.Anew()
+		p.entries = []string{p.says("user", "Add a login page.")}
+		for range 3 {
+			wantOnce("a new agent", p.works())
+			p.restart()
+		}
+		p.want("afterwards", "use-dict Addressed", "no-js Escalated", "answer/q1 Addressed")
+	})
 }

@@ -44,6 +44,8 @@ type record struct {
 	Bared *bared `json:"bared,omitempty"`
 	// Directed is what the main thread was told of directives.
 	Directed directives.Memory `json:"directed,omitempty"`
+	// Stood: the main thread was told what people had said before it began, or before it was compacted.
+	Stood bool `json:"stood,omitempty"`
 	// Turns of main threads, over all tasks.
 	Turns int64 `json:"turns"`
 	// Attempt that it was kept in last.

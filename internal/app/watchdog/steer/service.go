@@ -204,7 +204,7 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: at.after, Text: all})
 		delete(s.record.Unsaid, turn.Thread)
 		if directed.text != "" {
-			s.record.Directed = directed.memory
+			s.record.Directed, s.record.Stood = directed.memory, s.record.Stood || !directed.left
 		}
 	case all != "":
 		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", at.none.Error())
