@@ -37,6 +37,9 @@ func failing(steps []step, by func(x step) string) (tools []string, turns int) {
 	var decided []string
 	in := map[int64]bool{}
 	for _, x := range slices.Backward(steps) {
+		if x.Failure == conversation.FailureDenied { // each has a rule of its own: what they share is not the directory
+			continue
+		}
 		if slices.Contains(decided, by(x)) {
 			continue
 		}

@@ -28,8 +28,17 @@ const (
 	maxLine = 512
 )
 
-// outcomeOf a result. It is linear in the text.
+// outcomeOf a result: what stands beside the text makes it another one though no word is.
 func outcomeOf(q conversation.Quote, failure conversation.Failure, waits bool) outcome {
+	o := textOutcome(q, failure, waits)
+	if q.Other != (conversation.Digest{}) {
+		o.sum = mix(o.sum, digestSum(q.Other))
+	}
+	return o
+}
+
+// textOutcome is what the text says. It is linear in it.
+func textOutcome(q conversation.Quote, failure conversation.Failure, waits bool) outcome {
 	text := q.All()
 	if len(text) < q.Size { // all that is left of it is its digest
 		return outcome{sum: digestSum(q.Digest)}

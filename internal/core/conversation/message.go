@@ -87,6 +87,9 @@ func (m Message) digest() Digest {
 	}
 	for _, r := range m.Results {
 		put(Sum([]byte(r.ID)), r.Text.Digest)
+		if r.Text.Other != (Digest{}) {
+			put(r.Text.Other)
+		}
 	}
 	var d Digest
 	copy(d[:], h.Sum(nil))
@@ -117,6 +120,8 @@ type Quote struct {
 	// Size of all of it in bytes, and its digest.
 	Size   int
 	Digest Digest
+	// Other is the digest of what stands beside it that is no text, such as images; zero where there is nothing.
+	Other Digest
 	// Whole is all of it, of a result of the newest messages that has more than Text. It is not remembered.
 	Whole string
 }

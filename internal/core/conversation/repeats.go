@@ -140,7 +140,7 @@ func (x exchange) join(later map[Digest]bool) {
 
 // digest of a call with its result.
 func (s Step) digest() Digest {
-	return Sum([]byte(s.Call.Name), []byte{0}, s.Call.Arguments.Digest[:], s.Result.Digest[:])
+	return Sum([]byte(s.Call.Name), []byte{0}, s.Call.Arguments.Digest[:], s.Result.Digest[:], s.Result.Other[:])
 }
 
 // add an exchange that comes before those that were added.

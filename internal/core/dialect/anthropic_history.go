@@ -37,7 +37,7 @@ func readAnthropic(entry []byte) conversation.Message {
 		case p.Type == "tool_use" && len(m.Calls) < conversation.MaxParts:
 			m.Calls = append(m.Calls, callOf(p.ID, p.Name, p.Input))
 		case p.Type == "tool_result" && len(m.Results) < conversation.MaxParts:
-			m.Results = append(m.Results, conversation.Result{ID: p.ToolUseID, Text: conversation.WholeOf(textOf(p.Content, "")), Failed: p.IsError})
+			m.Results = append(m.Results, conversation.Result{ID: p.ToolUseID, Text: resultOf(textOf(p.Content, ""), p.Content), Failed: p.IsError})
 		case p.Type == "thinking", p.Type == "redacted_thinking": // clients leave old ones out
 		default:
 			m.Images++

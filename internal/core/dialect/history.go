@@ -128,6 +128,31 @@ func textOf(content json.RawMessage, without string) string {
 	return b.String()
 }
 
+// resultOf a tool: its text, and the digest of what else it has given. A screenshot is another one though no word is.
+func resultOf(text string, content json.RawMessage) conversation.Quote {
+	q := conversation.WholeOf(text)
+	if count, _ := others(content); count == 0 {
+		return q
+	}
+	var blocks []struct {
+		Type   string          `json:"type"`
+		Source json.RawMessage `json:"source"`
+		Image  json.RawMessage `json:"image_url"`
+		File   json.RawMessage `json:"file_data"`
+		FileID json.RawMessage `json:"file_id"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		q.Other = conversation.Sum(content)
+		return q
+	}
+	var all [][]byte
+	for _, b := range blocks {
+		all = append(all, []byte(b.Type), b.Source, b.Image, b.File, b.FileID)
+	}
+	q.Other = conversation.Sum(all...)
+	return q
+}
+
 // others counts the blocks of a content that are no text, and tells their kinds apart.
 func others(content json.RawMessage) (count int, kinds conversation.Digest) {
 	var all []byte

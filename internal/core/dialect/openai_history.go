@@ -89,7 +89,7 @@ func readChat(entry []byte) conversation.Message {
 		}
 	}
 	if e.Role == "tool" {
-		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{ID: e.CallID, Text: conversation.WholeOf(unnumbered(textOf(e.Content, "")))}}}
+		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{ID: e.CallID, Text: resultOf(unnumbered(textOf(e.Content, "")), e.Content)}}}
 	}
 	m := conversation.Message{Role: roleOf(e.Role), Text: conversation.QuoteOf(textOf(e.Content, ""))}
 	for _, c := range e.Calls[:min(len(e.Calls), conversation.MaxParts)] {
@@ -167,7 +167,7 @@ func readResponses(entry []byte) conversation.Message {
 			output = string(e.Output)
 		}
 		return conversation.Message{Role: conversation.RoleUser, Results: []conversation.Result{{
-			ID: cmp.Or(e.CallID, e.ID), Text: conversation.WholeOf(unmeasured(output)), Failed: e.Status == "failed" || e.Status == "incomplete",
+			ID: cmp.Or(e.CallID, e.ID), Text: resultOf(unmeasured(output), e.Output), Failed: e.Status == "failed" || e.Status == "incomplete",
 		}}}
 	default: // what the model thought, and calls that the provider makes itself
 		return strange(conversation.RoleModel, entry)

@@ -114,9 +114,9 @@ func (s *State) unheard(findings []anomaly.Finding, turn TurnContext, r Rules) (
 // due says whether the conversation is to be looked at, and that it is then. It is looked at again with the next request where this one has no
 // place for words, unless something is done.
 func (s *State) due(turn TurnContext, r Rules) bool {
-	t := s.thread(turn.Thread)
+	t := s.thread(turn)
 	if turn.Turn < t.Looked { // it is counted anew
-		*t = Thread{ID: t.ID}
+		*t = Thread{ID: t.ID, Main: t.Main}
 	}
 	if turn.Turn-t.Looked < int64(max(r.CheckEvery, 1)) {
 		return false
@@ -129,7 +129,7 @@ func (s *State) due(turn TurnContext, r Rules) bool {
 
 // act on a finding, if it is time.
 func (s *State) act(f anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
-	e, t := s.episode(f), s.thread(turn.Thread)
+	e, t := s.episode(f), s.thread(turn)
 	emergency := f.Kind == anomaly.PaceEscalated && f.Level == anomaly.Emergency
 	switch {
 	case f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Off(f):

@@ -129,6 +129,7 @@ func (s *State) Anew() State {
 // Thread is when one was looked at and told something.
 type Thread struct {
 	ID     int    `json:"id"`
+	Main   bool   `json:"main,omitempty"`
 	Looked int64  `json:"looked,omitempty"`
 	Told   []Told `json:"told,omitempty"`
 }
@@ -168,16 +169,18 @@ func (e *Episode) highest() Rung {
 	return rung
 }
 
-// thread by its number; it is made where there is none. The one that was made first is forgotten where there are too many.
-func (s *State) thread(id int) *Thread {
-	for i := range s.Threads {
-		if s.Threads[i].ID == id {
-			return &s.Threads[i]
-		}
+// thread of a turn; it is made where there is none. The one that was asked for longest ago is forgotten where there are too many, the main one
+// never. The newest is the last of them.
+func (s *State) thread(turn TurnContext) *Thread {
+	t := Thread{ID: turn.Thread}
+	if i := slices.IndexFunc(s.Threads, func(t Thread) bool { return t.ID == turn.Thread }); i >= 0 {
+		t = s.Threads[i]
+		s.Threads = slices.Delete(s.Threads, i, i+1)
+	} else if len(s.Threads) >= maxThreads {
+		i := max(slices.IndexFunc(s.Threads, func(t Thread) bool { return !t.Main }), 0)
+		s.Threads = slices.Delete(s.Threads, i, i+1)
 	}
-	if len(s.Threads) >= maxThreads {
-		s.Threads = slices.Delete(s.Threads, 0, 1)
-	}
-	s.Threads = append(s.Threads, Thread{ID: id})
+	t.Main = turn.Kind == conversation.KindMain
+	s.Threads = append(s.Threads, t)
 	return &s.Threads[len(s.Threads)-1]
 }

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// maxNotes of a thread are remembered; a cooldown lies between two.
-	maxNotes = 64
+	// maxNotes of a thread are remembered. Of more, the oldest half goes at once: each that is missing changes the request from there on, and a
+	// provider has not cached what follows.
+	maxNotes = 128
 	// maxUnsaid bounds what waits to be said to a thread, in bytes: some six messages.
 	maxUnsaid = 4096
 	// maxStep is how much of a path is remembered for people, in bytes.
@@ -130,7 +131,10 @@ func (r *record) note(thread, messages int, said dialect.Steering) {
 	if said.NoTools {
 		r.Bare[thread] = messages
 	}
-	r.Notes[thread] = said.Notes[max(0, len(said.Notes)-maxNotes):]
+	if r.Notes[thread] = said.Notes; len(said.Notes) > maxNotes {
+		r.Notes[thread] = slices.Clone(said.Notes[len(said.Notes)-maxNotes/2:])
+		r.Stood = false // what stands may have been said in one of them
+	}
 	if delete(r.Cuts, thread); len(said.Cuts) > 0 {
 		r.Cuts[thread] = said.Cuts
 	}

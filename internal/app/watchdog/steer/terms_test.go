@@ -4,7 +4,6 @@
 package steer
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
-	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
@@ -134,16 +132,5 @@ func TestAnIdleAgentIsNotSilent(t *testing.T) {
 	}
 	if a.silent(time.Hour); len(a.book.steps) != 1 || a.book.steps[0].Detector != anomaly.Silence {
 		t.Errorf("%+v", a.book.steps)
-	}
-}
-
-// TestNotesAreBounded: of what was said to a thread, the newest is said again.
-func TestNotesAreBounded(t *testing.T) {
-	var r record
-	for n := range maxNotes + 10 {
-		r.note(1, n, dialect.Steering{Notes: append(r.Notes[1], dialect.Note{After: n, Text: fmt.Sprint(n)})})
-	}
-	if notes := r.Notes[1]; len(notes) != 64 || notes[0].Text != "10" || notes[63].After != 73 {
-		t.Errorf("%d notes: %+v", len(notes), notes)
 	}
 }
