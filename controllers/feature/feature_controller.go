@@ -7,14 +7,17 @@ package feature
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
@@ -104,6 +107,21 @@ type process struct {
 func (r *Reconciler) base() *isolation.Policy {
 	r.baseOnce.Do(func() { r.baseIs = desired.Isolation(r.SystemNamespace) })
 	return r.baseIs
+}
+
+// overFeatures reconciles Features, and ends what is left of those that are gone.
+func (r *Reconciler) overFeatures(from client.Reader) reconcile.Reconciler {
+	return reconcile.Func(func(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+		f := &v1alpha1.Feature{}
+		err := from.Get(ctx, request.NamespacedName, f)
+		if apierrors.IsNotFound(err) {
+			return reconcile.Result{}, r.endRemains(ctx, request.NamespacedName)
+		}
+		if err != nil {
+			return reconcile.Result{}, fmt.Errorf("read Feature: %w", err)
+		}
+		return r.Reconcile(ctx, f)
+	})
 }
 
 // Reconcile is the whole story of a Feature, one line per step.

@@ -30,7 +30,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
@@ -166,7 +165,7 @@ func (c indexed) List(ctx context.Context, list client.ObjectList, opts ...clien
 // reconcile calls the controller once.
 func (r *harness) reconcile(name string) error {
 	key := client.ObjectKey{Namespace: r.project, Name: name}
-	result, err := reconcile.AsReconciler(r.writes, r.reconciler()).Reconcile(log.IntoContext(r.Context(), testr.New(r.T)), ctrl.Request{NamespacedName: key})
+	result, err := r.reconciler().overFeatures(r.writes).Reconcile(log.IntoContext(r.Context(), testr.New(r.T)), ctrl.Request{NamespacedName: key})
 	r.results[name] = result
 	return err
 }
@@ -275,12 +274,13 @@ func (r *harness) makePods() {
 	}
 }
 
-// endDeleted is the kubelet: pods that are to go are gone, and so are those whose Job is gone.
+// endDeleted is the kubelet and the garbage collector: pods that are to go are gone, and so are those whose Job is gone.
 func (r *harness) endDeleted() {
 	r.Helper()
 	jobs := r.jobs()
 	for _, p := range r.pods() {
-		owned := slices.ContainsFunc(jobs, func(j batchv1.Job) bool { return metav1.IsControlledBy(&p, &j) })
+		owner := metav1.GetControllerOf(&p)
+		owned := owner == nil || owner.Kind != "Job" || slices.ContainsFunc(jobs, func(j batchv1.Job) bool { return j.UID == owner.UID })
 		if p.DeletionTimestamp != nil || !owned {
 			r.losePod(&p)
 		}

@@ -39,18 +39,23 @@ func (r *Reconciler) addFinalizer(ctx context.Context, s *scope) error {
 	return nil
 }
 
-// removeLeftover deletes Jobs and pods that must not be there, each by its uid.
+// removeLeftover deletes Jobs and pods that must not be there.
 func (r *Reconciler) removeLeftover(ctx context.Context, s *scope) error {
-	for _, o := range s.decision.DeleteJobs {
+	return r.removeAll(ctx, s.feature.Namespace, s.decision.DeleteJobs, s.decision.DeletePods)
+}
+
+// removeAll deletes Jobs and pods, each by its uid.
+func (r *Reconciler) removeAll(ctx context.Context, namespace string, jobs, pods []lifecycle.Object) error {
+	for _, o := range jobs {
 		log.FromContext(ctx).Info("Deleting Job", "job", o.Name)
-		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: s.feature.Namespace, Name: o.Name}}
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.Name}}
 		if err := r.remove(ctx, job, o, client.PropagationPolicy(metav1.DeletePropagationBackground)); err != nil {
 			return err
 		}
 	}
-	for _, o := range s.decision.DeletePods {
+	for _, o := range pods {
 		log.FromContext(ctx).Info("Deleting pod", "pod", o.Name)
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: s.feature.Namespace, Name: o.Name}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: o.Name}}
 		if err := r.remove(ctx, pod, o); err != nil {
 			return err
 		}

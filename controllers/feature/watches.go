@@ -95,7 +95,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&corev1.ConfigMap{}, handler.EnqueueRequestsFromMapFunc(wake.trustingConfigMap), builder.WithPredicates(changedByOthers())).
 		WatchesRawSource(source.Channel(bundles, handler.EnqueueRequestsFromMapFunc(wake.trustingAny))).
 		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(reconcile.AsReconciler(mgr.GetClient(), r))
+		Complete(r.overFeatures(mgr.GetClient()))
 }
 
 // waker knows which Features a change of something else wakes.

@@ -3,7 +3,10 @@
 
 package lifecycle
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // attend looks after an attempt that has not ended.
 func (p *plan) attend(s situation) {
@@ -17,6 +20,13 @@ func (p *plan) attend(s situation) {
 	}
 	if s.m.Phase == Failed || agent && s.deadlineOver() {
 		p.stop(s, deadlineSummary(s))
+		return
+	}
+	if orphan := s.orphan(); orphan != nil {
+		// It is a leftover, and removed as one; its end is that of the attempt.
+		p.at = summary{phase: Preparing, reason: ReasonPodOrphaned, message: fmt.Sprintf(
+			"Pod %s lost its Job (kubectl delete --cascade=orphan does that, or a change of metadata.ownerReferences), so its watchdog cannot report. "+
+				"It is ended, and attempt %d follows from the last valid checkpoint.", orphan.Name, s.m.Attempt+1)}
 		return
 	}
 	lost, known := lockLost(s)

@@ -50,7 +50,7 @@ type Observed struct {
 	// JobMade says that the newest Job was made in this reconcile, with all that it depends on. Nothing else is done about it
 	// before its attempt is noted.
 	JobMade bool
-	// Pods of these Jobs, and of Jobs that are gone already.
+	// Pods with the Feature's label: of these Jobs, of Jobs that are gone already, and of no Job.
 	Pods []Pod
 	// Volumes names what keeps the volumes from being bound; nil when nothing does.
 	Volumes *Problem
@@ -218,10 +218,15 @@ const (
 	RunSeal RunKind = "seal"
 )
 
-// Job is a Job as it is seen. Only Jobs that the Feature itself controls are shown here.
+// StrayJob is the attempt of a Job with the Feature's label that is none of its attempts: it lost its owner, or belonged to an
+// earlier Feature of the same name.
+const StrayJob = -1
+
+// Job is a Job as it is seen.
 type Job struct {
-	Name    string
-	UID     string
+	Name string
+	UID  string
+	// Attempt that it was made for, or StrayJob.
 	Attempt int64
 	Run     RunKind
 	// Mode that the pod of an agent run is made for.
@@ -239,7 +244,7 @@ type Job struct {
 type Pod struct {
 	Name string
 	UID  string
-	// JobUID is the Job that controls it.
+	// JobUID is the Job that controls it; empty where none does.
 	JobUID string
 	// Started is true once any of its containers ran.
 	Started bool

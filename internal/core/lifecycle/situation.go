@@ -133,6 +133,15 @@ func (s situation) podProblem() *Problem {
 	return nil
 }
 
+// orphan is the pod of the current attempt while it runs without its Job, and was not asked to end; nil where there is none.
+func (s situation) orphan() *Pod {
+	p, job := s.pod(), s.job()
+	if p == nil || p.Ended || p.Deleting || job != nil && p.JobUID == job.UID {
+		return nil
+	}
+	return p
+}
+
 // activeTime is the running time of the attempts that ended.
 func (s situation) activeTime() time.Duration {
 	return time.Duration(s.m.ActiveSeconds) * time.Second
@@ -159,8 +168,9 @@ func (s situation) remembered() summary {
 	}
 }
 
-// leftovers are Jobs and pods of older attempts and of no Job: they must be gone before anything new starts, and they
-// have no business beside a current attempt either.
+// leftovers are Jobs and pods that are not of the current attempt's Job: they must be gone before anything new starts, and they
+// have no business beside a current attempt either. A pod that lost its Job is one of them, also where it spoke for
+// the attempt: intake does not hear it any more.
 func (s situation) leftovers() (jobs []Job, pods []Pod) {
 	current := s.job()
 	for _, j := range s.o.Jobs {
@@ -169,8 +179,7 @@ func (s situation) leftovers() (jobs []Job, pods []Pod) {
 		}
 	}
 	for _, p := range s.o.Pods {
-		mine := current != nil && p.JobUID == current.UID || s.m.Job != nil && p.UID == s.m.Job.PodUID
-		if !mine {
+		if current == nil || p.JobUID != current.UID {
 			pods = append(pods, p)
 		}
 	}

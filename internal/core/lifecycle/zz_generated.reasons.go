@@ -72,6 +72,7 @@ const (
 	ReasonCheckpointValid     = "CheckpointValid"
 	ReasonRetrying            = "Retrying"
 	ReasonPodLost             = "PodLost"
+	ReasonPodOrphaned         = "PodOrphaned"
 	ReasonDelivering          = "Delivering"
 	ReasonSuspending          = "Suspending"
 	ReasonDeleting            = "Deleting"

@@ -52,8 +52,13 @@ func TestJobs(t *testing.T) {
 		job(f, "2", func(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: noon} }),
 		job(f, "3", ended(batchv1.JobSuspended)),
 		job(f, "x", nil), job(f, "", nil), job(f, "-1", nil), job(other, "4", nil),
+		job(f, "", func(j *batchv1.Job) { j.Labels[v1alpha1.LabelRun] = v1alpha1.RunView }),
 	})
+	stray := func(name, uid string) lifecycle.Job {
+		return lifecycle.Job{Name: name, UID: uid, Attempt: lifecycle.StrayJob, Run: lifecycle.RunAgent, Created: noon}
+	}
 	want := []lifecycle.Job{
+		stray("login-", "job-login"), stray("login--1", "job-login-1"), stray("login-4", "job-login4"), stray("login-x", "job-loginx"),
 		{Name: "login-2", UID: "job-login2", Attempt: 2, Run: lifecycle.RunAgent, Created: noon, Deleting: true},
 		{Name: "login-3", UID: "job-login3", Attempt: 3, Run: lifecycle.RunAgent, Created: noon},
 		{Name: "login-9", UID: "job-login9", Attempt: 9, Run: lifecycle.RunAgent, Created: noon, Ended: true},
@@ -156,8 +161,13 @@ func TestPods(t *testing.T) {
 	if got := Pods([]corev1.Pod{viewing}); len(got) != 0 {
 		t.Errorf("a pod that answers an inquiry is taken for an attempt's: %+v", got)
 	}
-	if got := Pods([]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "stray"}}}); len(got) != 0 {
-		t.Errorf("a pod of no Job is somebody's attempt: %+v", got)
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"nobody": nil, "a Job, not as its controller": {{Kind: "Job", UID: "job-1"}}, "something else": {{Kind: "ConfigMap", UID: "job-1", Controller: ptr.To(true)}},
+	} {
+		got := Pods([]corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Name: "stray", OwnerReferences: owners}}})
+		if len(got) != 1 || got[0].JobUID != "" {
+			t.Errorf("a pod that %s owns is seen as %+v, want one of no Job", name, got)
+		}
 	}
 }
 

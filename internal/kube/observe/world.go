@@ -27,21 +27,28 @@ import (
 // volumeBindingMode WaitForFirstConsumer it does not begin before there is a pod.
 const volumePatience = 20 * time.Second
 
-// Jobs are the Jobs that a Feature controls, oldest attempt first. Others are left out: they are not ours to judge.
+// Jobs are the Jobs with a Feature's label, oldest attempt first. Admission lets nobody but the manager make one: what the
+// Feature does not control, or no more, is a stray. Jobs that only answer an inquiry are left out: they write nothing, and
+// end by themselves.
 func Jobs(f *v1alpha1.Feature, jobs []batchv1.Job) []lifecycle.Job {
 	var seen []lifecycle.Job
 	for i := range jobs {
 		j := &jobs[i]
+		if j.Labels[v1alpha1.LabelRun] == v1alpha1.RunView {
+			continue
+		}
 		attempt, err := strconv.ParseInt(j.Labels[v1alpha1.LabelAttempt], 10, 64)
 		if err != nil || attempt < 1 || !metav1.IsControlledBy(j, f) {
-			continue
+			attempt = lifecycle.StrayJob
 		}
 		seen = append(seen, lifecycle.Job{
 			Name: j.Name, UID: string(j.UID), Attempt: attempt, Run: lifecycle.RunKind(j.Labels[v1alpha1.LabelRun]), Mode: j.Labels[v1alpha1.LabelMode],
 			Created: j.CreationTimestamp.Time, Ended: JobEnded(j), Deleting: j.DeletionTimestamp != nil,
 		})
 	}
-	slices.SortFunc(seen, func(a, b lifecycle.Job) int { return cmp.Compare(a.Attempt, b.Attempt) })
+	slices.SortFunc(seen, func(a, b lifecycle.Job) int {
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Name, b.Name))
+	})
 	return seen
 }
 
@@ -55,20 +62,22 @@ func JobEnded(j *batchv1.Job) bool {
 	return false
 }
 
-// Pods are the pods that a Job controls, by name. A pod without a Job is of no attempt: it cannot report, and
-// admission forbids it. Pods that only answer an inquiry are left out: they write nothing, and end by themselves.
+// Pods are the pods with a Feature's label, by name, whoever owns them: a Job can be deleted and leave its pod running
+// (kubectl delete --cascade=orphan). Pods that only answer an inquiry are left out: they write nothing, and end by themselves.
 func Pods(pods []corev1.Pod) []lifecycle.Pod {
 	var seen []lifecycle.Pod
 	for i := range pods {
 		p := &pods[i]
-		owner := metav1.GetControllerOf(p)
-		if owner == nil || owner.Kind != "Job" || p.Labels[v1alpha1.LabelRun] == v1alpha1.RunView {
+		if p.Labels[v1alpha1.LabelRun] == v1alpha1.RunView {
 			continue
 		}
 		pod := lifecycle.Pod{
-			Name: p.Name, UID: string(p.UID), JobUID: string(owner.UID), Node: p.Spec.NodeName, Finalizers: p.Finalizers,
+			Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName, Finalizers: p.Finalizers,
 			Started: podStarted(p), Ended: PodEnded(p), Problem: podProblem(p), Fate: fate(p),
 			StartedAt: podStartedAt(p),
+		}
+		if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "Job" {
+			pod.JobUID = string(owner.UID)
 		}
 		if p.DeletionTimestamp != nil {
 			// The API server adds the grace period to the time at which the deletion was asked for.
