@@ -12,6 +12,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -23,7 +24,7 @@ import (
 )
 
 // attack is something that a role allows and that would have an effect on a verdict, a delivery, a record or the orders
-// of a watchdog, were it not for an admission policy. do is a dry run where the API server has one.
+// of a watchdog, or would take an agent out of supervision, were it not for an admission policy. do does it for real.
 type attack struct {
 	name string
 	// policy that must refuse it.
@@ -34,7 +35,7 @@ type attack struct {
 }
 
 func attacks() []attack {
-	return slices.Concat(reach(), pods(), objects(), work(), labels())
+	return slices.Concat(reach(), pods(), escapes(), objects(), work(), labels())
 }
 
 // reach is what gets into a pod, or speaks for it.
@@ -76,14 +77,14 @@ func pods() []attack {
 		{"make a pod that is taken for the Feature's", "tidewaiter-pods", "pods", "create", func(t *testing.T, w *world) error {
 			return w.editor.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.project, Name: "mine", Labels: w.run.Pod.Labels, OwnerReferences: w.run.Pod.OwnerReferences,
-			}, Spec: attempt.PodSpec()}, client.DryRunAll)
+			}, Spec: attempt.PodSpec()})
 		}},
 		{"mount the trusted volume", "tidewaiter-pods", "pods", "create", func(t *testing.T, w *world) error {
 			spec := attempt.PodSpec()
 			spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: w.claim.Name},
 			}}}
-			return w.editor.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: spec}, client.DryRunAll)
+			return w.editor.Create(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: spec})
 		}},
 		{"run another image beside the token", "tidewaiter-pods", "pods", "patch update", func(t *testing.T, w *world) error {
 			return patch(t, w.editor, w.run.Pod, `{"spec":{"containers":[{"name":"agent","image":"mine"}]}}`)
@@ -92,12 +93,12 @@ func pods() []attack {
 			return patch(t, w.editor, w.run.Pod, `{"metadata":{"labels":{"tidewaiter.dev/feature":null}}}`)
 		}},
 		{"report that the pod has ended", "tidewaiter-pods", "", "", func(t *testing.T, w *world) error {
-			return w.owner.Status().Patch(t.Context(), w.run.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`)), client.DryRunAll)
+			return w.owner.Status().Patch(t.Context(), w.run.Pod.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Failed"}}`)))
 		}},
 		{"make a Job that is taken for the Feature's", "tidewaiter-jobs", "batch/jobs", "create", func(t *testing.T, w *world) error {
 			return w.editor.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: batchv1.JobSpec{
 				Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: w.run.Pod.Labels}, Spec: attempt.PodSpec()},
-			}}, client.DryRunAll)
+			}})
 		}},
 		{"run two agents on one workspace", "tidewaiter-jobs", "batch/jobs", "patch update", func(t *testing.T, w *world) error {
 			return patch(t, w.editor, w.run.Job, `{"spec":{"parallelism":2}}`)
@@ -107,55 +108,101 @@ func pods() []attack {
 			spec.Volumes = []corev1.Volume{{Name: "host", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}}}
 			return w.manager.Create(t.Context(), &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "mine"}, Spec: batchv1.JobSpec{
 				Template: corev1.PodTemplateSpec{Spec: spec},
-			}}, client.DryRunAll)
+			}})
 		}},
 	}
+}
+
+// escapes take a running agent out of supervision, or keep every later attempt waiting.
+func escapes() []attack {
+	list := []attack{
+		{"delete the Job and leave its pod running", "tidewaiter-jobs", "batch/jobs", "delete", func(t *testing.T, w *world) error {
+			return w.editor.Delete(t.Context(), w.run.Job.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationOrphan))
+		}},
+		{"delete the Job and leave its pod running, by the older option", "tidewaiter-jobs", "batch/jobs", "delete", func(t *testing.T, w *world) error {
+			return w.editor.Delete(t.Context(), w.run.Job.DeepCopy(), &client.DeleteOptions{Raw: &metav1.DeleteOptions{OrphanDependents: ptr.To(true)}}) //nolint:staticcheck // it still works
+		}},
+		{"delete all Jobs and leave their pods running", "tidewaiter-jobs", "batch/jobs", "deletecollection", func(t *testing.T, w *world) error {
+			return w.editor.DeleteAllOf(t.Context(), &batchv1.Job{}, client.InNamespace(w.project), client.PropagationPolicy(metav1.DeletePropagationOrphan))
+		}},
+		{"delete the pod while its containers run", "tidewaiter-pods", "pods", "delete", func(t *testing.T, w *world) error {
+			return w.editor.Delete(t.Context(), w.run.Pod.DeepCopy(), client.GracePeriodSeconds(0))
+		}},
+		{"delete all pods while their containers run", "tidewaiter-pods", "pods", "deletecollection", func(t *testing.T, w *world) error {
+			return w.editor.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(w.project), client.GracePeriodSeconds(0))
+		}},
+		{"evict the pod while its containers run", "tidewaiter-pods", "pods/eviction", "create", func(t *testing.T, w *world) error {
+			return w.editor.SubResource("eviction").Create(t.Context(), w.run.Pod.DeepCopy(), &policyv1.Eviction{
+				ObjectMeta: metav1.ObjectMeta{Name: w.run.Pod.Name, Namespace: w.project}, DeleteOptions: &metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)},
+			})
+		}},
+		{"report that the Job has ended", "tidewaiter-jobs", "", "", func(t *testing.T, w *world) error {
+			return w.owner.Status().Patch(t.Context(), w.run.Job.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"active":3}}`)))
+		}},
+		{"debug the pod", "tidewaiter-pods", "", "", func(t *testing.T, w *world) error {
+			pod := w.run.Pod.DeepCopy()
+			pod.Spec.EphemeralContainers = []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{
+				Name: "debug", Image: "mine", SecurityContext: pod.Spec.Containers[0].SecurityContext,
+			}}}
+			return w.owner.SubResource("ephemeralcontainers").Update(t.Context(), pod)
+		}},
+	}
+	for _, object := range frozen() {
+		for field, body := range object.escapes {
+			list = append(list, attack{
+				field + " of the " + object.kind + " is changed", object.policy, object.resource, "patch update", func(t *testing.T, w *world) error {
+					return patch(t, w.editor, object.of(w), body)
+				},
+			})
+		}
+	}
+	return list
 }
 
 // objects are attacks by volumes, networks and what the watchdog trusts.
 func objects() []attack {
 	return []attack{
 		{"make the next Feature's volume beforehand", "tidewaiter-children", "persistentvolumeclaims", "create", func(t *testing.T, w *world) error {
-			return w.editor.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "twf-next-trusted"}, Spec: w.claim.Spec}, client.DryRunAll)
+			return w.editor.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "twf-next-trusted"}, Spec: w.claim.Spec})
 		}},
 		{"copy the trusted volume", "tidewaiter-children", "persistentvolumeclaims", "create", func(t *testing.T, w *world) error {
 			spec := w.claim.Spec.DeepCopy()
 			spec.DataSource, spec.DataSourceRef = &corev1.TypedLocalObjectReference{Kind: "PersistentVolumeClaim", Name: w.claim.Name}, nil
-			return w.editor.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "copy"}, Spec: *spec}, client.DryRunAll)
+			return w.editor.Create(t.Context(), &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "copy"}, Spec: *spec})
 		}},
 		{"hand the trusted volume to another owner", "tidewaiter-children", "persistentvolumeclaims", "patch update", func(t *testing.T, w *world) error {
 			return patch(t, w.editor, w.claim, `{"metadata":{"ownerReferences":null}}`)
 		}},
 		{"delete the trusted volume", "tidewaiter-children", "persistentvolumeclaims", "delete deletecollection", func(t *testing.T, w *world) error {
-			if err := w.editor.Delete(t.Context(), w.claim.DeepCopy(), client.DryRunAll); err != nil {
+			if err := w.editor.Delete(t.Context(), w.claim.DeepCopy()); err != nil {
 				return err
 			}
-			return w.editor.DeleteAllOf(t.Context(), &corev1.PersistentVolumeClaim{}, client.InNamespace(w.project), client.DryRunAll)
+			return w.editor.DeleteAllOf(t.Context(), &corev1.PersistentVolumeClaim{}, client.InNamespace(w.project))
 		}},
 		{"make a network policy that is taken for the Feature's", "tidewaiter-children", "networking.k8s.io/networkpolicies", "create", func(t *testing.T, w *world) error {
-			return w.editor.Create(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine", Labels: w.network.Labels}, Spec: w.network.Spec}, client.DryRunAll)
+			return w.editor.Create(t.Context(), &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine", Labels: w.network.Labels}, Spec: w.network.Spec})
 		}},
 		{"open the network of the agent", "tidewaiter-children", "networking.k8s.io/networkpolicies", "patch update", func(t *testing.T, w *world) error {
 			return patch(t, w.editor, w.network, `{"spec":{"egress":[{}]}}`)
 		}},
 		{"delete the isolation of the agent", "tidewaiter-children", "networking.k8s.io/networkpolicies", "delete deletecollection", func(t *testing.T, w *world) error {
-			if err := w.editor.Delete(t.Context(), w.network.DeepCopy(), client.DryRunAll); err != nil {
+			if err := w.editor.Delete(t.Context(), w.network.DeepCopy()); err != nil {
 				return err
 			}
-			return w.editor.DeleteAllOf(t.Context(), &networkingv1.NetworkPolicy{}, client.InNamespace(w.project), client.DryRunAll)
+			return w.editor.DeleteAllOf(t.Context(), &networkingv1.NetworkPolicy{}, client.InNamespace(w.project))
 		}},
 		{"let the watchdog trust another intake", "tidewaiter-ca-bundle", "configmaps", "create update patch", func(t *testing.T, w *world) error {
 			return patch(t, w.editor, w.bundle, `{"data":{"ca.crt":"mine"}}`)
 		}},
 		{"write a record", "tidewaiter-records", "", "", func(t *testing.T, w *world) error {
 			forged := &v1alpha1.Checkpoint{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "login-2"}, Spec: checkpoint(w.run.Feature)}
-			return w.owner.Create(t.Context(), forged, client.DryRunAll)
+			return w.owner.Create(t.Context(), forged)
 		}},
 		{"change a verdict's label", "tidewaiter-records", "", "", func(t *testing.T, w *world) error {
 			return patch(t, w.owner, w.record, `{"metadata":{"labels":{"tidewaiter.dev/verdict":"Invalid"}}}`)
 		}},
 		{"report a delivery", "tidewaiter-records", "", "", func(t *testing.T, w *world) error {
-			return w.owner.Status().Patch(t.Context(), w.run.Feature.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Delivered"}}`)), client.DryRunAll)
+			return w.owner.Status().Patch(t.Context(), w.run.Feature.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"phase":"Delivered"}}`)))
 		}},
 	}
 }
@@ -166,7 +213,7 @@ func work() []attack {
 		{"use a Secret that one may neither read nor use", "tidewaiter-feature-references", "tidewaiter.dev/features", "create", func(t *testing.T, w *world) error {
 			f := feature(w, "mine")
 			f.Spec.Repository.CredentialsSecretRef = &v1alpha1.SecretRef{Name: "bank-git"}
-			return w.developer.Create(t.Context(), f, client.DryRunAll)
+			return w.developer.Create(t.Context(), f)
 		}},
 		{"approve without the verb", "tidewaiter-approval", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
 			return patch(t, w.editor, w.run.Feature, fmt.Sprintf(`{"spec":{"delivery":{"approvedCommit":%q}}}`, commit))
@@ -174,7 +221,7 @@ func work() []attack {
 		{"let a Template read for one", "tidewaiter-template-references", "tidewaiter.dev/templates", "create update patch", func(t *testing.T, w *world) error {
 			return w.author.Create(t.Context(), &v1alpha1.Template{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.TemplateSpec{
 				Direction: "Input", ConfigMapKeyRef: &v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "k"},
-			}}, client.DryRunAll)
+			}})
 		}},
 	}
 }
@@ -185,7 +232,7 @@ func labels() []attack {
 		"choose the policies of a new Feature", "tidewaiter-policy-labels", "tidewaiter.dev/features", "create", func(t *testing.T, w *world) error {
 			f := feature(w, "mine")
 			f.Labels = map[string]string{teamLabel: "sandbox"}
-			return w.editor.Create(t.Context(), f, client.DryRunAll)
+			return w.editor.Create(t.Context(), f)
 		},
 	}}
 	for _, who := range []string{"edit", "admin", "every right in the project"} {
@@ -220,5 +267,5 @@ func patch(t *testing.T, who client.Client, object client.Object, body string) e
 	} else if _, ours := object.(*v1alpha1.Checkpoint); ours {
 		kind = types.MergePatchType
 	}
-	return who.Patch(t.Context(), copied, client.RawPatch(kind, []byte(body)), client.DryRunAll)
+	return who.Patch(t.Context(), copied, client.RawPatch(kind, []byte(body)))
 }

@@ -23,7 +23,6 @@ const (
 	// The Job that answers after the end of a pod has the volume read-only.
 	asksForTheRecord = "it reads the record; the process that answers cannot write it, and every answer is bounded"
 	extensions       = "the group extensions has not been served since Kubernetes 1.22; apps and networking.k8s.io are tried"
-	stopsThePod      = "it ends a pod or Job before its time: the watchdog takes a last checkpoint, or the next attempt starts from the last one; as spec.suspend"
 	theirProject     = "it takes away what they made themselves, or what the manager makes again"
 )
 
@@ -49,7 +48,6 @@ func harmless() []row {
 		{"batch/cronjobs", all, "its Jobs are made by a controller, for which the rules on Jobs hold like for a person (tried: batch/jobs)"},
 		{"batch/cronjobs/status", reads, onlyReads},
 		{"batch/jobs", reads, onlyReads},
-		{"batch/jobs", "delete deletecollection", stopsThePod},
 		{"batch/jobs/status", reads, onlyReads},
 		{"bindings", reads, "not served for reading"},
 		{"configmaps", reads, onlyReads},
@@ -81,8 +79,6 @@ func harmless() []row {
 		{"persistentvolumeclaims", reads, onlyReads},
 		{"persistentvolumeclaims/status", reads, onlyReads},
 		{"pods", reads, onlyReads},
-		{"pods", "delete deletecollection", stopsThePod},
-		{"pods/eviction", "create", stopsThePod},
 		{"pods/exec", "update patch delete deletecollection list watch", "a connection is opened by GET or POST alone"},
 		{"pods/attach", "update patch delete deletecollection list watch", "a connection is opened by GET or POST alone"},
 		{"pods/portforward", "update patch delete deletecollection list watch", "a connection is opened by GET or POST alone"},
