@@ -135,6 +135,8 @@ const (
 	ReasonRetrying = "Retrying"
 	// ReasonPodLost: the pod ended or went away before its final report; another attempt follows.
 	ReasonPodLost = "PodLost"
+	// ReasonPodEnded: the pod ended by itself again and again, before its final report; the retries are used up.
+	ReasonPodEnded = "PodEnded"
 	// ReasonPodOrphaned: the pod of the attempt lost its Job and is ended; another attempt follows.
 	ReasonPodOrphaned = "PodOrphaned"
 	// ReasonDelivering: the branch is being pushed.

@@ -54,6 +54,10 @@ type FeatureStatus struct {
 	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
 	// +optional
 	Lost int32 `json:"lost,omitempty"`
+	// unordered counts the attempts whose pod ended by itself, without a final report, since a person asked for a retry last: neither a
+	// person nor the cluster asked it to end. From the fourth on each spends a retry.
+	// +optional
+	Unordered int32 `json:"unordered,omitempty"`
 	// unserved tells of the attempts in a row that ended because models did not answer. They spend no retry.
 	// +optional
 	Unserved *UnservedStatus `json:"unserved,omitempty"`

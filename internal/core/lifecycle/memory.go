@@ -34,6 +34,7 @@ type Memory struct {
 	Attempt             int64
 	Failures            int
 	Lost                int
+	Unordered           int
 	Unserved            *Unserved
 	Job                 *JobMemory
 	Branch              string

@@ -114,6 +114,9 @@ func afterLoss(s situation) nextRun {
 		n.run, n.at.phase = RunSeal, ReadyToMerge
 		return n
 	}
+	if s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries {
+		return ifAsked(s, nextRun{run: RunAgent, at: podEndedSummary(s)})
+	}
 	return agentUnlessOver(s, n)
 }
 
@@ -134,6 +137,8 @@ func afterFailure(s situation) nextRun {
 	wasDeadline := s.o.Memory.Condition(ConditionSucceeded).Reason == protocol.ReasonDeadlineExceeded
 	if f := s.final(); f != nil && f.Outcome == protocol.OutcomeAgentFailed && !wasDeadline {
 		at = agentFailedSummary(s, f)
+	} else if f == nil && s.o.Memory.Condition(ConditionSucceeded).Reason == ReasonPodEnded {
+		at = podEndedSummary(s)
 	}
 	if s.deadlineOver() {
 		return nextRun{at: at, refusal: raiseFirst}

@@ -262,6 +262,8 @@ type Pod struct {
 	Finalizers []string
 	// Problem keeps it from running; nil when nothing does.
 	Problem *Problem
+	// ByItself is true when it ended though neither a person nor the cluster asked it to.
+	ByItself bool
 	// Fate says why it ended, for people; empty where nothing is known.
 	Fate string
 }

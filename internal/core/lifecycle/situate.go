@@ -11,6 +11,10 @@ import (
 // longEnough an attempt must have lived for its loss not to count as one in a row.
 const longEnough = 10 * time.Minute
 
+// freeEnds is how many pods of a Feature may end by themselves before each further one spends a retry: a node that restarts without
+// warning looks like that, and so does a container that used too much memory.
+const freeEnds = 3
+
 // situate adds to what is remembered what the facts say: a new attempt, the pod that speaks for it, its end, and what
 // was reported. Each of these is a function of the situation that the one before it found.
 func situate(o Observed, now time.Time) situation {
@@ -39,7 +43,7 @@ func adopt(s situation) situation {
 	m := s.m.clone()
 	m.Requests = append(m.Requests, answers...)
 	if len(answers) > 0 && !errand { // a person has asked for it
-		m.Unserved = nil
+		m.Unserved, m.Unordered = nil, 0
 	}
 	m.Attempt = job.Attempt
 	m.Job = &JobMemory{Name: job.Name, Run: job.Run, Mode: job.Mode, Errand: errand, StartedAt: job.Created}
@@ -118,8 +122,15 @@ func fold(s situation) situation {
 		m.ActiveSeconds += int64(m.Job.worked(s.now) / time.Second)
 	}
 	f := s.final()
-	if p := s.pod(); f == nil && p != nil {
+	p := s.pod()
+	if f == nil && p != nil {
 		s.fate = p.Fate
+	}
+	if f == nil && p != nil && p.ByItself && m.Job.Run == RunAgent && m.Job.StopRequestedAt.IsZero() {
+		// An agent can have its own pod end: by its memory, for example.
+		if m.Unordered++; m.Unordered > freeEnds {
+			m.Failures++
+		}
 	}
 	switch {
 	case f == nil && !m.Job.StopRequestedAt.IsZero():

@@ -106,6 +106,14 @@ func agentFailedSummary(s situation, f *Final) summary {
 		sentence(f.Message), times(s.m.Failures), s.o.Spec.Retries, s.retryHint())}
 }
 
+// podEndedSummary is for an agent whose pods end by themselves.
+func podEndedSummary(s situation) summary {
+	return summary{phase: Failed, reason: ReasonPodEnded, stalled: true, message: fmt.Sprintf(
+		"Attempt %d: the pod ended by itself before its final report, as did %d before it: neither a person nor the cluster asked it to. From the %dth on each spends a retry, and spec.retries is %d. "+
+			"See the Event PodLost for how it ended; mostly the agent used more memory or disk than spec.agent.resources and the volumes allow. The work is kept: start the agent again with %s.",
+		s.m.Attempt, s.m.Unordered-1, freeEnds+1, s.o.Spec.Retries, s.retryHint())}
+}
+
 // blockedSummary says what is wrong and each way on.
 func blockedSummary(s situation, f *Final) summary {
 	reason := cmp.Or(f.Reason, ReasonInternalError)

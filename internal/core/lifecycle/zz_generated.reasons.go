@@ -72,6 +72,7 @@ const (
 	ReasonCheckpointValid     = "CheckpointValid"
 	ReasonRetrying            = "Retrying"
 	ReasonPodLost             = "PodLost"
+	ReasonPodEnded            = "PodEnded"
 	ReasonPodOrphaned         = "PodOrphaned"
 	ReasonDelivering          = "Delivering"
 	ReasonSuspending          = "Suspending"

@@ -171,6 +171,31 @@ func TestPods(t *testing.T) {
 	}
 }
 
+func TestByItself(t *testing.T) {
+	disruption := []corev1.PodCondition{{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}}
+	deleted := &metav1.Time{Time: noon}
+	for name, tc := range map[string]struct {
+		deleted *metav1.Time
+		status  corev1.PodStatus
+		want    bool
+	}{
+		"it runs":                       {status: corev1.PodStatus{Phase: corev1.PodRunning}},
+		"its container ended":           {status: corev1.PodStatus{Phase: corev1.PodFailed}, want: true},
+		"its container ended well":      {status: corev1.PodStatus{Phase: corev1.PodSucceeded}, want: true},
+		"it was deleted":                {deleted: deleted, status: corev1.PodStatus{Phase: corev1.PodFailed}},
+		"its node is drained":           {status: corev1.PodStatus{Phase: corev1.PodFailed, Conditions: disruption}},
+		"its node shuts down":           {status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Terminated", Message: "Pod was terminated in response to imminent node shutdown."}},
+		"its node is low on memory":     {status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: "The node was low on resource: memory.", Conditions: disruption}},
+		"it filled its own volume":      {status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: `Usage of EmptyDir volume "tmp" exceeds the limit "1Gi". `, Conditions: disruption}, want: true},
+		"its container filled the disk": {status: corev1.PodStatus{Phase: corev1.PodFailed, Reason: "Evicted", Message: `Container agent exceeded its local ephemeral storage limit "1Gi". `}, want: true},
+	} {
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: tc.deleted}, Status: tc.status}
+		if got := Pods([]corev1.Pod{pod})[0].ByItself; got != tc.want {
+			t.Errorf("%s: by itself is %t, want %t", name, got, tc.want)
+		}
+	}
+}
+
 func TestVolumes(t *testing.T) {
 	claim := func(name string, phase corev1.PersistentVolumeClaimPhase) corev1.PersistentVolumeClaim {
 		return corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: corev1.PersistentVolumeClaimStatus{Phase: phase}}

@@ -5,6 +5,7 @@ package observe
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,6 +95,23 @@ func detail(message string) string {
 		return ""
 	}
 	return " (" + message + ")"
+}
+
+// byItself reports whether a pod ended though neither a person nor the cluster asked it to. A pod that is evicted because it used
+// more disk than it may has itself to blame.
+func byItself(p *corev1.Pod) bool {
+	if !PodEnded(p) || p.DeletionTimestamp != nil {
+		return false
+	}
+	disrupted := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue
+	})
+	if !disrupted && p.Status.Reason == "" {
+		return true
+	}
+	// The kubelet's messages (k8s.io/kubernetes/pkg/kubelet/eviction/helpers.go); those that begin otherwise blame the node.
+	return p.Status.Reason == "Evicted" && slices.ContainsFunc([]string{"Usage of EmptyDir volume", "Pod ephemeral local storage usage exceeds", "Container "},
+		func(begin string) bool { return strings.HasPrefix(p.Status.Message, begin) })
 }
 
 // fate says why a pod ended: the kubelet's reason (Evicted, for example), and each container that did not end well.

@@ -73,7 +73,7 @@ func Pods(pods []corev1.Pod) []lifecycle.Pod {
 		}
 		pod := lifecycle.Pod{
 			Name: p.Name, UID: string(p.UID), Node: p.Spec.NodeName, Finalizers: p.Finalizers,
-			Started: podStarted(p), Ended: PodEnded(p), Problem: podProblem(p), Fate: fate(p),
+			Started: podStarted(p), Ended: PodEnded(p), Problem: podProblem(p), ByItself: byItself(p), Fate: fate(p),
 			StartedAt: podStartedAt(p),
 		}
 		if owner := metav1.GetControllerOf(p); owner != nil && owner.Kind == "Job" {

@@ -871,6 +871,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: unordered
+      type:
+        scalar: numeric
     - name: unserved
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.UnservedStatus

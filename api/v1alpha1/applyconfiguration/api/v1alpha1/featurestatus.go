@@ -28,6 +28,9 @@ type FeatureStatusApplyConfiguration struct {
 	Failures *int32 `json:"failures,omitempty"`
 	// lost counts the attempts in a row that ended without a final report; the next one waits the longer the more there were.
 	Lost *int32 `json:"lost,omitempty"`
+	// unordered counts the attempts whose pod ended by itself, without a final report, since a person asked for a retry last: neither a
+	// person nor the cluster asked it to end. From the fourth on each spends a retry.
+	Unordered *int32 `json:"unordered,omitempty"`
 	// unserved tells of the attempts in a row that ended because models did not answer. They spend no retry.
 	Unserved *UnservedStatusApplyConfiguration `json:"unserved,omitempty"`
 	// job is the Job of the current attempt.
@@ -116,6 +119,14 @@ func (b *FeatureStatusApplyConfiguration) WithFailures(value int32) *FeatureStat
 // If called multiple times, the Lost field is set to the value of the last call.
 func (b *FeatureStatusApplyConfiguration) WithLost(value int32) *FeatureStatusApplyConfiguration {
 	b.Lost = &value
+	return b
+}
+
+// WithUnordered sets the Unordered field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unordered field is set to the value of the last call.
+func (b *FeatureStatusApplyConfiguration) WithUnordered(value int32) *FeatureStatusApplyConfiguration {
+	b.Unordered = &value
 	return b
 }
 
