@@ -140,7 +140,7 @@ func TestHardenClosesThisProcess(t *testing.T) {
 	})
 }
 
-// TestHardenSurvivesSignals sends every signal from inside of the container, with and without a value.
+// TestHardenSurvivesSignals sends every signal from inside of the container, to the process and to one of its threads.
 func TestHardenSurvivesSignals(t *testing.T) {
 	container.Run(t, func(t *testing.T) {
 		stop := make(chan os.Signal, 1)
@@ -191,21 +191,23 @@ const lastSignal = 64
 // attackEnv makes the test binary a program that sends PID 1 the signal that it names.
 const attackEnv = "TIDEWAITER_TEST_ATTACK"
 
-// sendSignal goes by the one way that the filter leaves: the directory of a process is a handle of it.
+// sendSignal goes by the one way that the filter leaves: a thread of PID 1 has a number that the filter does not know.
 func sendSignal(text string) error {
 	number, err := strconv.Atoi(text)
 	if err != nil {
 		return err
 	}
-	handle, err := unix.Open("/proc/1", unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	threads, err := os.ReadDir("/proc/1/task")
 	if err != nil {
 		return err
 	}
-	const queued = -1 // SI_QUEUE: code of a signal that carries a value
-	for _, info := range []*unix.Siginfo{nil, {Signo: int32(number), Code: queued}} {
-		if err := unix.PidfdSendSignal(handle, unix.Signal(number), info, 0); err != nil {
-			return err
+	for _, entry := range threads {
+		thread, err := strconv.Atoi(entry.Name())
+		if err != nil || thread == 1 {
+			continue
 		}
+		_, _, errno := unix.RawSyscall(unix.SYS_TKILL, uintptr(thread), uintptr(number), 0)
+		return errors.Join(unix.Kill(thread, unix.Signal(number)), errnoOrNil(errno))
 	}
-	return nil
+	return errors.New("PID 1 has one thread")
 }
