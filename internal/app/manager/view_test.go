@@ -122,7 +122,7 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 	}
 	for _, o := range []client.Object{
 		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "planned"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
-			s.Plan = &v1alpha1.Plan{Milestones: []v1alpha1.Milestone{{Name: "login", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "The form."}, {Name: "save", Instructions: "The store."}}}}}
+			s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}, Milestones: []v1alpha1.Milestone{{Name: "login", Tasks: []v1alpha1.Task{{Name: "form", Instructions: "The form."}, {Name: "save", Instructions: "The store."}}}}}
 		})},
 		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "from"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
 			s.Prompt, s.PromptFrom = "", &v1alpha1.PromptSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "login"}}
@@ -138,21 +138,24 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		t.Cleanup(func() { _ = client.IgnoreNotFound(env.Client.Delete(context.WithoutCancel(t.Context()), o)) })
 	}
 	const composed = "<!-- GLOBAL_TEMPLATE_START -->\nBe kind.\n<!-- GLOBAL_TEMPLATE_END -->\n<!-- PROJECT_TEMPLATE_START -->\nUse tabs.\n<!-- PROJECT_TEMPLATE_END -->\n<!-- USER_PROMPT_START -->\n"
+	const where = "\n\nWhere you may write. What breaks this is not delivered, and may be put back:\n"
 	until(t, "the templates are in force", func() bool {
 		text, err := raw(t, viewer, path+"planned/prompt")
-		return err == nil && text == composed+"Add a login page.\n\nThe form.\n"
+		return err == nil && strings.HasPrefix(text, composed+"Add a login page.\n\nThe form."+where+"- Write only to these areas: web/**.\n")
 	})
 	want := func(target, expected string) {
 		t.Helper()
-		if text, err := raw(t, viewer, path+target); err != nil || text != expected {
-			t.Errorf("%s: %q, %v; want %q", target, text, err, expected)
+		text, err := raw(t, viewer, path+target)
+		before, bounds, told := strings.Cut(text, where)
+		if err != nil || before != expected || !told || !strings.Contains(bounds, "- Limits: a changed file has at most ") {
+			t.Errorf("%s: %q, %v; want %q and where it may write", target, text, err, expected)
 		}
 	}
-	want("planned/prompt?task=login/save", composed+"Add a login page.\n\nThe store.\n")
-	if text, err := raw(t, viewer, path+"strict/prompt"); err != nil || !strings.HasPrefix(text, composed+"Add a login page.\n\nThe workspace is read-only: ") {
+	want("planned/prompt?task=login/save", composed+"Add a login page.\n\nThe store.")
+	if text, err := raw(t, viewer, path+"strict/prompt"); err != nil || !strings.HasPrefix(text, composed+"Add a login page."+where) || !strings.Contains(text, "\n\nThe workspace is read-only: ") {
 		t.Errorf("in Deterministic mode: %q, %v", text, err)
 	}
-	want("from/prompt", composed+"(the text of key \"login\" of ConfigMap prompts)\n")
+	want("from/prompt", composed+"(the text of key \"login\" of ConfigMap prompts)")
 	for target, message := range map[string]string{
 		"planned/prompt?task=none": `no task "none": it has login/form, login/save`, "planned/prompt?model=x": "use task", "other/prompt": `"other" not found`,
 	} {
@@ -176,13 +179,13 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 	if err := env.Client.Create(t.Context(), off); err != nil {
 		t.Fatal(err)
 	}
-	want("from/prompt", "(supervision.enabled is false: no template is put before this)\n(the text of key \"login\" of ConfigMap prompts)\n")
+	want("from/prompt", "(supervision.enabled is false: no template is put before this)\n(the text of key \"login\" of ConfigMap prompts)")
 	for _, o := range []client.Object{off, input(kubetest.SystemNamespace, "kind", ""), input(project, "tabs", "")} {
 		if err := env.Client.Delete(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want("from/prompt", "(no Input template applies)\n(the text of key \"login\" of ConfigMap prompts)\n")
+	want("from/prompt", "(no Input template applies)\n(the text of key \"login\" of ConfigMap prompts)")
 }
 
 // wantNoWrites: a person who may see the record may do nothing else.

@@ -131,13 +131,14 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task) (protoc
 	if i := slices.IndexFunc(have.Policy.Models, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary }); i >= 0 {
 		model = have.Policy.Models[i].Model
 	}
-	how := adapter.Launch(runtimes.Task{Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
+	bounds := notice.Bounds(have.Plan, have.Policy, o.Agent.Role, o.Locks)
+	how := adapter.Launch(runtimes.Task{Bounds: bounds, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
 		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,
 			protocol.EnvPrompt+"="+prompt,
-			protocol.EnvInstructions+"="+strings.TrimSpace(have.RestartText+"\n\n"+t.Instructions))})
+			protocol.EnvInstructions+"="+strings.TrimSpace(strings.TrimSpace(have.RestartText+"\n\n"+t.Instructions)+"\n\n"+bounds))})
 	start := protocol.RunnerStart{Argv: how.Argv, Env: how.Env, Dir: x.attempt.options.Paths.Workspace, Input: how.Input}
 	if len(how.Files) > 0 {
 		start.Files, start.Home = how.Files, x.attempt.options.Paths.Home

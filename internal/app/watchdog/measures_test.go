@@ -276,7 +276,7 @@ func TestSteeringStartsTheAgentAnew(t *testing.T) {
 	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	w.wantTakenBack(1) // nothing was written between the rollback and the restart
 	starts := w.starts()
-	if len(starts) != 2 || starts[0] != "" || !strings.Contains(starts[1], "Deploy has failed") {
+	if len(starts) != 2 || !strings.HasPrefix(starts[0], "Where you may write.") || !strings.Contains(starts[1], "Deploy has failed") {
 		t.Errorf("started with %q", starts)
 	}
 	if got := w.git("-C", w.origin, "diff", "--name-status", "main", "tidewaiter/login"); got != "A\tweb/done.html\nA\tweb/wrong-2.html" {

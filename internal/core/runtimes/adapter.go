@@ -28,6 +28,8 @@ type Task struct {
 	Tools string
 	// Interrupted: an agent was ended in the middle of the task, by no fault of its own.
 	Interrupted bool
+	// Bounds say where the agent may write; empty for nothing to say.
+	Bounds string
 	// Before is what an agent is told before its task that is started anew, because another one was in trouble with it; empty at its start.
 	Before string
 	// Correction is what the agent is told that has ended its task with work that is not valid; empty at its start.
@@ -54,7 +56,7 @@ func (t Task) Goes() bool { return t.Interrupted || t.Correction != "" }
 
 // Text is what an agent that takes one text is told to do.
 func (t Task) Text() string {
-	task := strings.TrimSpace(t.Prompt + "\n\n" + t.Instructions)
+	task := strings.TrimSpace(strings.TrimSpace(t.Prompt+"\n\n"+t.Instructions) + "\n\n" + t.Bounds)
 	if t.Tools != "" {
 		task += "\n\n" + throughTools
 	}

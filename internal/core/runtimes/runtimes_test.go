@@ -74,3 +74,11 @@ func TestRecords(t *testing.T) {
 		t.Error("a runtime that does not exist was found")
 	}
 }
+
+// TestTextSaysWhere an agent may write, behind what it is to do.
+func TestTextSaysWhere(t *testing.T) {
+	task := runtimes.Task{Prompt: "Add a page.", Instructions: "The form.", Bounds: "Where you may write."}
+	if got := task.Text(); got != "Add a page.\n\nThe form.\n\nWhere you may write." {
+		t.Errorf("it is told %q", got)
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -94,11 +95,12 @@ func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt strin
 	if name, key, ok := PromptKey(f); ok {
 		where = fmt.Sprintf("the text under key %q of ConfigMap %s", key, name)
 	}
-	if problem := tooLong(where, protocol.EnvPrompt, prompt); problem != "" {
+	if problem := tooLong(where, protocol.EnvPrompt, prompt, 0); problem != "" {
 		return problem
 	}
+	bounds := Bounds(f, effective)
 	for _, t := range Tasks(f) {
-		if problem := tooLong("the instructions of task "+t.Name, protocol.EnvInstructions, t.Instructions); problem != "" {
+		if problem := tooLong("the instructions of task "+t.Name, protocol.EnvInstructions, t.Instructions, len("\n\n"+bounds)); problem != "" {
 			return problem
 		}
 	}
@@ -107,12 +109,12 @@ func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt strin
 		if i >= len(f.Spec.Agent.Command) {
 			at = fmt.Sprintf("spec.agent.args[%d]", i-len(f.Spec.Agent.Command))
 		}
-		if problem := tooLong(at, "", argument); problem != "" {
+		if problem := tooLong(at, "", argument, 0); problem != "" {
 			return problem
 		}
 	}
 	for _, e := range f.Spec.Agent.Env {
-		if problem := tooLong("spec.agent.env "+e.Name, e.Name, e.Value); problem != "" {
+		if problem := tooLong("spec.agent.env "+e.Name, e.Name, e.Value, 0); problem != "" {
 			return problem
 		}
 	}
@@ -124,9 +126,9 @@ func OrdersProblem(f *v1alpha1.Feature, effective policy.Effective, prompt strin
 		len(body), protocol.MaxOrdersBytes, strings.Join(clip.List(effective.Sources, 8), ", "))
 }
 
-// tooLong says that a text does not fit into an argument of a process, or, with a name, into NAME=value.
-func tooLong(where, name, text string) string {
-	most := protocol.MaxArgumentBytes
+// tooLong says that a text, and so many bytes of ours beside it, do not fit into an argument of a process, or, with a name, into NAME=value.
+func tooLong(where, name, text string, beside int) string {
+	most := protocol.MaxArgumentBytes - beside
 	if name != "" {
 		most -= len(name) + len("=")
 	}
@@ -205,6 +207,15 @@ func Plan(f *v1alpha1.Feature) judge.Plan {
 		p.Files = &judge.FilePlan{Create: files.Create, Modify: files.Modify, Delete: files.Delete}
 	}
 	return p
+}
+
+// Bounds are what the agent of a Feature is told of where it may write, once it has the locks that its plan names.
+func Bounds(f *v1alpha1.Feature, effective policy.Effective) string {
+	var locks []string
+	if f.Spec.Plan != nil {
+		locks = f.Spec.Plan.Contracts
+	}
+	return notice.Bounds(Plan(f), effective, f.Spec.Agent.Role, locks)
 }
 
 // Branch that a Feature delivers.

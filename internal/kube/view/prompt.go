@@ -60,7 +60,7 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 	if name, entry, from := translate.PromptKey(&f); from {
 		prompt = fmt.Sprintf("(the text of key %q of ConfigMap %s)", entry, name)
 	}
-	text := runtimes.Task{Prompt: prompt}
+	text := runtimes.Task{Prompt: prompt, Bounds: translate.Bounds(&f, effective)}
 	if len(tasks) > 0 {
 		text.Instructions = tasks[at].Instructions
 	}

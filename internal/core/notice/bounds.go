@@ -1,0 +1,117 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package notice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+const (
+	// maxBounds is the most that an agent is told beforehand, in bytes. A token of names has three and more: these are 600 tokens.
+	maxBounds = 1800
+	// maxListed bounds each list in it, and maxName each name, in bytes.
+	maxListed, maxName = 40, 80
+)
+
+// Bounds tells an agent before it begins where it may write, by what it is held to. Of long lists it names as many as there is room for, of each the
+// same number. Role is that of the agent, and locks are the contracts that are locked for it.
+func Bounds(plan judge.Plan, p policy.Effective, role string, locks []string) string {
+	for most := maxListed; ; most-- {
+		if text := bounds(plan, p, role, locks, most); len(text) <= maxBounds || most == 1 {
+			return clip.Bytes(text, maxBounds)
+		}
+	}
+}
+
+// bounds with so many names of each list.
+func bounds(plan judge.Plan, p policy.Effective, role string, locks []string, most int) string {
+	var b strings.Builder
+	line := func(what string, names []string) {
+		if len(names) > 0 {
+			fmt.Fprintf(&b, "\n- %s: %s.", what, named(names, most))
+		}
+	}
+	line("Write only to these areas", plan.Allowed)
+	line("Leave these areas as they are", plan.Forbidden)
+	if f := plan.Files; f != nil {
+		b.WriteString("\n- Only the planned files may change.")
+		line("Planned to be made", f.Create)
+		line("Planned to be changed", f.Modify)
+		line("Planned to be deleted", f.Delete)
+	}
+	line("Protected, for nobody to change", p.Paths.Protected)
+	closed, others := pathsOf(p.Paths.Rules, role)
+	line("Read-only for your role", closed)
+	line("For other roles to change, where the policy does not name yours as well", others)
+	contracts := slices.SortedFunc(slices.Values(p.Contracts), func(a, b policy.Contract) int { return strings.Compare(a.Name, b.Name) })
+	for i, c := range contracts {
+		if i == most {
+			fmt.Fprintf(&b, "\n- and %s.", plural(len(contracts)-most, "more contract"))
+			break
+		}
+		what := "which another work may change, and yours not"
+		if slices.Contains(locks, c.Name) {
+			what = "which is locked for your work"
+		}
+		line(fmt.Sprintf("Contract %s, %s", judge.Escape(c.Name), what), c.Paths)
+	}
+	if limits := limits(p.Changes); len(limits) > 0 {
+		fmt.Fprintf(&b, "\n- Limits: %s.", strings.Join(limits, "; "))
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "Where you may write. What breaks this is not delivered, and may be put back:" + b.String()
+}
+
+// pathsOf are the patterns of path rules that are closed for a role, and those that are open for others.
+func pathsOf(rules []policy.PathRule, role string) (closed, others []string) {
+	for _, r := range rules {
+		mine := len(r.Roles) == 0 || slices.Contains(r.Roles, role)
+		switch {
+		case r.Access == policy.Write && !mine:
+			others = append(others, r.Paths...)
+		case r.Access != policy.Write && mine:
+			closed = append(closed, r.Paths...)
+		}
+	}
+	return closed, others
+}
+
+// limits of what may change.
+func limits(c policy.Changes) (all []string) {
+	for _, l := range []struct {
+		value int64
+		text  string
+	}{
+		{c.MaxFiles, "at most %d files may change"},
+		{c.MaxLines, "at most %d lines may be added and removed"},
+		{c.MaxFileSize, "a changed file has at most %d bytes"},
+		{c.MaxWorkspaceSize, "the workspace has at most %d bytes"},
+		{c.MaxWorkspaceFiles, "the workspace has at most %d files"},
+	} {
+		if l.value > 0 {
+			all = append(all, fmt.Sprintf(l.text, l.value))
+		}
+	}
+	return all
+}
+
+// named are the first names of a list.
+func named(names []string, most int) string {
+	var shown []string
+	for _, n := range names[:min(len(names), most)] {
+		shown = append(shown, clip.Bytes(judge.Escape(n), maxName))
+	}
+	if more := len(names) - len(shown); more > 0 {
+		shown = append(shown, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(shown, ", ")
+}
