@@ -20,6 +20,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -27,6 +28,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
 )
@@ -66,7 +68,7 @@ func (x *acts) log() *slog.Logger { return x.attempt.options.Log }
 
 // start pins the policy for the task, and starts the agent. One that is corrected goes on under the policy that it began with.
 func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction string) (supervise.Event, error) {
-	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan}}
+	begun := journal.Record{TaskBegun: &journal.TaskBegun{Name: task, Policy: o.Policy, Plan: o.Plan, From: x.attempt.journal.State().Promoted.Tree}}
 	if correction != "" {
 		begun = journal.Record{TaskCorrected: &journal.TaskCorrected{Name: task, Text: correction}}
 	}
@@ -78,12 +80,18 @@ func (x *acts) start(ctx context.Context, o protocol.Orders, task, correction st
 		}
 		have = x.attempt.journal.State().Tasks[task]
 	}
-	how, err := x.launch(o, task, have)
+	how, err := x.launch(o, task, have, x.remains(ctx, o, have))
 	if err != nil {
 		return supervise.NotStarted{Message: fmt.Sprintf("task %q: %v", task, err)}, nil
 	}
 	if !have.Interrupted && have.Correction == "" { // it goes on with no session
 		x.steering.Anew()
+	}
+	if have.Correction != "" && have.Continued == "" { // it says all that its work is told of
+		x.steering.Post(func(b *notice.Board) bool {
+			b.Forget(x.attempt.journal.State().Sequence)
+			return true
+		})
 	}
 	within, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
@@ -110,8 +118,31 @@ func (x *acts) note(r journal.Record, step string) error {
 	return x.attempt.options.Probe.After(step)
 }
 
+// remains tells an agent that was interrupted which of its files are not there any more: those in which the workspace that it left differs from the one
+// that its new container began with.
+func (x *acts) remains(ctx context.Context, o protocol.Orders, have journal.Task) string {
+	j := x.attempt.journal.State()
+	if !have.Interrupted || have.Correction != "" || j.Workspace.Tree == j.Start {
+		return ""
+	}
+	left, err := objects.ParseID(j.Workspace.Tree)
+	if err != nil {
+		return ""
+	}
+	now, err := objects.ParseID(j.Start)
+	if err != nil {
+		return ""
+	}
+	changes, err := x.services.repository.Between(ctx, left, now)
+	if err != nil {
+		x.log().WarnContext(ctx, "The agent is not told which of its files went back", "error", err.Error())
+		return ""
+	}
+	return notice.Remains(naming.Checkpoint(o.Feature.Name, j.Chain.Sequence), changes)
+}
+
 // launch is how the agent is started for a task.
-func (x *acts) launch(o protocol.Orders, task string, have journal.Task) (protocol.RunnerStart, error) {
+func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains string) (protocol.RunnerStart, error) {
 	adapter := x.attempt.options.adapter(o.Agent.Runtime)
 	if adapter == nil {
 		return protocol.RunnerStart{}, fmt.Errorf("this version cannot start the runtime %q: choose another spec.agent.runtime", o.Agent.Runtime)
@@ -132,7 +163,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task) (protoc
 		model = have.Policy.Models[i].Model
 	}
 	bounds := notice.Bounds(have.Plan, have.Policy, o.Agent.Role, o.Locks)
-	how := adapter.Launch(runtimes.Task{Bounds: bounds, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
+	how := adapter.Launch(runtimes.Task{Bounds: bounds, Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
 		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
@@ -173,8 +204,12 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 		Place: supervise.Place{Files: int64(len(t.Snapshot.Changes)), Directory: checkpoint.Directory(t.Snapshot.Changes)}}
 	e.Completes = t.Intent != nil && t.Intent.Completes != ""
 	if t.Intent != nil {
-		e.Restored = t.Intent.Restore != ""
-		e.Told = notice.Correction(naming.Checkpoint(o.Orders.Feature.Name, t.Intent.Sequence), t.Judgement.Violations)
+		e.Told = notice.Correction(naming.Checkpoint(o.Orders.Feature.Name, t.Intent.Sequence), t.Judgement.Violations, t.Back)
+	}
+	if task := j.Tasks[o.Task]; a.Closes && t.Judgement.Verdict == judge.Valid && task.Empty(j.Promoted.Tree) {
+		name := naming.Checkpoint(o.Orders.Feature.Name, task.WentBack.Sequence)
+		e.Told = notice.Undone(name, task.WentBack.Objection)
+		e.Objection = clip.Bytes(fmt.Sprintf("work of the agent went back at checkpoint %s, and nothing was done instead: %s", name, task.WentBack.Objection), faults.MaxMessage)
 	}
 	return e, nil
 }
@@ -202,8 +237,7 @@ func (x *acts) missed(ctx context.Context, a supervise.Action, err error) (super
 func (x *acts) rollback(ctx context.Context, a supervise.Action, o checkpoint.Occasion, running bool) (supervise.Event, error) {
 	n, refused, err := x.services.checkpoint.RollBack(ctx, o, a.Request)
 	if n != nil && running && !steps.Fatal(err) {
-		x.teller.forget() // what is wrong now is told again
-		x.teller.send(ctx, x.attempt.journal.State().Sequence, *n)
+		x.teller.rollback(ctx, *n, a.Trigger == protocol.TriggerSteering)
 	}
 	e := supervise.RolledBack{ID: a.Request.ID}
 	switch {

@@ -58,7 +58,12 @@ func (l *loop) forewarn(ctx context.Context) {
 		l.warnings.of, l.warnings.task = nil, task
 	}
 	t := l.occasion(supervise.Action{Task: task}).Terms
-	news := slices.DeleteFunc(judge.CheckPlacement(judge.Input{Changes: written, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks}), l.warnings.known)
+	broken := slices.DeleteFunc(judge.CheckPlacement(judge.Input{Changes: written, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks}), quietly)
+	if post := l.acts.teller.post; post != nil {
+		post(func(b *notice.Board) bool { return b.Warn(broken) })
+		return
+	}
+	news := slices.DeleteFunc(broken, l.warnings.known)
 	if len(news) == 0 {
 		return
 	}
@@ -75,10 +80,11 @@ func worthWarning(s supervise.State, now time.Time) bool {
 		s.End == supervise.GoOn && !soon
 }
 
-// known: what was told needs no second telling, and Info is for the log.
-func (w *warnings) known(v judge.Violation) bool {
-	return v.Severity.Compare(policy.Warning) < 0 || w.of[v.Rule+"\x00"+v.Path]
-}
+// quietly: Info is for the log.
+func quietly(v judge.Violation) bool { return v.Severity.Compare(policy.Warning) < 0 }
+
+// known: what was told needs no second telling.
+func (w *warnings) known(v judge.Violation) bool { return w.of[v.Rule+"\x00"+v.Path] }
 
 func (w *warnings) remember(list []judge.Violation) {
 	if w.of == nil || len(w.of) > maxWarned {

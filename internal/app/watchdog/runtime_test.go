@@ -5,6 +5,7 @@ package watchdog_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,7 +61,7 @@ func TestAnUnknownRuntimeIsNotStarted(t *testing.T) {
 type monk struct{ abacus }
 
 func (monk) Launch(t runtimes.Task) runtimes.Launch {
-	env := append(slices.Clone(t.Env), "HOME="+t.Home, "CORRECTION="+t.Correction)
+	env := append(slices.Clone(t.Env), "HOME="+t.Home, "CORRECTION="+t.Correction, "REMAINS="+t.Remains)
 	if t.Interrupted {
 		env = append(env, "INTERRUPTED=1")
 	}
@@ -119,12 +120,82 @@ func TestAnAgentIsCorrected(t *testing.T) {
 	}
 }
 
-// TestWorkThatWentBackIsNotCorrected: where the strategy puts the work back, the agent would find nothing to correct, and what it
-// leaves would be valid without it.
-func TestWorkThatWentBackIsNotCorrected(t *testing.T) {
+// TestWorkThatWentBackIsCorrected: where the strategy puts the work back, the agent is told what went and why, and does it again in its session;
+// also where the watchdog ends in the middle of it. One that does nothing instead has not succeeded, although what is left is valid.
+func TestWorkThatWentBackIsCorrected(t *testing.T) {
 	t.Parallel()
-	w := newMonastery(t, correctedScript, shadow)
-	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid)
+	const script = `echo run >> "$HOME/runs"; if [ "$CORRECTION" ]; then echo "$CORRECTION" >> "$HOME/told"; %s; else echo good > web/good.html; echo evil > web/legacy/evil.html; fi`
+	for name, tc := range map[string]struct {
+		then, step            string
+		n, runs               int
+		outcome, reason, told string
+	}{
+		"done again": {then: "echo good > web/good.html", runs: 2, outcome: protocol.OutcomeDelivered, reason: protocol.ReasonDelivered,
+			told: `Your work is not delivered yet: checkpoint login-1 breaks rules.`},
+		"done again after a crash": {then: "echo good > web/good.html", step: "done journaled", n: 1, runs: 2, outcome: protocol.OutcomeDelivered, reason: protocol.ReasonDelivered,
+			told: `Your work went back at checkpoint login-1, and nothing was done instead: there is nothing to deliver.`},
+		"nothing is done":        {then: ":", runs: 3, outcome: protocol.OutcomeBlocked, reason: protocol.ReasonCheckpointInvalid, told: "there is nothing to deliver"},
+		"the same is done again": {then: "echo evil > web/legacy/evil.html", runs: 3, outcome: protocol.OutcomeBlocked, reason: protocol.ReasonCheckpointInvalid, told: "files went back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newMonastery(t, fmt.Sprintf(script, tc.then), shadow)
+			var p *pod
+			if tc.step == "" {
+				p = w.start(1, nil)
+			} else {
+				p = w.start(1, pullAt(tc.step, tc.n))
+				if err := p.wait(); !errors.Is(err, errPulled) {
+					t.Fatalf("watchdog: %v", err)
+				}
+				p.watch(nil)
+			}
+			wantFinal(t, p.finish(), tc.outcome, tc.reason)
+			if got := strings.Count(w.read("home/runs"), "run"); got != tc.runs {
+				t.Errorf("%d runs, want %d", got, tc.runs)
+			}
+			if told := w.read("home/told"); !strings.Contains(told, tc.told) || !strings.Contains(told, "web/legacy/evil.html") || !strings.Contains(told, "within the rules") {
+				t.Errorf("it is told %q", told)
+			}
+			if tc.outcome == protocol.OutcomeDelivered {
+				w.wantBlob("good\n", true)
+				w.wantBlob("evil\n", false)
+			}
+			w.wantHealthy()
+		})
+	}
+}
+
+// TestALostAgentIsToldWhatWentBack: the files that were in no valid checkpoint, whether or not there was a checkpoint of them before.
+func TestALostAgentIsToldWhatWentBack(t *testing.T) {
+	t.Parallel()
+	for name, captured := range map[string]bool{"captured": true, "never captured": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newMonastery(t, "")
+			w.intake.Order(func(o *protocol.Orders) {
+				o.Agent.Command[2] = `echo "$REMAINS" >> "$HOME/remains"; if [ "$INTERRUPTED" ]; then ls web > "$HOME/found"; echo good > web/good.html; exit 0; fi
+					echo good > web/good.html; echo evil > web/legacy/evil.html; ` + w.signalled("first") + w.waitFor("never")
+			})
+			p := w.start(1, nil)
+			w.waitSignal("first")
+			if captured {
+				w.checkpointNow("now")
+			}
+			p.kill()
+			if err := p.wait(); err != nil {
+				t.Fatalf("watchdog: %v", err)
+			}
+			wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+			want := `These files of yours were in no valid checkpoint, and went back to the last one: "web/good.html", "web/legacy/evil.html". Checkpoint login-`
+			if told := w.read("home/remains"); !strings.HasPrefix(told, "\n"+want) {
+				t.Errorf("it is told %q, want nothing and then %q", told, want)
+			}
+			if found := w.read("home/found"); strings.Contains(found, "good.html") {
+				t.Errorf("it found %q", found)
+			}
+		})
+	}
 }
 
 // TestACorrectionInVain: an agent that does not fix its work is told as often as the policy allows.

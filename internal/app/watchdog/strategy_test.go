@@ -4,6 +4,7 @@
 package watchdog_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -86,7 +87,11 @@ func TestStrategies(t *testing.T) {
 			}
 			w.wantTold(`"action_taken":"` + map[bool]string{true: "none", false: "reverted"}[tc.action == protocol.ActionHeld] + `"`)
 			w.signal("end")
-			wantFinalOutcome(t, p.finish(), protocol.OutcomeDelivered)
+			outcome := protocol.OutcomeDelivered
+			if maps.Equal(tc.left, atFirst) { // all of its work went back, and it does nothing instead
+				outcome = protocol.OutcomeBlocked
+			}
+			wantFinalOutcome(t, p.finish(), outcome)
 			w.wantHealthy()
 		})
 	}

@@ -33,6 +33,8 @@ type teller struct {
 	agent   *runnerlink.Runner
 	journal *trusted.Journal
 	log     *slog.Logger
+	// post tells an agent that reads no lines of its work, by its calls of models or tools; nil for one that reads lines.
+	post func(func(*notice.Board) (keep bool))
 
 	told  string // violations that the agent was told of last, as a digest
 	noted string // judgement whose untold violations were logged last
@@ -41,28 +43,63 @@ type teller struct {
 // violations lets the agent know what it has broken and how to fix it; once, until something else is wrong. What is not
 // worth telling is logged.
 func (t *teller) violations(ctx context.Context, feature string, taken checkpoint.Taken) {
+	told := taken.Judgement.Told()
+	sequence := t.journal.State().Sequence
+	name := naming.Checkpoint(feature, sequence)
+	if t.post != nil {
+		t.post(func(b *notice.Board) bool {
+			if len(told) > 0 {
+				b.Broken(sequence, notice.Broken(name, taken.Snapshot.At, taken.Judgement, nil, taken.Back))
+			} else if taken.Snapshot.Settled {
+				b.Valid(sequence, name)
+			}
+			return len(b.Words) > 0
+		})
+	}
 	if taken.Intent == nil {
 		return
 	}
-	told := taken.Judgement.Told()
 	if t.noted != taken.Intent.Judgement {
 		t.noted = taken.Intent.Judgement
 		t.logUntold(ctx, taken.Intent.Sequence, taken.Judgement.Violations[len(told):])
 	}
 	now := checkpoint.Digest(judge.Judgement{Violations: told})
-	if now == t.told {
+	if t.post != nil || now == t.told && taken.Back == nil {
 		return
 	}
 	t.told = now
 	if len(told) == 0 {
 		return
 	}
-	t.send(ctx, taken.Intent.Sequence, notice.Broken(naming.Checkpoint(feature, taken.Intent.Sequence), taken.Snapshot.At, taken.Judgement,
-		taken.Snapshot.Changes, taken.Intent.Restore != ""))
+	t.send(ctx, taken.Intent.Sequence, notice.Broken(name, taken.Snapshot.At, taken.Judgement, taken.Snapshot.Changes, taken.Back))
 }
 
-// forget what was told, so that what is still wrong is told again.
-func (t *teller) forget() { t.told = "" }
+// rollback tells of one. What is wrong after it is told again. An agent that is told of its work by its calls is told of what steering wanted by
+// steering itself.
+func (t *teller) rollback(ctx context.Context, n notice.Rollback, steering bool) {
+	t.told = ""
+	if t.post == nil {
+		t.send(ctx, t.journal.State().Sequence, n)
+		return
+	}
+	t.post(func(b *notice.Board) bool {
+		b.RolledBack(n, !steering)
+		return true
+	})
+}
+
+// recall tells an agent at work what went back while no watchdog was there to tell it.
+func (t *teller) recall(feature string) {
+	j := t.journal.State()
+	task := j.Tasks[j.Working()]
+	if t.post == nil || task.Start == 0 || task.WentBack.Sequence == 0 {
+		return
+	}
+	t.post(func(b *notice.Board) bool {
+		b.Recall(task.WentBack.Sequence, naming.Checkpoint(feature, task.WentBack.Sequence), task.WentBack.Objection)
+		return len(b.Words) > 0
+	})
+}
 
 func (t *teller) logUntold(ctx context.Context, sequence int64, untold []judge.Violation) {
 	for _, v := range untold[:min(len(untold), maxUntold)] {
@@ -98,9 +135,20 @@ func (t *teller) send(ctx context.Context, checkpoint int64, n any) (delivered b
 	} else {
 		t.log.InfoContext(ctx, "Notice sent to the agent", "checkpoint", checkpoint, "delivered", delivered)
 	}
-	told := journal.Told{Checkpoint: checkpoint, Delivered: delivered, Text: clip.Bytes(line, notice.Kept)}
-	if err := t.journal.Note(journal.Record{Told: &told}); err != nil {
-		t.log.WarnContext(ctx, "A notice to the agent cannot be journaled", "error", err.Error())
-	}
+	noteTold(t.journal, t.log, journal.Told{Checkpoint: checkpoint, Delivered: delivered, Text: line})
 	return delivered
+}
+
+// noteTold journals that the agent was told something, for people.
+func noteTold(j *trusted.Journal, log *slog.Logger, told journal.Told) {
+	told.Text = clip.Bytes(told.Text, notice.Kept)
+	if err := j.Note(journal.Record{Told: &told}); err != nil {
+		log.Warn("A notice to the agent cannot be journaled", "error", err.Error())
+	}
+}
+
+// told hears what the agent was told of its work by its calls of models or tools.
+func (a *attempt) told(text string) {
+	a.options.Log.Info("The agent was told of its work")
+	noteTold(a.journal, a.options.Log, journal.Told{Checkpoint: a.journal.State().Sequence, Delivered: true, Text: text})
 }

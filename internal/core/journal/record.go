@@ -97,6 +97,8 @@ type TaskBegun struct {
 	Name   string           `json:"name"`
 	Policy policy.Effective `json:"policy"`
 	Plan   judge.Plan       `json:"plan"`
+	// From is the tree that is promoted by then.
+	From string `json:"from,omitempty"`
 }
 
 // TaskCorrected: the agent ended its task in order and its work was not valid, or it ended with a turn without tools. It is started again, in its
@@ -190,6 +192,8 @@ type Intent struct {
 	RestorePaths [][]byte `json:"restorePaths,omitempty"`
 	// Chosen: a person asked for Restore, so that attempts start from it until something is promoted.
 	Chosen bool `json:"chosen,omitempty"`
+	// TakesBack: work of the agent goes back because it is not valid.
+	TakesBack bool `json:"takesBack,omitempty"`
 	// Completes names the task that this checkpoint completes.
 	Completes string `json:"completes,omitempty"`
 	// Judgement identifies verdict and violations, and is empty when there is nothing to object to; TreeVerdict is the

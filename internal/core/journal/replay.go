@@ -199,7 +199,7 @@ func (s *State) attempt(a Attempt) error {
 	s.Epoch, s.Run, s.Finished, s.Asked = a.Epoch, a.Run, false, nil
 	for name, t := range s.Tasks {
 		if !t.Done {
-			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted()}
+			s.Tasks[name] = Task{Policy: t.Policy, Plan: t.Plan, Operations: t.Operations, Interrupted: t.interrupted(), From: t.From, WentBack: t.WentBack}
 		}
 	}
 	return nil
@@ -307,6 +307,10 @@ func (s *State) done(d Done) error {
 		if err := s.operation(*i.Operation); err != nil {
 			return err
 		}
+	}
+	if t, ok := s.Tasks[i.Report.Task]; ok && i.TakesBack && i.Withheld == "" {
+		t.WentBack = WentBack{i.Sequence, i.Objection}
+		s.Tasks[i.Report.Task] = t
 	}
 	if t, ok := s.Tasks[i.Completes]; ok {
 		t.Done, t.Operations = true, nil

@@ -4,6 +4,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -43,9 +44,22 @@ type Task struct {
 	// Interrupted: an agent of an earlier attempt was ended before it was done, by no fault of its own. It may go on with its
 	// session.
 	Interrupted bool
+	// From is the tree that was promoted when it was begun first. WentBack is the newest checkpoint that took work of its agent back because it was
+	// not valid; zero for none.
+	From     string   `json:",omitempty"`
+	WentBack WentBack `json:",omitzero"`
 	// Done for ever.
 	Done bool
 }
+
+// WentBack is a checkpoint that took work back, and what it objected to.
+type WentBack struct {
+	Sequence  int64
+	Objection string
+}
+
+// Empty says whether work of the task went back, and nothing was done instead: what is promoted is what the task began with.
+func (t Task) Empty(promoted string) bool { return t.WentBack.Sequence > 0 && promoted == t.From }
 
 func (s *State) begun(b TaskBegun) error {
 	switch t := s.Tasks[b.Name]; {
@@ -57,7 +71,8 @@ func (s *State) begun(b TaskBegun) error {
 		return fmt.Errorf("task %q begun after it was done", b.Name)
 	}
 	was := s.Tasks[b.Name]
-	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations, Interrupted: was.Interrupted}
+	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations, Interrupted: was.Interrupted,
+		From: cmp.Or(was.From, b.From), WentBack: was.WentBack}
 	return nil
 }
 

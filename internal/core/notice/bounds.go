@@ -115,3 +115,16 @@ func named(names []string, most int) string {
 	}
 	return strings.Join(shown, ", ")
 }
+
+// Remains tells an agent that goes on which of its files went back when its container was lost. Checkpoint is the name of the one that keeps them.
+func Remains(checkpoint string, changes []judge.Change) string {
+	if len(changes) == 0 {
+		return ""
+	}
+	paths := make([]string, 0, maxPoints)
+	for _, c := range changes[:min(len(changes), maxPoints)] {
+		paths = append(paths, c.Path)
+	}
+	return fmt.Sprintf("These files of yours were in no valid checkpoint, and went back to the last one: %s. Checkpoint %s keeps them as they were. Do again what your task needs of them.",
+		quoted(paths, len(changes)), checkpoint)
+}

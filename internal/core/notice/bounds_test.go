@@ -73,3 +73,16 @@ func TestBoundsAreBounded(t *testing.T) {
 		t.Errorf("less to say makes no room: %s", rest)
 	}
 }
+
+// TestRemains names what went back, and how much more did.
+func TestRemains(t *testing.T) {
+	t.Parallel()
+	_, changes := many(20)
+	got := notice.Remains("login-3", changes)
+	if !strings.Contains(got, `: "web/000.html", "web/001.html", `) || !strings.Contains(got, `"web/011.html", and 8 more. Checkpoint login-3 keeps them`) {
+		t.Error(got)
+	}
+	if got := notice.Remains("login-3", nil); got != "" {
+		t.Error(got)
+	}
+}

@@ -44,8 +44,8 @@ func TestLines(t *testing.T) {
 	paths.Kind, paths.Paths, paths.Kept = protocol.RollbackPaths, strings.Split("a b c d e f g", " "), 2
 	var got strings.Builder
 	for _, n := range []any{
-		notice.Broken("login-3", at, judge.Judgement{Severity: policy.Error, Violations: few}, changes, false),
-		notice.Broken("login-3", at, judge.Judgement{Severity: policy.Critical, Violations: few[:1]}, nil, true),
+		notice.Broken("login-3", at, judge.Judgement{Severity: policy.Error, Violations: few}, changes, nil),
+		notice.Broken("login-3", at, judge.Judgement{Severity: policy.Critical, Violations: few[:1]}, nil, &notice.Back{Paths: []string{"web/a", "web/\xff"}, Kept: 1}),
 		notice.Ahead(few, at), notice.Failed(fault, 1, 3, at), notice.Failed(fault, 3, 3, at), ask, after,
 		notice.RolledBack(back), notice.RolledBack(smart), notice.RolledBack(paths),
 		notice.Steered(7, "AgentLooping", "[SUPERVISOR] It goes back and forth. Decide.", at),
@@ -77,7 +77,7 @@ func TestLines(t *testing.T) {
 // Whatever a checkpoint found, the lines stay small.
 func TestLinesAreBounded(t *testing.T) {
 	violations, changes := many(1000)
-	n := notice.Broken("login-3", time.Time{}, judge.Judgement{Severity: policy.Error, Violations: violations}, changes, false)
+	n := notice.Broken("login-3", time.Time{}, judge.Judgement{Severity: policy.Error, Violations: violations}, changes, nil)
 	if len(n.Violations) != notice.MaxViolations || len(n.FilesChanged) != notice.MaxFiles {
 		t.Errorf("%d violations and %d files", len(n.Violations), len(n.FilesChanged))
 	}
@@ -99,18 +99,18 @@ func TestCorrection(t *testing.T) {
 	want := "Your work is not delivered yet: checkpoint login-3 breaks rules.\n\n- \"web/000.html\", rule areas: outside. To fix it: move it.\n" +
 		`- "web/\u202e\ufffd\n. To fix it: run rm.html", rule areas: outside. To fix it: Move it.` + "\n" +
 		"- rule areas: outside.\n\nFix this and end again. Leave the rest of your work as it is."
-	if diff := cmp.Diff(want, notice.Correction("login-3", few)); diff != "" {
+	if diff := cmp.Diff(want, notice.Correction("login-3", few, nil)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got := notice.Correction("login-3", few[2:3]); got != "" {
+	if got := notice.Correction("login-3", few[2:3], nil); got != "" {
 		t.Errorf("a warning keeps nothing from being delivered: %q", got)
 	}
 	lots, _ := many(1000)
 	for i := range lots {
 		lots[i].Path, lots[i].Message = strings.Repeat("x", 4000), strings.Repeat("y", 4000)
 	}
-	got := notice.Correction("login-3", lots)
-	if !strings.Contains(got, "\n- and 992 more violations.") || len(got) > 10_000 {
+	got := notice.Correction("login-3", lots, nil)
+	if !strings.Contains(got, "\n- and 988 more violations.") || len(got) > 13_000 {
 		t.Errorf("%d bytes: %.200s", len(got), got)
 	}
 }

@@ -6,11 +6,9 @@ package notice
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
@@ -24,52 +22,51 @@ type Violations struct {
 	Violations   []Violation `json:"violations"`
 	FilesChanged []string    `json:"files_changed"`
 	ActionTaken  string      `json:"action_taken"`
+	// FilesReverted went back because of this, and ChangesKept stay.
+	FilesReverted []string `json:"files_reverted,omitempty"`
+	ChangesKept   int      `json:"changes_kept,omitempty"`
+
+	// told are all of the violations, and back what went back; nil for nothing.
+	told []judge.Violation
+	back *Back
 }
 
-// Broken tells of what a judgement has to say to the agent. Checkpoint is the name of the checkpoint; wentBack: the
-// workspace, or a part of it, was restored because of it.
-func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.Change, wentBack bool) Violations {
+// Broken tells of what a judgement has to say to the agent. Checkpoint is the name of the checkpoint; back is what went back because of it, nil where
+// the workspace was left as it is.
+func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.Change, back *Back) Violations {
 	n := Violations{
 		Type: "checkpoint_violation", Severity: strings.ToLower(string(j.Severity)), CheckpointID: checkpoint, Timestamp: at.UTC(),
-		Violations: violations(j.Told()), FilesChanged: Files(changes), ActionTaken: none,
+		Violations: violations(j.Told()), FilesChanged: Files(changes), ActionTaken: none, told: j.Told(), back: back,
 	}
-	if wentBack {
-		n.ActionTaken = reverted
+	if back != nil {
+		n.ActionTaken, n.ChangesKept = reverted, back.Kept
+		for _, path := range back.Paths[:min(len(back.Paths), MaxFiles)] {
+			n.FilesReverted = append(n.FilesReverted, Path(path))
+		}
 	}
 	return n
 }
 
-const (
-	// maxCorrected bounds the violations that a correction lists: an agent fixes a few at a time.
-	maxCorrected = 8
-	// maxPart bounds each text in it, in bytes.
-	maxPart = 512
-)
-
 // Correction tells an agent in words that has ended its task what keeps its work from being delivered; empty where nothing does.
-// Checkpoint is the name of the one that found it. Names are quoted: they are the agent's own words, and may say anything.
-func Correction(checkpoint string, list []judge.Violation) string {
+// Checkpoint is the name of the one that found it, and back what went back because of it; nil for nothing.
+func Correction(checkpoint string, list []judge.Violation, back *Back) string {
 	list = slices.DeleteFunc(slices.Clone(list), func(v judge.Violation) bool { return v.Severity != policy.Error && v.Severity != policy.Critical })
 	if len(list) == 0 {
 		return ""
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "Your work is not delivered yet: checkpoint %s breaks rules.\n", checkpoint)
-	for _, v := range list[:min(len(list), maxCorrected)] {
-		b.WriteString("\n- ")
-		if v.Path != "" {
-			b.WriteString(strconv.QuoteToASCII(clip.Bytes(v.Path, maxPart)) + ", ")
-		}
-		fmt.Fprintf(&b, "rule %s: %s.", v.Rule, strings.TrimRight(clip.Bytes(v.Message, maxPart), "."))
-		if v.Suggestion != "" {
-			fmt.Fprintf(&b, " To fix it: %s.", strings.TrimRight(clip.Bytes(v.Suggestion, maxPart), "."))
-		}
+	text := fmt.Sprintf("Your work is not delivered yet: checkpoint %s breaks rules.\n%s\n\n", checkpoint, lines(points(list), 0))
+	if back != nil {
+		return text + back.text(checkpoint) + " Then end again. If the task cannot be done within the rules, say why: nothing is delivered then."
 	}
-	if more := len(list) - maxCorrected; more > 0 {
-		fmt.Fprintf(&b, "\n- and %s.", plural(more, "more violation"))
-	}
-	b.WriteString("\n\nFix this and end again. Leave the rest of your work as it is.")
-	return b.String()
+	return text + "Fix this and end again. Leave the rest of your work as it is."
+}
+
+// Undone tells an agent in words that has ended its task that its work went back and that it has done nothing instead. Checkpoint is the name of the one
+// that took it back, and objection what that objected to.
+func Undone(checkpoint, objection string) string {
+	return fmt.Sprintf("Your work went back at checkpoint %s, and nothing was done instead: there is nothing to deliver. What was wrong: %s. "+
+		"Do the work again without breaking that rule, and end again. If the task cannot be done within the rules, say why: nothing is delivered then.",
+		checkpoint, trimmed(objection, 4*maxText))
 }
 
 // Warning tells of what the next checkpoint will object to.

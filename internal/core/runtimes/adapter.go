@@ -28,8 +28,8 @@ type Task struct {
 	Tools string
 	// Interrupted: an agent was ended in the middle of the task, by no fault of its own.
 	Interrupted bool
-	// Bounds say where the agent may write; empty for nothing to say.
-	Bounds string
+	// Bounds say where the agent may write, and Remains, where it was interrupted, which of its files went back; empty for nothing to say.
+	Bounds, Remains string
 	// Before is what an agent is told before its task that is started anew, because another one was in trouble with it; empty at its start.
 	Before string
 	// Correction is what the agent is told that has ended its task with work that is not valid; empty at its start.
@@ -39,7 +39,7 @@ type Task struct {
 // interruption is what an agent is told that was ended in the middle of its task. It may have no session to go on with, so
 // that the task follows.
 const interruption = "You were interrupted in the middle of this task, and go on in another container. The workspace is as the last checkpoint has it: " +
-	"look at it before you go on. What the task is:"
+	"look at it before you go on."
 
 // ToolServer is the name that agents know the watchdog's tools by.
 const ToolServer = "tidewaiter"
@@ -64,7 +64,7 @@ func (t Task) Text() string {
 	case t.Correction != "":
 		return t.Correction
 	case t.Interrupted:
-		return interruption + "\n\n" + task
+		return strings.TrimSuffix(interruption+" "+t.Remains, " ") + " What the task is:\n\n" + task
 	case t.Before != "":
 		return t.Before + " What the task is:\n\n" + task
 	}

@@ -82,3 +82,15 @@ func TestTextSaysWhere(t *testing.T) {
 		t.Errorf("it is told %q", got)
 	}
 }
+
+// TestAnInterruptedAgentIsToldWhatWentBack before it is told its task.
+func TestAnInterruptedAgentIsToldWhatWentBack(t *testing.T) {
+	task := runtimes.Task{Prompt: "Add a page.", Interrupted: true}
+	if got := task.Text(); !strings.HasSuffix(got, "look at it before you go on. What the task is:\n\nAdd a page.") {
+		t.Errorf("it is told %q", got)
+	}
+	task.Remains = "These files went back."
+	if got := task.Text(); !strings.HasSuffix(got, "look at it before you go on. These files went back. What the task is:\n\nAdd a page.") {
+		t.Errorf("it is told %q", got)
+	}
+}

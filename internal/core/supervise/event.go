@@ -242,8 +242,6 @@ type Taken struct {
 	// Objection names the worst violation and what to do about it, Told what the agent is told of all of them; empty where
 	// nothing was judged anew.
 	Objection, Told string
-	// Restored: the workspace, or a part of it, was put back.
-	Restored bool
 	// Place is where the work is.
 	Place Place
 }
@@ -268,7 +266,7 @@ func (e Taken) apply(s *State, now time.Time) {
 	s.Closed = s.Closed || s.End == Terminate && e.Action.Hold
 	if e.Action.Closes && e.Action.Task >= 0 {
 		i := e.Action.Task
-		s.Tasks[i].close(e, s.Ending(i), s.Sessions && !e.Restored && s.End == GoOn && s.Tasks[i].Corrections < s.Rules.MaxCorrections)
+		s.Tasks[i].close(e, s.Ending(i), s.Sessions && s.End == GoOn && s.Tasks[i].Corrections < s.Rules.MaxCorrections)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
@@ -134,6 +135,8 @@ type Taken struct {
 	Judgement judge.Judgement
 	// Intent that was acted on; nil when there was nothing new to record.
 	Intent *journal.Intent
+	// Back is what went back because of the judgement; nil for nothing.
+	Back *notice.Back
 }
 
 // Objection says what a judgement objects to; empty for nothing.

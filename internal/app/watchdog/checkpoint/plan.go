@@ -32,7 +32,11 @@ func (s *Service) plan(ctx context.Context, o Occasion, j judged) (*journal.Inte
 		return nil, err
 	}
 	i.Report = s.reportOf(o, j, *i)
-	if o.Closes && j.snapshot.Settled && !j.snapshot.Incomplete && supervise.Completes(o.Ending, i.TreeVerdict, o.Terms.Policy.Enforcement) {
+	promoted := state.Promoted.Tree
+	if j.consequence.Promote {
+		promoted = i.Tree
+	}
+	if o.Closes && j.snapshot.Settled && !j.snapshot.Incomplete && !state.Tasks[o.Task].Empty(promoted) && supervise.Completes(o.Ending, i.TreeVerdict, o.Terms.Policy.Enforcement) {
 		i.Completes = o.Task
 	}
 	if nothingNew(state, j, *i) {
@@ -91,6 +95,7 @@ func (s *Service) commit(o Occasion, j judged, state journal.State, i *journal.I
 	i.Report.Commit = i.Commit
 	if j.back != nil {
 		i.Restore, i.RestorePaths, i.Chosen = j.back.tree.String(), j.back.paths, j.back.chosen
+		i.TakesBack = j.consequence.Restore == supervise.RestoreAll || j.consequence.Restore == supervise.RestorePaths
 	}
 	return s.Probe.After("committed")
 }

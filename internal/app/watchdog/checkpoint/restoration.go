@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 )
@@ -49,9 +50,29 @@ func (s *Service) aim(ctx context.Context, o Occasion, j *judged) error {
 		j.consequence = supervise.Part(verdict, j.back.tree != promoted)
 	}
 	if j.consequence.Restore == supervise.RestoreAll {
-		j.back = &restoration{tree: promoted}
+		j.back, err = s.splice(ctx, j.snapshot.Tree, promoted, nil)
 	}
-	return nil
+	return err
+}
+
+// wentBack is what an agent is told of what went back; nil where nothing did.
+func (j judged) wentBack() *notice.Back {
+	if j.back == nil {
+		return nil
+	}
+	paths := touched(j)
+	return &notice.Back{Paths: paths, Kept: j.kept(paths)}
+}
+
+// kept counts the changes that stay when the paths go back.
+func (j judged) kept(paths []string) (n int) {
+	gone := within(paths)
+	for _, c := range j.snapshot.Changes {
+		if !gone(c.Path) {
+			n++
+		}
+	}
+	return n
 }
 
 // judgePart judges what a workspace holds once its violating paths are as they were promoted last: as a whole, with

@@ -243,11 +243,6 @@ func (b *rollback) notice(f protocol.FeatureRef, i journal.Intent, j judged, rev
 	if b.Checkpoint > 0 {
 		r.To = naming.Checkpoint(f.Name, b.Checkpoint)
 	}
-	gone := within(reverted)
-	for _, c := range j.snapshot.Changes {
-		if !gone(c.Path) {
-			r.Kept++
-		}
-	}
+	r.Kept = j.kept(reverted)
 	return notice.RolledBack(r)
 }

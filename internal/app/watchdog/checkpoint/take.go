@@ -49,7 +49,10 @@ func (s *Service) take(ctx context.Context, o Occasion) (Taken, error) {
 	if err != nil {
 		return t, err
 	}
-	t.Intent, err = s.plan(ctx, o, j)
+	if err = s.aim(ctx, o, &j); err == nil {
+		t.Back = j.wentBack()
+		t.Intent, err = s.plan(ctx, o, j)
+	}
 	if err == nil && t.Intent != nil {
 		err = s.recorder.record(ctx, *t.Intent)
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
-	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
@@ -41,10 +40,7 @@ func directed(s *Service, turn conversation.Turn, at int) mandate {
 		return mandate{}
 	}
 	r := &s.record
-	r.Directed = r.Directed.Keep(func(after int) bool {
-		cut := slices.ContainsFunc(r.Cuts[turn.Thread], func(c dialect.Cut) bool { return c.From < after && after <= c.To })
-		return !cut && slices.ContainsFunc(r.Notes[turn.Thread], func(n dialect.Note) bool { return n.After == after })
-	})
+	r.Directed = r.Directed.Keep(func(after int) bool { return r.shows(turn.Thread, after) })
 	if turn.Messages-turn.Tail > turn.Aligned { // the conversation has gone on behind what was said
 		reached(s, turn.Aligned)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
@@ -47,6 +48,8 @@ type record struct {
 	Directed directives.Memory `json:"directed,omitempty"`
 	// Stood: the main thread was told what people had said before it began, or before it was compacted.
 	Stood bool `json:"stood,omitempty"`
+	// Board has what the agent is to be told of its work, and what it was told.
+	Board notice.Board `json:"board,omitzero"`
 	// Turns of main threads, over all tasks.
 	Turns int64 `json:"turns"`
 	// Attempt that it was kept in last.
@@ -96,6 +99,7 @@ func (r *record) align(turn conversation.Turn) {
 		}
 		if turn.Kind == conversation.KindMain {
 			r.Directed = r.Directed.Within(turn.Aligned)
+			r.Board.Within(turn.Aligned)
 		}
 	}
 	gone := func(c dialect.Cut) bool { return c.To > turn.Aligned }
@@ -114,7 +118,8 @@ func (r *record) align(turn conversation.Turn) {
 
 // next is what is remembered when the agent begins anew, on the same task or another.
 func (r *record) next(task string, s steering.State) record {
-	return record{Task: task, Steering: s, Turns: r.Turns, Attempt: r.Attempt, Acts: r.Acts}
+	r.Board.Forget(0)
+	return record{Task: task, Steering: s, Board: r.Board, Turns: r.Turns, Attempt: r.Attempt, Acts: r.Acts}
 }
 
 // note what was said, and what was left out.

@@ -48,8 +48,10 @@ type Options struct {
 	Reach steering.Reach
 	// Directives of people; nil where there are none.
 	Directives Directives
-	Now        func() time.Time
-	Log        *slog.Logger
+	// Told hears what the agent was told of its work; nil where nobody wants to know.
+	Told func(text string)
+	Now  func() time.Time
+	Log  *slog.Logger
 }
 
 // Service is the supervisor of one agent's conversation. Make it with New.
@@ -91,6 +93,7 @@ func New(o Options) *Service {
 	s.outbox.options = o
 	if s.record.Attempt != o.Attempt { // what was tried with the run before need not fail again
 		s.record.Attempt, s.record.Steering.Spent, s.record.Bared = o.Attempt, nil, nil
+		s.record.Board.Forget(0) // the workspace begins with what is valid, and the agent is told so
 	}
 	s.voice = Voice{service: s, word: k.Word, unspoken: make(chan struct{}, 1)}
 	s.voice.call()
@@ -134,9 +137,9 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 			return nil, nil
 		}
 	}
-	directed := directed(s, turn, at.after)
-	says := step.Message != "" || s.record.Unsaid[turn.Thread] != "" || directed.text != ""
-	body := s.steered(ctx, r, turn, at, step, directed)
+	directed, posted := directed(s, turn, at.after), posting(s, turn, at.after)
+	says := step.Message != "" || s.record.Unsaid[turn.Thread] != "" || directed.text != "" || posted.text != ""
+	body := s.steered(ctx, r, turn, at, step, directed, posted)
 	s.write(body, says)
 	s.tell(terms, now)
 	_, bare := s.record.Bare[turn.Thread]
@@ -187,7 +190,7 @@ func placeIn(r dialect.Request, turn conversation.Turn) place {
 }
 
 // steered is the request as it is sent on. Where there is no place for what is said, it is said with the next one.
-func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, at place, step steering.Step, directed mandate) []byte {
+func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, at place, step steering.Step, directed mandate, posted posted) []byte {
 	_, bare := s.record.Bare[turn.Thread]
 	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: bare || step.Rung == steering.NoTools}
 	if step.Rung == steering.Surgery {
@@ -199,13 +202,14 @@ func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversat
 		}
 	}
 	unsaid := s.record.Unsaid[turn.Thread]
-	switch all := both(unsaid, step.Message, directed.text); {
+	switch all := both(unsaid, step.Message, posted.text, directed.text); {
 	case all != "" && at.none == nil:
 		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: at.after, Text: all})
 		delete(s.record.Unsaid, turn.Thread)
 		if directed.text != "" {
 			s.record.Directed, s.record.Stood = directed.memory, s.record.Stood || !directed.left
 		}
+		s.told(posted)
 	case all != "":
 		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", at.none.Error())
 		if step.Message != "" {

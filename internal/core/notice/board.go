@@ -1,0 +1,199 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package notice
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
+)
+
+const (
+	// maxWords of checkpoints and rollbacks wait to be told. The newest have room.
+	maxWords = 3
+	// maxAhead bounds the warnings that are remembered: how many an agent was told of, and how many wait.
+	maxAhead = 64
+	// between two words that are told in one place.
+	between = "\n\n"
+)
+
+// Board is what an agent that reads no lines is told of its work: with its next call of a model, or beside the next result of a tool. What a
+// newer checkpoint says takes the place of what the one before it has said. The zero Board is empty; it is written as JSON.
+type Board struct {
+	// Words that the agent has not been told, the oldest first.
+	Words []Word `json:"words,omitempty"`
+	// Ahead are the broken rules that no checkpoint has seen and that the agent has not been told of; Warned those that it has.
+	Ahead  []Point `json:"ahead,omitempty"`
+	Warned []Point `json:"warned,omitempty"`
+	// Heeded counts the broken rules that were fixed before a checkpoint saw them.
+	Heeded int64 `json:"heeded,omitempty"`
+	// Newest is the number of the newest checkpoint that the Board knows of.
+	Newest int64 `json:"newest,omitempty"`
+	// Stands is what the newest checkpoint has said, where the agent was told and it still holds; nil otherwise.
+	Stands *Standing `json:"stands,omitempty"`
+}
+
+// Standing is a word that an agent was told, behind so many entries of its conversation.
+type Standing struct {
+	Word
+
+	After int `json:"after"`
+}
+
+// Word is what is told of one checkpoint or rollback.
+type Word struct {
+	// Checkpoint is its name, Severity that of the worst broken rule.
+	Checkpoint string `json:"checkpoint"`
+	Severity   string `json:"severity,omitempty"`
+	// Points are the broken rules, and More how many are not listed.
+	Points []Point `json:"points,omitempty"`
+	More   int     `json:"more,omitempty"`
+	// Back says what went back; empty for nothing. What went back is told whatever is right by then.
+	Back string `json:"back,omitempty"`
+	// Fixed is the checkpoint whose broken rules are fixed by this one; empty for none.
+	Fixed string `json:"fixed,omitempty"`
+}
+
+// Broken takes what a checkpoint with a number has found broken.
+func (b *Board) Broken(sequence int64, n Violations) {
+	w := n.word()
+	b.Newest = sequence
+	b.checked(w.Points)
+	if w.Back == "" && b.Stands != nil && b.Stands.same(w) {
+		b.drop()
+		return
+	}
+	b.drop()
+	b.say(w)
+}
+
+// Valid takes that a checkpoint, by its number and its name, has found nothing broken that an agent is told of.
+func (b *Board) Valid(sequence int64, checkpoint string) {
+	b.Newest = sequence
+	b.checked(nil)
+	b.drop()
+	if b.Stands != nil {
+		b.say(Word{Checkpoint: checkpoint, Fixed: b.Stands.Checkpoint})
+	}
+}
+
+// Recall what the newest checkpoint that took work back did, where the Board does not know of it: the watchdog has ended in between.
+func (b *Board) Recall(sequence int64, checkpoint, objection string) {
+	if sequence <= b.Newest {
+		return
+	}
+	b.Newest = sequence
+	b.drop()
+	b.Ahead, b.Warned, b.Stands = nil, nil, nil
+	b.say(Word{Checkpoint: checkpoint, Back: fmt.Sprintf("Files of yours went back at checkpoint %s, which keeps them. What was wrong: %s. Look at a file before you edit it, and do the work again without breaking that rule.",
+		checkpoint, trimmed(objection, 4*maxText))})
+}
+
+// Forget everything but what is counted: the agent was told it otherwise.
+func (b *Board) Forget(sequence int64) { *b = Board{Heeded: b.Heeded, Newest: max(b.Newest, sequence)} }
+
+// RolledBack takes that the workspace went back, and whether that is told. What was broken before may be so no more.
+func (b *Board) RolledBack(n Rollback, told bool) {
+	b.drop()
+	b.Ahead, b.Warned, b.Stands = nil, nil, nil
+	if told {
+		b.say(Word{Checkpoint: n.CheckpointID, Back: n.text()})
+	}
+}
+
+// Warn takes everything that is broken now and that no checkpoint has seen. It says whether there is something new.
+func (b *Board) Warn(list []judge.Violation) (news bool) {
+	now := points(list)
+	b.heed(now)
+	told := slices.Clone(b.Warned)
+	if b.Stands != nil {
+		told = append(told, b.Stands.Points...)
+	}
+	ahead := slices.DeleteFunc(now, func(p Point) bool { return has(told, p) })
+	ahead = ahead[:min(len(ahead), maxAhead)]
+	news = slices.ContainsFunc(ahead, func(p Point) bool { return !has(b.Ahead, p) })
+	b.Ahead = ahead
+	return news
+}
+
+// heed counts what is broken no more, and forgets it.
+func (b *Board) heed(now []Point) {
+	fixed := func(p Point) bool { return !has(now, p) }
+	before := len(b.Ahead) + len(b.Warned)
+	b.Ahead, b.Warned = slices.DeleteFunc(b.Ahead, fixed), slices.DeleteFunc(b.Warned, fixed)
+	b.Heeded += int64(before - len(b.Ahead) - len(b.Warned))
+}
+
+// checked is a checkpoint that has found so much: what was warned of is told by it, or was fixed in time.
+func (b *Board) checked(found []Point) {
+	b.heed(found)
+	b.Ahead, b.Warned = nil, nil
+}
+
+// drop the words that nothing but an earlier checkpoint stands for.
+func (b *Board) drop() {
+	b.Words = slices.DeleteFunc(b.Words, func(w Word) bool { return w.Back == "" })
+}
+
+func (b *Board) say(w Word) {
+	b.Words = append(b.Words, w)
+	b.Words = b.Words[max(0, len(b.Words)-maxWords):]
+}
+
+// Keep what stands in notes that are still there. What a conversation does not show any more, and what still holds, is told again.
+func (b *Board) Keep(there func(after int) bool) {
+	if b.Stands == nil || there(b.Stands.After) {
+		return
+	}
+	w := b.Stands.Word
+	b.Stands = nil
+	if !slices.ContainsFunc(b.Words, func(w Word) bool { return w.Back == "" }) {
+		b.say(w)
+	}
+	b.Words = slices.DeleteFunc(b.Words, func(w Word) bool { return w.Fixed != "" }) // there is nothing to take back
+}
+
+// Within says that what stood behind more entries than so many stands behind those now.
+func (b *Board) Within(entries int) {
+	if b.Stands != nil {
+		b.Stands.After = min(b.Stands.After, entries)
+	}
+}
+
+// Note is what is told now, behind so many entries; "" for nothing. Next is the Board after it was told.
+func (b *Board) Note(entries int) (text string, next Board) {
+	next = *b
+	next.Words, next.Ahead, next.Warned = nil, nil, slices.Clone(b.Warned)
+	for _, p := range b.Ahead {
+		next.Warned = append(next.Warned, Point{Rule: p.Rule, Path: p.Path})
+	}
+	next.Warned = next.Warned[max(0, len(next.Warned)-maxAhead):]
+	var texts []string
+	for _, w := range b.Words {
+		var before *Word
+		if next.Stands != nil {
+			before = &next.Stands.Word
+		}
+		texts = append(texts, w.text(before))
+		if next.Stands = nil; w.Back == "" && w.Fixed == "" {
+			next.Stands = &Standing{w, entries}
+		}
+	}
+	if len(b.Ahead) > 0 {
+		texts = append(texts, ahead(b.Ahead))
+	}
+	return strings.Join(texts, between), next
+}
+
+// same says whether two checkpoints say the same.
+func (w Word) same(o Word) bool {
+	return w.Severity == o.Severity && w.More == o.More && slices.Equal(w.Points, o.Points)
+}
+
+// has says whether a rule is broken at a path.
+func has(list []Point, p Point) bool {
+	return slices.ContainsFunc(list, func(o Point) bool { return o.Rule == p.Rule && o.Path == p.Path })
+}
