@@ -1,0 +1,115 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+
+	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
+// told are real CLIs that read nothing after their prompt, each with a dialect of its own.
+var told = []string{"claude-code", "codex", "opencode"}
+
+// TestAgentsHear: a real CLI is told of its work with its next call of a model, while it works: what a checkpoint found broken, what was put
+// back, and that a person took something back. It does what it is told, and its work is delivered by the same attempt.
+func TestAgentsHear(t *testing.T) {
+	t.Parallel()
+	const good, evil = "mkdir -p web/legacy && echo good > web/page.html", "echo evil > web/legacy/page.html"
+	for name, tc := range map[string]struct {
+		script string
+		change func(*v1alpha1.FeatureSpec)
+		// request of a person, once the first turn is done.
+		request v1alpha1.Request
+		invalid bool
+		want    []string
+	}{
+		"violation": {
+			script: `turns:
+- text: I write too much.
+  run: ` + good + ` && ` + evil + `
+- until: "Checkpoint page-1 found 1 broken rule of severity error."
+  text: I fix it.
+  run: rm web/legacy/page.html
+- text: It is fixed.`,
+			request: checkpointNow("now"), invalid: true,
+			want: []string{`web/legacy/page.html\", rule forbidden-areas: `, "Nothing was put back. Fix this now"},
+		},
+		"putback": {
+			script: `turns:
+- text: I write too much.
+  run: ` + good + ` && ` + evil + `
+- until: "files went back to the last valid checkpoint"
+  text: I do it again.
+  run: ` + good + `
+- text: It is written.`,
+			change:  func(s *v1alpha1.FeatureSpec) { s.Execution.Strategy = v1alpha1.StrategyShadow },
+			request: checkpointNow("now"), invalid: true,
+			want: []string{"Checkpoint page-1 found 1 broken rule of severity error.", `web/legacy/page.html\", rule forbidden-areas: `},
+		},
+		"corrected": {
+			script: `turns:
+- text: I write too much.
+  run: ` + good + ` && ` + evil + `
+- text: It is written.
+- text: I do it again.
+  run: ` + good + `
+- text: Now it is written.`,
+			change:  func(s *v1alpha1.FeatureSpec) { s.Execution.Strategy = v1alpha1.StrategyShadow },
+			invalid: true,
+			want:    []string{"Your work is not delivered yet: checkpoint page-1 breaks rules.", "files went back to the last valid checkpoint"},
+		},
+		"rollback": {
+			script: `turns:
+- text: I write a page.
+  run: ` + good + `
+- until: "A person has put files of the workspace back."
+  text: I write another one.
+  run: mkdir -p web && echo good > web/other.html
+- text: It is written.`,
+			request: rollback("back", v1alpha1.RollbackFull, ""),
+			want:    []string{"Reverted 1 file: web/page.html."},
+		},
+	} {
+		for _, runtime := range told {
+			t.Run(name+"/"+runtime, func(t *testing.T) {
+				t.Parallel()
+				p, about := newPlace(t, 8*time.Minute), "beacons with "+name+" by "+runtime
+				p.feature("page", "", func(s *v1alpha1.FeatureSpec) {
+					seldomCheckpoints(s)
+					s.Agent = v1alpha1.Agent{Runtime: runtime, Image: agentImage(t, runtime)}
+					s.Workspace.Size = ptr.To(resource.MustParse("256Mi"))
+					s.Plan = &v1alpha1.Plan{AllowedAreas: []string{"web/**"}, ForbiddenAreas: []string{"web/legacy/**"}}
+					s.Prompt = scripted("Write a page about "+about+".", tc.script)
+					if tc.change != nil {
+						tc.change(s)
+					}
+				})
+				if tc.request.ID != "" {
+					p.until("page", "a second turn", func(f *v1alpha1.Feature) bool { return f.Status.Run != nil && f.Status.Run.Turn >= 2 })
+					p.wantDone(p.request("page", tc.request))
+				}
+				f := p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+				if f.Status.Attempt != 1 || (f.Status.Checkpoints.Invalid > 0) != tc.invalid {
+					t.Errorf("attempt %d, checkpoints %+v", f.Status.Attempt, f.Status.Checkpoints)
+				}
+				if got := p.history(f.Status.Branch); !strings.Contains(got, "good") || strings.Contains(got, "evil") {
+					t.Errorf("the branch is not what it should be:\n%s", got)
+				}
+				body := said(p, about)
+				for _, part := range append(tc.want, "Where you may write.") {
+					// Before a checkpoint finds a path, a warning may name it, too.
+					if n := strings.Count(body, part); n != 1 && (n == 0 || !strings.Contains(part, "forbidden-areas")) {
+						t.Errorf("the last request has %q %d times: %.4000s", part, n, body)
+					}
+				}
+			})
+		}
+	}
+}
