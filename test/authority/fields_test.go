@@ -145,8 +145,7 @@ func fixedBut(spec any, why string, but ...string) map[string]string {
 // fieldsOf are the JSON names of a structure's fields, with their types.
 func fieldsOf(kind reflect.Type) map[string]reflect.Type {
 	list := map[string]reflect.Type{}
-	for i := range kind.NumField() {
-		field := kind.Field(i)
+	for field := range kind.Fields() {
 		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 		switch {
 		case name != "":

@@ -3,7 +3,10 @@
 
 package anomaly
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // form of a call: the same for commands that differ in flags, numbers, what is shown of them, what is printed beside them and how long is slept before.
 // It is 0 for a call that is no command.
@@ -32,14 +35,7 @@ func (a arguments) form() sum {
 	return mix(textSum(a.call.Name), textSum(strings.Join(words, " ")))
 }
 
-func oneOf(word string, words ...string) bool {
-	for _, w := range words {
-		if w == word {
-			return true
-		}
-	}
-	return false
-}
+func oneOf(word string, words ...string) bool { return slices.Contains(words, word) }
 
 // numberless is a word with one mark for each number.
 func numberless(word string) string {

@@ -131,8 +131,7 @@ func (s *State) due(turn TurnContext, r Rules) bool {
 func (s *State) act(f anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
 	e, t := s.episode(f), s.thread(turn)
 	emergency := f.Kind == anomaly.PaceEscalated && f.Level == anomaly.Emergency
-	switch {
-	case f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Off(f):
+	if f.Kind == anomaly.PaceEscalated && f.Level <= anomaly.Alternate && r.Plan.Alternate == "" && !anomaly.Off(f) {
 		return Step{}, false // what has led to it says more
 	}
 	fresh := emergency && e.Causes != f.Causes

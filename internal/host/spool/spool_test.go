@@ -310,9 +310,9 @@ func fill(v reflect.Value, text string) {
 			fill(v.Index(i), text)
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				fill(v.Field(i), text)
+		for _, field := range v.Fields() {
+			if field.CanSet() {
+				fill(field, text)
 			}
 		}
 	}

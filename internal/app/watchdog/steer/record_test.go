@@ -5,6 +5,7 @@ package steer
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
@@ -16,7 +17,7 @@ func TestManyNotes(t *testing.T) {
 	var r record
 	losses, first := 0, 0
 	for i := range 1000 {
-		notes := append(r.Notes[1], dialect.Note{After: i, Text: fmt.Sprint(i)})
+		notes := append(slices.Clone(r.Notes[1]), dialect.Note{After: i, Text: fmt.Sprint(i)})
 		r.note(1, i, dialect.Steering{Notes: notes})
 		have := r.Notes[1]
 		if n := len(have); n > maxNotes || have[n-1].After != i {
