@@ -170,10 +170,16 @@ func (b *Book) Observe(r Request) Turn {
 	b.Heard++
 	system = said.setting(system)
 	t, same := b.find(said, tools)
-	if t == nil {
-		t = b.answered(&said, system, tools)
-	} else if main := b.resumed(t, said, same); main != nil {
-		t, same = main, main.shares(said)
+	if t == nil || same <= fewMessages && !said.answers(t) {
+		// Agents of one client begin alike. Whose calls have been answered says more than that.
+		if other := b.answered(&said, system, tools); other != nil {
+			t, same = other, other.shares(said)
+		}
+	}
+	if t != nil {
+		if main := b.resumed(t, said, same); main != nil {
+			t, same = main, main.shares(said)
+		}
 	}
 	like, known, turn, of := said.lead+same, 0, Turn{Messages: len(said.chain)}, 0
 	if t != nil {

@@ -263,6 +263,24 @@ func TestAgentsThatAreToldTheSameFirst(t *testing.T) {
 	}
 }
 
+// TestAMainThreadThatBeginsAsAnAgentDid: a client that puts the time before its first message leaves it out once, and then the main conversation begins as that of
+// an agent that works for it. It has the results of the main one's calls.
+func TestAMainThreadThatBeginsAsAnAgentDid(t *testing.T) {
+	var book conversation.Book
+	ask := func(first, rest, call string) conversation.Turn {
+		turn := book.Observe(request{lines: "user " + first + "here is the folder\nuser do it\n" + rest, tools: true})
+		book.Answered(turn.Thread, &conversation.Answer{Tools: []conversation.Tool{{ID: call, Name: "run"}}})
+		return turn
+	}
+	ask("it is nine, ", "", "a")
+	ask("it is ten, ", "call a\nresult a fine\n", "b")
+	sub := ask("", "user you work for another\ncall x\nresult x fine\n", "y")
+	got := ask("", "call a\nresult a fine\ncall b\nresult b fine\n", "c")
+	if got.Thread != 1 || got.Number != 3 || got.Compacted || sub.Thread != 2 {
+		t.Errorf("the main conversation is %+v, after that of an agent, %+v", got, sub)
+	}
+}
+
 // TestFailureOf: what clients say where a tool fails, and what looks like it.
 func TestFailureOf(t *testing.T) {
 	for text, want := range map[string]conversation.Failure{
