@@ -364,7 +364,7 @@ func TestAnAgentThatEndsAgain(t *testing.T) {
 func TestACompleteTaskIsDone(t *testing.T) {
 	t.Parallel()
 	w := agentByHand(t, func(o *protocol.Orders) { o.Policy.Anomalies.CheckEveryTurns, o.Policy.Anomalies.Loop = 1, 2 })
-	c := &circling{world: w, model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}}
+	c := &circling{world: w, model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}, fails: true}
 	w.models = addresses.Free()
 	w.serveGateway(c.model)
 	p := w.start(1, nil)
@@ -387,7 +387,7 @@ func TestACompleteTaskIsDone(t *testing.T) {
 func TestASuspendedAgentDoesNotGoOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "", func(o *protocol.Orders) { o.Policy.Anomalies.CheckEveryTurns, o.Policy.Anomalies.Loop = 1, 2 })
-	c := &circling{world: w, model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}}
+	c := &circling{world: w, model: &model{}, entries: []string{`{"role":"user","content":"Add a login page."}`}, fails: true}
 	w.models = addresses.Free()
 	run, _ := w.withModels(c.model, nil, func(o *protocol.Orders) { o.Agent.Command[2] = "trap 'exit 0' TERM; " + o.Agent.Command[2] })
 	for range 12 {

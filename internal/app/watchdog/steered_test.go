@@ -65,6 +65,8 @@ type circling struct {
 	entries []string
 	// file that it reads, and the tool for that.
 	file, tool string
+	// fails says that the tool does: a success that repeats takes no tools away.
+	fails bool
 }
 
 // newCircling starts it.
@@ -89,7 +91,7 @@ func (c *circling) ask() error {
 	id := fmt.Sprint("call_", len(c.entries))
 	c.entries = append(c.entries,
 		fmt.Sprintf(`{"role":"assistant","content":[{"type":"tool_use","id":%q,"name":%q,"input":{"file_path":%q}}]}`, id, c.tool, c.file),
-		fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"<h1>Shop</h1>"}]}`, id))
+		fmt.Sprintf(`{"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"<h1>Shop</h1>","is_error":%t}]}`, id, c.fails))
 	return nil
 }
 

@@ -82,7 +82,7 @@ func (g *gatherer) gather(ctx context.Context, q Queue, most int) []protocol.Rep
 	var late <-chan time.Time
 	for over := false; ; {
 		batch := q.Batch(batchBytes, most)
-		if over || slices.ContainsFunc(batch, g.urgent) {
+		if over || most == 1 && len(batch) == 1 || slices.ContainsFunc(batch, g.urgent) { // one of some that were urgent together
 			g.tell(batch)
 			return batch
 		}
