@@ -83,7 +83,7 @@ func TestAPushThatFailsIsTriedAgain(t *testing.T) {
 	p := w.start(1, nil)
 	w.eventually("the refusal is told", func() bool {
 		s := w.intake.Status()
-		return s != nil && s.Fault != nil && s.Fault.Reason == protocol.ReasonPushFailed
+		return s.Fault != nil && s.Fault.Reason == protocol.ReasonPushFailed
 	})
 	if err := os.Remove(hook); err != nil {
 		t.Fatal(err)
@@ -150,7 +150,7 @@ func TestPreparationFaults(t *testing.T) {
 			tc.spoil(w)
 			ended := make(chan error, 1)
 			go func() { ended <- w.prepare(1) }()
-			w.eventually("the fault is told", func() bool { s := w.intake.Status(); return s != nil && s.Fault != nil })
+			w.eventually("the fault is told", func() bool { s := w.intake.Status(); return s.Fault != nil })
 			if got := w.intake.Status().Fault; got.Reason != tc.want || got.Message == "" || strings.Contains(got.Message, secretPassword) {
 				t.Errorf("fault %+v, want %s", got, tc.want)
 			}

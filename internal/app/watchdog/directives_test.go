@@ -98,10 +98,8 @@ func (k *talk) say(text, answer string) string {
 
 // directives as they were reported last, one "id state" each.
 func (w *world) directives() (all []string) {
-	if s := w.intake.Status(); s != nil {
-		for _, d := range s.Directives {
-			all = append(all, d.ID+" "+d.State)
-		}
+	for _, d := range w.intake.Status().Directives {
+		all = append(all, d.ID+" "+d.State)
 	}
 	return all
 }

@@ -37,10 +37,17 @@ func TestAHugeNameOfAToolSilencesNobody(t *testing.T) {
 // TestWhatIntakeNeverTakesIsTold: the reports behind it arrive, and people are told that something is missing.
 func TestWhatIntakeNeverTakesIsTold(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, "echo 1 > web/a.html", seldom)
+	w := newWorld(t, "", seldom)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command = []string{"sh", "-c", "echo 1 > web/a.html; " + w.waitFor("exit")}
+	})
 	w.intake.RefuseText(`"checkpoint":{`, http.StatusRequestEntityTooLarge)
-	wantFinal(t, w.start(1, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-	if problems := w.intake.Status().Problems; len(problems) != 1 || !strings.HasPrefix(problems[0], "reports: 1 reports are kept in the trusted volume only") {
+	p := w.start(1, nil)
+	w.eventually("the agent works", func() bool { return w.intake.Status().AgentRunning })
+	w.request(protocol.Request{ID: "now", Kind: protocol.RequestCheckpoint}) // is answered behind the checkpoint's own report
+	w.signal("exit")
+	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if problems := w.intake.Status().Problems; len(problems) != 1 || !strings.Contains(problems[0], " reports are kept in the trusted volume only") {
 		t.Errorf("problems: %q", problems)
 	}
 	if taken := w.intake.Checkpoints(); len(taken) > 0 {

@@ -424,7 +424,7 @@ func TestSteeringHoldsForAPerson(t *testing.T) {
 	run := w.start(1, nil)
 	w.eventually("people are told", func() bool {
 		s := w.intake.Status()
-		return s != nil && s.State == protocol.StateWaiting && s.Fault != nil && s.Fault.Reason == protocol.ReasonAgentHeld
+		return s.State == protocol.StateWaiting && s.Fault != nil && s.Fault.Reason == protocol.ReasonAgentHeld
 	})
 	if f := w.intake.Status().Fault; !strings.Contains(f.Message, "Deploy has failed") && !strings.Contains(f.Message, "call of Deploy") {
 		t.Errorf("fault %+v", f)
@@ -461,7 +461,7 @@ func TestAReleaseWaitsForTheRunner(t *testing.T) {
 	})
 	w.eventually("the agent is held", func() bool {
 		s := w.intake.Status()
-		return s != nil && s.State == protocol.StateWaiting && s.Fault != nil && s.Fault.Reason == protocol.ReasonAgentHeld
+		return s.State == protocol.StateWaiting && s.Fault != nil && s.Fault.Reason == protocol.ReasonAgentHeld
 	})
 	dies.Store(true)
 	w.intake.Order(func(o *protocol.Orders) {

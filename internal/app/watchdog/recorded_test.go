@@ -150,7 +150,7 @@ var recorded = map[string]func(t *testing.T) *world{
 		})
 		p := w.start(1, nil)
 		w.write("trusted/repo.git/refs/tidewaiter/chain.lock", "")
-		w.eventually("the breaker is open", func() bool { s := w.intake.Status(); return s != nil && s.State == protocol.StateFrozen })
+		w.eventually("the breaker is open", func() bool { s := w.intake.Status(); return s.State == protocol.StateFrozen })
 		w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
 		w.intake.Order(func(o *protocol.Orders) {
 			o.Requests = []protocol.Request{{ID: "r1", Kind: protocol.RequestResetBreaker}}

@@ -40,7 +40,7 @@ func TestASecretIsSentToListedHostsAlone(t *testing.T) {
 			w.write("git-secret/hosts", strings.ReplaceAll(list, "PORT", port))
 			ended := make(chan error, 1)
 			go func() { ended <- w.prepare(1) }()
-			w.eventually("the fault is told", func() bool { s := w.intake.Status(); return s != nil && s.Fault != nil })
+			w.eventually("the fault is told", func() bool { s := w.intake.Status(); return s.Fault != nil })
 			got := w.intake.Status().Fault
 			if got.Reason != protocol.ReasonHostNotListed || !strings.Contains(got.Message, `"shop-git"`) || !strings.Contains(got.Message, `"hosts"`) {
 				t.Errorf("fault %+v", got)
@@ -70,7 +70,7 @@ func TestAPushGoesToListedHostsAlone(t *testing.T) {
 	w.write("workspace/web/go", "")
 	w.eventually("the fault is told", func() bool {
 		s := w.intake.Status()
-		return s != nil && s.Fault != nil && s.Fault.Reason == protocol.ReasonHostNotListed
+		return s.Fault != nil && s.Fault.Reason == protocol.ReasonHostNotListed
 	})
 	if n := w.requests.Load(); n != before || w.branch() != "" {
 		t.Errorf("the server was asked %d times, and the branch is %q", n-before, w.branch())

@@ -158,7 +158,7 @@ func TestAnAgentThatWasToldIsRecovering(t *testing.T) {
 		t.Fatal(err)
 	}
 	state := func(want string) func() bool {
-		return func() bool { s := c.intake.Status(); return s != nil && s.State == want }
+		return func() bool { s := c.intake.Status(); return s.State == want }
 	}
 	c.eventually("it is recovering", state(protocol.StateRecovering))
 	c.signal("end")

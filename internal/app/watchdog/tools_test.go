@@ -361,7 +361,7 @@ func TestModesSwitchBetweenTasks(t *testing.T) {
 		o.Agent.Command = []string{"sh", "-c", `if [ -z "$TIDEWAITER_MCP_URL" ]; then ` + w.waitFor("one") + `echo one > web/one.html; exit; fi; ` + w.byHand()}
 	})
 	p := w.start(1, nil)
-	w.eventually("the agent works", func() bool { s := w.intake.Status(); return s != nil && s.AgentRunning })
+	w.eventually("the agent works", func() bool { s := w.intake.Status(); return s.AgentRunning })
 	w.intake.Order(func(o *protocol.Orders) { o.NextMode = policy.ModeDeterministic })
 	w.signal("one")
 	f := p.finish()

@@ -247,7 +247,7 @@ func TestSuspendAndResume(t *testing.T) {
 		seldom(o)
 	})
 	p := w.start(1, nil)
-	w.eventually("the agent runs", func() bool { s := w.intake.Status(); return s != nil && s.AgentRunning })
+	w.eventually("the agent runs", func() bool { s := w.intake.Status(); return s.AgentRunning })
 	w.eventually("it has written", func() bool { _, err := os.Stat(filepath.Join(w.paths.Workspace, "web/half.html")); return err == nil })
 	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
 	wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)

@@ -297,6 +297,7 @@ func TestAnEndEndsEverything(t *testing.T) {
 // TestMoreConnectionsWait: of those that are open at once, and of those that are asked for in a second.
 func TestMoreConnectionsWait(t *testing.T) {
 	w := newWorld(t, http.HandlerFunc(hello))
+	started := time.Now() // each request counts, from the first one on
 	var open []net.Conn
 	for range maxConnections {
 		response, body, conn := w.connect("registry.example.com:443")
@@ -324,7 +325,6 @@ func TestMoreConnectionsWait(t *testing.T) {
 	if response, err := http.ReadResponse(bufio.NewReader(next), &http.Request{Method: http.MethodConnect}); err != nil || response.StatusCode != http.StatusOK {
 		t.Fatalf("once there is room: %v, %v", response, err)
 	}
-	started := time.Now()
 	for range burst - maxConnections - 1 + requests {
 		if response, _, _ := w.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n"); response.StatusCode != http.StatusMethodNotAllowed {
 			t.Fatal(response.Status)

@@ -141,7 +141,7 @@ func (i *Intake) Checkpoints() []protocol.CheckpointReport {
 	return out
 }
 
-// Status that was applied last; nil before the first.
+// Status that was applied last; one that says nothing before the first.
 func (i *Intake) Status() *protocol.StatusReport {
 	reports := i.Reports()
 	for _, r := range slices.Backward(reports) {
@@ -149,7 +149,7 @@ func (i *Intake) Status() *protocol.StatusReport {
 			return r.Status
 		}
 	}
-	return nil
+	return &protocol.StatusReport{}
 }
 
 // Final report of an attempt; nil before there is one.
