@@ -25,6 +25,7 @@ func TestOrdinaryStatusesWait(t *testing.T) {
 		return status(func(s *protocol.StatusReport) { s.Question = &protocol.Question{ID: id, Text: "Which?"} })
 	}
 	faulty := status(func(s *protocol.StatusReport) { s.Fault = &protocol.Fault{Reason: "DiskFull"} })
+	troubled := status(func(s *protocol.StatusReport) { s.Problems = []string{"workspace: it was full"} })
 	tests := map[string]struct {
 		// told before; then the first comes at once, and the others 300 ms apart.
 		told    []protocol.Report
@@ -41,6 +42,8 @@ func TestOrdinaryStatusesWait(t *testing.T) {
 		"a question":                            {reports: []protocol.Report{asked("a")}, want: 1},
 		"a question that is known":              {told: []protocol.Report{asked("a")}, reports: []protocol.Report{asked("a")}, after: gatherTime, want: 1},
 		"another question":                      {told: []protocol.Report{asked("a")}, reports: []protocol.Report{asked("b")}, want: 1},
+		"a problem":                             {reports: []protocol.Report{troubled}, want: 1},
+		"a problem that is known":               {told: []protocol.Report{troubled}, reports: []protocol.Report{troubled}, after: gatherTime, want: 1},
 		"a fault":                               {reports: []protocol.Report{faulty}, want: 1},
 		"a fault that comes again":              {told: []protocol.Report{faulty, status(nil)}, reports: []protocol.Report{faulty}, want: 1},
 	}

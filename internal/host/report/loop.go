@@ -73,8 +73,8 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 	}
 }
 
-// gatherer knows what people have been told.
-type gatherer struct{ question, fault string }
+// gatherer knows what people have been told: the question, the fault and the problems of the last status.
+type gatherer struct{ told []string }
 
 // gather waits for reports and gives so many of them at most: at once where one of them is urgent, else after a while, with those that have come meanwhile. It gives none when
 // the context ends.
@@ -101,31 +101,29 @@ func (g *gatherer) gather(ctx context.Context, q Queue, most int) []protocol.Rep
 	}
 }
 
-// urgent says that a report is more than one status of many: a question and a fault are new when they were not in the last one.
+// urgent says that a report is more than one status of many. A question, a fault and a problem are new when they were not in the last one.
 func (g *gatherer) urgent(r protocol.Report) bool {
-	if r.Status == nil {
-		return true
-	}
-	question, fault := news(*r.Status)
-	return question != "" && question != g.question || fault != "" && fault != g.fault
+	return r.Status == nil || slices.ContainsFunc(news(*r.Status), func(n string) bool { return !slices.Contains(g.told, n) })
 }
 
 func (g *gatherer) tell(batch []protocol.Report) {
 	for _, r := range batch {
 		if r.Status != nil {
-			g.question, g.fault = news(*r.Status)
+			g.told = news(*r.Status)
 		}
 	}
 }
 
-func news(s protocol.StatusReport) (question, fault string) {
+// news of a status: what somebody may wait for.
+func news(s protocol.StatusReport) []string {
+	list := slices.Clone(s.Problems)
 	if s.Question != nil {
-		question = s.Question.ID
+		list = append(list, "question "+s.Question.ID)
 	}
 	if s.Fault != nil {
-		fault = s.Fault.Reason
+		list = append(list, "fault "+s.Fault.Reason)
 	}
-	return question, fault
+	return list
 }
 
 // refusedBy an error is the report of a batch that intake will never take; nil where that is not known. Of what is too large intake does not read
