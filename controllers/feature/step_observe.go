@@ -162,7 +162,7 @@ func (r observer) lookAtEvents(ctx context.Context, s *scope) error {
 // to another replica, as at each rollout of the manager, get as much time as after any other break.
 func (r observer) lookAtReplica(ctx context.Context, s *scope) error {
 	run, first := s.feature.Status.Run, r.firstLook(s.now)
-	if run == nil || !s.observed.Run.Connected || run.Replica == "" {
+	if !s.active() || run == nil || !s.observed.Run.Connected || run.Replica == "" {
 		return nil
 	}
 	lease, err := r.replicaLease(ctx, run.Replica)

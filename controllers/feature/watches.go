@@ -80,7 +80,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("feature").
 		For(&v1alpha1.Feature{}, builder.WithPredicates(featureChanged())).
-		Owns(&batchv1.Job{}, builder.WithPredicates(jobChanged())).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel), builder.WithPredicates(jobChanged())). // also one that has lost its owner
 		Owns(&corev1.PersistentVolumeClaim{}, builder.WithPredicates(claimChanged())).
 		Owns(&networkingv1.NetworkPolicy{}, builder.WithPredicates(changedByOthers())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel), builder.WithPredicates(podChanged())).

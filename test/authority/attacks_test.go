@@ -119,6 +119,12 @@ func escapes() []attack {
 		{"delete the Job and leave its pod running", "tidewaiter-jobs", "batch/jobs", "delete", func(t *testing.T, w *world) error {
 			return w.editor.Delete(t.Context(), w.run.Job.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationOrphan))
 		}},
+		{"delete the Job and leave its pod running, as the API server does by itself", "tidewaiter-jobs", "batch/jobs", "delete", func(t *testing.T, w *world) error {
+			return w.editor.Delete(t.Context(), w.run.Job.DeepCopy())
+		}},
+		{"delete all Jobs and leave their pods running, as the API server does by itself", "tidewaiter-jobs", "batch/jobs", "deletecollection", func(t *testing.T, w *world) error {
+			return w.editor.DeleteAllOf(t.Context(), &batchv1.Job{}, client.InNamespace(w.project))
+		}},
 		{"delete the Job and leave its pod running, by the older option", "tidewaiter-jobs", "batch/jobs", "delete", func(t *testing.T, w *world) error {
 			return w.editor.Delete(t.Context(), w.run.Job.DeepCopy(), &client.DeleteOptions{Raw: &metav1.DeleteOptions{OrphanDependents: ptr.To(true)}}) //nolint:staticcheck // it still works
 		}},

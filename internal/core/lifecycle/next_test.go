@@ -54,6 +54,19 @@ func TestAPodsOwnWordEndsTheWaitForIt(t *testing.T) {
 	}
 }
 
+// TestADeadlineCountsFromThePodsStart though the end of the wait was not written, because nothing else was: a watchdog that reaches no intake reports nothing.
+func TestADeadlineCountsFromThePodsStart(t *testing.T) {
+	o := running()
+	o.Spec.Deadline, o.Run = 30*time.Minute, nil
+	o.Memory.Job.StartedAt, o.Memory.Job.WaitingSince, o.Pods[0].StartedAt = noon, noon, noon.Add(time.Minute)
+	if d := Next(o, noon.Add(30*time.Minute)); d.Recheck > time.Minute || d.Memory.Job.StopRequestedAt != (time.Time{}) {
+		t.Errorf("before its time: looked at again after %s, asked to stop at %s", d.Recheck, d.Memory.Job.StopRequestedAt)
+	}
+	if d := Next(o, noon.Add(32*time.Minute)); d.Memory.Condition(ConditionSucceeded).Reason != protocol.ReasonDeadlineExceeded {
+		t.Errorf("31 minutes after the pod's start: %v", d.Memory.Condition(ConditionSucceeded))
+	}
+}
+
 // TestAnAgentThatHasNotBegunHasNotExited: the workspace is laid out, and its first task is to come.
 func TestAnAgentThatHasNotBegunHasNotExited(t *testing.T) {
 	o := running()

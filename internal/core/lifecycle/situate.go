@@ -18,7 +18,7 @@ const freeEnds = 3
 // situate adds to what is remembered what the facts say: a new attempt, the pod that speaks for it, its end, and what
 // was reported. Each of these is a function of the situation that the one before it found.
 func situate(o Observed, now time.Time) situation {
-	return rollUp(conclude(pin(adopt(situation{o: o, now: now, m: o.Memory.clone()}))))
+	return rollUp(conclude(waited(pin(adopt(situation{o: o, now: now, m: o.Memory.clone()})))))
 }
 
 // adopt makes the newest Job that is seen the current attempt. It is the only way in which attempts advance: the process
@@ -102,6 +102,19 @@ func pin(s situation) situation {
 		// A Job of ours has one pod. With two it cannot be known which one the volumes belong to.
 		s.strangers = others
 	}
+	return s
+}
+
+// waited notes the end of the wait for the pod when the pod says that it has started: a deadline counts from there on, whether or not anything else is written.
+// A wait for a person begins after that.
+func waited(s situation) situation {
+	p := s.pod()
+	if !s.active() || p == nil || s.m.Job.WaitingSince.IsZero() || !p.StartedAt.After(s.m.Job.WaitingSince) {
+		return s
+	}
+	m := s.m.clone()
+	*m.Job = s.metered(false)
+	s.m = m
 	return s
 }
 

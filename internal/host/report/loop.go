@@ -61,6 +61,9 @@ func (c *Client) Deliver(ctx context.Context, q Queue, log *slog.Logger) {
 		if err == nil && !takes(ack, batch[0]) {
 			err = errors.New("intake acknowledged nothing of what it was sent")
 		}
+		if err == nil {
+			g.tell(batch)
+		}
 		most = batchReports
 		switch refused, reason := refusedBy(err, batch); {
 		case refused != nil:
@@ -83,7 +86,6 @@ func (g *gatherer) gather(ctx context.Context, q Queue, most int) []protocol.Rep
 	for over := false; ; {
 		batch := q.Batch(batchBytes, most)
 		if over || most == 1 && len(batch) == 1 || slices.ContainsFunc(batch, g.urgent) { // one of some that were urgent together
-			g.tell(batch)
 			return batch
 		}
 		if late == nil && len(batch) > 0 {
