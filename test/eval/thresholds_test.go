@@ -6,6 +6,7 @@ package eval
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"sync"
@@ -97,21 +98,30 @@ func hears(rules anomaly.Rules, runs []Run) []verdict {
 	return list
 }
 
-// TestThresholds prints how the figures of the written runs move when the thresholds are halved and doubled, where TIDEWAITER_EVAL asks for it.
+// TestThresholds plays written runs without a proxy, with the built-in thresholds. Where TIDEWAITER_EVAL asks for it, it plays all of them, and prints how the figures
+// move when the thresholds are halved and doubled.
 func TestThresholds(t *testing.T) {
+	runs, all := written(), [][2]float64{{1, 1}, {1, .5}, {1, 2}, {.5, 1}, {2, 1}}
+	out := io.Writer(os.Stdout)
 	if os.Getenv(printEnv) != "thresholds" {
-		t.Skip("set " + printEnv + "=thresholds for the table")
+		var few []Run
+		for i := 0; i < len(runs); i += 10 {
+			few = append(few, runs[i])
+		}
+		runs, all, out = few, all[:1], io.Discard
 	}
-	runs := written()
-	fmt.Println("| stall | loop | healthy runs with a false alarm | sick runs that are seen | turns later: median | p90 |\n|--|--|--|--|--|--|")
+	fmt.Fprintln(out, "| stall | loop | healthy runs with a false alarm | sick runs that are seen | turns later: median | p90 |\n|--|--|--|--|--|--|")
 	built := anomaly.Defaults()
-	for _, by := range [][2]float64{{1, 1}, {1, .5}, {1, 2}, {.5, 1}, {2, 1}} {
+	for i, by := range all {
 		rules := built
 		rules.Stall, rules.Loop = int(by[0]*float64(built.Stall)), max(1, int(by[1]*float64(built.Loop)+.5))
 		p := part{verdicts: hears(rules, runs)}
 		well, alarmed, ill, seen := p.counts()
 		turns, _ := p.late("")
-		fmt.Printf("| %d | %d | %d of %d (%.1f %%) | %d of %d (%.1f %%) | %s | %s |\n", rules.Stall, rules.Loop,
+		if i == 0 && (alarmed > 0 || seen < ill) {
+			t.Errorf("with the built-in thresholds: %d of %d healthy runs have a false alarm, %d of %d sick ones are seen\n%s", alarmed, well, seen, ill, p.mistakes())
+		}
+		fmt.Fprintf(out, "| %d | %d | %d of %d (%.1f %%) | %d of %d (%.1f %%) | %s | %s |\n", rules.Stall, rules.Loop,
 			alarmed, well, 100*float64(alarmed)/float64(well), seen, ill, 100*float64(seen)/float64(ill), quantile(turns, .5), quantile(turns, .9))
 	}
 }
