@@ -175,9 +175,9 @@ func TestJobsOfFeaturesAreTheManagers(t *testing.T) {
 	person := editor(t, project)
 	wantDenied(t, patch(t, person, made, "spec: {backoffLimit: 5}"), "tidewaiter-jobs", "a Job of a Feature runs one pod")
 	// Suspended Jobs let their pods' annotations be changed.
-	const stay = "the pods of a Feature's Job stay as they were made: leave spec.template.metadata and metadata.ownerReferences as they are"
-	wantDenied(t, patch(t, person, made, "spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: internet}}}}"), "tidewaiter-jobs", stay)
-	wantDenied(t, patch(t, person, made, "metadata: {ownerReferences: null}"), "tidewaiter-jobs", stay)
+	wantDenied(t, patch(t, person, made, "spec: {template: {metadata: {annotations: {k8s.v1.cni.cncf.io/networks: internet}}}}"), "tidewaiter-jobs",
+		"a Job of a Feature runs one pod and stays as it was made: leave its spec as it is")
+	wantDenied(t, patch(t, person, made, "metadata: {ownerReferences: null}"), "tidewaiter-jobs", "a Job belongs to its Feature and goes with it")
 }
 
 func TestTrustIsTheManagers(t *testing.T) {
