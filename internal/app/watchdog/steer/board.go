@@ -32,7 +32,7 @@ type posted struct {
 }
 
 // posting decides what is told with this request, behind so many entries.
-func posting(s *Service, turn conversation.Turn, at int) posted {
+func (s *Service) posting(turn conversation.Turn, at int) posted {
 	if turn.Kind != conversation.KindMain || turn.Again {
 		return posted{}
 	}

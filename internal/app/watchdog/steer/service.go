@@ -137,7 +137,7 @@ func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelpr
 			return nil, nil
 		}
 	}
-	directed, posted := directed(s, turn, at.after), posting(s, turn, at.after)
+	directed, posted := directed(s, turn, at.after), s.posting(turn, at.after)
 	says := step.Message != "" || s.record.Unsaid[turn.Thread] != "" || directed.text != "" || posted.text != ""
 	body := s.steered(ctx, r, turn, at, step, directed, posted)
 	s.write(body, says)
