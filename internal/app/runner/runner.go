@@ -10,8 +10,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"os"
-	"os/signal"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,9 +55,11 @@ func DefaultOptions() Options {
 func Run(o Options, stderr io.Writer) int {
 	proc.Launch()
 	log := slog.New(slog.NewJSONHandler(newLogWriter(stderr), nil)).With("process", "runner")
-	stop := make(chan os.Signal, 1)
-	signal.Notify(stop, proc.StopSignals()...)
-	defer signal.Stop(stop)
+	stops, err := proc.Stops()
+	if err != nil {
+		log.Error("Cannot hear when the container is to end", "error", err)
+		return exitBroken
+	}
 	if err := proc.Harden(); err != nil {
 		log.Error("Cannot protect itself from the agent", "error", err)
 		return exitBroken
@@ -87,7 +87,7 @@ func Run(o Options, stderr io.Writer) int {
 		select {
 		case act := <-r.inbox:
 			act()
-		case s := <-stop:
+		case s := <-stops:
 			r.terminate(s)
 		}
 	}
@@ -211,28 +211,21 @@ func (r *runner) swept(err error) {
 func (r *runner) exit(code int) { r.code = &code }
 
 // terminate tells the watchdog that the container is to end. The agent is left alone: what it has done is captured first.
-func (r *runner) terminate(s os.Signal) {
+func (r *runner) terminate(s unix.Signal) {
 	switch {
 	case r.terminating != "":
-		return // once is enough, and an agent could send thousands
+		return // once is enough
 	case !r.everConnected:
 		r.exit(exitTerminated)
 		return
 	}
-	r.terminating = signalName(s)
+	r.terminating = unix.SignalName(s)
 	r.log.Info("Asked to end", "signal", r.terminating)
 	r.tellTermination()
 	r.after(r.options.TerminationLimit, func() {
 		r.log.Error("The watchdog did not end this container in time; ending it")
 		r.endAll(r.options.TerminationGrace, exitTerminated)
 	})
-}
-
-func signalName(s os.Signal) string {
-	if number, ok := s.(unix.Signal); ok && unix.SignalName(number) != "" {
-		return unix.SignalName(number)
-	}
-	return s.String()
 }
 
 func (r *runner) tellTermination() {

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/proc"
 	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
@@ -249,7 +250,7 @@ func TestInput(t *testing.T) {
 }
 
 func TestSIGTERMIsTheWatchdogsToAnswer(t *testing.T) {
-	for _, signal := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT} {
+	for _, signal := range proc.StopSignals() {
 		p := newPod(t, nil)
 		counters := p.herd(1)
 		for range 3 { // told once

@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) {
 	Launch()
 	container.Main()
-	for env, program := range map[string]func(string) error{probeEnv: probe, attackEnv: sendSignal, callsEnv: makeCalls} {
+	for env, program := range map[string]func(string) error{probeEnv: probe, attackEnv: sendSignal, callsEnv: makeCalls, reachEnv: reach} {
 		if argument := os.Getenv(env); argument != "" {
 			if err := program(argument); err != nil {
 				fmt.Fprintln(os.Stderr, err)

@@ -12,14 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StopSignals are those by which a container runtime may ask PID 1 to end: SIGTERM, or what the image names as its STOPSIGNAL.
-func StopSignals() []os.Signal {
-	return []os.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGQUIT, unix.SIGWINCH, sigRTMin3}
-}
-
-// sigRTMin3 is SIGRTMIN+3 of the C library, by which systemd is asked to halt.
-const sigRTMin3 = unix.Signal(37)
-
 // Harden closes this process to those of its own uid: not dumpable, so that none may trace it or read its memory, environment
 // or files; and deaf to the signals with which one could end it. The kernel keeps signals without a handler from PID 1, but
 // Go's runtime handles them all, some by giving up. The price is that a fault of this process ends it without a Go trace.
@@ -33,7 +25,7 @@ func Harden() error {
 	// Nobody reads them; to be asked for is what keeps the runtime from ending the process.
 	signal.Notify(make(chan os.Signal, 1), unix.SIGHUP, unix.SIGABRT, unix.SIGPIPE)
 	for number, action := range deaf() {
-		if err := setAction(number, action); err != nil {
+		if err := setAction(number, kernelAction{handler: action}); err != nil {
 			return fmt.Errorf("protect from signal %d: %w", int(number), err)
 		}
 	}
@@ -78,8 +70,7 @@ type kernelAction struct {
 	handler, flags, restorer, mask uint64
 }
 
-func setAction(number unix.Signal, handler uint64) error {
-	action := kernelAction{handler: handler}
+func setAction(number unix.Signal, action kernelAction) error {
 	const maskSize = unsafe.Sizeof(action.mask)
 	_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(number), uintptr(unsafe.Pointer(&action)), 0, maskSize, 0, 0)
 	if errno != 0 {
