@@ -57,12 +57,13 @@ const unmarked = `(?i)^\s*(error|<tool_use_error>|failed to |apply_patch verific
 	`you must read (the )?file |the user rejected permission|request failed with status|\{"status":"refused"|` +
 	// Of programs, for clients that do not say how a command ended.
 	`(/bin/)?(ba|da|z)?sh: |fatal: |npm (err!|error)|make(\[\d+\])?: \*\*\*|traceback \(most recent|` +
+	`(cat|cd|cp|diff|find|grep|head|ls|mkdir|mv|rm|sed|stat|tail|touch|wc): [^\n]*(no such file or directory|permission denied|(is|not) a directory)|` +
 	`E(ACCES|CONNREFUSED|CONNRESET|EXIST|IO|MFILE|NOENT|NOSPC|NOTFOUND|PERM|ROFS|TIMEDOUT): )`
 
 // mayFail says whether a text begins with a character that words of unmarked begin with. Most results do not, such as lines with their numbers.
 func mayFail(text string) bool {
 	text = strings.TrimLeft(text, "\t\n\f\r ")
-	return text != "" && (text[0] >= utf8.RuneSelf || strings.IndexByte("e<fapuwctyr{/bdzsnm", text[0]|0x20) >= 0) // a letter that is not ASCII may fold to one that is
+	return text != "" && (text[0] >= utf8.RuneSelf || strings.IndexByte("e<fapuwctyr{/bdzsnmghl", text[0]|0x20) >= 0) // a letter that is not ASCII may fold to one that is
 }
 
 // verdicts are last lines by which builds and tests say that they failed, for clients that do not say how a command ended.
