@@ -256,7 +256,9 @@ const (
 	ReasonHistoryInvalid = "HistoryInvalid"
 	// ReasonPushConflict: the branch on the server holds commits that the delivery does not; nothing is overwritten.
 	ReasonPushConflict = "PushConflict"
-	// ReasonPushFailed: the Git server refused or did not take the branch.
+	// ReasonPushRejected: a rule of the Git server (a protected branch, a hook, a quota) refuses the branch; the message has its words. It is tried once.
+	ReasonPushRejected = "PushRejected"
+	// ReasonPushFailed: the Git server did not take the branch, however often it was tried.
 	ReasonPushFailed = "PushFailed"
 	// ReasonApprovalRequired: the head waits for spec.delivery.approvedCommit.
 	ReasonApprovalRequired = "ApprovalRequired"

@@ -295,6 +295,16 @@ type AgentRules struct {
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
 }
 
+// GitRules say how Git servers are asked.
+type GitRules struct {
+	// silence: how long a Git server may say nothing before it is taken for dead; built-in 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) >= duration('10s') && duration(self) <= duration('1h')",message="silence must be a duration from 10s to 1h, for example 5m"
+	Silence *metav1.Duration `json:"silence,omitempty"`
+}
+
 // DeliveryRules say what is asked of a delivery.
 type DeliveryRules struct {
 	// approval Required holds every delivery until a person with the verb "approve" has named its commit. It is required where any policy that applies, or the Feature, says so; None takes nothing back. Built-in None.

@@ -132,6 +132,9 @@ type Rules struct {
 	// egress lists hosts that may be reached through the gateway.
 	// +optional
 	Egress *EgressRules `json:"egress,omitempty"`
+	// git says how Git servers are asked.
+	// +optional
+	Git *GitRules `json:"git,omitempty"`
 	// agents bounds what Features may choose for their agents.
 	// +optional
 	Agents *AgentRules `json:"agents,omitempty"`

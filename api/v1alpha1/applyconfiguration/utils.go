@@ -105,6 +105,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ForeignDeliveryApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Gate"):
 		return &apiv1alpha1.GateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("GitRules"):
+		return &apiv1alpha1.GitRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("JobStatus"):
 		return &apiv1alpha1.JobStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LabelRequirement"):

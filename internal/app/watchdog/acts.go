@@ -298,10 +298,11 @@ func (x *acts) push(ctx context.Context, o protocol.Orders) (supervise.Event, er
 		return nil, err
 	case ctx.Err() != nil:
 		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
-	case errors.Is(err, git.ErrConflict):
-		x.log().WarnContext(ctx, "The branch is taken", "branch", o.Delivery.Branch, "error", err.Error())
-		return supervise.Refused{Fault: protocol.Fault{Reason: protocol.ReasonPushConflict,
-			Message: clip.Bytes(err.Error()+"; the work is kept as commit "+head, faults.MaxMessage)}}, nil
+	case git.Definite(err):
+		x.log().WarnContext(ctx, "The server refuses the branch", "branch", o.Delivery.Branch, "error", err.Error())
+		fault := faults.Of(err, protocol.ReasonPushFailed)
+		fault.Message = clip.Bytes(fault.Message+"; the work is kept as commit "+head, faults.MaxMessage)
+		return supervise.Refused{Fault: fault}, nil
 	}
 	x.log().WarnContext(ctx, "Push failed", "branch", o.Delivery.Branch, "error", err.Error())
 	return supervise.Undelivered{Fault: faults.Of(err, protocol.ReasonPushFailed)}, nil

@@ -5,6 +5,7 @@ package watchdog_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -72,12 +73,34 @@ func TestABranchOfSomeoneElseIsNotOverwritten(t *testing.T) {
 	}
 }
 
-// A server that cannot be reached, or refuses for now, is tried again; suspending ends that.
+// A refusal by a rule of the server is tried once and told in the server's words; the work is delivered once the rule is gone.
+func TestADefiniteRefusalIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo a > web/a.html`, seldom)
+	hook, tries := filepath.Join(w.origin, "hooks", "pre-receive"), filepath.Join(t.TempDir(), "tries")
+	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho tried >> "+tries+"\necho the branch is protected >&2\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonPushRejected)
+	if !strings.Contains(f.Message, "the branch is protected") || !strings.Contains(f.Message, f.Head) {
+		t.Errorf("message %q", f.Message)
+	}
+	if got, err := os.ReadFile(tries); err != nil || string(got) != "tried\n" {
+		t.Errorf("tried %q, %v", got, err)
+	}
+	if err := os.Remove(hook); err != nil {
+		t.Fatal(err)
+	}
+	wantFinal(t, w.seal(2), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+}
+
+// A server that cannot be reached, or cannot move the branch for now, is tried again; suspending ends that.
 func TestAPushThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, `echo a > web/a.html`, seldom)
-	hook := filepath.Join(w.origin, "hooks", "pre-receive")
-	if err := os.WriteFile(hook, []byte("#!/bin/sh\necho not today\nexit 1\n"), 0o755); err != nil {
+	lock := filepath.Join(w.origin, "refs", "heads", "tidewaiter", "login.lock")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(lock), 0o755), os.WriteFile(lock, nil, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	p := w.start(1, nil)
@@ -85,7 +108,7 @@ func TestAPushThatFailsIsTriedAgain(t *testing.T) {
 		s := w.intake.Status()
 		return s.Fault != nil && s.Fault.Reason == protocol.ReasonPushFailed
 	})
-	if err := os.Remove(hook); err != nil {
+	if err := os.Remove(lock); err != nil {
 		t.Fatal(err)
 	}
 	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)

@@ -131,7 +131,7 @@ func (p *preparation) fetchBase(ctx context.Context, orders protocol.Orders) err
 
 func (p *preparation) fetch(ctx context.Context, orders protocol.Orders) (objects.ID, error) {
 	repo := p.services.repository
-	remote, err := p.services.access.Remote(orders.Repository)
+	remote, err := p.services.access.Remote(orders)
 	if err != nil {
 		return objects.ID{}, err
 	}

@@ -237,7 +237,7 @@ func anyRun(t *rapid.T) *Run {
 			protocol.OutcomeReadyToMerge, protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped,
 			protocol.OutcomeSwitched, protocol.OutcomeDelivered, "Unheard",
 		}
-		reasons := []string{"", protocol.ReasonCheckpointInvalid, protocol.ReasonPushConflict, protocol.ReasonBreakerOpen, protocol.ReasonHistoryInvalid, protocol.ReasonPushFailed}
+		reasons := []string{"", protocol.ReasonCheckpointInvalid, protocol.ReasonPushConflict, protocol.ReasonBreakerOpen, protocol.ReasonHistoryInvalid, protocol.ReasonPushFailed, protocol.ReasonPushRejected, protocol.ReasonAuthenticationFailed}
 		r.Final = &Final{
 			Epoch: int64(rapid.IntRange(1, 2).Draw(t, "final of")), Outcome: rapid.SampledFrom(outcomes).Draw(t, "outcome"),
 			Reason: rapid.SampledFrom(reasons).Draw(t, "because"), Message: "Something was found", Head: head,

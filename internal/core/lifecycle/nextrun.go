@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
@@ -146,9 +147,14 @@ func afterFailure(s situation) nextRun {
 	return ifAsked(s, nextRun{run: RunAgent, at: at})
 }
 
+// deliveryReasons are those of work that is done and could not be delivered: another delivery needs no agent.
+var deliveryReasons = []string{
+	protocol.ReasonPushConflict, protocol.ReasonPushRejected, protocol.ReasonPushFailed, protocol.ReasonAuthenticationFailed, protocol.ReasonHistoryInvalid,
+}
+
 func afterBlocked(s situation, f *Final) nextRun {
 	run := RunAgent
-	if (f.Reason == protocol.ReasonPushConflict || f.Reason == protocol.ReasonPushFailed || f.Reason == protocol.ReasonHistoryInvalid) && !s.o.Spec.Ephemeral {
+	if slices.Contains(deliveryReasons, f.Reason) && !s.o.Spec.Ephemeral {
 		run = RunSeal
 	}
 	if run == RunAgent && s.deadlineOver() {

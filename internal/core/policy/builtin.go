@@ -26,6 +26,11 @@ const (
 
 	// builtinMaxCheckpointFailures in a row open the breaker: the same specification's circuit breaker.
 	builtinMaxCheckpointFailures = 3
+	// builtinGitSilence: a server counts the objects of a large repository, or runs a slow hook, for minutes. MaxGitSilence is the
+	// longest that a policy may set, and what the gateway's tunnels for Git are made for.
+	builtinGitSilence = 5 * time.Minute
+	// MaxGitSilence of a policy.
+	MaxGitSilence = time.Hour
 	// builtinKeepCheckpoints of a Feature stay as objects: at 4 KiB each (8 KiB with violations), 10,000 Features cost the API server 400 to 800
 	// MiB.
 	builtinKeepCheckpoints = 10

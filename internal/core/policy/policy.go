@@ -98,6 +98,8 @@ type Effective struct {
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
 	// GitHosts that the watchdog may reach.
 	GitHosts []Host `json:"gitHosts,omitempty"`
+	// GitSilence of a Git server that ends what it was asked for.
+	GitSilence time.Duration `json:"gitSilence,omitzero"`
 	// AgentHosts that the agent may reach.
 	AgentHosts []Host `json:"agentHosts,omitempty"`
 	// ProviderTools that models may use although their provider runs them, each as vendor/name.

@@ -50,7 +50,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(deliveriesRow(), providerToolsRow()))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(deliveriesRow(), providerToolsRow(), gitSilenceRow()))
 }
 
 func executionRows() []Row {
@@ -162,6 +162,13 @@ func validProviderTools(path string, list []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// gitSilenceRow is about Git servers that do not answer.
+func gitSilenceRow() Row {
+	return span("git.silence", "How long a Git server may say nothing before it is taken for dead. Progress and empty packets count as words.",
+		func(x *Rules) **duration { return &x.GitSilence }, func(x *Effective) *duration { return &x.GitSilence },
+		builtinGitSilence, smaller, from(10*time.Second, MaxGitSilence))
 }
 
 // deliveriesRow is about what other Features deliver.

@@ -56,6 +56,7 @@ type Rules struct {
 	Budget                BudgetRules
 	MaxCheckpointFailures *int
 	GitHosts              []Host
+	GitSilence            *time.Duration
 	AgentHosts            []Host
 	ProviderTools         []string
 	Locks                 Contention

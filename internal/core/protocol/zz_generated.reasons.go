@@ -32,6 +32,7 @@ const (
 	ReasonAgentUnstoppable      = "AgentUnstoppable"
 	ReasonHistoryInvalid        = "HistoryInvalid"
 	ReasonPushConflict          = "PushConflict"
+	ReasonPushRejected          = "PushRejected"
 	ReasonPushFailed            = "PushFailed"
 	ReasonApprovalRequired      = "ApprovalRequired"
 	ReasonApprovalMismatch      = "ApprovalMismatch"

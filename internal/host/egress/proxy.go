@@ -78,6 +78,8 @@ type Limits struct {
 	// Dial bounds resolving and connecting, Hello the wait for each message at the beginning of TLS, Idle a tunnel without a
 	// byte in either direction, Linger one that is closed in one direction.
 	Dial, Hello, Idle, Linger time.Duration
+	// GitIdle is Idle for Git, 0 for the same: the watchdog bounds the silence of a Git server by its policy, and no policy allows more than this.
+	GitIdle time.Duration
 	// AgentLife bounds an agent's tunnel, however busy it is: what a policy has taken back does not stay open.
 	AgentLife time.Duration
 }
@@ -86,7 +88,7 @@ type Limits struct {
 // opens 15.
 var DefaultLimits = Limits{
 	Total: 1024, PerFeature: 32,
-	Dial: 15 * time.Second, Hello: 10 * time.Second, Idle: 5 * time.Minute, Linger: 30 * time.Second, AgentLife: time.Hour,
+	Dial: 15 * time.Second, Hello: 10 * time.Second, Idle: 5 * time.Minute, GitIdle: policy.MaxGitSilence + time.Minute, Linger: 30 * time.Second, AgentLife: time.Hour,
 }
 
 // Options of a Proxy. All but Observe, Limits and Others are required.

@@ -4,6 +4,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,6 +87,8 @@ func (p *Proxy) carry(w http.ResponseWriter, record Record, target egress.Target
 		through := &tunnel.Tunnel{Client: client, Upstream: upstream, From: open.rest(), Idle: limits.Idle, Linger: limits.Linger}
 		if record.List == egress.FieldAgent {
 			through.Life = limits.AgentLife
+		} else {
+			through.Idle = cmp.Or(limits.GitIdle, limits.Idle)
 		}
 		err = through.Run()
 		record.Sent, record.Received = through.Sent(), through.Received()

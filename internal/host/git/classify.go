@@ -77,6 +77,9 @@ func symptoms() []symptom {
 // classify turns the failure of a remote operation into one of this package's errors. Secrets of the remote are taken
 // out of its text. Failures it does not know pass through.
 func classify(err error, remote Remote) error {
+	if silent, ok := errors.AsType[*silentError](err); ok {
+		return &remoteError{kind: ErrUnreachable, advice: silent.Error() + "; check that the host is up, or raise git.silence of a SupervisorPolicy where it takes longer to count or to run its hooks"}
+	}
 	var failed *commandError
 	if !errors.As(err, &failed) {
 		return err
@@ -120,8 +123,8 @@ func userinfo(password string) string {
 func oneLine(message string) string {
 	var kept []string
 	for line := range strings.SplitSeq(message, "\n") {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "hint:") {
+		line = strings.TrimSpace(line[strings.LastIndexByte(strings.TrimRight(line, "\r"), '\r')+1:])
+		if line != "" && !strings.HasPrefix(line, "hint:") && !progress(line) {
 			kept = append(kept, line)
 		}
 	}
@@ -129,6 +132,17 @@ func oneLine(message string) string {
 	kept = kept[max(0, len(kept)-lines):]
 	text := strings.Join(kept, "; ")
 	return strings.ToValidUTF8(text[:min(len(text), width)], "")
+}
+
+// progress tells whether git says with the line how far it is.
+func progress(line string) bool {
+	line = strings.TrimPrefix(line, "remote: ")
+	for _, phase := range []string{"Enumerating objects:", "Counting objects:", "Compressing objects:", "Writing objects:", "Receiving objects:", "Resolving deltas:", "Unpacking objects:", "Total "} {
+		if strings.HasPrefix(line, phase) {
+			return true
+		}
+	}
+	return strings.HasPrefix(line, "Delta compression using") || line == "Everything up-to-date"
 }
 
 // mentions tells whether any of the phrases is in the message.

@@ -25,6 +25,8 @@ var (
 	ErrConflict = errors.New("push conflict")
 	// ErrRejected: the remote refused the push by a rule of its own (protected branch, hook, quota).
 	ErrRejected = errors.New("push rejected by the remote")
+	// ErrNotTaken: the remote could not move the branch, and may be able to later.
+	ErrNotTaken = errors.New("push not taken by the remote")
 	// ErrRefMoved: a ref did not have the value that the update expected.
 	ErrRefMoved = errors.New("ref has moved")
 	// ErrCorrupt: the trusted repository lacks an object or holds a damaged one.
@@ -38,3 +40,8 @@ var (
 	// ErrFull: the trusted volume has no room left.
 	ErrFull = objects.ErrFull
 )
+
+// Definite tells whether a push failed in a way that another try does not change: somebody has to do something.
+func Definite(err error) bool {
+	return errors.Is(err, ErrConflict) || errors.Is(err, ErrRejected) || errors.Is(err, ErrAuthFailed)
+}

@@ -99,6 +99,8 @@ type call struct {
 	dir string
 	// idle work gives way to everything else on the machine.
 	idle bool
+	// silence of a server that ends the call; 0 for one that asks no server.
+	silence time.Duration
 }
 
 // niceness of idle work: the lowest priority that there is.
@@ -106,7 +108,13 @@ const niceness = 19
 
 // run runs git to its end and gives what it printed. A failure is a *commandError.
 func (r runner) run(ctx context.Context, c call) ([]byte, error) {
+	ctx, silent := context.WithCancelCause(ctx)
+	defer silent(nil)
 	cmd := r.command(ctx, c)
+	watched, err := watch(cmd, c.silence)
+	if err != nil {
+		return nil, fmt.Errorf("git %s: %w", c.args[0], err)
+	}
 	var collected limited
 	collected.limit = maxOutput
 	cmd.Stdout = &collected
@@ -114,14 +122,19 @@ func (r runner) run(ctx context.Context, c call) ([]byte, error) {
 		cmd.Stdout = c.stdout
 	}
 	var complaints tail
-	cmd.Stderr = &complaints
-	err := cmd.Start()
+	cmd.Stderr = io.MultiWriter(&complaints, watched)
+	err = cmd.Start()
+	watched.begin(ctx, cmd, silent)
 	if err == nil {
 		if c.idle {
 			// Work that is not put back competes with the agent, and is done sooner.
 			_ = syscall.Setpriority(syscall.PRIO_PGRP, cmd.Process.Pid, niceness)
 		}
 		err = cmd.Wait()
+	}
+	watched.end()
+	if silent, ok := errors.AsType[*silentError](context.Cause(ctx)); ok {
+		return nil, silent
 	}
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("git %s: %w", c.args[0], context.Cause(ctx))

@@ -80,7 +80,7 @@ func (r runner) list(ctx context.Context, remote Remote, settings []setting, ref
 		// A tag is asked for together with what it points at.
 		args = append(args, ref+"^{}")
 	}
-	out, err := r.run(ctx, call{args: args, settings: settings})
+	out, err := r.ask(ctx, remote, call{args: args, settings: settings})
 	if err != nil {
 		return nil, classify(err, remote)
 	}
@@ -100,9 +100,9 @@ func (r runner) list(ctx context.Context, remote Remote, settings []setting, ref
 }
 
 func (r runner) fetchRef(ctx context.Context, remote Remote, settings []setting, ref string) error {
-	_, err := r.run(ctx, call{
+	_, err := r.ask(ctx, remote, call{
 		args: []string{
-			"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
+			"fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
 			"--refmap=", "--", remote.URL, ref,
 		},
 		settings: settings,

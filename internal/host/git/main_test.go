@@ -36,10 +36,11 @@ type hub struct {
 	base   objects.ID
 }
 
-func newHub(t *testing.T) hub {
+// newHub has a server with more settings of Git's configuration, such as "uploadpack.keepAlive=1".
+func newHub(t *testing.T, settings ...string) hub {
 	t.Helper()
 	dir := t.TempDir()
-	server, err := gitserver.New(dir, user, password)
+	server, err := gitserver.New(dir, user, password, settings...)
 	if err != nil {
 		t.Fatal(err)
 	}

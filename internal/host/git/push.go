@@ -5,6 +5,7 @@ package git
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -13,7 +14,8 @@ import (
 
 // Push makes a branch of the remote name the commit, by adding to it: never by force. Where the branch is there already
 // nothing happens, so that it may be repeated. ErrConflict says that the branch has commits that this one lacks,
-// ErrRejected that the remote refused by a rule of its own.
+// ErrRejected that the remote refused by a rule of its own; see Definite. Where the remote does not say what became of the
+// push, it is asked for the branch: what is there is the delivery.
 func (r *Repository) Push(ctx context.Context, remote Remote, commit objects.ID, branch string) error {
 	if err := checkName("branch", branch); err != nil {
 		return err
@@ -22,42 +24,73 @@ func (r *Repository) Push(ctx context.Context, remote Remote, commit objects.ID,
 	if err != nil {
 		return err
 	}
-	out, err := r.runner.run(ctx, call{
+	ref := "refs/heads/" + branch
+	out, err := r.runner.ask(ctx, remote, call{
 		args: []string{
-			"push", "--porcelain", "--no-verify", "--no-signed", "--recurse-submodules=no", "--", remote.URL,
-			commit.String() + ":refs/heads/" + branch,
+			"push", "--porcelain", "--progress", "--no-verify", "--no-signed", "--recurse-submodules=no", "--", remote.URL,
+			commit.String() + ":" + ref,
 		},
 		settings: settings,
 	})
 	if err == nil {
 		return nil
 	}
-	if refused := refusal(string(out), branch, remote); refused != nil {
-		return refused
+	failure := refusal(string(out), err, branch, remote)
+	if failure == nil {
+		failure = classify(err, remote)
 	}
-	return classify(err, remote)
+	if Definite(failure) {
+		return failure
+	}
+	if there, err := r.runner.list(ctx, remote, settings, []string{ref}); err == nil && there[ref] == commit {
+		return nil
+	}
+	return failure
 }
 
-// refusal reads the line "!<tab>from:to<tab>[summary] (reason)" that a push prints for a ref that was not moved.
-func refusal(out, branch string, remote Remote) error {
+// refusal reads the line "!<tab>from:to<tab>[summary] (reason)" that a push prints for a ref that was not moved. The server's
+// words are among git's complaints.
+func refusal(out string, err error, branch string, remote Remote) error {
 	for line := range strings.Lines(out) {
 		flag, rest, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		_, summary, found := strings.Cut(rest, "\t")
 		if flag != "!" || !found {
 			continue
 		}
-		summary = scrub(summary, remote)
-		if strings.HasPrefix(summary, "[rejected]") {
-			return &remoteError{
-				kind:   ErrConflict,
-				advice: fmt.Sprintf("branch %s on the server has commits of someone else; delete or merge it there, or choose another spec.delivery.branch", branch),
-				detail: summary,
-			}
+		words := ""
+		if failed, ok := errors.AsType[*commandError](err); ok {
+			words = failed.stderr
 		}
-		if strings.Contains(summary, "failed to update ref") || strings.Contains(summary, "cannot lock ref") || strings.Contains(summary, "failed to lock") {
-			return &remoteError{kind: ErrConflict, advice: fmt.Sprintf("branch %s is being changed by someone else; try again", branch), detail: summary}
+		return refused(summary, words, branch, remote)
+	}
+	return nil
+}
+
+func refused(summary, words, branch string, remote Remote) error {
+	e := &remoteError{detail: strings.Join(append([]string{scrub(summary, remote)}, said(scrub(words, remote))...), "; ")}
+	switch {
+	case strings.HasPrefix(summary, "[rejected]"):
+		e.kind, e.advice = ErrConflict, fmt.Sprintf("branch %s on the server has commits of someone else; delete or merge it there, or choose another spec.delivery.branch", branch)
+	case mentions(words, "; cannot create 'refs/heads/"):
+		e.kind, e.advice = ErrConflict, fmt.Sprintf("branch %s cannot be made beside another branch of the server; delete that one, or choose another spec.delivery.branch", branch)
+	case mentions(summary, "failed to update ref", "cannot lock ref", "failed to lock", "unpacker error", "remote failed to report status"):
+		e.kind, e.advice = ErrNotTaken, fmt.Sprintf("the server could not move branch %s; see its reason", branch)
+	default:
+		e.kind, e.advice = ErrRejected, fmt.Sprintf("a rule of the server keeps branch %s from being pushed; see its reason", branch)
+	}
+	return e
+}
+
+// said is what the server said to the person who pushes, in one line; nothing where it said nothing.
+func said(complaints string) []string {
+	var lines []string
+	for line := range strings.Lines(complaints) {
+		if words, found := strings.CutPrefix(strings.TrimSpace(line), "remote: "); found {
+			lines = append(lines, words)
 		}
-		return &remoteError{kind: ErrRejected, advice: fmt.Sprintf("a rule of the server keeps branch %s from being pushed; see its reason", branch), detail: summary}
+	}
+	if text := oneLine(strings.Join(lines, "\n")); text != "" {
+		return []string{text}
 	}
 	return nil
 }

@@ -4,10 +4,13 @@
 package git
 
 import (
+	"cmp"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -24,6 +27,8 @@ type Remote struct {
 	CAFile string
 	// Proxy that every connection goes through; nil for none.
 	Proxy *Proxy
+	// Silence of the server that ends an operation; 0 is DefaultSilence.
+	Silence time.Duration
 }
 
 // Proxy is an HTTP CONNECT proxy.
@@ -37,9 +42,6 @@ type Proxy struct {
 	CAFile string
 }
 
-// stallSeconds without at least one KB/s end a transfer: a proxy that swallows everything must not hold a run for hours.
-const stallSeconds = "60"
-
 // settings that reach this remote, or why they cannot be made.
 func (r Remote) settings() ([]setting, error) {
 	target, err := parseURL("repository", r.URL)
@@ -51,8 +53,6 @@ func (r Remote) settings() ([]setting, error) {
 	}
 	s := []setting{
 		{"http.sslVerify", "true"},
-		{"http.lowSpeedLimit", "1000"},
-		{"http.lowSpeedTime", stallSeconds},
 		{"fetch.fsckObjects", "true"},
 	}
 	s = append(s, tolerated()...)
@@ -67,6 +67,12 @@ func (r Remote) settings() ([]setting, error) {
 	}
 	proxy, err := r.Proxy.settings()
 	return append(s, proxy...), err
+}
+
+// ask runs a command that asks the remote.
+func (r runner) ask(ctx context.Context, remote Remote, c call) ([]byte, error) {
+	c.silence = cmp.Or(remote.Silence, DefaultSilence)
+	return r.run(ctx, c)
 }
 
 // tolerated are flaws of old commits that the histories of well-known projects hold and that harm nobody.

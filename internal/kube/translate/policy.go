@@ -135,6 +135,9 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 		out.ProviderTools = e.ProviderTools
 	}
+	if g := r.Git; g != nil {
+		out.GitSilence = duration(g.Silence)
+	}
 	if k := r.Retention; k != nil {
 		out.LedgerRetention = duration(k.Ledger)
 	}

@@ -494,6 +494,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size, Ledger: &metav1.Duration{Duration: 5}},
 		Delivery:    &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold},
 		Isolation:   v1alpha1.IsolationWarn,
+		Git:         &v1alpha1.GitRules{Silence: &metav1.Duration{Duration: time.Minute}},
 	}
 	got, err := rules("spec.defaults", r)
 	if err != nil {

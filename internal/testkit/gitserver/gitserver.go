@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,7 +28,8 @@ type Server struct {
 
 // New serves the repositories in dir: dir/shop.git is /shop.git. With a user every request must carry basic
 // authentication; without one reading and pushing is free to all. The path / lists the repositories.
-func New(dir, user, password string) (*Server, error) {
+// Settings are lines of Git's configuration for the server, such as "uploadpack.keepAlive=1".
+func New(dir, user, password string, settings ...string) (*Server, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("repositories: %w", err)
@@ -36,24 +38,34 @@ func New(dir, user, password string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("git program: %w", err)
 	}
+	settings = append([]string{
+		"http.receivepack=true",
+		"safe.directory=*", // The volume may belong to another user than the server's.
+		"receive.fsckObjects=true",
+	}, settings...)
 	return &Server{dir: dir, user: user, pass: password, backend: &cgi.Handler{
 		Path: git,
 		Args: []string{"http-backend"},
 		Dir:  dir,
-		Env: []string{
+		Env: append([]string{
 			"GIT_PROJECT_ROOT=" + dir,
 			"GIT_HTTP_EXPORT_ALL=1",
 			"GIT_CONFIG_NOSYSTEM=1",
 			"GIT_CONFIG_GLOBAL=/dev/null",
 			"HOME=/nonexistent",
 			"LC_ALL=C",
-			"GIT_CONFIG_COUNT=3",
-			"GIT_CONFIG_KEY_0=http.receivepack", "GIT_CONFIG_VALUE_0=true",
-			// The volume may belong to another user than the server's.
-			"GIT_CONFIG_KEY_1=safe.directory", "GIT_CONFIG_VALUE_1=*",
-			"GIT_CONFIG_KEY_2=receive.fsckObjects", "GIT_CONFIG_VALUE_2=true",
-		},
+		}, environment(settings)...),
 	}}, nil
+}
+
+// environment that sets Git's configuration.
+func environment(settings []string) []string {
+	env := []string{"GIT_CONFIG_COUNT=" + strconv.Itoa(len(settings))}
+	for i, s := range settings {
+		key, value, _ := strings.Cut(s, "=")
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, key), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, value))
+	}
+	return env
 }
 
 // ServeHTTP answers Git's requests, and lists the repositories at /.
@@ -72,7 +84,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Remote-User", user)
 	}
 	// CGI has no chunked bodies: the backend reads until the end of its input, which the handler closes.
-	s.backend.ServeHTTP(w, r)
+	s.backend.ServeHTTP(flushing{w}, r)
+}
+
+// flushing sends what it is given at once, as the servers of Git hosts do: progress that waits for more is none.
+type flushing struct{ http.ResponseWriter }
+
+// Write sends what it is given.
+func (f flushing) Write(b []byte) (int, error) {
+	n, err := f.ResponseWriter.Write(b)
+	if flusher, ok := f.ResponseWriter.(http.Flusher); ok && err == nil {
+		flusher.Flush()
+	}
+	return n, err
 }
 
 // allowed compares in constant time.

@@ -968,6 +968,12 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
       default: 10m
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.GitRules
+  map:
+    fields:
+    - name: silence
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.IsolationHandling
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.JobStatus
@@ -1512,6 +1518,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: execution
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Execution
+    - name: git
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.GitRules
     - name: isolation
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.IsolationHandling

@@ -94,7 +94,7 @@ func (s *Service) Push(ctx context.Context, o protocol.Orders) (string, error) {
 	if err != nil {
 		return head, err
 	}
-	remote, err := s.Access.Remote(o.Repository)
+	remote, err := s.Access.Remote(o)
 	if err != nil {
 		return head, err
 	}

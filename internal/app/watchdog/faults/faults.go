@@ -42,6 +42,10 @@ func Of(err error, other string) protocol.Fault {
 	case errors.Is(err, git.ErrEgressDenied):
 		reason = protocol.ReasonEgressDenied
 	case errors.Is(err, git.ErrRejected):
+		reason = protocol.ReasonPushRejected
+	case errors.Is(err, git.ErrConflict):
+		reason = protocol.ReasonPushConflict
+	case errors.Is(err, git.ErrNotTaken):
 		reason = protocol.ReasonPushFailed
 	case errors.Is(objects.WrapFull(err), git.ErrFull):
 		reason = protocol.ReasonVolumeFull

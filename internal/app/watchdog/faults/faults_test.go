@@ -24,7 +24,8 @@ func TestOf(t *testing.T) {
 		git.ErrAuthFailed: protocol.ReasonAuthenticationFailed, git.ErrNotFound: protocol.ReasonRepositoryNotFound,
 		git.ErrRevisionNotFound: protocol.ReasonRevisionNotFound, git.ErrUnreachable: protocol.ReasonRepositoryUnreachable,
 		git.ErrObjectFormat: protocol.ReasonRepositoryUnreachable, git.ErrEgressDenied: protocol.ReasonEgressDenied,
-		git.ErrRejected: protocol.ReasonPushFailed, git.ErrFull: protocol.ReasonVolumeFull, syscall.ENOSPC: protocol.ReasonVolumeFull,
+		git.ErrRejected: protocol.ReasonPushRejected, git.ErrConflict: protocol.ReasonPushConflict,
+		git.ErrNotTaken: protocol.ReasonPushFailed, git.ErrFull: protocol.ReasonVolumeFull, syscall.ENOSPC: protocol.ReasonVolumeFull,
 		git.ErrCorrupt: protocol.ReasonVolumeCorrupt, trusted.ErrCorrupt: protocol.ReasonVolumeCorrupt, spool.ErrCorrupt: protocol.ReasonVolumeCorrupt,
 		trusted.ErrFenced: protocol.ReasonVolumeFenced, errors.New("something else"): "Other",
 	} {

@@ -25,10 +25,11 @@ type Access struct {
 	Token, CA string
 }
 
-// Remote is the Feature's repository as it is reached now: Secret and token are read each time, because both change while
+// Remote is the Feature's repository as it is reached now, under the policy of now: Secret and token are read each time, because both change while
 // pods run. It fails with a CredentialsError or a HostError before anything is sent.
-func (a Access) Remote(r protocol.Repository) (git.Remote, error) {
-	remote := git.Remote{URL: r.URL}
+func (a Access) Remote(o protocol.Orders) (git.Remote, error) {
+	r := o.Repository
+	remote := git.Remote{URL: r.URL, Silence: o.Policy.GitSilence}
 	secret, err := readSecret(a.GitSecret)
 	if err != nil {
 		return remote, err

@@ -40,6 +40,8 @@ type RulesApplyConfiguration struct {
 	Breaker *BreakerRulesApplyConfiguration `json:"breaker,omitempty"`
 	// egress lists hosts that may be reached through the gateway.
 	Egress *EgressRulesApplyConfiguration `json:"egress,omitempty"`
+	// git says how Git servers are asked.
+	Git *GitRulesApplyConfiguration `json:"git,omitempty"`
 	// agents bounds what Features may choose for their agents.
 	Agents *AgentRulesApplyConfiguration `json:"agents,omitempty"`
 	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
@@ -184,6 +186,14 @@ func (b *RulesApplyConfiguration) WithBreaker(value *BreakerRulesApplyConfigurat
 // If called multiple times, the Egress field is set to the value of the last call.
 func (b *RulesApplyConfiguration) WithEgress(value *EgressRulesApplyConfiguration) *RulesApplyConfiguration {
 	b.Egress = value
+	return b
+}
+
+// WithGit sets the Git field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Git field is set to the value of the last call.
+func (b *RulesApplyConfiguration) WithGit(value *GitRulesApplyConfiguration) *RulesApplyConfiguration {
+	b.Git = value
 	return b
 }
 
