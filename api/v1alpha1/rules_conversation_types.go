@@ -57,7 +57,8 @@ type AnomalyRules struct {
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=1000000
 	Loop *int32 `json:"loop,omitempty"`
-	// contextPercent of the model's window that calls for a wrap-up; built-in 80.
+	// contextPercent of the model's window that calls for a wrap-up; built-in 80, or where the agent's client should have compacted the conversation if
+	// that is later.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100

@@ -64,7 +64,7 @@ func coreRows() []row {
 		{pkg: "internal/core/redact", why: why + "secrets out of what is stored; jsontext finds where a string stands", allow: []string{"internal/core/secrets", "github.com/go-json-experiment/json/jsontext"}, pure: true},
 		{pkg: "internal/core/retention", why: why + "which Checkpoints to keep", allow: core, pure: true},
 		{pkg: "internal/core/revision", why: why + "which of two orders is newer; watchdog and intake compare in the same way", pure: true},
-		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/notice", "internal/core/policy"}, pure: true},
+		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/anomaly", "internal/core/notice", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/secrets", why: why + "what looks like a secret", pure: true},
 		{pkg: "internal/core/steering", why: why + "what is done about an agent that is in trouble, and what it is told", allow: []string{"internal/core/anomaly", "internal/core/clip", "internal/core/conversation", "internal/core/policy", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/worker", why: why + "what the runtime worker says to models, and what it does next", allow: core, pure: true},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
@@ -199,7 +200,7 @@ func (forgetful) Steered(protocol.Steering) error { return nil }
 func supervisor(t *testing.T) *steer.Service {
 	p := policy.Merge(policy.Sources{})
 	return steer.New(steer.Options{
-		Terms: func() steer.Terms { return steer.NewTerms("form", &p, "implementor") }, Memory: forgetful{}, Recorder: forgetful{}, Now: time.Now, Log: errorsOf(t),
+		Terms: func() steer.Terms { return steer.NewTerms("form", &p, "implementor", anomaly.Compaction{}) }, Memory: forgetful{}, Recorder: forgetful{}, Now: time.Now, Log: errorsOf(t),
 	})
 }
 

@@ -64,7 +64,7 @@ func TestHostileConversations(t *testing.T) {
 		turn := map[int]float64{}
 		for _, n := range []int{few, times * few} {
 			body, talk, w := conversationOf(c, n, 100)
-			p := newSupervisor(configuration{})
+			p := newSupervisor(configuration{}, c)
 			size, objects := spent(func() { hear(p, c, w, body) })
 			all[n] = [2]float64{size, objects}
 			grow(c, w, talk, n, 100)
@@ -78,13 +78,13 @@ func TestHostileConversations(t *testing.T) {
 		var sizes, depths, changes [2]float64
 		for i, n := range []int{1, times} {
 			body, _, w := conversationOf(c, 8, n<<21)
-			sizes[i], _ = spent(func() { hear(newSupervisor(configuration{}), c, w, body) })
+			sizes[i], _ = spent(func() { hear(newSupervisor(configuration{}, c), c, w, body) })
 			deep := strings.Repeat("[", 2_000*n) + strings.Repeat("]", 2_000*n)
 			body = []byte(`{"model":"m","tools":[1],"messages":[{"role":"user","content":` + deep + `}],"input":[{"role":"user","content":` + deep + `}]}`)
-			depths[i], _ = spent(func() { hear(newSupervisor(configuration{}), c, w, body) })
+			depths[i], _ = spent(func() { hear(newSupervisor(configuration{}, c), c, w, body) })
 			// Each request says something else in its second message, so that all that follows it is another history.
 			body, talk, w := conversationOf(c, few*n, 100)
-			p := newSupervisor(configuration{})
+			p := newSupervisor(configuration{}, c)
 			hear(p, c, w, body)
 			talk.entries[len(c.lead())] = &entry{role: "user", text: "Go on."}
 			body = c.body(w, talk)

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/directives"
@@ -47,7 +48,7 @@ type letter struct {
 func newReader(t *rapid.T, c client) *reader {
 	k := &reader{supervisor: &supervisor{now: began}, t: t, client: c, last: map[string]letter{}}
 	p := policy.Merge(policy.Sources{})
-	terms := steer.NewTerms("form", &p, "")
+	terms := steer.NewTerms("form", &p, "", anomaly.Compaction{})
 	k.Service = steer.New(steer.Options{
 		Terms: func() steer.Terms { return terms }, Memory: k, Recorder: unwritten{}, Directives: k, Now: k.clock, Log: slog.New(slog.DiscardHandler),
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
@@ -94,13 +95,14 @@ func configurations() []configuration {
 	return []configuration{{name: "Without a policy"}, {name: "With a policy that names the agent's role", plan: true}}
 }
 
-// terms of all runs.
-func (c configuration) terms() steer.Terms {
+// terms of all runs with a client.
+func (c configuration) terms(of client) steer.Terms {
 	p := policy.Merge(policy.Sources{})
 	if c.plan {
 		p.Roles = []policy.Role{{Name: role}}
 	}
-	return steer.NewTerms("form", &p, role)
+	r, _ := runtimes.Find(of.name)
+	return steer.NewTerms("form", &p, role, r.Compaction())
 }
 
 // role of all agents.
@@ -120,8 +122,8 @@ type supervisor struct {
 	kept []byte
 }
 
-func newSupervisor(c configuration) *supervisor {
-	s, terms := &supervisor{now: began}, c.terms()
+func newSupervisor(c configuration, of client) *supervisor {
+	s, terms := &supervisor{now: began}, c.terms(of)
 	s.Service = steer.New(steer.Options{Terms: func() steer.Terms { return terms }, Memory: s, Recorder: unwritten{}, Now: s.clock, Log: slog.New(slog.DiscardHandler)})
 	return s
 }

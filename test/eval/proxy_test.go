@@ -170,7 +170,7 @@ type answer struct {
 // run begins a watchdog for a run.
 func (g *gateway) run(under configuration, c client, window int64) *proxied {
 	p := &proxied{
-		supervisor: newSupervisor(under), window: cmp.Or(window, defaultWindow), arrived: make(chan []byte), replies: make(chan reply),
+		supervisor: newSupervisor(under, c), window: cmp.Or(window, defaultWindow), arrived: make(chan []byte), replies: make(chan reply),
 		answered: make(chan answer, 1), client: &http.Client{Transport: &http.Transport{DisableCompression: true}}, told: map[int][]string{},
 	}
 	d := c.wire()

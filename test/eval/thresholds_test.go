@@ -16,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
 // direct hears a run without a proxy: it reads the same bytes and asks the same detectors. It tells nothing.
@@ -86,6 +87,9 @@ func hears(rules anomaly.Rules, runs []Run) []verdict {
 			for i := range next {
 				r := runs[i]
 				r.kinds = configuration{plan: rules.Role}.kinds(r.kinds)
+				rules := rules
+				known, _ := runtimes.Find(r.client.name)
+				rules.Compaction = known.Compaction()
 				list[i] = play(r, &direct{dialect: r.client.wire(), rules: rules, window: cmp.Or(r.window, defaultWindow)})
 			}
 		})

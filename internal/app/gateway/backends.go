@@ -147,7 +147,7 @@ func (b *backends) load(ctx context.Context) {
 	b.says(b.inForce)
 	b.log.InfoContext(ctx, "Backends", "ready", table.Ready())
 	if list := config.Windowless(); len(list) > 0 {
-		b.log.InfoContext(ctx, "Models have no contextWindow: the condition ContextPressure is not seen with them", "models", list)
+		b.log.InfoContext(ctx, "Models have no contextWindow and are not well known: the condition ContextPressure is not seen with them", "models", list)
 	}
 	if list := config.Unpriced(); len(list) > 0 {
 		b.log.InfoContext(ctx, "Models have no prices: their calls count as free, and a Feature whose budget limits the cost cannot ask them", "models", list)

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 	"github.com/tidewaiter/tidewaiter/internal/host/trusted"
@@ -90,6 +91,14 @@ func (o Options) adapter(runtime string) runtimes.Adapter {
 // sessions says whether the agents of a runtime can be started again in their session.
 func sessions(known []runtimes.Record, runtime string) bool {
 	return slices.ContainsFunc(known, func(r runtimes.Record) bool { return r.Name == runtime && r.Sessions })
+}
+
+// compaction is where the client of a runtime makes room in its context by itself; zero for one that is not known.
+func compaction(known []runtimes.Record, runtime string) anomaly.Compaction {
+	if i := slices.IndexFunc(known, func(r runtimes.Record) bool { return r.Name == runtime }); i >= 0 {
+		return known[i].Compaction()
+	}
+	return anomaly.Compaction{}
 }
 
 // Paths of the pod; DefaultPaths but in tests.

@@ -37,7 +37,7 @@ func (a *attempt) terms() steer.Terms {
 	if task != "" {
 		rules = j.Tasks[task].Policy
 	}
-	return steer.NewTerms(task, &rules, j.Orders.Agent.Role)
+	return steer.NewTerms(task, &rules, j.Orders.Agent.Role, compaction(a.options.Runtimes, j.Orders.Agent.Runtime))
 }
 
 // listenForAgent must come before the runner can connect: a process of the agent that had a port first would be taken for

@@ -90,6 +90,8 @@ type Rules struct {
 	Loop int
 	// ContextPercent of the model's window that calls for a wrap-up, and ContextUrgent the one at which nothing else may be begun.
 	ContextPercent, ContextUrgent int
+	// Compaction of the client: up to where it makes room by itself, a full context is nothing to speak of. Zero where a policy says ContextPercent.
+	Compaction Compaction
 	// Cascade is how many different tools may fail within the last five calls.
 	Cascade int
 	// Silence is how long nothing at all may move while neither a model nor a tool is at work; ModelSilence and ToolSilence while one is.

@@ -87,9 +87,12 @@ type Thread struct {
 	Same  int `json:"same,omitempty"`
 	// Fails counts the turns in a row in which nothing succeeded and nothing changed.
 	Fails int `json:"fails,omitempty"`
-	// Fill of the window after the newest answers in thousandths, and Compacts the least at which the client was seen to compact.
+	// Fill of the window after the newest answers in thousandths, Compacts the least at which the client was seen to compact, and Left what the newest
+	// compaction has left. Window of the model that answered last, in tokens.
 	Fill     []int `json:"fill,omitempty"`
 	Compacts int   `json:"compacts,omitempty"`
+	Left     int   `json:"left,omitempty"`
+	Window   int64 `json:"window,omitempty"`
 	// Before has what calls gave before the newest compaction, and Known and News count the calls since that gave the same, and others. Rounds are
 	// the compactions in a row before which most was known and nothing had changed since Began.
 	Before []sum `json:"before,omitempty"`
@@ -212,7 +215,11 @@ func (s *State) Answer(thread int, a conversation.Answer, window int64, now time
 		t.Sleeps = max(t.Sleeps, takes(string(c.Arguments[:min(len(c.Arguments), conversation.MaxQuote)])))
 	}
 	if a.Counted && window > 0 {
-		t.Fill = capped(append(t.Fill, int(min(max(a.Usage.Total(), 0), 2*window)*1000/window)), 4)
+		fill := int(min(max(a.Usage.Total(), 0), 2*window) * 1000 / window)
+		if t.Window = window; t.Compacts > 0 && len(t.Fill) == 0 {
+			t.Left = fill
+		}
+		t.Fill = capped(append(t.Fill, fill), 4)
 	}
 }
 

@@ -29,6 +29,7 @@ var update = flag.Bool("update", false, "write the findings into the transcripts
 //	10s answer 80/100            tokens of the window, of Main or of @2; "asks CALL" for tools that it calls
 //	10s failed 429
 //	10s work tree=T changed Valid
+//	rules compacts 100 33000     a client that does so by itself, as in Compaction; "rules role" for an agent with a role
 //	10s pulse cpu=12s processes=3 output=100 idle answers
 //
 // A call is Name(arguments)!Failure=result; Edit(path: old -> new) is an edit. "x5" before a word repeats the line; # in its calls, words and
@@ -124,6 +125,11 @@ func replay(t *testing.T, transcript string, restart bool) string {
 		case fields[0] == "rules":
 			p.out.WriteString(line + "\n")
 			p.rules.Role = fields[1] == "role"
+			if fields[1] == "compacts" {
+				if _, err := fmt.Sscan(strings.Join(fields[2:], " "), &p.rules.Compaction.Percent, &p.rules.Compaction.Free); err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+			}
 		default:
 			p.out.WriteString(line + "\n")
 			p.line(line, fields)

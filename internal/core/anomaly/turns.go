@@ -57,7 +57,7 @@ func (t *Thread) compacted(changes int64) {
 	if n := len(t.Fill); n > 0 && (t.Compacts == 0 || t.Fill[n-1] < t.Compacts) {
 		t.Compacts = t.Fill[n-1]
 	}
-	t.Steps, t.Turns, t.Fill, t.Words, t.Same = nil, nil, nil, 0, 0
+	t.Steps, t.Turns, t.Fill, t.Left, t.Words, t.Same = nil, nil, nil, 0, 0, 0
 }
 
 // hear a turn that says something new.

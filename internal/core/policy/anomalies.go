@@ -50,7 +50,7 @@ type Anomalies struct {
 	// Stall is how many turns may pass without progress, Loop how many equal calls in a row are one.
 	Stall int `json:"stall,omitzero"`
 	Loop  int `json:"loop,omitzero"`
-	// ContextPercent of the model's window that calls for a wrap-up.
+	// ContextPercent of the model's window that calls for a wrap-up; 0 for BuiltinContextPercent, or later where the client compacts by itself.
 	ContextPercent int `json:"contextPercent,omitzero"`
 	// Cascade is how many different tools fail within the last five calls.
 	Cascade int `json:"cascade,omitzero"`
@@ -84,7 +84,7 @@ const (
 	// BuiltinStall is a number of turns, and BuiltinLoop one of equal calls.
 	BuiltinStall = 12
 	BuiltinLoop  = 3
-	// BuiltinContextPercent leaves a fifth of the window for the wrap-up.
+	// BuiltinContextPercent leaves a fifth of the window for the wrap-up where the client does not make room by itself.
 	BuiltinContextPercent = 80
 	// BuiltinCascade is a number of tools.
 	BuiltinCascade = 3
@@ -111,8 +111,7 @@ func anomalyRows() []Row {
 			func(x *AnomalyRules) **int { return &x.Stall }, func(x *Anomalies) *int { return &x.Stall }, BuiltinStall, from(1, maxCount)),
 		number("loop", "How many equal calls that fail in a row are a loop. Other repetitions take more, and are measured by it.",
 			func(x *AnomalyRules) **int { return &x.Loop }, func(x *Anomalies) *int { return &x.Loop }, BuiltinLoop, from(2, maxCount)),
-		number("contextPercent", "How much of the model's window may be used before the agent is asked to wrap up, in percent.",
-			func(x *AnomalyRules) **int { return &x.ContextPercent }, func(x *Anomalies) *int { return &x.ContextPercent }, BuiltinContextPercent, from(1, 100)),
+		contextRow(),
 		number("cascade", "How many different tools that fail within five calls are a cascade.",
 			func(x *AnomalyRules) **int { return &x.Cascade }, func(x *Anomalies) *int { return &x.Cascade }, BuiltinCascade, from(2, 5)),
 		span("anomalies.silence", "How long nothing at all may move, while no model answers and no tool works, before the agent is taken to be stalled.",
@@ -123,6 +122,13 @@ func anomalyRows() []Row {
 			func(x *r) *Rung { return &x.Anomalies.Ladder }, func(x *e) *Rung { return &x.Anomalies.Ladder }, RungNudge, Ladder()...),
 		rolesRow(),
 	}
+}
+
+func contextRow() Row {
+	row := count("anomalies.contextPercent", "How much of the model's window may be used before the agent is asked to wrap up, in percent. The built-in value waits until a client that compacts its conversations should have done so.",
+		func(x *Rules) **int { return &x.Anomalies.ContextPercent }, func(x *Effective) *int { return &x.Anomalies.ContextPercent }, 0, smaller, from(1, 100))
+	row.Builtin = fmt.Sprintf("%d, or where the runtime's client compacts if that is later", BuiltinContextPercent)
+	return row
 }
 
 func rolesRow() Row {

@@ -15,13 +15,13 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// Backends are the gateway's, as their configuration has them. The error names every field that cannot be used.
+// Backends are the gateway's, as their configuration has them; it need not have the windows of well-known models. The error names every field that cannot be used.
 func Backends(text string) (models.Config, error) {
 	var config models.Config
 	if err := yaml.UnmarshalStrict([]byte(text), &config); err != nil {
 		return models.Config{}, fmt.Errorf("read backends: %w", err)
 	}
-	return config, config.Validate()
+	return config.WithWindows(), config.Validate()
 }
 
 // Fleet is what the gateways say on their Lease. What cannot be read is left out, as that of a gateway that says nothing.

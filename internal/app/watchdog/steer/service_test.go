@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -83,7 +84,7 @@ func (a *agent) begin() {
 		clock = func() time.Time { return a.now }
 	}
 	a.service = New(Options{
-		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor") },
+		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor", anomaly.Compaction{}) },
 		Memory: a.shelf, Recorder: a.book, Attempt: a.attempt, Reach: a.reach, Directives: a.directives, Now: clock, Log: slog.New(slog.DiscardHandler),
 	})
 }

@@ -6,6 +6,7 @@ package steer
 import (
 	"cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
@@ -19,8 +20,9 @@ type Terms struct {
 	SaluteEvery int
 }
 
-// NewTerms are those of a task's policy and of the agent's role; empty for none.
-func NewTerms(task string, p *policy.Effective, role string) Terms {
+// NewTerms are those of a task's policy and of the agent's role, empty for none, and of where its client makes room in its context by itself. A
+// policy that says how full the context may be has the last word.
+func NewTerms(task string, p *policy.Effective, role string, compaction anomaly.Compaction) Terms {
 	t := Terms{Task: task, Rules: steering.Defaults(), SaluteEvery: policy.BuiltinSalute}
 	r, named := p.Role(role)
 	a := p.Anomalies
@@ -38,6 +40,9 @@ func NewTerms(task string, p *policy.Effective, role string) Terms {
 		{&t.SaluteEvery, []int{r.SaluteEveryTurns}},
 	} {
 		*v.to = cmp.Or(append(v.from, *v.to)...)
+	}
+	if a.ContextPercent == 0 {
+		t.Rules.Compaction = compaction
 	}
 	t.Rules.Silence = cmp.Or(a.Silence, t.Rules.Silence)
 	t.Rules.ContextUrgent = max(t.Rules.ContextUrgent, t.Rules.ContextPercent)

@@ -35,6 +35,9 @@ func TestTerms(t *testing.T) {
 		},
 		Ladder: steering.Rollback, HoldFor: 38 * time.Minute,
 	}}
+	client := anomaly.Compaction{Percent: 100, Free: 33_000}
+	defaults := steering.Defaults()
+	defaults.Compaction = client
 	for name, tc := range map[string]struct {
 		policy policy.Effective
 		role   string
@@ -55,10 +58,10 @@ func TestTerms(t *testing.T) {
 		"late context pressure":    {policy: said, change: func(p *policy.Effective) { p.Anomalies.ContextPercent = 95 }, want: func(t *Terms) { t.Rules.ContextPercent, t.Rules.ContextUrgent = 95, 95 }},
 		"only people are told":     {policy: said, change: func(p *policy.Effective) { p.Enforcement = policy.Audit }, want: func(t *Terms) { t.Rules.Ladder = steering.Observe }},
 		"supervision is off":       {policy: said, change: func(p *policy.Effective) { p.Supervision.Enabled = false }, want: func(t *Terms) { t.Rules.Ladder = steering.Observe }},
-		"what is built in":         {policy: builtin, role: "dba", want: func(t *Terms) { t.Rules = steering.Defaults(); t.Rules.HoldFor = 5 * time.Minute }},
+		"what is built in":         {policy: builtin, role: "dba", want: func(t *Terms) { t.Rules = defaults; t.Rules.HoldFor = 5 * time.Minute }},
 		"orders of an older manager": {
 			policy: builtin, change: func(p *policy.Effective) { p.Anomalies = policy.Anomalies{} },
-			want: func(t *Terms) { t.Rules = steering.Defaults() },
+			want: func(t *Terms) { t.Rules = defaults },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +70,7 @@ func TestTerms(t *testing.T) {
 			if tc.change != nil {
 				tc.change(&tc.policy)
 			}
-			if diff := cmp.Diff(want, NewTerms("form", &tc.policy, tc.role)); diff != "" {
+			if diff := cmp.Diff(want, NewTerms("form", &tc.policy, tc.role, client)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -23,7 +23,8 @@ type AnomalyRulesApplyConfiguration struct {
 	Stall *int32 `json:"stall,omitempty"`
 	// loop: so many equal failing calls in a row; built-in 3.
 	Loop *int32 `json:"loop,omitempty"`
-	// contextPercent of the model's window that calls for a wrap-up; built-in 80.
+	// contextPercent of the model's window that calls for a wrap-up; built-in 80, or where the agent's client should have compacted the conversation if
+	// that is later.
 	ContextPercent *int32 `json:"contextPercent,omitempty"`
 	// cascade: so many different tools failing within the last five calls; built-in 3.
 	Cascade *int32 `json:"cascade,omitempty"`

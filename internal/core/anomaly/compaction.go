@@ -1,0 +1,17 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package anomaly
+
+// Compaction says when a client sums up the conversation by itself, so that it has room again: at Percent of the window, or when less than Free
+// tokens of it are left, whichever comes first. The zero value is a client that does not, or of which nobody knows.
+type Compaction struct {
+	Percent int
+	Free    int64
+}
+
+// At is the point of a window at which the client compacts, in tokens; 0 where it does not, or where the window is smaller than what it wants to
+// have free.
+func (c Compaction) At(window int64) int64 {
+	return max(0, min(window*int64(c.Percent)/100, window-c.Free))
+}
