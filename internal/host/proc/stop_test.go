@@ -12,11 +12,11 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"sync"
 	"testing"
 	"time"
 	"unsafe"
 
-	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/testkit/container"
@@ -65,27 +65,39 @@ func makesProcesses(call int) bool {
 }
 
 func reachByAll() error {
-	var calls errgroup.Group
-	calls.SetLimit(callsAtOnce)
+	var calls sync.WaitGroup
+	slots, failed := make(chan struct{}, callsAtOnce), make(chan error, lastCall)
 	for call := range lastCall {
 		if makesProcesses(call) {
 			continue
 		}
-		calls.Go(func() error {
-			ctx, cancel := context.WithTimeout(context.Background(), callLimit)
-			defer cancel()
-			cmd := exec.CommandContext(ctx, "/proc/self/exe")
-			cmd.Env = append(os.Environ(), reachEnv+"="+strconv.Itoa(call))
-			cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true} // some of them signal their own group
-			// What a wild call makes of its own process is no matter.
-			var ended *exec.ExitError
-			if err := cmd.Run(); err != nil && !errors.As(err, &ended) && ctx.Err() == nil {
-				return fmt.Errorf("call %d: %w", call, err)
-			}
-			return nil
+		slots <- struct{}{}
+		calls.Go(func() {
+			failed <- reachInProcess(call)
+			<-slots
 		})
 	}
-	return calls.Wait()
+	calls.Wait()
+	close(failed)
+	var all error
+	for err := range failed {
+		all = errors.Join(all, err)
+	}
+	return all
+}
+
+// reachInProcess tries a call in a process of its own. What a wild call makes of that process is no matter.
+func reachInProcess(call int) error {
+	ctx, cancel := context.WithTimeout(context.Background(), callLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Env = append(os.Environ(), reachEnv+"="+strconv.Itoa(call))
+	cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true} // some of them signal their own group
+	var ended *exec.ExitError
+	if err := cmd.Run(); err != nil && !errors.As(err, &ended) && ctx.Err() == nil {
+		return fmt.Errorf("call %d: %w", call, err)
+	}
+	return nil
 }
 
 // waysToReach are arguments by which a call that sends signals may be meant: its process, its thread, its signal and what
