@@ -330,6 +330,11 @@ var policyCases = map[string]ruleCase{
 		accept: "{anomalies: {hold: 1s}}", reject: "{anomalies: {hold: 999ms}}",
 		message: "hold must be a duration from 1s to 24h, for example 5m",
 	},
+	"a silence of a Git server": {
+		field:  "git.silence",
+		accept: "{git: {silence: 10s}}", reject: "{git: {silence: 61m}}",
+		message: "silence must be a duration from 10s to 1h, for example 5m",
+	},
 	"a silence that is none": {
 		field:  "anomalies.silence",
 		accept: "{anomalies: {silence: 1m}}", reject: "{anomalies: {silence: 59s}}",
