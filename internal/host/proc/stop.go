@@ -25,11 +25,11 @@ func StopSignals() []unix.Signal {
 }
 
 // stopPipe is where the handler writes. It is set before the handler is.
-var stopPipe int32
+var stopPipe int32 //nolint:unused // the handler reads it
 
 // handleStop is the handler, and restoreSignal what it returns to: neither may be called.
-func handleStop()
-func restoreSignal()
+func handleStop()    //nolint:unused // assembly takes its address
+func restoreSignal() //nolint:unused // the same
 
 // handlerAddresses returns where these two begin.
 func handlerAddresses() (handler, restorer uintptr)
