@@ -295,9 +295,9 @@ type AgentRules struct {
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
 }
 
-// GitRules say how Git servers are asked.
+// GitRules say how the watchdog asks Git servers.
 type GitRules struct {
-	// silence: how long a Git server may say nothing before it is taken for dead; built-in 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
+	// silence: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

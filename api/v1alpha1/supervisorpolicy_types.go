@@ -132,7 +132,7 @@ type Rules struct {
 	// egress lists hosts that may be reached through the gateway.
 	// +optional
 	Egress *EgressRules `json:"egress,omitempty"`
-	// git says how Git servers are asked.
+	// git says how the watchdog asks Git servers.
 	// +optional
 	Git *GitRules `json:"git,omitempty"`
 	// agents bounds what Features may choose for their agents.

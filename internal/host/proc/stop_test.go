@@ -30,11 +30,11 @@ const (
 	// lastCall is above the highest number of a system call in Linux 6.18.
 	lastCall = 480
 	// callLimit ends a call that does not return.
-	callLimit = time.Second
+	callLimit = 3 * time.Second
 	// callsAtOnce is how many processes try a call at the same time.
 	callsAtOnce = 8
-	// maxProcesses bounds what wild calls make of themselves.
-	maxProcesses = 256
+	// maxProcesses bounds what wild calls make of themselves, beside what else the same uid runs on the machine.
+	maxProcesses = 4096
 	// The numbers of fork(2) and vfork(2) on amd64. On arm64 they are close(2) and vhangup(2).
 	sysFork, sysVfork = 57, 58
 )

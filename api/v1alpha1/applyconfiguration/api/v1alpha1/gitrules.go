@@ -12,9 +12,9 @@ import (
 // GitRulesApplyConfiguration represents a declarative configuration of the GitRules type for use
 // with apply.
 //
-// GitRules say how Git servers are asked.
+// GitRules say how the watchdog asks Git servers.
 type GitRulesApplyConfiguration struct {
-	// silence: how long a Git server may say nothing before it is taken for dead; built-in 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
+	// silence: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
 	Silence *v1.Duration `json:"silence,omitempty"`
 }
 

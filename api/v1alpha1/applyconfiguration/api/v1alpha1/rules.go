@@ -40,7 +40,7 @@ type RulesApplyConfiguration struct {
 	Breaker *BreakerRulesApplyConfiguration `json:"breaker,omitempty"`
 	// egress lists hosts that may be reached through the gateway.
 	Egress *EgressRulesApplyConfiguration `json:"egress,omitempty"`
-	// git says how Git servers are asked.
+	// git says how the watchdog asks Git servers.
 	Git *GitRulesApplyConfiguration `json:"git,omitempty"`
 	// agents bounds what Features may choose for their agents.
 	Agents *AgentRulesApplyConfiguration `json:"agents,omitempty"`
