@@ -23,6 +23,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Trigger",type=string,JSONPath=`.spec.trigger`,priority=1
 // +kubebuilder:printcolumn:name="Commit",type=string,JSONPath=`.spec.commit`,priority=1
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.spec.violations[0].message`,priority=1
+// +kubebuilder:printcolumn:name="Acknowledged",type=string,JSONPath=`.status.acknowledged[*].rule`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Checkpoint struct {
 	metav1.TypeMeta `json:",inline"`
@@ -298,4 +299,29 @@ type CheckpointStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// acknowledged are the rules of severity Critical that the agent says it has understood that it broke. It is the agent's word alone: nothing is
+	// promoted because of it.
+	// +optional
+	// +listType=map
+	// +listMapKey=rule
+	// +kubebuilder:validation:MaxItems=8
+	Acknowledged []Acknowledgment `json:"acknowledged,omitempty"`
+}
+
+// Acknowledgment is the agent's word that it has understood that it broke a rule.
+type Acknowledgment struct {
+	// rule that it broke.
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Rule string `json:"rule"`
+	// turn of the agent's conversation in which it said so; absent for one that has had no turn.
+	// +optional
+	Turn int64 `json:"turn,omitempty"`
+	// time at which the watchdog heard it.
+	// +required
+	Time metav1.Time `json:"time"`
+	// text is what it does instead, in its own words.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Text string `json:"text,omitempty"`
 }

@@ -21,6 +21,13 @@ type RunReport struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	Problems []string `json:"problems,omitempty"`
+	// unacknowledged are the broken rules of severity Critical that the agent has not acknowledged, though it was told to twice: the rule and the
+	// Checkpoint that found it. Nothing follows from it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=256
+	Unacknowledged []string `json:"unacknowledged,omitempty"`
 	// paceLevel: Primary, Alternate, Contingent or Emergency.
 	// +optional
 	// +kubebuilder:validation:Enum=Primary;Alternate;Contingent;Emergency

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 )
@@ -25,6 +26,8 @@ func TestAgentsHear(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script string
 		change func(*v1alpha1.FeatureSpec)
+		// critical violations are to be acknowledged.
+		critical bool
 		// request of a person, once the first turn is done.
 		request v1alpha1.Request
 		invalid bool
@@ -65,6 +68,17 @@ func TestAgentsHear(t *testing.T) {
 			invalid: true,
 			want:    []string{"Your work is not delivered yet: checkpoint page-1 breaks rules.", "files went back to the last valid checkpoint"},
 		},
+		"acknowledged": {
+			script: `turns:
+- text: I write too much.
+  run: ` + good + ` && ` + evil + `
+- until: "The rules are: forbidden-areas."
+  text: "I have read it.\n\nVIOLATION forbidden-areas: UNDERSTOOD - I write to web/page.html"
+  run: rm web/legacy/page.html
+- text: It is fixed.`,
+			critical: true, request: checkpointNow("now"), invalid: true,
+			want: []string{"Checkpoint page-1 found 1 broken rule of severity critical.", `web/legacy/page.html\", rule forbidden-areas: `},
+		},
 		"rollback": {
 			script: `turns:
 - text: I write a page.
@@ -81,6 +95,9 @@ func TestAgentsHear(t *testing.T) {
 			t.Run(name+"/"+runtime, func(t *testing.T) {
 				t.Parallel()
 				p, about := newPlace(t, 8*time.Minute), "beacons with "+name+" by "+runtime
+				if tc.critical {
+					p.critical()
+				}
 				p.feature("page", "", func(s *v1alpha1.FeatureSpec) {
 					seldomCheckpoints(s)
 					s.Agent = v1alpha1.Agent{Runtime: runtime, Image: agentImage(t, runtime)}
@@ -102,6 +119,9 @@ func TestAgentsHear(t *testing.T) {
 				if got := p.history(f.Status.Branch); !strings.Contains(got, "good") || strings.Contains(got, "evil") {
 					t.Errorf("the branch is not what it should be:\n%s", got)
 				}
+				if tc.critical {
+					p.wantAcknowledged("page-1")
+				}
 				body := said(p, about)
 				for _, part := range append(tc.want, "Where you may write.") {
 					// Before a checkpoint finds a path, a warning may name it, too.
@@ -111,5 +131,15 @@ func TestAgentsHear(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// wantAcknowledged: a Checkpoint keeps the agent's word about the forbidden area.
+func (p *place) wantAcknowledged(name string) {
+	p.Helper()
+	c := &v1alpha1.Checkpoint{}
+	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: name}, c), "get Checkpoint %s", name)
+	if a := c.Status.Acknowledged; len(a) != 1 || a[0].Rule != "forbidden-areas" || a[0].Text != "I write to web/page.html" || a[0].Turn == 0 {
+		p.Errorf("Checkpoint %s keeps %+v", name, a)
 	}
 }

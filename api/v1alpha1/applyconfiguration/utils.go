@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=tidewaiter.dev, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("Acknowledgment"):
+		return &apiv1alpha1.AcknowledgmentApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Agent"):
 		return &apiv1alpha1.AgentApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("AgentRules"):

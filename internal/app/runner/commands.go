@@ -103,7 +103,9 @@ func (r *runner) start(id int64, start protocol.RunnerStart) {
 }
 
 func (r *runner) started(id int64, process *proc.Process) {
-	r.agent = &agent{start: id, process: process, dialogue: listen(process.Replies)}
+	r.agent = &agent{start: id, process: process, dialogue: listen(process.Replies, func(u protocol.RunnerUnderstood) {
+		r.post(func() { r.send(protocol.RunnerEvent{Understood: &u}) })
+	})}
 	r.log.Info("Started the agent", "pid", process.PID)
 	go func() {
 		<-process.Done()
@@ -230,6 +232,9 @@ func (r *runner) input(id int64, line string) {
 	if strings.ContainsAny(line, "\n\r") {
 		r.refuse(id, "input: the line holds a line break")
 		return
+	}
+	if r.agent != nil {
+		r.agent.dialogue.sent()
 	}
 	delivered := r.agent != nil && r.agent.process.Input.Write(line)
 	r.send(protocol.RunnerEvent{ID: id, Input: &protocol.RunnerInputAck{Delivered: delivered}})

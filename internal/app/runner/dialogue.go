@@ -27,6 +27,10 @@ type reply struct {
 	CheckpointID      string   `json:"checkpoint_id"`
 	Status            string   `json:"status"`
 	PendingOperations []string `json:"pending_operations"`
+	// Understood, Constraint and CorrectiveAction are of type violation_ack, and CheckpointID may be.
+	Understood       bool   `json:"understood"`
+	Constraint       string `json:"constraint"`
+	CorrectiveAction string `json:"corrective_action"`
 }
 
 // dialogue is what an agent says of itself. It decides nothing: who lies here is stopped like everybody else.
@@ -39,11 +43,14 @@ type dialogue struct {
 	answers chan []string
 	// resume is the line that is due once the agent goes on; "" for none.
 	resume string
+	// understood is told what the agent says of rules that it broke, while the agent has acknowledgments left: one that says more is not passed on.
+	understood      func(protocol.RunnerUnderstood)
+	acknowledgments int
 }
 
-// listen reads what an agent says until it ends.
-func listen(replies io.Reader) *dialogue {
-	d := &dialogue{}
+// listen reads what an agent says until it ends. Understood is told what it says of rules that it broke.
+func listen(replies io.Reader, understood func(protocol.RunnerUnderstood)) *dialogue {
+	d := &dialogue{understood: understood}
 	go func() {
 		lines := bufio.NewScanner(replies)
 		lines.Buffer(nil, maxReply)
@@ -61,6 +68,12 @@ func (d *dialogue) hear(line []byte) {
 	if json.Unmarshal(line, &said) != nil {
 		return
 	}
+	if said.Type == "violation_ack" {
+		if said.Understood && d.acknowledges() {
+			d.understood(protocol.RunnerUnderstood{Checkpoint: cut(said.CheckpointID), Rule: cut(said.Constraint), Instead: cut(said.CorrectiveAction)})
+		}
+		return
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
@@ -71,6 +84,26 @@ func (d *dialogue) hear(line []byte) {
 		d.answers <- pending(said.PendingOperations)
 		d.answers = nil
 	}
+}
+
+// sent says that the agent is sent a line, which it may answer.
+func (d *dialogue) sent() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.acknowledgments = protocol.MaxAcknowledgments
+}
+
+// acknowledges uses one acknowledgment up, if there is one.
+func (d *dialogue) acknowledges() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.acknowledgments--
+	return d.acknowledgments >= 0
+}
+
+// cut is a text of an agent as it can be passed on.
+func cut(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), protocol.MaxAcknowledged)], "")
 }
 
 // pending is a list of what an agent says as it can be passed on.

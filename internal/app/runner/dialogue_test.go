@@ -4,6 +4,7 @@
 package runner
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,4 +107,35 @@ func TestPauseOverACrash(t *testing.T) {
 	}
 	p.thaw()
 	p.wantLine(t, "resumed", "resume")
+}
+
+// TestAcknowledgments: an agent may say a bounded number of them for each line that it is sent; more are not passed on, and other lines are.
+func TestAcknowledgments(t *testing.T) {
+	p := newPod(t, nil)
+	p.shell(`ack() { echo '{"type":"violation_ack","understood":true,"checkpoint_id":"login-1","constraint":"'$1'","corrective_action":"I write to web"}' >&$TIDEWAITER_REPLY_FD; }
+		touch up; read -r line; echo '{"type":"violation_ack","understood":false,"constraint":"areas"}' >&$TIDEWAITER_REPLY_FD
+		for i in 1 2 3 4 5 6 7 8 9 10 11 12; do ack rule$i; done; echo '{"type":"capabilities","pause_resume":true}' >&$TIDEWAITER_REPLY_FD
+		read -r pause; read -r resume; read -r line; ack $(head -c 3000 /dev/zero | tr '\0' x); sleep 1000`)
+	eventually(t, "the script is up", p.has("up"))
+	p.send(t)
+	for n := range protocol.MaxAcknowledgments {
+		want := protocol.RunnerUnderstood{Checkpoint: "login-1", Rule: fmt.Sprintf("rule%d", n+1), Instead: "I write to web"}
+		if e := p.event(); e.Understood == nil || *e.Understood != want {
+			t.Fatalf("event = %+v, want %+v", e, want)
+		}
+	}
+	p.freezeAsking(t, 50*time.Millisecond, true) // what it has said before it asks to take part is heard
+	p.thaw()
+	p.send(t)
+	if e := p.event(); e.Understood == nil || e.Understood.Rule != strings.Repeat("x", protocol.MaxAcknowledged) {
+		t.Errorf("event = %+v, want a long rule that is cut", e)
+	}
+}
+
+// send the agent a line.
+func (p *pod) send(t *testing.T) {
+	t.Helper()
+	if delivered, err := p.watchdog.Input(t.Context(), "{}"); err != nil || !delivered {
+		t.Fatalf("input = %t, %v", delivered, err)
+	}
 }

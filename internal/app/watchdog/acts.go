@@ -204,7 +204,14 @@ func (x *acts) checkpoint(ctx context.Context, a supervise.Action, o checkpoint.
 		Place: supervise.Place{Files: int64(len(t.Snapshot.Changes)), Directory: checkpoint.Directory(t.Snapshot.Changes)}}
 	e.Completes = t.Intent != nil && t.Intent.Completes != ""
 	if t.Intent != nil {
-		e.Told = notice.Correction(naming.Checkpoint(o.Orders.Feature.Name, t.Intent.Sequence), t.Judgement.Violations, t.Back)
+		name := naming.Checkpoint(o.Orders.Feature.Name, t.Intent.Sequence)
+		e.Told = notice.Correction(name, t.Judgement.Violations, t.Back)
+		if a.Closes {
+			x.steering.Post(func(b *notice.Board) bool {
+				b.Asked(t.Intent.Sequence, name, notice.Critical(t.Judgement.Violations))
+				return true
+			})
+		}
 	}
 	if task := j.Tasks[o.Task]; a.Closes && t.Judgement.Verdict == judge.Valid && task.Empty(j.Promoted.Tree) {
 		name := naming.Checkpoint(o.Orders.Feature.Name, task.WentBack.Sequence)

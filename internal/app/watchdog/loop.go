@@ -164,6 +164,9 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 	r := s.Status(base)
 	r.Directives = l.services.directives.Status()
 	r.Role, r.Runtime, r.Contracts = l.latest.Agent.Role, l.latest.Agent.Runtime, l.latest.Locks
+	if s.Agent.Running {
+		r.Unacknowledged = steer.Silent(l.steering)
+	}
 	l.attempt.say(ctx, r)
 }
 

@@ -38,6 +38,7 @@ func Run(ctx context.Context, o Options) error {
 	l := newLoop(s, agent, *a.journal.State().Orders)
 	l.acts.modelsURL, l.acts.toolsURL, l.acts.proxyURL = near.modelsURL, near.toolsURL, near.proxyURL
 	l.accounts, l.steering, l.acts.steering, l.calls = accounts{models: near.proxy, log: o.Log}, near.steering, near.steering, near.calls
+	l.acts.teller.steering = near.steering
 	if !a.reach().Lines {
 		l.acts.teller.post = near.steering.Post
 		l.acts.teller.recall(l.latest.Feature.Name)

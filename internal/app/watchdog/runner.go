@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
@@ -30,6 +31,11 @@ func (l *loop) heard(ctx context.Context, e runnerlink.Event) error {
 		l.attempt.options.Log.InfoContext(ctx, "The agent's container is asked to end", "signal", e.Signal.Name)
 		l.terminate()
 		l.apply(ctx, supervise.Terminated{})
+	case e.Understood != nil:
+		u := notice.Understood{Rule: e.Understood.Rule, Checkpoint: e.Understood.Checkpoint, Instead: e.Understood.Instead}
+		if err := l.steering.Understood(u); err != nil {
+			l.attempt.options.Log.InfoContext(ctx, "The agent acknowledges what it was not asked about", "rule", u.Rule, "checkpoint", u.Checkpoint)
+		}
 	case e.Thawed != nil:
 		l.attempt.options.Log.WarnContext(ctx, "A freeze ended by its limit")
 		l.apply(ctx, supervise.Slipped{})

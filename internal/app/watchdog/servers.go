@@ -51,7 +51,7 @@ func listenForAgent(a *attempt, recorder steer.Recorder, directives *direct.Serv
 	s.modelsURL = modelproxy.URL(s.models)
 	o := a.options
 	s.steering = steer.New(steer.Options{
-		Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Directives: directives, Told: a.told, Now: o.Now, Log: o.Log,
+		Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Directives: directives, Told: a.told, Acknowledged: a.acknowledged, Now: o.Now, Log: o.Log,
 	})
 	s.calls = newCalls(a.journal, o.Now, o.Log)
 	if s.proxy, err = modelproxy.New(modelproxy.Options{
@@ -101,7 +101,7 @@ func (s *servers) serve(ctx context.Context, l *loop) {
 	if s.tools != nil {
 		serve("tools", s.toolsURL, func() error {
 			return tools.Serve(ctx, s.tools, tools.Options{
-				Backend: l.backend, Words: s.steering.Words, Directives: l.services.directives, Repository: l.services.repository, Log: o.Log,
+				Backend: l.backend, Words: s.steering.Words, Directives: l.services.directives, Understood: s.steering.Understood, Repository: l.services.repository, Log: o.Log,
 			})
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
@@ -35,6 +36,8 @@ type teller struct {
 	log     *slog.Logger
 	// post tells an agent that reads no lines of its work, by its calls of models or tools; nil for one that reads lines.
 	post func(func(*notice.Board) (keep bool))
+	// steering keeps what an agent is to acknowledge.
+	steering *steer.Service
 
 	told  string // violations that the agent was told of last, as a digest
 	noted string // judgement whose untold violations were logged last
@@ -56,6 +59,11 @@ func (t *teller) violations(ctx context.Context, feature string, taken checkpoin
 			return len(b.Words) > 0
 		})
 	}
+	if t.post == nil {
+		if due := steer.Checked(t.steering); len(due) > 0 {
+			t.send(ctx, sequence, notice.Remind(due))
+		}
+	}
 	if taken.Intent == nil {
 		return
 	}
@@ -71,7 +79,14 @@ func (t *teller) violations(ctx context.Context, feature string, taken checkpoin
 	if len(told) == 0 {
 		return
 	}
-	t.send(ctx, taken.Intent.Sequence, notice.Broken(name, taken.Snapshot.At, taken.Judgement, taken.Snapshot.Changes, taken.Back))
+	n := notice.Broken(name, taken.Snapshot.At, taken.Judgement, taken.Snapshot.Changes, taken.Back)
+	if n.RequiresAcknowledgment { // before it is sent: the answer may be there first
+		t.steering.Post(func(b *notice.Board) bool {
+			b.Asked(taken.Intent.Sequence, name, notice.Critical(told))
+			return true
+		})
+	}
+	t.send(ctx, taken.Intent.Sequence, n)
 }
 
 // rollback tells of one. What is wrong after it is told again. An agent that is told of its work by its calls is told of what steering wanted by
@@ -151,4 +166,13 @@ func noteTold(j *trusted.Journal, log *slog.Logger, told journal.Told) {
 func (a *attempt) told(text string) {
 	a.options.Log.Info("The agent was told of its work")
 	noteTold(a.journal, a.options.Log, journal.Told{Checkpoint: a.journal.State().Sequence, Delivered: true, Text: text})
+}
+
+// acknowledged reports what the agent has acknowledged, and journals it. It may be repeated after a crash: a checkpoint keeps the first.
+func (a *attempt) acknowledged(x protocol.Acknowledgment) error {
+	a.options.Log.Info("The agent acknowledges a broken rule", "checkpoint", x.Checkpoint, "rule", x.Rule, "text", x.Text)
+	if err := a.reports.Acknowledged(x); err != nil {
+		return err
+	}
+	return a.journal.Note(journal.Record{Acknowledged: &x})
 }

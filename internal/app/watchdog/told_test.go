@@ -6,6 +6,8 @@ package watchdog_test
 import (
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -202,5 +204,71 @@ func TestAnAgentWithToolsIsToldOfCheckpoints(t *testing.T) {
 	p.finish()
 	if lines := w.lines("rollback"); len(lines) > 0 {
 		t.Errorf("told twice: %q", lines)
+	}
+}
+
+// critical has a broken rule of paths be of severity Critical.
+func critical(o *protocol.Orders) { o.Policy.Paths.Severity = policy.Critical }
+
+// acknowledged is what intake was told that the agent has acknowledged, and what the journal has of it.
+func (w *world) acknowledged() (all []protocol.Acknowledgment) {
+	w.t.Helper()
+	records, _ := w.recorded()
+	journaled := 0
+	for _, r := range records {
+		if r.Acknowledged != nil {
+			journaled++
+		}
+	}
+	for _, r := range w.intake.Reports() {
+		if r.Acknowledged != nil {
+			all = append(all, *r.Acknowledged)
+		}
+	}
+	if journaled < len(all) {
+		w.t.Errorf("%d are journaled, and %d reported", journaled, len(all))
+	}
+	return all
+}
+
+// TestAModelAcknowledges a critical violation by a line of its answer, which is reported without what is secret in it.
+func TestAModelAcknowledges(t *testing.T) {
+	t.Parallel()
+	k, run := newTalk(t, nil, critical)
+	w := k.w
+	w.write("workspace/web/legacy/evil.html", "evil\n")
+	w.checkpointNow("one")
+	wantOnce(t, k.hears("[SUPERVISOR] Checkpoint login-1 found 1 broken rule of severity critical."), "The rules are: forbidden-areas.")
+	k.say("Go on.", "VIOLATION other: UNDERSTOOD\nVIOLATION forbidden-areas: UNDERSTOOD - I write to web with ghp_"+"Zq3xV7mK9pL2rT5wY8"+"bN1cD4fG6hJ0sA2eU7")
+	w.eventually("it is reported", func() bool { return len(w.acknowledged()) == 1 })
+	got := w.acknowledged()[0]
+	if got.Checkpoint != 1 || got.Rule != "forbidden-areas" || got.Turn == 0 || !strings.HasPrefix(got.Text, "I write to web with ") || strings.Contains(got.Text, "Zq3xV7mK9pL2rT5wY8") {
+		t.Errorf("reported %+v", got)
+	}
+	w.remove("workspace/web/legacy/evil.html")
+	w.signal("end")
+	wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	w.wantHealthy()
+}
+
+// TestACommandAcknowledges by a line where it may reply. What it was not told of acknowledges nothing.
+func TestACommandAcknowledges(t *testing.T) {
+	t.Parallel()
+	const reply = `echo '{"type":"violation_ack","understood":true,"checkpoint_id":"login-1","constraint":"%s","corrective_action":"I write to web"}' >&$TIDEWAITER_REPLY_FD; `
+	w := newWorld(t, "", keen, critical)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `echo evil > web/legacy/evil.html; ` + untilTold + `echo "$line" > "$HOME/told"; ` + strings.ReplaceAll(reply, "%s", "other") +
+			strings.ReplaceAll(reply, "%s", "forbidden-areas") + w.waitFor("go") + `rm web/legacy/evil.html; echo good > web/good.html`
+	})
+	run := w.start(1, nil)
+	w.eventually("it is reported", func() bool { return len(w.acknowledged()) == 1 })
+	w.signal("go")
+	if got := w.acknowledged(); len(got) != 1 || got[0] != (protocol.Acknowledgment{Checkpoint: 1, Rule: "forbidden-areas", Text: "I write to web"}) {
+		t.Errorf("reported %+v", got)
+	}
+	wantFinal(t, run.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	told, err := os.ReadFile(filepath.Join(w.paths.Home, "told"))
+	if err != nil || !strings.Contains(string(told), `"requires_acknowledgment":true`) {
+		t.Errorf("told %s, %v", told, err)
 	}
 }

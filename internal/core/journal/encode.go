@@ -97,7 +97,7 @@ func (r Record) kinds() int {
 	for _, set := range []bool{
 		r.Attempt != nil, r.Orders != nil, r.Base != nil, r.TaskBegun != nil, r.TaskCorrected != nil, r.TaskRestarted != nil, r.TaskStarted != nil, r.TaskRejected != nil, r.TaskEnded != nil, r.Calls != nil,
 		r.TaskCompleted != nil, r.Asked != nil, r.Operation != nil, r.Directed != nil,
-		r.Intent != nil, r.Withheld != nil, r.Done != nil, r.Told != nil, r.Steered != nil, r.Request != nil, r.Breaker != nil, r.Squashed != nil, r.Dropped != nil, r.Delivered != nil, r.Final != nil,
+		r.Intent != nil, r.Withheld != nil, r.Done != nil, r.Told != nil, r.Acknowledged != nil, r.Steered != nil, r.Request != nil, r.Breaker != nil, r.Squashed != nil, r.Dropped != nil, r.Delivered != nil, r.Final != nil,
 		r.Snapshot != nil,
 	} {
 		if set {

@@ -64,6 +64,8 @@ type Record struct {
 	Steered *protocol.Steering `json:"steered,omitempty"`
 	// Directed: directives came, or came further.
 	Directed *Directed `json:"directed,omitempty"`
+	// Acknowledged: the agent has understood that it broke a rule.
+	Acknowledged *protocol.Acknowledgment `json:"acknowledged,omitempty"`
 	// Request has its result.
 	Request *protocol.RequestReport `json:"request,omitempty"`
 	// Breaker opened or was reset.

@@ -156,7 +156,20 @@ func heartbeatDue(s situation) (time.Time, bool) {
 	return missing, s.now.Before(missing)
 }
 
+// unacknowledged begins what is said of an agent that does not acknowledge what it broke.
+const unacknowledged = " The agent was told twice to acknowledge these critical violations, and has not: "
+
+// checkpointsValid says what the newest checkpoint has found, and what the agent does not acknowledge.
 func checkpointsValid(o Observed) Condition {
+	c := newestCheckpoint(o)
+	c.Message, _, _ = strings.Cut(c.Message, unacknowledged) // what stays as it was may have it
+	if o.Run != nil && len(o.Run.Unacknowledged) > 0 {
+		c.Message += unacknowledged + strings.Join(o.Run.Unacknowledged, ", ") + "."
+	}
+	return c
+}
+
+func newestCheckpoint(o Observed) Condition {
 	was := o.Memory.Condition(ConditionCheckpointsValid)
 	if o.Run == nil || o.Run.Checkpoint == nil {
 		if was.Type != "" {

@@ -211,6 +211,29 @@ func TestConditionsAreAllThereFromTheStart(t *testing.T) {
 	}
 }
 
+// TestSilenceIsSaid beside what the newest checkpoint has found, once, and ends with the agent's word.
+func TestSilenceIsSaid(t *testing.T) {
+	for _, verdict := range []string{verdictValid, verdictInvalid, "Unchanged"} {
+		o := running()
+		o.Run.Checkpoint = &Checkpoint{Name: "login-1", Verdict: verdictValid}
+		o.Memory = Next(o, noon).Memory
+		o.Run.Checkpoint = &Checkpoint{Name: "login-2", Verdict: verdict, Message: "a.md is outside."}
+		before := Next(o, noon).Memory.Condition(ConditionCheckpointsValid)
+		o.Run.Unacknowledged = []string{"rule areas at checkpoint login-1", "rule secrets at checkpoint login-1"}
+		for range 2 {
+			o.Memory = Next(o, noon).Memory
+			if c := o.Memory.Condition(ConditionCheckpointsValid); c.Status != before.Status ||
+				c.Message != before.Message+unacknowledged+"rule areas at checkpoint login-1, rule secrets at checkpoint login-1." {
+				t.Errorf("%s: %+v", verdict, c)
+			}
+		}
+		o.Run.Unacknowledged = nil
+		if c := Next(o, noon).Memory.Condition(ConditionCheckpointsValid); c != before {
+			t.Errorf("%s: after its word %+v, before %+v", verdict, c, before)
+		}
+	}
+}
+
 // TestAnomalies: what the watchdog sees becomes conditions with the evidence, and ends with the agent.
 func TestAnomalies(t *testing.T) {
 	o := running()

@@ -286,6 +286,8 @@ type Run struct {
 	Fault *Problem
 	// Problems that the watchdog works around.
 	Problems []string
+	// Unacknowledged are the broken rules that the agent has not acknowledged, though it was told to twice; each in words.
+	Unacknowledged []string
 	// BudgetWarning names a budget that is nearly used; empty for none.
 	BudgetWarning string
 	// Anomalies of the conversation that are not over, by the condition that they set, with the evidence.

@@ -34,6 +34,9 @@ type Board struct {
 	Newest int64 `json:"newest,omitempty"`
 	// Stands is what the newest checkpoint has said, where the agent was told and it still holds; nil otherwise.
 	Stands *Standing `json:"stands,omitempty"`
+	// Turn counts the agent's turns, and Asks are what it was asked to acknowledge and has not.
+	Turn int64 `json:"turn,omitempty"`
+	Asks []Ask `json:"asks,omitempty"`
 }
 
 // Standing is a word that an agent was told, behind so many entries of its conversation.
@@ -45,8 +48,9 @@ type Standing struct {
 
 // Word is what is told of one checkpoint or rollback.
 type Word struct {
-	// Checkpoint is its name, Severity that of the worst broken rule.
+	// Checkpoint is its name and Sequence its number, Severity that of the worst broken rule.
 	Checkpoint string `json:"checkpoint"`
+	Sequence   int64  `json:"sequence,omitempty"`
 	Severity   string `json:"severity,omitempty"`
 	// Points are the broken rules, and More how many are not listed.
 	Points []Point `json:"points,omitempty"`
@@ -55,12 +59,14 @@ type Word struct {
 	Back string `json:"back,omitempty"`
 	// Fixed is the checkpoint whose broken rules are fixed by this one; empty for none.
 	Fixed string `json:"fixed,omitempty"`
+	// Critical are the rules that the agent is asked to acknowledge.
+	Critical []string `json:"critical,omitempty"`
 }
 
 // Broken takes what a checkpoint with a number has found broken.
 func (b *Board) Broken(sequence int64, n Violations) {
 	w := n.word()
-	b.Newest = sequence
+	w.Sequence, b.Newest = sequence, sequence
 	b.checked(w.Points)
 	if w.Back == "" && b.Stands != nil && b.Stands.same(w) {
 		b.drop()
@@ -92,8 +98,13 @@ func (b *Board) Recall(sequence int64, checkpoint, objection string) {
 		checkpoint, trimmed(objection, 4*maxText))})
 }
 
-// Forget everything but what is counted: the agent was told it otherwise.
-func (b *Board) Forget(sequence int64) { *b = Board{Heeded: b.Heeded, Newest: max(b.Newest, sequence)} }
+// Forget what is told, for the agent was told it otherwise. What it is to acknowledge stays.
+func (b *Board) Forget(sequence int64) {
+	*b = Board{Heeded: b.Heeded, Newest: max(b.Newest, sequence), Turn: b.Turn, Asks: b.Asks}
+}
+
+// Anew forgets everything but what is counted: there is another agent, or it works on another task.
+func (b *Board) Anew() { *b = Board{Heeded: b.Heeded, Newest: b.Newest} }
 
 // RolledBack takes that the workspace went back, and whether that is told. What was broken before may be so no more.
 func (b *Board) RolledBack(n Rollback, told bool) {
@@ -166,7 +177,7 @@ func (b *Board) Within(entries int) {
 // Note is what is told now, behind so many entries; "" for nothing. Next is the Board after it was told.
 func (b *Board) Note(entries int) (text string, next Board) {
 	next = *b
-	next.Words, next.Ahead, next.Warned = nil, nil, slices.Clone(b.Warned)
+	next.Words, next.Ahead, next.Warned, next.Asks = nil, nil, slices.Clone(b.Warned), slices.Clone(b.Asks)
 	for _, p := range b.Ahead {
 		next.Warned = append(next.Warned, Point{Rule: p.Rule, Path: p.Path})
 	}
@@ -178,12 +189,16 @@ func (b *Board) Note(entries int) (text string, next Board) {
 			before = &next.Stands.Word
 		}
 		texts = append(texts, w.text(before))
+		next.Asked(w.Sequence, w.Checkpoint, w.Critical)
 		if next.Stands = nil; w.Back == "" && w.Fixed == "" {
 			next.Stands = &Standing{w, entries}
 		}
 	}
 	if len(b.Ahead) > 0 {
 		texts = append(texts, ahead(b.Ahead))
+	}
+	if due := next.Remind(); len(due) > 0 {
+		texts = append(texts, again(due))
 	}
 	return strings.Join(texts, between), next
 }

@@ -105,6 +105,11 @@ func TestCorrection(t *testing.T) {
 	if got := notice.Correction("login-3", few[2:3], nil); got != "" {
 		t.Errorf("a warning keeps nothing from being delivered: %q", got)
 	}
+	few[0].Severity = policy.Critical
+	if got := notice.Correction("login-3", few, nil); !strings.HasSuffix(got, "Leave the rest of your work as it is.\nThis is critical: acknowledge it. Write one line for each rule in your next answer, "+
+		"outside of code blocks and quotations, in exactly this form: \"VIOLATION <rule>: UNDERSTOOD - what you do instead\". The rules are: areas.") {
+		t.Errorf("of a critical violation: %s", got)
+	}
 	lots, _ := many(1000)
 	for i := range lots {
 		lots[i].Path, lots[i].Message = strings.Repeat("x", 4000), strings.Repeat("y", 4000)

@@ -25,6 +25,8 @@ type Violations struct {
 	// FilesReverted went back because of this, and ChangesKept stay.
 	FilesReverted []string `json:"files_reverted,omitempty"`
 	ChangesKept   int      `json:"changes_kept,omitempty"`
+	// RequiresAcknowledgment: the agent is asked for a line violation_ack.
+	RequiresAcknowledgment bool `json:"requires_acknowledgment,omitempty"`
 
 	// told are all of the violations, and back what went back; nil for nothing.
 	told []judge.Violation
@@ -38,6 +40,7 @@ func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.
 		Type: "checkpoint_violation", Severity: strings.ToLower(string(j.Severity)), CheckpointID: checkpoint, Timestamp: at.UTC(),
 		Violations: violations(j.Told()), FilesChanged: Files(changes), ActionTaken: none, told: j.Told(), back: back,
 	}
+	n.RequiresAcknowledgment = len(Critical(n.told)) > 0
 	if back != nil {
 		n.ActionTaken, n.ChangesKept = reverted, back.Kept
 		for _, path := range back.Paths[:min(len(back.Paths), MaxFiles)] {
@@ -50,15 +53,21 @@ func Broken(checkpoint string, at time.Time, j judge.Judgement, changes []judge.
 // Correction tells an agent in words that has ended its task what keeps its work from being delivered; empty where nothing does.
 // Checkpoint is the name of the one that found it, and back what went back because of it; nil for nothing.
 func Correction(checkpoint string, list []judge.Violation, back *Back) string {
+	rules := Critical(list)
 	list = slices.DeleteFunc(slices.Clone(list), func(v judge.Violation) bool { return v.Severity != policy.Error && v.Severity != policy.Critical })
 	if len(list) == 0 {
 		return ""
 	}
 	text := fmt.Sprintf("Your work is not delivered yet: checkpoint %s breaks rules.\n%s\n\n", checkpoint, lines(points(list), 0))
 	if back != nil {
-		return text + back.text(checkpoint) + " Then end again. If the task cannot be done within the rules, say why: nothing is delivered then."
+		text += back.text(checkpoint) + " Then end again. If the task cannot be done within the rules, say why: nothing is delivered then."
+	} else {
+		text += "Fix this and end again. Leave the rest of your work as it is."
 	}
-	return text + "Fix this and end again. Leave the rest of your work as it is."
+	if len(rules) > 0 {
+		text += "\n" + acknowledge(rules)
+	}
+	return text
 }
 
 // Undone tells an agent in words that has ended its task that its work went back and that it has done nothing instead. Checkpoint is the name of the one

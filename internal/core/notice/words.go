@@ -69,7 +69,7 @@ func lines(list []Point, more int) string {
 // word of a checkpoint.
 func (n Violations) word() Word {
 	listed := points(n.told[:min(len(n.told), maxPoints)])
-	w := Word{Checkpoint: n.CheckpointID, Severity: n.Severity, Points: listed, More: len(n.told) - len(listed)}
+	w := Word{Checkpoint: n.CheckpointID, Severity: n.Severity, Points: listed, More: len(n.told) - len(listed), Critical: Critical(n.told)}
 	if n.back != nil {
 		w.Back = n.back.text(n.CheckpointID)
 	}
@@ -128,9 +128,14 @@ func (w Word) text(before *Word) string {
 	}
 	b.WriteString(lines(w.Points, w.More))
 	if w.Back != "" {
-		return b.String() + "\n" + w.Back
+		b.WriteString("\n" + w.Back)
+	} else {
+		b.WriteString("\nNothing was put back. Fix this now, then go on with your task.")
 	}
-	return b.String() + "\nNothing was put back. Fix this now, then go on with your task."
+	if len(w.Critical) > 0 {
+		b.WriteString("\n" + acknowledge(w.Critical))
+	}
+	return b.String()
 }
 
 // fixed are the points of a word that the newer one does not have. What it does not list it may have.

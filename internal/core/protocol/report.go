@@ -42,6 +42,23 @@ type Report struct {
 	Checkpoint *CheckpointReport `json:"checkpoint,omitempty"`
 	Request    *RequestReport    `json:"request,omitempty"`
 	Final      *FinalReport      `json:"final,omitempty"`
+	// Acknowledged is kept with its checkpoint.
+	Acknowledged *Acknowledgment `json:"acknowledged,omitempty"`
+}
+
+// MaxAcknowledgments of one checkpoint, as the API has it.
+const MaxAcknowledgments = 8
+
+// Acknowledgment is the agent's word that it has understood that it broke a rule of severity Critical. It is shown to people, and nothing follows
+// from it.
+type Acknowledgment struct {
+	// Checkpoint is the number of the one that found the Rule broken.
+	Checkpoint int64  `json:"checkpoint"`
+	Rule       string `json:"rule" redact:"key"`
+	// Turn of the agent's conversation in which it said so; 0 for one that has had no turn.
+	Turn int64 `json:"turn,omitempty"`
+	// Text is what it does instead, in its own words.
+	Text string `json:"text,omitempty"`
 }
 
 // States of a run. Waiting is for a person (an answer, a look at a held call or an approval), or for a background command of the agent's. Recovering is an agent that was told of an anomaly
@@ -79,6 +96,8 @@ type StatusReport struct {
 	Fault          *Fault       `json:"fault,omitempty"`
 	// Problems that the watchdog works around: it then promotes less or is slower, and its judgement is not affected.
 	Problems []string `json:"problems,omitempty"`
+	// Unacknowledged are the broken rules of severity Critical that the agent has not acknowledged, though it was told to twice; each in words.
+	Unacknowledged []string `json:"unacknowledged,omitempty"`
 	// Question that the agent waits on.
 	Question *Question `json:"question,omitempty"`
 	// Usage of models, where a model was called, and which budget is nearly used.

@@ -93,7 +93,7 @@ type RunnerExitNow struct {
 
 // RunnerEvent is what the runner tells the watchdog.
 type RunnerEvent struct {
-	// ID of the command that this answers; 0 for Hello, Session, Exited and Signal.
+	// ID of the command that this answers; 0 for Hello, Session, Exited, Signal and Understood.
 	ID      int64           `json:"id,omitempty"`
 	Hello   *RunnerHello    `json:"hello,omitempty"`
 	Started *RunnerStarted  `json:"started,omitempty"`
@@ -105,7 +105,9 @@ type RunnerEvent struct {
 	Input   *RunnerInputAck `json:"input,omitempty"`
 	Pulse   *RunnerPulse    `json:"pulse,omitempty"`
 	Session *struct{}       `json:"session,omitempty"`
-	Error   string          `json:"error,omitempty"`
+	// Understood is what the agent says of rules that it broke.
+	Understood *RunnerUnderstood `json:"understood,omitempty"`
+	Error      string            `json:"error,omitempty"`
 }
 
 // RunnerHello opens every connection and says how things stand, so that a restarted watchdog can go on.
@@ -183,6 +185,18 @@ type RunnerExited struct {
 type RunnerSignal struct {
 	Name string `json:"name"`
 }
+
+// RunnerUnderstood tells that the agent acknowledges rules that it broke. A runner passes on MaxAcknowledgments for each line that the agent is sent.
+type RunnerUnderstood struct {
+	// Checkpoint and Rule that it names, each cut to MaxAcknowledged bytes; empty for all that it was asked about.
+	Checkpoint string `json:"checkpoint,omitempty"`
+	Rule       string `json:"rule,omitempty"`
+	// Instead is what it does instead, cut to MaxAcknowledged bytes.
+	Instead string `json:"instead,omitempty"`
+}
+
+// MaxAcknowledged bounds what a runner passes on of one text, in bytes.
+const MaxAcknowledged = 1 << 10
 
 // RunnerPulse answers Pulse.
 type RunnerPulse struct {

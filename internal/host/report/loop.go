@@ -103,7 +103,7 @@ func (g *gatherer) gather(ctx context.Context, q Queue, most int) []protocol.Rep
 	}
 }
 
-// urgent says that a report is more than one status of many. A question, a fault and a problem are new when they were not in the last one.
+// urgent says that a report is more than one status of many. A question, a fault, a problem and a rule that is not acknowledged are new when they were not in the last one.
 func (g *gatherer) urgent(r protocol.Report) bool {
 	return r.Status == nil || slices.ContainsFunc(news(*r.Status), func(n string) bool { return !slices.Contains(g.told, n) })
 }
@@ -118,7 +118,7 @@ func (g *gatherer) tell(batch []protocol.Report) {
 
 // news of a status: what somebody may wait for.
 func news(s protocol.StatusReport) []string {
-	list := slices.Clone(s.Problems)
+	list := slices.Concat(s.Problems, s.Unacknowledged)
 	if s.Question != nil {
 		list = append(list, "question "+s.Question.ID)
 	}

@@ -99,7 +99,7 @@ func decodeEvent(line []byte) (protocol.RunnerEvent, error) {
 		return protocol.RunnerEvent{}, fmt.Errorf("decode event: id %d is negative", e.ID)
 	}
 	answers := count(e.Started != nil, e.Frozen != nil, e.Thawed != nil, e.Killed != nil, e.Input != nil, e.Pulse != nil, e.Error != "")
-	news := count(e.Hello != nil, e.Session != nil, e.Exited != nil, e.Signal != nil)
+	news := count(e.Hello != nil, e.Session != nil, e.Exited != nil, e.Signal != nil, e.Understood != nil)
 	if answers+news != 1 {
 		return protocol.RunnerEvent{}, fmt.Errorf("decode event: it tells %d things, want exactly one", answers+news)
 	}

@@ -42,6 +42,8 @@ type Event struct {
 	Signal *protocol.RunnerSignal
 	// Thawed tells that the limit of a freeze has passed.
 	Thawed *protocol.RunnerThawed
+	// Understood tells that the agent acknowledges rules that it broke.
+	Understood *protocol.RunnerUnderstood
 }
 
 // Runner is the watchdog's end of the link. Its methods may be called from any goroutine; each waits for the runner's

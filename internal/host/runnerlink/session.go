@@ -265,7 +265,7 @@ func (r *Runner) dispatch(s *session, line []byte) error {
 		s.answer(e)
 		return nil
 	}
-	return r.events.push(Event{Exited: e.Exited, Signal: e.Signal, Thawed: e.Thawed})
+	return r.events.push(Event{Exited: e.Exited, Signal: e.Signal, Thawed: e.Thawed, Understood: e.Understood})
 }
 
 // join makes a session the one that commands go to. IDs go on after those of an earlier watchdog, so that the ID of an

@@ -83,6 +83,7 @@ func register(s *mcp.Server, o Options) {
 			return ask(ctx, o.Backend, in)
 		})
 	registerDirectives(s, o.Directives)
+	registerUnderstood(s, o.Understood)
 	mcp.AddTool(s, &mcp.Tool{Name: "task_complete", Annotations: &mcp.ToolAnnotations{IdempotentHint: true},
 		Description: "Say that the task is done. Afterwards no patch is taken any more: exit with code 0."},
 		func(ctx context.Context, _ *mcp.CallToolRequest, in completeInput) (*mcp.CallToolResult, completeOutput, error) {

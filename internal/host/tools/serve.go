@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/loopback"
@@ -43,6 +44,8 @@ type Options struct {
 	// Words are what the agent is told beside the result of the next call; "" for nothing. Nil never says anything.
 	Words      func() string
 	Directives Directives
+	// Understood takes what the agent acknowledges. The error is for the agent.
+	Understood func(said ...notice.Understood) error
 	Repository *git.Repository
 	Log        *slog.Logger
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -39,6 +40,14 @@ func (d deskStub) Apply(_ context.Context, operation, _ string) (PatchResult, er
 func (d deskStub) Ask(context.Context, protocol.Question) (Answer, error) { return Answer{}, nil }
 func (d deskStub) Complete(context.Context, string) error {
 	return errors.New("not yet")
+}
+
+// understands knows one rule.
+func understands(said ...notice.Understood) error {
+	if !slices.Equal(said, []notice.Understood{{Rule: "areas", Instead: "I write to web"}}) {
+		return fmt.Errorf("not this: %+v", said)
+	}
+	return nil
 }
 
 // serve begins to serve a tree of files, and gives the URL.
@@ -74,7 +83,7 @@ func serveSaying(t *testing.T, files map[string]string, words func() string) str
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
 	go func() {
-		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, Words: words, Directives: deskStub{}, Repository: repository, Log: slog.New(slog.DiscardHandler)})
+		served <- Serve(ctx, l, Options{Backend: deskStub{tree}, Words: words, Directives: deskStub{}, Understood: understands, Repository: repository, Log: slog.New(slog.DiscardHandler)})
 	}()
 	t.Cleanup(func() {
 		stop()
@@ -155,8 +164,20 @@ func TestTools(t *testing.T) {
 		names = append(names, tool.Name)
 	}
 	slices.Sort(names)
-	if want := []string{"ask_user", "directive_settle", "feature_get_context", "repo_apply_patch", "repo_read_file", "repo_search", "task_complete"}; !slices.Equal(names, want) {
+	if want := []string{"ask_user", "directive_settle", "feature_get_context", "repo_apply_patch", "repo_read_file", "repo_search", "task_complete", "violation_acknowledge"}; !slices.Equal(names, want) {
 		t.Errorf("tools %v", names)
+	}
+}
+
+func TestAcknowledge(t *testing.T) {
+	s := connect(t, serve(t, nil))
+	if out, failure := call[understoodOutput](t, s, "violation_acknowledge", map[string]any{"rule": "areas", "instead": "I write to web"}); failure != "" || out.Message == "" {
+		t.Errorf("%+v, %s", out, failure)
+	}
+	for _, in := range []map[string]any{{}, {"rule": "", "instead": "x"}, {"rule": "other", "instead": "x"}, {"rule": 7, "instead": "x"}} {
+		if out, failure := call[understoodOutput](t, s, "violation_acknowledge", in); failure == "" {
+			t.Errorf("%v: %+v", in, out)
+		}
 	}
 }
 

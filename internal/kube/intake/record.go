@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
@@ -59,6 +60,9 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 		}
 		stored, err := s.createCheckpoints(ctx, f, run, reports)
 		if err != nil && !errors.As(err, &refused) {
+			return run, err
+		}
+		if err := s.acknowledge(ctx, f, run, stored); err != nil {
 			return run, err
 		}
 		if len(stored) > 0 {
@@ -105,6 +109,45 @@ func (s *Server) createCheckpoints(ctx context.Context, f *v1alpha1.Feature, run
 		}
 	}
 	return reports, nil
+}
+
+// acknowledge keeps with their Checkpoints what the agent has acknowledged. A Checkpoint that is gone, or that belongs to another Feature, keeps
+// nothing. A crash before the run moves on repeats it without effect.
+func (s *Server) acknowledge(ctx context.Context, f *v1alpha1.Feature, run v1alpha1.RunStatus, reports []protocol.Report) error {
+	for _, r := range reports {
+		if age := runstatus.AgeOf(r, run, f.Status.Attempt); r.Acknowledged == nil || age != runstatus.Current && age != runstatus.Late {
+			continue
+		}
+		c := &v1alpha1.Checkpoint{}
+		key := client.ObjectKey{Namespace: f.Namespace, Name: naming.Checkpoint(f.Name, r.Acknowledged.Checkpoint)}
+		err := s.options.Live.Get(ctx, key, c)
+		if err == nil && c.Spec.FeatureUID == string(f.UID) {
+			err = s.keepAcknowledged(ctx, c, r)
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("keep what the agent has acknowledged with Checkpoint %s: %w", key, err)
+		}
+	}
+	return nil
+}
+
+func (s *Server) keepAcknowledged(ctx context.Context, c *v1alpha1.Checkpoint, r protocol.Report) error {
+	list, more := runstatus.Acknowledge(c.Status.Acknowledged, r)
+	if !more {
+		return nil
+	}
+	status := applyv1alpha1.CheckpointStatus()
+	for _, a := range list {
+		config := applyv1alpha1.Acknowledgment().WithRule(a.Rule).WithTime(a.Time)
+		if a.Turn > 0 {
+			config.WithTurn(a.Turn)
+		}
+		if a.Text != "" {
+			config.WithText(a.Text)
+		}
+		status.WithAcknowledged(config)
+	}
+	return s.options.Client.Status().Apply(ctx, applyv1alpha1.Checkpoint(c.Name, c.Namespace).WithUID(c.UID).WithStatus(status), FieldOwner, client.ForceOwnership)
 }
 
 // create creates a Checkpoint. One that exists already must be the same: a record is never overwritten. Where the project is being deleted none

@@ -80,6 +80,13 @@ func TestFold(t *testing.T) {
 			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", Health: "Degraded", ReportedAt: at(1),
 				Problems: []string{"watcher: scanning only", "2", "3", "4", "5", "6", "7", "8"}}},
 		},
+		"what the agent does not acknowledge": {
+			attempt: 1,
+			reports: []protocol.Report{reports.New(1, 1, protocol.StatusReport{State: protocol.StateActive,
+				Unacknowledged: []string{"rule areas at\ncheckpoint login-1", "2", "3", "4", "5", "6", "7", "8", "9"}})},
+			want: v1alpha1.RunStatus{Epoch: 1, Sequence: 1, Report: &v1alpha1.RunReport{State: "Active", ReportedAt: at(1),
+				Unacknowledged: []string{"rule areas at checkpoint login-1", "2", "3", "4", "5", "6", "7", "8"}}},
+		},
 		"a conversation, and its end": {
 			attempt: 1,
 			reports: []protocol.Report{

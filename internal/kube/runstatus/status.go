@@ -103,6 +103,9 @@ func applyStatus(run *v1alpha1.RunStatus, s protocol.StatusReport, at time.Time)
 		run.Report.Health = "Degraded"
 		run.Report.Problems = append(run.Report.Problems, Clean(p, maxText))
 	}
+	for _, u := range s.Unacknowledged[:min(len(s.Unacknowledged), protocol.MaxAcknowledgments)] {
+		run.Report.Unacknowledged = append(run.Report.Unacknowledged, Clean(u, maxText))
+	}
 	applyConversation(run, s.Conversation)
 	applyDirectives(run, s.Directives)
 	run.Tasks = nil
@@ -169,6 +172,10 @@ func boundStatus(run *v1alpha1.RunStatus) {
 		}
 		for i := range r.Problems {
 			r.Problems[i] = clip.Runes(r.Problems[i], maxText)
+		}
+		r.Unacknowledged = clip.List(r.Unacknowledged, protocol.MaxAcknowledgments)
+		for i := range r.Unacknowledged {
+			r.Unacknowledged[i] = clip.Runes(r.Unacknowledged[i], maxText)
 		}
 	}
 	boundConversation(run)

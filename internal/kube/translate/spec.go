@@ -137,7 +137,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	}
 	if p := r.Report; p != nil {
 		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head
-		run.Problems = p.Problems
+		run.Problems, run.Unacknowledged = p.Problems, p.Unacknowledged
 		run.AgentRan = slices.ContainsFunc(r.Tasks, func(t v1alpha1.TaskStatus) bool { return t.State != protocol.TaskPending })
 	}
 	if r.Fault != nil {

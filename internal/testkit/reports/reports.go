@@ -23,7 +23,7 @@ func Time(sequence int64) time.Time { return Noon.Add(time.Duration(sequence) * 
 
 // Kinds of what is reported.
 type kind interface {
-	protocol.StatusReport | protocol.CheckpointReport | protocol.RequestReport | protocol.FinalReport
+	protocol.StatusReport | protocol.CheckpointReport | protocol.RequestReport | protocol.FinalReport | protocol.Acknowledgment
 }
 
 // New is a report of something.
@@ -38,6 +38,8 @@ func New[K kind](epoch, sequence int64, what K) protocol.Report {
 		r.Request = &what
 	case protocol.FinalReport:
 		r.Final = &what
+	case protocol.Acknowledgment:
+		r.Acknowledged = &what
 	}
 	return r
 }

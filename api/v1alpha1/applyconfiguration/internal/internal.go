@@ -26,6 +26,21 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Acknowledgment
+  map:
+    fields:
+    - name: rule
+      type:
+        scalar: string
+    - name: text
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: turn
+      type:
+        scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Action
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Agent
@@ -442,6 +457,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.CheckpointStatus
   map:
     fields:
+    - name: acknowledged
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Acknowledgment
+          elementRelationship: associative
+          keys:
+          - rule
     - name: conditions
       type:
         list:
@@ -1614,6 +1637,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: time
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteTime
+    - name: unacknowledged
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
     - name: unit
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SaluteUnit

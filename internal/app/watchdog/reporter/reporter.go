@@ -57,6 +57,11 @@ func (r *Reporter) Checkpoint(c protocol.CheckpointReport) error {
 	return r.report(protocol.Report{Checkpoint: &c})
 }
 
+// Acknowledged reports what the agent has acknowledged. It may be called from any goroutine.
+func (r *Reporter) Acknowledged(a protocol.Acknowledgment) error {
+	return r.report(protocol.Report{Acknowledged: &a})
+}
+
 // Answer reports and remembers the result of a request, once.
 func (r *Reporter) Answer(a protocol.RequestReport) error {
 	if _, known := r.journal.State().Requests[a.ID]; known {

@@ -36,6 +36,9 @@ func (s *Service) posting(turn conversation.Turn, at int) posted {
 	if turn.Kind != conversation.KindMain || turn.Again {
 		return posted{}
 	}
+	if tick(s); s.options.Reach.Lines { // it is told by lines alone
+		return posted{}
+	}
 	s.record.Board.Keep(func(after int) bool { return s.record.shows(turn.Thread, after) })
 	text, board := s.record.Board.Note(at)
 	return posted{text, board}
@@ -63,8 +66,12 @@ func (s *Service) Words() string {
 	words := s.voice.Words()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.options.Reach.Lines || s.record.asks() {
+		return words
+	}
+	tick(s)
 	text, board := s.record.Board.Note(0)
-	if text == "" || s.record.asks() {
+	if text == "" {
 		return words
 	}
 	s.told(posted{text, board})

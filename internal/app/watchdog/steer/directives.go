@@ -33,19 +33,21 @@ type mandate struct {
 	left bool
 }
 
-// directed hears what the model has said of directives, and decides what it is told of them with this request, behind so many entries.
+// directed hears what the model has said, and decides what the model is told of directives with this request, behind so many entries.
 func directed(s *Service, turn conversation.Turn, at int) mandate {
-	d := s.options.Directives
-	if d == nil || turn.Kind != conversation.KindMain || turn.Again {
+	if turn.Kind != conversation.KindMain || turn.Again {
 		return mandate{}
 	}
-	r := &s.record
+	r, d := &s.record, s.options.Directives
 	r.Directed = r.Directed.Keep(func(after int) bool { return r.shows(turn.Thread, after) })
-	if turn.Messages-turn.Tail > turn.Aligned { // the conversation has gone on behind what was said
+	if d != nil && turn.Messages-turn.Tail > turn.Aligned { // the conversation has gone on behind what was said
 		reached(s, turn.Aligned)
 	}
 	for _, said := range turn.Said {
-		d.Heard(directives.Words(said.Text))
+		says(s, said.Text)
+	}
+	if d == nil {
+		return mandate{}
 	}
 	book, given := d.Given()
 	r.Stood = r.Stood && !turn.Compacted
@@ -65,11 +67,13 @@ func reached(s *Service, entries int) {
 
 // addressed hears an answer of the model.
 func addressed(s *Service, thread int, a *conversation.Answer) {
-	if s.options.Directives == nil || !s.record.main(thread) || !a.Ended && len(a.Text)+len(a.Tools) == 0 {
+	if !s.record.main(thread) || !a.Ended && len(a.Text)+len(a.Tools) == 0 {
 		return
 	}
-	reached(s, conversation.MaxMessages)
-	s.options.Directives.Heard(directives.Words(string(a.Text)))
+	if s.options.Directives != nil {
+		reached(s, conversation.MaxMessages)
+	}
+	says(s, string(a.Text))
 }
 
 // between two things that are said in one place.

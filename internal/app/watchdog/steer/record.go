@@ -118,7 +118,7 @@ func (r *record) align(turn conversation.Turn) {
 
 // next is what is remembered when the agent begins anew, on the same task or another.
 func (r *record) next(task string, s steering.State) record {
-	r.Board.Forget(0)
+	r.Board.Anew()
 	return record{Task: task, Steering: s, Board: r.Board, Turns: r.Turns, Attempt: r.Attempt, Acts: r.Acts}
 }
 

@@ -48,6 +48,11 @@ func (s *Service) tell(terms Terms, now time.Time) {
 		}
 	}
 	s.reported = reported{at: now, turn: s.record.Turns, what: what}
+	s.change()
+}
+
+// change says that there is something to report.
+func (s *Service) change() {
 	select {
 	case s.changed <- struct{}{}:
 	default:

@@ -50,8 +50,10 @@ type Options struct {
 	Directives Directives
 	// Told hears what the agent was told of its work; nil where nobody wants to know.
 	Told func(text string)
-	Now  func() time.Time
-	Log  *slog.Logger
+	// Acknowledged keeps what the agent has acknowledged; never nil.
+	Acknowledged func(protocol.Acknowledgment) error
+	Now          func() time.Time
+	Log          *slog.Logger
 }
 
 // Service is the supervisor of one agent's conversation. Make it with New.
@@ -93,7 +95,7 @@ func New(o Options) *Service {
 	s.outbox.options = o
 	if s.record.Attempt != o.Attempt { // what was tried with the run before need not fail again
 		s.record.Attempt, s.record.Steering.Spent, s.record.Bared = o.Attempt, nil, nil
-		s.record.Board.Forget(0) // the workspace begins with what is valid, and the agent is told so
+		s.record.Board.Anew() // the workspace begins with what is valid, and the agent is told so
 	}
 	s.voice = Voice{service: s, word: k.Word, unspoken: make(chan struct{}, 1)}
 	s.voice.call()

@@ -60,6 +60,9 @@ type agent struct {
 	directives Directives
 	// ids of calls and of their results, in the dialect gemini; nil for the same one.
 	ids func(call string) (called, result string)
+	// acknowledged is what is kept of what the agent acknowledges; away keeps nothing.
+	acknowledged []protocol.Acknowledgment
+	away         error
 	// client alters the conversation as it is sent; nil for one that does not.
 	client func(entries []string) []string
 }
@@ -85,8 +88,15 @@ func (a *agent) begin() {
 	}
 	a.service = New(Options{
 		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor", anomaly.Compaction{}) },
-		Memory: a.shelf, Recorder: a.book, Attempt: a.attempt, Reach: a.reach, Directives: a.directives, Now: clock, Log: slog.New(slog.DiscardHandler),
+		Memory: a.shelf, Recorder: a.book, Attempt: a.attempt, Reach: a.reach, Directives: a.directives, Acknowledged: a.keeps, Now: clock, Log: slog.New(slog.DiscardHandler),
 	})
+}
+
+func (a *agent) keeps(x protocol.Acknowledgment) error {
+	if a.away == nil {
+		a.acknowledged = append(a.acknowledged, x)
+	}
+	return a.away
 }
 
 func (a *agent) says(role, text string) string {

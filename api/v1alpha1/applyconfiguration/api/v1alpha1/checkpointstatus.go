@@ -16,6 +16,9 @@ import (
 type CheckpointStatusApplyConfiguration struct {
 	// conditions: Stored (the commit is in the trusted repository), Restorable (the volume that holds it still exists).
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// acknowledged are the rules of severity Critical that the agent says it has understood that it broke. It is the agent's word alone: nothing is
+	// promoted because of it.
+	Acknowledged []AcknowledgmentApplyConfiguration `json:"acknowledged,omitempty"`
 }
 
 // CheckpointStatusApplyConfiguration constructs a declarative configuration of the CheckpointStatus type for use with
@@ -33,6 +36,19 @@ func (b *CheckpointStatusApplyConfiguration) WithConditions(values ...*v1.Condit
 			panic("nil value passed to WithConditions")
 		}
 		b.Conditions = append(b.Conditions, *values[i])
+	}
+	return b
+}
+
+// WithAcknowledged adds the given value to the Acknowledged field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Acknowledged field.
+func (b *CheckpointStatusApplyConfiguration) WithAcknowledged(values ...*AcknowledgmentApplyConfiguration) *CheckpointStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithAcknowledged")
+		}
+		b.Acknowledged = append(b.Acknowledged, *values[i])
 	}
 	return b
 }

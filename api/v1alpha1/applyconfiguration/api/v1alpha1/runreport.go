@@ -20,6 +20,9 @@ type RunReportApplyConfiguration struct {
 	Health *string `json:"health,omitempty"`
 	// problems that the watchdog works around. It then promotes less or is slower; its judgement is not affected.
 	Problems []string `json:"problems,omitempty"`
+	// unacknowledged are the broken rules of severity Critical that the agent has not acknowledged, though it was told to twice: the rule and the
+	// Checkpoint that found it. Nothing follows from it.
+	Unacknowledged []string `json:"unacknowledged,omitempty"`
 	// paceLevel: Primary, Alternate, Contingent or Emergency.
 	PaceLevel *string `json:"paceLevel,omitempty"`
 	// progress in the plan, for people ("2/5 tasks").
@@ -76,6 +79,16 @@ func (b *RunReportApplyConfiguration) WithHealth(value string) *RunReportApplyCo
 func (b *RunReportApplyConfiguration) WithProblems(values ...string) *RunReportApplyConfiguration {
 	for i := range values {
 		b.Problems = append(b.Problems, values[i])
+	}
+	return b
+}
+
+// WithUnacknowledged adds the given value to the Unacknowledged field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Unacknowledged field.
+func (b *RunReportApplyConfiguration) WithUnacknowledged(values ...string) *RunReportApplyConfiguration {
+	for i := range values {
+		b.Unacknowledged = append(b.Unacknowledged, values[i])
 	}
 	return b
 }
