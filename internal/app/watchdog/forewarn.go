@@ -48,7 +48,7 @@ func (l *loop) forewarn(ctx context.Context) {
 	if l.services.workspace.Engine() == nil || !worthWarning(l.state, now) {
 		return
 	}
-	written, err := l.services.workspace.Engine().Written(ctx, maxLooked)
+	written, whole, err := l.services.workspace.Engine().Written(ctx, maxLooked)
 	if err != nil {
 		l.attempt.options.Log.WarnContext(ctx, "Cannot warn the agent", "error", err.Error())
 		return
@@ -60,7 +60,7 @@ func (l *loop) forewarn(ctx context.Context) {
 	t := l.occasion(supervise.Action{Task: task}).Terms
 	broken := slices.DeleteFunc(judge.CheckPlacement(judge.Input{Changes: written, Plan: t.Plan, Policy: t.Policy, Role: t.Role, Locks: t.Locks}), quietly)
 	if post := l.acts.teller.post; post != nil {
-		post(func(b *notice.Board) bool { return b.Warn(broken) })
+		post(func(b *notice.Board) bool { return b.Warn(broken, whole) })
 		return
 	}
 	news := slices.DeleteFunc(broken, l.warnings.known)

@@ -115,19 +115,21 @@ func (b *Board) RolledBack(n Rollback, told bool) {
 	}
 }
 
-// Warn takes everything that is broken now and that no checkpoint has seen. It says whether there is something new.
-func (b *Board) Warn(list []judge.Violation) (news bool) {
+// Warn takes what is broken now and what no checkpoint has seen: the whole of it, or what a look at a part of the changes has found. It says whether
+// there is something new. An agent with maxAhead warnings is warned of more when some are fixed, or by the checkpoint.
+func (b *Board) Warn(list []judge.Violation, whole bool) (news bool) {
 	now := points(list)
-	b.heed(now)
-	told := slices.Clone(b.Warned)
-	if b.Stands != nil {
-		told = append(told, b.Stands.Points...)
+	if whole {
+		b.heed(now)
 	}
-	ahead := slices.DeleteFunc(now, func(p Point) bool { return has(told, p) })
-	ahead = ahead[:min(len(ahead), maxAhead)]
-	news = slices.ContainsFunc(ahead, func(p Point) bool { return !has(b.Ahead, p) })
-	b.Ahead = ahead
-	return news
+	known := slices.Concat(b.Ahead, b.Warned)
+	if b.Stands != nil {
+		known = append(known, b.Stands.Points...)
+	}
+	more := slices.DeleteFunc(now, func(p Point) bool { return has(known, p) })
+	more = more[:min(len(more), max(0, maxAhead-len(b.Ahead)-len(b.Warned)))]
+	b.Ahead = append(slices.Clip(b.Ahead), more...)
+	return len(more) > 0
 }
 
 // heed counts what is broken no more, and forgets it.

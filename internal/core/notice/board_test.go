@@ -124,19 +124,19 @@ func TestWhatWentBackIsRecalled(t *testing.T) {
 func TestABoardWarnsAhead(t *testing.T) {
 	t.Parallel()
 	b := board{t: t}
-	if !b.Warn(breaks("a.md")) || b.Warn(breaks("a.md")) || !b.Warn(breaks("b.md")) { // a.md is fixed
+	if !b.Warn(breaks("a.md"), true) || b.Warn(breaks("a.md"), true) || !b.Warn(breaks("b.md"), true) { // a.md is fixed
 		t.Error("it does not know what is new")
 	}
 	b.tells(1, `[SUPERVISOR] The next checkpoint will find 1 broken rule in what you have written.
 - "b.md", rule areas: it is outside. To fix it: move it to web.
 Fix this before then, and nothing comes of it.`)
-	b.Warn(breaks("b.md"))
+	b.Warn(breaks("b.md"), true)
 	b.tells(3, "")
-	b.Warn(nil)
+	b.Warn(nil, true)
 	if b.Heeded != 2 {
 		t.Errorf("%d were fixed in time, want 2", b.Heeded)
 	}
-	b.Warn(breaks("c.md", "d.md"))
+	b.Warn(breaks("c.md", "d.md"), true)
 	b.tells(5, `[SUPERVISOR] The next checkpoint will find 2 broken rules in what you have written.
 - "c.md", rule areas: it is outside. To fix it: move it to web.
 - "d.md", rule areas: it is outside. To fix it: move it to web.
@@ -147,11 +147,46 @@ Fix this before then, and nothing comes of it.`)
 	}
 	b.Note(7)
 	b.Board.Valid(2, "login-2")
-	b.Warn(breaks("e.md"))
+	b.Warn(breaks("e.md"), true)
 	b.Valid(3, "login-3")
 	b.tells(7, "")
 	if b.Heeded != 4 {
 		t.Errorf("%d were fixed in time, want 4", b.Heeded)
+	}
+}
+
+// TestALookAtAPart takes nothing back: what it does not find may be broken still. What an agent was told it is not told again, however much there is.
+func TestALookAtAPart(t *testing.T) {
+	t.Parallel()
+	b := board{t: t}
+	b.Warn(breaks("a.md", "b.md"), true)
+	b.Warn(breaks("b.md", "c.md"), false)
+	b.Warn(nil, false)
+	b.tells(1, `[SUPERVISOR] The next checkpoint will find 3 broken rules in what you have written.
+- "a.md", rule areas: it is outside. To fix it: move it to web.
+- "b.md", rule areas: it is outside. To fix it: move it to web.
+- "c.md", rule areas: it is outside. To fix it: move it to web.
+Fix this before then, and nothing comes of it.`)
+	b.Warn(nil, false)
+	b.Warn(breaks("a.md", "b.md", "c.md"), true)
+	if b.tells(3, ""); b.Heeded != 0 {
+		t.Errorf("%d were fixed in time, want none", b.Heeded)
+	}
+	var many []string
+	for n := range 1000 {
+		many = append(many, fmt.Sprintf("%03d.md", n))
+	}
+	notes := 0
+	for n := range 20 {
+		b.Warn(breaks(many[n*50:][:50]...), false)
+		b.Warn(breaks(many...), true)
+		text, next := b.Note(5)
+		if b.Board = next; text != "" {
+			notes++
+		}
+	}
+	if notes != 1 {
+		t.Errorf("told %d times of 1000 paths, want once", notes)
 	}
 }
 
@@ -185,7 +220,7 @@ func TestABoardIsBounded(t *testing.T) {
 	paths := make([]string, 1000)
 	for n := range 6 {
 		b.Broken(int64(n), notice.Broken(fmt.Sprint("login-", n), time.Time{}, judge.Judgement{Severity: policy.Error, Violations: list}, nil, &notice.Back{Paths: paths}))
-		b.Warn(list)
+		b.Warn(list, true)
 	}
 	if written, err := json.Marshal(b.Board); err != nil || len(written) > 150_000 {
 		t.Errorf("%d bytes are kept, %v", len(written), err)
@@ -195,7 +230,7 @@ func TestABoardIsBounded(t *testing.T) {
 		t.Errorf("%d bytes: %.400s", len(text), text)
 	}
 	for range 4 {
-		b.Warn(list)
+		b.Warn(list, true)
 		_, b.Board = b.Note(1)
 	}
 	if len(b.Warned) > 64 {

@@ -17,18 +17,19 @@ import (
 
 // Written gives files and links that changed since the last capture began, as far as the watcher saw and at most limit of
 // them, as changes from the base whose content nobody has looked at: a file as long as it was is left out. It is a hint and no
-// more than that. While a capture or restore is under way there is nothing to say.
-func (e *Engine) Written(ctx context.Context, limit int) ([]judge.Change, error) {
+// more than that. Whole says whether these are all: there may be more than limit, and while a capture or restore is under way nothing is known.
+func (e *Engine) Written(ctx context.Context, limit int) (changes []judge.Change, whole bool, err error) {
 	if !e.mu.TryLock() {
-		return nil, nil
+		return nil, false, nil
 	}
 	defer e.mu.Unlock()
 	if e.closed || e.base == nil {
-		return nil, nil
+		return nil, false, nil
 	}
-	var changes []judge.Change
 	var news []git.Candidate
-	for _, path := range e.watcher.peek(limit) {
+	paths := e.watcher.peek(limit)
+	whole = len(paths) < limit
+	for _, path := range paths {
 		c, ok := writtenPath(e.root, e.base, path)
 		if !ok {
 			continue
@@ -39,17 +40,17 @@ func (e *Engine) Written(ctx context.Context, limit int) ([]judge.Change, error)
 		}
 	}
 	if len(news) == 0 {
-		return changes, nil
+		return changes, whole, nil
 	}
 	ignored, err := e.ignore.Match(ctx, news)
 	if err != nil {
-		return nil, fmt.Errorf("tell ignored files: %w", err)
+		return nil, false, fmt.Errorf("tell ignored files: %w", err)
 	}
 	drop := make(map[string]bool)
 	for i, n := range news {
 		drop[n.Path] = ignored[i]
 	}
-	return slices.DeleteFunc(changes, func(c judge.Change) bool { return drop[c.Path] }), nil
+	return slices.DeleteFunc(changes, func(c judge.Change) bool { return drop[c.Path] }), whole, nil
 }
 
 // writtenPath is what became of a path since the base; false where no tree would say anything about it.
