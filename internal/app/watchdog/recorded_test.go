@@ -47,6 +47,17 @@ var recorded = map[string]func(t *testing.T) *world{
 		p.kill()
 		return w
 	},
+	"acknowledged": func(t *testing.T) *world {
+		w := newWorld(t, "", keen, critical)
+		w.intake.Order(func(o *protocol.Orders) {
+			o.Agent.Command[2] = `echo evil > web/legacy/evil.html; ` + untilTold + understood("forbidden-areas") + w.waitFor("go") + `rm web/legacy/evil.html; echo good > web/good.html`
+		})
+		p := w.start(1, nil)
+		w.eventually("it is reported", func() bool { return len(w.acknowledged()) == 1 })
+		w.signal("go")
+		wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
+		return w
+	},
 	"deterministic": func(t *testing.T) *world {
 		w := agentByHand(t)
 		p := w.start(1, nil)

@@ -251,14 +251,18 @@ func TestAModelAcknowledges(t *testing.T) {
 	w.wantHealthy()
 }
 
+// understood is the shell command by which an agent acknowledges a rule at the first checkpoint.
+func understood(rule string) string {
+	return `echo '{"type":"violation_ack","understood":true,"checkpoint_id":"login-1","constraint":"` + rule + `","corrective_action":"I write to web"}' >&$TIDEWAITER_REPLY_FD; `
+}
+
 // TestACommandAcknowledges by a line where it may reply. What it was not told of acknowledges nothing.
 func TestACommandAcknowledges(t *testing.T) {
 	t.Parallel()
-	const reply = `echo '{"type":"violation_ack","understood":true,"checkpoint_id":"login-1","constraint":"%s","corrective_action":"I write to web"}' >&$TIDEWAITER_REPLY_FD; `
 	w := newWorld(t, "", keen, critical)
 	w.intake.Order(func(o *protocol.Orders) {
-		o.Agent.Command[2] = `echo evil > web/legacy/evil.html; ` + untilTold + `echo "$line" > "$HOME/told"; ` + strings.ReplaceAll(reply, "%s", "other") +
-			strings.ReplaceAll(reply, "%s", "forbidden-areas") + w.waitFor("go") + `rm web/legacy/evil.html; echo good > web/good.html`
+		o.Agent.Command[2] = `echo evil > web/legacy/evil.html; ` + untilTold + `echo "$line" > "$HOME/told"; ` + understood("other") + understood("forbidden-areas") +
+			w.waitFor("go") + `rm web/legacy/evil.html; echo good > web/good.html`
 	})
 	run := w.start(1, nil)
 	w.eventually("it is reported", func() bool { return len(w.acknowledged()) == 1 })
