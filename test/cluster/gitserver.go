@@ -166,6 +166,16 @@ func (g *GitServer) Publish(ctx context.Context, local, repository string) error
 	return err
 }
 
+// Hook has the server run a script before it takes a push to a repository.
+func (g *GitServer) Hook(ctx context.Context, repository, script string) error {
+	path := gitRoot + "/" + repository + ".git/hooks/pre-receive"
+	_, _, err := g.cluster.Exec(ctx, g.namespace, g.pod, gitName, strings.NewReader(script), "sh", "-c", "cat > "+path+" && chmod +x "+path)
+	if err != nil {
+		return fmt.Errorf("make a hook of repository %s: %w", repository, err)
+	}
+	return nil
+}
+
 // Git runs a git command in dir against a repository of the server; the argument REMOTE stands for its address.
 func (g *GitServer) Git(ctx context.Context, dir, repository string, args ...string) (string, error) {
 	port, stop, err := g.cluster.Forward(g.namespace, g.pod, gitPort)
