@@ -90,11 +90,8 @@ type Reconciler struct {
 type process struct {
 	// fresh knows what was written last.
 	fresh flow.Fresh
-	// starting is held from counting a project's running agents, or comparing areas, until one more is among them: it is the
-	// turn of the Feature that holds it.
-	starting sync.Mutex
-	// begun has the newest attempt (int64) that this process started, by the Feature's uid.
-	begun sync.Map
+	// admission decides between the Features that want to start.
+	admission admission
 	// listing is held while network policies are read page by page.
 	listing sync.Mutex
 	// replicas whose Leases are gone, and since when this process reconciles.

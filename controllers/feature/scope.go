@@ -44,13 +44,12 @@ type scope struct {
 	window  int64
 	// backends is the hash of what the gateways have in force; empty where it is not known. Set by resolver.model.
 	backends string
-	// turn says that it is this Feature's turn to start, until endTurn is called; set by awaitTurn.
-	turn    bool
-	endTurn func()
+	// admitted says that others count this Feature among those that start; set by admit.
+	admitted bool
 	// locks as they were seen last, and whether they were taken in this reconcile; set by observe, readLive and takeLocks.
 	locks      leases.Survey
 	locksTaken bool
-	// areas of others, compared; set by compareAreas.
+	// areas of others, compared; set by admit.
 	areas *lifecycle.Areas
 	// observed is what the decision rests on; set by observe and by the gatherers of settle.
 	observed lifecycle.Observed
@@ -63,7 +62,7 @@ type scope struct {
 }
 
 func newScope(f *v1alpha1.Feature, now time.Time) *scope {
-	return &scope{feature: f, now: now, endTurn: func() {}}
+	return &scope{feature: f, now: now}
 }
 
 // refuse notes why the Feature cannot be accepted; what was found first is nearest to the cause.

@@ -109,8 +109,6 @@ func (r observer) look(ctx context.Context, s *scope, from client.Reader, networ
 		}
 	}
 	o := lifecycle.Observed{
-		Serial:          s.serial(),
-		Turn:            s.turn,
 		Spec:            translate.Spec(f, s.effective),
 		Refusal:         s.refusal,
 		Obstacle:        s.obstacle,
@@ -133,7 +131,7 @@ func (r observer) look(ctx context.Context, s *scope, from client.Reader, networ
 	if err := r.lookAtEvents(ctx, s); err != nil {
 		return err
 	}
-	return r.lookAtProject(ctx, s, from)
+	return r.lookAtProject(ctx, s)
 }
 
 // maxEvents of a Job are looked at. Its controller writes one for each different message; others may write more.
@@ -239,21 +237,22 @@ func (m *replicas) lost(replica string, lease *coordinationv1.Lease, now time.Ti
 	return since, true
 }
 
-// lookAtProject counts the project's agents, where a policy limits them and this Feature may want to start one.
-func (r observer) lookAtProject(ctx context.Context, s *scope, from client.Reader) error {
+// lookAtProject counts the project's agents, where a policy limits them and this Feature may want to start one: from the cache, and those that this
+// process has admitted and the cache does not show.
+func (r observer) lookAtProject(ctx context.Context, s *scope) error {
 	if s.effective.MaxRunning == 0 || s.active() {
 		return nil
 	}
 	var features v1alpha1.FeatureList
-	// They are only looked at; a live read pays no heed to it.
-	if err := from.List(ctx, &features, client.InNamespace(s.feature.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	// They are only looked at: a copy of each Feature would cost more than everything else.
+	if err := r.client.List(ctx, &features, client.InNamespace(s.feature.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return fmt.Errorf("list Features of the project: %w", err)
 	}
 	var jobs batchv1.JobList
-	err := from.List(ctx, &jobs, client.InNamespace(s.feature.Namespace), client.MatchingLabels{v1alpha1.LabelRun: v1alpha1.RunAgent})
+	err := r.client.List(ctx, &jobs, client.InNamespace(s.feature.Namespace), client.MatchingLabels{v1alpha1.LabelRun: v1alpha1.RunAgent}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list Jobs of the project: %w", err)
 	}
-	s.observed.Capacity = observe.Capacity(s.feature, features.Items, jobs.Items, s.effective.MaxRunning)
+	s.observed.Capacity = observe.Capacity(s.feature, features.Items, jobs.Items, r.process.admission.has, s.effective.MaxRunning)
 	return nil
 }

@@ -9,25 +9,23 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
-	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 )
 
 // gatherers get the facts that decisions need.
 func (r *Reconciler) gatherers() map[lifecycle.Need]flow.Step[*scope] {
 	return map[lifecycle.Need]flow.Step[*scope]{
-		lifecycle.NeedTurn:  r.awaitTurn,               // this process starts one Feature at a time
-		lifecycle.NeedLive:  r.observer().readLive,     // read: the API server
-		lifecycle.NeedAreas: r.observer().compareAreas, // read: the cache
-		lifecycle.NeedLocks: r.takeLocks,               // write: Leases of a new attempt
-		lifecycle.NeedJob:   r.maker().makeAttempt,     // write: volumes and Job of a new attempt
+		lifecycle.NeedLive:      r.observer().readLive, // read: the API server
+		lifecycle.NeedAdmission: r.observer().admit,    // read: the cache, and what this process has admitted
+		lifecycle.NeedLocks:     r.takeLocks,           // write: Leases of a new attempt
+		lifecycle.NeedJob:       r.maker().makeAttempt, // write: volumes and Job of a new attempt
 	}
 }
 
 // settle gathers what the decision needs and decides again, until nothing is needed. A need that cannot be met now does
 // not keep what else was decided from being done: reportUnmet ends the reconcile with it.
 func (r *Reconciler) settle(ctx context.Context, s *scope) error {
-	defer func() { s.endTurn() }()
+	defer r.process.admission.settle(s)
 	gather := r.gatherers()
 	for range lifecycle.MaxNeeds {
 		need := s.decision.Needs
@@ -62,17 +60,3 @@ func obstacle(err error) *lifecycle.Refusal {
 
 // reportUnmet ends a reconcile in which a need could not be met.
 func reportUnmet(_ context.Context, s *scope) error { return s.unmet }
-
-// serial reports whether the policy makes starts depend on other Features that may start at the same time.
-func (s *scope) serial() bool {
-	return s.effective.MaxRunning > 0 || s.effective.Concurrency.Overlap == policy.OverlapWait
-}
-
-// awaitTurn waits until no other Feature of this process counts, compares and starts. What was seen before may be
-// outdated then.
-func (r *Reconciler) awaitTurn(_ context.Context, s *scope) error {
-	r.process.starting.Lock()
-	s.endTurn = r.process.starting.Unlock
-	s.turn, s.observed.Turn, s.observed.Live = true, true, false
-	return nil
-}

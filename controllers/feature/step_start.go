@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -20,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
-	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
@@ -43,28 +41,19 @@ type maker struct {
 	// image of Tidewaiter's own containers.
 	image          string
 	userNamespaces bool
-	begun          *sync.Map
 }
 
 func (r *Reconciler) maker() maker {
 	return maker{
 		client: r.Client, live: r.Live, bundle: r.CABundle, systemNamespace: r.SystemNamespace,
-		image: r.Image, userNamespaces: r.UserNamespaces, begun: &r.process.begun,
+		image: r.Image, userNamespaces: r.UserNamespaces,
 	}
 }
 
 // makeAttempt makes the Job of a new attempt, and before it all that it rests on. The attempt is noted because its Job is
 // seen, not because this got to its end: the next reconcile sees the same.
 func (r maker) makeAttempt(ctx context.Context, s *scope) error {
-	err := r.makeObjects(ctx, s, *s.decision.Start)
-	if err != nil {
-		r.begun.Delete(s.feature.UID)
-	}
-	return err
-}
-
-func (r maker) makeObjects(ctx context.Context, s *scope, start lifecycle.Start) error {
-	f := s.feature
+	f, start := s.feature, *s.decision.Start
 	if err := r.applyCABundle(ctx, f.Namespace); err != nil {
 		return err
 	}
@@ -78,7 +67,6 @@ func (r maker) makeObjects(ctx context.Context, s *scope, start lifecycle.Start)
 			return err
 		}
 	}
-	r.begun.Store(f.UID, start.Attempt)
 	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
 	want := desired.Job(f, start, desired.Options{
 		SystemNamespace: r.systemNamespace, Image: r.image, UserNamespaces: r.userNamespaces, Intake: s.intake, Gateway: s.gateway,

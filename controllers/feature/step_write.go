@@ -84,7 +84,7 @@ func (r *Reconciler) releaseFinalizer(ctx context.Context, s *scope) error {
 			return fmt.Errorf("remove finalizer: %w", err)
 		}
 		r.process.fresh.Forget(f.UID)
-		r.process.begun.Delete(f.UID)
+		r.process.admission.forget(f)
 	case s.decision.Release:
 		// Another finalizer holds it.
 		s.gone = true

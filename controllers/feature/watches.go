@@ -85,6 +85,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Owns(&networkingv1.NetworkPolicy{}, builder.WithPredicates(changedByOthers())).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(featureOfLabel), builder.WithPredicates(podChanged())).
 		Watches(&batchv1.Job{}, wake.jobsOver()).
+		Watches(&v1alpha1.Feature{}, wake.roomLeft()).
 		Watches(&v1alpha1.Feature{}, wake.areasLeft()).
 		Watches(&v1alpha1.Feature{}, wake.delivered()).
 		Watches(&networkingv1.NetworkPolicy{}, wake.networksChanged()).
@@ -120,7 +121,7 @@ func states(o client.Object) []string {
 	if f.Status.Job != nil && f.Status.Job.EndedAt == nil {
 		list = append(list, stateActive)
 	}
-	if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded); c != nil && c.Reason == v1alpha1.ReasonAtCapacity {
+	if observe.WaitsForRoom(f) {
 		list = append(list, stateWaiting)
 	}
 	if waitsForModel(f) {
@@ -152,23 +153,53 @@ func featureOfLabel(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// jobsOver wakes the Features that may start now that a Job of their project is over, or gone.
-func (r waker) jobsOver() handler.EventHandler {
-	wake := func(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-		for _, request := range r.in(ctx, o.GetNamespace(), stateWaiting) {
-			queue.Add(request)
+// wakeFirst wakes the Feature that comes first among those that wait for room in a project. Once it does not wait any more, the next one is woken by
+// roomLeft: so many look as there is room for.
+func (r waker) wakeFirst(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	var first *v1alpha1.Feature
+	waiting := r.find(ctx, o.GetNamespace(), indexState, stateWaiting)
+	for i := range waiting {
+		if f := &waiting[i]; f.UID != o.GetUID() && (first == nil || observe.Before(f, first)) {
+			first = f
 		}
 	}
+	if first != nil {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(first)})
+	}
+}
+
+// roomLeft wakes the next Feature when one of its project does not wait for room any more.
+func (r waker) roomLeft() handler.EventHandler {
+	waits := func(o client.Object) bool {
+		f, ok := o.(*v1alpha1.Feature)
+		return ok && observe.WaitsForRoom(f)
+	}
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if waits(e.ObjectOld) && !waits(e.ObjectNew) {
+				r.wakeFirst(ctx, e.ObjectNew, queue)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if waits(e.Object) {
+				r.wakeFirst(ctx, e.Object, queue)
+			}
+		},
+	}
+}
+
+// jobsOver wakes the Feature that may start now that a Job of its project is over, or gone.
+func (r waker) jobsOver() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 			was, okOld := e.ObjectOld.(*batchv1.Job)
 			is, okNew := e.ObjectNew.(*batchv1.Job)
 			if okOld && okNew && observe.JobEnded(is) && !observe.JobEnded(was) {
-				wake(ctx, e.ObjectNew, queue)
+				r.wakeFirst(ctx, e.ObjectNew, queue)
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			wake(ctx, e.Object, queue)
+			r.wakeFirst(ctx, e.Object, queue)
 		},
 	}
 }
@@ -267,15 +298,21 @@ func (r waker) in(ctx context.Context, namespace, state string) []reconcile.Requ
 
 // with lists the Features of a namespace ("" for all) that an index has under a key.
 func (r waker) with(ctx context.Context, namespace, index, key string) []reconcile.Request {
+	var requests []reconcile.Request
+	found := r.find(ctx, namespace, index, key)
+	for i := range found {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&found[i])})
+	}
+	return requests
+}
+
+// find gives the Features of a namespace ("" for all) that an index has under a key. They belong to the cache.
+func (r waker) find(ctx context.Context, namespace, index, key string) []v1alpha1.Feature {
 	var list v1alpha1.FeatureList
-	if err := r.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: key}); err != nil {
+	if err := r.client.List(ctx, &list, client.InNamespace(namespace), client.MatchingFields{index: key}, client.UnsafeDisableDeepCopy); err != nil {
 		// The cache does not fail once it is synced; what is missed here is looked at again by recheck.
 		log.FromContext(ctx).Error(err, "Cannot list Features", "index", index, "key", key)
 		return nil
 	}
-	var requests []reconcile.Request
-	for i := range list.Items {
-		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
-	}
-	return requests
+	return list.Items
 }

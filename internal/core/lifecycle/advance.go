@@ -90,7 +90,7 @@ func (p *plan) begin(s situation, next nextRun, run RunKind, errand bool) {
 		p.endAfter(s, s.m.Job.EndedAt)
 	case len(s.o.Jobs)+len(s.o.Pods) > 0:
 		p.remove(s, s.o.Jobs, s.o.Pods)
-	case p.turn(s) && p.live(s) && p.lock(s, next, errand):
+	case p.live(s) && p.lock(s, next, errand):
 		p.need(NeedJob)
 		p.start = &Start{Attempt: s.m.Attempt + 1, Run: run}
 		if run == RunAgent {

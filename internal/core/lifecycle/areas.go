@@ -17,8 +17,8 @@ const areaRecheck = 30 * time.Second
 func (p *plan) disjoint(s situation) bool {
 	a := s.o.Areas
 	if a == nil {
-		if p.turn(s) && p.live(s) {
-			p.need(NeedAreas)
+		if p.live(s) {
+			p.need(NeedAdmission)
 		}
 		return false
 	}

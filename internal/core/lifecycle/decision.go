@@ -10,7 +10,7 @@ type Decision struct {
 	// Memory is what the status shall say.
 	Memory Memory
 	// Needs is the fact to gather next, after which the decision is taken again; empty when nothing is missing. While it is
-	// NeedTurn or NeedLive, there is nothing to do or to write. While it is another one, what else the decision says may be done
+	// NeedLive, there is nothing to do or to write. While it is another one, what else the decision says may be done
 	// and written, should that fact not be had.
 	Needs Need
 	// Start is the new attempt that NeedJob is about. The attempt counts once its Job is observed.

@@ -14,8 +14,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
-// TestNeedsAreBounded: whatever is observed, and whatever is found once it is gathered, nothing is needed twice, except
-// live facts once more after the Feature's turn has come. Facts are drawn without regard to whether they can be true
+// TestNeedsAreBounded: whatever is observed, and whatever is found once it is gathered, nothing is needed twice.
+// Facts are drawn without regard to whether they can be true
 // together: stale caches and people make strange worlds.
 func TestNeedsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -31,9 +31,6 @@ func TestNeedsAreBounded(t *testing.T) {
 				t.Fatalf("%s is asked for again, after %v", d.Needs, asked)
 			}
 			gatheredAlready[d.Needs] = true
-			if d.Needs == NeedTurn {
-				gatheredAlready[NeedLive] = false
-			}
 			if !slices.Contains(Needs(), d.Needs) {
 				t.Fatalf("%q is no need", d.Needs)
 			}
@@ -48,15 +45,15 @@ func TestNeedsAreBounded(t *testing.T) {
 // TestNeedsOfAStart: what a start needs, in order, with everything in its way that can be; no start needs more.
 func TestNeedsOfAStart(t *testing.T) {
 	locks := Locks{Wanted: []string{"db"}}
-	first := Observed{Spec: Spec{Name: "login"}, Serial: true, Locks: locks}
+	first := Observed{Spec: Spec{Name: "login"}, Locks: locks}
 	lost := running()
-	lost.Live, lost.Serial, lost.Areas, lost.Locks, lost.Jobs, lost.Pods = false, true, nil, locks, nil, nil
+	lost.Live, lost.Areas, lost.Locks, lost.Jobs, lost.Pods = false, nil, locks, nil, nil
 	for name, tc := range map[string]struct {
 		o    Observed
 		want []Need
 	}{
-		"the first attempt":            {first, []Need{NeedTurn, NeedLive, NeedAreas, NeedLocks, NeedJob}},
-		"a pod is gone from the cache": {lost, []Need{NeedLive, NeedTurn, NeedLive, NeedAreas, NeedLocks, NeedJob}},
+		"the first attempt":            {first, []Need{NeedLive, NeedAdmission, NeedLocks, NeedJob}},
+		"a pod is gone from the cache": {lost, []Need{NeedLive, NeedAdmission, NeedLocks, NeedJob}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var asked []Need
@@ -64,11 +61,9 @@ func TestNeedsOfAStart(t *testing.T) {
 			for d := Next(o, noon); d.Needs != "" && len(asked) <= MaxNeeds; d = Next(o, noon) {
 				asked = append(asked, d.Needs)
 				switch d.Needs {
-				case NeedTurn:
-					o.Turn, o.Live = true, false
 				case NeedLive:
 					o.Live = true
-				case NeedAreas:
+				case NeedAdmission:
 					o.Areas = &Areas{}
 				case NeedLocks:
 					o.Locks.Taken, o.Locks.Held = true, o.Locks.Wanted
@@ -86,15 +81,13 @@ func TestNeedsOfAStart(t *testing.T) {
 // gathered is what is observed once a need was gathered: anything may be found.
 func gathered(t *rapid.T, o Observed, d Decision) Observed {
 	switch d.Needs {
-	case NeedTurn:
-		o.Turn, o.Live = true, false
 	case NeedLive:
 		// Everything may look different. A gatherer gives up where spec or attempt do.
 		live := anyObserved(t)
-		live.Live, live.Turn, live.Serial, live.Spec, live.Memory.Attempt = true, o.Turn, o.Serial, o.Spec, o.Memory.Attempt
+		live.Live, live.Spec, live.Memory.Attempt = true, o.Spec, o.Memory.Attempt
 		live.Areas, live.Refusal, live.Obstacle, live.Locks.Taken = o.Areas, o.Refusal, o.Obstacle, false
 		return live
-	case NeedAreas:
+	case NeedAdmission:
 		o.Areas = anyAreas(t)
 	case NeedLocks:
 		o.Locks = anyLocks(t, o.Locks.Wanted)
@@ -115,7 +108,7 @@ func mostly(t *rapid.T, what string) bool { return rapid.IntRange(0, 4).Draw(t, 
 
 func anyObserved(t *rapid.T) Observed {
 	o := Observed{
-		Live: rapid.Bool().Draw(t, "live"), Serial: rapid.Bool().Draw(t, "serial"), Spec: anySpec(t), Memory: anyMemory(t), Run: anyRun(t),
+		Live: rapid.Bool().Draw(t, "live"), Spec: anySpec(t), Memory: anyMemory(t), Run: anyRun(t),
 		Locks: anyLocks(t, rapid.SampledFrom([][]string{nil, {"db"}, {"db", "openapi"}}).Draw(t, "wanted")),
 	}
 	if !mostly(t, "accepted") {

@@ -16,9 +16,6 @@ type Observed struct {
 	// Live says that Jobs, pods and then the Feature were read from the API server itself, in this order: a final
 	// report that was acknowledged before the pod ended is then in Run.
 	Live bool
-	// Serial says that the policy makes starts depend on other Features that may start at the same time. Turn says that it
-	// is this Feature's turn.
-	Serial, Turn bool
 	// Spec is what the user wants.
 	Spec Spec
 	// Memory is what the controller wrote into the status last.

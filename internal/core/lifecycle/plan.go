@@ -105,16 +105,6 @@ func (p *plan) live(s situation) bool {
 	return s.o.Live
 }
 
-// turn reports whether the Feature may start as far as others that start at the same time are concerned, and asks for
-// its turn when it has to wait for it.
-func (p *plan) turn(s situation) bool {
-	if s.o.Serial && !s.o.Turn {
-		p.need(NeedTurn)
-		return false
-	}
-	return true
-}
-
 // wake asks for another decision at these times at the latest.
 func (p *plan) wake(at ...time.Time) { p.wakes = append(p.wakes, at...) }
 

@@ -70,7 +70,7 @@ func (s *sim) look(live bool) snapshot {
 	o := Observed{
 		Live: live, Spec: s.spec, Memory: s.memory.clone(), Refusal: s.refusal, Obstacle: s.obstacle, Capacity: s.capacity,
 		Jobs: slices.Clone(s.jobs), Pods: slices.Clone(s.pods), Volumes: s.volumes,
-		Policy: PolicyRef{Hash: cmp.Or(s.policy, "h1"), Enforcement: "Enforce"}, Backends: s.backends, Locks: s.lookAtLocks(), Isolation: s.isolation, Serial: s.capacity.Limit > 0 || s.areas.Wait,
+		Policy: PolicyRef{Hash: cmp.Or(s.policy, "h1"), Enforcement: "Enforce"}, Backends: s.backends, Locks: s.lookAtLocks(), Isolation: s.isolation,
 	}
 	o.Spec.Requests = slices.Clone(s.spec.Requests)
 	if s.run != nil {
@@ -135,9 +135,6 @@ func (s *sim) gatherAll(seen *snapshot, dies crash) (d Decision, wrote, lives bo
 			return d, wrote, dies != beforeActs
 		}
 		asked[d.Needs] = true
-		if d.Needs == NeedTurn {
-			asked[NeedLive] = false
-		}
 		w, ok := s.gather(seen, d, dies)
 		if wrote = wrote || w; !ok {
 			return d, wrote, false
@@ -148,16 +145,13 @@ func (s *sim) gatherAll(seen *snapshot, dies crash) (d Decision, wrote, lives bo
 // gather gets what a decision needs, unless the controller dies before, or right after.
 func (s *sim) gather(seen *snapshot, d Decision, dies crash) (wrote, lives bool) {
 	switch d.Needs {
-	case NeedTurn:
-		seen.observed.Turn, seen.observed.Live = true, false
 	case NeedLive:
 		live := s.look(true)
 		if live.observed.Memory.Attempt != seen.observed.Memory.Attempt || live.observed.Spec.Generation != seen.observed.Spec.Generation {
 			return false, false
 		}
-		live.observed.Turn = seen.observed.Turn
 		*seen = live
-	case NeedAreas:
+	case NeedAdmission:
 		areas := s.areas
 		seen.observed.Areas = &areas
 	case NeedLocks:

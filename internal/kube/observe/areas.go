@@ -27,7 +27,7 @@ func Areas(f *v1alpha1.Feature, features []v1alpha1.Feature, begun func(*v1alpha
 	for i := range features {
 		g := &features[i]
 		works := AtWork(g) || begun(g)
-		if g.UID == f.UID || !works && !(wait && WaitsForArea(g) && before(g, f)) || locks.Repository(g.Spec.Repository.URL) != repository {
+		if g.UID == f.UID || !works && !(wait && WaitsForArea(g) && Before(g, f)) || locks.Repository(g.Spec.Repository.URL) != repository {
 			continue
 		}
 		if mine, theirs, ok := plan.Overlaps(translate.Plan(g)); ok {

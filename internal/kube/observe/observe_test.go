@@ -255,13 +255,15 @@ func TestCapacity(t *testing.T) {
 		waiting(feature("younger", "y"), 5, time.Minute),
 		waiting(feature("a-by-name", "a"), 5, time.Hour),
 		waiting(feature("running", "r"), 100, 0),
+		waiting(feature("admitted", "ad"), 100, 0),
 	}
+	admitted := func(f *v1alpha1.Feature) bool { return f.Name == "admitted" || f.Name == "running" || f.Name == "me" }
 	jobs := []batchv1.Job{
 		job(feature("running", "r"), "1", nil), job(feature("running", "r"), "2", nil),
 		job(feature("done", "d"), "1", ended(batchv1.JobComplete)), job(&me, "1", nil),
 	}
-	want := lifecycle.Capacity{Limit: 3, Running: 1, Ahead: 3}
-	if diff := cmp.Diff(want, Capacity(&me, features, jobs, 3)); diff != "" {
+	want := lifecycle.Capacity{Limit: 3, Running: 2, Ahead: 3}
+	if diff := cmp.Diff(want, Capacity(&me, features, jobs, admitted, 3)); diff != "" {
 		t.Errorf("capacity (-want +got):\n%s", diff)
 	}
 }

@@ -185,7 +185,8 @@ func stableNames(message string) string {
 
 // Capacity counts the agents that run for other Features of the project, and the Features that wait and come before f:
 // of higher priority, then older, then first by name.
-func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.Job, limit int) lifecycle.Capacity {
+// Admitted ones run, too.
+func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.Job, admitted func(*v1alpha1.Feature) bool, limit int) lifecycle.Capacity {
 	c := lifecycle.Capacity{Limit: limit}
 	running := map[string]bool{}
 	for i := range jobs {
@@ -195,22 +196,28 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 			running[string(owner.UID)] = true
 		}
 	}
-	c.Running = len(running)
 	for i := range features {
 		g := &features[i]
-		if g.UID != f.UID && !running[string(g.UID)] && waits(g) && before(g, f) {
+		switch {
+		case g.UID == f.UID || running[string(g.UID)]:
+		case admitted(g):
+			running[string(g.UID)] = true
+		case WaitsForRoom(g) && Before(g, f):
 			c.Ahead++
 		}
 	}
+	c.Running = len(running)
 	return c
 }
 
-func waits(f *v1alpha1.Feature) bool {
+// WaitsForRoom reports whether a Feature waits for an agent of its project to end.
+func WaitsForRoom(f *v1alpha1.Feature) bool {
 	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
 	return c != nil && c.Reason == v1alpha1.ReasonAtCapacity && f.DeletionTimestamp == nil && !f.Spec.Suspend
 }
 
-func before(a, b *v1alpha1.Feature) bool {
+// Before reports whether a Feature that waits starts before another one of its project.
+func Before(a, b *v1alpha1.Feature) bool {
 	return cmp.Or(
 		cmp.Compare(b.Spec.Priority, a.Spec.Priority),
 		a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
