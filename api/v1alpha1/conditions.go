@@ -252,6 +252,10 @@ const (
 	ReasonAgentNotStarted = "AgentNotStarted"
 	// ReasonAgentUnstoppable: the agent's processes could not be stopped, so their container was ended.
 	ReasonAgentUnstoppable = "AgentUnstoppable"
+	// ReasonRepositoryNotAllowed: the policies that apply do not allow the repository of spec.repository (git.repositories).
+	ReasonRepositoryNotAllowed = "RepositoryNotAllowed"
+	// ReasonBranchNotAllowed: the policies that apply do not allow the branch that is to be delivered (delivery.branches).
+	ReasonBranchNotAllowed = "BranchNotAllowed"
 	// ReasonHistoryInvalid: an earlier commit of the delivery breaks a rule of the policy in effect now, and delivery.history is Hold.
 	ReasonHistoryInvalid = "HistoryInvalid"
 	// ReasonPushConflict: the branch on the server holds commits that the delivery does not; nothing is overwritten.

@@ -335,6 +335,16 @@ var policyCases = map[string]ruleCase{
 		accept: "{git: {silence: 10s}}", reject: "{git: {silence: 61m}}",
 		message: "silence must be a duration from 10s to 1h, for example 5m",
 	},
+	"a repository without a path": {
+		field:  "git.repositories[0]",
+		accept: "{git: {repositories: [git.example.com/team/*, 'https://*.example.com:8443/**']}}", reject: "{git: {repositories: [git.example.com]}}",
+		message: "a repository is a glob of host/path without a user, for example git.example.com/team/*",
+	},
+	"a branch with a slash before it": {
+		field:  "delivery.branches[0]",
+		accept: "{delivery: {branches: [m, tidewaiter/**]}}", reject: "{delivery: {branches: [/main]}}",
+		message: "a branch is a glob without spaces, and without a slash at its beginning or end, for example tidewaiter/**",
+	},
 	"a silence that is none": {
 		field:  "anomalies.silence",
 		accept: "{anomalies: {silence: 1m}}", reject: "{anomalies: {silence: 59s}}",

@@ -295,8 +295,17 @@ type AgentRules struct {
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
 }
 
-// GitRules say how the watchdog asks Git servers.
+// GitRules say which repositories are worked on, and how the watchdog asks Git servers.
 type GitRules struct {
+	// repositories that Features may work on, as globs of host/path such as git.example.com/team/*. A repository must match in the list of every policy that applies and has one; every repository is allowed where no policy has a list. "*" stands for any part of a name, "**" for any number of names, "?" for a character, [a-z] for one of them. The host has no upper case, and a port only where it is not 443; ".git" at the end does not count.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^(https://)?[^/@ ]+/[^/ ]')",message="a repository is a glob of host/path without a user, for example git.example.com/team/*"
+	Repositories []string `json:"repositories,omitempty"`
 	// silence: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
 	// +optional
 	// +kubebuilder:validation:Type=string
@@ -314,6 +323,15 @@ type DeliveryRules struct {
 	// one does not: Squash delivers one commit on the base, Hold delivers nothing until a person has decided. Built-in Squash.
 	// +optional
 	History DeliveryHistory `json:"history,omitempty"`
+	// branches that Features may deliver, as globs such as tidewaiter/** or release-[0-9]. A branch that is pushed, tidewaiter/<name of the Feature> where it names none, must match in the list of every policy that applies and has one; every branch is allowed where no policy has a list.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=512
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[^/ ]([^ ]*[^/ ])?$')",message="a branch is a glob without spaces, and without a slash at its beginning or end, for example tidewaiter/**"
+	Branches []string `json:"branches,omitempty"`
 }
 
 // DeliveryHistory says what becomes of a delivery with a commit in its history that breaks a rule.

@@ -4,6 +4,8 @@
 package feature
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,4 +66,82 @@ func TestAPolicyRequiresAnApproval(t *testing.T) {
 	r.change("login", func(s *v1alpha1.FeatureSpec) { s.Delivery.ApprovedCommit = head })
 	r.settle("login")
 	r.want("login", v1alpha1.PhaseReadyToMerge, v1alpha1.ReasonDelivering)
+}
+
+// TestARepositoryMustBeAllowed: by every policy, before anything starts. The refusal names field, value, rule and policy, and ends with the
+// policy.
+func TestARepositoryMustBeAllowed(t *testing.T) {
+	r := newHarness(t)
+	bound := func(globs ...string) *v1alpha1.Rules {
+		return &v1alpha1.Rules{Git: &v1alpha1.GitRules{Repositories: globs}}
+	}
+	p := r.policy("team", v1alpha1.SupervisorPolicySpec{Overrides: bound("git.example.com/team/*")})
+	r.policy("wide", v1alpha1.SupervisorPolicySpec{Defaults: bound("*/**")})
+	urls := map[string]string{
+		"allowed": "https://GIT.example.com:443/team/shop.git", "deeper": "https://git.example.com/team/a/shop", "port": "https://git.example.com:8443/team/shop",
+		"other": "https://git.example.com/other/shop", "dots": "https://git.example.com/team/%2e%2e/other", "slashes": "https://git.example.com//team/shop",
+	}
+	for name, url := range urls {
+		r.feature(name, func(f *v1alpha1.Feature) { f.Spec.Repository.URL = url })
+	}
+	r.settle(slices.Sorted(maps.Keys(urls))...)
+	for name, url := range urls {
+		if name == "allowed" {
+			r.want(name, v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+			continue
+		}
+		r.want(name, v1alpha1.PhaseBlocked, v1alpha1.ReasonRepositoryNotAllowed)
+		message := r.wantCondition(name, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonRepositoryNotAllowed)
+		if want := "spec.repository.url is " + url + ", and the policy (git.repositories in "; !strings.HasPrefix(message, want) {
+			t.Errorf("%s: want %q, got %q", name, want, message)
+		}
+		if by := "(git.repositories in overrides of " + r.project + "/team) allows git.example.com/team/*. "; name == "other" && !strings.Contains(message, by) {
+			t.Errorf("want %q in it, got %q", by, message)
+		}
+	}
+	r.wantJobs("twf-allowed-1")
+
+	p.Spec.Overrides = bound("git.example.com/team/*", "git.example.com/other/*")
+	r.must(r.user.Update(r.Context(), p), "change the policy")
+	r.settle("allowed", "other")
+	r.want("other", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	r.wantJobs("twf-allowed-1", "twf-other-1")
+}
+
+// TestABranchMustBeAllowed: the one that is delivered, also where the Feature names none; none where nothing is pushed.
+func TestABranchMustBeAllowed(t *testing.T) {
+	r := newHarness(t)
+	r.policy("branches", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Delivery: &v1alpha1.DeliveryRules{Branches: []string{"agents/**"}}}})
+	deliveries := map[string]*v1alpha1.Delivery{"allowed": {Branch: "agents/a/b"}, "kept": {Push: new(false)}, "main": {Branch: "main"}, "unnamed": nil}
+	for name, d := range deliveries {
+		r.feature(name, func(f *v1alpha1.Feature) { f.Spec.Delivery = d })
+	}
+	r.settle(slices.Sorted(maps.Keys(deliveries))...)
+	for name := range deliveries {
+		want := map[string]string{"main": "main", "unnamed": "tidewaiter/unnamed"}[name]
+		if want == "" {
+			r.want(name, v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+			continue
+		}
+		r.want(name, v1alpha1.PhaseBlocked, v1alpha1.ReasonBranchNotAllowed)
+		message := r.wantCondition(name, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonBranchNotAllowed)
+		want = "The branch to deliver (spec.delivery.branch) is " + want + ", and the policy (delivery.branches in defaults of " + r.project + "/branches) allows agents/**. "
+		if !strings.HasPrefix(message, want) {
+			t.Errorf("%s: want %q, got %q", name, want, message)
+		}
+	}
+	r.wantJobs("twf-allowed-1", "twf-kept-1")
+}
+
+// TestAGlobThatCannotBeRead refuses what it would have bounded.
+func TestAGlobThatCannotBeRead(t *testing.T) {
+	r := newHarness(t)
+	r.policy("typo", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Git: &v1alpha1.GitRules{Repositories: []string{"git.example.com/{a,b}"}}}})
+	r.feature("login", nil)
+	r.settle("login")
+	r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonPolicyInvalid)
+	if m := r.wantCondition("login", v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonPolicyInvalid); !strings.Contains(m, "spec.defaults.git.repositories: ") {
+		t.Errorf("the field is not named: %s", m)
+	}
+	r.wantJobs()
 }

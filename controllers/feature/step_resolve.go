@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -84,6 +85,9 @@ func (s *scope) checkBounds() {
 		}
 		s.refuse(v1alpha1.ReasonRoleNotAllowed, true, "spec.agent.role is %q, and the policy (agents.allowedRoles in %s) allows %s. "+
 			"Create the Feature again with a role that is allowed, or ask for a change of the policy.", role, e.Origins["agents.allowedRoles"], allowed)
+	}
+	if fault := bounds.Check(translate.Use(f), e); fault != nil {
+		s.refuse(fault.Reason, true, "%s", fault.Message)
 	}
 	if translate.Ephemeral(f) && e.Approval == policy.ApprovalRequired {
 		s.refuse(v1alpha1.ReasonVolumesRequired, true, "The policy requires an approval (delivery.approval in %s), and with spec.workspace.ephemeral the work "+

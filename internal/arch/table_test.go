@@ -33,6 +33,7 @@ func coreRows() []row {
 	return []row{
 		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes; jsonv1 reads the arguments of calls", allow: []string{"internal/core/clip", "internal/core/conversation", "internal/core/policy", "github.com/go-json-experiment/json/v1"}, pure: true},
 		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
+		{pkg: "internal/core/bounds", why: why + "which repositories and branches a policy allows", allow: []string{"internal/core/clip", "internal/core/judge", "internal/core/policy", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
 		{pkg: "internal/core/changes", why: why + "what a checkpoint has changed, as it is kept for people", allow: core, pure: true},
 		{pkg: "internal/core/checks", why: why + "rules that users write, in CEL", allow: []string{"github.com/google/cel-go/cel"}, pure: true},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/checkpoint"
+	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/deliver"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
@@ -297,6 +298,7 @@ func (x *acts) review(ctx context.Context, o protocol.Orders) (supervise.Event, 
 // push delivers the head; never by force. It may have been done before.
 func (x *acts) push(ctx context.Context, o protocol.Orders) (supervise.Event, error) {
 	head, err := x.services.delivery.Push(ctx, o)
+	var refused *deliver.NotAllowedError
 	switch {
 	case err == nil: // called off too late, perhaps: what is done is told
 		x.log().InfoContext(ctx, "Pushed", "branch", o.Delivery.Branch, "commit", head)
@@ -305,6 +307,9 @@ func (x *acts) push(ctx context.Context, o protocol.Orders) (supervise.Event, er
 		return nil, err
 	case ctx.Err() != nil:
 		return supervise.Aborted{}, nil //nolint:nilerr // an act that was called off is an event, not an error
+	case errors.As(err, &refused):
+		x.log().WarnContext(ctx, "The policy does not allow the delivery", "branch", o.Delivery.Branch, "reason", refused.Fault.Reason)
+		return supervise.Refused{Fault: refused.Fault}, nil
 	case git.Definite(err):
 		x.log().WarnContext(ctx, "The server refuses the branch", "branch", o.Delivery.Branch, "error", err.Error())
 		fault := faults.Of(err, protocol.ReasonPushFailed)

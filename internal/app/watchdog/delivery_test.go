@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -233,4 +234,30 @@ func (w *world) read(name string) string {
 		w.t.Fatal(err)
 	}
 	return string(data)
+}
+
+// A branch that the policy no longer allows when the work is done is not pushed, the work is kept, and another delivery needs no agent.
+func TestABoundThatComesWhileTheAgentWorks(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "", seldom)
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Agent.Command[2] = `echo a > web/a.html; ` + w.signalled("working") + w.waitFor("end")
+	})
+	p := w.start(1, nil)
+	w.waitSignal("working")
+	w.intake.Order(func(o *protocol.Orders) {
+		o.Policy.Branches, o.Policy.Hash = []policy.Bound{{Globs: []string{"agents/**"}, From: "overrides of s/a"}}, "policy-bound"
+	})
+	w.signal("end")
+	f := p.finish()
+	wantFinal(t, f, protocol.OutcomeBlocked, protocol.ReasonBranchNotAllowed)
+	if w.branch() != "" || !strings.Contains(f.Message, "tidewaiter/login, and the policy (delivery.branches in overrides of s/a) allows agents/**") {
+		t.Errorf("pushed %q, message %q", w.branch(), f.Message)
+	}
+	w.intake.Order(func(o *protocol.Orders) { o.Policy.Branches, o.Policy.Hash = nil, "policy-free" })
+	second := w.seal(2)
+	wantFinal(t, second, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if w.branch() != f.Head {
+		t.Errorf("pushed %q, want %s", w.branch(), f.Head)
+	}
 }

@@ -150,6 +150,7 @@ func afterFailure(s situation) nextRun {
 // deliveryReasons are those of work that is done and could not be delivered: another delivery needs no agent.
 var deliveryReasons = []string{
 	protocol.ReasonPushConflict, protocol.ReasonPushRejected, protocol.ReasonPushFailed, protocol.ReasonAuthenticationFailed, protocol.ReasonHistoryInvalid,
+	protocol.ReasonRepositoryNotAllowed, protocol.ReasonBranchNotAllowed,
 }
 
 func afterBlocked(s situation, f *Final) nextRun {

@@ -127,7 +127,7 @@ func blockedSummary(s situation, f *Final) summary {
 		message += fmt.Sprintf(" Nothing was pushed and the work is kept. Let delivery.history of the SupervisorPolicy be Squash to deliver one commit, or change the rule; then deliver with %s.", s.retryHint())
 	case protocol.ReasonPushConflict:
 		message += fmt.Sprintf(" Nothing was overwritten and the work is kept. Remove or rename branch %s on the server, then push again with %s.", s.m.Branch, s.retryHint())
-	case protocol.ReasonPushFailed, protocol.ReasonPushRejected, protocol.ReasonAuthenticationFailed:
+	case protocol.ReasonPushFailed, protocol.ReasonPushRejected, protocol.ReasonAuthenticationFailed, protocol.ReasonRepositoryNotAllowed, protocol.ReasonBranchNotAllowed:
 		message += fmt.Sprintf(" The work is kept. Fix the cause, then push again with %s.", s.retryHint())
 	default:
 		message += fmt.Sprintf(" The work is kept. Fix the cause, then start the agent again with %s.", s.retryHint())

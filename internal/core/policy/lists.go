@@ -63,6 +63,71 @@ func modelsRow() Row {
 	}
 }
 
+// Paths of the bounds of what Features use.
+const (
+	PathRepositories = "git.repositories"
+	PathBranches     = "delivery.branches"
+)
+
+func repositoriesRow() Row {
+	return boundsRow(PathRepositories, "Repositories that Features may work on.", "globs as host/path, such as `git.example.com/team/*`", "every repository",
+		func(r *Rules) *[]Bound { return &r.Repositories }, func(e *Effective) *[]Bound { return &e.Repositories })
+}
+
+func branchesRow() Row {
+	return boundsRow(PathBranches, "Branches that Features may deliver.", "globs, such as `tidewaiter/**`", "every branch",
+		func(r *Rules) *[]Bound { return &r.Branches }, func(e *Effective) *[]Bound { return &e.Branches })
+}
+
+// boundsRow makes a row of lists that all count. Nobody can write down in one list of globs what two of them have in common.
+func boundsRow(path, purpose, allowed, builtin string, rules func(*Rules) *[]Bound, effective func(*Effective) *[]Bound) Row {
+	return Row{
+		Path: path, Purpose: purpose, Allowed: allowed, Builtin: builtin, addsUp: true,
+		Merging: "does not matter: a match is needed in the list of every source that has one, whatever their scope and priority",
+		merge: func(m *merger, e *Effective) {
+			*effective(e) = m.bounds(path, func(r *Rules) []Bound { return *rules(r) })
+		},
+		rules: func(r *Rules) any { return rules(r) }, effective: func(e *Effective) any { return effective(e) },
+		cut: func(e *Effective) (now, builtin any) {
+			var lists, none [][]string
+			for _, b := range *effective(e) {
+				lists = append(lists, b.Globs)
+			}
+			*effective(e) = nil
+			return lists, none
+		},
+	}
+}
+
+// bounds are the lists of all sources, each once, with the sources that have it. An empty list bounds nothing.
+func (m *merger) bounds(path string, of func(*Rules) []Bound) []Bound {
+	var all []Bound
+	var origins []string
+	for _, l := range m.levels {
+		for _, member := range l {
+			for _, b := range of(member.rules) {
+				globs := set(b.Globs)
+				if len(globs) == 0 {
+					continue
+				}
+				if !slices.Contains(origins, member.origin) {
+					origins = append(origins, member.origin)
+				}
+				if i := slices.IndexFunc(all, func(o Bound) bool { return slices.Equal(o.Globs, globs) }); i >= 0 {
+					all[i].From += ", " + member.origin
+				} else {
+					all = append(all, Bound{Globs: globs, From: member.origin})
+				}
+			}
+		}
+	}
+	if len(origins) > 0 {
+		m.origins[path] = strings.Join(origins, ", ")
+	}
+	slices.SortFunc(all, func(a, b Bound) int { return slices.Compare(a.Globs, b.Globs) })
+	return all
+}
+
 // protected unites the protected paths of all sources.
 func (m *merger) protected() []string {
 	return unite(m, "paths.protected", func(r *Rules) []string { return r.Protected }, strings.Compare)

@@ -94,6 +94,8 @@ func drawRules(t *rapid.T) Rules {
 				continue
 			}
 			*p = rapid.SliceOfN(rapid.SampledFrom([]string{"x", "y/**", "CODEOWNERS"}), 0, 2).Draw(t, row.Path)
+		case *[]Bound:
+			*p = drawBounds(t, row.Path)
 		case *[]PathRule:
 			*p = drawPathRules(t)
 		case *[]Contract:
@@ -129,6 +131,12 @@ func drawRoles(t *rapid.T) []string {
 		return nil
 	}
 	return list
+}
+
+// drawBounds draws the list of a source, an empty one, or none.
+func drawBounds(t *rapid.T, label string) []Bound {
+	list := rapid.SliceOfN(rapid.SampledFrom([]string{"a/*", "b/*", "c"}), 0, 2)
+	return rapid.OneOf(rapid.Just[[]Bound](nil), rapid.Map(list, func(l []string) []Bound { return []Bound{{Globs: l}} })).Draw(t, label)
 }
 
 func drawSources(t *rapid.T) Sources {

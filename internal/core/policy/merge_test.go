@@ -270,6 +270,24 @@ func TestBoundsNameTheirPolicies(t *testing.T) {
 	}
 }
 
+// TestBoundsOfUseKeepEveryList: no list is lost or widened, and each has its sources.
+func TestBoundsOfUseKeepEveryList(t *testing.T) {
+	policy := func(name string, scope Scope, defaults, overrides []string) Source {
+		return Source{Name: name, Scope: scope, Defaults: Rules{Repositories: []Bound{{Globs: defaults}}}, Overrides: Rules{Repositories: []Bound{{Globs: overrides}}}}
+	}
+	e := Merge(Sources{Policies: []Source{
+		policy("s/a", Global, []string{"b/*", "a/*", "a/*"}, nil), policy("p/b", Project, []string{"c/**"}, []string{"a/*", "b/*"}), policy("p/c", Project, []string{}, nil),
+	}})
+	want := []Bound{{Globs: []string{"a/*", "b/*"}, From: "overrides of p/b, defaults of s/a"}, {Globs: []string{"c/**"}, From: "defaults of p/b"}}
+	if diff := cmp.Diff(want, e.Repositories); diff != "" || e.Origins["git.repositories"] != "overrides of p/b, defaults of p/b, defaults of s/a" || len(e.Conflicts) > 0 {
+		t.Errorf("by %q, conflicts %v (-want +got):\n%s", e.Origins["git.repositories"], e.Conflicts, diff)
+	}
+	other := Merge(Sources{Policies: []Source{policy("s/x", Global, []string{"c/**"}, []string{"b/*", "a/*"})}})
+	if plain := Merge(Sources{}); e.Hash != other.Hash || e.Hash == plain.Hash {
+		t.Errorf("hashes %s, %s and without lists %s", e.Hash, other.Hash, plain.Hash)
+	}
+}
+
 // TestModels: each role is decided by itself, by the first source that has it.
 func TestModels(t *testing.T) {
 	ref := func(role, backend string) ModelRef { return ModelRef{Role: role, Backend: backend, Model: "m"} }
@@ -319,7 +337,7 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		want[row.Path] = "built-in"
 	}
 	want["egress.git"] = "the repository's host"
-	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles"} {
+	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches"} {
 		if want[list] == "" {
 			t.Errorf("%s has no row", list)
 		}

@@ -62,6 +62,14 @@ type Host struct {
 	AllowPrivate bool `json:"allowPrivate,omitempty"`
 }
 
+// Bound is the list of one source of what Features may use: what they use has to match one of its globs.
+type Bound struct {
+	// Globs, sorted.
+	Globs []string `json:"globs"`
+	// From is the source, for people; several that have the same list. It counts in no hash.
+	From string `json:"from,omitempty"`
+}
+
 // Effective is the policy that one Feature is held to: every value decided. It is what intake sends to a watchdog.
 type Effective struct {
 	// Hash identifies the values; equal values have equal hashes.
@@ -98,6 +106,10 @@ type Effective struct {
 	MaxCheckpointFailures int `json:"maxCheckpointFailures"`
 	// GitHosts that the watchdog may reach.
 	GitHosts []Host `json:"gitHosts,omitempty"`
+	// Repositories that Features may work on: a match is needed in each of these lists of globs. Without a list every repository may be.
+	Repositories []Bound `json:"repositories,omitempty"`
+	// Branches that Features may deliver, in the same way.
+	Branches []Bound `json:"branches,omitempty"`
 	// GitSilence of a Git server that ends what it was asked for.
 	GitSilence time.Duration `json:"gitSilence,omitzero"`
 	// AgentHosts that the agent may reach.

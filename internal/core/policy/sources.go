@@ -57,6 +57,8 @@ type Rules struct {
 	MaxCheckpointFailures *int
 	GitHosts              []Host
 	GitSilence            *time.Duration
+	Repositories          []Bound
+	Branches              []Bound
 	AgentHosts            []Host
 	ProviderTools         []string
 	Locks                 Contention

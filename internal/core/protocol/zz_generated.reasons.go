@@ -30,6 +30,8 @@ const (
 	ReasonProviderUnavailable   = "ProviderUnavailable"
 	ReasonAgentNotStarted       = "AgentNotStarted"
 	ReasonAgentUnstoppable      = "AgentUnstoppable"
+	ReasonRepositoryNotAllowed  = "RepositoryNotAllowed"
+	ReasonBranchNotAllowed      = "BranchNotAllowed"
 	ReasonHistoryInvalid        = "HistoryInvalid"
 	ReasonPushConflict          = "PushConflict"
 	ReasonPushRejected          = "PushRejected"

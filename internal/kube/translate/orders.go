@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
@@ -224,6 +225,15 @@ func Branch(f *v1alpha1.Feature) string {
 		return f.Spec.Delivery.Branch
 	}
 	return defaultBranch + f.Name
+}
+
+// Use is what a Feature uses outside of its pod.
+func Use(f *v1alpha1.Feature) bounds.Use {
+	u := bounds.Use{Repository: f.Spec.Repository.URL, Branch: Branch(f)}
+	if d := f.Spec.Delivery; d != nil && !ptr.Deref(d.Push, true) {
+		u.Branch = ""
+	}
+	return u
 }
 
 func delivery(f *v1alpha1.Feature, effective policy.Effective, prompt string) protocol.Delivery {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
 	"github.com/tidewaiter/tidewaiter/internal/core/checks"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -137,6 +138,12 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	}
 	if g := r.Git; g != nil {
 		out.GitSilence = duration(g.Silence)
+		out.Repositories = bounding(g.Repositories)
+		errs = append(errs, globs(at+"."+policy.PathRepositories, g.Repositories, bounds.ValidRepository))
+	}
+	if d := r.Delivery; d != nil {
+		out.Branches = bounding(d.Branches)
+		errs = append(errs, globs(at+"."+policy.PathBranches, d.Branches, bounds.ValidBranch))
 	}
 	if k := r.Retention; k != nil {
 		out.LedgerRetention = duration(k.Ledger)
@@ -185,10 +192,21 @@ func budget(b *v1alpha1.Budget) policy.LimitRules {
 	return limits
 }
 
-func patterns(at string, list []string) error {
+func patterns(at string, list []string) error { return globs(at, list, judge.ValidatePattern) }
+
+// bounding is a list of globs as a bound, where it has any.
+func bounding(list []string) []policy.Bound {
+	if len(list) == 0 {
+		return nil
+	}
+	return []policy.Bound{{Globs: list}}
+}
+
+// globs says which of a list cannot be used.
+func globs(at string, list []string, valid func(string) error) error {
 	var errs []error
-	for _, p := range list {
-		if err := judge.ValidatePattern(p); err != nil {
+	for _, g := range list {
+		if err := valid(g); err != nil {
 			errs = append(errs, fmt.Errorf("%s: %w", at, err))
 		}
 	}

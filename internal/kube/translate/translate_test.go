@@ -492,9 +492,9 @@ func TestRulesReachTheCore(t *testing.T) {
 		Agents:      &v1alpha1.AgentRules{AllowedRoles: []string{"dba"}},
 		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
 		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size, Ledger: &metav1.Duration{Duration: 5}},
-		Delivery:    &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold},
+		Delivery:    &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold, Branches: []string{"tidewaiter/**"}},
 		Isolation:   v1alpha1.IsolationWarn,
-		Git:         &v1alpha1.GitRules{Silence: &metav1.Duration{Duration: time.Minute}},
+		Git:         &v1alpha1.GitRules{Silence: &metav1.Duration{Duration: time.Minute}, Repositories: []string{"git.example.com/team/*"}},
 	}
 	got, err := rules("spec.defaults", r)
 	if err != nil {

@@ -581,6 +581,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: approval
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Approval
+    - name: branches
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: history
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.DeliveryHistory
@@ -994,6 +1000,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.GitRules
   map:
     fields:
+    - name: repositories
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: silence
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Duration

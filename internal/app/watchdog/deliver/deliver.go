@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/judging"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/remote"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
+	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/judge"
@@ -51,6 +52,10 @@ func (s *Service) Review(ctx context.Context, o protocol.Orders) (supervise.Revi
 	if err := s.Replace(ctx); err != nil { // a review before this one may have come so far
 		return e, err
 	}
+	if fault := bounds.Check(used(o), o.Policy); fault != nil {
+		e.Reason, e.Objection = fault.Reason, clip.Bytes(fault.Message, faults.MaxMessage)
+		return e, nil
+	}
 	j, err := s.judgeHead(ctx, o)
 	if err != nil {
 		return e, err
@@ -84,11 +89,28 @@ func (s *Service) judgeHead(ctx context.Context, o protocol.Orders) (judge.Judge
 	return s.Judge.Tree(ctx, head, checkpoint.TermsOf(o), judging.Surroundings{})
 }
 
-// Push delivers the head and gives its commit; never by force. It may have been done before.
+// used is what a delivery uses outside of the pod.
+func used(o protocol.Orders) bounds.Use {
+	u := bounds.Use{Repository: o.Repository.URL}
+	if o.Delivery.Push {
+		u.Branch = o.Delivery.Branch
+	}
+	return u
+}
+
+// NotAllowedError: the policy in effect now does not allow the repository or the branch.
+type NotAllowedError struct{ Fault protocol.Fault }
+
+func (e *NotAllowedError) Error() string { return e.Fault.Message }
+
+// Push delivers the head and gives its commit; never by force, and nowhere that the policy of now does not allow. It may have been done before.
 func (s *Service) Push(ctx context.Context, o protocol.Orders) (string, error) {
 	head := s.Journal.State().Promoted.Commit
 	if err := s.Guard(); err != nil {
 		return head, err
+	}
+	if fault := bounds.Check(used(o), o.Policy); fault != nil {
+		return head, &NotAllowedError{Fault: *fault}
 	}
 	commit, err := objects.ParseID(head)
 	if err != nil {

@@ -178,3 +178,36 @@ func TestSquashSurvivesACrash(t *testing.T) {
 		q.WantRefs()
 	}
 }
+
+// A policy that does not allow the repository or the branch any more holds the delivery, also under audit: nothing is pushed.
+func TestBoundsHoldADelivery(t *testing.T) {
+	bound := func(globs ...string) []policy.Bound { return []policy.Bound{{Globs: globs, From: "overrides of s/a"}} }
+	for reason, narrow := range map[string]func(*policy.Effective){
+		protocol.ReasonRepositoryNotAllowed: func(e *policy.Effective) { e.Repositories = bound("git.example.com/**") },
+		protocol.ReasonBranchNotAllowed:     func(e *policy.Effective) { e.Branches = bound("main") },
+	} {
+		q := newQuay(t)
+		q.promote("web/a.html", "a")
+		allowed := q.Orders.Policy
+		narrow(&q.Orders.Policy)
+		for _, q.Orders.Policy.Enforcement = range []policy.Enforcement{policy.Enforce, policy.Audit} {
+			e, err := q.service(nil).Review(t.Context(), q.Orders)
+			if err != nil || e.Reason != reason || !strings.Contains(e.Objection, "overrides of s/a") {
+				t.Errorf("%s: the review says %+v, %v", reason, e, err)
+			}
+			var refused *deliver.NotAllowedError
+			if _, err := q.service(nil).Push(t.Context(), q.Orders); !errors.As(err, &refused) || refused.Fault.Reason != reason {
+				t.Errorf("%s: the push says %v", reason, err)
+			}
+		}
+		if refs := q.git("-C", q.origin, "for-each-ref"); refs != "" {
+			t.Errorf("%s: the server has %s", reason, refs)
+		}
+		q.Orders.Policy = allowed
+		q.Orders.Delivery.Push = false
+		narrow(&q.Orders.Policy)
+		if e, err := q.service(nil).Review(t.Context(), q.Orders); err != nil || (e.Objection == "") != (reason == protocol.ReasonBranchNotAllowed) {
+			t.Errorf("%s: what is not pushed: %+v, %v", reason, e, err)
+		}
+	}
+}

@@ -19,6 +19,8 @@ type DeliveryRulesApplyConfiguration struct {
 	// history says what becomes of a delivery whose last commit keeps every rule of the policy in effect now, and an earlier
 	// one does not: Squash delivers one commit on the base, Hold delivers nothing until a person has decided. Built-in Squash.
 	History *apiv1alpha1.DeliveryHistory `json:"history,omitempty"`
+	// branches that Features may deliver, as globs such as tidewaiter/** or release-[0-9]. A branch that is pushed, tidewaiter/<name of the Feature> where it names none, must match in the list of every policy that applies and has one; every branch is allowed where no policy has a list.
+	Branches []string `json:"branches,omitempty"`
 }
 
 // DeliveryRulesApplyConfiguration constructs a declarative configuration of the DeliveryRules type for use with
@@ -40,5 +42,15 @@ func (b *DeliveryRulesApplyConfiguration) WithApproval(value apiv1alpha1.Approva
 // If called multiple times, the History field is set to the value of the last call.
 func (b *DeliveryRulesApplyConfiguration) WithHistory(value apiv1alpha1.DeliveryHistory) *DeliveryRulesApplyConfiguration {
 	b.History = &value
+	return b
+}
+
+// WithBranches adds the given value to the Branches field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Branches field.
+func (b *DeliveryRulesApplyConfiguration) WithBranches(values ...string) *DeliveryRulesApplyConfiguration {
+	for i := range values {
+		b.Branches = append(b.Branches, values[i])
+	}
 	return b
 }

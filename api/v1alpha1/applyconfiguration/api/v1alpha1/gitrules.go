@@ -12,8 +12,10 @@ import (
 // GitRulesApplyConfiguration represents a declarative configuration of the GitRules type for use
 // with apply.
 //
-// GitRules say how the watchdog asks Git servers.
+// GitRules say which repositories are worked on, and how the watchdog asks Git servers.
 type GitRulesApplyConfiguration struct {
+	// repositories that Features may work on, as globs of host/path such as git.example.com/team/*. A repository must match in the list of every policy that applies and has one; every repository is allowed where no policy has a list. "*" stands for any part of a name, "**" for any number of names, "?" for a character, [a-z] for one of them. The host has no upper case, and a port only where it is not 443; ".git" at the end does not count.
+	Repositories []string `json:"repositories,omitempty"`
 	// silence: how long a Git server may say nothing before it is taken for dead. Defaults to 5m. Progress counts as a word, and so does the empty packet by which a server keeps a connection.
 	Silence *v1.Duration `json:"silence,omitempty"`
 }
@@ -22,6 +24,16 @@ type GitRulesApplyConfiguration struct {
 // apply.
 func GitRules() *GitRulesApplyConfiguration {
 	return &GitRulesApplyConfiguration{}
+}
+
+// WithRepositories adds the given value to the Repositories field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Repositories field.
+func (b *GitRulesApplyConfiguration) WithRepositories(values ...string) *GitRulesApplyConfiguration {
+	for i := range values {
+		b.Repositories = append(b.Repositories, values[i])
+	}
+	return b
 }
 
 // WithSilence sets the Silence field in the declarative configuration to the given value
