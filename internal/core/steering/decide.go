@@ -205,7 +205,7 @@ func (s *State) rung(e *Episode, f anomaly.Finding, turn TurnContext, cooled boo
 		return NoTools
 	case f.Tier == anomaly.Surgery && open(Surgery):
 		return Surgery
-	case !cooled:
+	case !cooled, told && !r.allows(Nudge):
 		return ""
 	case !r.allows(Nudge):
 		return Observe

@@ -242,6 +242,23 @@ func TestWordsToANewAgent(t *testing.T) {
 	}
 }
 
+// TestAnEmergencyIsNotedOnce: where the agent is told nothing, people read of an emergency once while its causes are the same.
+func TestAnEmergencyIsNotedOnce(t *testing.T) {
+	var state State
+	rules, noted := Defaults(), 0
+	rules.Role, rules.Ladder = true, Observe
+	f := anomaly.Finding{Kind: anomaly.PaceEscalated, Level: anomaly.Emergency, Thread: 1, Main: true, Turn: 1, Since: epoch, Causes: anomaly.Stall, Evidence: "it is so"}
+	for turn := range int64(60) {
+		at := TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: turn + 1, Now: epoch.Add(time.Duration(turn) * time.Minute)}
+		for _, ok := state.Decide([]anomaly.Finding{f}, at, rules); ok; _, ok = state.Decide([]anomaly.Finding{f}, at, rules) {
+			noted++
+		}
+	}
+	if noted != 1 {
+		t.Errorf("an emergency whose causes stay the same is noted %d times, want 1", noted)
+	}
+}
+
 // TestAnyFindings holds for whatever is found: one injection in a check, none in a cooldown but for an emergency that has other causes and
 // for what has become graver, what ends an episode once, and nothing above the ladder.
 func TestAnyFindings(t *testing.T) {
