@@ -146,7 +146,7 @@ func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode
 	} else {
 		f.Turn, f.Since = l.t.Turn, l.now
 	}
-	f.Thread, f.Main, f.Evidence = l.t.ID, l.t.main(), clip.Bytes(f.Evidence, maxEvidence)
+	f.Thread, f.Main, f.Evidence = l.t.ID, l.t.main(), clip.Bytes(l.at(f), maxEvidence)
 	switch {
 	case seen:
 		e.Held, e.Finding = l.t.Turn, f

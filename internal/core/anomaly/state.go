@@ -26,6 +26,8 @@ const (
 
 // State is what was seen of an agent. The zero value has seen nothing. It is written as JSON.
 type State struct {
+	// Task that the agent works on, by its name; "" where it has none.
+	Task    string    `json:"task,omitempty"`
 	Threads []*Thread `json:"threads,omitempty"`
 	// Changes counts what was seen to change in the workspace.
 	Changes int64 `json:"changes,omitempty"`
@@ -77,8 +79,10 @@ type Thread struct {
 	Calls  bool          `json:"calls,omitempty"`
 	Sleeps time.Duration `json:"sleeps,omitempty"`
 	Steps  []step        `json:"steps,omitempty"`
-	Turns  []turn        `json:"turns,omitempty"`
-	Edits  []edit        `json:"edits,omitempty"`
+	// File that was read or written last, as findings name it.
+	File  string `json:"file,omitempty"`
+	Turns []turn `json:"turns,omitempty"`
+	Edits []edit `json:"edits,omitempty"`
 	// Changes of the workspace that this thread knows of, and Own counts the turns in which it has changed something itself.
 	Changes int64 `json:"changes,omitempty"`
 	Own     int64 `json:"own,omitempty"`

@@ -115,15 +115,23 @@ func (a arguments) writes() bool {
 
 // path of the file that a call is about, or 0.
 func (a arguments) path() sum {
-	if a.call.Edit.Path != "" {
-		return textSum(a.call.Edit.Path)
-	}
-	for _, key := range []string{"file_path", "filePath", "path"} {
-		if path, is := a.fields[key].(string); is && path != "" {
-			return textSum(path)
-		}
+	if path := a.named(); path != "" {
+		return textSum(path)
 	}
 	return 0
+}
+
+// named is the path that a call has among its arguments, or "".
+func (a arguments) named() string {
+	if a.call.Edit.Path != "" {
+		return a.call.Edit.Path
+	}
+	for _, key := range []string{"file_path", "filePath", "path", "absolute_path"} {
+		if path, is := a.fields[key].(string); is && path != "" {
+			return path
+		}
+	}
+	return ""
 }
 
 // edit of a file that a call makes, or the whole content that it writes.

@@ -165,6 +165,9 @@ func (s *State) remember(t *Thread, x conversation.Step, took time.Duration, aft
 		Turn: t.Turn, Tool: Name(x.Call.Name), Program: a.program(), Call: call, Result: o.sum, Failure: x.Failure, Failing: o.failing, Fails: o.all,
 		Long: took >= pause, After: after, Bare: x.Result.Size < longestBare && bare.MatchString(x.Result.Text), Waits: waits, Path: a.path(), Form: a.form(),
 	}
+	if file := a.file(); file != "" {
+		t.File = file
+	}
 	n.Polls = polls(x) && !ended(x.Result) || done && o.pending && (waits || after || !a.reads()) && !a.useless() && !a.writes()
 	n.Over = done && !n.Polls && !n.Bare && x.Result.Size > 0
 	switch x.Failure {

@@ -10,7 +10,8 @@ import (
 	json "github.com/go-json-experiment/json/v1"
 )
 
-// Edit is what a call takes out of a file and what it puts in. Both digests are zero for a call that is no edit.
+// Edit is what a call takes out of a file and what it puts in. Both digests are zero for a call that is no edit. One that writes a whole file may have
+// its path here, too.
 type Edit struct {
 	Path           string
 	Removed, Added Digest
@@ -38,6 +39,7 @@ func EditOf(arguments []byte) Edit {
 		Patch     string  `json:"patch"`
 		Patch2    string  `json:"patchText"`
 		Input     string  `json:"input"`
+		Content   *string `json:"content"`
 	}
 	if !editing(arguments) {
 		return Edit{}
@@ -47,6 +49,9 @@ func EditOf(arguments []byte) Edit {
 		path, before, after := first(a.FilePath, a.FilePath2, a.Path), firstOf(a.Old, a.Old2), firstOf(a.New, a.New2)
 		if before != nil && after != nil {
 			return Edit{path, QuoteOf(*before).Digest, QuoteOf(*after).Digest}
+		}
+		if a.Content != nil {
+			return Edit{Path: path}
 		}
 		text = first(a.Patch, a.Patch2, a.Input)
 	}

@@ -119,7 +119,7 @@ func (r *record) align(turn conversation.Turn) {
 // next is what is remembered when the agent begins anew, on the same task or another.
 func (r *record) next(task string, s steering.State) record {
 	r.Board.Anew()
-	return record{Task: task, Steering: s, Board: r.Board, Turns: r.Turns, Attempt: r.Attempt, Acts: r.Acts}
+	return record{Task: task, Anomalies: anomaly.State{Task: task}, Steering: s, Board: r.Board, Turns: r.Turns, Attempt: r.Attempt, Acts: r.Acts}
 }
 
 // note what was said, and what was left out.

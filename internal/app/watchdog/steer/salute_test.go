@@ -51,6 +51,24 @@ func salutes(t *testing.T, a *agent, lives func()) (all []salute) {
 	return all
 }
 
+// TestAStallNamesItsPlace: the agent, its Feature's condition and what is written down say which task a stall is in, and at which file.
+func TestAStallNamesItsPlace(t *testing.T) {
+	a := newAgent(t, "anthropic")
+	a.entries = append(a.entries, a.called("Read", `{"file_path":"web/form.tsx"}`, "export {}")...)
+	told := ""
+	for n := range 16 {
+		if sent := a.ask(); told == "" && strings.Contains(sent, "[SUPERVISOR]") {
+			told = sent
+		}
+		a.entries = append(a.entries, a.called("TodoWrite", fmt.Sprintf(`{"todo":"%d"}`, n), fmt.Sprint("ok ", n))...)
+	}
+	const place = "the task is form, and the last file that was read or written is web/form.tsx"
+	c, steps := a.service.Conversation(), a.book.steps
+	if !strings.Contains(told, place) || len(c.Anomalies) != 1 || !strings.Contains(c.Anomalies[0].Message, place) || len(steps) != 1 || !strings.Contains(steps[0].Evidence, place) {
+		t.Errorf("the agent is told %s\nthe condition is %+v\nwhat is written down is %+v", told, c.Anomalies, steps)
+	}
+}
+
 // TestReportsAreSeldom: however fast an agent is and whatever is done about it, there is one report in 10 seconds at most. What was held back is
 // reported when they are over, though the agent asks nothing any more and its runner does not answer.
 func TestReportsAreSeldom(t *testing.T) {
