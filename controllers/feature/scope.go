@@ -39,7 +39,8 @@ type scope struct {
 	obstacle *lifecycle.Refusal
 	// intake and gateway as the pod will reach them; set by resolver.system.
 	intake, gateway netip.Addr
-	// dialect and window of the model of an agent that speaks every dialect; set by resolver.model.
+	// dialect of the model of an agent that speaks every dialect, and window of the model of each, in tokens, 0 where nobody knows it; set by
+	// resolver.model.
 	dialect string
 	window  int64
 	// backends is the hash of what the gateways have in force; empty where it is not known. Set by resolver.model.

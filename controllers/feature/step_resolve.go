@@ -157,8 +157,10 @@ func (r resolver) model(ctx context.Context, s *scope) error {
 	choice, err := fleet.Choose(dialect, s.effective.Models)
 	if err != nil {
 		s.refuse(v1alpha1.ReasonModelNotAvailable, false, "The runtime %s has no model: %s (ConfigMap %s in %s).", runtime.Name, err, protocol.BackendsConfigMap, r.systemNamespace)
-	} else if runtime.EveryDialect {
-		s.dialect, s.window = choice.Dialect, choice.Window
+		return nil
+	}
+	if s.window = choice.Window; runtime.EveryDialect {
+		s.dialect = choice.Dialect
 	}
 	return nil
 }

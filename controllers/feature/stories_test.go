@@ -370,6 +370,30 @@ func TestAWorkerIsToldItsDialect(t *testing.T) {
 	}
 }
 
+// TestAWatchdogIsToldTheWindow: the watchdog starts clients that have to know the window of their model, also where it is well known and nobody
+// has configured it.
+func TestAWatchdogIsToldTheWindow(t *testing.T) {
+	r := newHarness(t)
+	r.backends("backends: [{name: main, dialects: [openai-chat], baseURL: https://api.example.com, models: [{name: gpt-5}]}]")
+	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "opencode", Image: "example.com/agent:1"} })
+	r.settle("login")
+	var jobs batchv1.JobList
+	r.must(env.Client.List(t.Context(), &jobs, client.InNamespace(r.project)), "list Jobs")
+	if len(jobs.Items) != 1 {
+		t.Fatalf("%d Jobs", len(jobs.Items))
+	}
+	for _, c := range jobs.Items[0].Spec.Template.Spec.InitContainers {
+		if told := slices.Contains(c.Args, "--context-window=400000"); told != (c.Name == "watchdog") {
+			t.Errorf("%s has the arguments %q", c.Name, c.Args)
+		}
+	}
+	for _, e := range jobs.Items[0].Spec.Template.Spec.Containers[0].Env {
+		if strings.HasPrefix(e.Name, "TIDEWAITER_") {
+			t.Errorf("an agent that speaks one dialect has %s=%s", e.Name, e.Value)
+		}
+	}
+}
+
 // TestAConfigurationThatIsRefused: what is wrong with it and where is in the condition of a Feature that waits for it, and the last good one
 // serves the others.
 func TestAConfigurationThatIsRefused(t *testing.T) {

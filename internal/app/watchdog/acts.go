@@ -165,7 +165,7 @@ func (x *acts) launch(o protocol.Orders, task string, have journal.Task, remains
 	}
 	bounds := notice.Bounds(have.Plan, have.Policy, o.Agent.Role, o.Locks)
 	how := adapter.Launch(runtimes.Task{Bounds: bounds, Remains: remains, Command: o.Agent.Command, Args: o.Agent.Args, Home: x.attempt.options.Paths.Home,
-		Prompt: prompt, Instructions: t.Instructions, Model: model, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
+		Prompt: prompt, Instructions: t.Instructions, Model: model, Window: x.attempt.options.Window, Models: x.modelsURL, Tools: x.toolsURL, Interrupted: have.Interrupted, Correction: have.Correction, Before: have.RestartText, Env: append(env,
 			protocol.EnvFeature+"="+o.Feature.Namespace+"/"+o.Feature.Name,
 			protocol.EnvAttempt+"="+strconv.FormatInt(o.Attempt, 10),
 			protocol.EnvTask+"="+t.Name,

@@ -54,6 +54,8 @@ type Options struct {
 	Models string
 	Tools  string
 	Proxy  string
+	// Window of the context of the agent's model in tokens; 0 where nobody knows it.
+	Window int64
 	// Paths of the pod.
 	Paths Paths
 	// Grace that an agent has between SIGTERM and SIGKILL.
@@ -145,6 +147,7 @@ func parse(name string, args []string, output io.Writer) (Options, error) {
 	flags.StringVar(&o.IntakeName, "intake-name", "", "name that intake's certificate has")
 	flags.StringVar(&o.Gateway, "gateway", "", "URL of the gateway, https://ADDRESS:8444")
 	flags.StringVar(&o.GatewayName, "gateway-name", "", "name that the gateway's certificate has beside its address")
+	flags.Int64Var(&o.Window, "context-window", 0, "context window of the agent's model in tokens; 0 is unknown")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

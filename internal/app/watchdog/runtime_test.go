@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ import (
 type abacus struct{}
 
 func (abacus) Launch(t runtimes.Task) runtimes.Launch {
-	return runtimes.Launch{Argv: append([]string{"env", "BEADS=10"}, t.Command...), Env: append(t.Env, "HOME="+t.Home+"/abacus"), Files: map[string]string{"abacus/rods": "13"}}
+	return runtimes.Launch{Argv: append([]string{"env", "BEADS=10"}, t.Command...), Env: append(t.Env, "HOME="+t.Home+"/abacus", "ROOM="+strconv.FormatInt(t.Window, 10)), Files: map[string]string{"abacus/rods": "13"}}
 }
 
 func (abacus) Pause(string, time.Duration) (ask, resume any) { return nil, nil }
@@ -33,7 +34,7 @@ func TestARuntimeIsAnAdapter(t *testing.T) {
 	w.runtimes = []runtimes.Record{{Name: "abacus", Available: true, Interactive: true, Adapter: abacus{}}}
 	w.intake.Order(func(o *protocol.Orders) {
 		o.Agent.Command[2] = `echo '{"type":"capabilities","pause_resume":true}' >&$TIDEWAITER_REPLY_FD
-			echo evil > web/legacy/evil.html; ` + w.signalled("written") + untilTold + `echo "$BEADS $(cat "$HOME/rods") $HOME $TIDEWAITER_TASK" > web/good.html`
+			echo evil > web/legacy/evil.html; ` + w.signalled("written") + untilTold + `echo "$BEADS $(cat "$HOME/rods") $ROOM $HOME $TIDEWAITER_TASK" > web/good.html`
 	})
 	p := w.start(1, nil)
 	w.waitSignal("written")
@@ -41,7 +42,7 @@ func TestARuntimeIsAnAdapter(t *testing.T) {
 		t.Errorf("frozen %v, pause %+v", first.Frozen, first.Pause)
 	}
 	wantFinal(t, p.finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
-	if got, want := w.delivered("web/good.html"), "10 13 "+w.paths.Home+"/abacus login"; got != want {
+	if got, want := w.delivered("web/good.html"), "10 13 64000 "+w.paths.Home+"/abacus login"; got != want {
 		t.Errorf("delivered %q, want %q", got, want)
 	}
 }

@@ -277,7 +277,7 @@ func (w *world) options(attempt int64, probe func(string) error) watchdog.Option
 	}
 	return watchdog.Options{
 		Runtimes: append(runtimes.All(), w.runtimes...), MaxPacks: maxPacks, FoldAbove: foldAbove, PruneAbove: pruneAbove,
-		Namespace: "shop", Feature: "login", Attempt: attempt, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
+		Namespace: "shop", Feature: "login", Attempt: attempt, Window: 64_000, Intake: w.intake.URL, IntakeName: fakeintake.ServerName,
 		Models: w.models, Proxy: "127.0.0.1:0", Gateway: w.gateway, GatewayName: "example.com", Ledger: w.ledgerURL, BudgetPause: 5 * time.Millisecond, Tools: w.tools, Paths: w.paths, Grace: time.Second, Now: time.Now, Probe: probe,
 		Log: watchdog.NewLog(io.MultiWriter(testWriter{w.t}, &w.log)).With("attempt", attempt),
 	}

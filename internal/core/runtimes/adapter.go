@@ -22,6 +22,8 @@ type Task struct {
 	// Model that the policy names for the role primary; empty where it names none. Whatever an agent asks for, this one
 	// answers: an agent that knows the model by its name makes better use of it.
 	Model string
+	// Window of the context of the model that answers, in tokens; 0 where nobody knows it.
+	Window int64
 	// Models is the URL of the watchdog's server of models: that of a dialect is below its prefix.
 	Models string
 	// Tools is the URL of the watchdog's tools; empty in Interactive mode.

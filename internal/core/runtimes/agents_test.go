@@ -117,6 +117,22 @@ func TestOpencodeConfiguration(t *testing.T) {
 	}
 }
 
+// TestOpencodeKnowsItsWindow: it compacts a conversation by the window of its model, and leaves room for an answer in a small one. Of a window that
+// nobody knows it is told nothing, so that it goes by what the provider refuses.
+func TestOpencodeKnowsItsWindow(t *testing.T) {
+	r, _ := runtimes.Find("opencode")
+	for window, want := range map[int64]string{
+		0:         `"models":{"primary":{"name":"primary"},"small":{"name":"small"}}`,
+		32_000:    `"models":{"primary":{"name":"primary","limit":{"context":32000,"output":8000}},"small":{"name":"small"}}`,
+		200_000:   `"models":{"primary":{"name":"primary","limit":{"context":200000,"output":32000}},"small":{"name":"small"}}`,
+		1_000_000: `"models":{"primary":{"name":"primary","limit":{"context":1000000,"output":32000}},"small":{"name":"small"}}`,
+	} {
+		if got := whole(r.Adapter.Launch(runtimes.Task{Window: window})); !strings.Contains(got, want) {
+			t.Errorf("a window of %d: %s\nwant %s", window, got, want)
+		}
+	}
+}
+
 // TestSessions: an agent that was interrupted, or whose work is not valid, goes on in its session. The one may have none and is
 // told its task again; the other is told what is wrong, and that alone.
 func TestSessions(t *testing.T) {

@@ -13,7 +13,7 @@ var compactions = map[string]anomaly.Compaction{
 	// https://github.com/openai/codex/blob/0d4367d0e6a976082b36d9eea8f8a579fca368cb/codex-rs/protocol/src/openai_models.rs
 	"codex": {Percent: 90},
 	// The most of an answer, which it bounds at 32,000 tokens (OUTPUT_TOKEN_MAX). It knows no window of a model of which its
-	// configuration has none: then it compacts when the provider refuses a request. packages/opencode/src/session/overflow.ts of its source.
+	// configuration has none, as that of a model whose window nobody knows: then it compacts when the provider refuses a request. packages/opencode/src/session/overflow.ts of its source.
 	"opencode": {Percent: 100, Free: 32_000},
 	// The documents of Qwen Code.
 	"qwen-code": {Percent: 85, Free: 33_000},

@@ -35,17 +35,32 @@ func (opencode) Launch(t Task) Launch {
 	}
 	env := []string{
 		"HOME=" + t.Home,
-		"OPENCODE_CONFIG_CONTENT=" + opencodeConfig(t.Models+"/openai/v1", t.Tools),
+		"OPENCODE_CONFIG_CONTENT=" + opencodeConfig(t.Models+"/openai/v1", t.Tools, t.Window),
 		`OPENCODE_PERMISSION={"bash":"allow","edit":"` + edit + `","webfetch":"allow","external_directory":"allow","doom_loop":"allow"}`,
 	}
 	text := t.Text()
 	return Launch{Argv: argv, Env: append(env, t.Env...), Input: &text}
 }
 
-// opencodeConfig is its whole configuration; without tools it has no server of them.
-func opencodeConfig(url, tools string) string {
+// opencodeAnswer is the most that it asks for in one answer, in tokens, whatever its configuration says.
+const opencodeAnswer = 32_000
+
+// opencodeConfig is its whole configuration; without tools it has no server of them. It makes room in a conversation by the window of its model, which
+// it knows from nowhere else.
+func opencodeConfig(url, tools string, window int64) string {
+	// https://opencode.ai/docs/providers, under "Custom provider": it takes both or none.
+	type limit struct {
+		Context int64 `json:"context"`
+		Output  int64 `json:"output"`
+	}
 	type named struct {
-		Name string `json:"name"`
+		Name  string `json:"name"`
+		Limit *limit `json:"limit,omitempty"`
+	}
+	primary := named{Name: opencodeModel}
+	if window > 0 {
+		// It keeps the room of an answer free: a quarter of a small window is enough.
+		primary.Limit = &limit{Context: window, Output: min(opencodeAnswer, window/4)}
 	}
 	type provider struct {
 		NPM     string            `json:"npm"`
@@ -79,7 +94,7 @@ func opencodeConfig(url, tools string) string {
 			NPM: "@ai-sdk/openai-compatible", Name: "Tidewaiter",
 			// It asks nobody without a key. The watchdog throws this one away.
 			Options: map[string]string{"baseURL": url, "apiKey": "none"},
-			Models:  map[string]named{opencodeModel: {opencodeModel}, opencodeSmall: {opencodeSmall}},
+			Models:  map[string]named{opencodeModel: primary, opencodeSmall: {Name: opencodeSmall}},
 		}},
 	})
 }

@@ -92,12 +92,20 @@ func trustWorkspace() []*corev1ac.EnvVarApplyConfiguration {
 	}
 }
 
+// window tells the watchdog how much the agent's model takes in: it starts a client that has to know.
+func window(o Options) []string {
+	if o.ContextWindow == 0 {
+		return nil
+	}
+	return []string{"--context-window=" + strconv.FormatInt(o.ContextWindow, 10)}
+}
+
 // speech tells an agent that speaks every dialect which one its backend speaks.
 func speech(o Options) []*corev1ac.EnvVarApplyConfiguration {
-	var list []*corev1ac.EnvVarApplyConfiguration
-	if o.Dialect != "" {
-		list = append(list, corev1ac.EnvVar().WithName(protocol.EnvDialect).WithValue(o.Dialect))
+	if o.Dialect == "" {
+		return nil
 	}
+	list := []*corev1ac.EnvVarApplyConfiguration{corev1ac.EnvVar().WithName(protocol.EnvDialect).WithValue(o.Dialect)}
 	if o.ContextWindow > 0 {
 		list = append(list, corev1ac.EnvVar().WithName(protocol.EnvWindow).WithValue(strconv.FormatInt(o.ContextWindow, 10)))
 	}

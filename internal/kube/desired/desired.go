@@ -29,7 +29,7 @@ type Options struct {
 	UserNamespaces bool
 	// Intake and Gateway are the addresses that the pod may talk to; it has no DNS.
 	Intake, Gateway netip.Addr
-	// Dialect that the agent's backend speaks and ContextWindow of its model, in tokens, for an agent that is to be told; zero for others.
+	// Dialect that the agent's backend speaks, for an agent that is to be told, and ContextWindow of its model in tokens; zero for others.
 	Dialect       string
 	ContextWindow int64
 }

@@ -99,7 +99,7 @@ func pod(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.PodSpe
 			watchdog("prepare", f, start.Attempt, o).WithVolumeMounts(trustedSide(f)...).
 				WithVolumeMounts(workspaceMount(false), homeMount(), runMount(false)),
 			// A native sidecar: it starts before the agent, ends after it, and comes back if it crashes.
-			watchdog("watchdog", f, start.Attempt, o).WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
+			watchdog("watchdog", f, start.Attempt, o).WithArgs(window(o)...).WithRestartPolicy(corev1.ContainerRestartPolicyAlways).
 				WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(workspaceMount(false), runMount(false)),
 		).
 		WithContainers(agent(f, start.Mode, o)).
