@@ -78,7 +78,7 @@ type Role struct {
 // The built-in values, from the requirements of the supervisor loop.
 const (
 	// BuiltinCheckEvery and BuiltinCooldown are numbers of turns. A cooldown is longer than the time between two checks, because a shorter one
-	// would never keep anything back.
+	// would never keep anything back (ADR 92).
 	BuiltinCheckEvery = 3
 	BuiltinCooldown   = 6
 	// BuiltinStall is a number of turns, and BuiltinLoop one of equal calls.

@@ -329,3 +329,20 @@ func TestCascade(t *testing.T) {
 	s.turn(1, call("Grep", "src/x", "no such file", conversation.FailureMissing))
 	s.mustSay(1, "3 different tools have failed within the last 5 calls (Bash, Grep, Read)", "verify the working directory")
 }
+
+// TestACooldownHoldsBack: an agent that goes on for 60 turns hears less with the built-in cooldown than without one, and one as long as the time between
+// two checks holds nothing back.
+func TestACooldownHoldsBack(t *testing.T) {
+	heard := func(cooldown int) int {
+		s := newSession(t)
+		s.rules.Cooldown = cooldown
+		for n := range 60 { // a stall that nothing else explains
+			s.turn(1, call("TodoWrite", fmt.Sprintf(`{"todo":"%d"}`, n), fmt.Sprint("ok ", n), conversation.FailureNone))
+		}
+		return len(s.said())
+	}
+	none, check, built := heard(0), heard(Defaults().CheckEvery), heard(Defaults().Cooldown)
+	if none != 16 || check != none || built != 8 {
+		t.Errorf("an agent is told %d times without a cooldown, %d times with one of a check, and %d times with the built-in one", none, check, built)
+	}
+}
