@@ -41,6 +41,8 @@ type geminiReply struct {
 	ID       string          `json:"id"`
 	Name     string          `json:"name"`
 	Response json.RawMessage `json:"response"`
+	// Parts are what else the tool has given, such as pictures. https://ai.google.dev/api/caching#FunctionResponsePart
+	Parts json.RawMessage `json:"parts"`
 }
 
 func (p geminiPart) call() *geminiCall   { return cmp.Or(p.Call, p.Called) }
@@ -132,8 +134,11 @@ func (r *geminiReply) plainMember(name string, value []byte) bool {
 	case "response":
 		r.Response = value
 		return true
+	case "parts":
+		r.Parts = value
+		return true
 	}
-	return plainNames{"id", "name", "response"}.other(name)
+	return plainNames{"id", "name", "response", "parts"}.other(name)
 }
 
 // geminiIDs names calls and their results that have no ID: models before Gemini 3 give none, and the results of one content stand in the order
@@ -190,6 +195,7 @@ func readGemini(entry []byte) conversation.Message {
 		case reply != nil && len(m.Results) < conversation.MaxParts:
 			said, failed := replied(reply.Response)
 			r := conversation.Result{ID: results.of(reply.ID, reply.Name), Name: reply.Name, Text: conversation.WholeOf(unnumbered(said)), Failed: failed}
+			r.Text.Other = pictures(reply.Parts)
 			if !given[r] { // clients that go on with a session give some twice
 				given[r], m.Results = true, append(m.Results, r)
 			}
@@ -208,6 +214,36 @@ func readGemini(entry []byte) conversation.Message {
 		m.Other = conversation.Sum([]byte(strconv.Itoa(m.Images)))
 	}
 	return m
+}
+
+// pictures is the digest of what stands beside a tool's response; zero where there is nothing.
+func pictures(parts json.RawMessage) conversation.Digest {
+	type blob struct {
+		Data string `json:"data"`
+		URI  string `json:"fileUri"`
+	}
+	var list []struct {
+		Inline *blob `json:"inlineData"`
+		File   *blob `json:"fileData"`
+	}
+	if len(parts) == 0 {
+		return conversation.Digest{}
+	}
+	if json.Unmarshal(parts, &list) != nil {
+		return conversation.Sum(parts)
+	}
+	var all [][]byte
+	for _, p := range list {
+		for _, b := range []*blob{p.Inline, p.File} {
+			if b != nil {
+				all = append(all, []byte(b.Data), []byte(b.URI))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return conversation.Digest{}
+	}
+	return conversation.Sum(all...)
 }
 
 // replied is what a tool has said: its output or its error, and all of the response where it has neither.

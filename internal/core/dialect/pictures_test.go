@@ -17,6 +17,7 @@ func TestResultsThatArePictures(t *testing.T) {
 		"anthropic":        `{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image","source":{"type":"base64","data":%q}%s}]}]}`,
 		"openai-chat":      `{"role":"tool","tool_call_id":"a","content":[{"type":"text","text":"Done."},{"type":"image_url","image_url":{"url":%q}%s}]}`,
 		"openai-responses": `{"type":"function_call_output","call_id":"a","output":[{"type":"input_text","text":"Done."},{"type":"input_image","image_url":%q%s}]}`,
+		"gemini":           `{"role":"user","parts":[{"functionResponse":{"name":"shot","response":{"output":"Done."},"parts":[{"inlineData":{"mimeType":"image/png","data":%q%s}}]}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			of := func(picture, mark string) conversation.Quote {
