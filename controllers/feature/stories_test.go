@@ -375,7 +375,9 @@ func TestAWorkerIsToldItsDialect(t *testing.T) {
 func TestAWatchdogIsToldTheWindow(t *testing.T) {
 	r := newHarness(t)
 	r.backends("backends: [{name: main, dialects: [openai-chat], baseURL: https://api.example.com, models: [{name: gpt-5}]}]")
-	r.feature("login", func(f *v1alpha1.Feature) { f.Spec.Agent = v1alpha1.Agent{Runtime: "opencode", Image: "example.com/agent:1"} })
+	r.feature("login", func(f *v1alpha1.Feature) {
+		f.Spec.Agent = v1alpha1.Agent{Runtime: "opencode", Image: "example.com/agent:1"}
+	})
 	r.settle("login")
 	var jobs batchv1.JobList
 	r.must(env.Client.List(t.Context(), &jobs, client.InNamespace(r.project)), "list Jobs")
