@@ -276,7 +276,7 @@ const (
 
 // CapacityRules bound how much runs at once.
 type CapacityRules struct {
-	// maxRunning Features of a project; unlimited when no policy says.
+	// maxRunning Features of a project. Defaults to 5. The others wait with the reason AtCapacity, higher spec.priority first, then older.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000

@@ -4,6 +4,7 @@
 package feature
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -57,6 +59,42 @@ func TestCapacityIsKeptByPriorityAndAge(t *testing.T) {
 	r.deliver("urgent")
 	r.settle(all...)
 	r.want("second", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+}
+
+// TestManyFeaturesStartFewAgents: many Features that are synced at once, in a project without any policy, start 5 agents, and the next one
+// starts when one of these has ended.
+func TestManyFeaturesStartFewAgents(t *testing.T) {
+	r := newHarness(t)
+	var all []string
+	for i := range 20 {
+		all = append(all, fmt.Sprintf("synced-%02d", i))
+		r.feature(all[i], nil)
+	}
+	r.settle(all...)
+	running := r.jobs()
+	if len(running) != 5 {
+		t.Fatalf("%d agents run", len(running))
+	}
+	waiting := 0
+	for _, name := range all {
+		if c := meta.FindStatusCondition(r.get(name).Status.Conditions, v1alpha1.ConditionSucceeded); c != nil && c.Reason == v1alpha1.ReasonAtCapacity {
+			waiting++
+		}
+	}
+	if waiting != len(all)-5 {
+		t.Errorf("%d Features wait for room", waiting)
+	}
+	r.deliver(running[0].Labels[v1alpha1.LabelFeature])
+	r.settle(all...)
+	live := 0
+	for _, j := range r.jobs() {
+		if j.Status.CompletionTime == nil {
+			live++
+		}
+	}
+	if live != 5 {
+		t.Errorf("%d agents run after the end of one", live)
+	}
 }
 
 // deliver ends a Feature's run, and its Job with it.

@@ -37,10 +37,16 @@ func (c *Cluster) Script(project, name, url, script string) *v1alpha1.Feature {
 	}
 }
 
-// AllowGit makes the project's policy that lets the gateway reach a Git server inside the cluster.
+// roomy is how many Features of a project may run at once: more than a test, the demo or a bench starts.
+const roomy = 100
+
+// AllowGit makes the project's policy that lets the gateway reach a Git server inside the cluster, and leaves room for many Features.
 func (c *Cluster) AllowGit(ctx context.Context, project, host string) error {
 	policy := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: GitPolicy, Namespace: project}}
-	policy.Spec.Defaults = &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: host, AllowPrivate: true}}}}
+	policy.Spec.Defaults = &v1alpha1.Rules{
+		Egress:   &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: host, AllowPrivate: true}}},
+		Capacity: &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](roomy)},
+	}
 	if err := c.Create(ctx, policy); err != nil {
 		return fmt.Errorf("create policy %s: %w", policy.Name, err)
 	}

@@ -26,6 +26,9 @@ const (
 
 	// builtinMaxCheckpointFailures in a row open the breaker: the same specification's circuit breaker.
 	builtinMaxCheckpointFailures = 3
+	// builtinMaxRunning is that specification's number of features at work at once; it allows 10. A policy may set more, so that a large
+	// installation needs no second project for it.
+	builtinMaxRunning = 5
 	// builtinGitSilence: a server counts the objects of a large repository, or runs a slow hook, for minutes. MaxGitSilence is the
 	// longest that a policy may set, and what the gateway's tunnels for Git are made for.
 	builtinGitSilence = 5 * time.Minute

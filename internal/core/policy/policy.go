@@ -122,7 +122,7 @@ type Effective struct {
 	Approval Approval `json:"approval"`
 	// Concurrency of Features on one repository.
 	Concurrency Concurrency `json:"concurrency"`
-	// MaxRunning Features of a project; 0 is no limit.
+	// MaxRunning Features of a project; 0 where no policy could be found out.
 	MaxRunning int `json:"maxRunning,omitempty"`
 	// Isolation says whether an agent may work while other network policies open its network.
 	Isolation Isolation `json:"isolation"`

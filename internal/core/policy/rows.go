@@ -50,7 +50,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(deliveriesRow(), providerToolsRow(), gitSilenceRow(), repositoriesRow(), branchesRow()))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(capacityRow(), deliveriesRow(), providerToolsRow(), gitSilenceRow(), repositoriesRow(), branchesRow()))
 }
 
 func executionRows() []Row {
@@ -108,8 +108,6 @@ func featureRows() []Row {
 		choice("concurrency.overlap", "What becomes of a Feature that may change the same paths as another one at work.",
 			func(x *r) *Overlap { return &x.Overlap }, func(x *e) *Overlap { return &x.Concurrency.Overlap },
 			OverlapWarn, OverlapAllow, OverlapWarn, OverlapWait),
-		count("capacity.maxRunning", "How many Features of a project run at once.",
-			func(x *r) **int { return &x.MaxRunning }, func(x *e) *int { return &x.MaxRunning }, 0, smaller, from(1, maxCount)),
 		count("retention.checkpoints", "How many Checkpoint objects are kept for each Feature.",
 			func(x *r) **int { return &x.KeepCheckpoints }, func(x *e) *int { return &x.KeepCheckpoints }, builtinKeepCheckpoints, larger, from(1, 1000)),
 		size("retention.unpromotedBytes", "How much content that was never promoted is kept in the trusted repository.",
@@ -162,6 +160,13 @@ func validProviderTools(path string, list []string) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// capacityRow is about how much runs at once. The first version had the value, and none built in: as a later row its new built-in value
+// leaves the hashes of policies as they were.
+func capacityRow() Row {
+	return count("capacity.maxRunning", "How many Features of a project run at once.",
+		func(x *Rules) **int { return &x.MaxRunning }, func(x *Effective) *int { return &x.MaxRunning }, builtinMaxRunning, smaller, from(1, maxCount))
 }
 
 // gitSilenceRow is about Git servers that do not answer.

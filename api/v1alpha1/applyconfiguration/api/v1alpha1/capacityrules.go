@@ -10,7 +10,7 @@ package v1alpha1
 //
 // CapacityRules bound how much runs at once.
 type CapacityRulesApplyConfiguration struct {
-	// maxRunning Features of a project; unlimited when no policy says.
+	// maxRunning Features of a project. Defaults to 5. The others wait with the reason AtCapacity, higher spec.priority first, then older.
 	MaxRunning *int32 `json:"maxRunning,omitempty"`
 }
 
