@@ -274,6 +274,8 @@ const (
 	ReasonDelivered = "Delivered"
 	// ReasonSuspended: spec.suspend ended the pod.
 	ReasonSuspended = "Suspended"
+	// ReasonSuspendedByPolicy: spec.suspend of a SupervisorPolicy ended the pod, or starts none; the message names the policy.
+	ReasonSuspendedByPolicy = "SuspendedByPolicy"
 	// ReasonDeleted: the Feature was deleted while its pod ran; the watchdog took a last checkpoint.
 	ReasonDeleted = "Deleted"
 	// ReasonDeadlineExceeded: the running time is over spec.deadline.

@@ -97,6 +97,55 @@ func TestManyFeaturesStartFewAgents(t *testing.T) {
 	}
 }
 
+// TestPolicySuspends: the emergency stop ends the agent that runs and starts none, names the policy, and lets the work go on afterwards. A
+// rule that cannot be read does not keep it from stopping.
+func TestPolicySuspends(t *testing.T) {
+	for name, rules := range map[string]*v1alpha1.Rules{
+		"with rules that can be read": nil,
+		"with a rule that cannot":     {Paths: &v1alpha1.PathRules{Protected: []string{"a/[/b"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newHarness(t)
+			p := r.policy("stop", v1alpha1.SupervisorPolicySpec{})
+			r.policy("work", v1alpha1.SupervisorPolicySpec{Priority: 100})
+			r.feature("login", nil)
+			r.settle("login")
+			r.reportRunning("login")
+			r.settle("login")
+
+			p.Spec.Suspend, p.Spec.Defaults = true, rules
+			r.must(r.user.Update(r.Context(), p), "stop all agents")
+			r.settle("login")
+			r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonSuspending)
+			if m := r.wantCondition("login", v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, v1alpha1.ReasonSuspending); !strings.Contains(m, r.project+"/stop") {
+				t.Errorf("the message does not name the policy: %s", m)
+			}
+			r.final("login", protocol.OutcomeSuspended, protocol.ReasonSuspended, "")
+			r.endPod("login")
+			r.settle("login")
+			if rules == nil {
+				f := r.want("login", v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspendedByPolicy)
+				if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, r.project+"/stop") {
+					t.Errorf("the message does not name the policy: %s", c.Message)
+				}
+				if all := strings.Join(r.events(), "\n"); !strings.Contains(all, v1alpha1.ReasonSuspendedByPolicy) {
+					t.Errorf("no Event tells of it:\n%s", all)
+				}
+			}
+			if f := r.get("login"); f.Status.Attempt != 1 {
+				t.Errorf("attempt %d was started", f.Status.Attempt)
+			}
+
+			p.Spec.Suspend, p.Spec.Defaults = false, nil
+			r.must(r.user.Update(r.Context(), p), "let the agents go on")
+			r.settle("login")
+			if f := r.want("login", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing); f.Status.Attempt != 2 {
+				t.Errorf("attempt %d", f.Status.Attempt)
+			}
+		})
+	}
+}
+
 // deliver ends a Feature's run, and its Job with it.
 func (r *harness) deliver(name string) {
 	r.Helper()

@@ -42,6 +42,7 @@ func (r *Reconciler) resolver() resolver {
 func (r resolver) policy(ctx context.Context, s *scope) error {
 	effective, err := identity.Effective(ctx, r.client, s.feature, r.systemNamespace)
 	if errors.Is(err, translate.ErrUnusablePolicy) {
+		s.effective.SuspendedBy = effective.SuspendedBy
 		s.refuse(v1alpha1.ReasonPolicyInvalid, true, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return nil
 	}

@@ -63,12 +63,12 @@ perl -e 'sysopen(my $h, "/proc/1", 0200000) or exit 1; exit(syscall(424, fileno(
 perl -e 'pipe(my $r, my $w); fcntl($r, 8, 1); exit(!fcntl($r, 10, 15))' && note "GOT a signal of one's own choice by the owner of a file" || true
 perl -e 'pipe(my $r, my $w); fcntl($r, 8, 1); fcntl($r, 4, 020000 | 04000); syswrite($w, "x") for 1..100' || true
 for thread in $(ls /proc/1/task); do
-  call "a queued signal to thread $thread" $queue "$thread" 15 'pack("x128")'
-  call "a queued signal to thread $thread of PID 1" $tqueue 1 "$thread" 15 'pack("x128")'
   for signal in 2 3 15 28; do
     call "signal $signal to thread $thread" $tkill "$thread" $signal
     call "signal $signal to thread $thread of PID 1" $tgkill 1 "$thread" $signal
   done
+  call "a queued signal to thread $thread" $queue "$thread" 15 'pack("x128")'
+  call "a queued signal to thread $thread of PID 1" $tqueue 1 "$thread" 15 'pack("x128")'
 done
 note "tried signals to PID 1"
 note control; call control $prlimit 0 7 0 'my $old = "\0" x 16'

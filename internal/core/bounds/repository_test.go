@@ -110,12 +110,12 @@ func TestRepositoryGlobs(t *testing.T) {
 			t.Errorf("%s: %v", glob, err)
 			continue
 		}
-		for _, name := range strings.Fields(tc.match) {
+		for name := range strings.FieldsSeq(tc.match) {
 			if !g.Match(name) {
 				t.Errorf("%s does not match %s", glob, name)
 			}
 		}
-		for _, name := range strings.Fields(tc.other) {
+		for name := range strings.FieldsSeq(tc.other) {
 			if g.Match(name) {
 				t.Errorf("%s matches %s", glob, name)
 			}

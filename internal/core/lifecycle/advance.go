@@ -40,12 +40,12 @@ func (p *plan) advance(s situation) {
 		p.keepLocks = false
 		p.wake(s.now.Add(refusalRecheck))
 	case s.o.Spec.Suspend && !errand:
-		p.rest(s, suspendedSummary())
+		p.rest(s, suspendedSummary(s.o.Spec))
 	case errand:
 		at := next.at
 		switch {
 		case s.o.Spec.Suspend:
-			at = suspendedSummary()
+			at = suspendedSummary(s.o.Spec)
 		case exposed:
 			at = exposedSummary(s.o.Isolation)
 		}

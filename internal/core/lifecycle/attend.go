@@ -42,7 +42,7 @@ func (p *plan) attend(s situation) {
 			p.stop(s, exposedSummary(s.o.Isolation))
 		}
 	case s.o.Spec.Suspend:
-		p.stop(s, summary{phase: Running, reason: ReasonSuspending, message: "The watchdog takes a last checkpoint, then the pod ends."})
+		p.stop(s, suspendingSummary(s.o.Spec))
 	default:
 		p.carryOn(s, runningSummary(s))
 	}

@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -22,6 +23,20 @@ func errandWaits(s situation) bool {
 
 func isErrand(k RequestKind) bool { return k == RequestRollback || k == RequestCheckpoint }
 
-func suspendedSummary() summary {
+// suspendingSummary is where a Feature stands whose agent is asked to end.
+func suspendingSummary(spec Spec) summary {
+	at := summary{phase: Running, reason: ReasonSuspending, message: "The watchdog takes a last checkpoint, then the pod ends."}
+	if spec.SuspendedBy != "" {
+		at.message += fmt.Sprintf(" spec.suspend of a SupervisorPolicy that applies is true: %s.", spec.SuspendedBy)
+	}
+	return at
+}
+
+// suspendedSummary is where a Feature stands that works no more because it was asked to, or a policy was.
+func suspendedSummary(spec Spec) summary {
+	if spec.SuspendedBy != "" {
+		return summary{phase: Suspended, reason: protocol.ReasonSuspendedByPolicy, message: fmt.Sprintf(
+			"No agent works while spec.suspend of a SupervisorPolicy that applies is true: %s. The work is kept, and goes on by itself once it is false.", spec.SuspendedBy)}
+	}
 	return summary{phase: Suspended, reason: protocol.ReasonSuspended, message: "Set spec.suspend to false to resume the work."}
 }

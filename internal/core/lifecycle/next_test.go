@@ -211,6 +211,24 @@ func TestConditionsAreAllThereFromTheStart(t *testing.T) {
 	}
 }
 
+// TestAPolicySuspends: a Feature that a policy suspends names it, before its first attempt and while its agent is asked to end.
+func TestAPolicySuspends(t *testing.T) {
+	spec := Spec{Name: "login", Suspend: true, SuspendedBy: "system/stop"}
+	d := Next(Observed{Spec: spec}, noon)
+	c := d.Memory.Condition(ConditionSucceeded)
+	if d.Start != nil || d.Memory.Phase != Suspended || c.Reason != protocol.ReasonSuspendedByPolicy || !strings.Contains(c.Message, "system/stop") {
+		t.Errorf("starts %v, %s, %+v", d.Start, d.Memory.Phase, c)
+	}
+	if !slices.ContainsFunc(d.Events, func(e Event) bool {
+		return e.Reason == protocol.ReasonSuspendedByPolicy && strings.Contains(e.Message, "system/stop")
+	}) {
+		t.Errorf("events %+v", d.Events)
+	}
+	if at := suspendingSummary(spec); !strings.Contains(at.message, "system/stop") {
+		t.Errorf("message %q", at.message)
+	}
+}
+
 // TestSilenceIsSaid beside what the newest checkpoint has found, once, and ends with the agent's word.
 func TestSilenceIsSaid(t *testing.T) {
 	for _, verdict := range []string{verdictValid, verdictInvalid, "Unchanged"} {

@@ -63,6 +63,8 @@ type Spec struct {
 	DeletedAt time.Time
 	// Suspend asks for the pod to end; the work is kept.
 	Suspend bool
+	// SuspendedBy names the policies that ask for it; empty where the Feature alone does.
+	SuspendedBy string
 	// Retries of an agent that failed.
 	Retries int
 	// Deadline for the running time; 0 is none.

@@ -23,6 +23,7 @@ func Merge(s Sources) Effective {
 	e := Effective{
 		Sources:     sourceNames(m.policies),
 		Enforcement: enforcement(m.policies),
+		SuspendedBy: suspendedBy(m.policies),
 		Origins:     m.origins,
 	}
 	for _, row := range Rows() {
@@ -210,6 +211,18 @@ func sourceNames(policies []Source) []string {
 	for _, p := range policies {
 		names = append(names, p.Name)
 	}
+	return names
+}
+
+// suspendedBy names every policy that suspends: what one policy stops, no other can start, whatever their scope and priority.
+func suspendedBy(policies []Source) []string {
+	var names []string
+	for _, p := range policies {
+		if p.Suspend {
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(names)
 	return names
 }
 

@@ -153,6 +153,22 @@ func TestPriorityAndTies(t *testing.T) {
 	}
 }
 
+// TestOnePolicyIsEnoughToSuspend: whatever others say, and however high their priority is, and it does not change what work is judged by.
+func TestOnePolicyIsEnoughToSuspend(t *testing.T) {
+	project := Source{Name: "shop/all", Scope: Project, Priority: 100, Overrides: Rules{MaxRunning: new(9)}}
+	before := Merge(Sources{Policies: []Source{project, {Name: "system/stop", Scope: Global}}})
+	if before.SuspendedBy != nil {
+		t.Errorf("suspended by %v", before.SuspendedBy)
+	}
+	after := Merge(Sources{Policies: []Source{project, {Name: "system/stop", Scope: Global, Suspend: true}, {Name: "shop/stop", Scope: Project, Suspend: true}}})
+	if want := []string{"shop/stop", "system/stop"}; !slices.Equal(after.SuspendedBy, want) {
+		t.Errorf("suspended by %v, want %v", after.SuspendedBy, want)
+	}
+	if after.Hash != before.Hash {
+		t.Error("a stop changes what work is judged by")
+	}
+}
+
 func TestEnforcement(t *testing.T) {
 	tests := map[string]struct {
 		policies []Enforcement

@@ -80,6 +80,9 @@ type Effective struct {
 	Conflicts []string `json:"conflicts,omitempty"`
 	// Enforcement in effect.
 	Enforcement Enforcement `json:"enforcement"`
+	// SuspendedBy are the policies that let no agent work, as namespace/name, sorted. It is no rule of judgement: watchdogs get the order
+	// to end, and the hash does not count it.
+	SuspendedBy []string `json:"-"`
 	// Execution says how writes become checkpoints.
 	Execution Execution `json:"execution"`
 	// Paths that are guarded.

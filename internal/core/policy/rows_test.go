@@ -35,7 +35,7 @@ func TestEveryFieldHasARow(t *testing.T) {
 		}
 	}
 	// What is said of the merge itself is no value.
-	said := map[any]bool{&e.Hash: true, &e.Sources: true, &e.Conflicts: true, &e.Enforcement: true, &e.Origins: true}
+	said := map[any]bool{&e.Hash: true, &e.Sources: true, &e.Conflicts: true, &e.Enforcement: true, &e.SuspendedBy: true, &e.Origins: true}
 	for _, field := range leaves(reflect.ValueOf(&e).Elem()) {
 		if p := field.Addr().Interface(); inEffective[p] == "" && !said[p] {
 			t.Errorf("a field of Effective has no row: %s", field.Type())

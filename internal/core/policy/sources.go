@@ -35,6 +35,8 @@ type Source struct {
 	Priority int32
 	// Enforcement that it asks for.
 	Enforcement Enforcement
+	// Suspend lets no agent work.
+	Suspend bool
 	// Defaults may be overridden by what is more specific, Overrides may not.
 	Defaults, Overrides Rules
 }

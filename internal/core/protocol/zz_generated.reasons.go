@@ -41,6 +41,7 @@ const (
 	ReasonNothingChanged        = "NothingChanged"
 	ReasonDelivered             = "Delivered"
 	ReasonSuspended             = "Suspended"
+	ReasonSuspendedByPolicy     = "SuspendedByPolicy"
 	ReasonDeleted               = "Deleted"
 	ReasonDeadlineExceeded      = "DeadlineExceeded"
 	ReasonLockLost              = "LockLost"

@@ -59,7 +59,7 @@ func EffectiveAt(ctx context.Context, reader client.Reader, f *v1alpha1.Feature,
 	asOf.Namespace = version
 	effective, err = translate.Effective(f, policies, at)
 	if err != nil {
-		return policy.Effective{}, AsOf{}, fmt.Errorf("merge policies: %w", err)
+		return effective, AsOf{}, fmt.Errorf("merge policies: %w", err)
 	}
 	return effective, asOf, nil
 }

@@ -49,7 +49,7 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		Locks:      locks,
 		Policy:     effective,
 		Delivery:   delivery(f, effective, prompt),
-		Suspend:    f.Spec.Suspend,
+		Suspend:    f.Spec.Suspend || len(effective.SuspendedBy) > 0,
 		Requests:   openRequests(f),
 		Mode:       policy.ModeInteractive,
 		NextMode:   Mode(f, effective).Mode,

@@ -30,11 +30,12 @@ const httpsPort = 443
 var ErrUnusablePolicy = errors.New("policy cannot be used")
 
 // Effective is the policy that a Feature is held to. policies are those of the Feature's namespace and of the system
-// namespace, in any order; it fails when one that applies cannot be used: an unreadable rule guards nothing.
+// namespace, in any order; it fails when one that applies cannot be used: an unreadable rule guards nothing. The policies that suspend the
+// Feature are known then too: an emergency stop waits for no rule to be mended.
 func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Place) (policy.Effective, error) {
 	sources, err := Policies(f, policies, at)
 	if err != nil {
-		return policy.Effective{}, err
+		return policy.Effective{SuspendedBy: suspendedBy(f, policies, at)}, err
 	}
 	return policy.Merge(policy.Sources{
 		Policies:       sources,
@@ -42,6 +43,19 @@ func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Pla
 		FeatureBudget:  budget(f.Spec.Budget),
 		RepositoryHost: repositoryHost(f.Spec.Repository.URL),
 	}), nil
+}
+
+// suspendedBy names the policies that suspend a Feature, sorted, whether or not their rules can be read.
+func suspendedBy(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Place) []string {
+	var names []string
+	for i := range policies {
+		p := &policies[i]
+		if applies, err := Selects(p, f, at); p.Spec.Suspend && err == nil && applies {
+			names = append(names, p.Namespace+"/"+p.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Policies are the sources that apply to a Feature, sorted by name.
@@ -76,6 +90,7 @@ func Policy(p *v1alpha1.SupervisorPolicy, systemNamespace string) (policy.Source
 		Scope:       policy.Project,
 		Priority:    p.Spec.Priority,
 		Enforcement: policy.Enforcement(p.Spec.Enforcement),
+		Suspend:     p.Spec.Suspend,
 	}
 	if p.Namespace == systemNamespace {
 		s.Scope = policy.Global

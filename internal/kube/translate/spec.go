@@ -5,12 +5,14 @@ package translate
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -23,14 +25,15 @@ const defaultRetries = 3
 // Spec is the part of a Feature that decides about its life.
 func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	s := lifecycle.Spec{
-		Name:       f.Name,
-		Generation: f.Generation,
-		Suspend:    f.Spec.Suspend,
-		Retries:    int(ptr.Deref(f.Spec.Retries, defaultRetries)),
-		Branch:     Branch(f),
-		Ephemeral:  Ephemeral(f),
-		NotActedOn: notActedOn(f),
-		Budget:     effective.Budgets.Any(),
+		Name:        f.Name,
+		Generation:  f.Generation,
+		Suspend:     f.Spec.Suspend || len(effective.SuspendedBy) > 0,
+		SuspendedBy: strings.Join(clip.List(effective.SuspendedBy, 8), ", "),
+		Retries:     int(ptr.Deref(f.Spec.Retries, defaultRetries)),
+		Branch:      Branch(f),
+		Ephemeral:   Ephemeral(f),
+		NotActedOn:  notActedOn(f),
+		Budget:      effective.Budgets.Any(),
 	}
 	choice := Mode(f, effective)
 	s.Mode, s.ModeNotice = choice.Mode, choice.Notice

@@ -1908,6 +1908,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: selector
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelSelector
+    - name: suspend
+      type:
+        scalar: boolean
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SupervisorPolicyStatus
   map:
     fields:

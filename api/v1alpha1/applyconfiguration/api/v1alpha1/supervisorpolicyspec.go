@@ -22,6 +22,8 @@ type SupervisorPolicySpecApplyConfiguration struct {
 	Priority *int32 `json:"priority,omitempty"`
 	// enforcement: Enforce acts on violations, Audit only reports them. Where several policies apply, Enforce wins.
 	Enforcement *apiv1alpha1.Enforcement `json:"enforcement,omitempty"`
+	// suspend is the emergency stop: while it is true, no agent of the Features that the policy applies to starts, and those that run end after a checkpoint, as with spec.suspend of a Feature. The work is kept and goes on once no policy says so. Where several policies apply, one that suspends is enough.
+	Suspend *bool `json:"suspend,omitempty"`
 	// defaults may be overridden by what is more specific.
 	Defaults *RulesApplyConfiguration `json:"defaults,omitempty"`
 	// overrides may not.
@@ -63,6 +65,14 @@ func (b *SupervisorPolicySpecApplyConfiguration) WithPriority(value int32) *Supe
 // If called multiple times, the Enforcement field is set to the value of the last call.
 func (b *SupervisorPolicySpecApplyConfiguration) WithEnforcement(value apiv1alpha1.Enforcement) *SupervisorPolicySpecApplyConfiguration {
 	b.Enforcement = &value
+	return b
+}
+
+// WithSuspend sets the Suspend field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Suspend field is set to the value of the last call.
+func (b *SupervisorPolicySpecApplyConfiguration) WithSuspend(value bool) *SupervisorPolicySpecApplyConfiguration {
+	b.Suspend = &value
 	return b
 }
 
