@@ -31,7 +31,7 @@ func TestGlob(t *testing.T) {
 				t.Errorf("%s does not match %s", glob, name)
 			}
 		}
-		for _, name := range strings.Fields(tc.other) {
+		for name := range strings.FieldsSeq(tc.other) {
 			if g.Match(name) {
 				t.Errorf("%s matches %q", glob, name)
 			}
