@@ -76,6 +76,7 @@ func TestABackendThatComesLate(t *testing.T) {
 	if slices.Min(took) > 2*time.Second { // one is enough: the machine may be busy
 		t.Errorf("a Feature starts %v after its backend was applied, want 2 s at the most", took)
 	}
+	project = env.Project(t) // as many agents run in the other one as may by default
 	configure(t, config("openai-chat", ""))
 	f := feature("refused")
 	until(f, "it waits", waits)
