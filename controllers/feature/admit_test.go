@@ -121,7 +121,7 @@ func TestTheFirstIsWoken(t *testing.T) {
 	suspended := waiting("shop", "suspended", 9, 0)
 	suspended.Spec.Suspend = true
 	list := []v1alpha1.Feature{waiting("shop", "young", 0, 0), waiting("shop", "old", 0, time.Hour), waiting("shop", "urgent", 1, 0), suspended, waiting("bank", "other", 9, 0)}
-	r := waker{client: waitingFeatures{list: list}}
+	r, later := waker{client: waitingFeatures{list: list}}, waker{client: waitingFeatures{list: slices.Delete(slices.Clone(list), 2, 3)}}
 	starts := list[2].DeepCopy()
 	starts.Status.Conditions[0].Reason = v1alpha1.ReasonPreparing
 	ended := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}
@@ -139,12 +139,15 @@ func TestTheFirstIsWoken(t *testing.T) {
 		}, nil},
 		"a Job goes": {func(w *woken) { r.jobsOver().Delete(t.Context(), event.DeleteEvent{Object: over}, w) }, []string{"urgent"}},
 		"the first starts": {func(w *woken) {
-			r.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: &list[2], ObjectNew: starts}, w)
+			later.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: &list[2], ObjectNew: starts}, w)
 		}, []string{"old"}},
 		"one waits on": {func(w *woken) {
 			r.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: &list[0], ObjectNew: &list[0]}, w)
 		}, nil},
-		"the first is deleted": {func(w *woken) { r.roomLeft().Delete(t.Context(), event.DeleteEvent{Object: &list[2]}, w) }, []string{"old"}},
+		"one begins to wait": {func(w *woken) {
+			r.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: starts, ObjectNew: &list[2]}, w)
+		}, []string{"urgent"}},
+		"the first is deleted": {func(w *woken) { later.roomLeft().Delete(t.Context(), event.DeleteEvent{Object: &list[2]}, w) }, []string{"old"}},
 	} {
 		var w woken
 		if tc.happens(&w); !slices.Equal(w.names, tc.want) {

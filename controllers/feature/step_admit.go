@@ -70,16 +70,18 @@ func (a *admission) has(f *v1alpha1.Feature) bool {
 	if n, isNumber := attempt.(int64); isNumber && f.Status.Attempt < n {
 		return true
 	}
-	a.attempts.Delete(f.UID)
+	a.attempts.CompareAndDelete(f.UID, attempt) // another one may have been admitted meanwhile
 	return false
 }
 
 // forget a Feature that is gone.
 func (a *admission) forget(f *v1alpha1.Feature) { a.attempts.Delete(f.UID) }
 
-// settle gives the place of a Feature back that did not start after all.
+// settle gives the place of a Feature back that did not start after all. Where it is not known whether its Job was made, as after a timeout, it keeps
+// the place until somebody has looked.
 func (a *admission) settle(s *scope) {
-	if s.admitted && !s.observed.JobMade {
+	unknown := s.unmet != nil && obstacle(s.unmet) == nil
+	if !s.observed.JobMade && !unknown && (s.admitted || s.observed.Live && len(s.observed.Jobs) == 0) {
 		a.attempts.Delete(s.feature.UID)
 	}
 }

@@ -159,7 +159,7 @@ func (r waker) wakeFirst(ctx context.Context, o client.Object, queue workqueue.T
 	var first *v1alpha1.Feature
 	waiting := r.find(ctx, o.GetNamespace(), indexState, stateWaiting)
 	for i := range waiting {
-		if f := &waiting[i]; f.UID != o.GetUID() && (first == nil || observe.Before(f, first)) {
+		if f := &waiting[i]; first == nil || observe.Before(f, first) {
 			first = f
 		}
 	}
@@ -168,7 +168,8 @@ func (r waker) wakeFirst(ctx context.Context, o client.Object, queue workqueue.T
 	}
 }
 
-// roomLeft wakes the next Feature when one of its project does not wait for room any more.
+// roomLeft wakes the next Feature when one of its project does not wait for room any more. Where one begins to wait, room may have come while it was
+// decided that there is none.
 func (r waker) roomLeft() handler.EventHandler {
 	waits := func(o client.Object) bool {
 		f, ok := o.(*v1alpha1.Feature)
@@ -176,7 +177,7 @@ func (r waker) roomLeft() handler.EventHandler {
 	}
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if waits(e.ObjectOld) && !waits(e.ObjectNew) {
+			if waits(e.ObjectOld) != waits(e.ObjectNew) {
 				r.wakeFirst(ctx, e.ObjectNew, queue)
 			}
 		},

@@ -161,16 +161,19 @@ const unacknowledged = " The agent was told twice to acknowledge these critical 
 
 // checkpointsValid says what the newest checkpoint has found, and what the agent does not acknowledge.
 func checkpointsValid(o Observed) Condition {
-	c := newestCheckpoint(o)
-	c.Message, _, _ = strings.Cut(c.Message, unacknowledged) // what stays as it was may have it
+	was := o.Memory.Condition(ConditionCheckpointsValid)
+	if at := strings.LastIndex(was.Message, unacknowledged); at >= 0 { // what stays as it was has it once
+		was.Message = was.Message[:at]
+	}
+	c := newestCheckpoint(o, was)
 	if o.Run != nil && len(o.Run.Unacknowledged) > 0 {
 		c.Message += unacknowledged + strings.Join(o.Run.Unacknowledged, ", ") + "."
 	}
 	return c
 }
 
-func newestCheckpoint(o Observed) Condition {
-	was := o.Memory.Condition(ConditionCheckpointsValid)
+// newestCheckpoint says what that has found, or what was said before.
+func newestCheckpoint(o Observed, was Condition) Condition {
 	if o.Run == nil || o.Run.Checkpoint == nil {
 		if was.Type != "" {
 			return was

@@ -246,6 +246,14 @@ func TestSilenceIsSaid(t *testing.T) {
 			}
 		}
 		o.Run.Unacknowledged = nil
+		if evil := "Rule areas: a" + unacknowledged + "b.md is outside. Move it."; verdict == verdictInvalid {
+			named := o
+			run := *o.Run
+			run.Checkpoint, named.Run = &Checkpoint{Name: "login-3", Verdict: verdict, Message: evil}, &run
+			if c := Next(named, noon).Memory.Condition(ConditionCheckpointsValid); !strings.HasSuffix(c.Message, evil) {
+				t.Errorf("a file's name cuts the message: %q", c.Message)
+			}
+		}
 		if c := Next(o, noon).Memory.Condition(ConditionCheckpointsValid); c != before {
 			t.Errorf("%s: after its word %+v, before %+v", verdict, c, before)
 		}

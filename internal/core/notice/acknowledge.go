@@ -21,7 +21,7 @@ const (
 	// Patience is how many turns an agent has to acknowledge a rule of severity Critical: as many as a role may work without progress. After them it is
 	// asked again, and after as many more people are told (ADR 86).
 	Patience = 12
-	// maxAsks are remembered; of more, the oldest go.
+	// maxAsks are remembered. Of more the agent is told, and its silence about them is not.
 	maxAsks = 32
 	// violation begins the line by which an agent acknowledges a rule, and understood is what it says of it.
 	violation, understood = "VIOLATION ", "UNDERSTOOD"
@@ -74,14 +74,17 @@ func Critical(list []judge.Violation) (rules []string) {
 // Tick is a turn of the agent: a request of its main thread or, where it asks no model, a result of a tool or a checkpoint.
 func (b *Board) Tick() { b.Turn++ }
 
-// Asked takes that the agent was asked to acknowledge rules that a checkpoint, by its number and its name, has found broken.
+// Asked takes that the agent was asked to acknowledge rules that a checkpoint, by its number and its name, has found broken. A rule that is broken
+// again before the agent has acknowledged it is one that it has been silent about all the time, and is acknowledged with the newest checkpoint.
 func (b *Board) Asked(sequence int64, checkpoint string, rules []string) {
 	for _, rule := range rules {
-		if !slices.ContainsFunc(b.Asks, func(a Ask) bool { return a.Sequence == sequence && a.Rule == rule }) {
+		switch i := slices.IndexFunc(b.Asks, func(a Ask) bool { return a.Rule == rule }); {
+		case i >= 0:
+			b.Asks[i].Sequence, b.Asks[i].Checkpoint = sequence, checkpoint
+		case len(b.Asks) < maxAsks:
 			b.Asks = append(b.Asks, Ask{Sequence: sequence, Checkpoint: checkpoint, Rule: rule, Turn: b.Turn, Times: 1})
 		}
 	}
-	b.Asks = b.Asks[max(0, len(b.Asks)-maxAsks):]
 }
 
 // overdue are the asks that were made so often, and have had no answer for too long.

@@ -4,6 +4,7 @@
 package notice_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -114,7 +115,7 @@ func TestAsksAreBounded(t *testing.T) {
 	t.Parallel()
 	b := board{t: t}
 	for n := range int64(100) {
-		b.grave(n+1, strings.Split([]string{"a b c d e f g h i j", "k l m n"}[n%2], " ")...) // what says the same is not told again
+		b.grave(n+1, fmt.Sprint("one-", n), fmt.Sprint("two-", n))
 		b.turns(1)
 	}
 	if list, _ := b.Acknowledge([]notice.Understood{{}}); len(list) != 32 {
@@ -122,5 +123,22 @@ func TestAsksAreBounded(t *testing.T) {
 	}
 	if b.Anew(); len(b.Asks) > 0 {
 		t.Error("another agent is asked")
+	}
+}
+
+// TestAnAgentThatBreaksTheSameAgain has been silent since it was asked first, and acknowledges the newest checkpoint.
+func TestAnAgentThatBreaksTheSameAgain(t *testing.T) {
+	t.Parallel()
+	b := board{t: t}
+	var told []string
+	for n := range int64(3 * notice.Patience) {
+		b.grave(n+1, []string{"a", "b", "c", "d"}[:2+n%2*2]...)
+		told = append(told, b.turns(1)...)
+	}
+	if text := strings.Join(told, "\n"); strings.Count(text, "You have not acknowledged") == 0 || len(b.Silent()) != 4 {
+		t.Errorf("people are told %q, the agent %s", b.Silent(), text)
+	}
+	if list, _ := b.Acknowledge([]notice.Understood{{Rule: "a"}}); len(list) != 1 || list[0].Checkpoint != 3*notice.Patience {
+		t.Errorf("acknowledged %+v", list)
 	}
 }

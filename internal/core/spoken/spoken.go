@@ -35,36 +35,60 @@ func Sentences(text, lead string) iter.Seq[Sentence] { return sentences(text, le
 // Own are the Sentences of a text that stand neither in a block of code nor in a quotation.
 func Own(text, lead string) iter.Seq[Sentence] { return sentences(text, lead, false) }
 
+// sentences looks at the lines that have the lead and, where quotations do not count, at those in between for the blocks of code that they are in:
+// at each byte a few times at most.
 func sentences(text, lead string, quoted bool) iter.Seq[Sentence] {
 	return func(yield func(Sentence) bool) {
 		fence := ""
-		for strings.Contains(text, lead) {
-			var line string
-			line, text, _ = strings.Cut(text, "\n")
-			if next, is := fenced(line, fence); !quoted && is {
+		for {
+			at := strings.Index(text, lead)
+			if at < 0 {
+				return
+			}
+			begin := strings.LastIndexByte(text[:at], '\n') + 1
+			if !quoted {
+				fence = behind(text[:begin], fence)
+			}
+			line, rest, _ := strings.Cut(text[begin:], "\n")
+			text = rest
+			if next := fenced(line, fence); !quoted && next != fence {
 				fence = next
 				continue
 			}
-			if s, is := sentence(line, lead); is && (quoted || fence == "" && !strings.HasPrefix(strings.TrimSpace(line), ">")) && !yield(s) {
+			own := fence == "" && !strings.HasPrefix(strings.TrimSpace(line), ">")
+			if s, is := sentence(line, lead); is && (quoted || own) && !yield(s) {
 				return
 			}
 		}
 	}
 }
 
-// fenced says whether a line begins or ends a block of code, and what ends the block that is open behind it.
-func fenced(line, open string) (next string, is bool) {
-	line = strings.TrimSpace(line)
-	for _, mark := range []string{"```", "~~~"} {
-		switch {
-		case !strings.HasPrefix(line, mark):
-		case open == "":
-			return mark, true
-		case open == mark:
-			return "", true
-		}
+// behind some lines: the mark of the block of code that is open then; "" for none.
+func behind(lines, fence string) string {
+	for line := range strings.Lines(lines) {
+		fence = fenced(line, fence)
 	}
-	return open, false
+	return fence
+}
+
+// fenced is the mark of the block of code that is open behind a line: it begins with three marks or more, and ends with a line of nothing but as
+// many, as CommonMark says.
+func fenced(line, open string) string {
+	line = strings.TrimSpace(line)
+	if len(line) < 3 || line[0] != '`' && line[0] != '~' {
+		return open
+	}
+	rest := strings.TrimLeft(line, line[:1])
+	mark := line[:len(line)-len(rest)]
+	switch {
+	case len(mark) < 3:
+		return open
+	case open == "":
+		return mark
+	case rest == "" && strings.HasPrefix(mark, open):
+		return ""
+	}
+	return open
 }
 
 func sentence(line, lead string) (Sentence, bool) {

@@ -40,6 +40,9 @@ func TestOwn(t *testing.T) {
 		"code":                   {"```go\nSAY a: x\n```\nSAY b: x", "a b", "b"},
 		"code that never ends":   {"SAY a: x\n~~~\nSAY b: x", "a b", "a"},
 		"another mark in a code": {"```\n~~~\nSAY a: x\n```\nSAY b: x", "a b", "b"},
+		"a longer mark":          {"````\n```\nSAY a: x\n````\nSAY b: x", "a b", "b"},
+		"a language ends none":   {"```md\n```go\nSAY a: x\n```\nSAY b: x", "a b", "b"},
+		"two marks":              {"``\nSAY a: x", "a", "a"},
 		"a quotation":            {" > SAY a: x\nSAY b: x", "a b", "b"},
 	} {
 		if all, own := strings.Join(subjects(tc.text, false), " "), strings.Join(subjects(tc.text, true), " "); all != tc.all || own != tc.own {
@@ -87,4 +90,22 @@ func FuzzOwn(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestManyLines: the cost of a text grows with its length, whatever is in it. With the square of it, this test takes hours.
+func TestManyLines(t *testing.T) {
+	t.Parallel()
+	const much = 32 << 20
+	for name, text := range map[string]string{
+		"empty lines":       strings.Repeat("\n", much) + "SAY a: x",
+		"one long line":     strings.Repeat("x", much) + "SAY a: x\nSAY a: x",
+		"marks":             strings.Repeat("`", much) + "\n" + strings.Repeat("`", much) + "\nSAY a: x",
+		"leads in one line": strings.Repeat("SAY ", much/4) + "\nSAY a: x",
+	} {
+		for _, own := range []bool{false, true} {
+			if list := subjects(text, own); !slices.Equal(list, []string{"a"}) {
+				t.Errorf("%s: %q", name, list)
+			}
+		}
+	}
 }

@@ -147,7 +147,7 @@ func (s *Server) keepAcknowledged(ctx context.Context, c *v1alpha1.Checkpoint, r
 		}
 		status.WithAcknowledged(config)
 	}
-	return s.options.Client.Status().Apply(ctx, applyv1alpha1.Checkpoint(c.Name, c.Namespace).WithUID(c.UID).WithStatus(status), FieldOwner, client.ForceOwnership)
+	return s.options.Client.Status().Apply(ctx, applyv1alpha1.Checkpoint(c.Name, c.Namespace).WithUID(c.UID).WithResourceVersion(c.ResourceVersion).WithStatus(status), FieldOwner, client.ForceOwnership)
 }
 
 // create creates a Checkpoint. One that exists already must be the same: a record is never overwritten. Where the project is being deleted none

@@ -247,6 +247,9 @@ func TestCapacity(t *testing.T) {
 	suspended := waiting(feature("suspended", "s"), 100, 0)
 	suspended.Spec.Suspend = true
 	idle := *feature("idle", "i")
+	works, over := *feature("works", "w"), *feature("over", "ov") // no Job is seen of either
+	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
+	over.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent, EndedAt: &metav1.Time{Time: noon}}
 	me := waiting(feature("me", "me"), 5, time.Hour)
 	features := []v1alpha1.Feature{
 		me, suspended, idle,
@@ -256,13 +259,14 @@ func TestCapacity(t *testing.T) {
 		waiting(feature("a-by-name", "a"), 5, time.Hour),
 		waiting(feature("running", "r"), 100, 0),
 		waiting(feature("admitted", "ad"), 100, 0),
+		works, over,
 	}
 	admitted := func(f *v1alpha1.Feature) bool { return f.Name == "admitted" || f.Name == "running" || f.Name == "me" }
 	jobs := []batchv1.Job{
 		job(feature("running", "r"), "1", nil), job(feature("running", "r"), "2", nil),
 		job(feature("done", "d"), "1", ended(batchv1.JobComplete)), job(&me, "1", nil),
 	}
-	want := lifecycle.Capacity{Limit: 3, Running: 2, Ahead: 3}
+	want := lifecycle.Capacity{Limit: 3, Running: 3, Ahead: 3}
 	if diff := cmp.Diff(want, Capacity(&me, features, jobs, admitted, 3)); diff != "" {
 		t.Errorf("capacity (-want +got):\n%s", diff)
 	}

@@ -200,7 +200,7 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 		g := &features[i]
 		switch {
 		case g.UID == f.UID || running[string(g.UID)]:
-		case admitted(g):
+		case admitted(g), agentWorks(g): // the cache of Jobs may be behind
 			running[string(g.UID)] = true
 		case WaitsForRoom(g) && Before(g, f):
 			c.Ahead++
@@ -208,6 +208,12 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 	}
 	c.Running = len(running)
 	return c
+}
+
+// agentWorks reports whether the status of a Feature tells of an agent that has not ended.
+func agentWorks(f *v1alpha1.Feature) bool {
+	j := f.Status.Job
+	return j != nil && j.EndedAt == nil && j.Run == v1alpha1.RunAgent
 }
 
 // WaitsForRoom reports whether a Feature waits for an agent of its project to end.
