@@ -95,7 +95,7 @@ func tagOf(now sight, prompt promptText) (string, error) {
 		next = translate.NextCheckpoint(now.feature)
 	}
 	text, err := json.Marshal([]any{
-		now.version, o.Feature.UID, o.Generation, o.Attempt, o.Run, o.Mode, o.NextMode, o.Stop, o.StopReason, o.Locks, requests,
+		now.version, o.Feature.UID, o.Generation, o.Attempt, o.Run, o.Mode, o.NextMode, o.Stop, o.StopReason, o.Suspend, o.Locks, requests,
 		o.Policy.Hash, o.Policy.Sources, o.Policy.Conflicts, prompt.hash, next, delivered,
 	})
 	if err != nil {

@@ -45,12 +45,16 @@ func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Pla
 	}), nil
 }
 
-// suspendedBy names the policies that suspend a Feature, sorted, whether or not their rules can be read.
+// suspendedBy names the policies that suspend a Feature, sorted, whether or not their rules can be read. One whose selector cannot be used stops
+// every Feature that it could select: those of its namespace, or all where it is the platform's.
 func suspendedBy(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Place) []string {
 	var names []string
 	for i := range policies {
 		p := &policies[i]
-		if applies, err := Selects(p, f, at); p.Spec.Suspend && err == nil && applies {
+		if !p.Spec.Suspend || p.Namespace != f.Namespace && p.Namespace != at.SystemNamespace {
+			continue
+		}
+		if applies, err := Selects(p, f, at); err != nil || applies {
 			names = append(names, p.Namespace+"/"+p.Name)
 		}
 	}

@@ -44,3 +44,17 @@ func TestOnePolicySuspends(t *testing.T) {
 		t.Errorf("%v, still suspended: %+v", err, s)
 	}
 }
+
+// TestAStopThatCannotSelectStopsAll that it could select.
+func TestAStopThatCannotSelectStopsAll(t *testing.T) {
+	label := map[string]v1alpha1.LabelValue{"policy.tidewaiter.dev/team": "mobile"} // the platform's policies may not select by a label of projects
+	for namespace, want := range map[string]int{"tidewaiter-system": 1, "bank": 0} {
+		p := v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "stop"}, Spec: v1alpha1.SupervisorPolicySpec{
+			Suspend: true, Selector: &v1alpha1.LabelSelector{MatchLabels: label},
+		}}
+		e, err := Effective(full(), []v1alpha1.SupervisorPolicy{p}, Place{SystemNamespace: "tidewaiter-system"})
+		if len(e.SuspendedBy) != want || (err != nil) != (want == 1) {
+			t.Errorf("%s: suspended by %q, %v", namespace, e.SuspendedBy, err)
+		}
+	}
+}
