@@ -101,13 +101,16 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (models.Cal
 	if err != nil {
 		return models.Caller{}, err
 	}
+	allowed, notAllowed := a.budgets.of(ctx, p, func(ctx context.Context) (policy.Effective, error) { return a.policy(ctx, p.feature) })
+	if len(allowed.suspendedBy) > 0 {
+		return models.Caller{Feature: p.name()}, &models.SuspendedError{Policies: allowed.suspendedBy}
+	}
 	t, err := a.pins.terms(ctx, pinned{p.feature.UID, p.attempt, task}, func() (terms, error) { return a.terms(ctx, p, task) })
 	if err != nil {
 		return models.Caller{Feature: p.name()}, err
 	}
-	allowed, err := a.budgets.of(ctx, p, func(ctx context.Context) (policy.Effective, error) { return a.policy(ctx, p.feature) })
-	if err != nil {
-		return models.Caller{Feature: p.name()}, err
+	if notAllowed != nil {
+		return models.Caller{Feature: p.name()}, notAllowed
 	}
 	runtime, _ := runtimes.Find(p.feature.Spec.Agent.Runtime)
 	return models.Caller{

@@ -35,6 +35,8 @@ type allowance struct {
 	rate          coremodels.Rate
 	// keep is how long the ledger keeps what it has of the Feature.
 	keep time.Duration
+	// suspendedBy are the policies that let no agent of the Feature work.
+	suspendedBy []string
 	// at is when it was looked for; err is why nothing was found.
 	at  time.Time
 	err error
@@ -56,14 +58,14 @@ func newBudgets(log *slog.Logger) (*budgets, error) {
 }
 
 // of a pod's Feature. While its policies cannot be used, the budgets of before hold: an agent at work need not fail because
-// somebody has made a mistake in a policy.
+// somebody has made a mistake in a policy. Which policies suspend the Feature is known all the same.
 func (b *budgets) of(ctx context.Context, p pod, effective func(context.Context) (policy.Effective, error)) (allowance, error) {
 	was, known := b.known.Get(p.feature.UID)
 	if known && b.now().Sub(was.at) < budgetTime {
 		return was, was.err
 	}
 	e, err := effective(ctx)
-	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, rate: coremodels.RateOf(e), keep: e.LedgerRetention, at: b.now(), err: err}
+	a := allowance{budgets: coremodels.Budgets(e, string(p.feature.UID), p.feature.Namespace), warnAtPercent: e.Budgets.WarnAtPercent, rate: coremodels.RateOf(e), keep: e.LedgerRetention, suspendedBy: e.SuspendedBy, at: b.now(), err: err}
 	switch {
 	case err != nil && known && was.err == nil:
 		b.log.WarnContext(ctx, "The previous budgets stay in effect, because the policies of a Feature cannot be used", "feature", p.name(), "error", err.Error())

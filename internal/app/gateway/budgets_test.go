@@ -90,3 +90,51 @@ func TestBudgetsAreThoseOfNow(t *testing.T) {
 	}
 	until("the raised rate is known", answered(login.Token, http.StatusOK))
 }
+
+// TestAStoppedFeatureAsksNoModel: while a policy suspends a Feature its calls are refused, also where a rule of that policy cannot be read,
+// and they are answered again afterwards. Another project is not stopped.
+func TestAStoppedFeatureAsksNoModel(t *testing.T) {
+	backend(t, echo)
+	g := start(t, "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
+	if err := g.rotator.Sync(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until := func(what string, done func() bool) {
+		t.Helper()
+		gomega.NewWithT(t).Eventually(done, 60*time.Second, 50*time.Millisecond).Should(gomega.BeTrue(), what)
+	}
+	until("it is ready", g.ready)
+	project, other := env.Project(t), env.Project(t)
+	login := attempt.Start(t, env, attempt.Feature(t, env, project, "login"))
+	elsewhere := attempt.Start(t, env, attempt.Feature(t, env, other, "login"))
+	answered := func(token string, want int) func() bool {
+		return func() bool { status, _, _, _ := g.ask(t, token, "form"); return status == want }
+	}
+	until("the pod is known", answered(login.Token, http.StatusOK))
+	until("the other pod is known", answered(elsewhere.Token, http.StatusOK))
+
+	halt := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "halt"}, Spec: v1alpha1.SupervisorPolicySpec{Suspend: true}}
+	if err := env.Client.Create(t.Context(), halt); err != nil {
+		t.Fatal(err)
+	}
+	until("the stop is heard", answered(login.Token, http.StatusServiceUnavailable))
+	if _, _, _, text := g.ask(t, login.Token, "form"); !strings.Contains(text, "spec.suspend of the SupervisorPolicy "+project+"/halt is true") {
+		t.Errorf("the refusal does not name the policy: %s", text)
+	}
+	if !answered(elsewhere.Token, http.StatusOK)() {
+		t.Error("another project is stopped")
+	}
+	halt.Spec.Suspend = false
+	if err := env.Client.Update(t.Context(), halt); err != nil {
+		t.Fatal(err)
+	}
+	until("calls are answered again", answered(login.Token, http.StatusOK))
+
+	// The budgets of before hold while a rule cannot be read, but not against a stop.
+	halt.Spec.Suspend = true
+	halt.Spec.Defaults = &v1alpha1.Rules{Checks: []v1alpha1.Check{{Name: "odd", CEL: "no such thing", Message: "m"}}}
+	if err := env.Client.Update(t.Context(), halt); err != nil {
+		t.Fatal(err)
+	}
+	until("the stop with a broken rule is heard", answered(login.Token, http.StatusServiceUnavailable))
+}

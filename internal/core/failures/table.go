@@ -68,6 +68,8 @@ func Rows() []Row {
 			Fix: "Allow it by models[].providerState in a SupervisorPolicy, or switch it off in the agent."},
 		{Reason: "BackendRedirects", Class: protocol.FailurePolicy, Meaning: "The backend answers with a redirection, which is not followed.",
 			Fix: "Set baseURL of the backend to the address that it redirects to."},
+		{Reason: protocol.ReasonSuspendedByPolicy, Class: protocol.FailurePolicy, Meaning: "A SupervisorPolicy that applies to the Feature suspends it.",
+			Fix: "Nothing: the Feature goes on by itself once spec.suspend of the policy is false."},
 		{Reason: "BudgetExceeded", Class: protocol.FailureBudget, Meaning: "A budget leaves too little for the call. The call is held and the agent is frozen.",
 			Fix: "Raise the budget that the condition WithinBudget names."},
 		{Reason: protocol.RefusalReserved, Class: protocol.FailureBudget, Meaning: "Calls under way have reserved what is left of a budget. The call is held.",

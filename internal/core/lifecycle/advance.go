@@ -5,8 +5,10 @@ package lifecycle
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -29,8 +31,11 @@ func (p *plan) advance(s situation) {
 		p.live(s)
 	}
 	exposed := next.run == RunAgent && s.o.Isolation.forbids()
-	errand := (next.run == "" || s.o.Spec.Suspend || exposed && s.m.Attempt > 0) && errandWaits(s)
-	p.keepLocks = !s.o.Spec.Suspend && (next.run != "" || next.at.phase == ReadyToMerge)
+	errand := (next.run == "" || s.o.Spec.suspended() || exposed && s.m.Attempt > 0) && errandWaits(s)
+	// Who waits for a person stays ReadyToMerge under a policy that suspends it, and keeps its area and its locks; who is suspended by itself
+	// lets others pass.
+	waits := next.run == "" && next.at.phase == ReadyToMerge && !s.o.Spec.Suspend
+	p.keepLocks = waits || next.run != "" && !s.o.Spec.suspended()
 	switch {
 	case next.run == "" && !errand:
 		p.rest(s, next.at)
@@ -39,12 +44,12 @@ func (p *plan) advance(s situation) {
 		p.at = refusedSummary(s.o.Refusal)
 		p.keepLocks = false
 		p.wake(s.now.Add(refusalRecheck))
-	case s.o.Spec.Suspend && !errand:
+	case s.o.Spec.suspended() && !errand:
 		p.rest(s, suspendedSummary(s.o.Spec))
 	case errand:
 		at := next.at
 		switch {
-		case s.o.Spec.Suspend:
+		case s.o.Spec.suspended():
 			at = suspendedSummary(s.o.Spec)
 		case exposed:
 			at = exposedSummary(s.o.Isolation)
@@ -75,11 +80,24 @@ func (p *plan) startWanted(s situation, next nextRun, exposed bool) {
 		p.wake(s.now.Add(networkRecheck))
 	case next.run == RunAgent && s.o.Capacity.full():
 		p.at = summary{phase: Pending, reason: ReasonAtCapacity, message: fmt.Sprintf(
-			"The policy lets %d agents of this project run at once: this Feature waits for one to end (higher priority first, then older).", s.o.Capacity.Limit)}
+			"The policy lets %d agents of this project run at once: this Feature waits for one to end (higher priority first, then older).%s",
+			s.o.Capacity.Limit, waitForPeople(s.o.Capacity.Waiting))}
 		p.wake(s.now.Add(capacityRecheck))
 	case next.run == RunAgent && !p.disjoint(s):
 	default:
 		p.begin(s, next, next.run, false)
+	}
+}
+
+// waitForPeople names the Features that have a place and need a person; empty where there is none.
+func waitForPeople(names []string) string {
+	switch len(names) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(" Feature %s has a place and waits for a person: see its conditions.", names[0])
+	default:
+		return fmt.Sprintf(" Features %s have a place and wait for a person: see their conditions.", strings.Join(clip.List(names, 3), ", "))
 	}
 }
 

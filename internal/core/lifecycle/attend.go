@@ -41,7 +41,7 @@ func (p *plan) attend(s situation) {
 		if p.live(s) {
 			p.stop(s, exposedSummary(s.o.Isolation))
 		}
-	case s.o.Spec.Suspend:
+	case s.o.Spec.suspended():
 		p.stop(s, suspendingSummary(s.o.Spec))
 	default:
 		p.carryOn(s, runningSummary(s))
@@ -61,9 +61,14 @@ func (p *plan) carryOn(s situation, at summary) {
 	p.wake(s.now.Add(attendRecheck))
 }
 
-// stop waits for the orderly end that the orders ask for, and deletes the Job when it does not come.
+// stop waits for the orderly end that the orders ask for, and deletes the Job when it does not come. Under a policy that cannot be read there
+// are no orders: the Job is deleted at once, and the signal that ends its pod asks the watchdog for the last checkpoint.
 func (p *plan) stop(s situation, at summary) {
 	p.at, p.order = at, orderStop
+	if s.o.Refusal != nil && s.o.Refusal.Reason == ReasonPolicyInvalid {
+		p.remove(s, s.o.Jobs, s.o.Pods)
+		return
+	}
 	asked := s.m.Job.StopRequestedAt
 	if asked.IsZero() {
 		asked = s.now

@@ -213,7 +213,7 @@ func TestConditionsAreAllThereFromTheStart(t *testing.T) {
 
 // TestAPolicySuspends: a Feature that a policy suspends names it, before its first attempt and while its agent is asked to end.
 func TestAPolicySuspends(t *testing.T) {
-	spec := Spec{Name: "login", Suspend: true, SuspendedBy: "system/stop"}
+	spec := Spec{Name: "login", SuspendedBy: "system/stop"}
 	d := Next(Observed{Spec: spec}, noon)
 	c := d.Memory.Condition(ConditionSucceeded)
 	if d.Start != nil || d.Memory.Phase != Suspended || c.Reason != protocol.ReasonSuspendedByPolicy || !strings.Contains(c.Message, "system/stop") {
@@ -223,6 +223,16 @@ func TestAPolicySuspends(t *testing.T) {
 		return e.Reason == protocol.ReasonSuspendedByPolicy && strings.Contains(e.Message, "system/stop")
 	}) {
 		t.Errorf("events %+v", d.Events)
+	}
+	o := running()
+	o.Spec.SuspendedBy = "system/stop"
+	if d := Next(o, noon); len(d.DeleteJobs) > 0 || d.Memory.Job.StopRequestedAt.IsZero() {
+		t.Errorf("an agent that can be told to end is killed: %+v", d)
+	}
+	// Intake gives no orders under a policy that it cannot read.
+	o.Refusal = &Refusal{Reason: ReasonPolicyInvalid, Message: "SupervisorPolicy system/stop cannot be used", ByUser: true}
+	if d := Next(o, noon); len(d.DeleteJobs) == 0 {
+		t.Errorf("an agent that cannot be told to end goes on: %+v", d)
 	}
 	if at := suspendingSummary(spec); !strings.Contains(at.message, "system/stop") {
 		t.Errorf("message %q", at.message)
@@ -356,5 +366,35 @@ func TestARetryWaitsBehindAnErrand(t *testing.T) {
 	}
 	if len(m.Requests) > 0 {
 		t.Errorf("the retry is answered: %+v", m.Requests)
+	}
+}
+
+// TestReadyWorkKeepsItsLocks while it waits for an approval, also under a policy that suspends it: its area stays taken as well. A person who
+// suspends the Feature itself lets others pass. Where a policy holds a delivery back, area and locks are free.
+func TestReadyWorkKeepsItsLocks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Spec)
+		phase  Phase
+		want   []string
+	}{
+		"nobody":                        {change: func(*Spec) {}, phase: ReadyToMerge, want: []string{"db"}},
+		"a policy":                      {change: func(s *Spec) { s.SuspendedBy = "system/stop" }, phase: ReadyToMerge, want: []string{"db"}},
+		"the person":                    {change: func(s *Spec) { s.Suspend = true }, phase: ReadyToMerge},
+		"both":                          {change: func(s *Spec) { s.Suspend, s.SuspendedBy = true, "system/stop" }, phase: ReadyToMerge},
+		"a policy, with nobody to wait": {change: func(s *Spec) { s.RequireApproval, s.SuspendedBy = false, "system/stop" }, phase: Suspended},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeReadyToMerge, Head: "c0ffee"}
+			o.Memory.Job.EndedAt, o.Memory.Locks = noon, []string{"db"}
+			o.Jobs, o.Pods = nil, nil
+			o.Locks = Locks{Wanted: []string{"db"}, Held: []string{"db"}}
+			o.Spec.RequireApproval = true
+			tc.change(&o.Spec)
+			d := Next(o, noon)
+			if d.Memory.Phase != tc.phase || !slices.Equal(d.Memory.Locks, tc.want) {
+				t.Errorf("%s keeps %q, want %s and %q", d.Memory.Phase, d.Memory.Locks, tc.phase, tc.want)
+			}
+		})
 	}
 }

@@ -61,9 +61,9 @@ type Spec struct {
 	Generation int64
 	// DeletedAt is when deletion was asked for; zero when it was not.
 	DeletedAt time.Time
-	// Suspend asks for the pod to end; the work is kept.
+	// Suspend of the Feature itself asks for the pod to end; the work is kept.
 	Suspend bool
-	// SuspendedBy names the policies that ask for it; empty where the Feature alone does.
+	// SuspendedBy names the policies that ask for the same; empty where none does.
 	SuspendedBy string
 	// Retries of an agent that failed.
 	Retries int
@@ -91,6 +91,9 @@ type Spec struct {
 	// NotActedOn names the fields in use that this version does not act on; sorted.
 	NotActedOn []string
 }
+
+// suspended reports whether no agent may work.
+func (s Spec) suspended() bool { return s.Suspend || s.SuspendedBy != "" }
 
 // Request is a one-shot act.
 type Request struct {
@@ -133,6 +136,8 @@ type Capacity struct {
 	Limit int
 	// Running agents of other Features.
 	Running int
+	// Waiting are those of them, by name, that wait for a person: an answer or an approval lets them go on and end.
+	Waiting []string
 	// Ahead counts the waiting Features that come before this one, by priority and then age.
 	Ahead int
 }

@@ -105,6 +105,7 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 			s.spec.Suspend = !s.spec.Suspend
 			s.spec.Generation++
 		},
+		"a policy suspends":    func(*rapid.T) { s.spec.SuspendedBy = stopped[len(s.spec.SuspendedBy) == 0] },
 		"a retry is asked for": func(*rapid.T) { s.request(RequestRetry) },
 		"a rollback is asked for": func(*rapid.T) {
 			if len(s.spec.Requests) < 40 {
@@ -175,9 +176,12 @@ func checkIdempotent(t *rapid.T, s *sim) {
 	}
 }
 
+// stopped is what a policy that suspends leaves in a spec, and one that no longer does.
+var stopped = map[bool]string{true: "system/stop"}
+
 // calmDown lets everybody be well-behaved from now on: the Feature is delivered.
 func calmDown(t *rapid.T, s *sim) {
-	s.spec.Suspend, s.spec.Deadline, s.spec.ApprovedCommit, s.capacity = false, 0, head, Capacity{}
+	s.spec.Suspend, s.spec.SuspendedBy, s.spec.Deadline, s.spec.ApprovedCommit, s.capacity = false, "", 0, head, Capacity{}
 	s.areas, s.isolation = Areas{}, Isolation{Enforce: true}
 	s.spec.Generation++
 	for range 30 {

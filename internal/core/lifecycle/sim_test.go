@@ -448,7 +448,7 @@ func (s *sim) work() {
 		r.WorkspaceReady, r.AgentRunning, r.Connected, r.ConnectionChangedAt, r.Task = true, true, true, s.now, "login"
 	})
 	switch {
-	case s.spec.Suspend:
+	case s.spec.suspended():
 		s.final(protocol.OutcomeSuspended, protocol.ReasonSuspended, "")
 	case s.spec.RequireApproval && s.spec.ApprovedCommit != head:
 		s.final(protocol.OutcomeReadyToMerge, protocol.ReasonApprovalRequired, "")

@@ -6,15 +6,18 @@ package models
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/answers"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
@@ -58,6 +61,17 @@ type Caller struct {
 // ErrUnrecorded of an Authorizer: the ledger, in which the terms of a task are kept, cannot be used at the moment.
 var ErrUnrecorded = errors.New("the ledger cannot be used at the moment")
 
+// SuspendedError of an Authorizer: policies let no agent of the Feature work.
+type SuspendedError struct {
+	// Policies as namespace/name.
+	Policies []string
+}
+
+// Error implements error.
+func (e *SuspendedError) Error() string {
+	return fmt.Sprintf("spec.suspend of the SupervisorPolicy %s is true", strings.Join(clip.List(e.Policies, 8), ", "))
+}
+
 // Authorizer knows callers by their tokens, and what applies to the task that they work on. Its errors are those of package
 // callers.
 type Authorizer interface {
@@ -84,9 +98,12 @@ func (s *Server) caller(r *http.Request) (Caller, *failure) {
 // unauthorized is what an authorizer's error means; nil for none.
 func unauthorized(err error) *failure {
 	refusal, refused := errors.AsType[*models.Refusal](err)
+	suspended, is := errors.AsType[*SuspendedError](err)
 	switch {
 	case err == nil:
 		return nil
+	case is:
+		return fail(http.StatusServiceUnavailable, protocol.ReasonSuspendedByPolicy, nil, "%v: no model is asked until it is false", suspended)
 	case refused:
 		return notAvailable(refusal)
 	case errors.Is(err, ErrUnrecorded):

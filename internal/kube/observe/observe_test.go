@@ -249,6 +249,8 @@ func TestCapacity(t *testing.T) {
 	idle := *feature("idle", "i")
 	works, over := *feature("works", "w"), *feature("over", "ov") // no Job is seen of either
 	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
+	works.Status.Phase = v1alpha1.PhaseAwaitingInput
+	idle.Status.Phase = v1alpha1.PhaseBlocked
 	over.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent, EndedAt: &metav1.Time{Time: noon}}
 	me := waiting(feature("me", "me"), 5, time.Hour)
 	features := []v1alpha1.Feature{
@@ -266,7 +268,7 @@ func TestCapacity(t *testing.T) {
 		job(feature("running", "r"), "1", nil), job(feature("running", "r"), "2", nil),
 		job(feature("done", "d"), "1", ended(batchv1.JobComplete)), job(&me, "1", nil),
 	}
-	want := lifecycle.Capacity{Limit: 3, Running: 3, Ahead: 3}
+	want := lifecycle.Capacity{Limit: 3, Running: 3, Waiting: []string{"works"}, Ahead: 3}
 	if diff := cmp.Diff(want, Capacity(&me, features, jobs, admitted, 3)); diff != "" {
 		t.Errorf("capacity (-want +got):\n%s", diff)
 	}

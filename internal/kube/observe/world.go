@@ -207,6 +207,13 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 		}
 	}
 	c.Running = len(running)
+	for i := range features {
+		g := &features[i]
+		if p := g.Status.Phase; running[string(g.UID)] && (p == v1alpha1.PhaseAwaitingInput || p == v1alpha1.PhaseBlocked) {
+			c.Waiting = append(c.Waiting, g.Name)
+		}
+	}
+	slices.Sort(c.Waiting)
 	return c
 }
 

@@ -27,7 +27,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 	s := lifecycle.Spec{
 		Name:        f.Name,
 		Generation:  f.Generation,
-		Suspend:     f.Spec.Suspend || len(effective.SuspendedBy) > 0,
+		Suspend:     f.Spec.Suspend,
 		SuspendedBy: strings.Join(clip.List(effective.SuspendedBy, 8), ", "),
 		Retries:     int(ptr.Deref(f.Spec.Retries, defaultRetries)),
 		Branch:      Branch(f),

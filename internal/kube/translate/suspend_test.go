@@ -31,7 +31,7 @@ func TestOnePolicySuspends(t *testing.T) {
 		if (err != nil) != broken || !slices.Equal(e.SuspendedBy, []string{"tidewaiter-system/stop"}) {
 			t.Errorf("suspended by %q, %v", e.SuspendedBy, err)
 		}
-		if s := Spec(f, e); !s.Suspend || s.SuspendedBy != "tidewaiter-system/stop" {
+		if s := Spec(f, e); s.Suspend || s.SuspendedBy != "tidewaiter-system/stop" {
 			t.Errorf("spec %t, %q", s.Suspend, s.SuspendedBy)
 		}
 		if !broken && !Orders(f, e, "", nil).Suspend {
