@@ -8,10 +8,16 @@ package anomaly
 type Compaction struct {
 	Percent int
 	Free    int64
+	// MostFree bounds Free in a small window, in percent of it; 0 does not.
+	MostFree int
 }
 
 // At is the point of a window at which the client compacts, in tokens; 0 where it does not, or where the window is smaller than what it wants to
 // have free.
 func (c Compaction) At(window int64) int64 {
-	return max(0, min(window*int64(c.Percent)/100, window-c.Free))
+	free := c.Free
+	if c.MostFree > 0 {
+		free = min(free, window*int64(c.MostFree)/100)
+	}
+	return max(0, min(window*int64(c.Percent)/100, window-free))
 }

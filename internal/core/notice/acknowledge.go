@@ -105,9 +105,11 @@ func (b *Board) Silent() (list []string) {
 	return list
 }
 
-// Remind gives what the agent is to be asked for the second time, which it is taken to be then.
+// Remind gives what the agent is to be asked for the second time, which it is taken to be then: as many rules at once as one line for an agent,
+// or one Checkpoint, has room for. The others follow when it is called again.
 func (b *Board) Remind() (due []Ask) {
 	if due = b.overdue(1); len(due) > 0 {
+		due = due[:min(len(due), protocol.MaxAcknowledgments)]
 		b.Asks = slices.Clone(b.Asks)
 	}
 	for i, a := range b.Asks {

@@ -126,6 +126,28 @@ func TestAsksAreBounded(t *testing.T) {
 	}
 }
 
+// TestManyAreAskedAgain in parts: a line for an agent, and a Checkpoint, have room for eight rules.
+func TestManyAreAskedAgain(t *testing.T) {
+	t.Parallel()
+	b := notice.Board{}
+	var rules []string
+	for n := range 32 {
+		rules = append(rules, fmt.Sprint("rule-", n))
+	}
+	b.Asked(1, "login-1", rules)
+	for range notice.Patience {
+		b.Tick()
+	}
+	for range 32 / protocol.MaxAcknowledgments {
+		if due := b.Remind(); len(due) != protocol.MaxAcknowledgments {
+			t.Fatalf("asks for %d rules at once", len(due))
+		}
+	}
+	if due := b.Remind(); len(due) > 0 {
+		t.Errorf("asks for %d rules a third time", len(due))
+	}
+}
+
 // TestAnAgentThatBreaksTheSameAgain has been silent since it was asked first, and acknowledges the newest checkpoint.
 func TestAnAgentThatBreaksTheSameAgain(t *testing.T) {
 	t.Parallel()

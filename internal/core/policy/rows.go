@@ -162,8 +162,8 @@ func validProviderTools(path string, list []string) error {
 	return errors.Join(errs...)
 }
 
-// capacityRow is about how much runs at once. The first version had the value, and none built in: as a later row its new built-in value
-// leaves the hashes of policies as they were.
+// capacityRow is about how much runs at once. The value counts in the hash of a policy: a project whose policies set none has another hash since
+// there is a built-in one.
 func capacityRow() Row {
 	return count("capacity.maxRunning", "How many Features of a project run at once.",
 		func(x *Rules) **int { return &x.MaxRunning }, func(x *Effective) *int { return &x.MaxRunning }, builtinMaxRunning, smaller, from(1, maxCount))

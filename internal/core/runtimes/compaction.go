@@ -14,7 +14,7 @@ var compactions = map[string]anomaly.Compaction{
 	"codex": {Percent: 90},
 	// The most of an answer, which it bounds at 32,000 tokens (OUTPUT_TOKEN_MAX). It knows no window of a model of which its
 	// configuration has none, as that of a model whose window nobody knows: then it compacts when the provider refuses a request. packages/opencode/src/session/overflow.ts of its source.
-	"opencode": {Percent: 100, Free: 32_000},
+	"opencode": {Percent: 100, Free: opencodeAnswer, MostFree: opencodeShare},
 	// The documents of Qwen Code.
 	"qwen-code": {Percent: 85, Free: 33_000},
 	// model.compressionThreshold in the documents of Gemini CLI.

@@ -45,6 +45,9 @@ func (opencode) Launch(t Task) Launch {
 // opencodeAnswer is the most that it asks for in one answer, in tokens, whatever its configuration says.
 const opencodeAnswer = 32_000
 
+// opencodeShare is the most of a window, in percent, that its configuration leaves for an answer: it keeps that much free.
+const opencodeShare = 25
+
 // opencodeConfig is its whole configuration; without tools it has no server of them. It makes room in a conversation by the window of its model, which
 // it knows from nowhere else.
 func opencodeConfig(url, tools string, window int64) string {
@@ -59,8 +62,7 @@ func opencodeConfig(url, tools string, window int64) string {
 	}
 	primary := named{Name: opencodeModel}
 	if window > 0 {
-		// It keeps the room of an answer free: a quarter of a small window is enough.
-		primary.Limit = &limit{Context: window, Output: min(opencodeAnswer, window/4)}
+		primary.Limit = &limit{Context: window, Output: min(opencodeAnswer, window*opencodeShare/100)}
 	}
 	type provider struct {
 		NPM     string            `json:"npm"`
