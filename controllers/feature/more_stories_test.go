@@ -116,14 +116,18 @@ func TestPolicySuspends(t *testing.T) {
 			p.Spec.Suspend, p.Spec.Defaults = true, rules
 			r.must(r.user.Update(r.Context(), p), "stop all agents")
 			r.settle("login")
-			r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonSuspending)
-			if m := r.wantCondition("login", v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, v1alpha1.ReasonSuspending); !strings.Contains(m, r.project+"/stop") {
-				t.Errorf("the message does not name the policy: %s", m)
-			}
-			r.final("login", protocol.OutcomeSuspended, protocol.ReasonSuspended, "")
-			r.endPod("login")
-			r.settle("login")
-			if rules == nil {
+			if rules != nil {
+				// The watchdog cannot be told of the stop: its Job is deleted at once.
+				r.wantJobs()
+				r.want("login", v1alpha1.PhaseBlocked, v1alpha1.ReasonPolicyInvalid)
+			} else {
+				r.want("login", v1alpha1.PhaseRunning, v1alpha1.ReasonSuspending)
+				if m := r.wantCondition("login", v1alpha1.ConditionSucceeded, metav1.ConditionUnknown, v1alpha1.ReasonSuspending); !strings.Contains(m, r.project+"/stop") {
+					t.Errorf("the message does not name the policy: %s", m)
+				}
+				r.final("login", protocol.OutcomeSuspended, protocol.ReasonSuspended, "")
+				r.endPod("login")
+				r.settle("login")
 				f := r.want("login", v1alpha1.PhaseSuspended, v1alpha1.ReasonSuspendedByPolicy)
 				if c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded); !strings.Contains(c.Message, r.project+"/stop") {
 					t.Errorf("the message does not name the policy: %s", c.Message)
