@@ -192,7 +192,11 @@ func (s *site) count() counts {
 	s.must(err)
 	for _, m := range s.family(text, "apiserver_request_total") {
 		l := labelsOf(m)
-		c[l["verb"]+" "+strings.TrimSuffix(l["resource"]+"/"+l["subresource"], "/")] += m.GetCounter().GetValue()
+		what := l["verb"] + " " + strings.TrimSuffix(l["resource"]+"/"+l["subresource"], "/")
+		c[what] += m.GetCounter().GetValue()
+		if l["code"] == "409" { // somebody else wrote first
+			c[what+" (conflicts)"] += m.GetCounter().GetValue()
+		}
 	}
 	var pods corev1.PodList
 	s.must(s.List(s.ctx, &pods, client.InNamespace(cluster.SystemNamespace)))

@@ -87,11 +87,11 @@ func (c *Client) answer(ctx context.Context, id string, body *answerBody) error 
 	if err := c.sign(request); err != nil {
 		return err
 	}
-	_, client, err := c.clients()
+	l, err := c.dial()
 	if err != nil {
 		return err
 	}
-	response, err := client.Do(request)
+	response, err := l.answers.Do(request)
 	if err != nil {
 		return fmt.Errorf("send answer: %w", err)
 	}

@@ -55,14 +55,17 @@ type Client struct {
 
 	mu     sync.Mutex
 	bundle [sha256.Size]byte
-	http   *http.Client
+	lines  *lines
 	// seen is how new the newest orders were.
 	seen revision.Revision
-	// answers is the same without connections that are kept: another connection may reach another replica.
-	answers *http.Client
 	// asked is the last inquiry that was heard.
 	asked string
 }
+
+// lines to intake. Orders and reports have connections of their own: one that is shared would have the poll for orders, by which intake knows
+// which replica serves a watchdog, go to another replica whenever a report ends after it. Answers make a new connection each, because another
+// connection may reach another replica.
+type lines struct{ orders, reports, answers *http.Client }
 
 // NewClient makes a client; it does not connect.
 func NewClient(o Options) *Client {
@@ -140,7 +143,7 @@ func (c *Client) Orders(ctx context.Context, etag string, wait time.Duration) (p
 	if seen := c.newest(revision.Revision{}); seen != (revision.Revision{}) {
 		request.Header.Set(protocol.RevisionHeader, seen.String())
 	}
-	answer, err := c.do(request, maxOrdersBytes)
+	answer, err := c.do(request, maxOrdersBytes, func(l *lines) *http.Client { return l.orders })
 	if err != nil {
 		return protocol.Orders{}, "", false, fmt.Errorf("get orders: %w", err)
 	}
@@ -209,7 +212,7 @@ func (c *Client) Send(ctx context.Context, reports []protocol.Report) (protocol.
 		return protocol.ReportAck{}, fmt.Errorf("make request for reports: %w", err)
 	}
 	request.Header.Set("Content-Type", "application/json")
-	answer, err := c.do(request, 1<<16)
+	answer, err := c.do(request, 1<<16, func(l *lines) *http.Client { return l.reports })
 	if err != nil {
 		return protocol.ReportAck{}, fmt.Errorf("send reports: %w", err)
 	}
@@ -231,15 +234,15 @@ type answer struct {
 }
 
 // do adds the token, and takes 200 and 304 for an answer.
-func (c *Client) do(request *http.Request, limit int64) (answer, error) {
+func (c *Client) do(request *http.Request, limit int64, over func(*lines) *http.Client) (answer, error) {
 	if err := c.sign(request); err != nil {
 		return answer{}, err
 	}
-	client, _, err := c.clients()
+	l, err := c.dial()
 	if err != nil {
 		return answer{}, err
 	}
-	response, err := client.Do(request)
+	response, err := over(l).Do(request)
 	if err != nil {
 		return answer{}, err
 	}
@@ -271,32 +274,33 @@ func (c *Client) sign(request *http.Request) error {
 	return nil
 }
 
-// clients are made anew when the CA bundle has changed: the CA is rotated while pods run. The second one makes a new
-// connection for every request.
-func (c *Client) clients() (kept, fresh *http.Client, err error) {
+// dial gives the lines to intake, which connect when they are used. They are made anew when the CA bundle has changed: the CA is rotated while pods
+// run.
+func (c *Client) dial() (*lines, error) {
 	bundle, err := os.ReadFile(c.options.CAPath)
 	if err != nil {
-		return nil, nil, fmt.Errorf("read CA bundle: %w", err)
+		return nil, fmt.Errorf("read CA bundle: %w", err)
 	}
 	sum := sha256.Sum256(bundle)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.http != nil && sum == c.bundle {
-		return c.http, c.answers, nil
+	if c.lines != nil && sum == c.bundle {
+		return c.lines, nil
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(bundle) {
-		return nil, nil, errors.New("the CA bundle " + c.options.CAPath + " holds no certificate")
+		return nil, errors.New("the CA bundle " + c.options.CAPath + " holds no certificate")
 	}
-	if c.http != nil {
-		c.http.CloseIdleConnections()
+	if c.lines != nil {
+		c.lines.orders.CloseIdleConnections()
+		c.lines.reports.CloseIdleConnections()
 	}
 	c.bundle = sum
-	c.http, c.answers = c.over(pool, false), c.over(pool, true)
-	return c.http, c.answers, nil
+	c.lines = &lines{orders: c.line(pool, false), reports: c.line(pool, false), answers: c.line(pool, true)}
+	return c.lines, nil
 }
 
-func (c *Client) over(pool *x509.CertPool, fresh bool) *http.Client {
+func (c *Client) line(pool *x509.CertPool, fresh bool) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
 			TLSClientConfig:       &tls.Config{RootCAs: pool, ServerName: c.options.ServerName, MinVersion: tls.VersionTLS13},
