@@ -218,6 +218,10 @@ const (
 	ReasonRepositoryNotFound = "RepositoryNotFound"
 	// ReasonRevisionNotFound: the repository has no such branch, tag or commit.
 	ReasonRevisionNotFound = "RevisionNotFound"
+	// ReasonObjectFormatUnsupported: the repository on the Git server has SHA-256 object names, and only SHA-1 is supported. It is tried once, and no agent starts.
+	ReasonObjectFormatUnsupported = "ObjectFormatUnsupported"
+	// ReasonRepositoryDamaged: the Git server sends a history that lacks an object, or has one that Git's checks (git fsck) refuse; the message names it. It is tried once, and no agent starts.
+	ReasonRepositoryDamaged = "RepositoryDamaged"
 	// ReasonRepositoryUnreachable: the Git server does not answer, or not as a Git server.
 	ReasonRepositoryUnreachable = "RepositoryUnreachable"
 	// ReasonEgressDenied: no policy lets the gateway reach the Git host.
@@ -226,8 +230,10 @@ const (
 	ReasonVolumeFull = "VolumeFull"
 	// ReasonVolumeFenced: a newer attempt owns the volume.
 	ReasonVolumeFenced = "VolumeFenced"
-	// ReasonVolumeCorrupt: the journal or repository on the trusted volume cannot be read.
+	// ReasonVolumeCorrupt: the journal or repository on the trusted volume is damaged; the message says where.
 	ReasonVolumeCorrupt = "VolumeCorrupt"
+	// ReasonPreparationFailed: the workspace cannot be prepared, for a reason that has no name of its own; the message has the words of Git or of the system. It is tried for an hour.
+	ReasonPreparationFailed = "PreparationFailed"
 	// ReasonNetworkOpened: another NetworkPolicy selects the agent's pod and allows more than intake and gateway; the message names it. With isolation Enforce no agent runs.
 	ReasonNetworkOpened = "NetworkOpened"
 	// ReasonCheckpointInvalid: the newest checkpoint breaks a rule; the message names rule, path and what to do.

@@ -167,6 +167,25 @@ func TestPreparationFaults(t *testing.T) {
 			want:  protocol.ReasonVolumeCorrupt,
 			fix:   func(w *world) { w.remove("trusted/journal.jsonl") },
 		},
+		"a base that lost its objects": {
+			spoil: func(w *world) {
+				if err := w.prepare(1); err != nil {
+					w.t.Fatal(err)
+				}
+				w.move("trusted/repo.git/objects/pack", "pack")
+				w.mkdir("trusted/repo.git/objects/pack")
+			},
+			want: protocol.ReasonVolumeCorrupt,
+			fix: func(w *world) {
+				w.remove("trusted/repo.git/objects/pack")
+				w.move("pack", "trusted/repo.git/objects/pack")
+			},
+		},
+		"something that has no name": {
+			spoil: func(w *world) { w.paths.Runner = filepath.Join(w.dir, "runner") },
+			want:  protocol.ReasonPreparationFailed,
+			fix:   func(w *world) { w.write("runner", "#!/bin/true\n") },
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

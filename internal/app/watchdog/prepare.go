@@ -15,19 +15,14 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
 	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
 
-// Pauses between tries of a preparation that failed, doubling.
-const (
-	firstTry = 2 * time.Second
-	lastTry  = 30 * time.Second
-)
-
-// errEnded: the attempt was told to end before it had begun. The agent must not start.
-var errEnded = errors.New("the attempt was asked to end while it was being prepared")
+// errEnded: the attempt has ended before it had begun. The agent must not start.
+var errEnded = errors.New("the attempt ended while it was being prepared")
 
 // preparation is an attempt on its way to its agent.
 type preparation struct {
@@ -36,7 +31,7 @@ type preparation struct {
 }
 
 // Prepare readies the volumes for the agent. What keeps it from doing so is reported as a fault and tried again, until
-// it works or the orders say that nothing is wanted any more.
+// it works, the orders say that nothing is wanted any more, or only a person can help.
 func Prepare(ctx context.Context, o Options) error {
 	a, err := begin(ctx, o)
 	if err != nil {
@@ -45,7 +40,8 @@ func Prepare(ctx context.Context, o Options) error {
 	defer a.end()
 	p := &preparation{attempt: a}
 	defer p.close()
-	for tries := 0; ; tries++ {
+	var tries supervise.Preparation
+	for {
 		orders, err := a.orders.await(ctx)
 		if err != nil {
 			return err
@@ -56,9 +52,13 @@ func Prepare(ctx context.Context, o Options) error {
 		if err = p.prepare(ctx, orders); err == nil || steps.Fatal(err) || ctx.Err() != nil {
 			return err
 		}
-		fault := faults.Of(err, protocol.ReasonVolumeCorrupt)
+		fault := faults.Of(err, protocol.ReasonPreparationFailed)
 		a.say(ctx, protocol.StatusReport{State: protocol.StatePreparing, Fault: &fault})
-		a.rest(ctx, min(lastTry, firstTry<<min(tries, 10)))
+		tries = tries.Failed(fault)
+		if f, over := tries.Final(); over {
+			return a.conclude(ctx, orders, f)
+		}
+		a.rest(ctx, tries.Pause())
 	}
 }
 
@@ -243,6 +243,11 @@ func (a *attempt) giveUp(ctx context.Context, orders protocol.Orders) error {
 		f = protocol.FinalReport{Outcome: protocol.OutcomeStopped, Reason: orders.StopReason,
 			Message: "stopped before the agent was started"}
 	}
+	return a.conclude(ctx, orders, f)
+}
+
+// conclude says the last word of an attempt whose agent did not run, and waits until it has been heard.
+func (a *attempt) conclude(ctx context.Context, orders protocol.Orders, f protocol.FinalReport) error {
 	if err := a.claimJournal(orders.Run); err != nil {
 		a.options.Log.WarnContext(ctx, "The end is reported, but not journaled", "error", err.Error())
 		if _, err := a.spool.Append(protocol.Report{Time: a.options.Now().UTC(), Final: &f}); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/faults"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steps"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 )
 
@@ -30,16 +31,18 @@ func Seal(ctx context.Context, o Options) error {
 			s.close()
 		}
 	}()
-	for tries := 0; ; tries++ {
+	var tries supervise.Preparation
+	for {
 		if s, err = openSealed(ctx, a, s, orders); err == nil {
 			break
 		}
 		if steps.Fatal(err) || ctx.Err() != nil {
 			return err
 		}
-		fault := faults.Of(err, protocol.ReasonVolumeCorrupt)
+		fault := faults.Of(err, protocol.ReasonPreparationFailed)
 		a.say(ctx, protocol.StatusReport{State: protocol.StatePreparing, Fault: &fault})
-		a.rest(ctx, min(lastTry, firstTry<<min(tries, 10)))
+		tries = tries.Failed(fault) // never its last: work that is done waits, and needs this volume
+		a.rest(ctx, tries.Pause())
 		if orders = *a.orders.get(); orders.Stop || orders.Suspend {
 			return a.giveUp(ctx, orders)
 		}

@@ -129,6 +129,8 @@ func blockedSummary(s situation, f *Final) summary {
 		message += fmt.Sprintf(" Nothing was overwritten and the work is kept. Remove or rename branch %s on the server, then push again with %s.", s.m.Branch, s.retryHint())
 	case protocol.ReasonPushFailed, protocol.ReasonPushRejected, protocol.ReasonAuthenticationFailed, protocol.ReasonRepositoryNotAllowed, protocol.ReasonBranchNotAllowed:
 		message += fmt.Sprintf(" The work is kept. Fix the cause, then push again with %s.", s.retryHint())
+	case protocol.ReasonObjectFormatUnsupported, protocol.ReasonRepositoryDamaged, protocol.ReasonPreparationFailed:
+		message += fmt.Sprintf(" The attempt ended before its agent was started. Fix the cause, then start the agent with %s.", s.retryHint())
 	default:
 		message += fmt.Sprintf(" The work is kept. Fix the cause, then start the agent again with %s.", s.retryHint())
 	}

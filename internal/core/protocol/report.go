@@ -139,7 +139,7 @@ type TaskStatus struct {
 	ExitCode *int   `json:"exitCode,omitempty"`
 }
 
-// Fault keeps a run from going on; it is tried again until it goes away or the Feature's deadline passes.
+// Fault keeps a run from going on; it is tried again until it goes away, only a person can help, or the Feature's deadline passes.
 type Fault struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`

@@ -29,6 +29,9 @@ func (e *remoteError) Error() string {
 // Unwrap gives one of the errors of this package.
 func (e *remoteError) Unwrap() error { return e.kind }
 
+// sha1Only is what to do about a repository with names of another format.
+const sha1Only = "use a repository with SHA-1 object names (git init --object-format=sha1), and create a new Feature for it"
+
 // symptom is how a failure shows in git's messages (LC_ALL=C).
 type symptom struct {
 	kind   error
@@ -40,6 +43,10 @@ type symptom struct {
 func symptoms() []symptom {
 	return []symptom{
 		{ErrFull, "give the trusted volume more room", []string{"No space left on device", "Disk quota exceeded"}},
+		{ErrDamaged, "repair the repository on the server: git fsck --full there names everything that is wrong", []string{
+			"fsck error", "did not send all necessary objects", "remote: fatal: unable to read ", "remote: fatal: missing ",
+			"remote: fatal: bad ", "remote: error: Could not read ", "remote: fatal: Failed to traverse",
+		}},
 		{ErrEgressDenied, "add the host to egress.git of a SupervisorPolicy, by its name: IP addresses are never connected to", []string{
 			"HTTP code 403 from proxy", "CONNECT tunnel failed, response 403",
 		}},
@@ -65,7 +72,7 @@ func symptoms() []symptom {
 		{ErrUnreachable, "the server's certificate is not trusted; put its CA into ca.crt of the repository's Secret", []string{
 			"SSL certificate problem", "certificate verification failed", "server certificate", "unable to get local issuer",
 		}},
-		{ErrObjectFormat, "use a repository with SHA-1 object names", []string{"mismatched algorithms", "unknown object format", "sha256"}},
+		{ErrObjectFormat, sha1Only, []string{"mismatched algorithms", "unknown object format", "sha256"}},
 		{ErrUnreachable, "only https:// is spoken; change the repository's URL", []string{"transport '"}},
 		{ErrUnreachable, "check that the host is up and speaks Git over HTTPS", []string{
 			"unable to access", "Could not resolve host", "Failed to connect", "Connection refused", "timed out", "Operation too slow",

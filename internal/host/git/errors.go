@@ -31,8 +31,10 @@ var (
 	ErrRefMoved = errors.New("ref has moved")
 	// ErrCorrupt: the trusted repository lacks an object or holds a damaged one.
 	ErrCorrupt = errors.New("trusted repository is damaged")
-	// ErrObjectFormat: the repository uses SHA-256 object names.
+	// ErrObjectFormat: the remote's repository uses SHA-256 object names.
 	ErrObjectFormat = errors.New("object format not supported")
+	// ErrDamaged: the remote's history lacks an object, or holds one that Git's checks refuse.
+	ErrDamaged = errors.New("repository is damaged")
 	// ErrNoObject: the object is not in the trusted repository.
 	ErrNoObject = errors.New("object not found")
 	// ErrTooLarge: the object exceeds the bound given to a read.

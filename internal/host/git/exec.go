@@ -185,10 +185,15 @@ func (e *commandError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.name, e.stderr)
 }
 
-// Unwrap gives ErrFull where the volume is full, and why the command could not be run.
+// Unwrap gives ErrFull where the volume is full, ErrCorrupt where an object of the repository is missing or damaged, and
+// why the command could not be run.
 func (e *commandError) Unwrap() []error {
-	if mentions(e.stderr, "No space left on device", "Disk quota exceeded") {
+	switch {
+	case mentions(e.stderr, "No space left on device", "Disk quota exceeded"):
 		return []error{ErrFull, e.err}
+	case mentions(e.stderr, "bad object ", "bad tree object", "unable to read ", "Could not read ", "not a tree object", "Failed to traverse",
+		"corrupt", "nonexistent object", "does not match index", "inflate: data stream error"):
+		return []error{ErrCorrupt, e.err}
 	}
 	return []error{e.err}
 }

@@ -5,6 +5,8 @@ package git
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"strings"
@@ -68,6 +70,9 @@ func (r runner) resolve(ctx context.Context, remote Remote, settings []setting, 
 			return ref, id, nil
 		}
 	}
+	if digest, err := hex.DecodeString(revision); err == nil && len(digest) == sha256.Size {
+		return "", objects.ID{}, &remoteError{kind: ErrObjectFormat, advice: "commit " + revision + " has a SHA-256 object name; " + sha1Only}
+	}
 	return "", objects.ID{}, &remoteError{
 		kind: ErrRevisionNotFound, advice: fmt.Sprintf("%s has no branch or tag %q; check spec.repository.revision", remote.URL, revision),
 	}
@@ -87,8 +92,8 @@ func (r runner) list(ctx context.Context, remote Remote, settings []setting, ref
 	advertised := make(map[string]objects.ID)
 	for line := range strings.Lines(string(out)) {
 		id, ref, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
-		if len(id) == 64 {
-			return nil, &remoteError{kind: ErrObjectFormat, advice: remote.URL + " uses SHA-256 object names; use a repository with SHA-1 names"}
+		if len(id) == hex.EncodedLen(sha256.Size) {
+			return nil, &remoteError{kind: ErrObjectFormat, advice: remote.URL + " has SHA-256 object names; " + sha1Only}
 		}
 		parsed, err := objects.ParseID(id)
 		if err != nil {

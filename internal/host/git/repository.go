@@ -49,8 +49,7 @@ func Init(ctx context.Context, dir string, options Options) (*Repository, error)
 	return r, r.runner.check(ctx, dir)
 }
 
-// Open opens the repository at dir. It fails with ErrCorrupt where there is none, and with ErrObjectFormat for one with
-// SHA-256 names.
+// Open opens the repository at dir. It fails with ErrCorrupt where there is none that Init has made.
 func Open(ctx context.Context, dir string, options Options) (*Repository, error) {
 	if _, err := os.Stat(filepath.Join(dir, "HEAD")); errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%w: no repository at %s: the volume was replaced or never prepared", ErrCorrupt, dir)
@@ -88,7 +87,7 @@ func (r runner) check(ctx context.Context, dir string) error {
 	}
 	format, bare, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	if format != "sha1" {
-		return fmt.Errorf("%w: %s uses %s: use a repository with SHA-1 object names", ErrObjectFormat, dir, format)
+		return fmt.Errorf("%w: %s has object names of the format %s, and was made with sha1", ErrCorrupt, dir, format)
 	}
 	if bare != "true" {
 		return fmt.Errorf("%w: %s is not a bare repository", ErrCorrupt, dir)

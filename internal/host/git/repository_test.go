@@ -26,8 +26,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 	sha256 := filepath.Join(dir, "sha256.git")
 	plain(t, "", "init", "-q", "--bare", "--object-format=sha256", sha256)
-	if _, err := git.Open(t.Context(), sha256, git.Options{}); !errors.Is(err, git.ErrObjectFormat) {
-		t.Errorf("SHA-256 names: %v, want ErrObjectFormat", err)
+	if _, err := git.Open(t.Context(), sha256, git.Options{}); !errors.Is(err, git.ErrCorrupt) {
+		t.Errorf("SHA-256 names: %v, want ErrCorrupt", err)
 	}
 	for range 2 {
 		r, err := git.Init(t.Context(), filepath.Join(dir, "repo.git"), git.Options{})

@@ -37,7 +37,11 @@ func Of(err error, other string) protocol.Fault {
 		reason = protocol.ReasonRepositoryNotFound
 	case errors.Is(err, git.ErrRevisionNotFound):
 		reason = protocol.ReasonRevisionNotFound
-	case errors.Is(err, git.ErrUnreachable), errors.Is(err, git.ErrObjectFormat):
+	case errors.Is(err, git.ErrObjectFormat):
+		reason = protocol.ReasonObjectFormatUnsupported
+	case errors.Is(err, git.ErrDamaged):
+		reason = protocol.ReasonRepositoryDamaged
+	case errors.Is(err, git.ErrUnreachable):
 		reason = protocol.ReasonRepositoryUnreachable
 	case errors.Is(err, git.ErrEgressDenied):
 		reason = protocol.ReasonEgressDenied
@@ -49,7 +53,7 @@ func Of(err error, other string) protocol.Fault {
 		reason = protocol.ReasonPushFailed
 	case errors.Is(objects.WrapFull(err), git.ErrFull):
 		reason = protocol.ReasonVolumeFull
-	case errors.Is(err, git.ErrCorrupt), errors.Is(err, trusted.ErrCorrupt), errors.Is(err, spool.ErrCorrupt):
+	case errors.Is(err, git.ErrCorrupt), errors.Is(err, git.ErrNoObject), errors.Is(err, trusted.ErrCorrupt), errors.Is(err, spool.ErrCorrupt):
 		reason = protocol.ReasonVolumeCorrupt
 	case errors.Is(err, trusted.ErrFenced):
 		reason = protocol.ReasonVolumeFenced

@@ -23,10 +23,11 @@ func TestOf(t *testing.T) {
 		&remote.HostError{}: protocol.ReasonHostNotListed, &remote.CredentialsError{}: protocol.ReasonCredentialsMissing,
 		git.ErrAuthFailed: protocol.ReasonAuthenticationFailed, git.ErrNotFound: protocol.ReasonRepositoryNotFound,
 		git.ErrRevisionNotFound: protocol.ReasonRevisionNotFound, git.ErrUnreachable: protocol.ReasonRepositoryUnreachable,
-		git.ErrObjectFormat: protocol.ReasonRepositoryUnreachable, git.ErrEgressDenied: protocol.ReasonEgressDenied,
+		git.ErrObjectFormat: protocol.ReasonObjectFormatUnsupported, git.ErrDamaged: protocol.ReasonRepositoryDamaged, git.ErrEgressDenied: protocol.ReasonEgressDenied,
 		git.ErrRejected: protocol.ReasonPushRejected, git.ErrConflict: protocol.ReasonPushConflict,
 		git.ErrNotTaken: protocol.ReasonPushFailed, git.ErrFull: protocol.ReasonVolumeFull, syscall.ENOSPC: protocol.ReasonVolumeFull,
 		git.ErrCorrupt: protocol.ReasonVolumeCorrupt, trusted.ErrCorrupt: protocol.ReasonVolumeCorrupt, spool.ErrCorrupt: protocol.ReasonVolumeCorrupt,
+		git.ErrNoObject:   protocol.ReasonVolumeCorrupt,
 		trusted.ErrFenced: protocol.ReasonVolumeFenced, errors.New("something else"): "Other",
 	} {
 		if got := faults.Of(fmt.Errorf("in the\nmiddle: %w", err), "Other"); got.Reason != want || !strings.HasPrefix(got.Message, "in the middle:") {

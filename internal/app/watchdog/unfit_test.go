@@ -1,0 +1,93 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package watchdog_test
+
+import (
+	"encoding/hex"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// A repository that cannot be worked on ends the attempt before its agent runs, and is asked for once.
+func TestARepositoryThatCannotBeWorkedOn(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		spoil func(*world)
+		want  string
+		words string
+	}{
+		"SHA-256 names": {
+			spoil: func(w *world) {
+				w.write("long/a", "a\n")
+				long := filepath.Join(w.dir, "long")
+				w.git("init", "-q", "-b", "main", "--object-format=sha256", long)
+				w.commitAll(long)
+				if err := os.RemoveAll(w.origin); err != nil {
+					w.t.Fatal(err)
+				}
+				w.git("clone", "-q", "--bare", long, w.origin)
+			},
+			want: protocol.ReasonObjectFormatUnsupported, words: "SHA-256",
+		},
+		"a tree that Git refuses": {
+			spoil: func(w *world) {
+				w.odd("100644 README.md", "100644 README.md")
+			},
+			want: protocol.ReasonRepositoryDamaged, words: "duplicateEntries",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, "")
+			tc.spoil(w)
+			if err := w.prepare(1); err == nil {
+				t.Fatal("prepare succeeded: the agent would start")
+			}
+			f := *w.intake.Final(1)
+			wantFinal(t, f, protocol.OutcomeBlocked, tc.want)
+			if !strings.Contains(f.Message, tc.words) || strings.Contains(f.Message, secretPassword) {
+				t.Errorf("message %q, want it to say %q", f.Message, tc.words)
+			}
+		})
+	}
+}
+
+// commitAll commits everything of a work tree.
+func (w *world) commitAll(dir string) {
+	w.t.Helper()
+	w.git("-C", dir, "add", "-A")
+	w.git("-C", dir, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "More")
+}
+
+// odd makes a tree of entries that stock Git would not write the newest commit of the branch main: each "<mode> <name>" names the
+// file README.md, or the root of the commit before where the mode is a directory's.
+func (w *world) odd(entries ...string) {
+	w.t.Helper()
+	var tree strings.Builder
+	for _, e := range entries {
+		name := "main:README.md"
+		if mode, _, _ := strings.Cut(e, " "); strings.TrimLeft(mode, "0")[0] == '4' {
+			name = "main^{tree}"
+		}
+		tree.WriteString(e + "\x00" + string(w.rawID(name)))
+	}
+	w.write("tree", tree.String())
+	id := w.git("-C", w.origin, "hash-object", "-w", "--literally", "-t", "tree", filepath.Join(w.dir, "tree"))
+	commit := w.git("-C", w.origin, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit-tree", "-m", "Odd", "-p", "main", id)
+	w.git("-C", w.origin, "update-ref", "refs/heads/main", commit)
+}
+
+// rawID is the binary id of an object on the server.
+func (w *world) rawID(name string) []byte {
+	w.t.Helper()
+	id, err := hex.DecodeString(w.git("-C", w.origin, "rev-parse", name))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return id
+}

@@ -1,0 +1,140 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package git_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// TestRepositoriesThatAreRefused has repositories on the server that no workspace can be made of.
+func TestRepositoriesThatAreRefused(t *testing.T) {
+	sha256 := newHub(t)
+	work := filepath.Join(t.TempDir(), "work")
+	plain(t, "", "init", "-q", "-b", "main", "--object-format=sha256", work)
+	write(t, work, "a", "a\n")
+	plain(t, work, "add", "-A")
+	plain(t, work, "commit", "-q", "-m", "one")
+	sha256.serve(t, "clone", "-q", "--bare", work)
+	long := plain(t, work, "rev-parse", "HEAD")
+
+	twice := newHub(t)
+	file := objects.Entry{Name: "a", Mode: objects.ModeFile, ID: twice.blob(t, "a\n")}
+	double := twice.tree(t, file, file)
+	twice.commit(t, double)
+
+	holed := newHub(t)
+	gone := holed.lose(t, "main:src/a.go")
+
+	for name, tc := range map[string]struct {
+		hub      hub
+		revision string
+		want     error
+		words    []string
+	}{
+		"SHA-256 names":                {sha256, "main", git.ErrObjectFormat, []string{sha256.url, "SHA-256", "SHA-1"}},
+		"a commit with a SHA-256 name": {sha256, long, git.ErrObjectFormat, []string{"SHA-1"}},
+		"no commit among SHA-256":      {sha256, strings.Repeat("1", 40), git.ErrObjectFormat, []string{"SHA-1"}},
+		"a name that is there twice":   {twice, "main", git.ErrDamaged, []string{double.String(), "duplicateEntries"}},
+		"a file that the server lacks": {holed, "main", git.ErrDamaged, []string{gone}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := newRepository(t).Fetch(t.Context(), tc.hub.remote(), tc.revision)
+			if !errors.Is(err, tc.want) {
+				t.Fatalf("error %v, want %v", err, tc.want)
+			}
+			for _, word := range tc.words {
+				if !strings.Contains(err.Error(), word) {
+					t.Errorf("error %q does not say %q", err, word)
+				}
+			}
+		})
+	}
+}
+
+// TestBrokenVolume has trusted repositories that lack what they should hold.
+func TestBrokenVolume(t *testing.T) {
+	h := newHub(t)
+	r := newRepository(t)
+	base, err := r.Fetch(t.Context(), h.remote(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packs, err := filepath.Glob(filepath.Join(r.Dir(), "objects", "pack", "pack-*"))
+	if err != nil || len(packs) == 0 {
+		t.Fatalf("no pack: %v", err)
+	}
+	for _, path := range packs {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.UpdateRefs(t.Context(), []git.RefUpdate{{Name: "refs/tidewaiter/base", New: base}}); !errors.Is(err, git.ErrCorrupt) {
+		t.Errorf("a ref to a commit that is gone: %v, want ErrCorrupt", err)
+	}
+	if _, err := r.PackHistory(t.Context(), base, t.TempDir()); !errors.Is(err, git.ErrCorrupt) {
+		t.Errorf("history of a commit that is gone: %v, want ErrCorrupt", err)
+	}
+	if _, err := r.Ref(t.Context(), "refs/tidewaiter/base"); errors.Is(err, git.ErrCorrupt) {
+		t.Errorf("a ref that was never made: %v", err)
+	}
+}
+
+// serve replaces the repository by one that git makes with these arguments and its path.
+func (h hub) serve(t *testing.T, args ...string) {
+	t.Helper()
+	if err := os.RemoveAll(h.dir); err != nil {
+		t.Fatal(err)
+	}
+	plain(t, "", append(args, h.dir)...)
+}
+
+func (h hub) blob(t *testing.T, content string) objects.ID {
+	t.Helper()
+	return h.object(t, objects.KindBlob, []byte(content))
+}
+
+// tree writes a tree with entries as they are, in the modes and in the order in which they come.
+func (h hub) tree(t *testing.T, entries ...objects.Entry) objects.ID {
+	t.Helper()
+	_, content := objects.NewTree(entries)
+	return h.object(t, objects.KindTree, content)
+}
+
+func (h hub) object(t *testing.T, kind objects.Kind, content []byte) objects.ID {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "object")
+	if err := os.WriteFile(path, content, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	id, err := objects.ParseID(plain(t, h.dir, "hash-object", "-w", "--literally", "-t", string(kind), path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// commit makes a tree the newest commit of the branch main.
+func (h hub) commit(t *testing.T, tree objects.ID) objects.ID {
+	t.Helper()
+	id := plain(t, h.dir, "commit-tree", "-m", "odd", "-p", "main", tree.String())
+	plain(t, h.dir, "update-ref", "refs/heads/main", id)
+	return revision(t, h.dir, id)
+}
+
+// lose removes one object from the server, and gives its name.
+func (h hub) lose(t *testing.T, name string) string {
+	t.Helper()
+	id := plain(t, h.dir, "rev-parse", name)
+	if err := os.Remove(filepath.Join(h.dir, "objects", id[:2], id[2:])); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
