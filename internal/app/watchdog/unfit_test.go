@@ -91,3 +91,28 @@ func (w *world) rawID(name string) []byte {
 	}
 	return id
 }
+
+// A server that lacks the older part of its history is worked on as any other, and the agent's repository is as shallow.
+func TestAShallowServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `git log --format=%s > web/log && git fsck --full > web/fsck 2>&1 && git status --short > web/status`)
+	seed := filepath.Join(w.dir, "seed")
+	for _, subject := range []string{"Second", "Third"} {
+		w.write("seed/web/"+subject, subject)
+		w.commitAll(seed)
+	}
+	if err := os.RemoveAll(w.origin); err != nil {
+		t.Fatal(err)
+	}
+	w.git("clone", "-q", "--bare", "--depth", "2", "file://"+seed, w.origin)
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if w.branch() != f.Head || w.delivered("web/log") != "More\nMore" {
+		t.Errorf("branch %s, the agent's log:\n%s", w.branch(), w.delivered("web/log"))
+	}
+	if got := w.delivered("web/fsck"); strings.Contains(got, "missing") || strings.Contains(got, "broken") {
+		t.Errorf("the agent's repository:\n%s", got)
+	}
+	w.git("-C", w.origin, "fsck", "--full")
+	w.trusted("fsck", "--full")
+}

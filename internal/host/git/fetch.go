@@ -9,6 +9,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -18,7 +21,8 @@ import (
 const fetchTries = 3
 
 // Fetch brings the whole history of one revision (a branch, a tag, HEAD, a full ref name or a full commit id; a branch
-// wins over a tag of its name) into the trusted repository and gives its commit. It sets no ref. It may be repeated.
+// wins over a tag of its name) into the trusted repository and gives its commit. Where the server is shallow, the history
+// ends where its does. It sets no ref. It may be repeated.
 func (r *Repository) Fetch(ctx context.Context, remote Remote, revision string) (objects.ID, error) {
 	if err := checkName("revision", revision); err != nil {
 		return objects.ID{}, fmt.Errorf("%w: %w", ErrRevisionNotFound, err)
@@ -108,9 +112,37 @@ func (r runner) fetchRef(ctx context.Context, remote Remote, settings []setting,
 	_, err := r.ask(ctx, remote, call{
 		args: []string{
 			"fetch", "--progress", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules",
-			"--refmap=", "--", remote.URL, ref,
+			"--refmap=", "--update-shallow", "--", remote.URL, ref,
 		},
 		settings: settings,
 	})
-	return classify(err, remote)
+	if err != nil {
+		return classify(err, remote)
+	}
+	return r.syncBoundary()
+}
+
+// Boundary is the path of the file that names the commits whose parents the server lacks; empty where it lacks none.
+func (r *Repository) Boundary() string {
+	if _, err := os.Stat(r.runner.boundary()); err != nil {
+		return ""
+	}
+	return r.runner.boundary()
+}
+
+func (r runner) boundary() string { return filepath.Join(r.dir, "shallow") }
+
+// syncBoundary makes durable where the history ends: git does so for objects and refs alone.
+func (r runner) syncBoundary() error {
+	f, err := os.Open(r.boundary())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = errors.Join(f.Sync(), f.Close(), objects.SyncDir(r.dir))
+	}
+	if err != nil {
+		return fmt.Errorf("where the history ends: %w", objects.WrapFull(err))
+	}
+	return nil
 }

@@ -154,15 +154,6 @@ func (r *Repository) TreeOf(ctx context.Context, id objects.ID) (objects.ID, err
 	}
 }
 
-// IsAncestor tells whether commit a is an ancestor of b, or b itself.
-func (r *Repository) IsAncestor(ctx context.Context, a, b objects.ID) (bool, error) {
-	_, err := r.runner.run(ctx, call{args: []string{"merge-base", "--is-ancestor", a.String(), b.String()}})
-	if code, exited := exitCode(err); exited && code == 1 {
-		return false, nil
-	}
-	return err == nil, err
-}
-
 // Check verifies every object of the repository, history of the base included; ErrCorrupt names what is damaged. What
 // old versions of Git wrote and new ones would not is no damage, and neither are the trees in gaps, which may be missing.
 func (r *Repository) Check(ctx context.Context, gaps ...string) error {

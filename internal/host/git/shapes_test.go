@@ -138,3 +138,38 @@ func (h hub) lose(t *testing.T, name string) string {
 	}
 	return id
 }
+
+// TestShallowServer has a server that lacks the older part of its history.
+func TestShallowServer(t *testing.T) {
+	full := newHub(t)
+	for name, what := range map[string]string{"a branch": "main", "a tag": "v1", "a commit": full.base.String()} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			h.serve(t, "clone", "-q", "--bare", "--depth", "1", "file://"+full.dir)
+			r := newRepository(t)
+			base, err := r.Fetch(t.Context(), h.remote(), what)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if base != full.base {
+				t.Errorf("base %s, want %s", base, full.base)
+			}
+			work := child(t, r, base, "work")
+			if err := r.UpdateRefs(t.Context(), []git.RefUpdate{{Name: "refs/tidewaiter/chain", New: work}}); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Push(t.Context(), h.remote(), work, "tidewaiter/x"); err != nil {
+				t.Fatal(err)
+			}
+			if got := revision(t, h.dir, "tidewaiter/x"); got != work {
+				t.Errorf("the branch is at %s, want %s", got, work)
+			}
+			if err := r.Packs().Prune(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := r.Check(t.Context()); err != nil {
+				t.Errorf("check: %v", err)
+			}
+		})
+	}
+}

@@ -56,6 +56,9 @@ func placeAgentGit(ctx context.Context, o Options, index agentIndex, g AgentGit)
 	w.dir("objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks")
 	w.copy("objects/pack/"+pack+".pack", filepath.Join(staging, pack+".pack"))
 	w.copy("objects/pack/"+pack+".idx", filepath.Join(staging, pack+".idx"))
+	if boundary := o.Repository.Boundary(); boundary != "" {
+		w.copy("shallow", boundary)
+	}
 	w.text("config", agentConfig(g))
 	w.text("description", "The agent's own copy; nothing in it is ever read back.\n")
 	w.text("refs/heads/"+g.Branch, g.Commit.String()+"\n")
