@@ -116,3 +116,58 @@ func TestAShallowServer(t *testing.T) {
 	w.git("-C", w.origin, "fsck", "--full")
 	w.trusted("fsck", "--full")
 }
+
+// Modes that old versions of Git wrote are no change: what the agent does not touch stays the object that it was, no
+// difference shows the modes, and a directory that changes is written as Git writes it.
+func TestOddModesOfTheBase(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo new > web/new.html; git status --short > web/status`, func(o *protocol.Orders) {
+		o.Plan.Allowed = []string{"web/**"}
+	})
+	w.odd("100664 README.md", "100600 a", "100775 b", "040000 old", "40000 web", "100666 x")
+	before := w.git("-C", w.origin, "rev-parse", "main:old")
+	if fsck := w.git("-C", w.origin, "fsck", "--full"); !strings.Contains(fsck, "zeroPaddedFilemode") || !strings.Contains(fsck, "badFilemode") {
+		t.Fatalf("the modes are not odd: %s", fsck)
+	}
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
+	if got := w.git("-C", w.origin, "diff", "--name-status", "main", f.Head); got != "A\tweb/new.html\nA\tweb/status" {
+		t.Errorf("delivered:\n%s", got)
+	}
+	if got := w.delivered("web/status"); got != "?? web/new.html\n?? web/status" {
+		t.Errorf("the agent's git status:\n%s", got)
+	}
+	if after := w.git("-C", w.origin, "rev-parse", f.Head+":old"); after != before {
+		t.Errorf("the directory that nobody touched is %s and was %s", after, before)
+	}
+}
+
+// An agent that changes nothing changes no mode either.
+func TestOddModesAndNoChange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `true`)
+	w.odd("100664 README.md", "040000 old", "100600 x")
+	f := w.start(1, nil).finish()
+	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonNothingChanged)
+	if w.branch() != "" {
+		t.Errorf("pushed %s", w.branch())
+	}
+}
+
+// Work that goes back leaves the odd modes of the base as they were.
+func TestOddModesAndWorkThatGoesBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, `echo bad > README.md; rm -r old/web; echo good > web/new.html`, seldom, incremental)
+	w.odd("100664 README.md", "040000 old", "40000 web", "100600 x")
+	f := w.start(1, nil).finish()
+	t.Logf("%+v", f)
+	if got := w.git("-C", filepath.Join(w.paths.Trusted, "repo.git"), "diff", "--name-status", protocol.RefBase, f.Head); got != "A\tweb/new.html" {
+		t.Errorf("promoted:\n%s", got)
+	}
+	for _, id := range []string{protocol.RefBase, f.Head} {
+		t.Log(w.trusted("ls-tree", id))
+	}
+	if code, out := verify(t, w.paths.Trusted, "--history"); code != 0 {
+		t.Errorf("verify: %d\n%s", code, out)
+	}
+}

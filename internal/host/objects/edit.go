@@ -17,7 +17,7 @@ type Edit struct {
 }
 
 // Apply returns the tree with the edits made; emit is given every tree object that is new, children first. Only the
-// directories on the way to an edit are made again; directories left empty vanish. Where two edits name one path the
+// directories that an edit changes are made again, with the modes that Git writes; directories left empty vanish. Where two edits name one path the
 // later wins; a removal of a directory is made before edits beneath it. Edits are reordered in place.
 func (t *Tree) Apply(edits []Edit, emit func(id ID, content []byte) error) (*Tree, error) {
 	slices.SortStableFunc(edits, func(a, b Edit) int { return comparePaths(a.Path, b.Path) })
@@ -85,11 +85,14 @@ func apply(t *Tree, edits []Edit, skip int, emit func(ID, []byte) error) (*Tree,
 		return nil, nil
 	}
 	made, content := NewTree(entries)
-	if t != nil && made.ID == t.ID {
+	// The ID may differ all the same, where the tree has modes that Git does not write any more.
+	if t != nil && slices.EqualFunc(made.Entries, t.Entries, sameEntry) {
 		return t, nil
 	}
 	return made, emit(made.ID, content)
 }
+
+func sameEntry(a, b Entry) bool { return a.Name == b.Name && a.Mode == b.Mode && a.ID == b.ID }
 
 // applyChild makes the edits of one name: those of the name itself first, then those beneath it.
 func applyChild(old *Entry, name string, edits []Edit, end int, emit func(ID, []byte) error) (*Entry, error) {

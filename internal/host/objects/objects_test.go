@@ -317,3 +317,40 @@ func FuzzParseCommit(f *testing.F) {
 		}
 	})
 }
+
+// TestOddModes has a tree with modes that Git does not write any more: it stays the object that it is until it changes.
+func TestOddModes(t *testing.T) {
+	file := objects.Hash(objects.KindBlob, []byte("x\n"))
+	var content []byte
+	for _, e := range []string{"100664 a", "100600 b", "100775 c", "040000 d", "40755 e", "120777 f", "020000 g"} {
+		content = append(append(append(content, e...), 0), file[:]...)
+	}
+	entries, err := objects.ParseTree(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []uint32{
+		objects.ModeFile, objects.ModeFile, objects.ModeExecutable, objects.ModeTree, objects.ModeTree, objects.ModeSymlink, objects.ModeGitlink,
+	} {
+		if entries[i].Mode != want {
+			t.Errorf("%s has the mode %o, want %o", entries[i].Name, entries[i].Mode, want)
+		}
+	}
+	odd := &objects.Tree{ID: objects.Hash(objects.KindTree, content), Entries: entries}
+	made := 0
+	emit := func(objects.ID, []byte) error { made++; return nil }
+	same := entries[0]
+	if got, err := odd.Apply([]objects.Edit{{Path: "a", Entry: &same}}, emit); err != nil || got != odd || made != 0 {
+		t.Errorf("an edit that changes nothing: %v, %d trees made, %v", got.ID, made, err)
+	}
+	other := objects.Entry{Mode: objects.ModeFile, ID: objects.Hash(objects.KindBlob, nil)}
+	got, err := odd.Apply([]objects.Edit{{Path: "a", Entry: &other}}, emit)
+	if err != nil || made != 1 {
+		t.Fatalf("%d trees made, %v", made, err)
+	}
+	objects.Diff(odd, got, func(path string, _, _ *objects.Entry) {
+		if path != "a" {
+			t.Errorf("%s differs", path)
+		}
+	})
+}

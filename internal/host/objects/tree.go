@@ -30,7 +30,7 @@ type Entry struct {
 	Tree *Tree
 	// Size in bytes of a blob; 0 for others.
 	Size int64
-	// Mode as Git stores it.
+	// Mode as Git writes it.
 	Mode uint32
 	// ID of the blob, subtree or linked commit.
 	ID ID
@@ -94,7 +94,7 @@ func terminator(name string, n int, dir bool) int {
 	}
 }
 
-// ParseTree reads the content of a tree object. Subtrees have only their ID.
+// ParseTree reads the content of a tree object, with modes as Git reads them. Subtrees have only their ID.
 func ParseTree(content []byte) ([]Entry, error) {
 	var entries []Entry
 	for len(content) > 0 {
@@ -107,12 +107,30 @@ func ParseTree(content []byte) ([]Entry, error) {
 		if err != nil {
 			return nil, fmt.Errorf("mode of tree entry: %w", err)
 		}
-		e := Entry{Name: string(content[space+1 : nul]), Mode: uint32(mode)}
+		e := Entry{Name: string(content[space+1 : nul]), Mode: canonical(uint32(mode))}
 		copy(e.ID[:], content[nul+1:])
 		entries = append(entries, e)
 		content = content[nul+1+len(ID{}):]
 	}
 	return entries, nil
+}
+
+// canonical is the mode that Git takes a mode for: old versions wrote others, such as 100664.
+func canonical(mode uint32) uint32 {
+	const kinds, ownerExecutes = 0o170000, 0o100
+	switch mode & kinds {
+	case ModeFile & kinds:
+		if mode&ownerExecutes != 0 {
+			return ModeExecutable
+		}
+		return ModeFile
+	case ModeSymlink:
+		return ModeSymlink
+	case ModeTree:
+		return ModeTree
+	default:
+		return ModeGitlink
+	}
 }
 
 // Child finds the entry of this name, file or directory; nil if there is none. A nil tree has no entries.
