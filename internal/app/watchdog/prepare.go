@@ -195,7 +195,11 @@ func (p *preparation) layOut(ctx context.Context, orders protocol.Orders) error 
 	if err != nil {
 		return err
 	}
-	err = w.Engine().PlaceAgentGit(ctx, workspace.AgentGit{Commit: commit, Branch: orders.Delivery.Branch,
+	base, err := objects.ParseID(s.Base.Commit)
+	if err != nil {
+		return err
+	}
+	err = w.Engine().PlaceAgentGit(ctx, workspace.AgentGit{Commit: commit, Base: base, Branch: orders.Delivery.Branch,
 		AuthorName: orders.Delivery.AuthorName, AuthorEmail: orders.Delivery.AuthorEmail})
 	if err != nil {
 		return fmt.Errorf("make the agent's repository: %w", err)

@@ -190,15 +190,3 @@ func onlyGaps(out string, gaps []string) bool {
 	}
 	return from == "" && out != ""
 }
-
-// PackHistory writes a pack with everything that a commit reaches as dir/<returned name>.pack and .idx.
-func (r *Repository) PackHistory(ctx context.Context, commit objects.ID, dir string) (string, error) {
-	out, err := r.runner.run(ctx, call{
-		args:  []string{"pack-objects", "--revs", "--delta-base-offset", "--quiet", "--threads=1", filepath.Join(dir, "pack")},
-		stdin: strings.NewReader(commit.String() + "\n"),
-	})
-	if err != nil {
-		return "", fmt.Errorf("pack history of %s: %w", commit, err)
-	}
-	return "pack-" + strings.TrimSpace(string(out)), nil
-}

@@ -79,7 +79,7 @@ func TestBrokenVolume(t *testing.T) {
 	if err := r.UpdateRefs(t.Context(), []git.RefUpdate{{Name: "refs/tidewaiter/base", New: base}}); !errors.Is(err, git.ErrCorrupt) {
 		t.Errorf("a ref to a commit that is gone: %v, want ErrCorrupt", err)
 	}
-	if _, err := r.PackHistory(t.Context(), base, t.TempDir()); !errors.Is(err, git.ErrCorrupt) {
+	if _, err := r.Packs().History(t.Context(), base, objects.ID{}, t.TempDir()); !errors.Is(err, git.ErrCorrupt) {
 		t.Errorf("history of a commit that is gone: %v, want ErrCorrupt", err)
 	}
 	if _, err := r.Ref(t.Context(), "refs/tidewaiter/base"); errors.Is(err, git.ErrCorrupt) {
@@ -164,7 +164,7 @@ func TestShallowServer(t *testing.T) {
 			if got := revision(t, h.dir, "tidewaiter/x"); got != work {
 				t.Errorf("the branch is at %s, want %s", got, work)
 			}
-			if err := r.Packs().Prune(t.Context()); err != nil {
+			if err := r.Packs().Prune(t.Context(), base); err != nil {
 				t.Error(err)
 			}
 			if err := r.Check(t.Context()); err != nil {

@@ -4,12 +4,15 @@
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,11 +83,23 @@ func (x *Reach) walk(ctx context.Context, id objects.ID, fresh *[]objects.ID) er
 	return nil
 }
 
+// askAtOnce is how many objects git is asked about in one run: their names take some megabytes.
+const askAtOnce = 1 << 16
+
 // OnDisk is how many bytes the objects take in the repository, together.
 func (k Packs) OnDisk(ctx context.Context, ids []objects.ID) (int64, error) {
-	if len(ids) == 0 {
-		return 0, nil
+	var sum int64
+	for part := range slices.Chunk(ids, askAtOnce) {
+		n, err := k.onDisk(ctx, part)
+		if err != nil {
+			return 0, fmt.Errorf("size of objects: %w", err)
+		}
+		sum += n
 	}
+	return sum, nil
+}
+
+func (k Packs) onDisk(ctx context.Context, ids []objects.ID) (int64, error) {
 	var in strings.Builder
 	for _, id := range ids {
 		in.WriteString(id.String() + "\n")
@@ -92,13 +107,13 @@ func (k Packs) OnDisk(ctx context.Context, ids []objects.ID) (int64, error) {
 	var out bytes.Buffer
 	_, err := k.runner.run(ctx, call{args: []string{"cat-file", "--batch-check=%(objectsize:disk)"}, stdin: strings.NewReader(in.String()), stdout: &out})
 	if err != nil {
-		return 0, fmt.Errorf("size of objects: %w", err)
+		return 0, err
 	}
 	var sum int64
 	for line := range strings.Lines(out.String()) {
 		n, err := strconv.ParseInt(strings.TrimSpace(line), 10, 64)
 		if err != nil {
-			return 0, fmt.Errorf("size of objects: %q: %w", line, ErrNoObject)
+			return 0, fmt.Errorf("%q: %w", line, ErrNoObject)
 		}
 		sum += n
 	}
@@ -123,24 +138,23 @@ func (k Packs) Retain(ctx context.Context, keep *Reach) error {
 }
 
 func (k Packs) retain(ctx context.Context, p pack, keep *Reach) error {
-	all, err := k.packed(ctx, p)
-	if err != nil {
+	all, kept := 0, 0
+	err := k.packed(ctx, p, func(id objects.ID) error {
+		all++
+		if keep.Has(id) {
+			kept++
+		}
+		return nil
+	})
+	if err != nil || kept == all {
 		return err
 	}
-	var kept strings.Builder
-	n := 0
-	for _, id := range all {
-		if keep.Has(id) {
-			kept.WriteString(id.String() + "\n")
-			n++
-		}
-	}
-	if n == len(all) {
-		return nil
-	}
-	if n > 0 {
-		made, err := k.packObjects(ctx, kept.String())
+	if kept > 0 {
+		made, err := k.packSome(ctx, p, keep)
 		if err != nil || made == p.path {
+			return err
+		}
+		if err := objects.SyncDir(k.dir); err != nil {
 			return err
 		}
 	}
@@ -148,44 +162,50 @@ func (k Packs) retain(ctx context.Context, p pack, keep *Reach) error {
 	return errors.Join(os.Remove(p.path+indexSuffix), os.Remove(p.path+packSuffix))
 }
 
-// packed lists the objects of a pack.
-func (k Packs) packed(ctx context.Context, p pack) ([]objects.ID, error) {
+// packed calls visit for the objects of a pack, of which it holds none.
+func (k Packs) packed(ctx context.Context, p pack, visit func(objects.ID) error) error {
 	index, err := os.Open(p.path + indexSuffix)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer func() { _ = index.Close() }()
-	var out bytes.Buffer
-	if _, err := k.runner.run(ctx, call{args: []string{"show-index"}, stdin: index, stdout: &out}); err != nil {
-		return nil, err
-	}
-	var ids []objects.ID
-	for line := range strings.Lines(out.String()) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 {
-			return nil, fmt.Errorf("%w: index of %s: %q", ErrCorrupt, filepath.Base(p.path), line)
+	return k.runner.pipe(ctx, call{args: []string{"show-index"}, stdin: index, idle: true}, func(in *bufio.Reader) error {
+		for {
+			line, err := in.ReadSlice('\n')
+			if errors.Is(err, io.EOF) && len(line) == 0 {
+				return nil
+			}
+			fields := bytes.Fields(line)
+			var id objects.ID
+			if err == nil && len(fields) >= 2 {
+				err = id.UnmarshalText(fields[1])
+			}
+			if err != nil || len(fields) < 2 {
+				return errors.Join(fmt.Errorf("%w: index of %s: %q", ErrCorrupt, filepath.Base(p.path), line), err)
+			}
+			if err := visit(id); err != nil {
+				return err
+			}
 		}
-		id, err := objects.ParseID(fields[1])
-		if err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, nil
+	})
 }
 
-// packObjects makes a durable pack of objects, one id a line, and gives its path without suffix.
-func (k Packs) packObjects(ctx context.Context, ids string) (string, error) {
-	out, err := k.runner.run(ctx, call{
-		args:     []string{"pack-objects", "--delta-base-offset", "--quiet", filepath.Join(k.dir, "pack")},
-		settings: thrifty(), stdin: strings.NewReader(ids), idle: true,
-	})
-	if err != nil {
-		return "", err
-	}
-	made := filepath.Join(k.dir, "pack-"+strings.TrimSpace(string(out)))
-	if _, err := os.Stat(made + indexSuffix); err != nil {
-		return "", fmt.Errorf("the new pack: %w", err)
-	}
-	return made, objects.SyncDir(k.dir)
+// packSome makes a durable pack of the objects of another one that are in the set.
+func (k Packs) packSome(ctx context.Context, p pack, keep *Reach) (string, error) {
+	in, out := io.Pipe()
+	listed := make(chan error, 1)
+	go func() {
+		err := k.packed(ctx, p, func(id objects.ID) error {
+			if !keep.Has(id) {
+				return nil
+			}
+			_, err := io.WriteString(out, id.String()+"\n")
+			return err
+		})
+		out.CloseWithError(err) // an incomplete list makes no pack
+		listed <- err
+	}()
+	made, err := k.pack(ctx, call{stdin: in, idle: true}, k.dir)
+	in.CloseWithError(err) // a list that nobody reads any more has to end
+	return made, errors.Join(err, <-listed)
 }

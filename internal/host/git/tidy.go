@@ -57,22 +57,29 @@ func (r *Repository) Packs() Packs {
 	return Packs{dir: filepath.Join(r.dir, "objects", "pack"), runner: r.runner, objects: r.objects}
 }
 
+// kept lists the packs that are left as they are, as paths without suffix.
+func (k Packs) kept() ([]string, error) {
+	marks, err := filepath.Glob(filepath.Join(k.dir, "*"+keepSuffix))
+	for i := range marks {
+		marks[i] = strings.TrimSuffix(marks[i], keepSuffix)
+	}
+	return marks, err
+}
+
 // packs lists the packs that may be put together with others, the smallest first.
 func (k Packs) packs() ([]pack, error) {
 	list, err := os.ReadDir(k.dir)
 	if err != nil {
 		return nil, fmt.Errorf("list packs: %w", err)
 	}
-	kept := make(map[string]bool)
-	for _, e := range list {
-		if name, found := strings.CutSuffix(e.Name(), keepSuffix); found {
-			kept[name] = true
-		}
+	kept, err := k.kept()
+	if err != nil {
+		return nil, fmt.Errorf("list packs: %w", err)
 	}
 	var found []pack
 	for _, e := range list {
 		name, isIndex := strings.CutSuffix(e.Name(), indexSuffix)
-		if !isIndex || kept[name] {
+		if !isIndex || slices.Contains(kept, filepath.Join(k.dir, name)) {
 			continue
 		}
 		info, err := os.Stat(filepath.Join(k.dir, name+packSuffix))
@@ -165,17 +172,100 @@ func (k Packs) join(ctx context.Context, old []pack) error {
 }
 
 // Prune packs what the refs reach and drops everything else. Nobody may believe in an object that no ref reaches: it is for
-// the time before a workspace is opened.
-func (k Packs) Prune(ctx context.Context) error {
-	for _, args := range [][]string{
-		{"repack", "-a", "-d", "-n", "-q", "--no-write-bitmap-index"},
-		{"prune", "--expire=now"},
-	} {
-		if _, err := k.runner.run(ctx, call{args: args, settings: thrifty()}); err != nil {
-			return fmt.Errorf("prune trusted repository: %w", err)
-		}
+// the time before a workspace is opened. The history of the base is in packs that are kept, and is not walked, however
+// long it is; a zero base is none.
+func (k Packs) Prune(ctx context.Context, base objects.ID) error {
+	if err := k.prune(ctx, base); err != nil {
+		return fmt.Errorf("prune trusted repository: %w", err)
 	}
 	return errors.Join(objects.SyncDir(k.dir), k.objects.Close())
+}
+
+func (k Packs) prune(ctx context.Context, base objects.ID) error {
+	old, err := k.packs()
+	if err != nil {
+		return err
+	}
+	behind, err := k.behind(base)
+	if err != nil {
+		return err
+	}
+	made, err := k.pack(ctx, call{args: []string{"--revs", "--all", "--honor-pack-keep"}, stdin: strings.NewReader(behind)}, k.dir)
+	if err != nil {
+		return err
+	}
+	if err := objects.SyncDir(k.dir); err != nil {
+		return err
+	}
+	for _, p := range old {
+		if p.path == made {
+			continue
+		}
+		// The index first, by which git finds a pack.
+		if err := errors.Join(os.Remove(p.path+indexSuffix), os.Remove(p.path+packSuffix)); err != nil {
+			return err
+		}
+	}
+	// What refs reach is in a pack now, and what a crash left is nothing.
+	for _, pattern := range []string{"../[0-9a-f][0-9a-f]", "tmp_*"} {
+		left, err := filepath.Glob(filepath.Join(k.dir, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// behind is the argument that keeps git from walking the history behind the base: empty where no pack that is kept holds it.
+func (k Packs) behind(base objects.ID) (string, error) {
+	kept, err := k.kept()
+	if err != nil || len(kept) == 0 || base.IsZero() {
+		return "", err
+	}
+	return "^" + base.String() + "\n", nil
+}
+
+// pack has git make a durable pack in a directory, and gives its path without suffix; empty where there is nothing to pack.
+func (k Packs) pack(ctx context.Context, c call, dir string) (string, error) {
+	c.args = append(append([]string{"pack-objects", "--delta-base-offset", "--quiet", "--non-empty"}, c.args...), filepath.Join(dir, "pack"))
+	c.settings = thrifty()
+	out, err := k.runner.run(ctx, c)
+	name := strings.TrimSpace(string(out))
+	if err != nil || name == "" {
+		return "", err
+	}
+	made := filepath.Join(dir, "pack-"+name)
+	if _, err := os.Stat(made + indexSuffix); err != nil {
+		return "", fmt.Errorf("the new pack: %w", err)
+	}
+	return made, nil
+}
+
+// History gives the packs that hold everything that a commit reaches, as paths without suffix: those that are kept as they
+// are, and one in dir with what is not behind the base. A zero base is none.
+func (k Packs) History(ctx context.Context, commit, base objects.ID, dir string) ([]string, error) {
+	paths, err := k.kept()
+	if err != nil {
+		return nil, err
+	}
+	behind, err := k.behind(base)
+	if err != nil {
+		return nil, err
+	}
+	in := strings.NewReader(commit.String() + "\n" + behind)
+	made, err := k.pack(ctx, call{args: []string{"--revs", "--honor-pack-keep"}, stdin: in}, dir)
+	if err != nil {
+		return nil, fmt.Errorf("pack history of %s: %w", commit, err)
+	}
+	if made != "" {
+		paths = append(paths, made)
+	}
+	return paths, nil
 }
 
 // Added gives the bytes of the packs that are not kept: what checkpoints have added.

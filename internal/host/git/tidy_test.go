@@ -150,7 +150,7 @@ func TestPruneKeepsWhatRefsReach(t *testing.T) {
 	if err != nil || len(kept) != 1 {
 		t.Fatalf("kept %q, %v", kept, err)
 	}
-	if err := c.r.Packs().Prune(t.Context()); err != nil {
+	if err := c.r.Packs().Prune(t.Context(), objects.ID{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := c.missing(c.chain); n > 0 {

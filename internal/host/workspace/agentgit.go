@@ -45,7 +45,7 @@ func placeAgentGit(ctx context.Context, o Options, index agentIndex, g AgentGit)
 	if err != nil {
 		return err
 	}
-	pack, err := o.Repository.PackHistory(ctx, g.Commit, staging)
+	packs, err := o.Repository.Packs().History(ctx, g.Commit, g.Base, staging)
 	if err != nil {
 		return err
 	}
@@ -54,8 +54,11 @@ func placeAgentGit(ctx context.Context, o Options, index agentIndex, g AgentGit)
 	}
 	w := &agentWriter{root: index.root}
 	w.dir("objects/pack", "objects/info", "refs/heads", "refs/tags", "info", "hooks")
-	w.copy("objects/pack/"+pack+".pack", filepath.Join(staging, pack+".pack"))
-	w.copy("objects/pack/"+pack+".idx", filepath.Join(staging, pack+".idx"))
+	for _, pack := range packs {
+		for _, suffix := range []string{".pack", ".idx"} {
+			w.copy("objects/pack/"+filepath.Base(pack)+suffix, pack+suffix)
+		}
+	}
 	if boundary := o.Repository.Boundary(); boundary != "" {
 		w.copy("shallow", boundary)
 	}

@@ -133,6 +133,8 @@ type Restored struct {
 type AgentGit struct {
 	// Commit that HEAD names.
 	Commit objects.ID
+	// Base is the commit whose history the trusted repository keeps in packs, which are copied as they are; zero for none.
+	Base objects.ID
 	// Branch that is checked out, such as "tidewaiter/add-login".
 	Branch string
 	// AuthorName and AuthorEmail are configured as the agent's identity.

@@ -94,7 +94,11 @@ func (s *Service) Prune(ctx context.Context) error {
 // dropUnreached drops what nothing needs. Git cannot repack a chain of which some content was dropped.
 func (s *Service) dropUnreached(ctx context.Context) error {
 	if len(s.Journal.State().Dropped) == 0 {
-		return s.Repository.Packs().Prune(ctx)
+		base, err := objects.ParseID(s.Journal.State().Base.Commit)
+		if err != nil {
+			return err
+		}
+		return s.Repository.Packs().Prune(ctx, base)
 	}
 	i, err := s.takeInventory(ctx, protocol.Orders{})
 	if err != nil {

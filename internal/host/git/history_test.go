@@ -1,0 +1,148 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package git_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
+	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+)
+
+// commitsOfLong is how long the history of a long server is; each commit has a tree and a file of its own.
+const commitsOfLong = 10_000
+
+// longHub is a server with a history of tens of thousands of objects.
+func longHub(t *testing.T) hub {
+	t.Helper()
+	h := newHub(t)
+	var stream bytes.Buffer
+	for i := range commitsOfLong {
+		content := fmt.Sprintf("state %d\n", i)
+		fmt.Fprintf(&stream, "commit refs/heads/main\ncommitter a <a@example.com> %d +0000\ndata 1\nc\n", 1_700_000_000+i)
+		if i == 0 {
+			stream.WriteString("from refs/heads/main^0\n")
+		}
+		fmt.Fprintf(&stream, "M 644 inline file\ndata %d\n%s\n", len(content), content)
+	}
+	cmd := exec.Command("git", "fast-import", "--quiet")
+	cmd.Dir, cmd.Stdin = h.dir, &stream
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("fast-import: %v\n%s", err, out)
+	}
+	h.base = revision(t, h.dir, "main")
+	return h
+}
+
+// objectsOf counts the objects of a pack.
+func objectsOf(t *testing.T, pack string) int {
+	t.Helper()
+	index, err := os.Open(pack + ".idx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer index.Close()
+	cmd := exec.Command("git", "show-index")
+	cmd.Stdin = index
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.Count(out, []byte{'\n'})
+}
+
+// TestLongHistory works on a base with a long history, of which everything but the base itself is taken away: what would walk
+// it fails, so that what takes memory is what checkpoints add, however long the history is.
+func TestLongHistory(t *testing.T) {
+	h := longHub(t)
+	c := &checkpoints{t: t, r: newRepository(t)}
+	base, err := c.r.Fetch(t.Context(), h.remote(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packs := c.r.Packs()
+	if err := packs.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := packs.History(t.Context(), base, base, t.TempDir())
+	if err != nil || len(whole) != 1 || filepath.Dir(whole[0]) != filepath.Join(c.r.Dir(), "objects", "pack") {
+		t.Fatalf("history of the base is in %q, %v: want the pack that was fetched, as it is", whole, err)
+	}
+	if n := objectsOf(t, whole[0]); n < 3*commitsOfLong {
+		t.Fatalf("the history has %d objects: the test proves nothing", n)
+	}
+	c.forget(base, whole[0])
+	c.update(git.RefUpdate{Name: chainRef, New: base})
+	c.chain = []objects.ID{base}
+	for range 3 {
+		c.take()
+	}
+	staging := t.TempDir()
+	agents, err := packs.History(t.Context(), c.chain[3], base, staging)
+	if err != nil || len(agents) != 2 {
+		t.Fatalf("history of the head is in %q, %v, want the kept pack and another one", agents, err)
+	}
+	if n := objectsOf(t, agents[1]); n != 9 {
+		t.Errorf("%d objects were packed for the agent, want commit, tree and file of 3 checkpoints", n)
+	}
+	if err := packs.Prune(t.Context(), base); err != nil {
+		t.Errorf("prune: %v", err)
+	}
+	if n := c.missing(c.chain); n > 0 {
+		t.Errorf("%d commits are lost", n)
+	}
+	if n := c.missing(c.stray); n != len(c.stray) {
+		t.Errorf("%d of %d objects that nothing reaches are still there", len(c.stray)-n, len(c.stray))
+	}
+	keep := c.r.NewReach()
+	keep.Add(c.chain[3])
+	if err := packs.Retain(t.Context(), keep); err != nil {
+		t.Errorf("retain: %v", err)
+	}
+	if n := c.missing([]objects.ID{base, c.chain[3]}); n != 0 {
+		t.Errorf("%d of base and head are lost", n)
+	}
+	if n := c.missing(c.chain[1:3]); n != 2 {
+		t.Errorf("%d of 2 commits that are not needed are gone", n)
+	}
+}
+
+// forget takes everything but the commit, its tree and its files away from a pack that is kept.
+func (c *checkpoints) forget(commit objects.ID, pack string) {
+	c.t.Helper()
+	ids := plain(c.t, c.r.Dir(), "rev-list", "--objects", "--no-walk", "--no-object-names", commit.String())
+	cmd := exec.Command("git", "pack-objects", "-q", filepath.Join(filepath.Dir(pack), "pack"))
+	cmd.Dir, cmd.Stdin = c.r.Dir(), strings.NewReader(ids+"\n")
+	out, err := cmd.Output()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	name := filepath.Join(filepath.Dir(pack), "pack-"+strings.TrimSpace(string(out)))
+	if err := os.WriteFile(name+".keep", nil, 0o444); err != nil {
+		c.t.Fatal(err)
+	}
+	old, err := filepath.Glob(pack + ".*")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	for _, path := range old {
+		if err := os.Remove(path); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	c.r.Close()
+}
+
+func (c *checkpoints) update(u git.RefUpdate) {
+	c.t.Helper()
+	if err := c.r.UpdateRefs(c.t.Context(), []git.RefUpdate{u}); err != nil {
+		c.t.Fatal(err)
+	}
+}
