@@ -146,3 +146,30 @@ func (c *checkpoints) update(u git.RefUpdate) {
 		c.t.Fatal(err)
 	}
 }
+
+// TestPushSendsWhatTheServerLacks pushes work whose base is no branch of the server any more, because its branch went on.
+func TestPushSendsWhatTheServerLacks(t *testing.T) {
+	h := newHub(t, "receive.unpackLimit=1")
+	r := newRepository(t)
+	base, err := r.Fetch(t.Context(), h.remote(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain(t, h.dir, "tag", "-d", "v1")
+	h.commit(t, h.tree(t, objects.Entry{Name: "later", Mode: objects.ModeFile, ID: h.blob(t, "later\n")}))
+	work := child(t, r, base, "work")
+	if err := r.Push(t.Context(), h.remote(), work, "tidewaiter/x"); err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	packs, err := filepath.Glob(filepath.Join(h.dir, "objects", "pack", "*.idx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range packs {
+		sent += objectsOf(t, strings.TrimSuffix(path, ".idx"))
+	}
+	if sent != 1 {
+		t.Errorf("%d objects were sent, want the one commit that the server lacked", sent)
+	}
+}

@@ -30,7 +30,8 @@ func (r *Repository) Push(ctx context.Context, remote Remote, commit objects.ID,
 			"push", "--porcelain", "--progress", "--no-verify", "--no-signed", "--recurse-submodules=no", "--", remote.URL,
 			commit.String() + ":" + ref,
 		},
-		settings: settings,
+		// Where the base is no branch of the server any more, git sends all of its history, unless it asks what is there.
+		settings: append(settings, setting{"push.negotiate", "true"}),
 	})
 	if err == nil {
 		return nil
