@@ -26,7 +26,7 @@ func TestARepositoryThatCannotBeWorkedOn(t *testing.T) {
 				w.write("long/a", "a\n")
 				long := filepath.Join(w.dir, "long")
 				w.git("init", "-q", "-b", "main", "--object-format=sha256", long)
-				w.commitAll(long)
+				w.commitAll(long, "Begin")
 				if err := os.RemoveAll(w.origin); err != nil {
 					w.t.Fatal(err)
 				}
@@ -58,10 +58,10 @@ func TestARepositoryThatCannotBeWorkedOn(t *testing.T) {
 }
 
 // commitAll commits everything of a work tree.
-func (w *world) commitAll(dir string) {
+func (w *world) commitAll(dir, subject string) {
 	w.t.Helper()
 	w.git("-C", dir, "add", "-A")
-	w.git("-C", dir, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", "More")
+	w.git("-C", dir, "-c", "user.name=A", "-c", "user.email=a@example.com", "commit", "-q", "-m", subject)
 }
 
 // odd makes a tree of entries that stock Git would not write the newest commit of the branch main: each "<mode> <name>" names the
@@ -99,7 +99,7 @@ func TestAShallowServer(t *testing.T) {
 	seed := filepath.Join(w.dir, "seed")
 	for _, subject := range []string{"Second", "Third"} {
 		w.write("seed/web/"+subject, subject)
-		w.commitAll(seed)
+		w.commitAll(seed, subject)
 	}
 	if err := os.RemoveAll(w.origin); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestAShallowServer(t *testing.T) {
 	w.git("clone", "-q", "--bare", "--depth", "2", "file://"+seed, w.origin)
 	f := w.start(1, nil).finish()
 	wantFinal(t, f, protocol.OutcomeDelivered, protocol.ReasonDelivered)
-	if w.branch() != f.Head || w.delivered("web/log") != "More\nMore" {
+	if w.branch() != f.Head || w.delivered("web/log") != "Third\nSecond" {
 		t.Errorf("branch %s, the agent's log:\n%s", w.branch(), w.delivered("web/log"))
 	}
 	if got := w.delivered("web/fsck"); strings.Contains(got, "missing") || strings.Contains(got, "broken") {
