@@ -252,7 +252,7 @@ const (
 	ReasonAnomalyPersists = "AnomalyPersists"
 	// ReasonAgentFailed: the agent exited with an error and no retries are left.
 	ReasonAgentFailed = "AgentFailed"
-	// ReasonProviderUnavailable: the agent ended while its calls of models were answered with errors that are not its own. No retry is spent: another attempt follows after a pause that grows, and the message says what happened, what to do and when. See failures.md.
+	// ReasonProviderUnavailable: the agent's calls of models are answered with errors that are not its own. In AgentStalled: the agent is not to blame, and nothing is done about it. Where the agent has ended for that, no retry is spent: another attempt follows after a pause that grows, and the message says what happened, what to do and when. See failures.md.
 	ReasonProviderUnavailable = "ProviderUnavailable"
 	// ReasonAgentNotStarted: the agent's command could not be started.
 	ReasonAgentNotStarted = "AgentNotStarted"

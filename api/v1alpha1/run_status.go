@@ -129,6 +129,10 @@ type Anomaly struct {
 	// since when it has been seen.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
+	// cause is Provider while the agent's calls of models are answered with errors that are not its own; empty where it is the agent itself.
+	// +optional
+	// +kubebuilder:validation:Enum=Provider
+	Cause string `json:"cause,omitempty"`
 }
 
 // DirectiveStatus says how far a directive is.

@@ -31,7 +31,7 @@ func rows() []row {
 func coreRows() []row {
 	const why = "core decides by plain values, so that manager, gateway and watchdog share it and tests need no world: "
 	return []row{
-		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes; jsonv1 reads the arguments of calls", allow: []string{"internal/core/clip", "internal/core/conversation", "internal/core/policy", "github.com/go-json-experiment/json/v1"}, pure: true},
+		{pkg: "internal/core/anomaly", why: why + "what is wrong with an agent, by its conversation, its files and its processes; jsonv1 reads the arguments of calls", allow: []string{"internal/core/clip", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol", "github.com/go-json-experiment/json/v1"}, pure: true},
 		{pkg: "internal/core/answers", why: why + "what models answer at the end of a turn, held to Output templates", allow: []string{"github.com/google/jsonschema-go/jsonschema"}, pure: true},
 		{pkg: "internal/core/bounds", why: why + "which repositories and branches a policy allows", allow: []string{"internal/core/clip", "internal/core/judge", "internal/core/policy", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/chain", why: why + "whether the record of a Feature is whole; host reads it", allow: core, pure: true},
@@ -68,7 +68,7 @@ func coreRows() []row {
 		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/anomaly", "internal/core/notice", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/secrets", why: why + "what looks like a secret", pure: true},
 		{pkg: "internal/core/spoken", why: why + "the lines by which an agent answers its supervisor", allow: []string{"internal/core/clip"}, pure: true},
-		{pkg: "internal/core/steering", why: why + "what is done about an agent that is in trouble, and what it is told", allow: []string{"internal/core/anomaly", "internal/core/clip", "internal/core/conversation", "internal/core/policy", "internal/core/protocol"}, pure: true},
+		{pkg: "internal/core/steering", why: why + "what is done about an agent that is in trouble, and what it is told", allow: []string{"internal/core/anomaly", "internal/core/clip", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/worker", why: why + "what the runtime worker says to models, and what it does next", allow: core, pure: true},
 		{pkg: "internal/core/supervise", why: why + "what the watchdog does next", allow: core, pure: true},
 	}

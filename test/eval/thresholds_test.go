@@ -16,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	blame "github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
 
@@ -44,7 +45,7 @@ func (p *direct) Request(body []byte, now time.Time) (thread int, told []string)
 // Answer implements Pipeline.
 func (p *direct) Answer(r reply, now time.Time) {
 	if r.status >= 400 {
-		p.state.Failed(p.thread, r.status, now)
+		p.state.Failed(p.thread, blame.Answer{Status: r.status}, now)
 		return
 	}
 	in := conversation.NewReader(p.dialect.Answer(), r.kind == "text/event-stream")

@@ -5,6 +5,7 @@ package watchdog_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -13,7 +14,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/addresses"
 )
 
 // answered is a whole answer of Anthropic Messages: the watchdog counts one that it cannot read to its end as cut off.
@@ -128,5 +132,65 @@ func TestARetryKnowsNothingOfEarlierCalls(t *testing.T) {
 	wantFinal(t, f, protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
 	if f.Failure != nil {
 		t.Errorf("%+v", f.Failure)
+	}
+}
+
+// TestNoRungForAProviderThatFails: an agent that goes on by itself while no model answers is stuck, and its watchdog says that it is not to blame. Nothing
+// is done about it, however far the policy's ladder goes.
+func TestNoRungForAProviderThatFails(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status int
+		reason string
+		// found says that it is one that no time heals: others are found after minutes.
+		found bool
+	}{
+		"the provider is overloaded": {529, "", false},
+		"the gateway avoids it":      {503, "BackendAvoided", false},
+		"the key is refused":         {401, "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &circling{world: newWorld(t, "", seldom)}
+			c.models = addresses.Free()
+			gateway := &faulty{}
+			gateway.fail(test.status, test.reason)
+			c.run, _ = c.withModels(gateway, nil, func(o *protocol.Orders) {
+				a := &o.Policy.Anomalies
+				a.CheckEveryTurns, a.CooldownTurns, a.Stall, a.Loop, a.Ladder = 1, 1, 4, 2, policy.RungBlock
+			})
+			c.entries = []string{`{"role":"user","content":"Add a login page."}`}
+			for n := range 40 {
+				if err := c.ask(); err == nil {
+					t.Fatal("a model answers")
+				}
+				c.entries = append(c.entries, `{"role":"assistant","content":"API Error"}`, fmt.Sprintf(`{"role":"user","content":"Try again: %d"}`, n))
+			}
+			told := func() (all []protocol.Anomaly) {
+				for _, r := range c.intake.Reports() {
+					if r.Status != nil && r.Status.Conversation != nil {
+						all = append(all, r.Status.Conversation.Anomalies...)
+					}
+				}
+				return all
+			}
+			if test.found {
+				c.eventually("people are told", func() bool { return len(told()) > 0 })
+			}
+			c.signal("end")
+			if f := c.run.finish(); f.Outcome == protocol.OutcomeBlocked {
+				t.Errorf("%s %s", f.Outcome, f.Reason)
+			}
+			for _, a := range told() {
+				if !test.found || a.Type != string(anomaly.AgentStalled) || a.Cause != protocol.CauseProvider {
+					t.Errorf("%+v", a)
+				}
+			}
+			for _, s := range c.steered() {
+				if !s.Over && s.Rung != string(policy.RungObserve) || s.Message != "" {
+					t.Errorf("%+v", s)
+				}
+			}
+		})
 	}
 }

@@ -129,6 +129,8 @@ type Finding struct {
 	Count int `json:"count,omitempty"`
 	// Level of PaceEscalated.
 	Level Level `json:"level,omitempty"`
+	// Cause is protocol.CauseProvider where the agent's calls of models have failed meanwhile and that is not its fault. Nothing is done about the agent then.
+	Cause string `json:"cause,omitempty"`
 	// Mute says that telling the agent would change nothing, because it does not listen or is not at fault.
 	Mute bool `json:"mute,omitempty"`
 	// Calm says that the agent has done something else since. It is over when that lasts.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 )
 
 // TestAwaits: an agent whose model has given its last answer waits for what its tools have left running, and for nothing else.
@@ -51,7 +52,7 @@ func TestAwaits(t *testing.T) {
 		"an answer that was an error": {func(s *anomaly.State) {
 			*s = anomaly.State{}
 			s.Turn(turn(1), at(1))
-			s.Failed(1, 500, at(2))
+			s.Failed(1, failures.Answer{Status: 500}, at(2))
 			pulse(s, build)
 		}, ""},
 		"a pulse that is old":               {func(s *anomaly.State) { pulse(s, build); s.Pulsed = at(-3) }, ""},

@@ -3,9 +3,9 @@
 
 package anomaly
 
-// failures are turns in a row in which nothing succeeds, whatever is called, and in which nothing changes: the way does not lead anywhere. Each
+// onlyFailures are turns in a row in which nothing succeeds, whatever is called, and in which nothing changes: the way does not lead anywhere. Each
 // failure may tell something, so that it says less than what the others find.
-var failures = detector{name: Failures, kind: AgentStalled, off: true, look: func(l look) sight {
+var onlyFailures = detector{name: Failures, kind: AgentStalled, off: true, look: func(l look) sight {
 	return sight{
 		tier: l.tier(l.t.Fails, l.r.Loop+2), count: l.t.Fails,
 	}.says("nothing has succeeded in %d turns in a row", l.t.Fails)

@@ -38,7 +38,7 @@ func detectors() []detector {
 		oscillation,
 		reversal,
 		sameWords,
-		failures,
+		onlyFailures,
 		trials,
 		refusals,
 	}

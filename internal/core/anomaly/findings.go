@@ -157,6 +157,7 @@ func (s *State) episode(l look, kind Kind, f Finding, seen, lasts bool) (Episode
 	default:
 		e.Finding.Calm = true
 	}
+	e.Finding.Cause = l.t.cause(l.now)
 	return e, true
 }
 
@@ -176,7 +177,7 @@ func (s *State) pace(l look, found []Finding) (Episode, bool) {
 	calm := true
 	for _, c := range found {
 		full := c.Kind == ContextPressure && fill >= exhausted
-		if c.Mute || c.Kind == ContextPressure && !full {
+		if c.Mute || c.Cause != "" || c.Kind == ContextPressure && !full {
 			continue
 		}
 		causes, detectors = append(causes, c.Evidence), append(detectors, c.Detector)

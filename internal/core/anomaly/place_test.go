@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 )
 
 // TestFile: which file a call is at, whatever tool reads or writes it, and that its name says nothing else.
@@ -79,7 +80,7 @@ func TestStallsNameTheirPlace(t *testing.T) {
 			}
 		}
 		for n := range 12 {
-			s.Failed(1, 529, now.Add(time.Duration(n+1)*time.Minute))
+			s.Failed(1, failures.Answer{Status: 529}, now.Add(time.Duration(n+1)*time.Minute))
 		}
 		s.Threads[0].Idle, s.Threads[0].Turns = 0, nil
 		if f := s.Findings(Defaults(), now.Add(20*time.Minute)); len(f) != 1 || f[0].Detector != Provider || strings.Contains(f[0].Evidence, "parser") {

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 )
 
 var someFailures = []conversation.Failure{
@@ -69,7 +70,7 @@ func TestAnything(t *testing.T) {
 				a := conversation.Answer{Counted: true, Ended: true, Usage: conversation.Usage{Input: rapid.Int64().Draw(t, "tokens")}}
 				s.Answer(id, a, rapid.Int64Range(0, 1<<40).Draw(t, "window"), now)
 			case "failed":
-				s.Failed(id, rapid.SampledFrom([]int{0, 401, 429, 500}).Draw(t, "status"), now)
+				s.Failed(id, failures.Answer{Status: rapid.SampledFrom([]int{0, 400, 401, 429, 500}).Draw(t, "status"), Reason: rapid.SampledFrom([]string{"", "", "BackendAvoided", "MemoryShare"}).Draw(t, "reason")}, now)
 			case "work":
 				tree := rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "tree")
 				s.Work(Work{Tree: tree, Changed: rapid.IntRange(0, 3).Draw(t, "changed") == 0}, now)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 )
 
 // Bounds of what is remembered.
@@ -110,6 +111,8 @@ type Thread struct {
 	Permanent int       `json:"permanent,omitempty"`
 	Troubled  time.Time `json:"troubled,omitzero"`
 	Status    int       `json:"status,omitempty"`
+	// Failing are the calls since the last good answer, and who is to blame for them.
+	Failing failures.Streak `json:"failing,omitzero"`
 }
 
 // step is what is remembered of a call and its result.
@@ -205,9 +208,11 @@ func (s *State) Answer(thread int, a conversation.Answer, window int64, now time
 	t.Asked = time.Time{}
 	if a.Failure != "" {
 		t.Errors++
+		t.Failing = t.Failing.Hear(failures.Answer{Reason: failures.AnswerFailed}, now)
 		t.trouble(now)
 		return
 	}
+	t.Failing = failures.Streak{}
 	t.Errors, t.Permanent, t.Status, t.Answered = 0, 0, 0, now
 	if t.Asks == 0 {
 		t.Troubled = time.Time{}
@@ -228,12 +233,13 @@ func (s *State) Answer(thread int, a conversation.Answer, window int64, now time
 }
 
 // Failed takes a call that the provider or the gateway has answered with an error.
-func (s *State) Failed(thread int, status int, now time.Time) {
+func (s *State) Failed(thread int, a failures.Answer, now time.Time) {
 	s.move(now)
 	t := s.thread(thread, "")
 	t.Asked = time.Time{}
 	t.Errors++
-	if t.Status = status; lasting(status) {
+	t.Failing = t.Failing.Hear(a, now)
+	if t.Status = a.Status; lasting(a.Status) {
 		t.Permanent++
 	} else {
 		t.Permanent = 0

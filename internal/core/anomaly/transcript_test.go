@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 )
 
 var update = flag.Bool("update", false, "write the findings into the transcripts")
@@ -27,7 +28,7 @@ var update = flag.Bool("update", false, "write the findings into the transcripts
 //
 //	10s turn CALL | CALL | say WORDS | told WORDS | @2 | again | compacted | took 5m
 //	10s answer 80/100            tokens of the window, of Main or of @2; "asks CALL" for tools that it calls
-//	10s failed 429
+//	10s failed 429 BackendAvoided    the gateway's reason, where it is its own answer
 //	10s work tree=T changed Valid
 //	rules compacts 100 33000     a client that does so by itself, as in Compaction; "rules role" for an agent with a role
 //	10s pulse cpu=12s processes=3 output=100 idle answers
@@ -191,6 +192,9 @@ func (p *player) look() {
 		if f.Calm {
 			tier = "calm"
 		}
+		if f.Cause != "" {
+			tier += " caused by " + f.Cause
+		}
 		fmt.Fprintf(&said, "%s %s\n", words, tier)
 		fmt.Fprintf(&full, "=> %s turn %d: %s T%d: %s %s, since %d, %s\n", p.now.Sub(epoch), p.turns[f.Thread], f.Kind, f.Thread, f.Detector, tier, f.Turn, f.Evidence)
 	}
@@ -211,8 +215,12 @@ func (p *player) event(name, rest string) {
 	case "answer":
 		p.answer(rest)
 	case "failed":
-		status, _ := strconv.Atoi(strings.Fields(rest)[0])
-		p.state.Failed(threadOf(rest), status, p.now)
+		words := strings.Fields(rest)
+		var a failures.Answer
+		if a.Status, _ = strconv.Atoi(words[0]); len(words) > 1 && !strings.HasPrefix(words[1], "@") {
+			a.Reason = words[1]
+		}
+		p.state.Failed(threadOf(rest), a, p.now)
 	case "work":
 		var w Work
 		for f := range strings.FieldsSeq(rest) {

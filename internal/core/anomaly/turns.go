@@ -64,6 +64,7 @@ func (t *Thread) compacted(changes int64) {
 func (s *State) hear(t *Thread, c conversation.Turn, took time.Duration) {
 	slept := len(t.Turns) > 0 && t.Turns[len(t.Turns)-1].Slept
 	r := turn{Slept: len(c.Steps) == 0 && took >= pause && len(c.Told) > 0, Waits: len(c.Steps) > 0}
+	unserved := t.cause(t.Heard) != "" // some clients make a turn of each error, and no model has read the one before
 	// Who wakes an agent that gets on with nothing, or does so all the time, gives it no other task.
 	if told := said(c.Told); len(c.Steps) == 0 && told != 0 {
 		if told != t.Told && t.Idle <= 1 && t.Turn-t.Task >= maxTurns {
@@ -83,7 +84,7 @@ func (s *State) hear(t *Thread, c conversation.Turn, took time.Duration) {
 		r.add(n, n.Waits)
 		signs, calls, steps = append(signs, n.Call, n.Result), append(calls, n.Call), append(steps, n)
 	}
-	r.Waits = r.Waits || r.Slept || slept
+	r.Waits = r.Waits || r.Slept || slept || unserved
 	if changed && !company {
 		t.late()
 	}

@@ -21,9 +21,9 @@ const mostCalls = 1 << 20
 // Streak is the failed calls since the last good answer. The zero value has none.
 type Streak struct {
 	// Failure that the streak comes to; nil for an empty streak.
-	Failure *protocol.Failure
+	Failure *protocol.Failure `json:"failure,omitempty"`
 	// At is when the last of its calls failed.
-	At time.Time
+	At time.Time `json:"at,omitzero"`
 }
 
 // Hear what came of a call. Calls that a budget holds say nothing: they are neither answered nor failed.

@@ -27,7 +27,7 @@ func conditions(s situation, p plan) []Condition {
 		withinBudget(s),
 		readyToMerge(at),
 		delivered(at),
-		anomaly(s, ConditionAgentStalled, ReasonNoProgress),
+		agentStalled(s),
 		anomaly(s, ConditionAgentLooping, ReasonRepeating),
 		anomaly(s, ConditionContextPressure, ReasonWindowFilling),
 		anomaly(s, ConditionCascadeFailure, ReasonToolsFailing),
@@ -211,6 +211,16 @@ func withinBudget(s situation) Condition {
 		return Condition{ConditionWithinBudget, True, ReasonBudgetNearlySpent, sentence(s.o.Run.BudgetWarning)}
 	}
 	return Condition{ConditionWithinBudget, True, ReasonWithinBudget, "No budget has been used up."}
+}
+
+// agentStalled says whether the agent gets on. Where no model answers it, that is not the agent's fault.
+func agentStalled(s situation) Condition {
+	c := anomaly(s, ConditionAgentStalled, ReasonNoProgress)
+	if c.Status == True && s.report().Unserved {
+		c.Reason = protocol.ReasonProviderUnavailable
+		c.Message += " The agent is not to blame, and nothing is done about it: its calls of models are answered with errors that are not its own."
+	}
+	return c
 }
 
 // anomaly of an agent at work. With the agent it is over.

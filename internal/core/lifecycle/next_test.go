@@ -298,6 +298,28 @@ func TestAnomalies(t *testing.T) {
 	}
 }
 
+// TestNobodyIsBlamedForTheProvider: a stall for which no model answers says so, and what to make of it. It is no reason to give the agent of another kind of
+// anomaly.
+func TestNobodyIsBlamedForTheProvider(t *testing.T) {
+	o := running()
+	o.Run.Anomalies = map[string]string{ConditionAgentStalled: "12 calls of a model in a row were in vain", ConditionAgentLooping: "again"}
+	if c := Next(o, noon).Memory.Condition(ConditionAgentStalled); c.Status != True || c.Reason != ReasonNoProgress || strings.Contains(c.Message, "blame") {
+		t.Errorf("the agent's own: %+v", c)
+	}
+	o.Run.Unserved = true
+	d := Next(o, noon)
+	if c := d.Memory.Condition(ConditionAgentStalled); c.Status != True || c.Reason != protocol.ReasonProviderUnavailable || !strings.Contains(c.Message, "in vain. The agent is not to blame") {
+		t.Errorf("the provider's: %+v", c)
+	}
+	if c := d.Memory.Condition(ConditionAgentLooping); c.Reason != ReasonRepeating {
+		t.Errorf("another one: %+v", c)
+	}
+	o.Memory, o.Run.Anomalies, o.Run.Unserved = d.Memory, nil, false
+	if c := Next(o, noon).Memory.Condition(ConditionAgentStalled); c.Status != False || c.Reason != ReasonNoAnomaly {
+		t.Errorf("over: %+v", c)
+	}
+}
+
 func TestWhatAPodSaysCannotBreakTheStatus(t *testing.T) {
 	o := running()
 	o.Run.Fault = &Problem{Reason: "no such\nreason", Message: strings.Repeat("ü", 40_000)}

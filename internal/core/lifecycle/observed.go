@@ -296,6 +296,8 @@ type Run struct {
 	BudgetWarning string
 	// Anomalies of the conversation that are not over, by the condition that they set, with the evidence.
 	Anomalies map[string]string
+	// Unserved says that the agent stalls because its calls of models are answered with errors that are not its own.
+	Unserved bool
 	// Connected is true while the long poll is open.
 	Connected bool
 	// ConnectionChangedAt is when Connected last changed; zero when there never was a connection.

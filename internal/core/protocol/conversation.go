@@ -59,4 +59,9 @@ type Anomaly struct {
 	Since time.Time `json:"since"`
 	// Message has the evidence, and what was done about it.
 	Message string `json:"message"`
+	// Cause is CauseProvider; empty where it is the agent itself.
+	Cause string `json:"cause,omitempty"`
 }
+
+// CauseProvider of an anomaly: the agent's calls of models are answered with errors that are not its own.
+const CauseProvider = "Provider"

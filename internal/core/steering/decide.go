@@ -29,7 +29,7 @@ func (s *State) Decide(findings []anomaly.Finding, turn TurnContext, r Rules) (S
 		return Step{}, false
 	}
 	for _, f := range findings {
-		if f.Thread != turn.Thread || f.Calm || f.Mute || planned(f, findings) {
+		if f.Thread != turn.Thread || f.Calm || f.Mute || f.Cause != "" || planned(f, findings) {
 			continue
 		}
 		if step, ok := s.act(f, turn, r); ok {
@@ -98,7 +98,7 @@ func (s *State) note(findings []anomaly.Finding, turn TurnContext) (Step, bool) 
 func (s *State) unheard(findings []anomaly.Finding, turn TurnContext, r Rules) (Step, bool) {
 	for _, f := range findings {
 		e := s.episode(f)
-		if !f.Mute || !f.Main || f.Detector != anomaly.Silence {
+		if !f.Mute || !f.Main || f.Cause != "" || f.Detector != anomaly.Silence {
 			continue
 		}
 		for _, rung := range []Rung{Restart, Block} {

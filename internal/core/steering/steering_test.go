@@ -5,6 +5,7 @@ package steering
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
 // rungs that were climbed, with the turn of each.
@@ -180,13 +183,106 @@ func TestProvider(t *testing.T) {
 	s.rules.Ladder, s.rules.CheckEvery = Block, 1
 	for range 100 {
 		s.now = s.now.Add(8 * time.Second)
-		s.seen.Failed(1, 429, s.now)
+		s.seen.Failed(1, failures.Answer{Status: 429}, s.now)
 		s.decide(TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: 1, Now: s.now})
 	}
 	s.work(1) // the request that is answered at last
 	s.work(1)
 	if want := []string{"Observe", "Observe over"}; !slices.Equal(s.climbed(), want) {
 		t.Errorf("%v, want %v", s.climbed(), want)
+	}
+}
+
+// vain is a turn whose call the provider answers with an error. The client goes on by itself: it puts the error into the conversation.
+func (s *session) vain(a failures.Answer) {
+	s.t.Helper()
+	s.now = s.now.Add(10 * time.Second)
+	s.turns[1]++
+	at := TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: int64(s.turns[1]), Now: s.now}
+	words := conversation.QuoteOf(fmt.Sprint("API Error, try ", s.turns[1]))
+	s.seen.Turn(conversation.Turn{Thread: 1, Kind: at.Kind, Number: s.turns[1], Told: []conversation.Quote{words}, Said: []conversation.Quote{conversation.QuoteOf("API Error")}}, s.now)
+	s.decide(at)
+	s.seen.Failed(1, a, s.now)
+	s.decide(TurnContext{Now: s.now, Clock: true})
+}
+
+// TestNobodyIsBlamedForTheProvider: while the provider or the gateway answers with errors, no rung is climbed, whatever the client makes of them
+// and whatever was wrong before. When the model answers again, what was wrong before goes on where it was. Errors that are the agent's own excuse nothing.
+func TestNobodyIsBlamedForTheProvider(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer failures.Answer
+		role   bool
+		idle   int
+		climbs bool
+	}{
+		"an overloaded provider":           {answer: failures.Answer{Status: 529}},
+		"a backend that is avoided":        {answer: failures.Answer{Status: 503, Reason: "BackendAvoided"}, role: true},
+		"a gateway that is not there":      {answer: failures.Answer{Status: 503, Reason: failures.GatewayUnreachable}},
+		"an agent that stalled before":     {answer: failures.Answer{Status: 529}, idle: 14},
+		"one with a plan":                  {answer: failures.Answer{Status: 529}, idle: 14, role: true},
+		"requests that are never answered": {answer: failures.Answer{Status: 400, Reason: failures.InvalidRequest}, climbs: true},
+	} {
+		s := newSession(t)
+		s.rules.CheckEvery, s.rules.Cooldown, s.rules.Ladder, s.rules.Role = 1, 2, Block, tc.role
+		idle := func(turns int) {
+			for range turns {
+				s.turn(1, call("TodoWrite", `{"todo":"it"}`, "ok", conversation.FailureNone))
+			}
+		}
+		idle(tc.idle)
+		for range 2 { // one failed call says nothing
+			s.vain(tc.answer)
+		}
+		before := s.climbed()
+		for range 60 {
+			s.vain(tc.answer)
+		}
+		climbed := slices.DeleteFunc(s.climbed()[len(before):], func(rung string) bool { return rung == string(Observe) || strings.HasSuffix(rung, " over") })
+		if (len(climbed) > 0) != tc.climbs {
+			t.Errorf("%s: %v, and then %v", name, before, climbed)
+		}
+		if tc.climbs {
+			continue
+		}
+		if f := s.seen.Findings(s.rules.Rules, s.now); len(f) != 1 || f[0].Kind != anomaly.AgentStalled || f[0].Cause != protocol.CauseProvider {
+			t.Errorf("%s: %+v", name, f)
+		}
+		s.work(1)
+		for _, f := range s.seen.Findings(s.rules.Rules, s.now) {
+			if f.Cause != "" {
+				t.Errorf("%s: the model answers, and %+v", name, f)
+			}
+		}
+		if idle(20); len(s.said()) == 0 {
+			t.Errorf("%s: an agent that stalls with a model that answers is told nothing", name)
+		}
+	}
+}
+
+// TestSilenceAfterErrors: an agent that waits after calls that failed is not started anew for that. One that asks nothing for an hour hangs.
+func TestSilenceAfterErrors(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer  failures.Answer
+		minutes int
+		want    []string
+	}{
+		"it waits":        {failures.Answer{Status: 529}, 50, []string{"Observe"}},
+		"it hangs":        {failures.Answer{Status: 529}, 80, []string{"Observe", "Restart"}},
+		"its own mistake": {failures.Answer{Status: 400}, 50, []string{"Restart"}},
+	} {
+		s := newSession(t)
+		s.rules.Ladder = Restart
+		for range 3 {
+			s.seen.Failed(1, tc.answer, s.now)
+		}
+		for range 2 * tc.minutes {
+			s.now = s.now.Add(30 * time.Second)
+			s.seen.Pulse(anomaly.Pulse{Processes: 3}, s.now)
+			s.decide(TurnContext{Now: s.now, Clock: true})
+		}
+		if !slices.Equal(s.climbed(), tc.want) {
+			t.Errorf("%s: %v, want %v", name, s.climbed(), tc.want)
+		}
 	}
 }
 

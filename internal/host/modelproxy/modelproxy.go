@@ -190,7 +190,7 @@ func (p *Proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	p.options.Log.WarnContext(r.Context(), "The gateway cannot be reached", "path", r.URL.Path, "error", err.Error())
 	if o := observed(r); o != nil {
-		o.failed(http.StatusServiceUnavailable)
+		o.failed(failures.Answer{Status: http.StatusServiceUnavailable, Reason: failures.GatewayUnreachable})
 	}
 	d, _, _, _ := dialect.Serve(r.Method, r.URL.Path) //nolint:dogsled // the handler has looked already
 	refuse(http.StatusServiceUnavailable, failures.GatewayUnreachable, "the gateway cannot be reached at the moment; try again").write(w, r, d)

@@ -35,8 +35,8 @@ type Exchange interface {
 	Passed()
 	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 where nobody knows it.
 	Answered(a *conversation.Answer, window int64)
-	// Failed hears the status of an answer that is an error.
-	Failed(status int)
+	// Failed hears an answer that is an error.
+	Failed(a failures.Answer)
 }
 
 // observation is a request that is heard.
@@ -52,8 +52,8 @@ func (o *observation) answered(a *conversation.Answer, window int64) {
 	o.once.Do(func() { o.exchange.Answered(a, window) })
 }
 
-func (o *observation) failed(status int) {
-	o.once.Do(func() { o.exchange.Failed(status) })
+func (o *observation) failed(a failures.Answer) {
+	o.once.Do(func() { o.exchange.Failed(a) })
 }
 
 type observationKey struct{}
@@ -97,7 +97,7 @@ func hear(answer *http.Response) {
 	switch {
 	case o == nil, reason == protocol.ReasonBudgetExceeded, reason == protocol.RefusalReserved: // a call that is held has no answer yet
 	case answer.StatusCode >= http.StatusBadRequest:
-		o.failed(answer.StatusCode)
+		o.failed(failures.Answer{Status: answer.StatusCode, Reason: reason})
 	default:
 		streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 		reader := conversation.NewReader(o.dialect.Answer(), streamed)

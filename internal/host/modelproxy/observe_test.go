@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
@@ -53,7 +54,9 @@ func (e *ears) Answered(a *conversation.Answer, window int64) {
 
 func (e *ears) Passed() { e.passed.Store(true) }
 
-func (e *ears) Failed(status int) { e.heard <- fmt.Sprintf("status %d", status) }
+func (e *ears) Failed(a failures.Answer) {
+	e.heard <- strings.TrimSpace(fmt.Sprintf("status %d %s", a.Status, a.Reason))
+}
 
 func (e *ears) next(t *testing.T) string {
 	t.Helper()
@@ -140,7 +143,7 @@ func TestAGatewayThatIsAway(t *testing.T) {
 	p := newObservedPod(t, e, func(http.ResponseWriter, *http.Request) {})
 	p.gateway.Close()
 	answer := p.send("/anthropic/v1/messages", nil, strings.NewReader(`{"model":"m","messages":[]}`))
-	if got := e.next(t); got != "status 503" || answer.StatusCode != http.StatusServiceUnavailable {
+	if got := e.next(t); got != "status 503 GatewayUnreachable" || answer.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("heard %s, status %d", got, answer.StatusCode)
 	}
 }

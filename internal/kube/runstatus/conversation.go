@@ -35,6 +35,9 @@ func validateConversation(c *protocol.Conversation) error {
 		if err := oneOf(field, a.Type, v1alpha1.AnomalyConditions()...); err != nil {
 			return err
 		}
+		if err := oneOf(fmt.Sprintf("status.conversation.anomalies[%d].cause", i), cmp.Or(a.Cause, protocol.CauseProvider), protocol.CauseProvider); err != nil {
+			return err
+		}
 		if seen[a.Type] {
 			return fmt.Errorf("%s %q is there twice", field, a.Type)
 		}
@@ -53,7 +56,7 @@ func applyConversation(run *v1alpha1.RunStatus, c *protocol.Conversation) {
 	}
 	run.Turn = c.Turn
 	for _, a := range c.Anomalies {
-		run.Anomalies = append(run.Anomalies, v1alpha1.Anomaly{Type: a.Type, Turn: a.Turn, Message: Clean(a.Message, maxEvidence), Since: apiTime(a.Since)})
+		run.Anomalies = append(run.Anomalies, v1alpha1.Anomaly{Type: a.Type, Turn: a.Turn, Message: Clean(a.Message, maxEvidence), Since: apiTime(a.Since), Cause: a.Cause})
 	}
 	r := run.Report
 	if r.Health = cmp.Or(c.Health, r.Health); r.Health == protocol.HealthNominal && len(r.Problems) > 0 {

@@ -74,6 +74,7 @@ func TestDecode(t *testing.T) {
 		"fault without a reason":  {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Fault: &protocol.Fault{}})), want: "status.fault.reason", wantIndex: 2},
 		"turn that is none":       {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{Turn: -1}})), want: "status.conversation has a negative number", wantIndex: 2},
 		"unknown anomaly":         {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{Anomalies: []protocol.Anomaly{{Type: "Bored"}}}})), want: `status.conversation.anomalies[0].type "Bored" is not one of AgentStalled`, wantIndex: 2},
+		"unknown cause":           {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{Anomalies: []protocol.Anomaly{{Type: "AgentStalled", Cause: "The moon"}}}})), want: `status.conversation.anomalies[0].cause "The moon" is not one of Provider`, wantIndex: 2},
 		"anomaly twice": {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{Anomalies: []protocol.Anomaly{{Type: "AgentLooping"}, {Type: "AgentLooping"}}}})),
 			want: `anomalies[1].type "AgentLooping" is there twice`, wantIndex: 2},
 		"too many anomalies":      {body: encode(t, good, status(protocol.StatusReport{State: "Idle", Conversation: &protocol.Conversation{Anomalies: make([]protocol.Anomaly, 9)}})), want: "anomalies has 9 entries", wantIndex: 2},

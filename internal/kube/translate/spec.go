@@ -137,6 +137,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 	}
 	for _, a := range r.Anomalies {
 		run.Anomalies[a.Type] = a.Message
+		run.Unserved = run.Unserved || a.Type == v1alpha1.ConditionAgentStalled && a.Cause == protocol.CauseProvider
 	}
 	if p := r.Report; p != nil {
 		run.WorkspaceReady, run.AgentRunning, run.Task, run.Head = p.WorkspaceReady, p.AgentRunning, p.Task, p.Head

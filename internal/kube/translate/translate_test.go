@@ -102,6 +102,7 @@ func TestRunIsWhole(t *testing.T) {
 	var status v1alpha1.RunStatus
 	n := 0
 	fill(t, reflect.ValueOf(&status).Elem(), &n)
+	status.Anomalies[0].Type, status.Anomalies[0].Cause = v1alpha1.ConditionAgentStalled, protocol.CauseProvider
 	run := reflect.ValueOf(*Run(&v1alpha1.Feature{Status: v1alpha1.FeatureStatus{Run: &status}}))
 	for i := range run.NumField() {
 		if run.Field(i).IsZero() {

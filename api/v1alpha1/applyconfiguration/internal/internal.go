@@ -97,6 +97,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Anomaly
   map:
     fields:
+    - name: cause
+      type:
+        scalar: string
     - name: message
       type:
         scalar: string

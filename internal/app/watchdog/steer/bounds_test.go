@@ -13,6 +13,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
@@ -143,7 +144,7 @@ func TestActsHaveNewIDs(t *testing.T) {
 func TestLateAnswers(t *testing.T) {
 	for name, hear := range map[string]func(x *exchange){
 		"answered": func(x *exchange) { x.Answered(&conversation.Answer{Ended: true}, 0) },
-		"failed":   func(x *exchange) { x.Failed(500) },
+		"failed":   func(x *exchange) { x.Failed(failures.Answer{Status: 500}) },
 	} {
 		a := newAgent(t, "anthropic")
 		_, late := a.send()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -142,7 +143,7 @@ func TestACallThatFails(t *testing.T) {
 	p := newPerson(t, newAgent(t, "anthropic"))
 	p.gives("use-dict", "Take the labels from the dictionary.")
 	first, exchange := p.send()
-	exchange.Failed(529)
+	exchange.Failed(failures.Answer{Status: 529})
 	p.want("the provider is overloaded", "use-dict Pending")
 	if second := p.works(); second != first {
 		t.Errorf("the second try:\n%s\nand the first:\n%s", second, first)
@@ -163,7 +164,7 @@ func TestACallThatFailsAndIsAlteredThen(t *testing.T) {
 		p.gives("use-dict", "Take the labels from the dictionary.")
 		for range 3 {
 			sent, exchange := p.send()
-			exchange.Failed(529)
+			exchange.Failed(failures.Answer{Status: 529})
 			if strings.Count(sent, "Take the labels from the dictionary.") != 1 {
 				t.Errorf("told: %s", sent)
 			}

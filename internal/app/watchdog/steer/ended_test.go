@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
@@ -117,7 +118,7 @@ func TestAnotherEnd(t *testing.T) {
 	a.service.Settle(act.ID, true)
 	a.goesOn(act.Message)
 	_, exchange := a.send()
-	exchange.Failed(500)
+	exchange.Failed(failures.Answer{Status: 500})
 	_, exchange = a.send()
 	exchange.Answered(&conversation.Answer{}, 0) // it broke off
 	Ended(a.service, true)

@@ -64,7 +64,7 @@ func (s *Service) wrong() string {
 	var all []string
 	for _, e := range s.record.Anomalies.Episodes {
 		done, _ := s.done(e.Finding)
-		all = append(all, string(e.Finding.Kind)+e.Finding.Level.String()+done)
+		all = append(all, string(e.Finding.Kind)+e.Finding.Level.String()+e.Finding.Cause+done)
 	}
 	return strings.Join(all, " ")
 }
@@ -98,7 +98,7 @@ func (s *Service) Conversation() *protocol.Conversation {
 		if slices.ContainsFunc(c.Anomalies, func(a protocol.Anomaly) bool { return a.Type == string(f.Kind) }) {
 			continue // of another thread
 		}
-		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(f.Kind), Turn: f.Turn, Since: f.Since, Message: f.Evidence + said(s.done(f))})
+		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(f.Kind), Turn: f.Turn, Since: f.Since, Message: f.Evidence + said(s.done(f)), Cause: f.Cause})
 		if f.Kind == anomaly.PaceEscalated {
 			c.Pace = paces[f.Level]
 		}

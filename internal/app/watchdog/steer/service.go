@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
@@ -259,10 +260,10 @@ func (x *exchange) Answered(a *conversation.Answer, window int64) {
 }
 
 // Failed implements modelproxy.Exchange.
-func (x *exchange) Failed(status int) {
+func (x *exchange) Failed(a failures.Answer) {
 	x.service.heard(func(r *record, now time.Time) {
 		if x.born == x.service.gate.born {
-			r.Anomalies.Failed(x.thread, status, now)
+			r.Anomalies.Failed(x.thread, a, now)
 		}
 	})
 }

@@ -22,6 +22,8 @@ type AnomalyApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// since when it has been seen.
 	Since *v1.Time `json:"since,omitempty"`
+	// cause is Provider while the agent's calls of models are answered with errors that are not its own; empty where it is the agent itself.
+	Cause *string `json:"cause,omitempty"`
 }
 
 // AnomalyApplyConfiguration constructs a declarative configuration of the Anomaly type for use with
@@ -59,5 +61,13 @@ func (b *AnomalyApplyConfiguration) WithMessage(value string) *AnomalyApplyConfi
 // If called multiple times, the Since field is set to the value of the last call.
 func (b *AnomalyApplyConfiguration) WithSince(value v1.Time) *AnomalyApplyConfiguration {
 	b.Since = &value
+	return b
+}
+
+// WithCause sets the Cause field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Cause field is set to the value of the last call.
+func (b *AnomalyApplyConfiguration) WithCause(value string) *AnomalyApplyConfiguration {
+	b.Cause = &value
 	return b
 }
