@@ -42,6 +42,7 @@ func Setup(mgr ctrl.Manager, o Options) error {
 			Locks:     &leases.Keeper{Namespace: o.SystemNamespace, Client: client, Live: live},
 			Endpoints: o.Endpoints, SystemNamespace: o.SystemNamespace, Image: o.Image, UserNamespaces: o.UserNamespaces,
 		},
+		&feature.Outages{Client: client, Live: live, Clock: o.Clock, Logger: mgr.GetLogger().WithName("outages"), SystemNamespace: o.SystemNamespace},
 		&checkpoint.Reconciler{Client: client, Clock: o.Clock, SystemNamespace: o.SystemNamespace},
 		&supervisorpolicy.Reconciler{Client: client, Clock: o.Clock, SystemNamespace: o.SystemNamespace},
 		&template.Reconciler{Client: client, Live: live, Clock: o.Clock, SystemNamespace: o.SystemNamespace},

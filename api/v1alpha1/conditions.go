@@ -254,6 +254,8 @@ const (
 	ReasonAgentFailed = "AgentFailed"
 	// ReasonProviderUnavailable: the agent's calls of models are answered with errors that are not its own. In AgentStalled: the agent is not to blame, and nothing is done about it. Where the agent has ended for that, no retry is spent: another attempt follows after a pause that grows, and the message says what happened, what to do and when. See failures.md.
 	ReasonProviderUnavailable = "ProviderUnavailable"
+	// ReasonProviderAvailable: of an Event of the ConfigMap tidewaiter-backends: a backend that was out for all Features answers again.
+	ReasonProviderAvailable = "ProviderAvailable"
 	// ReasonAgentNotStarted: the agent's command could not be started.
 	ReasonAgentNotStarted = "AgentNotStarted"
 	// ReasonAgentUnstoppable: the agent's processes could not be stopped, so their container was ended.

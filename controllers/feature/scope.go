@@ -45,6 +45,8 @@ type scope struct {
 	window  int64
 	// backends is the hash of what the gateways have in force; empty where it is not known. Set by resolver.model.
 	backends string
+	// outage says that a backend is out for all Features. Set by resolver.model.
+	outage bool
 	// admitted says that others count this Feature among those that start; set by admit.
 	admitted bool
 	// locks as they were seen last, and whether they were taken in this reconcile; set by observe, readLive and takeLocks.

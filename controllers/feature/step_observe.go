@@ -114,6 +114,7 @@ func (r observer) look(ctx context.Context, s *scope, from client.Reader, networ
 		Obstacle:        s.obstacle,
 		Areas:           s.areas,
 		Backends:        s.backends,
+		Outage:          s.outage,
 		PolicyConflicts: s.effective.Conflicts,
 		Policy: lifecycle.PolicyRef{
 			Hash: s.effective.Hash, Enforcement: string(s.effective.Enforcement), Sources: s.effective.Sources,

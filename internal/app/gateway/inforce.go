@@ -37,13 +37,15 @@ type announcer struct {
 	live               client.Client
 	namespace, replica string
 	log                *slog.Logger
+	// reached says how the gateway fares with backends.
+	reached func([]models.Backend) []models.Reach
 
 	changed chan struct{}
 	said    atomic.Pointer[models.InForce]
 }
 
 func newAnnouncer(live client.Client, namespace, replica string, log *slog.Logger) *announcer {
-	return &announcer{live: live, namespace: namespace, replica: replica, log: log, changed: make(chan struct{}, 1)}
+	return &announcer{reached: func([]models.Backend) []models.Reach { return nil }, live: live, namespace: namespace, replica: replica, log: log, changed: make(chan struct{}, 1)}
 }
 
 // say something from now on.
@@ -52,6 +54,11 @@ func (a *announcer) say(in models.InForce) {
 		in.Problem = strings.ToValidUTF8(in.Problem[:maxProblem], "") + "…"
 	}
 	a.said.Store(&in)
+	a.again()
+}
+
+// again says what is in force once more, because how backends fare has changed. It does not wait.
+func (a *announcer) again() {
 	select {
 	case a.changed <- struct{}{}:
 	default: // one is on its way: it says this too
@@ -90,11 +97,11 @@ func (a *announcer) name() string { return protocol.InForcePrefix + a.replica }
 
 // write what is in force, and remove what gateways left that are long gone.
 func (a *announcer) write(ctx context.Context, in models.InForce) error {
-	in.Renewed = time.Now().UTC().Truncate(time.Millisecond)
+	in.Renewed, in.Reached = time.Now().UTC().Truncate(time.Millisecond), a.reached(in.Backends)
 	text, err := json.Marshal(in)
 	if err == nil && len(text) > maxInForce {
 		in.Problem = fmt.Sprintf("names of backends and models have %d bytes, and managers are told of %d at the most: list fewer models", len(text), maxInForce)
-		in.Backends, in.Missing = nil, nil
+		in.Backends, in.Missing, in.Reached = nil, nil, nil
 		text, err = json.Marshal(in)
 	}
 	if err != nil {

@@ -47,6 +47,12 @@ func TestAnnouncer(t *testing.T) {
 		}
 	})
 	a := newAnnouncer(live, kubetest.SystemNamespace, "mine", slog.New(slog.DiscardHandler))
+	a.reached = func(list []coremodels.Backend) (all []coremodels.Reach) {
+		for _, b := range list {
+			all = append(all, coremodels.Reach{Backend: b.Name, Avoided: time.Unix(1000, 0)})
+		}
+		return all
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- a.Start(ctx) }()
@@ -61,6 +67,11 @@ func TestAnnouncer(t *testing.T) {
 		_, gone := f["gone"]
 		_, late := f["late"]
 		return f["mine"].Digest == "first" && len(f["mine"].Problem) <= maxProblem+len("…") && !gone && late && lease.Annotations["note"] == "ours"
+	})
+	a.say(coremodels.InForce{Digest: "third", Backends: []coremodels.Backend{{Name: "main"}}})
+	until("it says that a backend is out", func(f coremodels.Fleet) bool {
+		out := f.Outages()
+		return f["mine"].Digest == "third" && len(out) == 1 && out[0].Backend == "main" && out[0].Since.Equal(time.Unix(1000, 0))
 	})
 	many := coremodels.Backend{Name: "main"}
 	for i := range 2000 {

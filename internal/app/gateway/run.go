@@ -107,9 +107,10 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		return err
 	}
 	answers := models.New(models.Options{
-		Authorizer: toModels{pods: found, pins: pins, keys: keys, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: measured.avoid,
+		Authorizer: toModels{pods: found, pins: pins, keys: keys, budgets: limits, log: slog.New(logs).With("logger", "models")}, Table: b.table.Load, Ledger: kept, Now: time.Now, Logger: slog.New(logs).With("logger", "models"), Observe: measured.call, Avoided: func(backend string, avoided bool) { measured.avoid(backend, avoided); announced.again() },
 		Limits: models.Limits{Memory: o.MemoryLimit / 8 * 3},
 	})
+	announced.reached = answers.Reached
 	dialer := net.Dialer{KeepAlive: 30 * time.Second}
 	s := &service{address: o.ProxyAddress, certificate: certificate, served: served, answers: answers, log: slog.New(logs).With("logger", "gateway"), proxy: egress.New(egress.Options{
 		Authorizer: toHosts{found}, Resolver: net.DefaultResolver, Dial: dialer.DialContext, Now: time.Now,

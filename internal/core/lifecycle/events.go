@@ -13,8 +13,8 @@ import (
 
 // changes tells what differs between two states of the status. Being derived from what is written, an event cannot be
 // sent for something that did not happen, nor twice. fate is why
-// a lost attempt's pod ended, which is not kept.
-func changes(before, after Memory, fate string) []Event {
+// a lost attempt's pod ended, which is not kept. During an outage, no Feature tells that no model answers it.
+func changes(before, after Memory, fate string, outage bool) []Event {
 	var events []Event
 	tell := func(warning bool, reason, message string) {
 		same := func(e Event) bool { return e.Reason == reason }
@@ -29,12 +29,17 @@ func changes(before, after Memory, fate string) []Event {
 	for _, name := range []string{ConditionAccepted, ConditionWorkspaceReady, ConditionAgentRunning, ConditionSupervised, ConditionIsolated, ConditionLocksHeld, ConditionAreasDisjoint, ConditionDeliveriesDisjoint, ConditionCheckpointsValid,
 		ConditionAgentStalled, ConditionAgentLooping, ConditionContextPressure, ConditionCascadeFailure, ConditionPaceEscalated, ConditionSucceeded} {
 		was, is := before.Condition(name), after.Condition(name)
-		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) || is.Reason == ReasonNoAnomaly && was.Status != True {
+		if is.Reason == was.Reason && is.Status == was.Status || !worthTelling(before, after, is) || is.Reason == ReasonNoAnomaly && was.Status != True || name == ConditionAgentStalled && unserved(was, is, outage) {
 			continue
 		}
 		tell(troubling(name, is, after.Phase), is.Reason, is.Message)
 	}
 	return events
+}
+
+// unserved says that an agent is not answered, which is told for all of them, or that it is answered again, which is no news of the agent.
+func unserved(was, is Condition, outage bool) bool {
+	return is.Reason == protocol.ReasonProviderUnavailable && outage || is.Reason == ReasonNoAnomaly && was.Reason == protocol.ReasonProviderUnavailable
 }
 
 // worthTelling leaves out what says nothing new: that something is not known or over, and what was told when it happened.

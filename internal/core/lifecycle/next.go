@@ -26,6 +26,6 @@ func decide(s situation, p plan, list []Condition) Decision {
 	if !s.o.JobMade {
 		d.EnsureDependencies, d.DeleteJobs, d.DeletePods = p.ensureDependencies, p.deleteJobs, p.deletePods
 	}
-	d.Events = changes(s.o.Memory, d.Memory, s.fate)
+	d.Events = changes(s.o.Memory, d.Memory, s.fate, s.o.Outage)
 	return d
 }

@@ -314,7 +314,19 @@ func TestNobodyIsBlamedForTheProvider(t *testing.T) {
 	if c := d.Memory.Condition(ConditionAgentLooping); c.Reason != ReasonRepeating {
 		t.Errorf("another one: %+v", c)
 	}
-	o.Memory, o.Run.Anomalies, o.Run.Unserved = d.Memory, nil, false
+	told := func(d Decision) bool {
+		return slices.ContainsFunc(d.Events, func(e Event) bool {
+			return e.Reason == protocol.ReasonProviderUnavailable || e.Reason == ReasonNoAnomaly
+		})
+	}
+	o.Outage = true
+	if during := Next(o, noon); !told(d) || told(during) {
+		t.Errorf("events alone %+v, during an outage %+v", d.Events, during.Events)
+	}
+	o.Memory, o.Run.Anomalies, o.Run.Unserved = d.Memory, map[string]string{ConditionAgentLooping: "again"}, false
+	if told(Next(o, noon)) {
+		t.Error("an event tells that an agent is answered again")
+	}
 	if c := Next(o, noon).Memory.Condition(ConditionAgentStalled); c.Status != False || c.Reason != ReasonNoAnomaly {
 		t.Errorf("over: %+v", c)
 	}

@@ -38,6 +38,8 @@ type InForce struct {
 	Missing map[string][]string `json:"missing,omitempty"`
 	// Problem of a newer configuration that cannot be used; empty where the newest is in force.
 	Problem string `json:"problem,omitempty"`
+	// Reached says how the gateway fares with its backends. It is no part of what is in force.
+	Reached []Reach `json:"reached,omitempty"`
 }
 
 // Outline is the configuration reduced to what decides who answers: no addresses, headers or prices. Of an address
@@ -69,7 +71,7 @@ func (f Fleet) Alive(now time.Time) Fleet {
 func (f Fleet) Hash() string {
 	seen := map[string]bool{}
 	for _, in := range f {
-		in.Renewed = time.Time{}
+		in.Renewed, in.Reached = time.Time{}, nil
 		text, err := json.Marshal(in)
 		if err != nil { // it has no values that JSON does not know
 			panic(err)

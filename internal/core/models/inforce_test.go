@@ -75,6 +75,10 @@ func TestFleet(t *testing.T) {
 	if one, both := (Fleet{"a": a}).Hash(), fleet.Hash(); one == "" || one != both || (Fleet{}).Hash() != "" {
 		t.Errorf("%q, %q", one, both)
 	}
+	b.Reached = []Reach{{Backend: "main", Avoided: now}}
+	if (Fleet{"a": a}).Hash() != (Fleet{"a": a, "b": b}).Hash() {
+		t.Error("how a gateway fares changes the hash, which wakes Features")
+	}
 	b.Missing = map[string][]string{"main": {"main"}}
 	if (Fleet{"a": a}).Hash() == (Fleet{"a": a, "b": b}).Hash() {
 		t.Error("a key that is missing does not change the hash")

@@ -31,6 +31,7 @@ const (
 	ReasonAnomalyPersists         = "AnomalyPersists"
 	ReasonAgentFailed             = "AgentFailed"
 	ReasonProviderUnavailable     = "ProviderUnavailable"
+	ReasonProviderAvailable       = "ProviderAvailable"
 	ReasonAgentNotStarted         = "AgentNotStarted"
 	ReasonAgentUnstoppable        = "AgentUnstoppable"
 	ReasonRepositoryNotAllowed    = "RepositoryNotAllowed"

@@ -24,6 +24,8 @@ type doors struct {
 	mu       sync.Mutex
 	slots    map[string]*slots
 	breakers map[account]*models.Breaker
+	// reached says how backends fare that are asked with the platform's key, by their names.
+	reached map[string]models.Reach
 }
 
 // slots of a backend that takes so many calls at once.
@@ -39,7 +41,7 @@ type account struct {
 }
 
 func newDoors(now func() time.Time, told func(string, bool)) *doors {
-	return &doors{now: now, told: told, slots: map[string]*slots{}, breakers: map[account]*models.Breaker{}}
+	return &doors{now: now, told: told, slots: map[string]*slots{}, breakers: map[account]*models.Breaker{}, reached: map[string]models.Reach{}}
 }
 
 // passage of a call to a backend.
@@ -124,12 +126,44 @@ func (p *passage) tell(o models.Outcome) {
 	}
 	was := breaker.Open()
 	breaker.End(d.now(), p.call, o)
-	if is := breaker.Open(); is != was && p.account.project == "" {
-		d.told(p.account.backend, !is)
+	is := breaker.Open()
+	if p.account.project == "" {
+		d.fared(p.account.backend, o == models.Answered, !is, is != was)
 	}
 	if breaker.Idle() {
 		delete(d.breakers, p.account)
 	}
+}
+
+// fared notes how a backend does that was asked with the platform's key: whether it has answered, and whether calls are kept away from it.
+func (d *doors) fared(backend string, answered, avoided, changed bool) {
+	r, now := d.reached[backend], d.now()
+	r.Backend = backend
+	if answered {
+		r.Answered = now
+	}
+	if changed {
+		r.Avoided = time.Time{}
+	}
+	if changed && avoided {
+		r.Avoided = now
+	}
+	d.reached[backend] = r
+	if changed {
+		d.told(backend, avoided)
+	}
+}
+
+// reach says how some backends fare, without those that were not asked.
+func (d *doors) reach(backends []models.Backend) (all []models.Reach) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, b := range backends {
+		if r, asked := d.reached[b.Name]; asked {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // leave gives the slot back, once.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	coremodels "github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
 
@@ -84,6 +85,12 @@ func TestAFailingBackendIsLeftAlone(t *testing.T) {
 			}
 			w.last(n + 1) // the agent sees the end before the call has ended
 		}
+		reached := func() []coremodels.Reach {
+			return w.models.Reached([]coremodels.Backend{{Name: "alone"}, {Name: "never asked"}})
+		}
+		if r := reached(); len(r) != 1 || r[0].Backend != "alone" || r[0].Avoided.IsZero() || !r[0].Answered.IsZero() {
+			t.Errorf("while it fails: %+v", r)
+		}
 		asked := f.asked.Load()
 		answer, text := w.ask("alone", http.MethodPost, messages, plainRequest)
 		if answer.Header.Get(callers.ReasonHeader) != "BackendAvoided" || answer.Header.Get("Retry-After") == "1" || !strings.Contains(text, `the backend \"alone\" has failed 5 times in a row and gets no calls of anybody for`) || f.asked.Load() != asked {
@@ -96,6 +103,9 @@ func TestAFailingBackendIsLeftAlone(t *testing.T) {
 				t.Errorf("after a while: %d %s", answer.StatusCode, text)
 			}
 			w.last(n + 7)
+		}
+		if r := reached(); len(r) != 1 || !r[0].Avoided.IsZero() || r[0].Answered.IsZero() {
+			t.Errorf("when it answers again: %+v", r)
 		}
 		w.mu.Lock()
 		if diff := cmp.Diff([]string{"alone true", "alone false"}, w.avoided); diff != "" {

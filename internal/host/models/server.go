@@ -137,7 +137,7 @@ type Options struct {
 	Logger  *slog.Logger
 	Limits  Limits
 	Observe func(Record)
-	// Avoided is told when calls begin to be kept away from a backend, and when they are let through again.
+	// Avoided is told when calls begin to be kept away from a backend, and when they are let through again. It must not wait.
 	Avoided func(backend string, avoided bool)
 }
 
@@ -165,6 +165,9 @@ func New(o Options) *Server {
 	}
 	return &Server{options: o, doors: newDoors(o.Now, o.Avoided), slots: callers.NewSlots(o.Limits.Total, o.Limits.PerFeature), rates: callers.NewRates(), memory: newMemory(o.Limits.Memory), desks: newDesks()}
 }
+
+// Reached says how the calls to some backends fare that are made with the platform's key. Backends that nobody asked are left out.
+func (s *Server) Reached(backends []models.Backend) []models.Reach { return s.doors.reach(backends) }
 
 // Drain waits until no call is under way, and each is recorded.
 func (s *Server) Drain(ctx context.Context) error { return s.slots.Drain(ctx) }

@@ -40,6 +40,7 @@ const providerKey = "the-key-of-the-provider"
 type world struct {
 	t       *testing.T
 	server  *httptest.Server
+	models  *models.Server
 	backend *upstream.Server
 
 	// answers keep to these rules; the callers' runtimes make side calls.
@@ -155,14 +156,15 @@ func newWorldBehind(t *testing.T, backend http.Handler, limits models.Limits, re
 		t.Fatal(err)
 	}
 	t.Cleanup(table.Close)
-	w.server = httptest.NewServer(models.New(models.Options{
+	w.models = models.New(models.Options{
 		Authorizer: w, Ledger: w, Table: func() *models.Table { return table }, Now: w.now, Logger: slog.New(slog.DiscardHandler),
 		Limits: limits, Observe: w.observe, Avoided: func(backend string, avoided bool) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.avoided = append(w.avoided, fmt.Sprint(backend, " ", avoided))
 		},
-	}))
+	})
+	w.server = httptest.NewServer(w.models)
 	t.Cleanup(w.server.Close)
 	return w
 }

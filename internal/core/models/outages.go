@@ -1,0 +1,65 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Reach says how a gateway fares with a backend that it asks with the platform's key.
+type Reach struct {
+	Backend string `json:"backend"`
+	// Avoided is since when calls of everybody are kept away; zero where they are not.
+	Avoided time.Time `json:"avoided,omitzero"`
+	// Answered is when it answered last; zero where it has not since the gateway began.
+	Answered time.Time `json:"answered,omitzero"`
+}
+
+// Outage of a backend for everybody.
+type Outage struct {
+	Backend string
+	// Since when a gateway keeps everybody away from it.
+	Since time.Time
+}
+
+// Outages are the backends that a gateway keeps everybody away from and that have answered no gateway since, by their names.
+func (f Fleet) Outages() []Outage {
+	since := map[string]time.Time{}
+	for _, in := range f {
+		for _, r := range in.Reached {
+			first, known := since[r.Backend]
+			if !r.Avoided.IsZero() && r.Avoided.After(f.answered(r.Backend)) && (!known || r.Avoided.Before(first)) {
+				since[r.Backend] = r.Avoided
+			}
+		}
+	}
+	var out []Outage
+	for _, backend := range slices.Sorted(maps.Keys(since)) {
+		out = append(out, Outage{Backend: backend, Since: since[backend]})
+	}
+	return out
+}
+
+// Over says that the backend of an outage has answered since, or that the gateways do not have it any more. Where no gateway says anything, nothing is over.
+func (f Fleet) Over(o Outage) bool {
+	gone := len(f) > 0
+	for _, in := range f {
+		gone = gone && !slices.ContainsFunc(in.Backends, func(b Backend) bool { return b.Name == o.Backend })
+	}
+	return gone || f.answered(o.Backend).After(o.Since)
+}
+
+// answered is when a backend has answered any gateway last.
+func (f Fleet) answered(backend string) (last time.Time) {
+	for _, in := range f {
+		for _, r := range in.Reached {
+			if r.Backend == backend && r.Answered.After(last) {
+				last = r.Answered
+			}
+		}
+	}
+	return last
+}

@@ -1,0 +1,63 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package models
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestOutages: a backend is out when a gateway keeps everybody away from it and it has answered no gateway since. One that nobody asks at a gateway says
+// nothing there.
+func TestOutages(t *testing.T) {
+	at := func(second int) time.Time { return time.Unix(int64(1000+second), 0).UTC() }
+	gateway := func(reached ...Reach) InForce { return InForce{Reached: reached} }
+	out := func(backend string, second int) Outage { return Outage{Backend: backend, Since: at(second)} }
+	for name, tc := range map[string]struct {
+		fleet Fleet
+		want  []Outage
+	}{
+		"no gateway":              {nil, nil},
+		"nobody asks":             {Fleet{"a": gateway()}, nil},
+		"it answers":              {Fleet{"a": gateway(Reach{Backend: "main", Answered: at(5)})}, nil},
+		"one gateway":             {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9), Answered: at(5)})}, []Outage{out("main", 9)}},
+		"it has never answered":   {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)})}, []Outage{out("main", 9)}},
+		"both, from the first on": {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "main", Avoided: at(7)})}, []Outage{out("main", 7)}},
+		"the other does not ask":  {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway()}, []Outage{out("main", 9)}},
+		"the other was answered":  {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "main", Answered: at(10)})}, nil},
+		"the other not any more":  {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "main", Avoided: at(12), Answered: at(10)})}, []Outage{out("main", 12)}},
+		"the other before it":     {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "main", Answered: at(8)})}, []Outage{out("main", 9)}},
+		"two backends, by name":   {Fleet{"a": gateway(Reach{Backend: "spare", Avoided: at(3)}, Reach{Backend: "main", Avoided: at(9)})}, []Outage{out("main", 9), out("spare", 3)}},
+		"another one is not it":   {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "spare", Answered: at(10)})}, []Outage{out("main", 9)}},
+	} {
+		if diff := cmp.Diff(tc.want, tc.fleet.Outages()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestOutageIsOver: when the backend has answered a gateway since. That no gateway knows anything is no answer.
+func TestOutageIsOver(t *testing.T) {
+	at := func(second int) time.Time { return time.Unix(int64(1000+second), 0).UTC() }
+	o := Outage{Backend: "main", Since: at(9)}
+	for name, tc := range map[string]struct {
+		reached []Reach
+		want    bool
+	}{
+		"a gateway that begins anew": {nil, false},
+		"it answered before":         {[]Reach{{Backend: "main", Answered: at(8)}}, false},
+		"it has answered":            {[]Reach{{Backend: "main", Answered: at(10)}}, true},
+		"it has answered, and fails": {[]Reach{{Backend: "main", Answered: at(10), Avoided: at(12)}}, true},
+		"another one has":            {[]Reach{{Backend: "spare", Answered: at(10)}}, false},
+	} {
+		if got := (Fleet{"a": InForce{Backends: []Backend{{Name: "main"}}, Reached: tc.reached}}).Over(o); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if !(Fleet{"a": InForce{Backends: []Backend{{Name: "spare"}}}}).Over(o) || (Fleet{}).Over(o) {
+		t.Error("it is over where the backend is not configured any more, and not where there is no gateway")
+	}
+}
