@@ -4,6 +4,7 @@
 package v1alpha1_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -230,4 +231,29 @@ func TestLabelsForPoliciesAreTheirWriters(t *testing.T) {
 	wantAllowed(t, patch(t, env.Client, made, global))
 	wantDenied(t, patch(t, admin, made, left), name, "people who may write SupervisorPolicies in namespace "+kubetest.SystemNamespace)
 	wantDenied(t, patch(t, editor, made, left), name, "policy.tidewaiter.dev/global.tier decides which global policies apply")
+}
+
+// TestWhoPlacesPodsMayCreateThem: a Feature is no way to a node, a priority or an image that its editor could not have with a pod.
+func TestWhoPlacesPodsMayCreateThem(t *testing.T) {
+	project := env.Project(t)
+	developer := env.Person(t, project, "developer", "tidewaiter-editor")
+	builder := env.Person(t, project, "builder", "tidewaiter-editor", "system:aggregate-to-edit")
+	const policy = "tidewaiter-feature-pods"
+	for field, change := range map[string]string{
+		"spec.agent.scheduling":       "spec: {agent: {scheduling: {nodeSelector: {pool: gpu}}}}",
+		"spec.agent.imagePullSecrets": "spec: {agent: {imagePullSecrets: [{name: registry}]}}",
+	} {
+		t.Run(field, func(t *testing.T) {
+			plain := existing(t, project, feature, "")
+			t.Cleanup(func() { wantAllowed(t, env.Client.Delete(context.Background(), plain)) })
+			wantDenied(t, create(t, developer, project, object(t, feature, change)), policy, field+" ")
+			wantDenied(t, patch(t, developer, plain, change), policy, "and you may not create pods in namespace "+project)
+			wantAllowed(t, create(t, builder, project, object(t, feature, change+"\nmetadata: {name: other}"), client.DryRunAll))
+			wantAllowed(t, patch(t, builder, plain, change))
+			wantAllowed(t, patch(t, developer, plain, "spec: {suspend: true}"))
+			wantDenied(t, patch(t, developer, plain, strings.NewReplacer("gpu", "cpu", "registry", "bank").Replace(change)), policy, field+" ")
+			wantAllowed(t, patch(t, developer, plain, "spec: {agent: {scheduling: null, imagePullSecrets: null}}"))
+			wantDenied(t, patch(t, developer, plain, change), policy, field+" ")
+		})
+	}
 }

@@ -41,9 +41,18 @@ type Agent struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	Env []EnvVar `json:"env,omitempty"`
-	// resources of the agent's container.
+	// resources of the agent's container. A policy may give defaults, and override them (agents.resources).
 	// +optional
 	Resources Resources `json:"resources,omitzero"`
+	// imagePullSecrets name Secrets of the Feature's namespace that the images of its pods are pulled with, besides those of the policies. Setting them needs the right to create pods there. A change applies to the next attempt.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	ImagePullSecrets []SecretRef `json:"imagePullSecrets,omitempty"`
+	// scheduling says which nodes run the pods of the Feature. Setting it needs the right to create pods in the namespace. A change applies to the next attempt. A policy may override it (agents.scheduling).
+	// +optional
+	Scheduling *Scheduling `json:"scheduling,omitempty"`
 	// runtimeClassName selects a sandboxed container runtime (gVisor, Kata) for the pod.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

@@ -22,7 +22,19 @@ func ruleCases() map[string]ruleCase {
 			all[field+", "+name] = under(c, policy, "spec."+field)
 		}
 	}
+	for name, c := range resourceCases {
+		all["feature, "+name] = under(c, feature, "spec.agent.resources")
+	}
+	for name, c := range schedulingCases {
+		all["feature, "+name] = under(c, feature, "spec.agent.scheduling")
+	}
 	for _, part := range []string{"defaults", "overrides"} {
+		for name, c := range resourceCases {
+			all["policy "+part+", "+name] = under(c, policy, "spec."+part+".agents.resources")
+		}
+		for name, c := range schedulingCases {
+			all["policy "+part+", "+name] = under(c, policy, "spec."+part+".agents.scheduling")
+		}
 		for name, c := range executionCases {
 			all["policy "+part+", "+name] = under(c, policy, "spec."+part+".execution")
 		}
@@ -42,6 +54,57 @@ var costCase = ruleCase{
 	accept:  `{cost: "0.000001", inputTokens: 1}`,
 	reject:  `{cost: "0.00"}`,
 	message: `cost must be a decimal number more than 0 such as "12.50", with at most 6 digits after the point`,
+}
+
+// resourceCases hold for Features and policies.
+var resourceCases = map[string]ruleCase{
+	"negative limits": {
+		field:   "limits",
+		accept:  "{limits: {cpu: 2, memory: 1.5Gi}}",
+		reject:  `{limits: {cpu: 2, memory: "-1"}}`,
+		message: "limits must be quantities such as 500m or 4Gi",
+	},
+	"negative requests": {
+		field:   "requests",
+		accept:  "{requests: {cpu: 100m}}",
+		reject:  "{requests: {cpu: -100m}}",
+		message: "requests must be quantities such as 500m or 4Gi",
+	},
+}
+
+// schedulingCases hold for Features and policies.
+var schedulingCases = map[string]ruleCase{
+	"a label of a node that is none": {
+		field:  "nodeSelector",
+		accept: "{nodeSelector: {example.com/pool: agents, zone: ''}}", reject: "{nodeSelector: {'my pool': agents}}",
+		message: "a key of nodeSelector must be the key of a label, for example example.com/pool",
+	},
+	"a priority of the cluster itself": {
+		field:  "priorityClassName",
+		accept: "{priorityClassName: ''}", reject: "{priorityClassName: system-node-critical}",
+		message: "priorityClassName must be the name of a PriorityClass that does not begin with system-: those classes keep the cluster itself alive",
+	},
+	"a taint of the cluster itself": {
+		field:  "tolerations[0].key",
+		accept: "{tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]}", reject: "{tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists}]}",
+		message: "key must be the key of a taint, for example example.com/agents, and none of node.kubernetes.io: a pod would stay on a node that is lost or drained",
+	},
+	"a value of any": {
+		field:  "tolerations[0]",
+		accept: "{tolerations: [{key: spot, operator: Equal, value: a}]}", reject: "{tolerations: [{key: spot, operator: Exists, value: a}]}",
+		message: "value must be left out where operator is Exists",
+	},
+	"seconds for nothing": {
+		field:  "tolerations[0]",
+		accept: "{tolerations: [{key: spot, effect: NoExecute, tolerationSeconds: 60}]}", reject: "{tolerations: [{key: spot, effect: NoSchedule, tolerationSeconds: 60}]}",
+		message: "tolerationSeconds needs the effect NoExecute",
+	},
+	"a topology that is no label": {
+		field:   "topologySpreadConstraints[0].topologyKey",
+		accept:  "{topologySpreadConstraints: [{topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: ScheduleAnyway, maxSkew: 1}]}",
+		reject:  "{topologySpreadConstraints: [{topologyKey: 'a zone', whenUnsatisfiable: ScheduleAnyway, maxSkew: 1}]}",
+		message: "topologyKey must be the key of a label, for example topology.kubernetes.io/zone",
+	},
 }
 
 // under puts a case of a part of the schema to a place where that part is used.
@@ -133,18 +196,6 @@ var featureCases = map[string]ruleCase{
 		accept:  "spec: {agent: {env: [{name: MY_TIDEWAITER_, value: x}]}}",
 		reject:  "spec: {agent: {env: [{name: TIDEWAITER_TASK, value: x}]}}",
 		message: "environment names starting with TIDEWAITER_ are reserved",
-	},
-	"negative limits": {
-		base: feature, field: "spec.agent.resources.limits",
-		accept:  "spec: {agent: {resources: {limits: {cpu: 2, memory: 1.5Gi}}}}",
-		reject:  `spec: {agent: {resources: {limits: {cpu: 2, memory: "-1"}}}}`,
-		message: "limits must be quantities such as 500m or 4Gi",
-	},
-	"negative requests": {
-		base: feature, field: "spec.agent.resources.requests",
-		accept:  "spec: {agent: {resources: {requests: {cpu: 100m}}}}",
-		reject:  "spec: {agent: {resources: {requests: {cpu: -100m}}}}",
-		message: "requests must be quantities such as 500m or 4Gi",
 	},
 	"a deadline that Go cannot read": {
 		base: feature, field: "spec.deadline",

@@ -283,7 +283,7 @@ type CapacityRules struct {
 	MaxRunning *int32 `json:"maxRunning,omitempty"`
 }
 
-// AgentRules bound what Features may choose for their agents.
+// AgentRules bound what Features may choose for their agents, and choose for those that do not.
 type AgentRules struct {
 	// allowedRoles are the roles that spec.agent.role of a Feature may name; a Feature without a role is refused then. A role must be in the list of every policy that applies and has one. Every role, and none, is allowed where no policy has a list.
 	// +optional
@@ -293,6 +293,18 @@ type AgentRules struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=63
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
+	// scheduling of the pods of Features, field by field, and key by key of a nodeSelector. In overrides it takes the choice from a Feature's spec.agent.scheduling.
+	// +optional
+	Scheduling *Scheduling `json:"scheduling,omitempty"`
+	// resources of the agents' containers, resource by resource. In overrides they take the choice from a Feature's spec.agent.resources. A request is never more than the limit in effect.
+	// +optional
+	Resources Resources `json:"resources,omitzero"`
+	// imagePullSecrets name Secrets, in the namespace of each Feature, that the images of its pods are pulled with, besides those of the Feature and of other policies.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	ImagePullSecrets []SecretRef `json:"imagePullSecrets,omitempty"`
 }
 
 // GitRules say which repositories are worked on, and how the watchdog asks Git servers.

@@ -139,7 +139,7 @@ type Rules struct {
 	// git says how the watchdog asks Git servers.
 	// +optional
 	Git *GitRules `json:"git,omitempty"`
-	// agents bounds what Features may choose for their agents.
+	// agents bounds what Features may choose for their agents, and says where their pods run.
 	// +optional
 	Agents *AgentRules `json:"agents,omitempty"`
 	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and

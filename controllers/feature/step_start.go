@@ -69,7 +69,7 @@ func (r maker) makeAttempt(ctx context.Context, s *scope) error {
 	}
 	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
 	want := desired.Job(f, start, desired.Options{
-		SystemNamespace: r.systemNamespace, Image: r.image, UserNamespaces: r.userNamespaces, Intake: s.intake, Gateway: s.gateway,
+		SystemNamespace: r.systemNamespace, Image: r.image, UserNamespaces: r.userNamespaces, Pod: s.effective.Pod, Intake: s.intake, Gateway: s.gateway,
 		Dialect: s.dialect, ContextWindow: s.window,
 	})
 	job, _, err := own[batchv1.Job](ctx, r, s, want)

@@ -110,6 +110,13 @@ func pods() []attack {
 				Template: corev1.PodTemplateSpec{Spec: spec},
 			}})
 		}},
+		{"run a pod before those of the cluster as the manager", "tidewaiter-manager-jobs", "", "", func(t *testing.T, w *world) error {
+			job := &batchv1.Job{ObjectMeta: w.run.Job.ObjectMeta, Spec: *w.run.Job.Spec.DeepCopy()}
+			job.Name, job.UID, job.ResourceVersion = "twf-mine", "", ""
+			job.Spec.Selector, job.Spec.Template.Labels = nil, map[string]string{v1alpha1.LabelFeature: w.run.Feature.Name}
+			job.Spec.Template.Spec.PriorityClassName = "system-node-critical"
+			return w.manager.Create(t.Context(), job)
+		}},
 	}
 }
 
@@ -220,6 +227,17 @@ func work() []attack {
 			f := feature(w, "mine")
 			f.Spec.Repository.CredentialsSecretRef = &v1alpha1.SecretRef{Name: "bank-git"}
 			return w.developer.Create(t.Context(), f)
+		}},
+		{"run on a node, or before others, without the right to make pods", "tidewaiter-feature-pods", "tidewaiter.dev/features", "create", func(t *testing.T, w *world) error {
+			f := feature(w, "mine")
+			f.Spec.Agent.Scheduling = &v1alpha1.Scheduling{PriorityClassName: ptr.To("high")}
+			return w.developer.Create(t.Context(), f)
+		}},
+		{"move an agent without the right to make pods", "tidewaiter-feature-pods", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
+			return patch(t, w.developer, w.run.Feature, `{"spec":{"agent":{"scheduling":{"tolerations":[{"key":"node-role.kubernetes.io/control-plane","operator":"Exists"}]}}}}`)
+		}},
+		{"pull images with a Secret without the right to make pods", "tidewaiter-feature-pods", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
+			return patch(t, w.developer, w.run.Feature, `{"spec":{"agent":{"imagePullSecrets":[{"name":"bank-registry"}]}}}`)
 		}},
 		{"approve without the verb", "tidewaiter-approval", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
 			return patch(t, w.editor, w.run.Feature, fmt.Sprintf(`{"spec":{"delivery":{"approvedCommit":%q}}}`, commit))

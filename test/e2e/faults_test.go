@@ -58,6 +58,12 @@ func TestFaultsAreClearConditions(t *testing.T) {
 			},
 			condition: v1alpha1.ConditionWorkspaceReady, wantReason: v1alpha1.ReasonUnschedulable, wantMessage: "memory",
 		},
+		"no-such-node": {
+			change: func(s *v1alpha1.FeatureSpec) {
+				s.Agent.Scheduling = &v1alpha1.Scheduling{NodeSelector: map[string]v1alpha1.LabelValue{"example.com/pool": "nowhere"}}
+			},
+			condition: v1alpha1.ConditionWorkspaceReady, wantReason: v1alpha1.ReasonUnschedulable, wantMessage: "example.com/pool=nowhere",
+		},
 		"unknown-runtime": {
 			change:    func(s *v1alpha1.FeatureSpec) { s.Agent.Runtime = "abacus" },
 			condition: v1alpha1.ConditionAccepted, wantReason: v1alpha1.ReasonRuntimeNotAvailable, wantMessage: "abacus",

@@ -183,6 +183,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.SaluteTimeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SaluteUnit"):
 		return &apiv1alpha1.SaluteUnitApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Scheduling"):
+		return &apiv1alpha1.SchedulingApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretKeyRef"):
 		return &apiv1alpha1.SecretKeyRefApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("SecretRef"):
@@ -207,6 +209,10 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TemplateSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TemplateStatus"):
 		return &apiv1alpha1.TemplateStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Toleration"):
+		return &apiv1alpha1.TolerationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TopologySpreadConstraint"):
+		return &apiv1alpha1.TopologySpreadConstraintApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UnservedStatus"):
 		return &apiv1alpha1.UnservedStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Usage"):

@@ -146,7 +146,7 @@ func newIntake(ctx context.Context, mgr ctrl.Manager, rotator *pki.Rotator, o Op
 		Recorder: flow.Recorder{Inner: mgr.GetEventRecorder("tidewaiter-intake")}, Clock: clock.RealClock{},
 		SystemNamespace: o.Namespace, Replica: o.Replica, Address: o.IntakeAddress, TLS: rotator.Intake().TLS(), Logger: log,
 		Observe: reports.Observe,
-		Errands: errands{options: o, endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}},
+		Errands: errands{options: o, endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, policies: mgr.GetClient()},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up intake: %w", err)

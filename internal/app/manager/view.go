@@ -19,6 +19,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
@@ -67,6 +68,8 @@ func serveView(mgr ctrl.Manager, live client.Client, rotator *pki.Rotator, asker
 type errands struct {
 	options   Options
 	endpoints endpoints
+	// policies are read from the cache.
+	policies client.Reader
 }
 
 var _ intake.Errands = errands{}
@@ -89,8 +92,12 @@ func (e errands) Job(ctx context.Context, f *v1alpha1.Feature, q protocol.Inquir
 	if err != nil {
 		return nil, fmt.Errorf("encode the inquiry: %w", err)
 	}
+	effective, err := identity.Effective(ctx, e.policies, f, e.options.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("find out where the pod of an inquiry may run: %w", err)
+	}
 	wanted := desired.InquiryJob(f, q.ID, string(inquiry), desired.Options{
-		SystemNamespace: e.options.Namespace, Image: e.options.Image, UserNamespaces: e.options.UserNamespaces, Intake: intake, Gateway: gateway,
+		SystemNamespace: e.options.Namespace, Image: e.options.Image, UserNamespaces: e.options.UserNamespaces, Pod: effective.Pod, Intake: intake, Gateway: gateway,
 	})
 	job := &batchv1.Job{}
 	text, err := json.Marshal(wanted)

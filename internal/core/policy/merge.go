@@ -72,7 +72,7 @@ func newMerger(s Sources) *merger {
 	m.levels = []level{
 		levelGlobalOverrides:  m.level(Global, "overrides", overrides),
 		levelProjectOverrides: m.level(Project, "overrides", overrides),
-		levelFeature:          {{origin: "the Feature", rules: &Rules{Execution: s.Feature, Budget: BudgetRules{Feature: s.FeatureBudget}}}},
+		levelFeature:          {{origin: "the Feature", rules: &Rules{Execution: s.Feature, Budget: BudgetRules{Feature: s.FeatureBudget}, Pod: s.FeaturePod}}},
 		levelProjectDefaults:  m.level(Project, "defaults", defaults),
 		levelGlobalDefaults:   m.level(Global, "defaults", defaults),
 		{{origin: "the repository's host", rules: repositoryRules(s.RepositoryHost)}},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -110,6 +111,16 @@ func drawRules(t *rapid.T) Rules {
 			*p = drawHosts(t, row.Path)
 		case **int:
 			*p = maybe(t, row.Path, rapid.IntRange(1, 3))
+		case **string:
+			*p = maybe(t, row.Path, rapid.SampledFrom([]string{"", "high", "low"}))
+		case *map[string]string:
+			*p = rapid.MapOfN(rapid.SampledFrom([]string{"pool", "zone"}), rapid.SampledFrom([]string{"a", "b"}), 0, 2).Draw(t, row.Path)
+		case *map[string]Quantity:
+			*p = rapid.MapOfN(rapid.SampledFrom([]string{"cpu", "memory"}), rapid.SampledFrom([]Quantity{{1000, "1"}, {2000, "2"}, {2000, "2k"}}), 0, 2).Draw(t, row.Path)
+		case *[]Toleration:
+			*p = drawTolerations(t)
+		case *[]Spread:
+			*p = drawSpreads(t)
 		case **bool:
 			*p = maybe(t, row.Path, rapid.Bool())
 		case **int64:
@@ -139,8 +150,21 @@ func drawBounds(t *rapid.T, label string) []Bound {
 	return rapid.OneOf(rapid.Just[[]Bound](nil), rapid.Map(list, func(l []string) []Bound { return []Bound{{Globs: l}} })).Draw(t, label)
 }
 
+// drawTolerations draws the list of a source, an empty one, or none.
+func drawTolerations(t *rapid.T) []Toleration {
+	list := rapid.SliceOfN(rapid.SampledFrom([]Toleration{{Key: "a", Operator: "Exists"}, {Key: "a", Value: "x"}, {Key: "b", Seconds: Seconds{Set: true}}}), 0, 3)
+	return rapid.OneOf(rapid.Just[[]Toleration](nil), list).Draw(t, "tolerations")
+}
+
+// drawSpreads draws the list of a source, an empty one, or none.
+func drawSpreads(t *rapid.T) []Spread {
+	list := rapid.SliceOfN(rapid.SampledFrom([]Spread{{Key: "zone", MaxSkew: 1}, {Key: "zone", MaxSkew: 2}, {Key: "host", MaxSkew: 1}}), 0, 3)
+	return rapid.OneOf(rapid.Just[[]Spread](nil), list).Draw(t, "spreads")
+}
+
 func drawSources(t *rapid.T) Sources {
-	s := Sources{Feature: drawRules(t).Execution, RepositoryHost: Host{Name: "git", Port: 443}}
+	feature := drawRules(t)
+	s := Sources{Feature: feature.Execution, FeaturePod: feature.Pod, RepositoryHost: Host{Name: "git", Port: 443}}
 	for i := range rapid.IntRange(0, 4).Draw(t, "policies") {
 		s.Policies = append(s.Policies, Source{
 			Name:        fmt.Sprintf("ns/p%d", i),
@@ -194,6 +218,9 @@ func TestMergeIsIdempotent(t *testing.T) {
 		again := Merge(s)
 		if again.Hash != merged.Hash {
 			t.Errorf("(-once +again):\n%s", cmp.Diff(merged, again))
+		}
+		if diff := cmp.Diff(merged.Pod, again.Pod, cmpopts.EquateEmpty()); diff != "" { // the hash does not count it
+			t.Errorf("pods (-once +again):\n%s", diff)
 		}
 		if conflicts := ties(again); len(conflicts) > 0 {
 			t.Errorf("conflicts below an override: %v", conflicts)

@@ -353,7 +353,9 @@ func TestEveryValueHasAnOrigin(t *testing.T) {
 		want[row.Path] = "built-in"
 	}
 	want["egress.git"] = "the repository's host"
-	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches"} {
+	for _, list := range []string{"paths.rules", "contracts", "checks", "models", "roles", "egress.agent", "egress.providerTools", "agents.allowedRoles", "git.repositories", "delivery.branches",
+		"agents.scheduling.nodeSelector", "agents.scheduling.tolerations", "agents.scheduling.priorityClassName", "agents.scheduling.topologySpreadConstraints",
+		"agents.imagePullSecrets", "agents.resources.limits", "agents.resources.requests"} {
 		if want[list] == "" {
 			t.Errorf("%s has no row", list)
 		}

@@ -83,6 +83,8 @@ type Effective struct {
 	// SuspendedBy are the policies that let no agent work, as namespace/name, sorted. It is no rule of judgement: watchdogs get the order
 	// to end, and the hash does not count it.
 	SuspendedBy []string `json:"-"`
+	// Pod says where the pods of the Feature run. It is not sent either.
+	Pod Pod `json:"-"`
 	// Execution says how writes become checkpoints.
 	Execution Execution `json:"execution"`
 	// Paths that are guarded.

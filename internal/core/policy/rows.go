@@ -50,7 +50,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(capacityRow(), deliveriesRow(), providerToolsRow(), gitSilenceRow(), repositoriesRow(), branchesRow()))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(capacityRow(), deliveriesRow(), providerToolsRow(), gitSilenceRow(), repositoriesRow(), branchesRow()))
 }
 
 func executionRows() []Row {

@@ -21,6 +21,8 @@ type Sources struct {
 	// Feature is what the Feature says for itself, FeatureBudget how much less it takes of models than it may.
 	Feature       ExecutionRules
 	FeatureBudget LimitRules
+	// FeaturePod is what the Feature says of its pods.
+	FeaturePod PodRules
 	// RepositoryHost of the Feature: the one Git host where no policy lists any. Its AllowPrivate does not count.
 	RepositoryHost Host
 }
@@ -74,6 +76,7 @@ type Rules struct {
 	LedgerRetention       *time.Duration
 	History               History
 	Isolation             Isolation
+	Pod                   PodRules
 }
 
 // ExecutionRules are the values of Execution that a source sets.

@@ -69,15 +69,8 @@ func agent(f *v1alpha1.Feature, mode string, o Options) *corev1ac.ContainerApply
 		WithEnv(speech(o)...).
 		WithVolumeMounts(workspaceMount(mode == policy.ModeDeterministic), homeMount(), runMount(true), corev1ac.VolumeMount().WithName(volumeAgentTmp).WithMountPath(tmpDir)).
 		WithSecurityContext(locked())
-	if r := f.Spec.Agent.Resources; len(r.Limits)+len(r.Requests) > 0 {
-		resources := corev1ac.ResourceRequirements()
-		if len(r.Limits) > 0 {
-			resources = resources.WithLimits(r.Limits)
-		}
-		if len(r.Requests) > 0 {
-			resources = resources.WithRequests(r.Requests)
-		}
-		c = c.WithResources(resources)
+	if r := resources(o.Pod); r != nil {
+		c = c.WithResources(r)
 	}
 	return c
 }

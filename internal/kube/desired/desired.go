@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
@@ -27,6 +28,8 @@ type Options struct {
 	Image string
 	// UserNamespaces gives the pod a user namespace of its own (hostUsers: false).
 	UserNamespaces bool
+	// Pod is what the policy in effect says of the Feature's pods, what the Feature itself says included.
+	Pod policy.Pod
 	// Intake and Gateway are the addresses that the pod may talk to; it has no DNS.
 	Intake, Gateway netip.Addr
 	// Dialect that the agent's backend speaks, for an agent that is to be told, and ContextWindow of its model in tokens; zero for others.

@@ -54,16 +54,24 @@ func everything() *v1alpha1.Feature {
 			},
 			Agent: v1alpha1.Agent{
 				Runtime: "command", Image: "example.com/agent:1", Command: []string{"work"}, Args: []string{"hard"},
-				Env: []v1alpha1.EnvVar{{Name: "COLOUR", Value: "blue"}},
-				Resources: v1alpha1.Resources{
-					Limits:   corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")},
-					Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("500m")},
-				},
+				Env:              []v1alpha1.EnvVar{{Name: "COLOUR", Value: "blue"}},
 				RuntimeClassName: "gvisor", RunAsUser: ptr.To[int64](2000),
 			},
 			Workspace: &v1alpha1.Workspace{Size: ptr.To(resource.MustParse("2Gi")), StorageClassName: ptr.To("fast")},
 		},
 	}
+}
+
+// everyPlace has every value that a policy in effect has of pods.
+var everyPlace = policy.Pod{
+	NodeSelector: map[string]string{"example.com/pool": "agents"}, PriorityClass: "batch", PullSecrets: []string{"mirror", "shop-registry"},
+	Tolerations: []policy.Toleration{
+		{Key: "example.com/agents", Operator: "Exists", Effect: "NoSchedule"},
+		{Key: "example.com/spot", Operator: "Equal", Value: "yes", Effect: "NoExecute", Seconds: policy.Seconds{Set: true}},
+	},
+	Spread:   []policy.Spread{{Key: "topology.kubernetes.io/zone", Unsatisfiable: "ScheduleAnyway", MaxSkew: 1}},
+	Limits:   map[string]policy.Quantity{"memory": {Text: "1Gi"}},
+	Requests: map[string]policy.Quantity{"cpu": {Text: "500m"}},
 }
 
 // least is a Feature that says no more than it must.
@@ -92,14 +100,16 @@ func ephemeral() *v1alpha1.Feature {
 }
 
 func TestGolden(t *testing.T) {
+	placed := options
+	placed.Pod = everyPlace
 	plain := options
 	plain.UserNamespaces = false
 	plain.Intake, plain.Gateway = netip.MustParseAddr("fd00::10"), netip.MustParseAddr("fd00::11")
 	speaking := options
 	speaking.Dialect, speaking.ContextWindow = "openai-chat", 64_000
 	tests := map[string][]any{
-		"job-agent-everything":    {Job(everything(), lifecycle.Start{Attempt: 3, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, options)},
-		"job-seal-everything":     {Job(everything(), lifecycle.Start{Attempt: 4, Run: lifecycle.RunSeal}, options)},
+		"job-agent-everything":    {Job(everything(), lifecycle.Start{Attempt: 3, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, placed)},
+		"job-seal-everything":     {Job(everything(), lifecycle.Start{Attempt: 4, Run: lifecycle.RunSeal}, placed)},
 		"job-agent-least":         {Job(least(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeInteractive}, plain)},
 		"job-agent-deterministic": {Job(least(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeDeterministic}, options)},
 		"job-agent-worker":        {Job(builtIn(), lifecycle.Start{Attempt: 1, Run: lifecycle.RunAgent, Mode: policy.ModeDeterministic}, speaking)},
@@ -107,7 +117,7 @@ func TestGolden(t *testing.T) {
 		"claims-everything":       anys(Claims(everything())),
 		"claims-least":            anys(Claims(least())),
 		"claims-ephemeral":        anys(Claims(ephemeral())),
-		"job-inquiry":             {InquiryJob(everything(), "0123456789abcdef", `{"id":"0123456789abcdef","kind":"diff"}`, options)},
+		"job-inquiry":             {InquiryJob(everything(), "0123456789abcdef", `{"id":"0123456789abcdef","kind":"diff"}`, placed)},
 		"network-policy":          {NetworkPolicy(least(), "tidewaiter-system")},
 		"ca-bundle":               {CABundle("shop", []byte("-----BEGIN CERTIFICATE-----\n"))},
 	}

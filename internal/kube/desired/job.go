@@ -86,6 +86,7 @@ func pod(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.PodSpe
 	if o.UserNamespaces {
 		spec = spec.WithHostUsers(false)
 	}
+	spec = place(spec, o.Pod)
 	if start.Run == lifecycle.RunSeal {
 		return spec.
 			WithContainers(watchdog("seal", f, start.Attempt, o).WithVolumeMounts(trustedSide(f)...).WithVolumeMounts(workspaceMount(false))).
@@ -94,7 +95,7 @@ func pod(f *v1alpha1.Feature, start lifecycle.Start, o Options) *corev1ac.PodSpe
 	if name := f.Spec.Agent.RuntimeClassName; name != "" {
 		spec = spec.WithRuntimeClassName(name)
 	}
-	return spec.
+	return spread(spec, o.Pod.Spread).
 		WithInitContainers(
 			watchdog("prepare", f, start.Attempt, o).WithVolumeMounts(trustedSide(f)...).
 				WithVolumeMounts(workspaceMount(false), homeMount(), runMount(false)),

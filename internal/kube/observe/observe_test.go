@@ -79,6 +79,7 @@ func TestPods(t *testing.T) {
 	}
 	tests := map[string]struct {
 		status                    corev1.PodStatus
+		nodes                     map[string]string
 		wantStarted, wantEnded    bool
 		wantStartedAt             time.Time
 		wantReason, wantInMessage string
@@ -100,6 +101,10 @@ func TestPods(t *testing.T) {
 			status: corev1.PodStatus{Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{waiting("ErrImagePull", "x")}}, wantEnded: true,
 		},
 		"no node": {status: corev1.PodStatus{Conditions: unschedulable("0/3 nodes")}, wantReason: v1alpha1.ReasonUnschedulable, wantInMessage: "0/3 nodes"},
+		"no node with its labels": {
+			status: corev1.PodStatus{Conditions: unschedulable("0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.")}, nodes: map[string]string{"zone": "b", "pool": "agents"},
+			wantReason: v1alpha1.ReasonUnschedulable, wantInMessage: "selector. A node must have the labels pool=agents, zone=b: label one, or change spec.agent.scheduling.nodeSelector",
+		},
 		"no volume": {
 			status:     corev1.PodStatus{Conditions: unschedulable("0/3 nodes are available: 3 node(s) didn't find available persistent volumes to bind.")},
 			wantReason: v1alpha1.ReasonVolumePending, wantInMessage: "persistent volumes",
@@ -127,6 +132,7 @@ func TestPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			pod := corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{Name: "login-1-abc", UID: "pod-1", OwnerReferences: []metav1.OwnerReference{{Kind: "Job", UID: "job-1", Controller: ptr.To(true)}}},
+				Spec:       corev1.PodSpec{NodeSelector: tc.nodes},
 				Status:     tc.status,
 			}
 			got := Pods([]corev1.Pod{pod})[0]

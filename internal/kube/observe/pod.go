@@ -51,9 +51,22 @@ func schedulingProblem(p *corev1.Pod) *lifecycle.Problem {
 		if lower := strings.ToLower(c.Message); strings.Contains(lower, "persistentvolumeclaim") || strings.Contains(lower, "persistent volumes") {
 			reason = v1alpha1.ReasonVolumePending
 		}
-		return &lifecycle.Problem{Reason: reason, Message: "No node takes the pod: " + c.Message}
+		return &lifecycle.Problem{Reason: reason, Message: "No node takes the pod: " + c.Message + wanted(p)}
 	}
 	return nil
+}
+
+// wanted says which labels a node must have, and who can change that: the scheduler does not name them.
+func wanted(p *corev1.Pod) string {
+	var labels []string
+	for key, value := range p.Spec.NodeSelector {
+		labels = append(labels, key+"="+value)
+	}
+	if len(labels) == 0 {
+		return ""
+	}
+	slices.Sort(labels)
+	return " A node must have the labels " + strings.Join(labels, ", ") + ": label one, or change spec.agent.scheduling.nodeSelector (or agents.scheduling of a policy) and start another attempt by spec.suspend true and false."
 }
 
 // waitingProblem reads the kubelet's reasons for a container that waits

@@ -41,6 +41,7 @@ func Effective(f *v1alpha1.Feature, policies []v1alpha1.SupervisorPolicy, at Pla
 		Policies:       sources,
 		Feature:        executionRules(f.Spec.Execution),
 		FeatureBudget:  budget(f.Spec.Budget),
+		FeaturePod:     podRules(f.Spec.Agent.Scheduling, f.Spec.Agent.ImagePullSecrets, f.Spec.Agent.Resources),
 		RepositoryHost: repositoryHost(f.Spec.Repository.URL),
 	}), nil
 }
@@ -169,6 +170,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	}
 	if a := r.Agents; a != nil {
 		out.AllowedRoles = a.AllowedRoles
+		out.Pod = podRules(a.Scheduling, a.ImagePullSecrets, a.Resources)
 	}
 	return out, errors.Join(append(errs, out.Validate(at))...)
 }

@@ -36,7 +36,8 @@ func TestEveryValueOfTheAPIIsRead(t *testing.T) {
 	}
 	for _, path := range leavesOf("", fields) {
 		section, _, _ := strings.Cut(path, ".")
-		if sections[section] && !slices.Contains(rows, path) {
+		entry := func(row string) bool { return path == row || strings.HasPrefix(path, row+".") } // of a map
+		if sections[section] && !slices.ContainsFunc(rows, entry) {
 			t.Errorf("%s of the API's rules has no row in core/policy", path)
 		}
 	}

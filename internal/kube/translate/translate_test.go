@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -55,6 +56,12 @@ func fill(t *testing.T, v reflect.Value, n *int) {
 		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
 		fill(t, v.Index(0), n)
 		fill(t, v.Index(1), n)
+	case reflect.Map:
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		fill(t, key, n)
+		fill(t, value, n)
+		v.Set(reflect.MakeMap(v.Type()))
+		v.SetMapIndex(key, value)
 	case reflect.String:
 		v.SetString(fmt.Sprintf("s%d", *n))
 	case reflect.Int, reflect.Int32, reflect.Int64:
@@ -490,12 +497,20 @@ func TestRulesReachTheCore(t *testing.T) {
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
 		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}},
 		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait, Deliveries: v1alpha1.DeliveryNoticeDirective},
-		Agents:      &v1alpha1.AgentRules{AllowedRoles: []string{"dba"}},
-		Capacity:    &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
-		Retention:   &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size, Ledger: &metav1.Duration{Duration: 5}},
-		Delivery:    &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold, Branches: []string{"tidewaiter/**"}},
-		Isolation:   v1alpha1.IsolationWarn,
-		Git:         &v1alpha1.GitRules{Silence: &metav1.Duration{Duration: time.Minute}, Repositories: []string{"git.example.com/team/*"}},
+		Agents: &v1alpha1.AgentRules{
+			AllowedRoles: []string{"dba"}, ImagePullSecrets: []v1alpha1.SecretRef{{Name: "mirror"}},
+			Resources: v1alpha1.Resources{Limits: corev1.ResourceList{"memory": resource.MustParse("1024Mi")}, Requests: corev1.ResourceList{"cpu": resource.MustParse("1500m")}},
+			Scheduling: &v1alpha1.Scheduling{
+				NodeSelector: map[string]v1alpha1.LabelValue{"pool": "agents"}, PriorityClassName: ptr.To("batch"),
+				Tolerations:               []v1alpha1.Toleration{{Key: "spot", Value: "yes", Effect: v1alpha1.TaintNoExecute, TolerationSeconds: ptr.To[int64](0)}},
+				TopologySpreadConstraints: []v1alpha1.TopologySpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: v1alpha1.ScheduleAnyway, MaxSkew: 2}},
+			},
+		},
+		Capacity:  &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
+		Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size, Ledger: &metav1.Duration{Duration: 5}},
+		Delivery:  &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold, Branches: []string{"tidewaiter/**"}},
+		Isolation: v1alpha1.IsolationWarn,
+		Git:       &v1alpha1.GitRules{Silence: &metav1.Duration{Duration: time.Minute}, Repositories: []string{"git.example.com/team/*"}},
 	}
 	got, err := rules("spec.defaults", r)
 	if err != nil {
@@ -524,6 +539,15 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	if diff := cmp.Diff([]policy.Host{{Name: "a", Port: 8443}}, got.AgentHosts); diff != "" {
 		t.Errorf("the agent's hosts (-want +got):\n%s", diff)
+	}
+	pod := policy.PodRules{
+		NodeSelector: map[string]string{"pool": "agents"}, PriorityClass: ptr.To("batch"), PullSecrets: []string{"mirror"},
+		Tolerations: []policy.Toleration{{Key: "spot", Operator: "Equal", Value: "yes", Effect: "NoExecute", Seconds: policy.Seconds{Set: true}}},
+		Spread:      []policy.Spread{{Key: "zone", Unsatisfiable: "ScheduleAnyway", MaxSkew: 2}},
+		Limits:      map[string]policy.Quantity{"memory": {Milli: 1 << 30 * 1000, Text: "1Gi"}}, Requests: map[string]policy.Quantity{"cpu": {Milli: 1500, Text: "1500m"}},
+	}
+	if diff := cmp.Diff(pod, got.Pod); diff != "" {
+		t.Errorf("pods (-want +got):\n%s", diff)
 	}
 	budget := policy.BudgetRules{
 		Feature: policy.LimitRules{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: ptr.To[int64](12_500_000)},

@@ -69,6 +69,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: image
       type:
         scalar: string
+    - name: imagePullSecrets
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretRef
+          elementRelationship: associative
+          keys:
+          - name
     - name: resources
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Resources
@@ -85,6 +93,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: runtimeClassName
       type:
         scalar: string
+    - name: scheduling
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Scheduling
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.AgentRules
   map:
     fields:
@@ -94,6 +105,20 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+    - name: imagePullSecrets
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretRef
+          elementRelationship: associative
+          keys:
+          - name
+    - name: resources
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Resources
+    - name: scheduling
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Scheduling
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Anomaly
   map:
     fields:
@@ -1828,6 +1853,32 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: runtime
       type:
         scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Scheduling
+  map:
+    fields:
+    - name: nodeSelector
+      type:
+        map:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelValue
+    - name: priorityClassName
+      type:
+        scalar: string
+    - name: tolerations
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.Toleration
+          elementRelationship: atomic
+    - name: topologySpreadConstraints
+      type:
+        list:
+          elementType:
+            namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TopologySpreadConstraint
+          elementRelationship: associative
+          keys:
+          - topologyKey
+          - whenUnsatisfiable
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SecretKeyRef
   map:
     fields:
@@ -1931,6 +1982,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TaintEffect
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Task
   map:
     fields:
@@ -2074,7 +2127,41 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: observedGeneration
       type:
         scalar: numeric
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Toleration
+  map:
+    fields:
+    - name: effect
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TaintEffect
+    - name: key
+      type:
+        scalar: string
+    - name: operator
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TolerationOperator
+    - name: tolerationSeconds
+      type:
+        scalar: numeric
+    - name: value
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelValue
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TolerationOperator
+  scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TopologySpreadConstraint
+  map:
+    fields:
+    - name: maxSkew
+      type:
+        scalar: numeric
+    - name: topologyKey
+      type:
+        scalar: string
+    - name: whenUnsatisfiable
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.UnsatisfiableAction
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Trigger
+  scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.UnsatisfiableAction
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.UnservedStatus
   map:

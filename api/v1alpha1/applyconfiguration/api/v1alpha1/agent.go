@@ -20,8 +20,12 @@ type AgentApplyConfiguration struct {
 	Args []string `json:"args,omitempty"`
 	// env are plain variables of the agent's environment. Secrets do not belong here: the agent is untrusted.
 	Env []EnvVarApplyConfiguration `json:"env,omitempty"`
-	// resources of the agent's container.
+	// resources of the agent's container. A policy may give defaults, and override them (agents.resources).
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
+	// imagePullSecrets name Secrets of the Feature's namespace that the images of its pods are pulled with, besides those of the policies. Setting them needs the right to create pods there. A change applies to the next attempt.
+	ImagePullSecrets []SecretRefApplyConfiguration `json:"imagePullSecrets,omitempty"`
+	// scheduling says which nodes run the pods of the Feature. Setting it needs the right to create pods in the namespace. A change applies to the next attempt. A policy may override it (agents.scheduling).
+	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
 	// runtimeClassName selects a sandboxed container runtime (gVisor, Kata) for the pod.
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// runAsUser is the numeric user of agent and watchdog.
@@ -90,6 +94,27 @@ func (b *AgentApplyConfiguration) WithEnv(values ...*EnvVarApplyConfiguration) *
 // If called multiple times, the Resources field is set to the value of the last call.
 func (b *AgentApplyConfiguration) WithResources(value *ResourcesApplyConfiguration) *AgentApplyConfiguration {
 	b.Resources = value
+	return b
+}
+
+// WithImagePullSecrets adds the given value to the ImagePullSecrets field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ImagePullSecrets field.
+func (b *AgentApplyConfiguration) WithImagePullSecrets(values ...*SecretRefApplyConfiguration) *AgentApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithImagePullSecrets")
+		}
+		b.ImagePullSecrets = append(b.ImagePullSecrets, *values[i])
+	}
+	return b
+}
+
+// WithScheduling sets the Scheduling field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Scheduling field is set to the value of the last call.
+func (b *AgentApplyConfiguration) WithScheduling(value *SchedulingApplyConfiguration) *AgentApplyConfiguration {
+	b.Scheduling = value
 	return b
 }
 

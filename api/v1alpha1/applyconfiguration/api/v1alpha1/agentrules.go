@@ -8,10 +8,16 @@ package v1alpha1
 // AgentRulesApplyConfiguration represents a declarative configuration of the AgentRules type for use
 // with apply.
 //
-// AgentRules bound what Features may choose for their agents.
+// AgentRules bound what Features may choose for their agents, and choose for those that do not.
 type AgentRulesApplyConfiguration struct {
 	// allowedRoles are the roles that spec.agent.role of a Feature may name; a Feature without a role is refused then. A role must be in the list of every policy that applies and has one. Every role, and none, is allowed where no policy has a list.
 	AllowedRoles []string `json:"allowedRoles,omitempty"`
+	// scheduling of the pods of Features, field by field, and key by key of a nodeSelector. In overrides it takes the choice from a Feature's spec.agent.scheduling.
+	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
+	// resources of the agents' containers, resource by resource. In overrides they take the choice from a Feature's spec.agent.resources. A request is never more than the limit in effect.
+	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
+	// imagePullSecrets name Secrets, in the namespace of each Feature, that the images of its pods are pulled with, besides those of the Feature and of other policies.
+	ImagePullSecrets []SecretRefApplyConfiguration `json:"imagePullSecrets,omitempty"`
 }
 
 // AgentRulesApplyConfiguration constructs a declarative configuration of the AgentRules type for use with
@@ -26,6 +32,35 @@ func AgentRules() *AgentRulesApplyConfiguration {
 func (b *AgentRulesApplyConfiguration) WithAllowedRoles(values ...string) *AgentRulesApplyConfiguration {
 	for i := range values {
 		b.AllowedRoles = append(b.AllowedRoles, values[i])
+	}
+	return b
+}
+
+// WithScheduling sets the Scheduling field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Scheduling field is set to the value of the last call.
+func (b *AgentRulesApplyConfiguration) WithScheduling(value *SchedulingApplyConfiguration) *AgentRulesApplyConfiguration {
+	b.Scheduling = value
+	return b
+}
+
+// WithResources sets the Resources field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Resources field is set to the value of the last call.
+func (b *AgentRulesApplyConfiguration) WithResources(value *ResourcesApplyConfiguration) *AgentRulesApplyConfiguration {
+	b.Resources = value
+	return b
+}
+
+// WithImagePullSecrets adds the given value to the ImagePullSecrets field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ImagePullSecrets field.
+func (b *AgentRulesApplyConfiguration) WithImagePullSecrets(values ...*SecretRefApplyConfiguration) *AgentRulesApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithImagePullSecrets")
+		}
+		b.ImagePullSecrets = append(b.ImagePullSecrets, *values[i])
 	}
 	return b
 }

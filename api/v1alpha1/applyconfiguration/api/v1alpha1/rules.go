@@ -42,7 +42,7 @@ type RulesApplyConfiguration struct {
 	Egress *EgressRulesApplyConfiguration `json:"egress,omitempty"`
 	// git says how the watchdog asks Git servers.
 	Git *GitRulesApplyConfiguration `json:"git,omitempty"`
-	// agents bounds what Features may choose for their agents.
+	// agents bounds what Features may choose for their agents, and says where their pods run.
 	Agents *AgentRulesApplyConfiguration `json:"agents,omitempty"`
 	// isolation says what becomes of an agent whose pod another NetworkPolicy of the project opens to more than intake and
 	// gateway: Enforce (built in) starts no agent and ends one that runs, Warn only sets the condition Isolated. Enforcement Audit does not change it.
