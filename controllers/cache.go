@@ -57,10 +57,10 @@ func openingsOnly(base *isolation.Policy) func(any) (any, error) {
 	}
 }
 
-// withoutSpec keeps of a pod what controllers look at: whose it is, where, and how it fares.
+// withoutSpec keeps of a pod what controllers look at: whose it is, where, for which nodes, and how it fares.
 func withoutSpec(o any) (any, error) {
 	if pod, ok := o.(*corev1.Pod); ok {
-		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName}
+		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, NodeSelector: pod.Spec.NodeSelector}
 		pod.ManagedFields = nil
 	}
 	return o, nil

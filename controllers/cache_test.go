@@ -6,10 +6,13 @@ package controllers
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -54,4 +57,35 @@ func TestCachedNetworkPolicies(t *testing.T) {
 			t.Errorf("of one that denies: %+v", p)
 		}
 	}
+}
+
+// TestCachedPods: what the cache keeps of a pod tells the same of it as the pod itself, also which nodes it asks for.
+func TestCachedPods(t *testing.T) {
+	byObject, err := CacheByObject(kubetest.SystemNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "twf-login-1-abc", Labels: map[string]string{v1alpha1.LabelFeature: "login"}, ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+		Spec:       corev1.PodSpec{NodeName: "n", NodeSelector: map[string]string{"pool": "agents"}, Containers: make([]corev1.Container, 3)},
+		Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available.",
+		}}},
+	}
+	want := observe.Pods([]corev1.Pod{pod})
+	for o, options := range byObject {
+		if _, ok := o.(*corev1.Pod); !ok {
+			continue
+		}
+		kept, err := options.Transform(pod.DeepCopy())
+		is, ok := kept.(*corev1.Pod)
+		if err != nil || !ok || len(is.ManagedFields)+len(is.Spec.Containers) > 0 {
+			t.Fatalf("kept: %+v, %v", kept, err)
+		}
+		if diff := cmp.Diff(want, observe.Pods([]corev1.Pod{*is})); diff != "" {
+			t.Errorf("(-pod +cached):\n%s", diff)
+		}
+		return
+	}
+	t.Error("pods are cached as a whole")
 }
