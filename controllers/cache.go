@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/isolation"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
@@ -37,7 +38,9 @@ func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, er
 		// Of others only what they open: network policies add up.
 		&networkingv1.NetworkPolicy{}: {Transform: openingsOnly(desired.Isolation(systemNamespace))},
 		// The manager may list ConfigMaps of this name alone: what a project keeps in others is read one by one, where it is named.
-		&corev1.ConfigMap{}:     {Field: fields.OneTermEqualSelector("metadata.name", protocol.CAConfigMap)},
+		&corev1.ConfigMap{}: {Field: fields.OneTermEqualSelector("metadata.name", protocol.CAConfigMap)},
+		// Of nodes what decides about the pods of Features: they are large, and report often.
+		&corev1.Node{}:          {Transform: strippedNode},
 		&coordinationv1.Lease{}: {Namespaces: map[string]cache.Config{systemNamespace: {}}},
 	}, nil
 }
@@ -62,6 +65,13 @@ func withoutSpec(o any) (any, error) {
 	if pod, ok := o.(*corev1.Pod); ok {
 		pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, NodeSelector: pod.Spec.NodeSelector}
 		pod.ManagedFields = nil
+	}
+	return o, nil
+}
+
+func strippedNode(o any) (any, error) {
+	if node, ok := o.(*corev1.Node); ok {
+		return nodes.Stripped(node), nil
 	}
 	return o, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/controllers/template"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 )
 
 // Options are what the controllers need beside the manager; all are required.
@@ -24,8 +25,8 @@ type Options struct {
 	SystemNamespace string
 	// Image of Tidewaiter's own containers in the pods of Features.
 	Image string
-	// UserNamespaces gives each of these pods a user namespace of its own.
-	UserNamespaces bool
+	// UserNamespaces says who decides whether these pods get user namespaces of their own.
+	UserNamespaces nodes.Setting
 	// CABundle and Endpoints of intake and gateway.
 	CABundle  feature.CABundle
 	Endpoints feature.Endpoints

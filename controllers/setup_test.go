@@ -24,6 +24,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -70,7 +71,7 @@ func startManager(t *testing.T, s *system) {
 	}
 	env.StartManager(t, byObject, func(mgr ctrl.Manager) error {
 		return Setup(mgr, Options{
-			SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true, CABundle: s, Endpoints: s, Clock: clock.RealClock{},
+			SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: nodes.Auto, CABundle: s, Endpoints: s, Clock: clock.RealClock{},
 		})
 	})
 }

@@ -31,6 +31,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/runstatus"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
@@ -99,7 +100,7 @@ func (o *operator) reconcile(kind, name string) {
 		r = reconcile.AsReconciler(o.manager, &feature.Reconciler{
 			Client: c, Live: o.manager, Recorder: events.NewFakeRecorder(1000), Clock: clock, CABundle: says, Endpoints: says,
 			Locks:           &leases.Keeper{Namespace: kubetest.SystemNamespace, Client: o.manager, Live: o.manager},
-			SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true,
+			SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: nodes.Auto,
 		})
 	case "Checkpoint":
 		r = reconcile.AsReconciler(o.manager, &checkpoint.Reconciler{Client: c, Clock: clock, SystemNamespace: kubetest.SystemNamespace})

@@ -24,6 +24,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/flow"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 )
 
 // +kubebuilder:rbac:groups=tidewaiter.dev,resources=features,verbs=get;list;watch;patch;delete
@@ -76,8 +77,8 @@ type Reconciler struct {
 	SystemNamespace string
 	// Image of Tidewaiter's own containers.
 	Image string
-	// UserNamespaces gives each pod a user namespace of its own.
-	UserNamespaces bool
+	// UserNamespaces says who decides whether a pod gets a user namespace of its own.
+	UserNamespaces nodes.Setting
 
 	// process is what this process remembers between reconciles.
 	process process

@@ -36,6 +36,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/kube/leases"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/schema"
 )
@@ -87,6 +88,8 @@ type harness struct {
 	results     map[string]ctrl.Result
 	// gateways that renew what they have in force, by name.
 	gateways models.Fleet
+	// userNamespaces is the manager's flag.
+	userNamespaces nodes.Setting
 }
 
 func newHarness(t *testing.T) *harness {
@@ -99,7 +102,7 @@ func newHarness(t *testing.T) *harness {
 		bundle:   []byte("-----BEGIN CERTIFICATE-----\n"),
 		results:  map[string]ctrl.Result{},
 		locks:    &leases.Keeper{Namespace: kubetest.SystemNamespace, Live: manager},
-		gateways: models.Fleet{"gateway-a": {}},
+		gateways: models.Fleet{"gateway-a": {}}, userNamespaces: nodes.Auto,
 	}
 	r.announce()
 	t.Cleanup(func() { r.must(r.sayInForce(nil), "take back what gateways have in force") })
@@ -119,7 +122,7 @@ func (r *harness) reconciler() *Reconciler {
 	c := &Reconciler{
 		Locks:  r.locks,
 		Client: indexed{r.writes, r.lags}, Live: r.manager, Recorder: r.recorder, Clock: clock.PassiveClock(r.clock), CABundle: r, Endpoints: r,
-		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: true,
+		SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: r.userNamespaces,
 	}
 	if !r.justStarted {
 		c.process.began.Do(func() {}) // it has looked at everything long ago

@@ -11,12 +11,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 )
 
 // placement is what the template of a Job says of where its pod runs, as the API server has it.
@@ -117,5 +121,53 @@ func TestAPodThatNoNodeTakesIsMoved(t *testing.T) {
 	last := jobs[len(jobs)-1]
 	if diff := cmp.Diff(map[string]string{"pool": "agents"}, last.Spec.Template.Spec.NodeSelector); diff != "" || last.Name == "twf-login-1" {
 		t.Errorf("%s (-want +got):\n%s", last.Name, diff)
+	}
+}
+
+// TestUserNamespacesAreFoundOut: by the nodes that may run the pod, and their runtime; people may know better.
+func TestUserNamespacesAreFoundOut(t *testing.T) {
+	r := newHarness(t)
+	r.policy("room", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Capacity: &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](9)}}})
+	for name, able := range map[string]bool{"able": true, "mixed": false} {
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: r.project + "-", Labels: map[string]string{"pool": r.project, "kind": name}},
+			Spec:       corev1.NodeSpec{Taints: []corev1.Taint{{Key: r.project, Effect: corev1.TaintEffectNoSchedule}}}, // other tests run no pods there
+		}
+		r.must(r.user.Create(r.Context(), node), "create a node")
+		t.Cleanup(func() { r.must(r.user.Delete(context.Background(), node), "delete the node") })
+		node.Status.RuntimeHandlers = []corev1.NodeRuntimeHandler{{Features: &corev1.NodeRuntimeHandlerFeatures{UserNamespaces: &able}}, {Name: "sandbox", Features: &corev1.NodeRuntimeHandlerFeatures{UserNamespaces: ptr.To(false)}}}
+		r.must(r.user.Status().Update(r.Context(), node), "report what the node can do")
+	}
+	class := &nodev1.RuntimeClass{ObjectMeta: metav1.ObjectMeta{Name: r.project}, Handler: "sandbox"}
+	r.must(r.user.Create(r.Context(), class), "create a RuntimeClass")
+	t.Cleanup(func() { r.must(r.user.Delete(context.Background(), class), "delete the RuntimeClass") })
+	for name, tc := range map[string]struct {
+		kind, class string
+		setting     nodes.Setting
+		want        bool
+	}{
+		"all":       {kind: "able", setting: nodes.Auto, want: true},
+		"some":      {setting: nodes.Auto},
+		"none":      {kind: "mixed", setting: nodes.Auto},
+		"sandboxed": {kind: "able", class: class.Name, setting: nodes.Auto},
+		"always":    {kind: "mixed", setting: nodes.Always, want: true},
+		"never":     {kind: "able", setting: nodes.Never},
+	} {
+		r.userNamespaces = tc.setting
+		r.feature(name, func(f *v1alpha1.Feature) {
+			f.Spec.Agent.RuntimeClassName = tc.class
+			f.Spec.Agent.Scheduling = &v1alpha1.Scheduling{
+				NodeSelector: map[string]v1alpha1.LabelValue{"pool": v1alpha1.LabelValue(r.project)}, Tolerations: []v1alpha1.Toleration{{Key: r.project, Operator: v1alpha1.TolerateExists}},
+			}
+			if tc.kind != "" {
+				f.Spec.Agent.Scheduling.NodeSelector["kind"] = v1alpha1.LabelValue(tc.kind)
+			}
+		})
+		r.must(r.reconcile(name), "reconcile")
+		var job batchv1.Job
+		r.must(r.user.Get(r.Context(), client.ObjectKey{Namespace: r.project, Name: "twf-" + name + "-1"}, &job), "read the Job")
+		if got := !ptr.Deref(job.Spec.Template.Spec.HostUsers, true); got != tc.want {
+			t.Errorf("%s: a user namespace of its own: %t, want %t", name, got, tc.want)
+		}
 	}
 }

@@ -19,8 +19,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/outcome"
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 )
 
@@ -40,7 +42,7 @@ type maker struct {
 	systemNamespace string
 	// image of Tidewaiter's own containers.
 	image          string
-	userNamespaces bool
+	userNamespaces nodes.Setting
 }
 
 func (r *Reconciler) maker() maker {
@@ -67,9 +69,17 @@ func (r maker) makeAttempt(ctx context.Context, s *scope) error {
 			return err
 		}
 	}
-	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run)
+	class := ""
+	if start.Run == lifecycle.RunAgent {
+		class = f.Spec.Agent.RuntimeClassName
+	}
+	mapped, err := nodes.UserNamespaces(ctx, r.client, r.userNamespaces, s.effective.Pod, class)
+	if err != nil {
+		return fmt.Errorf("find out whether nodes have user namespaces: %w", err)
+	}
+	log.FromContext(ctx).Info("Starting attempt", "attempt", start.Attempt, "run", start.Run, "userNamespace", mapped)
 	want := desired.Job(f, start, desired.Options{
-		SystemNamespace: r.systemNamespace, Image: r.image, UserNamespaces: r.userNamespaces, Pod: s.effective.Pod, Intake: s.intake, Gateway: s.gateway,
+		SystemNamespace: r.systemNamespace, Image: r.image, UserNamespaces: mapped, Pod: s.effective.Pod, Intake: s.intake, Gateway: s.gateway,
 		Dialect: s.dialect, ContextWindow: s.window,
 	})
 	job, _, err := own[batchv1.Job](ctx, r, s, want)

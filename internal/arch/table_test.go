@@ -135,6 +135,7 @@ func kubeRows() []row {
 		{pkg: "internal/kube/intake", why: why + "reports in, orders out, for pods that identity vouches for", allow: with(core, apiClient, []string{"internal/kube/identity", "internal/kube/leases", "internal/kube/runstatus", "internal/kube/translate", "github.com/hashicorp/golang-lru/v2", "github.com/hashicorp/golang-lru/v2/", "golang.org/x/sync/singleflight"}), tests: []string{"internal/kube/flow"}},
 		{pkg: "internal/kube/leases", why: why + "locks of contracts as Leases", allow: with(core, apiClient)},
 		{pkg: "internal/kube/metrics", why: why + "what reports and Features make of Prometheus metrics", allow: with(core, apiClient, []string{"github.com/prometheus/client_golang/prometheus"}), tests: []string{"github.com/prometheus/client_golang/prometheus/", "sigs.k8s.io/yaml"}},
+		{pkg: "internal/kube/nodes", why: why + "what nodes can do that may run a Feature's pods", allow: with(core, apiClient)},
 		{pkg: "internal/kube/observe", why: why + "objects to what lifecycle decides on; reads values and talks to nobody", pure: true, allow: with(core, apiTypes, []string{"internal/kube/translate", "internal/kube/conditions"})},
 		{pkg: "internal/kube/pki", why: why + "the CA and the certificates of intake and gateway", allow: with(core, apiClient)},
 		{pkg: "internal/kube/runstatus", why: why + "what reports make of a run; values alone", pure: true, allow: with(core, apiTypes)},

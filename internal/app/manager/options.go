@@ -7,12 +7,15 @@ package manager
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/tidewaiter/tidewaiter/internal/app/process"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 )
 
 // Options of the process.
@@ -22,8 +25,8 @@ type Options struct {
 	Replica string
 	// Image of prepare, watchdog and seal: the product's own.
 	Image string
-	// UserNamespaces gives the pods of Features user namespaces (hostUsers: false).
-	UserNamespaces bool
+	// UserNamespaces says who decides whether the pods of Features get user namespaces (hostUsers: false).
+	UserNamespaces string
 	// LeaderElect lets one of several replicas reconcile.
 	LeaderElect bool
 	// IntakeAddress, MetricsAddress and ViewAddress are listened on; "0" turns metrics and the aggregated API off.
@@ -39,7 +42,7 @@ func (o *Options) Flags(flags *pflag.FlagSet) {
 	o.Options.Flags(flags)
 	flags.StringVar(&o.Replica, "replica", os.Getenv("POD_NAME"), "name of this replica (default: environment POD_NAME)")
 	flags.StringVar(&o.Image, "image", "", "image of prepare, watchdog and seal in the pods of Features (required)")
-	flags.BoolVar(&o.UserNamespaces, "user-namespaces", true, "run the pods of Features in user namespaces; turn off on nodes that have none")
+	flags.StringVar(&o.UserNamespaces, "user-namespaces", string(nodes.Auto), "run the pods of Features in user namespaces: auto where all nodes that may take a pod report them, true always, false never (for volumes that cannot be mounted with mapped users)")
 	flags.BoolVar(&o.LeaderElect, "leader-elect", false, "elect one of several replicas to reconcile")
 	flags.StringVar(&o.IntakeAddress, "intake-bind-address", ":8443", "where watchdogs are served, over TLS")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8445", "where metrics are served, over TLS, to clients that may get /metrics of the cluster; 0 is nowhere")
@@ -52,6 +55,8 @@ func (o *Options) Validate() error {
 	switch {
 	case o.Replica == "":
 		return errors.New("--replica is missing: give it, or set POD_NAME by the downward API")
+	case !slices.Contains(nodes.Settings(), nodes.Setting(o.UserNamespaces)):
+		return fmt.Errorf("--user-namespaces is %q: it must be auto, true or false", o.UserNamespaces)
 	case o.Image == "":
 		return errors.New("--image is missing: it is what the pods of Features run")
 	}

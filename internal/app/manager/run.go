@@ -28,6 +28,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
 	"github.com/tidewaiter/tidewaiter/internal/kube/metrics"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 )
 
@@ -124,7 +125,7 @@ func setUp(ctx context.Context, mgr ctrl.Manager, live client.Client, o Options,
 		return fmt.Errorf("set up: %w", err)
 	}
 	if err := controllers.Setup(mgr, controllers.Options{
-		SystemNamespace: o.Namespace, Image: o.Image, UserNamespaces: o.UserNamespaces, CABundle: rotator,
+		SystemNamespace: o.Namespace, Image: o.Image, UserNamespaces: nodes.Setting(o.UserNamespaces), CABundle: rotator,
 		Endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, Clock: clock.RealClock{},
 	}); err != nil {
 		return fmt.Errorf("set up controllers: %w", err)
@@ -146,7 +147,7 @@ func newIntake(ctx context.Context, mgr ctrl.Manager, rotator *pki.Rotator, o Op
 		Recorder: flow.Recorder{Inner: mgr.GetEventRecorder("tidewaiter-intake")}, Clock: clock.RealClock{},
 		SystemNamespace: o.Namespace, Replica: o.Replica, Address: o.IntakeAddress, TLS: rotator.Intake().TLS(), Logger: log,
 		Observe: reports.Observe,
-		Errands: errands{options: o, endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, policies: mgr.GetClient()},
+		Errands: errands{options: o, endpoints: endpoints{reader: mgr.GetClient(), namespace: o.Namespace}, cache: mgr.GetClient()},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("set up intake: %w", err)

@@ -33,6 +33,7 @@ func TestFlags(t *testing.T) {
 	}{
 		"complete":         {[]string{"--namespace=s", "--replica=r", "--image=i"}, ""},
 		"no image":         {[]string{"--namespace=s", "--replica=r"}, "--image is missing"},
+		"user namespaces":  {[]string{"--namespace=s", "--replica=r", "--image=i", "--user-namespaces=sometimes"}, `--user-namespaces is "sometimes": it must be auto, true or false`},
 		"no namespace":     {[]string{"--replica=r", "--image=i"}, "--namespace is missing"},
 		"no replica":       {[]string{"--namespace=s", "--image=i"}, "--replica is missing"},
 		"unknown format":   {[]string{"--namespace=s", "--replica=r", "--image=i", "--log-format=xml"}, `not "xml"`},

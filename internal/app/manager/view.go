@@ -21,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/desired"
 	"github.com/tidewaiter/tidewaiter/internal/kube/identity"
 	"github.com/tidewaiter/tidewaiter/internal/kube/intake"
+	"github.com/tidewaiter/tidewaiter/internal/kube/nodes"
 	"github.com/tidewaiter/tidewaiter/internal/kube/pki"
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 	"github.com/tidewaiter/tidewaiter/internal/kube/view"
@@ -68,8 +69,8 @@ func serveView(mgr ctrl.Manager, live client.Client, rotator *pki.Rotator, asker
 type errands struct {
 	options   Options
 	endpoints endpoints
-	// policies are read from the cache.
-	policies client.Reader
+	// cache has policies and nodes.
+	cache client.Reader
 }
 
 var _ intake.Errands = errands{}
@@ -92,12 +93,16 @@ func (e errands) Job(ctx context.Context, f *v1alpha1.Feature, q protocol.Inquir
 	if err != nil {
 		return nil, fmt.Errorf("encode the inquiry: %w", err)
 	}
-	effective, err := identity.Effective(ctx, e.policies, f, e.options.Namespace)
+	effective, err := identity.Effective(ctx, e.cache, f, e.options.Namespace)
 	if err != nil {
 		return nil, fmt.Errorf("find out where the pod of an inquiry may run: %w", err)
 	}
+	mapped, err := nodes.UserNamespaces(ctx, e.cache, nodes.Setting(e.options.UserNamespaces), effective.Pod, "")
+	if err != nil {
+		return nil, fmt.Errorf("find out whether nodes have user namespaces: %w", err)
+	}
 	wanted := desired.InquiryJob(f, q.ID, string(inquiry), desired.Options{
-		SystemNamespace: e.options.Namespace, Image: e.options.Image, UserNamespaces: e.options.UserNamespaces, Pod: effective.Pod, Intake: intake, Gateway: gateway,
+		SystemNamespace: e.options.Namespace, Image: e.options.Image, UserNamespaces: mapped, Pod: effective.Pod, Intake: intake, Gateway: gateway,
 	})
 	job := &batchv1.Job{}
 	text, err := json.Marshal(wanted)
