@@ -86,9 +86,12 @@ func TestContest(t *testing.T) {
 			"a final report": func(t *rapid.T) {
 				c.sims[one(t)].final(protocol.OutcomeBlocked, protocol.ReasonCheckpointInvalid, "Something was found.")
 			},
-			"a retry is asked for":  func(t *rapid.T) { c.sims[one(t)].request(RequestRetry) },
-			"spec.suspend changes":  func(t *rapid.T) { s := c.sims[one(t)]; s.spec.Suspend = !s.spec.Suspend; s.spec.Generation++ },
-			"a policy suspends":     func(t *rapid.T) { one := c.sims[one(t)]; one.spec.SuspendedBy = stopped[len(one.spec.SuspendedBy) == 0] },
+			"a retry is asked for": func(t *rapid.T) { c.sims[one(t)].request(RequestRetry) },
+			"spec.suspend changes": func(t *rapid.T) { s := c.sims[one(t)]; s.spec.Suspend = !s.spec.Suspend; s.spec.Generation++ },
+			"a policy suspends": func(t *rapid.T) {
+				one := c.sims[one(t)]
+				one.spec.SuspendedBy = stopped[len(one.spec.SuspendedBy) == 0]
+			},
 			"time passes":           func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second) },
 			"nobody is there":       func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(5, 60).Draw(t, "minutes")) * time.Minute) },
 			"a manager that starts": func(*rapid.T) { c.shared.sightings = locks.Sightings{} },
