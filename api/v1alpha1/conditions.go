@@ -82,6 +82,9 @@ const (
 	ReasonModeFallback = "ModeFallback"
 	// ReasonRoleNotAllowed: the policies that apply do not allow the role of spec.agent (agents.allowedRoles).
 	ReasonRoleNotAllowed = "RoleNotAllowed"
+	// ReasonModelProviderNotAllowed: spec.agent.env or egress.agent of a policy would have the agent reach a provider of models beside the gateway
+	// (egress.modelProviders).
+	ReasonModelProviderNotAllowed = "ModelProviderNotAllowed"
 	// ReasonVolumesRequired: a policy requires an approval, and ephemeral volumes do not keep the work until then.
 	ReasonVolumesRequired = "VolumesRequired"
 	// ReasonModeNotAvailable: the runtime cannot run in the execution mode that is asked for, nor in a stricter one.

@@ -242,7 +242,24 @@ type EgressRules struct {
 	// +kubebuilder:validation:items:MaxLength=129
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[a-z0-9_.$-]{1,64}/[a-z0-9_.$-]{1,64}$')",message="a name has a provider and what it does, for example anthropic/web_search"
 	ProviderTools []string `json:"providerTools,omitempty"`
+	// modelProviders says whether an agent may reach providers of models beside the gateway, with a key of its own: no budget, no record and no rule sees
+	// such a call. Deny refuses their hosts in egress.agent, the hosts of the gateway's backends, and keys of providers in spec.agent.env. Defaults to
+	// Deny.
+	// +optional
+	ModelProviders ModelProviderAccess `json:"modelProviders,omitempty"`
 }
+
+// ModelProviderAccess says whether an agent may reach providers of models beside the gateway.
+// +kubebuilder:validation:Enum=Allow;Deny
+type ModelProviderAccess string
+
+// Ways to handle it.
+const (
+	// ModelProvidersAllow lets agents reach them, where egress.agent lists their hosts.
+	ModelProvidersAllow ModelProviderAccess = "Allow"
+	// ModelProvidersDeny lets agents reach models through the gateway alone.
+	ModelProvidersDeny ModelProviderAccess = "Deny"
+)
 
 // EgressHost is a host that may be reached over TLS.
 type EgressHost struct {

@@ -39,6 +39,37 @@ func TestARoleMustBeAllowed(t *testing.T) {
 	r.wantJobs("twf-wrong-1")
 }
 
+// TestNoModelBesideTheGateway: neither a key in the environment nor a host of egress.agent lets an agent reach a provider, unless the policy says so.
+// The refusal names the field and never the key.
+func TestNoModelBesideTheGateway(t *testing.T) {
+	r := newHarness(t)
+	key := "sk-ant-" + strings.Repeat("k", 40)
+	withKey := func(f *v1alpha1.Feature) {
+		f.Spec.Agent.Env = []v1alpha1.EnvVar{{Name: "ANTHROPIC_API_KEY", Value: key}}
+	}
+	refused := func(name, want string) {
+		r.Helper()
+		r.settle(name)
+		r.want(name, v1alpha1.PhaseBlocked, v1alpha1.ReasonModelProviderNotAllowed)
+		message := r.wantCondition(name, v1alpha1.ConditionAccepted, metav1.ConditionFalse, v1alpha1.ReasonModelProviderNotAllowed)
+		if !strings.Contains(message, want) || !strings.Contains(message, "egress.modelProviders") || strings.Contains(message, key) {
+			t.Errorf("%s: %s", name, message)
+		}
+	}
+	r.feature("key", withKey)
+	refused("key", "spec.agent.env ANTHROPIC_API_KEY")
+	p := r.policy("hosts", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Agent: []v1alpha1.EgressHost{{Host: "api.openai.com"}}}}})
+	r.feature("host", nil)
+	refused("host", "egress.agent (in defaults of "+r.project+"/hosts) lists api.openai.com")
+	r.wantJobs()
+
+	p.Spec.Defaults.Egress.ModelProviders = v1alpha1.ModelProvidersAllow
+	r.must(r.user.Update(r.Context(), p), "allow calls beside the gateway")
+	r.settle("key", "host")
+	r.want("key", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	r.want("host", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+}
+
 // TestAPolicyRequiresAnApproval: whatever the Feature says, and its conditions name the policy.
 func TestAPolicyRequiresAnApproval(t *testing.T) {
 	r := newHarness(t)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/bounds"
+	"github.com/tidewaiter/tidewaiter/internal/core/egress"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -90,10 +91,33 @@ func (s *scope) checkBounds() {
 	if fault := bounds.Check(translate.Use(f), e); fault != nil {
 		s.refuse(fault.Reason, true, "%s", fault.Message)
 	}
+	if why := besideGateway(f, e); why != "" {
+		s.refuse(v1alpha1.ReasonModelProviderNotAllowed, true, "%s, and the policy (egress.modelProviders, Deny unless a SupervisorPolicy says Allow) has agents ask models through "+
+			"the gateway alone, which holds the keys and the budgets.", why)
+	}
 	if translate.Ephemeral(f) && e.Approval == policy.ApprovalRequired {
 		s.refuse(v1alpha1.ReasonVolumesRequired, true, "The policy requires an approval (delivery.approval in %s), and with spec.workspace.ephemeral the work "+
 			"would be gone before a person can look at it. Create the Feature again without spec.workspace.ephemeral.", e.Origins["delivery.approval"])
 	}
+}
+
+// besideGateway says what would have a Feature's agent reach a provider of models beside the gateway; empty where nothing would, or where the policy
+// allows it. Wildcards in egress.agent may stand for more than a provider: the gateway looks at each host that an agent asks for.
+func besideGateway(f *v1alpha1.Feature, e policy.Effective) string {
+	if e.ModelProviders == policy.ModelProvidersAllow {
+		return ""
+	}
+	for _, v := range f.Spec.Agent.Env {
+		if why := egress.Key(v.Name, v.Value); why != "" {
+			return fmt.Sprintf("spec.agent.env %s %s: create the Feature again without it", v.Name, why)
+		}
+	}
+	for _, h := range e.AgentHosts {
+		if egress.Provider(h.Name) {
+			return fmt.Sprintf("egress.agent (in %s) lists %s, a provider of models: take it out", e.Origins["egress.agent"], h.Name)
+		}
+	}
+	return ""
 }
 
 // prompt looks for a prompt that is kept in a ConfigMap. ConfigMaps are not watched: the manager needs no right

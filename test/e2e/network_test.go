@@ -58,7 +58,8 @@ func TestSUP1AgentReachesItsListAlone(t *testing.T) {
 	p := newPlace(t, 4*time.Minute)
 	list := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "registries"}}
 	list.Spec.Defaults = &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Agent: []v1alpha1.EgressHost{
-		{Host: gitServer.Host, AllowPrivate: true}, {Host: cluster.ProviderService + "." + providerProject + ".svc.cluster.local"},
+		{Host: gitServer.Host, AllowPrivate: true}, {Host: "kube-dns.kube-system.svc.cluster.local"},
+		{Host: cluster.ProviderService + "." + providerProject + ".svc.cluster.local", AllowPrivate: true},
 	}}}
 	p.must(k8s.Create(p.ctx, list), "list hosts for agents")
 	pods, err := k8s.Clientset.CoreV1().Pods(gitProject).List(p.ctx, metav1.ListOptions{Limit: 1})
@@ -72,6 +73,7 @@ func TestSUP1AgentReachesItsListAlone(t *testing.T) {
 		pods.Items[0].Status.PodIP + ":8443":             `is an IP address`,
 		"localhost:8448":                                 `no policy lists localhost:8448`,
 		"2130706433:443":                                 `is not a host name and port`,
+		list.Spec.Defaults.Egress.Agent[2].Host + ":443": `serves models, and agents ask models through the gateway`,
 		list.Spec.Defaults.Egress.Agent[1].Host + ":443": `has private addresses only: set allowPrivate of its entry in egress.agent of the SupervisorPolicy`,
 	}
 	p.feature("shopper", fmt.Sprintf(`

@@ -64,7 +64,12 @@ func (p *pods) policy(ctx context.Context, f *v1alpha1.Feature) (policy.Effectiv
 }
 
 // toHosts authorizes tunnels.
-type toHosts struct{ *pods }
+type toHosts struct {
+	*pods
+
+	// backends are the hosts at which the gateway asks models.
+	backends func() []string
+}
 
 var _ egress.Authorizer = toHosts{}
 
@@ -76,11 +81,11 @@ func (a toHosts) Authorize(ctx context.Context, token string, list coreegress.Fi
 		return egress.Caller{}, err
 	}
 	effective, err := a.policy(ctx, p.feature)
-	hosts := effective.GitHosts
+	caller := egress.Caller{Feature: p.name(), Hosts: effective.GitHosts}
 	if list == coreegress.FieldAgent {
-		hosts = effective.AgentHosts
+		caller.Hosts, caller.BesideGateway, caller.Backends = effective.AgentHosts, effective.ModelProviders == policy.ModelProvidersAllow, a.backends()
 	}
-	return egress.Caller{Feature: p.name(), Hosts: hosts}, err
+	return caller, err
 }
 
 // toModels authorizes calls of models.

@@ -137,7 +137,7 @@ func TestGateway(t *testing.T) {
 	allow := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "git"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{
 			Git:   []v1alpha1.EgressHost{{Host: "localhost", Port: 1, AllowPrivate: true}},
-			Agent: []v1alpha1.EgressHost{{Host: "registry.invalid"}},
+			Agent: []v1alpha1.EgressHost{{Host: "registry.invalid"}, {Host: "*.anthropic.com"}},
 		}},
 	}}
 	if err := env.Client.Create(t.Context(), allow); err != nil {
@@ -150,7 +150,7 @@ func TestGateway(t *testing.T) {
 		}
 	}
 	// The agent has a list of its own, and by it nothing of the other. The registry does not exist, so it is as far as one gets.
-	for target, want := range map[string]string{"registry.invalid:443": "50", "localhost:1": "403 HostNotAllowed", "127.0.0.1:443": "403 IPAddress"} {
+	for target, want := range map[string]string{"registry.invalid:443": "50", "api.anthropic.com:443": "403 ModelProvider", "localhost:1": "403 HostNotAllowed", "127.0.0.1:443": "403 IPAddress"} {
 		if got := g.connectFor(t, coreegress.FieldAgent, login.Token, target); !strings.HasPrefix(got, want) {
 			t.Errorf("%s for the agent: %s, want %s", target, got, want)
 		}

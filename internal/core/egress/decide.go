@@ -21,6 +21,8 @@ const (
 	ReasonIPAddress Reason = "IPAddress"
 	// ReasonHostNotAllowed: no policy lists the host and port.
 	ReasonHostNotAllowed Reason = "HostNotAllowed"
+	// ReasonModelProvider: the host is that of a provider of models, which agents reach through the gateway's own endpoints alone.
+	ReasonModelProvider Reason = "ModelProvider"
 	// ReasonPrivateAddress: the host has private addresses only, and its entry does not allow them.
 	ReasonPrivateAddress Reason = "PrivateAddress"
 	// ReasonForbiddenAddress: the host has only addresses that nobody may reach through the gateway.

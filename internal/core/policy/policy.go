@@ -121,6 +121,8 @@ type Effective struct {
 	AgentHosts []Host `json:"agentHosts,omitempty"`
 	// ProviderTools that models may use although their provider runs them, each as vendor/name.
 	ProviderTools []string `json:"providerTools,omitempty"`
+	// ModelProviders says whether an agent may reach providers of models beside the gateway.
+	ModelProviders ModelProviders `json:"modelProviders,omitempty"`
 	// AllowedRoles of agents, sorted; nil allows every role, and agents without one. An empty list allows nothing.
 	AllowedRoles []string `json:"allowedRoles,omitzero"`
 	// Approval that the policies ask for, whatever the Feature says.
@@ -272,6 +274,15 @@ type Contention string
 const (
 	Wait Contention = "Wait"
 	Fail Contention = "Fail"
+)
+
+// ModelProviders says whether an agent may reach providers of models beside the gateway.
+type ModelProviders string
+
+// ModelProviders: the gateway keeps budgets, records and rules, and sees no call that goes beside it.
+const (
+	ModelProvidersAllow ModelProviders = "Allow"
+	ModelProvidersDeny  ModelProviders = "Deny"
 )
 
 // Isolation says what becomes of an agent whose network is opened by network policies that are not Tidewaiter's.

@@ -50,7 +50,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(capacityRow(), deliveriesRow(), providerToolsRow(), gitSilenceRow(), repositoriesRow(), branchesRow()))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(capacityRow(), deliveriesRow(), providerToolsRow(), modelProvidersRow(), gitSilenceRow(), repositoriesRow(), branchesRow()))
 }
 
 func executionRows() []Row {
@@ -167,6 +167,13 @@ func validProviderTools(path string, list []string) error {
 func capacityRow() Row {
 	return count("capacity.maxRunning", "How many Features of a project run at once.",
 		func(x *Rules) **int { return &x.MaxRunning }, func(x *Effective) *int { return &x.MaxRunning }, builtinMaxRunning, smaller, from(1, maxCount))
+}
+
+// modelProvidersRow is about calls of models that no gateway sees.
+func modelProvidersRow() Row {
+	return choice("egress.modelProviders", "Whether an agent may reach providers of models beside the gateway, with a key of its own.",
+		func(x *Rules) *ModelProviders { return &x.ModelProviders }, func(x *Effective) *ModelProviders { return &x.ModelProviders },
+		ModelProvidersDeny, ModelProvidersAllow, ModelProvidersDeny)
 }
 
 // gitSilenceRow is about Git servers that do not answer.

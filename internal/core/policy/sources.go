@@ -65,6 +65,7 @@ type Rules struct {
 	Branches              []Bound
 	AgentHosts            []Host
 	ProviderTools         []string
+	ModelProviders        ModelProviders
 	Locks                 Contention
 	Overlap               Overlap
 	Deliveries            Deliveries

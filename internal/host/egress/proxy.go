@@ -43,6 +43,9 @@ type Caller struct {
 	Feature string
 	// Hosts of the list that it has asked for.
 	Hosts []policy.Host
+	// BesideGateway lets an agent reach providers of models, and Backends are the hosts that the gateway asks models at.
+	BesideGateway bool
+	Backends      []string
 }
 
 // Authorizer knows callers by their tokens, and the hosts that a list of their policy has. Its errors are those of package callers.
@@ -192,6 +195,11 @@ func (p *Proxy) request(w http.ResponseWriter, r *http.Request) (Record, int, er
 		return refused(record, err)
 	}
 	record.Target = target.String()
+	if list == egress.FieldAgent && !caller.BesideGateway {
+		if err := egress.Beside(target, caller.Backends); err != nil {
+			return refused(record, err)
+		}
+	}
 	grant, err := egress.Decide(caller.Hosts, list, target)
 	if err != nil {
 		return refused(record, err)

@@ -6,6 +6,8 @@ package models
 import (
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/ledger"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
@@ -18,6 +20,15 @@ type Table struct {
 	keys    map[string]string
 	clients map[string]*backends.Client
 	prices  map[priced]ledger.Price
+	hosts   []string
+}
+
+// Hosts at which models are asked, in lower case; none for a table that is nil.
+func (t *Table) Hosts() []string {
+	if t == nil {
+		return nil
+	}
+	return t.hosts
 }
 
 // priced is a model of a backend.
@@ -32,6 +43,9 @@ func NewTable(config models.Config, keys map[string]string, o backends.Options) 
 	t := &Table{config: config, keys: keys, clients: map[string]*backends.Client{}, prices: map[priced]ledger.Price{}}
 	var errs []error
 	for i, b := range config.Backends {
+		if u, err := url.Parse(b.BaseURL); err == nil {
+			t.hosts = append(t.hosts, strings.ToLower(u.Hostname()))
+		}
 		for _, m := range b.Models {
 			t.prices[priced{b.Name, m.Name}] = m.Prices.Price()
 		}

@@ -155,6 +155,7 @@ func rules(at string, r *v1alpha1.Rules) (policy.Rules, error) {
 	if e := r.Egress; e != nil {
 		out.GitHosts, out.AgentHosts = egressHosts(e.Git), egressHosts(e.Agent)
 		out.ProviderTools = e.ProviderTools
+		out.ModelProviders = policy.ModelProviders(e.ModelProviders)
 	}
 	if g := r.Git; g != nil {
 		out.GitSilence = duration(g.Silence)

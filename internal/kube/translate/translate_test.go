@@ -495,7 +495,7 @@ func TestRulesReachTheCore(t *testing.T) {
 			Symlinks: v1alpha1.PermissionDeny, SpecialFiles: v1alpha1.PermissionWarn,
 		},
 		Breaker:     &v1alpha1.BreakerRules{MaxCheckpointFailures: ptr.To[int32](7)},
-		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}},
+		Egress:      &v1alpha1.EgressRules{Git: []v1alpha1.EgressHost{{Host: "g", AllowPrivate: true}}, Agent: []v1alpha1.EgressHost{{Host: "a", Port: 8443}}, ProviderTools: []string{"anthropic/web_search"}, ModelProviders: v1alpha1.ModelProvidersAllow},
 		Concurrency: &v1alpha1.ConcurrencyRules{Locks: v1alpha1.LockContentionFail, Overlap: v1alpha1.OverlapWait, Deliveries: v1alpha1.DeliveryNoticeDirective},
 		Agents: &v1alpha1.AgentRules{
 			AllowedRoles: []string{"dba"}, ImagePullSecrets: []v1alpha1.SecretRef{{Name: "mirror"}},

@@ -704,6 +704,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - host
+    - name: modelProviders
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ModelProviderAccess
     - name: providerTools
       type:
         list:
@@ -1139,6 +1142,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ModelProviderAccess
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.ModelRef
   map:
     fields:

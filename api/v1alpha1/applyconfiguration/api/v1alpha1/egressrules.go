@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	apiv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1"
+)
+
 // EgressRulesApplyConfiguration represents a declarative configuration of the EgressRules type for use
 // with apply.
 //
@@ -16,6 +20,10 @@ type EgressRulesApplyConfiguration struct {
 	Git []EgressHostApplyConfiguration `json:"git,omitempty"`
 	// providerTools that models may use although their provider runs them, outside of Tidewaiter's sight: web searches, connectors, addresses that the provider reads. None by default. docs/provider-tools.md has the names.
 	ProviderTools []string `json:"providerTools,omitempty"`
+	// modelProviders says whether an agent may reach providers of models beside the gateway, with a key of its own: no budget, no record and no rule sees
+	// such a call. Deny refuses their hosts in egress.agent, the hosts of the gateway's backends, and keys of providers in spec.agent.env. Defaults to
+	// Deny.
+	ModelProviders *apiv1alpha1.ModelProviderAccess `json:"modelProviders,omitempty"`
 }
 
 // EgressRulesApplyConfiguration constructs a declarative configuration of the EgressRules type for use with
@@ -57,5 +65,13 @@ func (b *EgressRulesApplyConfiguration) WithProviderTools(values ...string) *Egr
 	for i := range values {
 		b.ProviderTools = append(b.ProviderTools, values[i])
 	}
+	return b
+}
+
+// WithModelProviders sets the ModelProviders field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ModelProviders field is set to the value of the last call.
+func (b *EgressRulesApplyConfiguration) WithModelProviders(value apiv1alpha1.ModelProviderAccess) *EgressRulesApplyConfiguration {
+	b.ModelProviders = &value
 	return b
 }
