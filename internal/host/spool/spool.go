@@ -32,6 +32,10 @@ const (
 	asideDir = "refused"
 )
 
+// maxAside is how many reports that intake will never take are kept, the newest of them. Each has at most protocol.MaxReportBytes, so they take 64 MiB
+// at most.
+const maxAside = 64
+
 // Bounds of the texts of a report, in bytes. Intake keeps less of each.
 const (
 	maxText = 8 << 10
@@ -244,14 +248,29 @@ func (s *Spool) SetAside(a protocol.ReportAck, reason string) error {
 	s.pending = slices.Delete(s.pending, i, i+1)
 	s.aside++
 	s.emptied()
+	return s.bound()
+}
+
+// bound removes the oldest reports that were set aside, so that a server which refuses everything does not fill the volume.
+func (s *Spool) bound() error {
+	dir := filepath.Join(s.dir, asideDir)
+	kept, err := os.ReadDir(dir) // sorted: by attempt, and then by number
+	if err != nil {
+		return fmt.Errorf("set report aside: %w", err)
+	}
+	for _, e := range kept[:max(0, len(kept)-maxAside)] {
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("set report aside: %w", err)
+		}
+	}
 	return nil
 }
 
-// Refused counts the reports that were set aside.
+// Refused counts the reports that were set aside and are kept.
 func (s *Spool) Refused() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.aside
+	return min(s.aside, maxAside)
 }
 
 // NewlyRefused counts those that were set aside since it was asked last, or since Open.

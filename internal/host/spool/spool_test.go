@@ -151,6 +151,22 @@ func TestARefusedReportIsSetAside(t *testing.T) {
 	}
 }
 
+// TestRefusedReportsAreBounded: a manager that takes nothing does not fill the volume. The newest are kept, and all are counted.
+func TestRefusedReportsAreBounded(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, 1)
+	for n := range int64(70) {
+		add(t, s, checkpoint(n+1))
+		if err := s.SetAside(protocol.ReportAck{Epoch: 1, Sequence: n + 1}, "wrong"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept, err := filepath.Glob(filepath.Join(dir, "refused", "*.json"))
+	if err != nil || len(kept) != 64 || !strings.Contains(kept[0], "0007.report") || s.NewlyRefused() != 70 {
+		t.Errorf("%d are kept, from %s on, %v", len(kept), kept[0], err)
+	}
+}
+
 func TestDrainedWaitsForTheLast(t *testing.T) {
 	s := open(t, t.TempDir(), 1)
 	add(t, s, checkpoint(1), checkpoint(2))
