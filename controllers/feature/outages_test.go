@@ -76,7 +76,7 @@ func TestAProviderThatStallsEverybody(t *testing.T) {
 		}
 		r.settle(names...)
 	}
-	since := r.clock.Now()
+	since := r.clock.Now().Add(-3 * time.Minute)
 	reach("gateway-a", models.Reach{Backend: backend, Answered: since.Add(-time.Minute)})
 	look(leader)
 	want("it answers")

@@ -25,13 +25,14 @@ type Outage struct {
 	Since time.Time
 }
 
-// Outages are the backends that a gateway keeps everybody away from and that have answered no gateway since, by their names.
+// Outages are the backends that a gateway keeps everybody away from and that have answered no gateway since, by their names. A gateway that others are
+// slower than has said it first: it counts once each of them has had the time to be answered, and has said how it fares.
 func (f Fleet) Outages() []Outage {
 	since := map[string]time.Time{}
 	for _, in := range f {
 		for _, r := range in.Reached {
 			first, known := since[r.Backend]
-			if !r.Avoided.IsZero() && r.Avoided.After(f.answered(r.Backend)) && (!known || r.Avoided.Before(first)) {
+			if !r.Avoided.IsZero() && f.said(r.Avoided.Add(InForceEvery)) && r.Avoided.After(f.answered(r.Backend)) && (!known || r.Avoided.Before(first)) {
 				since[r.Backend] = r.Avoided
 			}
 		}
@@ -50,6 +51,16 @@ func (f Fleet) Over(o Outage) bool {
 		gone = gone && !slices.ContainsFunc(in.Backends, func(b Backend) bool { return b.Name == o.Backend })
 	}
 	return gone || f.answered(o.Backend).After(o.Since)
+}
+
+// said reports whether every gateway has said something at a time or later.
+func (f Fleet) said(at time.Time) bool {
+	for _, in := range f {
+		if in.Renewed.Before(at) {
+			return false
+		}
+	}
+	return true
 }
 
 // answered is when a backend has answered any gateway last.

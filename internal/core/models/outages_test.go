@@ -14,7 +14,8 @@ import (
 // nothing there.
 func TestOutages(t *testing.T) {
 	at := func(second int) time.Time { return time.Unix(int64(1000+second), 0).UTC() }
-	gateway := func(reached ...Reach) InForce { return InForce{Reached: reached} }
+	gateway := func(reached ...Reach) InForce { return InForce{Renewed: at(60), Reached: reached} }
+	early := func(second int, reached ...Reach) InForce { return InForce{Renewed: at(second), Reached: reached} }
 	out := func(backend string, second int) Outage { return Outage{Backend: backend, Since: at(second)} }
 	for name, tc := range map[string]struct {
 		fleet Fleet
@@ -30,6 +31,9 @@ func TestOutages(t *testing.T) {
 		"the other was answered":  {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "main", Answered: at(10)})}, nil},
 		"the other not any more":  {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "main", Avoided: at(12), Answered: at(10)})}, []Outage{out("main", 12)}},
 		"the other before it":     {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "main", Answered: at(8)})}, []Outage{out("main", 9)}},
+		"said just now":           {Fleet{"a": early(9, Reach{Backend: "main", Avoided: at(9)})}, nil},
+		"the other says later":    {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": early(8, Reach{Backend: "main", Answered: at(8)})}, nil},
+		"the other said it since": {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": early(19, Reach{Backend: "main", Answered: at(8)})}, []Outage{out("main", 9)}},
 		"two backends, by name":   {Fleet{"a": gateway(Reach{Backend: "spare", Avoided: at(3)}, Reach{Backend: "main", Avoided: at(9)})}, []Outage{out("main", 9), out("spare", 3)}},
 		"another one is not it":   {Fleet{"a": gateway(Reach{Backend: "main", Avoided: at(9)}), "b": gateway(Reach{Backend: "spare", Answered: at(10)})}, []Outage{out("main", 9)}},
 	} {
