@@ -113,6 +113,8 @@ type Thread struct {
 	Status    int       `json:"status,omitempty"`
 	// Failing are the calls since the last good answer, and who is to blame for them.
 	Failing failures.Streak `json:"failing,omitzero"`
+	// Served says that a model has answered, and that no turn was heard since.
+	Served bool `json:"served,omitempty"`
 }
 
 // step is what is remembered of a call and its result.
@@ -212,7 +214,7 @@ func (s *State) Answer(thread int, a conversation.Answer, window int64, now time
 		t.trouble(now)
 		return
 	}
-	t.Failing = failures.Streak{}
+	t.Failing, t.Served = failures.Streak{}, true
 	t.Errors, t.Permanent, t.Status, t.Answered = 0, 0, 0, now
 	if t.Asks == 0 {
 		t.Troubled = time.Time{}

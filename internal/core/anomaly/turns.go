@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/failures"
 )
 
 // Turn takes what a request says.
@@ -20,6 +21,9 @@ func (s *State) Turn(c conversation.Turn, now time.Time) {
 		t.Asks++
 		t.trouble(now)
 		return
+	}
+	if t.Served { // a model has made this turn: calls that failed since are no reason why the agent does what it does
+		t.Served, t.Failing = false, failures.Streak{}
 	}
 	t.Asks, t.Turn = 0, int64(c.Number)
 	if c.Compacted {

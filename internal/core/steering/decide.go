@@ -25,11 +25,12 @@ func (s *State) Decide(findings []anomaly.Finding, turn TurnContext, r Rules) (S
 	if step, ok := s.note(findings, turn); ok {
 		return step, true
 	}
-	if !s.due(turn, r) {
+	excused := slices.ContainsFunc(findings, func(f anomaly.Finding) bool { return f.Thread == turn.Thread && f.Cause != "" })
+	if excused || !s.due(turn, r) { // the next turn that a model has made is looked at instead
 		return Step{}, false
 	}
 	for _, f := range findings {
-		if f.Thread != turn.Thread || f.Calm || f.Mute || f.Cause != "" || planned(f, findings) {
+		if f.Thread != turn.Thread || f.Calm || f.Mute || planned(f, findings) {
 			continue
 		}
 		if step, ok := s.act(f, turn, r); ok {

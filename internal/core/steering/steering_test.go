@@ -259,6 +259,44 @@ func TestNobodyIsBlamedForTheProvider(t *testing.T) {
 	}
 }
 
+// TestNoExcuseOnRequest: an agent that a model answers and that repeats itself climbs the ladder, also where calls of its own choice fail between its
+// turns (with a tool of the provider that the policy does not allow, or with more than the provider takes in a minute), and where it makes turns of them.
+func TestNoExcuseOnRequest(t *testing.T) {
+	forbidden, limited := failures.Answer{Status: 403, Reason: "ServerToolNotAllowed"}, failures.Answer{Status: 429}
+	for name, tc := range map[string]struct {
+		answer failures.Answer
+		every  int
+		vain   bool
+	}{
+		"a forbidden tool":                 {forbidden, 1, false},
+		"a limit":                          {limited, 1, false},
+		"turns of errors":                  {limited, 1, true},
+		"turns of errors when it is asked": {forbidden, 4, true},
+	} {
+		s := newSession(t)
+		s.rules.CheckEvery, s.rules.Cooldown, s.rules.Ladder = tc.every, 2, Block
+		for range tc.every - 1 { // so that the last call in vain is due to be looked at
+			s.turn(1)
+		}
+		for range 60 {
+			s.turn(1, call("Bash", `{"command":"make"}`, "cannot", conversation.FailureTool))
+			for range 3 {
+				if tc.vain {
+					s.vain(tc.answer)
+					continue
+				}
+				at := TurnContext{Thread: 1, Kind: conversation.KindMain, Turn: int64(s.turns[1]), Now: s.now}
+				s.seen.Turn(conversation.Turn{Thread: 1, Kind: at.Kind, Number: s.turns[1], Again: true}, s.now)
+				s.decide(at)
+				s.seen.Failed(1, tc.answer, s.now)
+			}
+		}
+		if climbed := s.climbed(); !slices.Contains(climbed, string(Block)) {
+			t.Errorf("%s: a loop of 60 turns climbs to %v %+v", name, climbed, s.seen.Findings(s.rules.Rules, s.now))
+		}
+	}
+}
+
 // TestSilenceAfterErrors: an agent that waits after calls that failed is not started anew for that. One that asks nothing for an hour hangs.
 func TestSilenceAfterErrors(t *testing.T) {
 	for name, tc := range map[string]struct {
