@@ -99,9 +99,13 @@ func (a *announcer) name() string { return protocol.InForcePrefix + a.replica }
 func (a *announcer) write(ctx context.Context, in models.InForce) error {
 	in.Renewed, in.Reached = time.Now().UTC().Truncate(time.Millisecond), a.reached(in.Backends)
 	text, err := json.Marshal(in)
+	if err == nil && len(text) > maxInForce { // what is in force counts more than how backends fare
+		in.Reached = nil
+		text, err = json.Marshal(in)
+	}
 	if err == nil && len(text) > maxInForce {
 		in.Problem = fmt.Sprintf("names of backends and models have %d bytes, and managers are told of %d at the most: list fewer models", len(text), maxInForce)
-		in.Backends, in.Missing, in.Reached = nil, nil, nil
+		in.Backends, in.Missing = nil, nil
 		text, err = json.Marshal(in)
 	}
 	if err != nil {

@@ -73,6 +73,15 @@ func TestAnnouncer(t *testing.T) {
 		out := f.Outages()
 		return f["mine"].Digest == "third" && len(out) == 1 && out[0].Backend == "main" && out[0].Since.Equal(time.Unix(1000, 0))
 	})
+	var full []coremodels.Backend
+	for i := range 600 {
+		full = append(full, coremodels.Backend{Name: fmt.Sprint("backend-", i)})
+	}
+	a.say(coremodels.InForce{Digest: "full", Backends: full})
+	until("what is in force leaves no place for how backends fare", func(f coremodels.Fleet) bool {
+		mine := f["mine"]
+		return mine.Digest == "full" && mine.Problem == "" && len(mine.Backends) == len(full) && len(mine.Reached) == 0
+	})
 	many := coremodels.Backend{Name: "main"}
 	for i := range 2000 {
 		many.Models = append(many.Models, coremodels.Model{Name: fmt.Sprint("a-model-with-a-long-name-", i)})
