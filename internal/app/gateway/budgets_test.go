@@ -4,6 +4,9 @@
 package gateway
 
 import (
+	"context"
+	"errors"
+	"log/slog"
 	"net/http"
 	"path/filepath"
 	"strings"
@@ -15,6 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 )
 
@@ -137,4 +141,25 @@ func TestAStoppedFeatureAsksNoModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	until("the stop with a broken rule is heard", answered(login.Token, http.StatusServiceUnavailable))
+}
+
+// TestAStopOutlivesAFailedRead: that policies cannot be read for a moment lets no Feature go on that they suspend.
+func TestAStopOutlivesAFailedRead(t *testing.T) {
+	b, err := newBudgets(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Unix(1000, 0)
+	b.now = func() time.Time { now = now.Add(2 * budgetTime); return now }
+	p := pod{feature: &v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: "project", Name: "login", UID: "login"}}}
+	for _, read := range []error{nil, errors.New("the API server does not answer"), errors.New("nor now")} {
+		e := policy.Effective{SuspendedBy: []string{"project/halt"}}
+		if read != nil {
+			e = policy.Effective{}
+		}
+		a, err := b.of(t.Context(), p, func(context.Context) (policy.Effective, error) { return e, read })
+		if err != nil || len(a.suspendedBy) != 1 {
+			t.Errorf("%v: suspended by %q, %v", read, a.suspendedBy, err)
+		}
+	}
 }
