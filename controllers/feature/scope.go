@@ -45,7 +45,7 @@ type scope struct {
 	window  int64
 	// backends is the hash of what the gateways have in force; empty where it is not known. Set by resolver.model.
 	backends string
-	// outage says that a backend is out for all Features. Set by resolver.model.
+	// outage says that the backend that the Feature asks is out for all Features. Set by resolver.model.
 	outage bool
 	// admitted says that others count this Feature among those that start; set by admit.
 	admitted bool

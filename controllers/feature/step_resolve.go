@@ -164,7 +164,7 @@ func (r resolver) model(ctx context.Context, s *scope) error {
 		return nil
 	}
 	fleet, err := r.fleet(ctx, s.now)
-	s.backends, s.outage = fleet.Hash(), len(fleet.Outages()) > 0
+	s.backends, s.outage = fleet.Hash(), fleet.OutFor(runtime.Dialect, s.effective.Models)
 	switch {
 	case runtime.Dialect == "" && !runtime.EveryDialect, s.active():
 		return nil // an agent that asks models and runs hears of it from the gateway

@@ -30,7 +30,7 @@ type Observed struct {
 	Backends string
 	// PolicyConflicts name values that policies disagree on; sorted.
 	PolicyConflicts []string
-	// Outage says that a backend of models is out for all Features, which is told once for all of them.
+	// Outage says that the backend of models that the Feature asks is out for all Features, which is told once for all of them.
 	Outage bool
 	// Obstacle keeps a new attempt from starting, though the Feature is accepted.
 	Obstacle *Refusal

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // Reach says how a gateway fares with a backend that it asks with the platform's key.
@@ -51,6 +53,24 @@ func (f Fleet) Over(o Outage) bool {
 		gone = gone && !slices.ContainsFunc(in.Backends, func(b Backend) bool { return b.Name == o.Backend })
 	}
 	return gone || f.answered(o.Backend).After(o.Since)
+}
+
+// OutFor reports whether the backend is out that answers the primary model of a policy in a dialect, or in any where that is empty. What a project
+// asks with its own key is no part of an outage.
+func (f Fleet) OutFor(dialect string, refs []policy.ModelRef) bool {
+	primary := slices.IndexFunc(refs, func(r policy.ModelRef) bool { return r.Role == policy.RolePrimary })
+	return slices.ContainsFunc(f.Outages(), func(o Outage) bool {
+		if primary >= 0 {
+			return refs[primary].Backend == o.Backend && refs[primary].Key == (policy.SecretKey{})
+		}
+		for _, in := range f {
+			i := slices.IndexFunc(in.Backends, func(b Backend) bool { return dialect == "" || slices.Contains(b.Dialects, dialect) })
+			if i >= 0 && in.Backends[i].Name == o.Backend {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // said reports whether every gateway has said something at a time or later.

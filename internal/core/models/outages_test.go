@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
 // TestOutages: a backend is out when a gateway keeps everybody away from it and it has answered no gateway since. One that nobody asks at a gateway says
@@ -63,5 +65,35 @@ func TestOutageIsOver(t *testing.T) {
 	}
 	if !(Fleet{"a": InForce{Backends: []Backend{{Name: "spare"}}}}).Over(o) || (Fleet{}).Over(o) {
 		t.Error("it is over where the backend is not configured any more, and not where there is no gateway")
+	}
+}
+
+// TestOutFor: an outage is told for the Features that ask the backend with the platform's key. Others tell for themselves what fails.
+func TestOutFor(t *testing.T) {
+	fleet := Fleet{"a": InForce{
+		Renewed:  time.Unix(2000, 0),
+		Backends: []Backend{{Name: "claude", Dialects: []string{"anthropic"}}, {Name: "gpt", Dialects: []string{"openai"}}},
+		Reached:  []Reach{{Backend: "gpt", Avoided: time.Unix(1000, 0)}},
+	}}
+	primary := func(backend string) []policy.ModelRef {
+		return []policy.ModelRef{{Role: policy.RolePrimary, Backend: backend}}
+	}
+	own := primary("gpt")
+	own[0].Key.Secret = "theirs"
+	for name, tc := range map[string]struct {
+		dialect string
+		refs    []policy.ModelRef
+		want    bool
+	}{
+		"the policy names it":             {"openai", primary("gpt"), true},
+		"the policy names another":        {"", primary("claude"), false},
+		"the project has a key":           {"openai", own, false},
+		"the first that speaks":           {"openai", nil, true},
+		"another speaks":                  {"anthropic", nil, false},
+		"any dialect, and it comes later": {"", nil, false},
+	} {
+		if got := fleet.OutFor(tc.dialect, tc.refs); got != tc.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }
