@@ -114,6 +114,45 @@ func TestLongHistory(t *testing.T) {
 	}
 }
 
+// TestMarksThatAreNotTrue has marks of packs as crashes leave them: of a pack that never came to be, and none of the pack that holds the
+// base.
+func TestMarksThatAreNotTrue(t *testing.T) {
+	h := newHub(t)
+	c := &checkpoints{t: t, r: newRepository(t)}
+	packs, dir := c.r.Packs(), filepath.Join(c.r.Dir(), "objects", "pack")
+	if err := os.WriteFile(filepath.Join(dir, "pack-"+strings.Repeat("1", 40)+".keep"), []byte("fetch-pack 7 on host\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old, err := c.r.Fetch(t.Context(), h.remote(), "v1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := packs.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	paths, err := packs.History(t.Context(), old, old, t.TempDir())
+	if err != nil || len(paths) != 1 {
+		t.Fatalf("history is in %q, %v, want the one pack that there is", paths, err)
+	}
+	if n := objectsOf(t, paths[0]); n == 0 {
+		t.Error("the pack is empty")
+	}
+	base := h.commit(t, h.tree(t, objects.Entry{Name: "later", Mode: objects.ModeFile, ID: h.blob(t, "later\n")}))
+	if _, err := c.r.Fetch(t.Context(), h.remote(), "main"); err != nil {
+		t.Fatal(err)
+	}
+	c.update(git.RefUpdate{Name: "refs/tidewaiter/base", New: base})
+	if err := packs.Prune(t.Context(), base); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.missing([]objects.ID{old, base}); n > 0 {
+		t.Errorf("%d commits of the base's history are lost", n)
+	}
+	if err := c.r.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // forget takes everything but the commit, its tree and its files away from a pack that is kept.
 func (c *checkpoints) forget(commit objects.ID, pack string) {
 	c.t.Helper()

@@ -57,13 +57,26 @@ func (r *Repository) Packs() Packs {
 	return Packs{dir: filepath.Join(r.dir, "objects", "pack"), runner: r.runner, objects: r.objects}
 }
 
-// kept lists the packs that are left as they are, as paths without suffix.
+// kept lists the packs that are left as they are, as paths without suffix. Git marks a pack before it is there, so that a
+// fetch that was killed leaves marks of none.
 func (k Packs) kept() ([]string, error) {
 	marks, err := filepath.Glob(filepath.Join(k.dir, "*"+keepSuffix))
-	for i := range marks {
-		marks[i] = strings.TrimSuffix(marks[i], keepSuffix)
+	if err != nil {
+		return nil, err
 	}
-	return marks, err
+	var found []string
+	for _, mark := range marks {
+		path := strings.TrimSuffix(mark, keepSuffix)
+		_, noPack := os.Stat(path + packSuffix)
+		_, noIndex := os.Stat(path + indexSuffix)
+		switch err := errors.Join(noPack, noIndex); {
+		case err == nil:
+			found = append(found, path)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
+		}
+	}
+	return found, nil
 }
 
 // packs lists the packs that may be put together with others, the smallest first.
@@ -100,6 +113,9 @@ func (k Packs) Keep() error {
 	packs, err := k.packs()
 	for _, p := range packs {
 		err = errors.Join(err, os.WriteFile(p.path+keepSuffix, nil, 0o444))
+	}
+	if err == nil {
+		err = objects.SyncDir(k.dir)
 	}
 	if err != nil {
 		return fmt.Errorf("keep packs: %w", objects.WrapFull(err))
@@ -186,7 +202,7 @@ func (k Packs) prune(ctx context.Context, base objects.ID) error {
 	if err != nil {
 		return err
 	}
-	behind, err := k.behind(base)
+	behind, err := k.behind(ctx, base)
 	if err != nil {
 		return err
 	}
@@ -221,10 +237,17 @@ func (k Packs) prune(ctx context.Context, base objects.ID) error {
 	return nil
 }
 
-// behind is the argument that keeps git from walking the history behind the base: empty where no pack that is kept holds it.
-func (k Packs) behind(base objects.ID) (string, error) {
-	kept, err := k.kept()
-	if err != nil || len(kept) == 0 || base.IsZero() {
+// behind is the argument that keeps git from walking the history behind the base: empty where no pack that is kept holds the
+// base. A fetch brings a commit and its history as one pack.
+func (k Packs) behind(ctx context.Context, base objects.ID) (string, error) {
+	if base.IsZero() {
+		return "", nil
+	}
+	unkept, err := k.runner.run(ctx, call{
+		args:  []string{"pack-objects", "--stdout", "--quiet", "--non-empty", "--honor-pack-keep"},
+		stdin: strings.NewReader(base.String() + "\n"),
+	})
+	if err != nil || len(unkept) > 0 {
 		return "", err
 	}
 	return "^" + base.String() + "\n", nil
@@ -253,7 +276,7 @@ func (k Packs) History(ctx context.Context, commit, base objects.ID, dir string)
 	if err != nil {
 		return nil, err
 	}
-	behind, err := k.behind(base)
+	behind, err := k.behind(ctx, base)
 	if err != nil {
 		return nil, err
 	}
