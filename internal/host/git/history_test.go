@@ -5,7 +5,10 @@ package git_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/host/git"
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
+	"github.com/tidewaiter/tidewaiter/internal/testkit/gitserver"
 )
 
 // commitsOfLong is how long the history of a long server is; each commit has a tree and a file of its own.
@@ -210,5 +214,56 @@ func TestPushSendsWhatTheServerLacks(t *testing.T) {
 	}
 	if sent != 1 {
 		t.Errorf("%d objects were sent, want the one commit that the server lacked", sent)
+	}
+}
+
+// TestPushToAServerThatLacksWhatItNames has a server with the commit of the base, whose branch it has left, and without its files.
+func TestPushToAServerThatLacksWhatItNames(t *testing.T) {
+	h := newHub(t)
+	r := newRepository(t)
+	base, err := r.Fetch(t.Context(), h.remote(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain(t, h.dir, "tag", "-d", "v1")
+	other := plain(t, h.dir, "commit-tree", "-m", "other", h.tree(t).String())
+	plain(t, h.dir, "update-ref", "refs/heads/main", other)
+	h.lose(t, base.String()+":src/a.go")
+	work := child(t, r, base, "work")
+	if err := r.Push(t.Context(), h.remote(), work, "tidewaiter/x"); err != nil {
+		t.Fatal(err)
+	}
+	if got := revision(t, h.dir, "tidewaiter/x"); got != work {
+		t.Errorf("the branch is at %s, want %s", got, work)
+	}
+}
+
+// TestPushIsNotJudgedByTheQuestion has a server that tells nobody what it has, and is down for a push.
+func TestPushIsNotJudgedByTheQuestion(t *testing.T) {
+	h := newHub(t)
+	r := newRepository(t)
+	base, err := r.Fetch(t.Context(), h.remote(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := child(t, r, base, "work")
+	server, err := gitserver.New(filepath.Dir(h.dir), user, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	front := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		switch {
+		case strings.Contains(q.URL.String(), "upload-pack"):
+			w.WriteHeader(http.StatusForbidden)
+		case q.Method == http.MethodPost:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		default:
+			server.ServeHTTP(w, q)
+		}
+	}))
+	t.Cleanup(front.Close)
+	h.url, h.caFile = front.URL+"/shop.git", certFile(t, front)
+	if err := r.Push(t.Context(), h.remote(), work, "tidewaiter/x"); !errors.Is(err, git.ErrUnreachable) {
+		t.Errorf("error %v, want ErrUnreachable, which passes", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tidewaiter/tidewaiter/internal/host/objects"
@@ -24,27 +25,54 @@ func (r *Repository) Push(ctx context.Context, remote Remote, commit objects.ID,
 	if err != nil {
 		return err
 	}
+	// Where the base is no branch of the server any more, git sends all of its history, unless it asks what is there.
+	failure := r.push(ctx, remote, append(slices.Clip(settings), setting{"push.negotiate", "true"}), commit, branch)
+	if errors.Is(failure, errNotThere) {
+		failure = r.push(ctx, remote, settings, commit, branch)
+	}
+	if failure == nil || Definite(failure) {
+		return failure
+	}
 	ref := "refs/heads/" + branch
+	if there, err := r.runner.list(ctx, remote, settings, []string{ref}); err == nil && there[ref] == commit {
+		return nil
+	}
+	return failure
+}
+
+// errNotThere: the server has not what it said it has, such as a commit of which it has collected the files.
+var errNotThere = errors.New("the server lacks objects that it said it has")
+
+// lacking is what git says of such a server.
+func lacking(words string) bool {
+	return mentions(words, "missing necessary objects", "unresolved delta")
+}
+
+// push once.
+func (r *Repository) push(ctx context.Context, remote Remote, settings []setting, commit objects.ID, branch string) error {
 	out, err := r.runner.ask(ctx, remote, call{
 		args: []string{
 			"push", "--porcelain", "--progress", "--no-verify", "--no-signed", "--recurse-submodules=no", "--", remote.URL,
-			commit.String() + ":" + ref,
+			commit.String() + ":refs/heads/" + branch,
 		},
-		// Where the base is no branch of the server any more, git sends all of its history, unless it asks what is there.
-		settings: append(settings, setting{"push.negotiate", "true"}),
+		settings: settings,
 	})
 	if err == nil {
 		return nil
+	}
+	failed, ok := errors.AsType[*commandError](err)
+	if ok {
+		// What the server said when it was asked what it has is not about the push.
+		if _, words, found := strings.Cut(failed.stderr, "push negotiation failed"); found {
+			_, failed.stderr, _ = strings.Cut(words, "\n")
+		}
 	}
 	failure := refusal(string(out), err, branch, remote)
 	if failure == nil {
 		failure = classify(err, remote)
 	}
-	if Definite(failure) {
-		return failure
-	}
-	if there, err := r.runner.list(ctx, remote, settings, []string{ref}); err == nil && there[ref] == commit {
-		return nil
+	if ok && lacking(string(out)+failed.stderr) {
+		return fmt.Errorf("%w: %w", failure, errNotThere)
 	}
 	return failure
 }
