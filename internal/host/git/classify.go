@@ -44,7 +44,8 @@ func symptoms() []symptom {
 	return []symptom{
 		{ErrFull, "give the trusted volume more room", []string{"No space left on device", "Disk quota exceeded"}},
 		{ErrDamaged, "repair the repository on the server: git fsck --full there names everything that is wrong", []string{
-			"fsck error", "did not send all necessary objects", "remote: fatal: unable to read ", "remote: fatal: missing ",
+			// Git says "did not send all necessary objects" also where the machine killed its check.
+			"fsck error", "did not receive expected object", "remote: fatal: unable to read ", "remote: fatal: missing ",
 			"remote: fatal: bad ", "remote: error: Could not read ", "remote: fatal: Failed to traverse",
 		}},
 		{ErrEgressDenied, "add the host to egress.git of a SupervisorPolicy, by its name: IP addresses are never connected to", []string{

@@ -173,3 +173,54 @@ func TestShallowServer(t *testing.T) {
 		})
 	}
 }
+
+// TestFetchThatIsKilled has the machine kill git's check of what was fetched, as it does where memory is short: nothing is known of the
+// server then.
+func TestFetchThatIsKilled(t *testing.T) {
+	h := newHub(t)
+	programs := t.TempDir()
+	have, err := filepath.Glob(filepath.Join(plain(t, "", "--exec-path"), "git-*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range have {
+		if err := os.Symlink(path, filepath.Join(programs, filepath.Base(path))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := func(path, text string) {
+		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text+"\nexec git \"$@\"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script(filepath.Join(programs, "git"), "PATH=/usr/local/bin:/usr/bin:/bin; case \" $* \" in *\" rev-list \"*) kill -9 $$;; esac")
+	outer := filepath.Join(t.TempDir(), "git")
+	script(outer, "export GIT_EXEC_PATH="+programs)
+	r, err := git.Init(t.Context(), filepath.Join(t.TempDir(), "repo.git"), git.Options{Git: outer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := r.Fetch(t.Context(), h.remote(), "main"); err == nil || errors.Is(err, git.ErrDamaged) {
+		t.Errorf("error %v, want one that does not say that the server's repository is damaged", err)
+	}
+}
+
+// TestServerThatLeavesAnObjectOut has a server that sends a history without one of its objects.
+func TestServerThatLeavesAnObjectOut(t *testing.T) {
+	for name, what := range map[string]string{"a file": "main:src/a.go", "a directory": "main:src", "a commit": "main~1"} {
+		t.Run(name, func(t *testing.T) {
+			hook := filepath.Join(t.TempDir(), "hook")
+			h := newHub(t, "uploadpack.packObjectsHook="+hook)
+			gone := plain(t, h.dir, "rev-parse", what)
+			text := "#!/bin/sh\ncat >/dev/null\ngit cat-file --batch-check --batch-all-objects | cut -d' ' -f1 | grep -v " + gone + " | git pack-objects --stdout -q\n"
+			if err := os.WriteFile(hook, []byte(text), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			_, err := newRepository(t).Fetch(t.Context(), h.remote(), "main")
+			if !errors.Is(err, git.ErrDamaged) || !strings.Contains(err.Error(), gone) {
+				t.Errorf("error %v, want ErrDamaged and %s", err, gone)
+			}
+		})
+	}
+}
