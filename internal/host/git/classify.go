@@ -73,7 +73,7 @@ func symptoms() []symptom {
 		{ErrUnreachable, "the server's certificate is not trusted; put its CA into ca.crt of the repository's Secret", []string{
 			"SSL certificate problem", "certificate verification failed", "server certificate", "unable to get local issuer",
 		}},
-		{ErrObjectFormat, sha1Only, []string{"mismatched algorithms", "unknown object format", "sha256"}},
+		{ErrObjectFormat, sha1Only, []string{"mismatched algorithms", "unknown object format"}},
 		{ErrUnreachable, "only https:// is spoken; change the repository's URL", []string{"transport '"}},
 		{ErrUnreachable, "check that the host is up and speaks Git over HTTPS", []string{
 			"unable to access", "Could not resolve host", "Failed to connect", "Connection refused", "timed out", "Operation too slow",

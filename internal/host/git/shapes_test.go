@@ -224,3 +224,13 @@ func TestServerThatLeavesAnObjectOut(t *testing.T) {
 		})
 	}
 }
+
+// TestNameOfARepositoryIsNoSymptom has a repository that is called after an algorithm, on a server that is down.
+func TestNameOfARepositoryIsNoSymptom(t *testing.T) {
+	h := newHub(t)
+	remote := h.remote()
+	remote.URL = "https://127.0.0.1:1/sha256-simd.git"
+	if _, err := newRepository(t).Fetch(t.Context(), remote, "main"); !errors.Is(err, git.ErrUnreachable) {
+		t.Errorf("error %v, want ErrUnreachable", err)
+	}
+}
