@@ -5,6 +5,7 @@ package v1alpha1_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -242,6 +243,7 @@ func TestWhoPlacesPodsMayCreateThem(t *testing.T) {
 	for field, change := range map[string]string{
 		"spec.agent.scheduling":       "spec: {agent: {scheduling: {nodeSelector: {pool: gpu}}}}",
 		"spec.agent.imagePullSecrets": "spec: {agent: {imagePullSecrets: [{name: registry}]}}",
+		"spec.agent.runtimeClassName": "spec: {agent: {runtimeClassName: sandbox}}",
 	} {
 		t.Run(field, func(t *testing.T) {
 			plain := existing(t, project, feature, "")
@@ -251,9 +253,46 @@ func TestWhoPlacesPodsMayCreateThem(t *testing.T) {
 			wantAllowed(t, create(t, builder, project, object(t, feature, change+"\nmetadata: {name: other}"), client.DryRunAll))
 			wantAllowed(t, patch(t, builder, plain, change))
 			wantAllowed(t, patch(t, developer, plain, "spec: {suspend: true}"))
-			wantDenied(t, patch(t, developer, plain, strings.NewReplacer("gpu", "cpu", "registry", "bank").Replace(change)), policy, field+" ")
-			wantAllowed(t, patch(t, developer, plain, "spec: {agent: {scheduling: null, imagePullSecrets: null}}"))
+			wantDenied(t, patch(t, developer, plain, strings.NewReplacer("gpu", "cpu", "registry", "bank", "sandbox", "other").Replace(change)), policy, field+" ")
+			wantAllowed(t, patch(t, developer, plain, "spec: {agent: {scheduling: null, imagePullSecrets: null, runtimeClassName: null}}"))
 			wantDenied(t, patch(t, developer, plain, change), policy, field+" ")
 		})
+	}
+}
+
+// TestSecretsAreForTheirImage: who may not create pods cannot have another image pulled with Secrets that somebody else has set.
+func TestSecretsAreForTheirImage(t *testing.T) {
+	project := env.Project(t)
+	developer := env.Person(t, project, "developer", "tidewaiter-editor")
+	made := existing(t, project, feature, "spec: {agent: {imagePullSecrets: [{name: registry}]}}")
+	wantDenied(t, patch(t, developer, made, "spec: {agent: {image: 'registry.example.com/bank:1'}}"), "tidewaiter-feature-pods", "spec.agent.image is pulled with")
+	wantAllowed(t, patch(t, developer, made, "spec: {priority: 2}"))
+	wantAllowed(t, patch(t, developer, made, "spec: {agent: {image: 'registry.example.com/bank:1', imagePullSecrets: null}}"))
+}
+
+// TestWhoPlacesPodsByPolicyMayCreateThem: the right to write policies is no way to a node, a priority or an image.
+func TestWhoPlacesPodsByPolicyMayCreateThem(t *testing.T) {
+	project := env.Project(t)
+	admin := env.Person(t, project, "admin", "tidewaiter-admin")
+	builder := env.Person(t, project, "builder", "tidewaiter-admin", "system:aggregate-to-edit")
+	const name = "tidewaiter-policy-pods"
+	for _, level := range []string{"defaults", "overrides"} {
+		for field, value := range map[string]string{
+			"scheduling":       "{tolerations: [{key: node-role.kubernetes.io/control-plane, operator: Exists}]}",
+			"imagePullSecrets": "[{name: registry}]",
+		} {
+			path := "spec." + level + ".agents." + field
+			t.Run(path, func(t *testing.T) {
+				change := fmt.Sprintf("spec: {%s: {agents: {%s: %s}}}", level, field, value)
+				plain := existing(t, project, policy, "")
+				t.Cleanup(func() { wantAllowed(t, env.Client.Delete(context.Background(), plain)) })
+				wantDenied(t, create(t, admin, project, object(t, policy, change+"\nmetadata: {name: other}")), name, path+" ")
+				wantDenied(t, patch(t, admin, plain, change), name, "and you may not create pods in namespace "+project)
+				wantAllowed(t, patch(t, builder, plain, change))
+				wantAllowed(t, patch(t, admin, plain, "spec: {priority: 7}"))
+				wantAllowed(t, patch(t, admin, plain, fmt.Sprintf("spec: {%s: {agents: {%s: null}}}", level, field)))
+				wantDenied(t, patch(t, admin, plain, change), name, path+" ")
+			})
+		}
 	}
 }

@@ -239,6 +239,11 @@ func work() []attack {
 		{"pull images with a Secret without the right to make pods", "tidewaiter-feature-pods", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
 			return patch(t, w.developer, w.run.Feature, `{"spec":{"agent":{"imagePullSecrets":[{"name":"bank-registry"}]}}}`)
 		}},
+		{"place pods by a policy without the right to make pods", "tidewaiter-policy-pods", "tidewaiter.dev/supervisorpolicies", "create update patch", func(t *testing.T, w *world) error {
+			return w.author.Create(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.SupervisorPolicySpec{
+				Defaults: &v1alpha1.Rules{Agents: &v1alpha1.AgentRules{Scheduling: &v1alpha1.Scheduling{PriorityClassName: ptr.To("high")}}},
+			}})
+		}},
 		{"approve without the verb", "tidewaiter-approval", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
 			return patch(t, w.editor, w.run.Feature, fmt.Sprintf(`{"spec":{"delivery":{"approvedCommit":%q}}}`, commit))
 		}},
