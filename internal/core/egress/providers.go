@@ -47,11 +47,19 @@ func fits(pattern, host string) bool {
 
 // Beside refuses a target that is a well-known provider of models, or the host of one of the gateway's backends; nil for another one.
 func Beside(target Target, backends []string) error {
-	if !Provider(target.Host) && !slices.Contains(backends, target.Host) {
+	backend := func(host string) bool { return service(host) == service(target.Host) }
+	if !Provider(target.Host) && !slices.ContainsFunc(backends, backend) {
 		return nil
 	}
 	return &Refusal{Reason: ReasonModelProvider, Message: fmt.Sprintf(
 		"%s serves models, and agents ask models through the gateway, at the address in their environment: set egress.modelProviders of a SupervisorPolicy to Allow if calls that it does not see are wanted", target)}
+}
+
+// service is a host without what a cluster's DNS adds to the name and the namespace of a Service: with it or without, and with the cluster's domain or
+// without, a name has the same address.
+func service(host string) string {
+	name, _, _ := strings.Cut(strings.TrimSuffix(host, ".")+".", ".svc.")
+	return strings.TrimSuffix(name, ".")
 }
 
 // leastKey is the length of the shortest key of a provider, in bytes. What is shorter stands in place of one: some clients do not start without.

@@ -25,12 +25,13 @@ func TestProvider(t *testing.T) {
 
 func TestBeside(t *testing.T) {
 	t.Parallel()
-	for name, refused := range map[string]bool{"api.openai.com:443": true, "llm.corp.example:8443": true, "registry.npmjs.org:443": false} {
+	for name, refused := range map[string]bool{"api.openai.com:443": true, "llm.corp.example:8443": true, "vllm.models.svc.cluster.local:443": true, "vllm.models:443": true, "vllm.models.svc:443": true,
+		"vllm.models.example:443": false, "registry.npmjs.org:443": false} {
 		target, err := ParseTarget(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = Beside(target, []string{"llm.corp.example"})
+		err = Beside(target, []string{"llm.corp.example", "vllm.models.svc"})
 		r, is := errors.AsType[*Refusal](err)
 		if is != refused || is && (r.Reason != ReasonModelProvider || !strings.Contains(r.Message, "egress.modelProviders")) {
 			t.Errorf("%s: %v", name, err)
