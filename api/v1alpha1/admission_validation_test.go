@@ -234,7 +234,7 @@ func TestLabelsForPoliciesAreTheirWriters(t *testing.T) {
 	wantDenied(t, patch(t, editor, made, left), name, "policy.tidewaiter.dev/global.tier decides which global policies apply")
 }
 
-// TestWhoPlacesPodsMayCreateThem: a Feature is no way to a node, a priority or an image that its editor could not have with a pod.
+// TestWhoPlacesPodsMayCreateThem: a Feature gives its editor no node, priority or image that the editor could not have with a pod.
 func TestWhoPlacesPodsMayCreateThem(t *testing.T) {
 	project := env.Project(t)
 	developer := env.Person(t, project, "developer", "tidewaiter-editor")
@@ -260,7 +260,7 @@ func TestWhoPlacesPodsMayCreateThem(t *testing.T) {
 	}
 }
 
-// TestSecretsAreForTheirImage: who may not create pods cannot have another image pulled with Secrets that somebody else has set.
+// TestSecretsAreForTheirImage: a user without permission to create pods cannot have another image pulled with Secrets that somebody else has set.
 func TestSecretsAreForTheirImage(t *testing.T) {
 	project := env.Project(t)
 	developer := env.Person(t, project, "developer", "tidewaiter-editor")
@@ -270,7 +270,7 @@ func TestSecretsAreForTheirImage(t *testing.T) {
 	wantAllowed(t, patch(t, developer, made, "spec: {agent: {image: 'registry.example.com/bank:1', imagePullSecrets: null}}"))
 }
 
-// TestWhoPlacesPodsByPolicyMayCreateThem: the right to write policies is no way to a node, a priority or an image.
+// TestWhoPlacesPodsByPolicyMayCreateThem: the right to write policies alone gives nobody a node, a priority or an image.
 func TestWhoPlacesPodsByPolicyMayCreateThem(t *testing.T) {
 	project := env.Project(t)
 	admin := env.Person(t, project, "admin", "tidewaiter-admin")

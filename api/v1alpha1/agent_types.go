@@ -44,7 +44,7 @@ type Agent struct {
 	// resources of the agent's container. A policy may give defaults, and override them (agents.resources).
 	// +optional
 	Resources Resources `json:"resources,omitzero"`
-	// imagePullSecrets name Secrets of the Feature's namespace that the images of its pods are pulled with, besides those of the policies. Setting them needs the right to create pods there. A change applies to the next attempt.
+	// imagePullSecrets are the names of Secrets in the namespace of the Feature. The kubelet pulls the images of the pods with them and with the Secrets of the policies. To set them you need permission to create pods in the namespace. A change applies to the next attempt.
 	// +optional
 	// +listType=map
 	// +listMapKey=name

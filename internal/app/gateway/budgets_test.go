@@ -22,27 +22,44 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/attempt"
 )
 
-// TestBudgetsAreThoseOfNow: a task that is under way is held to the budget that a policy has now, whatever it began with, and the
-// refusal names the policy. Another project has its own.
-func TestBudgetsAreThoseOfNow(t *testing.T) {
+// twoProjects have a Feature each, whose pods a gateway answers.
+func twoProjects(t *testing.T) (g *gateway, login, elsewhere *attempt.Attempt) {
+	t.Helper()
 	backend(t, echo)
-	g := start(t, "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
+	g = start(t, "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
 	if err := g.rotator.Sync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	until := func(what string, done func() bool) {
+	until, answered := eventually(t), g.answers(t)
+	until("it is ready", g.ready)
+	login = attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	elsewhere = attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	until("the pod is known", answered(login.Token, http.StatusOK))
+	until("the other pod is known", answered(elsewhere.Token, http.StatusOK))
+	return g, login, elsewhere
+}
+
+// eventually gives a function that waits until something holds.
+func eventually(t *testing.T) func(what string, done func() bool) {
+	return func(what string, done func() bool) {
 		t.Helper()
 		gomega.NewWithT(t).Eventually(done, 60*time.Second, 50*time.Millisecond).Should(gomega.BeTrue(), what)
 	}
-	until("it is ready", g.ready)
-	project, other := env.Project(t), env.Project(t)
-	login := attempt.Start(t, env, attempt.Feature(t, env, project, "login"))
-	elsewhere := attempt.Start(t, env, attempt.Feature(t, env, other, "login"))
-	answered := func(token string, want int) func() bool {
+}
+
+// answers gives a function that says whether a call with a token is answered with a status.
+func (g *gateway) answers(t *testing.T) func(token string, want int) func() bool {
+	return func(token string, want int) func() bool {
 		return func() bool { status, _, _, _ := g.ask(t, token, "form"); return status == want }
 	}
-	until("the pod is known", answered(login.Token, http.StatusOK))
-	until("the other pod is known", answered(elsewhere.Token, http.StatusOK))
+}
+
+// TestBudgetsAreThoseOfNow: a task that is under way is held to the budget that a policy has now, whatever it began with, and the
+// refusal names the policy. Another project has its own.
+func TestBudgetsAreThoseOfNow(t *testing.T) {
+	g, login, elsewhere := twoProjects(t)
+	project, other := login.Feature.Namespace, elsewhere.Feature.Namespace
+	until, answered := eventually(t), g.answers(t)
 
 	limits := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "limits"}, Spec: v1alpha1.SupervisorPolicySpec{
 		Defaults: &v1alpha1.Rules{Budget: &v1alpha1.BudgetRules{Project: &v1alpha1.Budget{OutputTokens: ptr.To[int64](100)}}},
@@ -98,24 +115,9 @@ func TestBudgetsAreThoseOfNow(t *testing.T) {
 // TestAStoppedFeatureAsksNoModel: while a policy suspends a Feature its calls are refused, also where a rule of that policy cannot be read,
 // and they are answered again afterwards. Another project is not stopped.
 func TestAStoppedFeatureAsksNoModel(t *testing.T) {
-	backend(t, echo)
-	g := start(t, "--ledger=sqlite://"+filepath.Join(t.TempDir(), "ledger.db"))
-	if err := g.rotator.Sync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	until := func(what string, done func() bool) {
-		t.Helper()
-		gomega.NewWithT(t).Eventually(done, 60*time.Second, 50*time.Millisecond).Should(gomega.BeTrue(), what)
-	}
-	until("it is ready", g.ready)
-	project, other := env.Project(t), env.Project(t)
-	login := attempt.Start(t, env, attempt.Feature(t, env, project, "login"))
-	elsewhere := attempt.Start(t, env, attempt.Feature(t, env, other, "login"))
-	answered := func(token string, want int) func() bool {
-		return func() bool { status, _, _, _ := g.ask(t, token, "form"); return status == want }
-	}
-	until("the pod is known", answered(login.Token, http.StatusOK))
-	until("the other pod is known", answered(elsewhere.Token, http.StatusOK))
+	g, login, elsewhere := twoProjects(t)
+	project := login.Feature.Namespace
+	until, answered := eventually(t), g.answers(t)
 
 	halt := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "halt"}, Spec: v1alpha1.SupervisorPolicySpec{Suspend: true}}
 	if err := env.Client.Create(t.Context(), halt); err != nil {

@@ -22,7 +22,7 @@ type AgentApplyConfiguration struct {
 	Env []EnvVarApplyConfiguration `json:"env,omitempty"`
 	// resources of the agent's container. A policy may give defaults, and override them (agents.resources).
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
-	// imagePullSecrets name Secrets of the Feature's namespace that the images of its pods are pulled with, besides those of the policies. Setting them needs the right to create pods there. A change applies to the next attempt.
+	// imagePullSecrets are the names of Secrets in the namespace of the Feature. The kubelet pulls the images of the pods with them and with the Secrets of the policies. To set them you need permission to create pods in the namespace. A change applies to the next attempt.
 	ImagePullSecrets []SecretRefApplyConfiguration `json:"imagePullSecrets,omitempty"`
 	// scheduling says which nodes run the pods of the Feature. Setting it needs the right to create pods in the namespace. A change applies to the next attempt. A policy may override it (agents.scheduling).
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`

@@ -16,7 +16,7 @@ type AgentRulesApplyConfiguration struct {
 	Scheduling *SchedulingApplyConfiguration `json:"scheduling,omitempty"`
 	// resources of the agents' containers, resource by resource. In overrides they take the choice from a Feature's spec.agent.resources. A request is never more than the limit in effect.
 	Resources *ResourcesApplyConfiguration `json:"resources,omitempty"`
-	// imagePullSecrets name Secrets, in the namespace of each Feature, that the images of its pods are pulled with, besides those of the Feature and of other policies.
+	// imagePullSecrets are the names of Secrets in the namespace of each Feature. The kubelet pulls the images of its pods with them, and with the Secrets of the Feature and of other policies.
 	ImagePullSecrets []SecretRefApplyConfiguration `json:"imagePullSecrets,omitempty"`
 }
 
