@@ -47,6 +47,8 @@ type session struct {
 	polls  int
 	broken bool
 	timer  clock.Timer
+	// pending says that its beginning is about to be written, and settled that it was: a cache that does not show it yet is late.
+	pending, settled bool
 }
 
 func newSessions(replica string, s *store, c clock.WithDelayedExecution) *sessions {
@@ -67,10 +69,11 @@ func (s *sessions) enter(key types.NamespacedName, epoch int64, known v1alpha1.R
 		if current != nil && current.timer != nil {
 			current.timer.Stop()
 		}
-		current = &session{epoch: epoch}
+		current = &session{epoch: epoch, pending: true}
 		s.open[key] = current
 		s.queue.Add(key)
-	} else if !s.written(epoch, known) {
+	} else if !current.pending && !s.written(epoch, known) && (!current.settled || known.Epoch == epoch) {
+		current.pending = true
 		s.queue.Add(key)
 	}
 	if current.timer != nil {
@@ -162,10 +165,12 @@ func (s *sessions) settle(ctx context.Context, key types.NamespacedName) error {
 	}
 	epoch, broken := current.epoch, current.broken
 	s.mu.Unlock()
+	settled := false
 	err := s.store.updateCached(ctx, key, func(f *v1alpha1.Feature) (v1alpha1.RunStatus, error) {
 		run := runOf(f)
+		settled = f.Status.Attempt == epoch
 		switch {
-		case f.Status.Attempt != epoch:
+		case !settled:
 			return run, nil
 		case broken:
 			return runstatus.Disconnect(run, epoch, s.replica, s.clock.Now()), nil
@@ -176,12 +181,11 @@ func (s *sessions) settle(ctx context.Context, key types.NamespacedName) error {
 	if err != nil && !errors.Is(err, identity.ErrForbidden) {
 		return fmt.Errorf("connection of Feature %s: %w", key, err)
 	}
-	if broken {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.open[key] == current {
-			delete(s.open, key)
-		}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	current.pending, current.settled = false, settled
+	if broken && s.open[key] == current {
+		delete(s.open, key)
 	}
 	return nil
 }

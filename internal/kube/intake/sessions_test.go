@@ -12,6 +12,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -163,6 +164,33 @@ func TestAConnectionIsWrittenInTheEnd(t *testing.T) {
 	r.failing.Store(3)
 	r.get(t, login.Token, "")
 	until(t, "it is connected", connected(t, login.Feature, "a", true))
+}
+
+// A second poll may come before the cache shows what the first one has led to. It is no other connection: to write it once more would meet a conflict.
+func TestASecondPollWritesNoConnection(t *testing.T) {
+	key := types.NamespacedName{Namespace: "shop", Name: "login"}
+	s := newSessions("a", nil, clocktesting.NewFakeClock(time.Unix(0, 0)))
+	defer s.queue.ShutDown()
+	poll := func(known v1alpha1.RunStatus) { s.enter(key, 1, known)() }
+	earlier := v1alpha1.RunStatus{}
+	poll(earlier)
+	if _, shutdown := s.queue.Get(); shutdown {
+		t.Fatal("the queue is shut down")
+	}
+	poll(earlier) // while the first is being written
+	s.queue.Done(key)
+	if n := s.queue.Len(); n != 0 {
+		t.Fatalf("%d connections are to be written beside the one that was; want 0", n)
+	}
+	s.open[key].pending, s.open[key].settled = false, true
+	poll(earlier)
+	if n := s.queue.Len(); n != 0 {
+		t.Fatalf("%d connections are to be written once more; want 0", n)
+	}
+	poll(v1alpha1.RunStatus{Epoch: 1, Connected: new(true), Replica: "b"})
+	if n := s.queue.Len(); n != 1 {
+		t.Fatalf("%d connections are to be written after another replica had it; want 1", n)
+	}
 }
 
 func TestLease(t *testing.T) {
