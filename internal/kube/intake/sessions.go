@@ -47,8 +47,10 @@ type session struct {
 	polls  int
 	broken bool
 	timer  clock.Timer
-	// pending says that its beginning is about to be written, and settled that it was: a cache that does not show it yet is late.
-	pending, settled bool
+	// pending says that a write of the connection is queued or under way.
+	pending bool
+	// settled says that the connection was written, or was there already. A run of an earlier attempt then comes from a cache that is late.
+	settled bool
 }
 
 func newSessions(replica string, s *store, c clock.WithDelayedExecution) *sessions {
@@ -60,7 +62,8 @@ func newSessions(replica string, s *store, c clock.WithDelayedExecution) *sessio
 
 // enter notes that a poll of an attempt is open; leave must be called when it ends. known is the Feature's run as it was
 // seen last: where it does not name this replica, another one has served the watchdog meanwhile, and is about to note
-// that it lost it.
+// that it lost it. A watchdog polls again within milliseconds, before the cache shows the connection: to write that again
+// would only meet a conflict.
 func (s *sessions) enter(key types.NamespacedName, epoch int64, known v1alpha1.RunStatus) (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -166,31 +165,34 @@ func TestAConnectionIsWrittenInTheEnd(t *testing.T) {
 	until(t, "it is connected", connected(t, login.Feature, "a", true))
 }
 
-// A second poll may come before the cache shows what the first one has led to. It is no other connection: to write it once more would meet a conflict.
+// TestASecondPollWritesNoConnection: the watchdog polls again before the cache shows the connection that the first poll began.
 func TestASecondPollWritesNoConnection(t *testing.T) {
-	key := types.NamespacedName{Namespace: "shop", Name: "login"}
-	s := newSessions("a", nil, clocktesting.NewFakeClock(time.Unix(0, 0)))
+	clock := clocktesting.NewFakeClock(time.Now())
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	key := client.ObjectKeyFromObject(login.Feature)
+	s := newSessions("a", newReplica(t, "a", clock).server.sessions.store, clock) // its queue has no workers
 	defer s.queue.ShutDown()
 	poll := func(known v1alpha1.RunStatus) { s.enter(key, 1, known)() }
-	earlier := v1alpha1.RunStatus{}
-	poll(earlier)
-	if _, shutdown := s.queue.Get(); shutdown {
-		t.Fatal("the queue is shut down")
+	queued := func(want int, when string) {
+		t.Helper()
+		if n := s.queue.Len(); n != want {
+			t.Fatalf("%d writes are queued %s; want %d", n, when, want)
+		}
 	}
-	poll(earlier) // while the first is being written
+	late := v1alpha1.RunStatus{}
+	poll(late)
+	queued(1, "after the first poll")
+	s.queue.Get()
+	poll(late)
+	if err := s.settle(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
 	s.queue.Done(key)
-	if n := s.queue.Len(); n != 0 {
-		t.Fatalf("%d connections are to be written beside the one that was; want 0", n)
-	}
-	s.open[key].pending, s.open[key].settled = false, true
-	poll(earlier)
-	if n := s.queue.Len(); n != 0 {
-		t.Fatalf("%d connections are to be written once more; want 0", n)
-	}
+	queued(0, "after a poll during the first write")
+	poll(late)
+	queued(0, "after a poll that shows an earlier attempt")
 	poll(v1alpha1.RunStatus{Epoch: 1, Connected: new(true), Replica: "b"})
-	if n := s.queue.Len(); n != 1 {
-		t.Fatalf("%d connections are to be written after another replica had it; want 1", n)
-	}
+	queued(1, "after a poll that shows another replica")
 }
 
 func TestLease(t *testing.T) {
