@@ -83,7 +83,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// http-backend takes a pusher's name from here; cgi.Handler passes it as an environment variable.
 		r.Header.Set("Remote-User", user)
 	}
-	// CGI has no chunked bodies: the backend reads until the end of its input, which the handler closes.
+	// Git sends a large push in chunks, which cgi.Handler refuses because CGI has none. The server has put them together already, and the backend
+	// reads until the end of its input.
+	r.TransferEncoding = nil
 	s.backend.ServeHTTP(flushing{w}, r)
 }
 
