@@ -53,6 +53,9 @@ func (r Remote) settings() ([]setting, error) {
 	}
 	s := []setting{
 		{"http.sslVerify", "true"},
+		// Over HTTP/2, curl may ask for more of a request that has ended. Older versions of Git then read from a process that waits for the answer,
+		// until the silence is over (https://github.com/git/git/pull/1608).
+		{"http.version", "HTTP/1.1"},
 		{"fetch.fsckObjects", "true"},
 	}
 	s = append(s, tolerated()...)

@@ -5,7 +5,9 @@ package git_test
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -37,6 +39,46 @@ func TestFetchNames(t *testing.T) {
 				t.Errorf("fetch set refs:\n%s", refs)
 			}
 		})
+	}
+}
+
+// A server that speaks HTTP/2 as well is asked in HTTP/1.1, in which no Git waits for itself.
+func TestRemotesAreAskedInHTTP1(t *testing.T) {
+	asked := make(chan string, 1)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case asked <- r.Proto:
+		default:
+		}
+		w.WriteHeader(http.StatusNotFound)
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	_, err := newRepository(t).Fetch(t.Context(), git.Remote{URL: server.URL + "/shop.git", CAFile: certFile(t, server)}, "main")
+	if !errors.Is(err, git.ErrNotFound) {
+		t.Fatalf("error %v, want ErrNotFound", err)
+	}
+	if got := <-asked; got != "HTTP/1.1" {
+		t.Errorf("the server was asked in %s, want HTTP/1.1", got)
+	}
+}
+
+// A push of more than Git keeps in memory (http.postBuffer, 1 MiB) is sent in chunks.
+func TestALargePush(t *testing.T) {
+	h, r := newHub(t), newRepository(t)
+	base, err := r.Fetch(t.Context(), h.remote(), "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := make([]byte, 2<<20)
+	rand.NewChaCha8([32]byte{}).Read(random) //nolint:gosec // it never fails, and keeps no secret
+	work := child(t, r, base, hex.EncodeToString(random))
+	if err := r.Push(t.Context(), h.remote(), work, "large"); err != nil {
+		t.Fatal(err)
+	}
+	if got := revision(t, h.dir, "large"); got != work {
+		t.Errorf("the branch is at %s, want %s", got, work)
 	}
 }
 
