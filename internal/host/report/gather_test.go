@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/host/spool"
 )
@@ -24,6 +25,9 @@ func TestOrdinaryStatusesWait(t *testing.T) {
 	asked := func(id string) protocol.Report {
 		return status(func(s *protocol.StatusReport) { s.Question = &protocol.Question{ID: id, Text: "Which?"} })
 	}
+	checkpoint := func(sequence int64, v judge.Verdict) protocol.Report {
+		return protocol.Report{Checkpoint: &protocol.CheckpointReport{Sequence: sequence, Verdict: v}}
+	}
 	faulty := status(func(s *protocol.StatusReport) { s.Fault = &protocol.Fault{Reason: "DiskFull"} })
 	troubled := status(func(s *protocol.StatusReport) { s.Problems = []string{"workspace: it was full"} })
 	tests := map[string]struct {
@@ -33,19 +37,22 @@ func TestOrdinaryStatusesWait(t *testing.T) {
 		after   time.Duration
 		want    int
 	}{
-		"a status alone":                        {reports: []protocol.Report{status(nil)}, after: gatherTime, want: 1},
-		"statuses, of which the last counts":    {reports: []protocol.Report{status(nil), status(nil), status(nil)}, after: gatherTime, want: 1},
-		"a checkpoint":                          {reports: []protocol.Report{{Checkpoint: &protocol.CheckpointReport{Sequence: 1}}}, want: 1},
-		"a checkpoint takes the status with it": {reports: []protocol.Report{status(nil), {Checkpoint: &protocol.CheckpointReport{Sequence: 1}}}, after: 300 * time.Millisecond, want: 2},
-		"the last word":                         {reports: []protocol.Report{status(nil), {Final: &protocol.FinalReport{}}}, after: 300 * time.Millisecond, want: 2},
-		"an answer to a request":                {reports: []protocol.Report{{Request: &protocol.RequestReport{ID: "a"}}}, want: 1},
-		"a question":                            {reports: []protocol.Report{asked("a")}, want: 1},
-		"a question that is known":              {told: []protocol.Report{asked("a")}, reports: []protocol.Report{asked("a")}, after: gatherTime, want: 1},
-		"another question":                      {told: []protocol.Report{asked("a")}, reports: []protocol.Report{asked("b")}, want: 1},
-		"a problem":                             {reports: []protocol.Report{troubled}, want: 1},
-		"a problem that is known":               {told: []protocol.Report{troubled}, reports: []protocol.Report{troubled}, after: gatherTime, want: 1},
-		"a fault":                               {reports: []protocol.Report{faulty}, want: 1},
-		"a fault that comes again":              {told: []protocol.Report{faulty, status(nil)}, reports: []protocol.Report{faulty}, want: 1},
+		"a status alone":                       {reports: []protocol.Report{status(nil)}, after: gatherTime, want: 1},
+		"statuses, of which the last counts":   {reports: []protocol.Report{status(nil), status(nil), status(nil)}, after: gatherTime, want: 1},
+		"a valid checkpoint":                   {reports: []protocol.Report{checkpoint(1, judge.Valid)}, after: gatherTime, want: 1},
+		"a valid checkpoint and the last word": {reports: []protocol.Report{checkpoint(1, judge.Valid), {Final: &protocol.FinalReport{}}}, after: 300 * time.Millisecond, want: 2},
+		"an invalid checkpoint":                {reports: []protocol.Report{checkpoint(1, judge.Invalid)}, want: 1},
+		"a checkpoint that was not judged":     {reports: []protocol.Report{checkpoint(1, judge.Skipped)}, want: 1},
+		"an invalid one takes what waits":      {reports: []protocol.Report{status(nil), checkpoint(1, judge.Valid), checkpoint(2, judge.Invalid)}, after: 600 * time.Millisecond, want: 3},
+		"the last word":                        {reports: []protocol.Report{status(nil), {Final: &protocol.FinalReport{}}}, after: 300 * time.Millisecond, want: 2},
+		"an answer to a request":               {reports: []protocol.Report{{Request: &protocol.RequestReport{ID: "a"}}}, want: 1},
+		"a question":                           {reports: []protocol.Report{asked("a")}, want: 1},
+		"a question that is known":             {told: []protocol.Report{asked("a")}, reports: []protocol.Report{asked("a")}, after: gatherTime, want: 1},
+		"another question":                     {told: []protocol.Report{asked("a")}, reports: []protocol.Report{asked("b")}, want: 1},
+		"a problem":                            {reports: []protocol.Report{troubled}, want: 1},
+		"a problem that is known":              {told: []protocol.Report{troubled}, reports: []protocol.Report{troubled}, after: gatherTime, want: 1},
+		"a fault":                              {reports: []protocol.Report{faulty}, want: 1},
+		"a fault that comes again":             {told: []protocol.Report{faulty, status(nil)}, reports: []protocol.Report{faulty}, want: 1},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

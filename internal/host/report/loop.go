@@ -12,6 +12,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -30,8 +31,8 @@ const (
 // tooEarlyPause is short: a pod is made known within a second or two of its start.
 const tooEarlyPause = time.Second
 
-// gatherTime is how long a status waits for what follows it: the manager writes the Feature's status for each batch, and so does whoever copies
-// from it. What a person waits for does not wait.
+// gatherTime is how long a status or a valid checkpoint waits for what follows it: the manager writes the Feature's status for each batch, and so
+// does whoever copies from it. The last checkpoint of an attempt comes with the last word. What a person waits for does not wait.
 const gatherTime = time.Second
 
 // Queue holds reports until they are acknowledged.
@@ -103,8 +104,11 @@ func (g *gatherer) gather(ctx context.Context, q Queue, most int) []protocol.Rep
 	}
 }
 
-// urgent says that a report is more than one status of many. A question, a fault, a problem and a rule that is not acknowledged are new when they were not in the last one.
+// urgent says that a report is more than one status or one valid checkpoint of many. A question, a fault, a problem and a rule that is not acknowledged are new when they were not in the last one.
 func (g *gatherer) urgent(r protocol.Report) bool {
+	if c := r.Checkpoint; c != nil {
+		return c.Verdict != judge.Valid
+	}
 	return r.Status == nil || slices.ContainsFunc(news(*r.Status), func(n string) bool { return !slices.Contains(g.told, n) })
 }
 
