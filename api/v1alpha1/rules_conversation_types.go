@@ -30,6 +30,9 @@ type SupervisionRules struct {
 	// allowRawOutput lets answers through unformatted; built-in false.
 	// +optional
 	AllowRawOutput *bool `json:"allowRawOutput,omitempty"`
+	// allowOutputReplacement lets the texts of a project's Output templates take the place of the platform's; built-in false: the platform's are put around the project's.
+	// +optional
+	AllowOutputReplacement *bool `json:"allowOutputReplacement,omitempty"`
 	// requireFormatValidation checks answers against Output templates; built-in true.
 	// +optional
 	RequireFormatValidation *bool `json:"requireFormatValidation,omitempty"`

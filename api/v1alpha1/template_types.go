@@ -73,7 +73,7 @@ type TemplateSpec struct {
 	// +kubebuilder:validation:Maximum=1000000
 	Order int32 `json:"order,omitempty"`
 	// text of the template. That of an Output template is put around final answers: {{OUTPUT}}, which it may hold once, stands for the
-	// answer; without it the text comes first. Texts of a project take the place of global ones.
+	// answer; without it the text comes first. Global texts are put around those of a project.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Text *string `json:"text,omitempty"`

@@ -2432,6 +2432,11 @@ func (in *SupervisionRules) DeepCopyInto(out *SupervisionRules) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.AllowOutputReplacement != nil {
+		in, out := &in.AllowOutputReplacement, &out.AllowOutputReplacement
+		*out = new(bool)
+		**out = **in
+	}
 	if in.RequireFormatValidation != nil {
 		in, out := &in.RequireFormatValidation, &out.RequireFormatValidation
 		*out = new(bool)

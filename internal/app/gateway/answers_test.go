@@ -22,8 +22,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
-// TestSUP5GlobalAndProjectTemplates: texts of a project take the place of global ones, checks of both count, and a task keeps what it
-// began with. A project alone lifts nothing; with a global policy that does, it can.
+// TestSUP5GlobalAndProjectTemplates: texts and checks of both scopes count, the global text is the outer one, and a task keeps what it
+// began with. A project alone lifts nothing; with a global policy that does, it can. What is audited alone passes.
 func TestSUP5GlobalAndProjectTemplates(t *testing.T) {
 	done := func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -57,13 +57,13 @@ func TestSUP5GlobalAndProjectTemplates(t *testing.T) {
 	put(t, kubetest.SystemNamespace, "answers", output("G {{OUTPUT}}", v1alpha1.AnswerChecks{}))
 	until("the global text", "", `"text":"G Done."`)
 	own := put(t, project, "answers", output("P {{OUTPUT}}", v1alpha1.AnswerChecks{}))
-	until("the project's text", "", `"text":"P Done."`)
-	until("a task", "first", `"text":"P Done."`)
+	until("both texts", "", `"text":"G P Done."`)
+	until("a task", "first", `"text":"G P Done."`)
 	if err := env.Client.Delete(t.Context(), own); err != nil {
 		t.Fatal(err)
 	}
 	until("the global text again", "", `"text":"G Done."`)
-	until("the task keeps what it began with", "first", `"text":"P Done."`)
+	until("the task keeps what it began with", "first", `"text":"G P Done."`)
 
 	put(t, kubetest.SystemNamespace, "checks", output("", v1alpha1.AnswerChecks{RequiredSections: []string{"Summary"}, AutoCorrect: &v1alpha1.AutoCorrect{AddMissingSections: true}}))
 	until("a global check", "", `"text":"G Done.\n\n## Summary"`)
@@ -85,19 +85,26 @@ func TestSUP5GlobalAndProjectTemplates(t *testing.T) {
 		t.Errorf("formatted texts in the ledger: %s", formatted)
 	}
 
-	lift := func(namespace string) {
-		p := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "lift"}, Spec: v1alpha1.SupervisorPolicySpec{
-			Priority: 1, Defaults: &v1alpha1.Rules{Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "main", Model: "small"}}, Supervision: &v1alpha1.SupervisionRules{
-				AllowRawOutput: ptr.To(true), RequireFormatValidation: ptr.To(false), MaxRetries: ptr.To[int32](0),
-			}},
+	lift := func(namespace, name string, e v1alpha1.Enforcement, priority int32, r v1alpha1.SupervisionRules) {
+		p := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.SupervisorPolicySpec{
+			Enforcement: e, Priority: priority, Defaults: &v1alpha1.Rules{Models: []v1alpha1.ModelRef{{Role: "primary", Backend: "main", Model: "small"}}, Supervision: &r},
 		}}
 		if err := env.Client.Create(t.Context(), p); err != nil {
 			t.Fatal(err)
 		}
 		removed(t, p)
 	}
-	lift(project)
-	until("a project alone", "", `0 retries did not help`)
-	lift(kubetest.SystemNamespace)
-	until("with a global policy", "", `"text":"Done."`)
+	both := func(name string, e v1alpha1.Enforcement, priority int32, r v1alpha1.SupervisionRules, alone, text string) {
+		t.Helper()
+		lift(project, name, e, priority, r)
+		until(name+", a project alone", "", alone)
+		lift(kubetest.SystemNamespace, name, e, priority, r)
+		until(name+", with a global policy", "", text)
+	}
+	put(t, project, "own", output("P {{OUTPUT}}", v1alpha1.AnswerChecks{}))
+	both("audit", v1alpha1.EnforcementAudit, 1, v1alpha1.SupervisionRules{MaxRetries: ptr.To[int32](0)}, `"text":"G P Done."`, `"text":"G P Done."`)
+	both("replace", v1alpha1.EnforcementAudit, 2, v1alpha1.SupervisionRules{AllowOutputReplacement: ptr.To(true)}, `"text":"G P Done."`, `"text":"P Done."`)
+	both("lift", v1alpha1.EnforcementEnforce, 3, v1alpha1.SupervisionRules{
+		AllowRawOutput: ptr.To(true), RequireFormatValidation: ptr.To(false), MaxRetries: ptr.To[int32](0),
+	}, `0 retries did not help`, `"text":"Done."`)
 }

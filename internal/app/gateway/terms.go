@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -134,7 +135,7 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 	if err != nil {
 		return terms{}, fmt.Errorf("%w: %w", callers.ErrUnavailable, err)
 	}
-	t.Answers = answerRules(effective.Supervision.Answers, outputs)
+	t.Answers = answerRules(effective, outputs)
 	if err := errors.Join(layers.Validate(), t.Answers.Validate()); err != nil {
 		return terms{}, &coremodels.Refusal{Message: err.Error()}
 	}
@@ -146,15 +147,21 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 }
 
 // answerRules are what the policy leaves of what Output templates ask for.
-func answerRules(p policy.AnswerRules, outputs answers.Rules) answers.Rules {
-	if !p.RequireFormatValidation {
-		outputs.Checks = nil
+func answerRules(e policy.Effective, outputs identity.Outputs) answers.Rules {
+	p := e.Supervision.Answers
+	var r answers.Rules
+	if p.RequireFormatValidation {
+		r.Checks = outputs.Checks
 	}
-	if p.AllowRawOutput {
-		outputs.Formats = nil
+	switch {
+	case p.AllowRawOutput:
+	case p.AllowOutputReplacement && len(outputs.Project) > 0:
+		r.Formats = outputs.Project
+	default: // the last one is the outermost
+		r.Formats = slices.Concat(outputs.Project, outputs.Global)
 	}
-	if outputs.Any() {
-		outputs.Retries, outputs.Fail = p.MaxRetries, p.FailOnViolation
+	if r.Any() {
+		r.Retries, r.Fail, r.Audit = p.MaxRetries, p.FailOnViolation, e.Enforcement == policy.Audit
 	}
-	return outputs
+	return r
 }

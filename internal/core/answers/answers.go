@@ -32,9 +32,9 @@ type Severity string
 
 // Severities.
 const (
-	// Minor violations were corrected.
+	// Minor violations are corrected.
 	Minor Severity = "Minor"
-	// Major violations were not.
+	// Major violations cannot be.
 	Major Severity = "Major"
 )
 
@@ -80,10 +80,15 @@ type Rules struct {
 	Retries int `json:"retries,omitempty"`
 	// Fail the task when they are spent.
 	Fail bool `json:"fail,omitempty"`
+	// Audit records what breaks a rule, and neither corrects nor rejects it. Answers are formatted all the same.
+	Audit bool `json:"audit,omitempty"`
 }
 
 // Any says whether there is anything to do with an answer.
 func (r Rules) Any() bool { return len(r.Checks) > 0 || len(r.Formats) > 0 }
+
+// Holds says whether an answer may have to be changed or rejected, so that nothing of it passes before it is judged.
+func (r Rules) Holds() bool { return len(r.Formats) > 0 || len(r.Checks) > 0 && !r.Audit }
 
 // mostRules is the size of all texts and checks together, in bytes: they are kept for each task.
 const mostRules = 512 << 10
@@ -112,12 +117,23 @@ type Verdict struct {
 	Text string
 	// Violations that the answer had as it came.
 	Violations []Violation
-	// Rejected: at least one of them is Major.
+	// Rejected: at least one of them is Major, and the rules are enforced.
 	Rejected bool
 }
 
 // Judge an answer. Cut says that more was answered than text holds.
 func (r Rules) Judge(text string, cut bool) Verdict {
+	v := r.judge(text, cut)
+	if r.Audit {
+		v.Text, v.Rejected = text, false
+		if !cut {
+			v.Text = r.format(text)
+		}
+	}
+	return v
+}
+
+func (r Rules) judge(text string, cut bool) Verdict {
 	if len(r.Checks) == 0 {
 		return Verdict{Text: r.format(text)}
 	}

@@ -71,6 +71,16 @@ func TestJudge(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
+	// Under Audit it is said what breaks a rule, and an answer stays as it came: it is formatted alone.
+	audited := checks(added, answers.Checks{Phrases: []string{"TODO"}})
+	audited.Audit, audited.Formats = true, []string{"[{{OUTPUT}}]"}
+	const found = `; Minor MissingRequiredSection: The section "Tests" is missing: add a heading "## Tests" with its content.; Major IncorrectFormat: The answer contains the forbidden phrase "TODO": remove it.`
+	if got, want := said(audited.Judge(" ## Summary\nTODO", false)), `"[ ## Summary\nTODO]"`+found; got != want {
+		t.Errorf("audited: %s, want %s", got, want)
+	}
+	if v := audited.Judge("## Sum", true); v.Text != "## Sum" || v.Rejected || len(v.Violations) != 1 || v.Violations[0].Type != answers.SkippedValidation {
+		t.Errorf("a part of an answer, audited: %s", said(v))
+	}
 	for _, text := range []string{`{}`, `{"files":["A"]}`, `{"files":[],"more":1}`, `[]`} {
 		v := checks(inJSON).Judge(text, false)
 		if !v.Rejected || len(v.Violations) != 1 || !strings.HasPrefix(v.Violations[0].Message, "The JSON of the answer does not match its schema: ") {

@@ -47,6 +47,7 @@ type SupervisionRules struct {
 	MaxRetries              *int
 	FailOnViolation         *bool
 	AllowRawOutput          *bool
+	AllowOutputReplacement  *bool
 	RequireFormatValidation *bool
 }
 
@@ -70,6 +71,8 @@ type AnswerRules struct {
 	FailOnViolation bool `json:"failOnViolation"`
 	// AllowRawOutput leaves answers as they are, without the texts of Output templates.
 	AllowRawOutput bool `json:"allowRawOutput"`
+	// AllowOutputReplacement lets texts of a project take the place of global ones. Otherwise the global ones are put around them.
+	AllowOutputReplacement bool `json:"allowOutputReplacement"`
 	// RequireFormatValidation checks and corrects answers.
 	RequireFormatValidation bool `json:"requireFormatValidation"`
 }
@@ -91,6 +94,8 @@ func conversationRows() []Row {
 			func(x *r) **bool { return &x.Supervision.FailOnViolation }, func(x *e) *bool { return &x.Supervision.Answers.FailOnViolation }, true),
 		permitted("supervision.allowRawOutput", "Whether answers are left without the texts of Output templates.",
 			func(x *r) **bool { return &x.Supervision.AllowRawOutput }, func(x *e) *bool { return &x.Supervision.Answers.AllowRawOutput }, false),
+		permitted("supervision.allowOutputReplacement", "Whether texts of a project's Output templates take the place of global ones. Otherwise the global ones are put around them.",
+			func(x *r) **bool { return &x.Supervision.AllowOutputReplacement }, func(x *e) *bool { return &x.Supervision.Answers.AllowOutputReplacement }, false),
 		permitted("supervision.requireFormatValidation", "Whether answers are checked by Output templates, and corrected.",
 			func(x *r) **bool { return &x.Supervision.RequireFormatValidation }, func(x *e) *bool { return &x.Supervision.Answers.RequireFormatValidation }, true),
 		choice("ledger.onFailure", "What becomes of calls of models that cannot be recorded: Closed refuses them, Open lets them through.",

@@ -380,13 +380,13 @@ func TestAProjectDoesNotSwitchSupervisionOff(t *testing.T) {
 // TestAProjectDoesNotLiftAnswerRules: what checks answers is as built in, unless a global policy permits something else.
 func TestAProjectDoesNotLiftAnswerRules(t *testing.T) {
 	off, on := false, true
-	lifted := Rules{Supervision: SupervisionRules{FailOnViolation: &off, AllowRawOutput: &on, RequireFormatValidation: &off}}
+	lifted := Rules{Supervision: SupervisionRules{FailOnViolation: &off, AllowRawOutput: &on, AllowOutputReplacement: &on, RequireFormatValidation: &off}}
 	project := Source{Name: "shop/p", Scope: Project, Defaults: lifted}
-	if e := Merge(Sources{Policies: []Source{project}}); e.Supervision.Answers != builtinAnswers || len(e.Conflicts) != 3 {
+	if e := Merge(Sources{Policies: []Source{project}}); e.Supervision.Answers != builtinAnswers || len(e.Conflicts) != 4 {
 		t.Errorf("%+v, %q", e.Supervision.Answers, e.Conflicts)
 	}
 	e := Merge(Sources{Policies: []Source{project, {Name: "sys/g", Scope: Global, Defaults: lifted}}})
-	if e.Supervision.Answers != (AnswerRules{MaxRetries: builtinRetries, AllowRawOutput: true}) || len(e.Conflicts) != 0 {
+	if e.Supervision.Answers != (AnswerRules{MaxRetries: builtinRetries, AllowRawOutput: true, AllowOutputReplacement: true}) || len(e.Conflicts) != 0 {
 		t.Errorf("%+v, %q", e.Supervision.Answers, e.Conflicts)
 	}
 }

@@ -169,6 +169,85 @@ func TestSUP7RetriesAreExhausted(t *testing.T) {
 	})
 }
 
+// TestAuditedAnswersPass: where policies audit, the agent gets what the model answers, and the ledger has what breaks a rule.
+func TestAuditedAnswersPass(t *testing.T) {
+	audited := answers.Rules{Checks: []answers.Checks{{Sections: []string{"Summary"}, Correct: answers.Corrections{AddSections: true}}, {Phrases: []string{"well"}}}, Retries: 2, Fail: true, Audit: true}
+	for name, tc := range map[string]struct {
+		formats    []string
+		say, heard string
+		checked    models.Checked
+		violations int
+	}{
+		"as it came":          {nil, "Well.", "Well.", models.CheckedReported, 2},
+		"one to correct":      {nil, "Good.", "Good.", models.CheckedReported, 1},
+		"one that is right":   {nil, "## Summary", "## Summary", models.CheckedAccepted, 0},
+		"formatted":           {[]string{"<<{{OUTPUT}}>>"}, "Well.", "<<Well.>>", models.CheckedReported, 2},
+		"right and formatted": {[]string{"<<{{OUTPUT}}>>"}, "## Summary", "<<## Summary>>", models.CheckedChanged, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everyWay(t, `turns: [{text: "`+tc.say+`"}]`, func(t *testing.T, w *world, p *provider.Server, name, path, body string, streamed bool) {
+				w.answers = audited
+				w.answers.Formats = tc.formats
+				answer, text := w.ask("login", http.MethodPost, path, body)
+				if a := understood(t, name, text, streamed); answer.StatusCode != http.StatusOK || string(a.Text) != tc.heard || !a.Final() {
+					t.Errorf("%d %+v\n%s", answer.StatusCode, a, text)
+				}
+				if r := w.last(1); r.Checked != tc.checked || r.Rejected != 0 || r.Tries != 1 || r.Reason != "Answered" {
+					t.Errorf("%+v", r)
+				}
+				asked(t, p, 1)
+				if turn := w.recorded()[0]; len(turn.Violations) != tc.violations || len(turn.Formatted) > 0 != (tc.formats != nil) {
+					t.Errorf("%+v, formatted %q", turn.Violations, turn.Formatted)
+				}
+			})
+		})
+	}
+}
+
+// TestAuditedAnswersAreNotHeld: an answer that is only audited passes as the backend sends it, and one that is too long to be checked passes too.
+func TestAuditedAnswersAreNotHeld(t *testing.T) {
+	seen := make(chan struct{})
+	w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		rw.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(rw, streamStart)
+		_ = http.NewResponseController(rw).Flush()
+		select {
+		case <-seen:
+		case <-r.Context().Done():
+			return
+		}
+		delta := "data: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"" + strings.Repeat("x", 32<<10) + "\"}}\n\n"
+		for range 10 {
+			fmt.Fprint(rw, delta)
+		}
+		fmt.Fprint(rw, streamEnd)
+	}), quick())
+	w.answers = answers.Rules{Checks: []answers.Checks{{Phrases: []string{"never"}}}, Audit: true}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, w.server.URL+messages, strings.NewReader(conversationRequest))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer login")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	first := make([]byte, len(streamStart))
+	_, err = io.ReadFull(answer.Body, first) // the backend says no more before the agent has this
+	close(seen)
+	rest, errRest := io.ReadAll(answer.Body)
+	if err := errors.Join(err, errRest); err != nil || string(first) != streamStart || strings.Count(string(rest), strings.Repeat("x", 32<<10)) != 10 || !strings.HasSuffix(string(rest), streamEnd) {
+		t.Errorf("%v: %q and %d bytes", err, first, len(rest))
+	}
+	if r := w.last(1); r.Checked != models.CheckedReported {
+		t.Errorf("%+v", r)
+	}
+	if turn := w.recorded()[0]; len(turn.Violations) != 1 || turn.Violations[0].Type != "SkippedValidation" {
+		t.Errorf("%+v", turn.Violations)
+	}
+}
+
 // TestTurnsWithToolsStreamThrough: what is no final answer is not touched, and is not held longer than until that is known.
 func TestTurnsWithToolsStreamThrough(t *testing.T) {
 	everyWay(t, `turns: [{text: I look., run: ls}]`, func(t *testing.T, w *world, p *provider.Server, name, path, body string, streamed bool) {

@@ -21,9 +21,9 @@ const maxHeld = 32 << 20
 // grows, and what is read of both. What holds the first answer is there already.
 func retextMemory(raw, text int) int64 { return int64(4*raw + 4*text) }
 
-// mayCheck says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
+// mayBeFinal says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
 // offer no tools, and their answers are no final ones. Neither is that of a turn in which the supervisor lets none be called.
-func mayCheck(c *call) bool {
+func mayBeFinal(c *call) bool {
 	return c.endpoint.Kind == dialect.Generate && !c.endpoint.Side && c.caller.Answers.Any() && (c.request.Tools && !c.request.Bare() || !c.caller.SideCalls)
 }
 
@@ -63,10 +63,9 @@ func (r *relay) release(over bool) (more bool, f *failure) {
 func (r *relay) judge() *failure {
 	c, t := r.call, r.call.turn
 	a := t.read()
-	switch rules, said := c.caller.Answers, strings.TrimSpace(string(a.Text)) != "" || a.Cut; {
+	switch {
 	case !t.whole():
-	case a.Acts, !said && (a.Failure != "" || a.Ended && (len(rules.Checks) == 0 || a.Stop != conversation.StopEnd)):
-		// A call of a tool, an error of the provider, or an answer without a word that the model has not ended itself.
+	case passes(c.caller.Answers, a):
 		_, f := r.release(true)
 		return f
 	case !a.Ended:
@@ -89,15 +88,9 @@ func (r *relay) judge() *failure {
 		}
 		t.entry.Formatted = body
 	}
-	for _, x := range v.Violations {
-		t.entry.Violations = append(t.entry.Violations, ledger.Violation{Type: string(x.Type), Severity: string(x.Severity), Message: x.Message})
-	}
+	t.judged(v)
 	if v.Rejected {
 		return c.reject(v, text)
-	}
-	c.record.Checked = CheckedAccepted
-	if len(t.entry.Formatted) > 0 {
-		c.record.Checked = CheckedChanged
 	}
 	if f := c.settled(); f != nil {
 		return f
@@ -109,6 +102,37 @@ func (r *relay) judge() *failure {
 	c.reply.start(c.record.Status)
 	c.send(body)
 	return nil
+}
+
+// passes says that an answer is none that ends a turn: it calls a tool, is an error of the provider, or has not a word and was not ended by the model.
+func passes(rules answers.Rules, a *conversation.Answer) bool {
+	said := strings.TrimSpace(string(a.Text)) != "" || a.Cut
+	return a.Acts || !said && (a.Failure != "" || a.Ended && (len(rules.Checks) == 0 || a.Stop != conversation.StopEnd))
+}
+
+// audit an answer that the agent gets as it comes: what breaks a rule is recorded.
+func (t *turn) audit(a *conversation.Answer) {
+	rules, unread := t.call.caller.Answers, !t.streamed && !t.whole()
+	if unread || a.Ended && !passes(rules, a) {
+		t.judged(rules.Judge(string(a.Text), a.Cut || unread))
+	}
+}
+
+// judged is what came of checking the answer.
+func (t *turn) judged(v answers.Verdict) {
+	for _, x := range v.Violations {
+		t.entry.Violations = append(t.entry.Violations, ledger.Violation{Type: string(x.Type), Severity: string(x.Severity), Message: x.Message})
+	}
+	r := &t.call.record
+	switch {
+	case v.Rejected: // which says so itself
+	case len(v.Violations) > 0 && t.call.caller.Answers.Audit:
+		r.Checked = CheckedReported
+	case len(t.entry.Formatted) > 0:
+		r.Checked = CheckedChanged
+	default:
+		r.Checked = CheckedAccepted
+	}
 }
 
 // reject an answer: the backend is asked again, or the agent is told.

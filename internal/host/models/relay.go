@@ -70,7 +70,8 @@ func (r *relay) read(ctx context.Context, answer *http.Response, silence *time.T
 
 // relay begins with an answer: its head is sent, unless it is checked first.
 func (c *call) relay(answer *http.Response) (*relay, *failure) {
-	checks := mayCheck(c) && answer.StatusCode < http.StatusMultipleChoices
+	final := mayBeFinal(c) && answer.StatusCode < http.StatusMultipleChoices
+	checks := final && c.caller.Answers.Holds()
 	streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 	if !checks || !streamed { // no comments go with it
 		if c.reply.settle(); c.reply.started.Load() {
@@ -80,6 +81,9 @@ func (c *call) relay(answer *http.Response) (*relay, *failure) {
 	answer.Request = nil
 	c.record.Reason, c.record.Status = reasonAnswered, answer.StatusCode
 	c.turn.answered(c.server.options.Now(), answer.StatusCode, streamed, checks)
+	if c.turn != nil {
+		c.turn.audits = final && !checks
+	}
 	if c.reply.uncounted = nil; c.counted && streamed {
 		c.reply.uncounted = &dialect.UsageFilter{}
 	}

@@ -107,6 +107,7 @@ const (
 	CheckedAccepted Checked = "Accepted"
 	CheckedChanged  Checked = "Changed"
 	CheckedRejected Checked = "Rejected"
+	CheckedReported Checked = "Reported"
 )
 
 // Limits bound what callers can use up. Zero values mean DefaultLimits.

@@ -63,6 +63,8 @@ type turn struct {
 	// held is memory for it and for what is read of it; reading is what the reader has taken of that.
 	held    holding
 	reading int64
+	// audits says that the answer passes as it comes, and that what breaks a rule is recorded.
+	audits bool
 	// recorded says that there is nothing more to do.
 	recorded bool
 }
@@ -329,6 +331,9 @@ func (t *turn) record() error {
 		a := t.read()
 		if a.Model != "" {
 			e.Model = a.Model
+		}
+		if t.audits {
+			t.audit(a)
 		}
 		e.Tokens, e.Estimated = t.charged(a)
 	}

@@ -18,11 +18,17 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/kube/translate"
 )
 
+// Outputs are the Output templates that apply to a Feature: the checks of all of them, and the texts of each scope, both in their order.
+type Outputs struct {
+	Checks          []answers.Checks
+	Global, Project []string
+}
+
 // Templates are those that apply to the Features of a namespace now, by what is in force of each: what comes before what agents
 // send, and what final answers are checked by and formatted with.
-func Templates(ctx context.Context, reader client.Reader, namespace, systemNamespace string) (compose.Layers, answers.Rules, error) {
+func Templates(ctx context.Context, reader client.Reader, namespace, systemNamespace string) (compose.Layers, Outputs, error) {
 	var l compose.Layers
-	var r answers.Rules
+	var r Outputs
 	global, err := inForce(ctx, reader, systemNamespace)
 	if err != nil {
 		return l, r, err
@@ -42,10 +48,7 @@ func Templates(ctx context.Context, reader client.Reader, namespace, systemNames
 			r.Checks = append(r.Checks, checks)
 		}
 	}
-	// Texts of a project take the place of global ones.
-	if r.Formats = formats(project); len(r.Formats) == 0 {
-		r.Formats = formats(global)
-	}
+	r.Global, r.Project = formats(global), formats(project)
 	return l, r, nil
 }
 

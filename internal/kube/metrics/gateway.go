@@ -51,7 +51,7 @@ var (
 	}
 	AnswersChecked = Definition{
 		Name: "tidewaiter_answers_checked_total", Kind: Counter, Help: "Answers that Output templates apply to.",
-		Labels: []Label{backendLabel, modelLabel, {"outcome", "Accepted, Changed (corrected or formatted), Retried (asked for again), Rejected"}},
+		Labels: []Label{backendLabel, modelLabel, {"outcome", "Accepted, Changed (corrected or formatted), Retried (asked for again), Rejected, Reported (breaks a rule where policies audit, and passes as it came)"}},
 	}
 	ChangesRecorded = Definition{
 		Name: "tidewaiter_checkpoint_changes_total", Kind: Counter, Help: "Diffs and file events that watchdogs handed in for the ledger.", Labels: []Label{{"result", handedResult}},

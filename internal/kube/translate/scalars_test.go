@@ -29,7 +29,7 @@ func TestEveryValueOfTheAPIIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	// These are not acted on either.
-	rows, sections := []string{"supervision.maxRetries", "supervision.failOnViolation", "supervision.allowRawOutput", "supervision.requireFormatValidation"}, map[string]bool{}
+	rows, sections := []string{"supervision.maxRetries", "supervision.failOnViolation", "supervision.allowRawOutput", "supervision.allowOutputReplacement", "supervision.requireFormatValidation"}, map[string]bool{}
 	for _, row := range policy.Rows() {
 		section, _, _ := strings.Cut(row.Path, ".")
 		rows, sections[section] = append(rows, row.Path), true

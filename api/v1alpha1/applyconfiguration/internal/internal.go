@@ -1906,6 +1906,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.SupervisionRules
   map:
     fields:
+    - name: allowOutputReplacement
+      type:
+        scalar: boolean
     - name: allowRawOutput
       type:
         scalar: boolean

@@ -22,6 +22,8 @@ type SupervisionRulesApplyConfiguration struct {
 	FailOnViolation *bool `json:"failOnViolation,omitempty"`
 	// allowRawOutput lets answers through unformatted; built-in false.
 	AllowRawOutput *bool `json:"allowRawOutput,omitempty"`
+	// allowOutputReplacement lets the texts of a project's Output templates take the place of the platform's; built-in false: the platform's are put around the project's.
+	AllowOutputReplacement *bool `json:"allowOutputReplacement,omitempty"`
 	// requireFormatValidation checks answers against Output templates; built-in true.
 	RequireFormatValidation *bool `json:"requireFormatValidation,omitempty"`
 }
@@ -77,6 +79,14 @@ func (b *SupervisionRulesApplyConfiguration) WithFailOnViolation(value bool) *Su
 // If called multiple times, the AllowRawOutput field is set to the value of the last call.
 func (b *SupervisionRulesApplyConfiguration) WithAllowRawOutput(value bool) *SupervisionRulesApplyConfiguration {
 	b.AllowRawOutput = &value
+	return b
+}
+
+// WithAllowOutputReplacement sets the AllowOutputReplacement field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AllowOutputReplacement field is set to the value of the last call.
+func (b *SupervisionRulesApplyConfiguration) WithAllowOutputReplacement(value bool) *SupervisionRulesApplyConfiguration {
+	b.AllowOutputReplacement = &value
 	return b
 }
 

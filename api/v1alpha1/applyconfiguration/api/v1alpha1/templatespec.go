@@ -20,7 +20,7 @@ type TemplateSpecApplyConfiguration struct {
 	// order among templates of the same scope and direction, lowest first; the name decides a tie.
 	Order *int32 `json:"order,omitempty"`
 	// text of the template. That of an Output template is put around final answers: {{OUTPUT}}, which it may hold once, stands for the
-	// answer; without it the text comes first. Texts of a project take the place of global ones.
+	// answer; without it the text comes first. Global texts are put around those of a project.
 	Text *string `json:"text,omitempty"`
 	// configMapKeyRef takes the text from a ConfigMap of the same namespace.
 	ConfigMapKeyRef                *ConfigMapKeyRefApplyConfiguration `json:"configMapKeyRef,omitempty"`
