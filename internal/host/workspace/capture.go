@@ -35,17 +35,20 @@ func (e *Engine) Capture(ctx context.Context, still Still) (Snapshot, error) {
 	defer c.pack.Abort()
 	c.limits = still.Limits
 	// What changes from here on counts for the next capture.
-	c.changed, c.followed = e.watcher.take()
-	c.followed = c.followed && e.captured
-	c.distrust(c.changed)
+	events := c.take()
+	c.changed, c.followed = events.paths, events.followed && e.captured
 	h := holder{c, still}
 	if err := h.hold(); err != nil {
 		h.release(true)
+		c.giveUp()
 		return Snapshot{}, err
 	}
 	c.snapshot.CaptureTime = e.options.Now().Sub(c.began)
 	s, err := c.record()
 	h.release(err != nil)
+	if err != nil {
+		c.giveUp()
+	}
 	return s, err
 }
 
@@ -62,6 +65,8 @@ type capture struct {
 	// changed is what the watcher saw before this capture; with followed, that is all that it had to see since the last one.
 	changed  []string
 	followed bool
+	// events are all that was taken from the watcher. Signatures are not believed where some of them were lost.
+	events taken
 	// read is what was read so far, by path.
 	read map[string]content
 	// fresh was read and is not absorbed yet; closer are paths that call for a closer look.
@@ -162,7 +167,7 @@ func (c *capture) look(all bool) (moved int, err error) {
 	}
 	c.known = known
 	c.forget()
-	if err := c.take(s); err != nil {
+	if err := c.edit(s); err != nil {
 		return 0, err
 	}
 	err = c.absorb()
@@ -181,6 +186,17 @@ func (c *capture) count(s *scanner) {
 	c.uncounted = c.uncounted || s.partial
 }
 
+// take the events that have come, and make sure that what they told of is read.
+func (c *capture) take() taken {
+	t := c.engine.watcher.take()
+	c.events.paths, c.events.lost = append(c.events.paths, t.paths...), c.events.lost || t.lost
+	c.distrust(t.paths)
+	return t
+}
+
+// giveUp leaves what was taken to the next capture.
+func (c *capture) giveUp() { c.engine.watcher.giveBack(c.events) }
+
 // distrust makes sure that what an event told of is read, whatever its signature says: there are calls that change a file
 // and leave its signature as it is (EXT4_IOC_MOVE_EXT), and all of them need a descriptor whose end is an event.
 func (c *capture) distrust(paths []string) {
@@ -198,8 +214,8 @@ func (c *capture) forget() {
 	c.writer, c.uncertain, c.readProblem, c.moved = "", "", "", 0
 }
 
-// take makes what a scan found into edits of the tree, and gathers what is to be read.
-func (c *capture) take(s *scanner) error {
+// edit makes what a scan found into edits of the tree, and gathers what is to be read.
+func (c *capture) edit(s *scanner) error {
 	for _, path := range s.gone {
 		c.lose(path)
 	}

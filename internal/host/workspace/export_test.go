@@ -10,9 +10,10 @@ func (e *Engine) Unread(while func()) {
 	while()
 }
 
-// Overflow is what the watcher finds when the kernel has dropped events.
+// Overflow is what the watcher finds when the kernel has dropped all events until now.
 func (e *Engine) Overflow() {
+	e.watcher.take()
 	e.watcher.mu.Lock()
 	defer e.watcher.mu.Unlock()
-	e.watcher.overflow = true
+	e.watcher.lose()
 }

@@ -37,7 +37,7 @@ func (h holder) hold() error {
 	e := h.engine
 	h.snapshot.At = e.options.Now()
 	// Where signatures cannot be believed, every file is read.
-	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases
+	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases || h.events.lost
 	if !h.still.AtOnce || h.still.Freezer == nil {
 		scanned, err := h.preview(all)
 		if err != nil {
@@ -144,15 +144,15 @@ func (h holder) freezeOnce(all bool) (unnoticed string, err error) {
 	began, frozenAt := e.options.Now(), now()
 	h.snapshot.At, h.snapshot.Frozen, h.snapshot.Processes = began, failure == nil, frozen.Processes
 	h.reader.frozen = failure == nil && frozen.Settled
-	changed, complete := e.watcher.take()
-	partial := complete && !h.still.AtOnce && !all && !h.over && h.scanProblem == ""
+	events := h.take()
+	partial := events.followed && !h.still.AtOnce && !all && !h.over && h.scanProblem == ""
 	if partial {
-		if err = h.relook(looked, changed); errors.Is(err, errBudget) {
+		if err = h.relook(looked, events.paths); errors.Is(err, errBudget) {
 			partial, err = false, h.absorb()
 		}
 	}
 	if !partial && err == nil {
-		_, err = h.look(all && h.still.AtOnce || !e.assumptions.ChangeTime)
+		_, err = h.look(all && h.still.AtOnce || !e.assumptions.ChangeTime || events.lost)
 	}
 	if err != nil {
 		return "", err
@@ -272,9 +272,9 @@ func (c *capture) relook(looked map[string]reading, changed []string) error {
 	c.scanProblem = s.problem
 	if most := c.limits.MaxFiles; err != nil || most > 0 && int64(len(wanted)+len(s.dirty)) > most {
 		s.dirty = nil
-		return errors.Join(c.take(s), errBudget)
+		return errors.Join(c.edit(s), errBudget)
 	}
-	return c.take(s)
+	return c.edit(s)
 }
 
 // relookFolders looks at paths directory by directory.

@@ -31,14 +31,16 @@ func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string
 		return Restored{}, fmt.Errorf("tree to restore: %w", err)
 	}
 	c.grant = true
-	changed, _ := e.watcher.take()
-	c.distrust(changed)
+	c.take()
 	r := &restorer{capture: c, target: tree, paths: paths}
 	if err := r.makeEqual(); err != nil {
+		c.giveUp()
 		return Restored{}, fmt.Errorf("restore workspace: %w", objects.WrapFull(err))
 	}
 	restored := Restored{Written: r.written, Deleted: r.deleted, Cleared: r.cleared}
-	restored.Tree, err = r.confirm()
+	if restored.Tree, err = r.confirm(); err != nil {
+		c.giveUp()
+	}
 	return restored, err
 }
 

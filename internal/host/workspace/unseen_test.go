@@ -5,6 +5,7 @@ package workspace_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,23 +54,53 @@ func (m mover) Freeze(context.Context) (workspace.Frozen, error) {
 // Thaw implements workspace.Freezer.
 func (mover) Thaw(context.Context) error { return nil }
 
-// TestEventsOfTheFreezeAreRead: a file with an event that came while the agent was being frozen is read under the freeze.
+// TestEventsOfTheFreezeAreRead: a file with an event that came while the agent was being frozen is read under the freeze, and so is every file where the
+// kernel has dropped events meanwhile.
 func TestEventsOfTheFreezeAreRead(t *testing.T) {
-	b, change := unseen(t)
-	open, err := os.OpenFile(filepath.Join(b.root, "other"), os.O_WRONLY|os.O_APPEND, 0)
-	if err != nil {
-		t.Fatal(err)
+	for name, lost := range map[string]bool{"events": false, "lost events": true} {
+		t.Run(name, func(t *testing.T) {
+			b, change := unseen(t)
+			open, err := os.OpenFile(filepath.Join(b.root, "other"), os.O_WRONLY|os.O_APPEND, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer open.Close() // a writer calls for a freeze
+			if _, err := open.WriteString("more\n"); err != nil {
+				t.Fatal(err)
+			}
+			moved := false
+			s, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: mover{func() {
+				if moved = change(); lost {
+					b.engine.Overflow()
+				}
+			}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(s.Changes) == 2) != moved {
+				t.Errorf("changes %v, moved %v", s.Changes, moved)
+			}
+		})
 	}
-	defer open.Close() // a writer calls for a freeze
-	if _, err := open.WriteString("more\n"); err != nil {
-		t.Fatal(err)
-	}
-	moved := false
-	s, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: mover{func() { moved = change() }}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if (len(s.Changes) == 2) != moved {
-		t.Errorf("changes %v, moved %v", s.Changes, moved)
+}
+
+// TestAFailedCaptureLosesNoEvent: what a capture took from the watcher is left to the next one when it fails.
+func TestAFailedCaptureLosesNoEvent(t *testing.T) {
+	for name, lost := range map[string]bool{"events": false, "lost events": true} {
+		t.Run(name, func(t *testing.T) {
+			b, change := unseen(t)
+			moved := change()
+			if lost {
+				b.engine.Overflow()
+			}
+			gone, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := b.engine.Capture(gone, workspace.Still{}); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if s := b.capture(); (len(s.Changes) == 1) != moved {
+				t.Errorf("changes %v, moved %v", s.Changes, moved)
+			}
+		})
 	}
 }

@@ -193,8 +193,18 @@ func (w *watcher) add(path string, d dir) {
 	w.paths[id], w.watched[path] = path, id
 }
 
-// take gives the paths that changed and forgets them. With complete false some may be missing.
-func (w *watcher) take() (paths []string, complete bool) {
+// taken is what a capture or a restore takes from the watcher.
+type taken struct {
+	// paths that changed.
+	paths []string
+	// followed says that these are all: every directory was watched, and no event was lost.
+	followed bool
+	// lost says that events were lost: a file may have changed without any other sign.
+	lost bool
+}
+
+// take gives what changed and forgets it.
+func (w *watcher) take() taken {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.file != nil {
@@ -202,14 +212,26 @@ func (w *watcher) take() (paths []string, complete bool) {
 		for w.read(w.raw) > 0 {
 		}
 	}
+	t := taken{paths: make([]string, 0, len(w.changed)), followed: w.trouble == "" && !w.overflow, lost: w.overflow}
 	for path := range w.changed {
-		paths = append(paths, path)
+		t.paths = append(t.paths, path)
 	}
-	complete = w.trouble == "" && !w.overflow
 	clear(w.changed)
 	w.overflow = false
 	w.forgetCreated()
-	return paths, complete
+	return t
+}
+
+// giveBack remembers what was taken for nothing. It wakes nobody: who took it knows, and tries again when it is time.
+func (w *watcher) giveBack(t taken) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.overflow = w.overflow || t.lost
+	for _, path := range t.paths {
+		if !w.remember(path) {
+			return
+		}
+	}
 }
 
 // takeCreated gives the directories that appeared.
@@ -240,12 +262,18 @@ func (w *watcher) note(paths []string) {
 }
 
 func (w *watcher) mark(path string) {
-	if len(w.changed) < maxChanged {
-		w.changed[path] = struct{}{}
-	} else {
-		w.lose()
-	}
+	w.remember(path)
 	signal(w.wake)
+}
+
+// remember a path; false where there are too many of them.
+func (w *watcher) remember(path string) bool {
+	if _, known := w.changed[path]; !known && len(w.changed) >= maxChanged {
+		w.lose()
+		return false
+	}
+	w.changed[path] = struct{}{}
+	return true
 }
 
 // lose notes that not every change is known: the next capture scans.
