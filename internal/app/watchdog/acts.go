@@ -229,6 +229,9 @@ func (x *acts) missed(ctx context.Context, a supervise.Action, err error) (super
 	}
 	fault := faults.Of(err, protocol.ReasonCheckpointFailed)
 	x.log().ErrorContext(ctx, "Checkpoint failed", "trigger", a.Trigger, "reason", fault.Reason, "error", err.Error())
+	if err := x.attempt.reports.Failed(protocol.CheckpointFailure{Trigger: a.Trigger, Reason: fault.Reason, Message: fault.Message}); err != nil {
+		x.log().WarnContext(ctx, "The failure is not reported", "error", err.Error())
+	}
 	requests := a.Requests
 	if x.attempt.journal.State().Pending != nil { // completed before the next checkpoint, and answered then
 		requests = nil

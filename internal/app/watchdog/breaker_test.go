@@ -38,6 +38,10 @@ func TestBreaker(t *testing.T) {
 		return true
 	}
 	w.eventually("the agent stands still", frozen)
+	w.eventually("the failures are reported", func() bool {
+		failures := w.intake.Failures()
+		return len(failures) > 0 && failures[0].Reason == protocol.ReasonCheckpointFailed && strings.Contains(failures[0].Message, "chain.lock")
+	})
 	const problem = "capture: checkpoints fail repeatedly"
 	if !w.told(problem) {
 		t.Errorf("problems %q, want one about %q", w.intake.Status().Problems, problem)

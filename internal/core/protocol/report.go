@@ -44,6 +44,17 @@ type Report struct {
 	Final      *FinalReport      `json:"final,omitempty"`
 	// Acknowledged is kept with its checkpoint.
 	Acknowledged *Acknowledgment `json:"acknowledged,omitempty"`
+	// Failed is a checkpoint that there is no record of.
+	Failed *CheckpointFailure `json:"failed,omitempty"`
+}
+
+// CheckpointFailure is a checkpoint that could not be captured or judged. It has no number, and the next one does its work. It becomes an Event and a
+// metric; for how long checkpoints fail is in the status.
+type CheckpointFailure struct {
+	// Trigger of the checkpoint, and why it failed.
+	Trigger string `json:"trigger"`
+	Reason  string `json:"reason"`
+	Message string `json:"message,omitempty"`
 }
 
 // MaxAcknowledgments of one checkpoint, as the API has it.

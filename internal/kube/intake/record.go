@@ -77,6 +77,11 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 		return protocol.ReportAck{}, err
 	}
 	s.options.Observe(caller.Feature.Namespace, fresh, s.options.Clock.Now())
+	for _, r := range fresh {
+		if f := r.Failed; f != nil {
+			s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, v1alpha1.ReasonCheckpointFailed, "Checkpoint", "%s", runstatus.FailureMessage(*f))
+		}
+	}
 	if refused != nil {
 		s.options.Recorder.Eventf(caller.Feature, nil, corev1.EventTypeWarning, reasonCheckpointConflict, "Record", "%s", refused.reason)
 		return protocol.ReportAck{}, refused

@@ -185,6 +185,30 @@ func TestADeathBetweenTheWrites(t *testing.T) {
 	wantObserved(t, []*replica{r}, "1/01", "1/02")
 }
 
+// TestAFailedCheckpointIsTold in an Event and counted once, and the record goes on.
+func TestAFailedCheckpointIsTold(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	failed := reports.New(1, 1, protocol.CheckpointFailure{Trigger: protocol.TriggerChanges, Reason: protocol.ReasonVolumeFull, Message: "write pack: no space\x1b left."})
+	for range 2 { // the answer to the first was lost
+		if got := r.post(t, login.Token, failed, reports.New(1, 2, reports.Taken(1, judge.Valid))); got.code != http.StatusOK {
+			t.Fatalf("answered %d: %s", got.code, got.body)
+		}
+	}
+	if status := run(t, login.Feature); status.Sequence != 2 || status.CheckpointSequence != 1 {
+		t.Errorf("recorded %+v", status)
+	}
+	const want = "Warning CheckpointFailed A checkpoint (trigger Changes) failed with VolumeFull: write pack: no space\uFFFD left. The agent's work is still in the workspace, and the next checkpoint captures it."
+	if event := <-r.recorder.Events; event != want {
+		t.Errorf("the event is %q", event)
+	}
+	select {
+	case event := <-r.recorder.Events:
+		t.Errorf("and %q", event)
+	default:
+	}
+}
+
 func TestAContradictionIsRefused(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))

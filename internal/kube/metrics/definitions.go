@@ -45,13 +45,19 @@ const Full = 0.8
 var (
 	namespaceLabel = Label{"namespace", "of the Feature"}
 
+	// triggers of checkpoints, as a label has them.
+	triggers = "Interval, Changes, Task, Requested, Final, Patch, Steering, other"
 	// seconds are the buckets of durations that people wait for; 0.5 and 2 are target and limit of a checkpoint, 1 and 5 of judging.
 	seconds = []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30}
 
 	checkpoints = Definition{
 		Name: "tidewaiter_checkpoints_total", Kind: Counter, Help: "Checkpoints that were recorded.",
 		Labels: []Label{namespaceLabel, {"verdict", "Valid, Invalid, Skipped (nothing changed), Unsettled (the workspace could not be held still)"},
-			{"action", "Promoted, PartlyPromoted, Held, Reverted, None"}, {"trigger", "Interval, Changes, Task, Requested, Final"}},
+			{"action", "Promoted, PartlyPromoted, Held, Reverted, None"}, {"trigger", triggers}},
+	}
+	checkpointFailures = Definition{
+		Name: "tidewaiter_checkpoint_failures_total", Kind: Counter, Help: "Checkpoints that could not be captured or judged. The next one does their work.",
+		Labels: []Label{namespaceLabel, {"trigger", triggers}, {"reason", "CheckpointFailed, VolumeFull, VolumeCorrupt, VolumeFenced, RepositoryDamaged, other"}},
 	}
 	violations = Definition{
 		Name: "tidewaiter_violations_total", Kind: Counter, Help: "Violations in recorded checkpoints, of each the eight worst.",
@@ -132,7 +138,7 @@ var (
 // Manager lists every metric of the manager that is Tidewaiter's own.
 func Manager() []Definition {
 	return []Definition{
-		checkpoints, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
+		checkpoints, checkpointFailures, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
 		watchdogMemory, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble,
 	}
 }

@@ -59,8 +59,15 @@ func TestCheckpointsAreCounted(t *testing.T) {
 	for _, c := range []protocol.CheckpointReport{good, good, bad, unsettled} {
 		stored = append(stored, protocol.Report{Time: now.Add(-40 * time.Millisecond), Checkpoint: &c})
 	}
+	for _, f := range []protocol.CheckpointFailure{{Trigger: protocol.TriggerInterval, Reason: protocol.ReasonVolumeFull}, {Trigger: protocol.TriggerInterval, Reason: protocol.ReasonVolumeFull}, {Trigger: protocol.TriggerFinal, Reason: "Odd"}} {
+		stored = append(stored, protocol.Report{Time: now, Failed: &f})
+	}
 	r.Observe("shop", stored, now)
 	wantMetrics(t, registry, `
+# HELP tidewaiter_checkpoint_failures_total Checkpoints that could not be captured or judged. The next one does their work.
+# TYPE tidewaiter_checkpoint_failures_total counter
+tidewaiter_checkpoint_failures_total{namespace="shop",reason="VolumeFull",trigger="Interval"} 2
+tidewaiter_checkpoint_failures_total{namespace="shop",reason="other",trigger="Final"} 1
 # HELP tidewaiter_checkpoints_total Checkpoints that were recorded.
 # TYPE tidewaiter_checkpoints_total counter
 tidewaiter_checkpoints_total{action="Held",namespace="shop",trigger="Interval",verdict="Invalid"} 1
@@ -107,7 +114,7 @@ tidewaiter_freeze_seconds_bucket{le="10"} 1
 tidewaiter_freeze_seconds_bucket{le="+Inf"} 1
 tidewaiter_freeze_seconds_sum 0.003
 tidewaiter_freeze_seconds_count 1
-`, "tidewaiter_checkpoints_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total", "tidewaiter_judged_files_total",
+`, "tidewaiter_checkpoint_failures_total", "tidewaiter_checkpoints_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total", "tidewaiter_judged_files_total",
 		"tidewaiter_slow_checkpoint_streaks_total", "tidewaiter_refused_reports_total", "tidewaiter_freeze_seconds")
 }
 
@@ -122,7 +129,7 @@ func TestSeriesAreBounded(t *testing.T) {
 				Violations: []judge.Violation{{Rule: odd, Severity: policy.Severity(odd)}},
 				Vitals:     protocol.Vitals{Memory: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, Refused: -1, SlowInARow: -3},
 			}},
-			{Final: &protocol.FinalReport{Outcome: odd}}, {Status: &protocol.StatusReport{State: odd}}, {},
+			{Final: &protocol.FinalReport{Outcome: odd}}, {Failed: &protocol.CheckpointFailure{Trigger: odd, Reason: odd}}, {Status: &protocol.StatusReport{State: odd}}, {},
 		}, now)
 	}
 	families, err := registry.Gather()

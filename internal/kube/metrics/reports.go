@@ -25,17 +25,17 @@ const other = "other"
 
 // Reports counts what watchdogs report. Its methods may be called from any goroutine.
 type Reports struct {
-	checkpoints, violations, holds, files, judged, attempts, refused *prometheus.CounterVec
-	checkpointSeconds, phaseSeconds, freezeSeconds                   *prometheus.HistogramVec
-	reportSeconds, memory, volume, queue                             *prometheus.HistogramVec
-	slowStreaks                                                      prometheus.Counter
-	rules                                                            map[string]bool
+	checkpoints, failures, violations, holds, files, judged, attempts, refused *prometheus.CounterVec
+	checkpointSeconds, phaseSeconds, freezeSeconds                             *prometheus.HistogramVec
+	reportSeconds, memory, volume, queue                                       *prometheus.HistogramVec
+	slowStreaks                                                                prometheus.Counter
+	rules                                                                      map[string]bool
 }
 
 // NewReports registers the metrics.
 func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	r := &Reports{
-		checkpoints: checkpoints.Counter(), violations: violations.Counter(), holds: holds.Counter(), files: capturedFiles.Counter(), judged: judgedFiles.Counter(), attempts: attempts.Counter(), refused: refusedReports.Counter(),
+		checkpoints: checkpoints.Counter(), failures: checkpointFailures.Counter(), violations: violations.Counter(), holds: holds.Counter(), files: capturedFiles.Counter(), judged: judgedFiles.Counter(), attempts: attempts.Counter(), refused: refusedReports.Counter(),
 		checkpointSeconds: checkpointSeconds.Histogram(), phaseSeconds: phaseSeconds.Histogram(), freezeSeconds: freezeSeconds.Histogram(),
 		reportSeconds: reportSeconds.Histogram(), memory: watchdogMemory.Histogram(), volume: volumeUsed.Histogram(), queue: queueLength.Histogram(),
 		rules: map[string]bool{},
@@ -46,7 +46,7 @@ func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	streaks := slowStreaks.Counter()
 	r.slowStreaks = streaks.WithLabelValues()
 	var errs []error
-	for _, c := range []prometheus.Collector{r.checkpoints, r.violations, r.holds, r.files, r.judged, r.attempts, r.refused, r.checkpointSeconds, r.phaseSeconds,
+	for _, c := range []prometheus.Collector{r.checkpoints, r.failures, r.violations, r.holds, r.files, r.judged, r.attempts, r.refused, r.checkpointSeconds, r.phaseSeconds,
 		r.freezeSeconds, r.reportSeconds, r.memory, r.volume, r.queue, streaks} {
 		errs = append(errs, registry.Register(c))
 	}
@@ -77,6 +77,9 @@ func (r *Reports) Observe(namespace string, stored []protocol.Report, now time.T
 		switch {
 		case report.Checkpoint != nil:
 			r.checkpoint(namespace, *report.Checkpoint)
+		case report.Failed != nil:
+			r.failures.WithLabelValues(namespace, trigger(report.Failed.Trigger), known(report.Failed.Reason, protocol.ReasonCheckpointFailed, protocol.ReasonVolumeFull,
+				protocol.ReasonVolumeCorrupt, protocol.ReasonVolumeFenced, protocol.ReasonRepositoryDamaged)).Inc()
 		case report.Final != nil:
 			r.attempts.WithLabelValues(namespace, known(report.Final.Outcome, protocol.OutcomeDelivered, protocol.OutcomeReadyToMerge,
 				protocol.OutcomeBlocked, protocol.OutcomeAgentFailed, protocol.OutcomeSuspended, protocol.OutcomeStopped)).Inc()
@@ -87,8 +90,7 @@ func (r *Reports) Observe(namespace string, stored []protocol.Report, now time.T
 func (r *Reports) checkpoint(namespace string, c protocol.CheckpointReport) {
 	r.checkpoints.WithLabelValues(namespace, verdict(c),
 		known(c.Action, protocol.ActionPromoted, protocol.ActionPartlyPromoted, protocol.ActionHeld, protocol.ActionReverted, protocol.ActionNone),
-		known(c.Trigger, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal,
-			protocol.TriggerPatch, protocol.TriggerSteering)).Inc()
+		trigger(c.Trigger)).Inc()
 	for _, v := range c.Violations {
 		r.violations.WithLabelValues(r.rule(v.Rule), known(string(v.Severity),
 			string(policy.Info), string(policy.Warning), string(policy.Error), string(policy.Critical))).Inc()
@@ -123,6 +125,10 @@ func (r *Reports) vitals(v protocol.Vitals) {
 	}
 	r.queue.WithLabelValues("changes").Observe(float64(v.Changed))
 	r.queue.WithLabelValues("reports").Observe(float64(v.Reports))
+}
+
+func trigger(t string) string {
+	return known(t, protocol.TriggerInterval, protocol.TriggerChanges, protocol.TriggerTask, protocol.TriggerRequested, protocol.TriggerFinal, protocol.TriggerPatch, protocol.TriggerSteering)
 }
 
 func verdict(c protocol.CheckpointReport) string {

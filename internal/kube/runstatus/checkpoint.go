@@ -4,8 +4,10 @@
 package runstatus
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 	"unicode"
 
@@ -193,6 +195,12 @@ func summaryMessage(c protocol.CheckpointReport) string {
 		message += fmt.Sprintf(" There are %d more violations.", more)
 	}
 	return Clean(message, maxMessage)
+}
+
+// FailureMessage says what an Event tells of a checkpoint that failed.
+func FailureMessage(f protocol.CheckpointFailure) string {
+	return Clean(fmt.Sprintf("A checkpoint (trigger %s) failed with %s: %s. The agent's work is still in the workspace, and the next checkpoint captures it.",
+		cmp.Or(f.Trigger, "unknown"), f.Reason, strings.TrimSuffix(f.Message, ".")), maxMessage)
 }
 
 // specMessage is the same for a Checkpoint whose report is not at hand.

@@ -97,7 +97,7 @@ func Decode(body []byte) ([]protocol.Report, error) {
 
 func validate(r, before protocol.Report) error {
 	set := 0
-	for _, present := range []bool{r.Status != nil, r.Checkpoint != nil, r.Request != nil, r.Final != nil, r.Acknowledged != nil} {
+	for _, present := range []bool{r.Status != nil, r.Checkpoint != nil, r.Request != nil, r.Final != nil, r.Acknowledged != nil, r.Failed != nil} {
 		if present {
 			set++
 		}
@@ -108,7 +108,7 @@ func validate(r, before protocol.Report) error {
 	case r.Epoch < before.Epoch || r.Epoch == before.Epoch && r.Sequence <= before.Sequence:
 		return fmt.Errorf("it follows report %d of epoch %d: the order is by epoch and sequence", before.Sequence, before.Epoch)
 	case set != 1:
-		return fmt.Errorf("exactly one of status, checkpoint, request, final and acknowledged must be set, not %d", set)
+		return fmt.Errorf("exactly one of status, checkpoint, request, final, acknowledged and failed must be set, not %d", set)
 	case r.Time.IsZero() || r.Time.Year() > 9999:
 		return errors.New("time is missing or no time")
 	case r.Status != nil:
@@ -117,6 +117,8 @@ func validate(r, before protocol.Report) error {
 		return validateCheckpoint(*r.Checkpoint)
 	case r.Acknowledged != nil:
 		return validateAcknowledged(*r.Acknowledged)
+	case r.Failed != nil && r.Failed.Reason == "":
+		return errors.New("failed.reason is missing")
 	case r.Request != nil && (r.Request.ID == "" || len(r.Request.ID) > maxRequestID):
 		return fmt.Errorf("request.id is missing or longer than %d bytes", maxRequestID)
 	case r.Final != nil:

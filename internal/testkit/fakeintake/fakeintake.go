@@ -141,6 +141,17 @@ func (i *Intake) Checkpoints() []protocol.CheckpointReport {
 	return out
 }
 
+// Failures of checkpoints that were reported, in order.
+func (i *Intake) Failures() []protocol.CheckpointFailure {
+	var out []protocol.CheckpointFailure
+	for _, r := range i.Reports() {
+		if r.Failed != nil {
+			out = append(out, *r.Failed)
+		}
+	}
+	return out
+}
+
 // Status that was applied last; one that says nothing before the first.
 func (i *Intake) Status() *protocol.StatusReport {
 	reports := i.Reports()

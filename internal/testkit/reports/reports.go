@@ -23,7 +23,7 @@ func Time(sequence int64) time.Time { return Noon.Add(time.Duration(sequence) * 
 
 // Kinds of what is reported.
 type kind interface {
-	protocol.StatusReport | protocol.CheckpointReport | protocol.RequestReport | protocol.FinalReport | protocol.Acknowledgment
+	protocol.StatusReport | protocol.CheckpointReport | protocol.RequestReport | protocol.FinalReport | protocol.Acknowledgment | protocol.CheckpointFailure
 }
 
 // New is a report of something.
@@ -40,6 +40,8 @@ func New[K kind](epoch, sequence int64, what K) protocol.Report {
 		r.Final = &what
 	case protocol.Acknowledgment:
 		r.Acknowledged = &what
+	case protocol.CheckpointFailure:
+		r.Failed = &what
 	}
 	return r
 }

@@ -75,6 +75,11 @@ func (r *Reporter) Answer(a protocol.RequestReport) error {
 	return r.journal.Note(journal.Record{Request: &a})
 }
 
+// Failed reports a checkpoint that could not be captured or judged.
+func (r *Reporter) Failed(f protocol.CheckpointFailure) error {
+	return r.report(protocol.Report{Failed: &f})
+}
+
 // Status reports a status with the problems of now, unless it is the one that was reported last. It is for one goroutine.
 func (r *Reporter) Status(ctx context.Context, s protocol.StatusReport) {
 	s.Problems = r.Health.List()
