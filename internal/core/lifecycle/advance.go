@@ -87,6 +87,10 @@ func (p *plan) startWanted(s situation, next nextRun, exposed bool) {
 	default:
 		p.begin(s, next, next.run, false)
 	}
+	if p.needs != "" && p.at.phase == Preparing && !s.atWork() {
+		// Should that fact not be had, the Feature is not at work: the next look still asks whether it has to wait for others.
+		p.at.phase = Pending
+	}
 }
 
 // waitForPeople names the Features that have a place and need a person; empty where there is none.

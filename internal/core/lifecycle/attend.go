@@ -69,11 +69,12 @@ func (p *plan) stop(s situation, at summary) {
 		p.remove(s, s.o.Jobs, s.o.Pods)
 		return
 	}
-	asked := s.m.Job.StopRequestedAt
-	if asked.IsZero() {
-		asked = s.now
+	if s.m.Job.StopRequestedAt.IsZero() {
+		// That it shall end is written first: a process that dies after it ended the pod must not leave a pod that looks lost.
+		p.wake(s.now)
+		return
 	}
-	p.endAfter(s, asked)
+	p.endAfter(s, s.m.Job.StopRequestedAt)
 }
 
 // endAfter deletes every Job and pod, but gives one that works its grace from a time on.

@@ -71,15 +71,15 @@ func TestContest(t *testing.T) {
 		c := newContest(t)
 		one := func(t *rapid.T) int { return rapid.IntRange(0, len(c.sims)-1).Draw(t, "which") }
 		t.Repeat(map[string]func(*rapid.T){
-			"reconcile":    func(t *rapid.T) { s := c.sims[one(t)]; s.reconcile(s.look(false), survives) },
+			"reconcile":    func(t *rapid.T) { s := c.sims[one(t)]; s.reconcile(s.look(false), fate{}) },
 			"things go on": func(t *rapid.T) { c.sims[one(t)].settle() },
 			"reconcile and die": func(t *rapid.T) {
 				s := c.sims[one(t)]
-				s.reconcile(s.look(false), crash(rapid.IntRange(1, int(afterWrite)).Draw(t, "where")))
+				s.reconcile(s.look(false), drawFate(t))
 			},
 			"reconcile on a stale cache": func(t *rapid.T) {
 				i := one(t)
-				c.sims[i].reconcile(rapid.SampledFrom(c.past[i]).Draw(t, "from"), survives)
+				c.sims[i].reconcile(rapid.SampledFrom(c.past[i]).Draw(t, "from"), fate{})
 			},
 			"pods are lost":    func(t *rapid.T) { c.sims[one(t)].losePods() },
 			"the work is done": func(t *rapid.T) { c.sims[one(t)].work() },
@@ -94,7 +94,7 @@ func TestContest(t *testing.T) {
 			},
 			"time passes":           func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(1, 90).Draw(t, "seconds")) * time.Second) },
 			"nobody is there":       func(t *rapid.T) { c.pass(time.Duration(rapid.IntRange(5, 60).Draw(t, "minutes")) * time.Minute) },
-			"a manager that starts": func(*rapid.T) { c.shared.sightings = locks.Sightings{} },
+			"a manager that starts": func(*rapid.T) { clear(c.shared.seen) },
 			"": func(t *rapid.T) {
 				c.lineUp()
 				c.check(t)

@@ -70,6 +70,9 @@ func withLocks(s situation, p plan) plan {
 	switch {
 	case s.active() || p.start != nil || s.o.someoneWorks():
 		p.locks.stay = l.Held
+		if len(lostLocks(s)) > 0 {
+			p.live(s) // A cache that lags takes no lock from an attempt.
+		}
 	case p.keepLocks && !slices.Contains([]string{ReasonWaitingForLock, ReasonWaitingForArea, protocol.ReasonNetworkOpened}, p.at.reason):
 		p.locks.stay = slices.DeleteFunc(slices.Clone(l.Held), func(contract string) bool { return !noted(contract) })
 	}
@@ -120,7 +123,7 @@ func lostLocks(s situation) []string {
 
 func lockLostSummary(s situation) summary {
 	at := summary{phase: Blocked, reason: protocol.ReasonLockLost, stalled: true, message: s.o.Memory.Condition(ConditionLocksHeld).Message}
-	if lost := lostLocks(s); len(lost) > 0 {
+	if lost := lostLocks(s); s.o.Live && len(lost) > 0 {
 		at.message = fmt.Sprintf("The lease of contract %s expired and was reclaimed%s. What was done under it may clash with what others did "+
 			"meanwhile: the agent was stopped. The work is kept: look at it, then go on with %s, which takes the lock again first.",
 			strings.Join(lost, ", "), reclaimer(s.o.Locks, lost[0]), s.retryHint())

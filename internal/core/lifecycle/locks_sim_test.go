@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -13,10 +14,17 @@ import (
 
 // leases are the Leases of one repository, which several Features may want.
 type leases struct {
-	of        map[string]*simLease
-	sightings locks.Sightings
-	waiting   []locks.Waiter
-	serial    int
+	of map[string]*simLease
+	// seen is what a process remembers of them, as locks.Sightings does.
+	seen    map[string]sighting
+	waiting []locks.Waiter
+	serial  int
+}
+
+// sighting says since when a Lease has had a version, as far as was seen.
+type sighting struct {
+	version string
+	since   time.Time
 }
 
 type simLease struct {
@@ -26,7 +34,27 @@ type simLease struct {
 	lost locks.Holder
 }
 
-func newLeases() *leases { return &leases{of: map[string]*simLease{}} }
+func newLeases() *leases { return &leases{of: map[string]*simLease{}, seen: map[string]sighting{}} }
+
+// unchanged notes the version of a Lease, and says for how long it has had it.
+func (l *leases) unchanged(contract, version string, now time.Time) time.Duration {
+	if l.seen[contract].version != version {
+		l.seen[contract] = sighting{version, now}
+	}
+	return now.Sub(l.seen[contract].since)
+}
+
+func (l *leases) clone() *leases {
+	c := *l
+	c.of = map[string]*simLease{}
+	for contract, lease := range l.of {
+		is := *lease
+		c.of[contract] = &is
+	}
+	c.waiting = slices.Clone(l.waiting)
+	c.seen = maps.Clone(l.seen)
+	return &c
+}
 
 func (l *leases) write(contract string, holder locks.Holder, now time.Time) {
 	l.serial++
@@ -48,7 +76,7 @@ func (s *sim) survey() []locks.Wanted {
 	for _, contract := range s.wanted {
 		w := locks.Wanted{Contract: contract, State: locks.Free}
 		if l := s.leases.of[contract]; l != nil {
-			w.State = l.lease.State(s.holder(), s.leases.sightings.Unchanged(contract, l.lease.Version, s.now), s.now)
+			w.State = l.lease.State(s.holder(), s.leases.unchanged(contract, l.lease.Version, s.now), s.now)
 			w.Holder = l.lease.Holder
 		}
 		me := locks.Waiter{Holder: s.holder()}
@@ -85,33 +113,31 @@ func (s *sim) lookAtLocks() Locks {
 
 func compareText(a, b string) int { return slices.Compare([]byte(a), []byte(b)) }
 
-// takeLocks takes all of these locks, or none.
-func (s *sim) takeLocks(contracts ...string) {
-	take, _ := locks.Choose(s.survey())
-	for _, w := range take {
-		if slices.Contains(contracts, w.Contract) {
-			s.leases.write(w.Contract, s.holder(), s.now)
+// heldVersions are the versions of the Leases that the Feature holds, by contract.
+func (s *sim) heldVersions() map[string]int {
+	held := map[string]int{}
+	for contract, l := range s.leases.of {
+		if l.lease.Holder == s.holder() {
+			held[contract] = l.version
 		}
 	}
+	return held
 }
 
-func (s *sim) renewLocks() {
-	for _, contract := range s.lookAtLocks().Held {
-		s.leases.write(contract, s.holder(), s.now)
+// version of the Lease of a contract; 0 where there is none.
+func (l *leases) version(contract string) int {
+	if is := l.of[contract]; is != nil {
+		return is.version
 	}
+	return 0
 }
 
-// freeLock frees a lock that has not changed since it was looked at.
-func (s *sim) freeLock(contract string, seen Locks) bool {
-	l := s.leases.of[contract]
-	if l == nil || l.lease.Holder != s.holder() || !slices.Contains(seen.Held, contract) {
-		return false
-	}
+// freeLock frees a lock.
+func (s *sim) freeLock(contract string) {
 	if s.working() > 0 {
 		s.fail("the lock of %s is freed while pods work", contract)
 	}
 	delete(s.leases.of, contract)
-	return true
 }
 
 // missing are the wanted locks that the Feature does not hold.

@@ -49,10 +49,10 @@ func wantedRun(s situation) nextRun {
 		}
 		return afterAgentFailed(s, f)
 	case protocol.OutcomeSwitched:
-		return agentUnlessOver(s, nextRun{at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(
+		return agentUnlessOver(s, nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(
 			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})
 	case protocol.OutcomeSuspended, protocol.OutcomeStopped:
-		return agentUnlessOver(s, nextRun{at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
+		return agentUnlessOver(s, nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
 			"Attempt %d is about to start: the work goes on.", s.m.Attempt+1)}})
 	default:
 		// Blocked, and anything that a newer watchdog may say: a person decides.
@@ -92,6 +92,12 @@ func agentUnlessOver(s situation, n nextRun) nextRun {
 	return n
 }
 
+// retryInTime reports whether a person asks for the next agent, and there is running time left for it.
+func (s situation) retryInTime() bool { return !s.deadlineOver() && len(s.openRetries()) > 0 }
+
+// retryNow is retryInTime where the agent is about to start: one that is suspended waits for no retry.
+func (s situation) retryNow() bool { return !s.o.Spec.suspended() && s.retryInTime() }
+
 // ifAsked wants a run if a person asked for it, and otherwise leaves the Feature where it stands.
 func ifAsked(s situation, n nextRun) nextRun {
 	n.granted = n.refusal == "" && len(s.openRetries()) > 0
@@ -125,7 +131,7 @@ func afterAgentFailed(s situation, f *Final) nextRun {
 	if s.m.Failures > s.o.Spec.Retries {
 		return ifAsked(s, nextRun{run: RunAgent, at: agentFailedSummary(s, f)})
 	}
-	n := nextRun{granted: !s.deadlineOver() && len(s.openRetries()) > 0}
+	n := nextRun{granted: s.retryInTime()}
 	n.at = summary{phase: Preparing, reason: ReasonRetrying, message: fmt.Sprintf(
 		"Attempt %d: %s Retry %d of %d follows%s", s.m.Attempt, sentence(f.Message), s.m.Failures, s.o.Spec.Retries, follows(s, n.granted))}
 	return agentUnlessOver(s, n)

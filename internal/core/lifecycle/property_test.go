@@ -43,10 +43,10 @@ func TestAnyHistory(t *testing.T) {
 
 func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 	return map[string]func(*rapid.T){
-		"reconcile":    func(*rapid.T) { s.reconcile(s.look(false), survives) },
+		"reconcile":    func(*rapid.T) { s.reconcile(s.look(false), fate{}) },
 		"things go on": func(*rapid.T) { s.settle() },
 		"reconcile and die": func(t *rapid.T) {
-			s.reconcile(s.look(false), crash(rapid.IntRange(1, int(afterWrite)).Draw(t, "where")))
+			s.reconcile(s.look(false), drawFate(t))
 		},
 		"reconcile on a stale cache": func(t *rapid.T) {
 			stale := (*past)[rapid.IntRange(0, len(*past)-1).Draw(t, "from")]
@@ -59,7 +59,7 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 				fresh.observed.Jobs, fresh.observed.Pods = stale.observed.Jobs, stale.observed.Pods
 				stale = fresh
 			}
-			s.reconcile(stale, survives)
+			s.reconcile(stale, fate{})
 		},
 		"pods are made":     func(*rapid.T) { s.makePods() },
 		"Jobs go":           func(*rapid.T) { s.collect() },
@@ -138,6 +138,11 @@ func chaos(t *rapid.T, s *sim, past *[]snapshot) map[string]func(*rapid.T) {
 		"the network is closed":  func(*rapid.T) { s.isolation = Isolation{Enforce: true} },
 		"the project is full":    func(t *rapid.T) { s.capacity = Capacity{Limit: 1, Running: rapid.IntRange(0, 1).Draw(t, "running")} },
 	}
+}
+
+// drawFate draws at which call a controller dies, or does not hear the answer.
+func drawFate(t *rapid.T) fate {
+	return fate{at: rapid.IntRange(1, 12).Draw(t, "call"), lost: rapid.Bool().Draw(t, "done, but not acknowledged")}
 }
 
 // open lets a network policy of others select the agent's pod.

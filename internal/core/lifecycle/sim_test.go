@@ -63,161 +63,43 @@ func newSim() *sim {
 // snapshot is what a reader sees.
 type snapshot struct {
 	observed Observed
-	version  int
+	// version of the Feature, which a write of it is bound to.
+	version string
+	// held are the versions of the Leases that the Feature holds.
+	held map[string]int
+}
+
+// resourceVersion of the Feature: a change of its spec is one as well.
+func (s *sim) resourceVersion() string {
+	return fmt.Sprintf("%d/%d/%t", s.version, s.spec.Generation, s.spec.DeletedAt.IsZero())
 }
 
 func (s *sim) look(live bool) snapshot {
 	o := Observed{
-		Live: live, Spec: s.spec, Memory: s.memory.clone(), Refusal: s.refusal, Obstacle: s.obstacle, Capacity: s.capacity,
+		Live: live, Spec: s.spec, Memory: s.memory.clone(), Run: s.run, Refusal: s.refusal, Obstacle: s.obstacle, Capacity: s.capacity,
 		Jobs: slices.Clone(s.jobs), Pods: slices.Clone(s.pods), Volumes: s.volumes,
 		Policy: PolicyRef{Hash: cmp.Or(s.policy, "h1"), Enforcement: "Enforce"}, Backends: s.backends, Locks: s.lookAtLocks(), Isolation: s.isolation,
 	}
 	o.Spec.Requests = slices.Clone(s.spec.Requests)
-	if s.run != nil {
-		run := *s.run
-		o.Run = &run
-	}
-	return snapshot{o, s.version}
+	return snapshot{o, s.resourceVersion(), s.heldVersions()}
 }
 
-// crash is where a controller dies.
-type crash int
-
-const (
-	survives crash = iota
-	beforeActs
-	inLock
-	afterLock
-	afterDeletions
-	beforeStart
-	beforeWrite
-	afterWrite
-)
-
-// reconcile runs the controller once, on what its cache shows. It reports whether anything was written.
-func (s *sim) reconcile(cached snapshot, dies crash) bool {
-	if s.released {
-		return false
+// reconcile runs the controller once, on what its cache shows, and lets it die where fate says. It reports whether anything was written.
+func (s *sim) reconcile(cached snapshot, f fate) bool {
+	wrote := false
+	n := 0
+	for c := range s.calls(cached, &wrote) {
+		if n++; n == f.at && !f.lost {
+			break
+		}
+		c.lost = n == f.at
 	}
-	seen := cached
-	d, wrote, lives := s.gatherAll(&seen, dies)
-	if !lives {
-		return wrote
-	}
-	wrote = s.act(seen, d, dies) || wrote
-	if d.Release || d.DeleteFeature || dies != survives && dies != afterWrite {
-		return wrote
-	}
-	return s.write(seen, d, dies) || wrote
+	return wrote
 }
 
 // acts reports whether a decision changes anything but the status, or will.
 func acts(d Decision) bool {
 	return d.Start != nil || d.Needs != "" || len(d.Unlock)+len(d.DeleteJobs)+len(d.DeletePods) > 0 || d.DeleteFeature || d.Release
-}
-
-// gatherAll decides until nothing is needed any more, and reports whether the controller is still there then.
-func (s *sim) gatherAll(seen *snapshot, dies crash) (d Decision, wrote, lives bool) {
-	asked := map[Need]bool{}
-	for {
-		d = Next(seen.observed, s.now)
-		alone := d
-		alone.Needs = ""
-		switch {
-		case d.Needs.Outdates() && acts(alone):
-			s.fail("a decision that needs %s acts: %+v", d.Needs, d)
-		case !d.Needs.Outdates() && acts(d) && !seen.observed.Live:
-			s.fail("acts on a cache: %+v", d)
-		case asked[d.Needs]:
-			s.fail("%s is asked for again: %+v", d.Needs, d)
-			return d, wrote, false
-		case d.Needs == "":
-			return d, wrote, dies != beforeActs
-		}
-		asked[d.Needs] = true
-		w, ok := s.gather(seen, d, dies)
-		if wrote = wrote || w; !ok {
-			return d, wrote, false
-		}
-	}
-}
-
-// gather gets what a decision needs, unless the controller dies before, or right after.
-func (s *sim) gather(seen *snapshot, d Decision, dies crash) (wrote, lives bool) {
-	switch d.Needs {
-	case NeedLive:
-		live := s.look(true)
-		if live.observed.Memory.Attempt != seen.observed.Memory.Attempt || live.observed.Spec.Generation != seen.observed.Spec.Generation {
-			return false, false
-		}
-		*seen = live
-	case NeedAdmission:
-		areas := s.areas
-		seen.observed.Areas = &areas
-	case NeedLocks:
-		if dies == beforeActs {
-			return false, false
-		}
-		if dies == inLock {
-			s.takeLocks(s.wanted[:1]...)
-			return true, false
-		}
-		s.takeLocks(s.wanted...)
-		seen.observed.Locks = s.lookAtLocks()
-		seen.observed.Locks.Taken = true
-		return true, dies != afterLock
-	case NeedJob:
-		if slices.Contains([]crash{beforeActs, afterDeletions, beforeStart}, dies) {
-			return false, false
-		}
-		seen.observed.Jobs, seen.observed.JobMade = append(seen.observed.Jobs, s.makeJob(*d.Start)), true
-		return true, dies != beforeWrite
-	}
-	return false, true
-}
-
-func (s *sim) act(seen snapshot, d Decision, dies crash) bool {
-	wrote := s.remove(d)
-	if dies == afterDeletions || dies == beforeStart {
-		return wrote
-	}
-	if d.RenewLocks {
-		s.renewLocks()
-	}
-	for _, contract := range d.Unlock {
-		wrote = s.freeLock(contract, seen.observed.Locks) || wrote
-	}
-	if d.Release {
-		if len(s.lookAtLocks().Held) > 0 {
-			s.fail("the Feature is let go with locks: %v", s.lookAtLocks().Held)
-		}
-		if s.working() > 0 {
-			s.fail("the Feature is let go while pods work: %+v", s.pods)
-		}
-		s.released = true
-		wrote = true
-	}
-	if d.DeleteFeature {
-		s.spec.DeletedAt = s.now
-		wrote = true
-	}
-	return wrote
-}
-
-func (s *sim) write(seen snapshot, d Decision, dies crash) bool {
-	if seen.version != s.version {
-		return false
-	}
-	s.checkMemory(d.Memory)
-	if fmt.Sprintf("%+v", fields(d.Memory)) == fmt.Sprintf("%+v", fields(s.memory)) {
-		return false
-	}
-	s.memory = d.Memory
-	s.version++
-	if dies != afterWrite {
-		s.told = append(s.told, d.Events...)
-	}
-	return true
 }
 
 // fields are the values of a memory without its pointers.
@@ -294,25 +176,6 @@ func (s *sim) fail(format string, args ...any) {
 	if s.broken == "" {
 		s.broken = fmt.Sprintf(format, args...)
 	}
-}
-
-func (s *sim) remove(d Decision) bool {
-	wrote := false
-	for _, o := range d.DeleteJobs {
-		for i := range s.jobs {
-			if s.jobs[i].UID == o.UID {
-				s.jobs[i].Deleting, wrote = true, true
-			}
-		}
-	}
-	for _, o := range d.DeletePods {
-		for i := range s.pods {
-			if s.pods[i].UID == o.UID {
-				s.pods[i].Deleting, wrote = true, true
-			}
-		}
-	}
-	return wrote
 }
 
 func (s *sim) makeJob(start Start) Job {
@@ -461,15 +324,19 @@ func (s *sim) work() {
 // settle reconciles on a fresh cache until nothing changes.
 func (s *sim) settle() {
 	for range 20 {
-		wrote := s.reconcile(s.look(false), survives)
-		s.collect()
-		s.terminate()
-		s.makePods()
-		if !wrote {
+		if !s.round(s.reconcile(s.look(false), fate{})) {
 			return
 		}
 	}
 	s.fail("does not settle: %s", s.line())
+}
+
+// round lets the cluster go on after a reconcile, and reports whether that wrote.
+func (s *sim) round(wrote bool) bool {
+	s.collect()
+	s.terminate()
+	s.makePods()
+	return wrote
 }
 
 // line says how things stand.

@@ -63,13 +63,7 @@ func replay(t *testing.T, text string) string {
 			continue
 		}
 		fmt.Fprintln(&out, line)
-		words := strings.Fields(line)
-		pause, err := time.ParseDuration(words[0])
-		if err != nil || len(words) < 2 {
-			t.Fatalf("%q: want a time and what happens: %v", line, err)
-		}
-		s.now = s.now.Add(pause)
-		if err := happen(s, words[1], words[2:]); err != nil {
+		if err := occurrence(line).on(s); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
 		s.told = nil
@@ -87,6 +81,34 @@ func replay(t *testing.T, text string) string {
 		}
 	}
 	return out.String()
+}
+
+// occurrence is a line of a transcript: a time since the line before, and what happens then.
+type occurrence string
+
+// on lets it happen.
+func (o occurrence) on(s *sim) error {
+	words := strings.Fields(string(o))
+	if len(words) < 2 {
+		return fmt.Errorf("want a time and what happens")
+	}
+	pause, err := time.ParseDuration(words[0])
+	if err != nil {
+		return fmt.Errorf("want a time first: %w", err)
+	}
+	s.now = s.now.Add(pause)
+	return happen(s, words[1], words[2:])
+}
+
+// occurrences are those of a transcript.
+func occurrences(text string) []occurrence {
+	var list []occurrence
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "=>") && !strings.HasPrefix(line, "!") {
+			list = append(list, occurrence(line))
+		}
+	}
+	return list
 }
 
 // state is how things stand, for people.

@@ -134,7 +134,7 @@ func TestAManagerThatIsRestarted(t *testing.T) {
 	s.settle()
 	s.unserved(protocol.FailureProvider, "Status503")
 	s.settle()
-	for _, dies := range []crash{beforeActs, afterDeletions, beforeStart, beforeWrite, afterWrite} {
+	for _, dies := range []fate{{at: 1}, {at: 1, lost: true}, {at: 2}, {at: 2, lost: true}, {at: 3}} {
 		s.now = s.now.Add(time.Second)
 		s.reconcile(s.look(false), dies)
 		if s.memory.Attempt != 1 || s.memory.Unserved.Attempts != 1 {
