@@ -48,6 +48,8 @@ type sim struct {
 	made map[string]bool
 	// told are the events that were sent.
 	told []Event
+	// moves are the transitions that happened; nil where nobody asks.
+	moves map[transition]bool
 	// broken is the first invariant that did not hold.
 	broken string
 }
@@ -136,6 +138,7 @@ func (s *sim) checkMemory(m Memory) {
 	case len(m.Conditions) != 19:
 		s.fail("%d conditions", len(m.Conditions))
 	}
+	s.checkTransitions(m)
 	s.checkAttempt(m)
 	s.checkLocks(m)
 	for _, r := range s.memory.Requests {

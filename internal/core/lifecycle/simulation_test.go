@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 )
@@ -150,28 +147,21 @@ func (l life) goOn(m moment, s *sim, mayDiffer bool) string {
 
 // forEachLife calls back with each transcript, for several at once, and then prints how many cases there were.
 func forEachLife(t *testing.T, try func(t *testing.T, l life) int) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
+	texts := transcripts(t)
 	var mu sync.Mutex
 	total := 0
 	t.Run("of", func(t *testing.T) {
-		for _, file := range files {
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+		for name, text := range texts {
+			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				text, err := os.ReadFile(file)
-				if err != nil {
-					t.Fatal(err)
-				}
-				n := try(t, undisturbed(t, string(text)))
+				n := try(t, undisturbed(t, text))
 				mu.Lock()
 				defer mu.Unlock()
 				total += n
 			})
 		}
 	})
-	t.Logf("%d transcripts, %d cases", len(files), total)
+	t.Logf("%d transcripts, %d cases", len(texts), total)
 }
 
 // names of the calls of a reconcile.

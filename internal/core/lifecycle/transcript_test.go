@@ -25,28 +25,38 @@ var update = flag.Bool("update", false, "write what happens into the transcripts
 // and something that happens; the lines after it that begin with => say how things stand then, and those with ! which
 // events were sent.
 func TestTranscripts(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no transcripts: %v", err)
-	}
-	for _, file := range files {
-		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := replay(t, string(text))
+	for name, text := range transcripts(t) {
+		t.Run(name, func(t *testing.T) {
+			got := replay(t, text)
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join("testdata", name+".txt"), []byte(got), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if diff := cmp.Diff(string(text), got); diff != "" {
+			if diff := cmp.Diff(text, got); diff != "" {
 				t.Errorf("(-want +got; -update writes it):\n%s", diff)
 			}
 		})
 	}
+}
+
+// transcripts are all there are, by name.
+func transcripts(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no transcripts: %v", err)
+	}
+	texts := map[string]string{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[strings.TrimSuffix(filepath.Base(file), ".txt")] = string(text)
+	}
+	return texts
 }
 
 func replay(t *testing.T, text string) string {
