@@ -145,7 +145,7 @@ e2e() {
 beside_e2e() {
   local log status=0
   log=$(mktemp)
-  { nice -n 10 hack/test.sh envtest && nice -n 10 hack/test.sh fuzz-briefly; } >"$log" 2>&1 &
+  { nice -n 10 hack/test.sh unit && nice -n 10 hack/test.sh envtest && nice -n 10 hack/test.sh fuzz-briefly; } >"$log" 2>&1 &
   hack/test.sh e2e || status=$?
   wait $! || status=$?
   cat "$log"
@@ -154,10 +154,7 @@ beside_e2e() {
 }
 
 case $what in
-all)
-  unit
-  beside_e2e
-  ;;
+all) beside_e2e ;;
 unit | envtest | fuzz | e2e | long) "$what" ;;
 fuzz-briefly) fuzz_briefly ;;
 *)

@@ -36,6 +36,7 @@ func (p *place) critical() {
 // TestStrategies takes one look at a workspace with good and evil in it under each strategy. The agent is told, fixes what
 // is left to fix, and is delivered: nothing evil is ever in the branch's history.
 func TestStrategies(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		change   func(*v1alpha1.Execution)
 		critical bool
