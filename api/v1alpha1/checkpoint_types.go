@@ -179,9 +179,39 @@ type CheckpointSpec struct {
 	// action taken.
 	// +required
 	Action Action `json:"action"`
+	// rollback says why the workspace went back after it, or a part of it; absent where nothing did.
+	// +optional
+	Rollback *RollbackRecord `json:"rollback,omitempty"`
 	// durations of the steps.
 	// +optional
 	Durations CheckpointDurations `json:"durations,omitzero"`
+}
+
+// RollbackCause says who took a workspace back: Supervision (the ladder of anomalies), Request (a person) or Violation (the policy, by
+// strategy Shadow or revertOnViolation).
+// +kubebuilder:validation:Enum=Supervision;Request;Violation
+type RollbackCause string
+
+// Causes of rollbacks.
+const (
+	RollbackBySupervision RollbackCause = "Supervision"
+	RollbackByRequest     RollbackCause = "Request"
+	RollbackByViolation   RollbackCause = "Violation"
+)
+
+// RollbackRecord says why a workspace went back after a checkpoint, or a part of it.
+type RollbackRecord struct {
+	// cause of it.
+	// +required
+	Cause RollbackCause `json:"cause"`
+	// to is the name of the checkpoint that was asked for; absent where the workspace went back to what was promoted last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	To string `json:"to,omitempty"`
+	// reason in words; absent for a violation, which the checkpoint itself tells of.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
 }
 
 // CaptureInfo says how the workspace was held still.

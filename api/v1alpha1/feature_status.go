@@ -83,6 +83,9 @@ type FeatureStatus struct {
 	// checkpoints counts the Checkpoints taken (not only those kept).
 	// +optional
 	Checkpoints CheckpointCounts `json:"checkpoints,omitzero"`
+	// rollbacks counts how often the workspace went back, or a part of it, over all attempts, and tells of the last time.
+	// +optional
+	Rollbacks *RollbackStatus `json:"rollbacks,omitempty"`
 	// policy is the effective policy and where it came from.
 	// +optional
 	Policy *PolicyStatus `json:"policy,omitempty"`
@@ -237,6 +240,48 @@ type CheckpointCounts struct {
 	// invalid ones.
 	// +optional
 	Invalid int64 `json:"invalid"`
+}
+
+// RollbackStatus counts rollbacks by their cause.
+type RollbackStatus struct {
+	// total number of rollbacks.
+	// +required
+	Total int64 `json:"total"`
+	// supervision counts those that the ladder of anomalies made.
+	// +required
+	Supervision int64 `json:"supervision"`
+	// request counts those that a person asked for.
+	// +required
+	Request int64 `json:"request"`
+	// violation counts those that the policy made, by strategy Shadow or revertOnViolation.
+	// +required
+	Violation int64 `json:"violation"`
+	// last one.
+	// +required
+	Last LastRollback `json:"last"`
+}
+
+// LastRollback is the newest rollback.
+type LastRollback struct {
+	// time at which the state before it was captured.
+	// +required
+	Time metav1.Time `json:"time"`
+	// cause of it.
+	// +required
+	Cause RollbackCause `json:"cause"`
+	// before is the name of the Checkpoint that holds the state before it.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Before string `json:"before"`
+	// to is the name of the Checkpoint that the workspace went back to: the one that was asked for, or the newest valid one (parts of later
+	// ones that were promoted since stay). Absent for the base.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	To string `json:"to,omitempty"`
+	// reason in words: what was wrong with the agent, the request, or the worst violation.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Reason string `json:"reason,omitempty"`
 }
 
 // PolicyStatus names the effective policy.

@@ -19,6 +19,9 @@ type RunStatus struct {
 	// checkpoints counts all that were reported.
 	// +optional
 	Checkpoints CheckpointCounts `json:"checkpoints,omitzero"`
+	// rollbacks counts how often the workspace went back, or a part of it, over all attempts, and tells of the last time.
+	// +optional
+	Rollbacks *RollbackStatus `json:"rollbacks,omitempty"`
 	// lastCheckpoint is the newest reported one.
 	// +optional
 	LastCheckpoint *CheckpointSummary `json:"lastCheckpoint,omitempty"`

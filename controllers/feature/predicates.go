@@ -50,7 +50,7 @@ func essence(f *v1alpha1.Feature) facts {
 	m := &e.Memory
 	// For people and tools: each follows from what is compared.
 	m.Conditions, m.ObservedGeneration, m.Policy = nil, 0, lifecycle.PolicyRef{}
-	m.Branch, m.Head, m.LastCheckpoint, m.LastValidCheckpoint, m.Checkpoints = "", "", "", "", lifecycle.Counts{}
+	m.Branch, m.Head, m.LastCheckpoint, m.LastValidCheckpoint, m.Checkpoints, m.Rollbacks = "", "", "", "", lifecycle.Counts{}, lifecycle.Rollbacks{}
 	return e
 }
 

@@ -115,6 +115,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.LabelRequirementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LabelSelector"):
 		return &apiv1alpha1.LabelSelectorApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("LastRollback"):
+		return &apiv1alpha1.LastRollbackApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LedgerRules"):
 		return &apiv1alpha1.LedgerRulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("LineCounts"):
@@ -163,8 +165,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.ReviewStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RoleProfile"):
 		return &apiv1alpha1.RoleProfileApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RollbackRecord"):
+		return &apiv1alpha1.RollbackRecordApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RollbackRequest"):
 		return &apiv1alpha1.RollbackRequestApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RollbackStatus"):
+		return &apiv1alpha1.RollbackStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Rules"):
 		return &apiv1alpha1.RulesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("RunFault"):

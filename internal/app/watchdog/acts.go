@@ -246,6 +246,7 @@ func (x *acts) missed(ctx context.Context, a supervise.Action, err error) (super
 
 // rollback takes the workspace back as a person asked, and tells the agent while it runs.
 func (x *acts) rollback(ctx context.Context, a supervise.Action, o checkpoint.Occasion, running bool) (supervise.Event, error) {
+	o.Reason = a.Reason
 	n, refused, err := x.services.checkpoint.RollBack(ctx, o, a.Request)
 	if n != nil && running && !steps.Fatal(err) {
 		x.teller.rollback(ctx, *n, a.Trigger == protocol.TriggerSteering)

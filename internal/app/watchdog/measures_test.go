@@ -173,6 +173,9 @@ func (w *world) wantTakenBack(times int) {
 	for _, c := range w.intake.Checkpoints() {
 		if c.Trigger == protocol.TriggerSteering && c.Action == protocol.ActionReverted {
 			back++
+			if b := c.Rollback; b == nil || b.Cause != protocol.RollbackBySupervision || !strings.Contains(b.Reason, "Deploy has failed") || b.To != 0 {
+				w.t.Errorf("checkpoint %d tells of the rollback %+v", c.Sequence, b)
+			}
 			if text := w.trusted("show", c.Commit+":web/wrong-1.html"); text != "wrong 1" { // nothing is lost
 				w.t.Errorf("checkpoint %d has %q", c.Sequence, text)
 			}

@@ -182,7 +182,7 @@ func TestRollback(t *testing.T) {
 					w.intake.Order(func(o *protocol.Orders) { o.Requests = append(o.Requests, tc.request) })
 					wantFinal(t, w.seal(2), protocol.OutcomeSuspended, protocol.ReasonSuspended)
 				}
-				w.wantRolledBack(*w.result("back"), abandoned, tc.want, tc.message)
+				w.wantRolledBack(*w.result("back"), tc.request.Rollback.Checkpoint, abandoned, tc.want, tc.message)
 				if running {
 					w.wantTold(`"type":"rollback"`, `"request_id":"back"`, `"checkpoint_id":"login-2"`, `"action_taken":"reverted"`)
 					w.signal("second")
@@ -195,7 +195,7 @@ func TestRollback(t *testing.T) {
 
 // wantRolledBack: the state before is a commit of the chain, the workspace is byte for byte what it should be, and that
 // was captured, judged and promoted where it is valid.
-func (w *world) wantRolledBack(r protocol.RequestReport, abandoned, want map[string]string, message []string) {
+func (w *world) wantRolledBack(r protocol.RequestReport, to int64, abandoned, want map[string]string, message []string) {
 	w.t.Helper()
 	if !r.OK {
 		w.t.Fatalf("refused: %s", r.Message)
@@ -209,6 +209,9 @@ func (w *world) wantRolledBack(r protocol.RequestReport, abandoned, want map[str
 	if kept.Action != protocol.ActionReverted || kept.Verdict != judge.Invalid || kept.Tree == "" ||
 		w.trusted("rev-parse", kept.Commit+"^{tree}") != kept.Tree {
 		w.t.Errorf("the state before the rollback: %+v", kept)
+	}
+	if b := kept.Rollback; b == nil || b.Cause != protocol.RollbackByRequest || b.Reason != "request back" || b.To != to || now.Rollback != nil {
+		w.t.Errorf("the rollback is told as %+v, and then %+v", b, now.Rollback)
 	}
 	if d := diff.Diff(abandoned, w.files(kept.Tree)); d != "" {
 		w.t.Errorf("the state before was not kept (-on disk +kept):\n%s", d)

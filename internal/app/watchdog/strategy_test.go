@@ -72,6 +72,13 @@ func TestStrategies(t *testing.T) {
 			if c.Action != tc.action || c.DeliveryCommit != "" != (tc.action == protocol.ActionPartlyPromoted) {
 				t.Errorf("action %s, delivery %q, want %s", c.Action, c.DeliveryCommit, tc.action)
 			}
+			var told *protocol.RollbackReport
+			if tc.action != protocol.ActionHeld {
+				told = &protocol.RollbackReport{Cause: protocol.RollbackByViolation}
+			}
+			if d := cmp.Diff(told, c.Rollback); d != "" {
+				t.Errorf("the rollback that is told (-want +got):\n%s", d)
+			}
 			if d := cmp.Diff(before, w.files(c.Tree)); d != "" {
 				t.Errorf("what was there is not kept (-on disk +kept):\n%s", d)
 			}

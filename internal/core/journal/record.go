@@ -239,7 +239,7 @@ func (i Intent) without(w Withheld) Intent {
 	i.Delivery, i.Promotes, i.Completes = i.OldDelivery, "", ""
 	i.Restore, i.RestorePaths, i.Chosen = "", nil, false
 	i.Report.Action, i.Report.DeliveryCommit = protocol.ActionHeld, ""
-	i.Report.Settled, i.Report.UnsettledReason = false, w.Reason
+	i.Report.Settled, i.Report.UnsettledReason, i.Report.Rollback = false, w.Reason, nil
 	return i
 }
 

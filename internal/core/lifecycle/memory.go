@@ -42,12 +42,14 @@ type Memory struct {
 	LastCheckpoint      string
 	LastValidCheckpoint string
 	Checkpoints         Counts
-	Policy              PolicyRef
-	Locks               []string
-	Requests            []RequestResult
-	StartedAt           time.Time
-	FinishedAt          time.Time
-	ActiveSeconds       int64
+	// Rollbacks of the workspace so far; zero where there was none.
+	Rollbacks     Rollbacks
+	Policy        PolicyRef
+	Locks         []string
+	Requests      []RequestResult
+	StartedAt     time.Time
+	FinishedAt    time.Time
+	ActiveSeconds int64
 	// Deliveries of others that concern the Feature.
 	Deliveries []deliveries.Notice
 }

@@ -348,10 +348,15 @@ func TestWhatAPodSaysCannotBreakTheStatus(t *testing.T) {
 func TestRollUpNeverForgets(t *testing.T) {
 	o := running()
 	o.Memory.Head, o.Memory.LastCheckpoint, o.Memory.LastValidCheckpoint, o.Memory.Checkpoints = head, "login-7", "login-6", Counts{Total: 7, Valid: 6}
+	o.Memory.Rollbacks = Rollbacks{Total: 2, Request: 2}
 	o.Run.Counts, o.Run.Checkpoint = Counts{Total: 2}, &Checkpoint{Name: "login-2"}
 	got := Next(o, noon).Memory
-	if got.Head != head || got.LastCheckpoint != "login-7" || got.LastValidCheckpoint != "login-6" || got.Checkpoints.Total != 7 {
+	if got.Head != head || got.LastCheckpoint != "login-7" || got.LastValidCheckpoint != "login-6" || got.Checkpoints.Total != 7 || got.Rollbacks.Total != 2 {
 		t.Errorf("an attempt that reports from nothing made the Feature forget: %+v", got)
+	}
+	o.Run.Counts, o.Run.Rollbacks = Counts{Total: 8}, Rollbacks{Total: 3, Request: 2, Violation: 1}
+	if got := Next(o, noon).Memory; got.Rollbacks != o.Run.Rollbacks {
+		t.Errorf("the rollbacks of the run are not kept: %+v", got.Rollbacks)
 	}
 }
 

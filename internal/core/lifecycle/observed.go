@@ -311,8 +311,9 @@ type Run struct {
 	Checkpoint *Checkpoint
 	// LastValidCheckpoint is the name of the newest valid one.
 	LastValidCheckpoint string
-	// Counts of all checkpoints.
-	Counts Counts
+	// Counts of all checkpoints, and the Rollbacks after them.
+	Counts    Counts
+	Rollbacks Rollbacks
 	// Requests that the watchdog acted on.
 	Requests []RequestResult
 	// Final is the last word of an attempt; nil before it.
@@ -329,6 +330,18 @@ type Checkpoint struct {
 
 // Counts of checkpoints by verdict.
 type Counts struct{ Total, Valid, Invalid int64 }
+
+// Rollbacks counts them by cause, and tells of the last one. Who writes them counts; here they are only kept.
+type Rollbacks struct {
+	Total, Supervision, Request, Violation int64
+	Last                                   Rollback
+}
+
+// Rollback is one of them. Before and To are names of checkpoints; To is empty for the base.
+type Rollback struct {
+	Time                      time.Time
+	Cause, Before, To, Reason string
+}
 
 // Final is the last word of an attempt.
 type Final struct {

@@ -179,7 +179,7 @@ func rollUp(s situation) situation {
 	}
 	if r.Checkpoint != nil && r.Counts.Total >= s.m.Checkpoints.Total {
 		s.m.LastCheckpoint = r.Checkpoint.Name
-		s.m.Checkpoints = r.Counts
+		s.m.Checkpoints, s.m.Rollbacks = r.Counts, r.Rollbacks
 	}
 	if r.LastValidCheckpoint != "" {
 		s.m.LastValidCheckpoint = r.LastValidCheckpoint

@@ -170,6 +170,24 @@ const (
 	TriggerSteering  = "Steering"
 )
 
+// Causes of rollbacks: supervision took back the work of an agent in trouble, a person asked for it, or the policy takes back what
+// breaks a rule (Shadow, revertOnViolation).
+const (
+	RollbackBySupervision = "Supervision"
+	RollbackByRequest     = "Request"
+	RollbackByViolation   = "Violation"
+)
+
+// RollbackReport says why a workspace went back, or a part of it.
+type RollbackReport struct {
+	// Cause is one of the causes of rollbacks.
+	Cause string `json:"cause"`
+	// To is the number of the checkpoint that it went back to; 0 for what was promoted last.
+	To int64 `json:"to,omitempty"`
+	// Reason in words; empty for a violation, which the checkpoint itself tells of.
+	Reason string `json:"reason,omitempty"`
+}
+
 // Actions on checkpoints.
 const (
 	ActionPromoted       = "Promoted"
@@ -214,7 +232,9 @@ type CheckpointReport struct {
 	SyncTime        time.Duration     `json:"syncTime,omitempty"`
 	JudgeTime       time.Duration     `json:"judgeTime,omitempty"`
 	ActTime         time.Duration     `json:"actTime,omitempty"`
-	Vitals          Vitals            `json:"vitals,omitzero"`
+	// Rollback says why the workspace went back after it, or a part of it; nil where nothing did.
+	Rollback *RollbackReport `json:"rollback,omitempty"`
+	Vitals   Vitals          `json:"vitals,omitzero"`
 }
 
 // Vitals are figures of the watchdog when it took a checkpoint. They become metrics and are stored nowhere.

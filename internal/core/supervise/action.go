@@ -61,6 +61,8 @@ type Action struct {
 	Hold bool
 	// Requests that the Checkpoint answers.
 	Requests []string
+	// Reason of a Rollback that steering wants: what is wrong with the agent, in words.
+	Reason string
 	// Request for Rollback.
 	Request protocol.Request
 	// Answer to one request, for Answer.

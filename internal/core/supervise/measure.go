@@ -122,6 +122,10 @@ func goBack(s State, id string, now time.Time) Action {
 	if now.Before(s.Checkpoints.RetryAt) {
 		return Action{Until: s.Checkpoints.RetryAt}
 	}
-	return Action{Kind: Rollback, Task: s.Current(), Trigger: protocol.TriggerSteering,
+	var reason string
+	if s.Measure != nil && s.Measure.ID == id {
+		reason = s.Measure.Message
+	}
+	return Action{Kind: Rollback, Task: s.Current(), Trigger: protocol.TriggerSteering, Reason: reason,
 		Request: protocol.Request{ID: id, Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull}}}
 }

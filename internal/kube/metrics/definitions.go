@@ -59,6 +59,10 @@ var (
 		Name: "tidewaiter_checkpoint_failures_total", Kind: Counter, Help: "Checkpoints that could not be captured or judged. The next one does their work.",
 		Labels: []Label{namespaceLabel, {"trigger", triggers}, {"reason", "CheckpointFailed, VolumeFull, VolumeCorrupt, VolumeFenced, RepositoryDamaged, other"}},
 	}
+	rollbacks = Definition{
+		Name: "tidewaiter_rollbacks_total", Kind: Counter, Help: "Times that a workspace went back, or a part of it.",
+		Labels: []Label{namespaceLabel, {"cause", "Supervision (an agent in trouble), Request (of a person), Violation (strategy Shadow, revertOnViolation)"}},
+	}
 	violations = Definition{
 		Name: "tidewaiter_violations_total", Kind: Counter, Help: "Violations in recorded checkpoints, of each the eight worst.",
 		Labels: []Label{{"rule", "an id of rules.md, or other for a policy's own checks"}, {"severity", "Info, Warning, Error, Critical"}},
@@ -138,7 +142,7 @@ var (
 // Manager lists every metric of the manager that is Tidewaiter's own.
 func Manager() []Definition {
 	return []Definition{
-		checkpoints, checkpointFailures, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
+		checkpoints, checkpointFailures, rollbacks, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
 		watchdogMemory, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble,
 	}
 }

@@ -53,6 +53,7 @@ func TestCheckpointsAreCounted(t *testing.T) {
 	bad := good
 	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = judge.Invalid, protocol.ActionHeld, true, 3*time.Millisecond
 	bad.Violations = []judge.Violation{{Rule: "forbidden-areas", Severity: policy.Error}, {Rule: "no-big-sql", Severity: policy.Error}, {Rule: "no-big-js", Severity: "Grave"}}
+	bad.Rollback = &protocol.RollbackReport{Cause: protocol.RollbackByViolation}
 	unsettled := good
 	unsettled.Settled, unsettled.Action, unsettled.Vitals.SlowInARow = false, protocol.ActionHeld, 3
 	var stored []protocol.Report
@@ -73,6 +74,9 @@ tidewaiter_checkpoint_failures_total{namespace="shop",reason="other",trigger="Fi
 tidewaiter_checkpoints_total{action="Held",namespace="shop",trigger="Interval",verdict="Invalid"} 1
 tidewaiter_checkpoints_total{action="Held",namespace="shop",trigger="Interval",verdict="Unsettled"} 1
 tidewaiter_checkpoints_total{action="Promoted",namespace="shop",trigger="Interval",verdict="Valid"} 2
+# HELP tidewaiter_rollbacks_total Times that a workspace went back, or a part of it.
+# TYPE tidewaiter_rollbacks_total counter
+tidewaiter_rollbacks_total{cause="Violation",namespace="shop"} 1
 # HELP tidewaiter_violations_total Violations in recorded checkpoints, of each the eight worst.
 # TYPE tidewaiter_violations_total counter
 tidewaiter_violations_total{rule="forbidden-areas",severity="Error"} 1
@@ -114,7 +118,7 @@ tidewaiter_freeze_seconds_bucket{le="10"} 1
 tidewaiter_freeze_seconds_bucket{le="+Inf"} 1
 tidewaiter_freeze_seconds_sum 0.003
 tidewaiter_freeze_seconds_count 1
-`, "tidewaiter_checkpoint_failures_total", "tidewaiter_checkpoints_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total", "tidewaiter_judged_files_total",
+`, "tidewaiter_checkpoint_failures_total", "tidewaiter_checkpoints_total", "tidewaiter_rollbacks_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total", "tidewaiter_judged_files_total",
 		"tidewaiter_slow_checkpoint_streaks_total", "tidewaiter_refused_reports_total", "tidewaiter_freeze_seconds")
 }
 

@@ -25,17 +25,17 @@ const other = "other"
 
 // Reports counts what watchdogs report. Its methods may be called from any goroutine.
 type Reports struct {
-	checkpoints, failures, violations, holds, files, judged, attempts, refused *prometheus.CounterVec
-	checkpointSeconds, phaseSeconds, freezeSeconds                             *prometheus.HistogramVec
-	reportSeconds, memory, volume, queue                                       *prometheus.HistogramVec
-	slowStreaks                                                                prometheus.Counter
-	rules                                                                      map[string]bool
+	checkpoints, failures, rollbacks, violations, holds, files, judged, attempts, refused *prometheus.CounterVec
+	checkpointSeconds, phaseSeconds, freezeSeconds                                        *prometheus.HistogramVec
+	reportSeconds, memory, volume, queue                                                  *prometheus.HistogramVec
+	slowStreaks                                                                           prometheus.Counter
+	rules                                                                                 map[string]bool
 }
 
 // NewReports registers the metrics.
 func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	r := &Reports{
-		checkpoints: checkpoints.Counter(), failures: checkpointFailures.Counter(), violations: violations.Counter(), holds: holds.Counter(), files: capturedFiles.Counter(), judged: judgedFiles.Counter(), attempts: attempts.Counter(), refused: refusedReports.Counter(),
+		checkpoints: checkpoints.Counter(), failures: checkpointFailures.Counter(), rollbacks: rollbacks.Counter(), violations: violations.Counter(), holds: holds.Counter(), files: capturedFiles.Counter(), judged: judgedFiles.Counter(), attempts: attempts.Counter(), refused: refusedReports.Counter(),
 		checkpointSeconds: checkpointSeconds.Histogram(), phaseSeconds: phaseSeconds.Histogram(), freezeSeconds: freezeSeconds.Histogram(),
 		reportSeconds: reportSeconds.Histogram(), memory: watchdogMemory.Histogram(), volume: volumeUsed.Histogram(), queue: queueLength.Histogram(),
 		rules: map[string]bool{},
@@ -46,7 +46,7 @@ func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	streaks := slowStreaks.Counter()
 	r.slowStreaks = streaks.WithLabelValues()
 	var errs []error
-	for _, c := range []prometheus.Collector{r.checkpoints, r.failures, r.violations, r.holds, r.files, r.judged, r.attempts, r.refused, r.checkpointSeconds, r.phaseSeconds,
+	for _, c := range []prometheus.Collector{r.checkpoints, r.failures, r.rollbacks, r.violations, r.holds, r.files, r.judged, r.attempts, r.refused, r.checkpointSeconds, r.phaseSeconds,
 		r.freezeSeconds, r.reportSeconds, r.memory, r.volume, r.queue, streaks} {
 		errs = append(errs, registry.Register(c))
 	}
@@ -91,6 +91,9 @@ func (r *Reports) checkpoint(namespace string, c protocol.CheckpointReport) {
 	r.checkpoints.WithLabelValues(namespace, verdict(c),
 		known(c.Action, protocol.ActionPromoted, protocol.ActionPartlyPromoted, protocol.ActionHeld, protocol.ActionReverted, protocol.ActionNone),
 		trigger(c.Trigger)).Inc()
+	if c.Rollback != nil {
+		r.rollbacks.WithLabelValues(namespace, known(c.Rollback.Cause, protocol.RollbackBySupervision, protocol.RollbackByRequest, protocol.RollbackByViolation)).Inc()
+	}
 	for _, v := range c.Violations {
 		r.violations.WithLabelValues(r.rule(v.Rule), known(string(v.Severity),
 			string(policy.Info), string(policy.Warning), string(policy.Error), string(policy.Critical))).Inc()

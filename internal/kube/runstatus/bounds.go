@@ -29,6 +29,9 @@ func Bound(run v1alpha1.RunStatus) v1alpha1.RunStatus {
 	if c := next.LastCheckpoint; c != nil {
 		c.Name, c.Reason, c.Message = clip.Runes(c.Name, maxObject), clip.Runes(c.Reason, maxReason), clip.Runes(c.Message, maxMessage)
 	}
+	if b := next.Rollbacks; b != nil {
+		b.Last.Before, b.Last.To, b.Last.Reason = clip.Runes(b.Last.Before, maxObject), clip.Runes(b.Last.To, maxObject), clip.Runes(b.Last.Reason, maxText)
+	}
 	boundStatus(&next)
 	if f := next.Final; f != nil {
 		f.Reason, f.Head = clip.Runes(f.Reason, maxName), clip.Runes(f.Head, maxHash)

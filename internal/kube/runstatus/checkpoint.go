@@ -80,6 +80,12 @@ func checkpointSpec(feature, uid string, r protocol.Report) v1alpha1.CheckpointS
 			spec.Capture.Pause.PendingOperations = append(spec.Capture.Pause.PendingOperations, Clean(p, protocol.MaxPendingOperation))
 		}
 	}
+	if b := c.Rollback; b != nil {
+		spec.Rollback = &v1alpha1.RollbackRecord{Cause: v1alpha1.RollbackCause(b.Cause), Reason: Clean(b.Reason, maxText)}
+		if b.To > 0 {
+			spec.Rollback.To = naming.Checkpoint(feature, b.To)
+		}
+	}
 	if c.Previous > 0 {
 		spec.Previous = naming.Checkpoint(feature, c.Previous)
 	}
@@ -133,6 +139,9 @@ func shrink(spec *v1alpha1.CheckpointSpec) {
 func shorten(spec *v1alpha1.CheckpointSpec, limit int) {
 	spec.Task, spec.PolicyHash = Clean(spec.Task, max(limit, minRule)), Clean(spec.PolicyHash, max(limit, minHash))
 	spec.Capture.UnsettledReason = Clean(spec.Capture.UnsettledReason, 2*limit)
+	if b := spec.Rollback; b != nil {
+		b.Reason = Clean(b.Reason, limit)
+	}
 	if p := spec.Capture.Pause; p != nil {
 		for i := range p.PendingOperations {
 			p.PendingOperations[i] = Clean(p.PendingOperations[i], limit)

@@ -104,6 +104,7 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 		c.Violations = nil
 		c.Task, c.PolicyHash, c.UnsettledReason = text.Draw(t, "task"), text.Draw(t, "hash"), text.Draw(t, "unsettled")
 		c.Settled = rapid.Bool().Draw(t, "settled")
+		c.Rollback = &protocol.RollbackReport{Cause: protocol.RollbackBySupervision, To: 1 << 40, Reason: text.Draw(t, "rollback")}
 		c.SamplePaths = rapid.SliceOfN(text, 0, 20).Draw(t, "samples")
 		for range rapid.IntRange(0, 20).Draw(t, "violations") {
 			c.Violations = append(c.Violations, judge.Violation{

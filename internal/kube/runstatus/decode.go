@@ -162,6 +162,14 @@ func validateCheckpoint(c protocol.CheckpointReport) error {
 			return err
 		}
 	}
+	if b := c.Rollback; b != nil {
+		if err := oneOf("checkpoint.rollback.cause", b.Cause, protocol.RollbackBySupervision, protocol.RollbackByRequest, protocol.RollbackByViolation); err != nil {
+			return err
+		}
+		if b.To < 0 || b.To >= c.Sequence {
+			return errors.New("checkpoint.rollback.to must be a number before checkpoint.sequence")
+		}
+	}
 	switch {
 	case c.Sequence < 1:
 		return errors.New("checkpoint.sequence counts from 1")

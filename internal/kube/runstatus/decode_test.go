@@ -98,6 +98,10 @@ func TestDecode(t *testing.T) {
 			c.CapturedAt = c.CapturedAt.AddDate(-2026, 0, 0).Truncate(0)
 			c.CapturedAt = protocol.Report{}.Time
 		})), want: "checkpoint.capturedAt", wantIndex: 2},
+		"a rollback of nobody": {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Rollback = &protocol.RollbackReport{Cause: "Whim"} })), want: "checkpoint.rollback.cause", wantIndex: 2},
+		"a rollback to what comes": {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) {
+			c.Rollback = &protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: c.Sequence}
+		})), want: "checkpoint.rollback.to", wantIndex: 2},
 		"negative count":              {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Deleted = -1 })), want: "negative count", wantIndex: 2},
 		"too many processes":          {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Processes = 1 << 40 })), want: "checkpoint.processes", wantIndex: 2},
 		"unknown trigger":             {body: encode(t, good, checkpoint(func(c *protocol.CheckpointReport) { c.Trigger = "Mood" })), want: "checkpoint.trigger", wantIndex: 2},

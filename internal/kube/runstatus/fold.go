@@ -6,6 +6,7 @@
 package runstatus
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -150,6 +151,9 @@ func add(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSpec, mes
 	}
 	run.CheckpointSequence = spec.Sequence
 	run.Checkpoints.Total++
+	if spec.Rollback != nil {
+		run.Rollbacks = rolledBack(run, name, spec, message)
+	}
 	switch {
 	case !spec.Capture.Settled:
 		// It counts as neither: what was judged may never have been there.
@@ -160,6 +164,28 @@ func add(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSpec, mes
 		run.Checkpoints.Invalid++
 	}
 	run.LastCheckpoint = &v1alpha1.CheckpointSummary{Name: name, Verdict: spec.Verdict, Action: spec.Action, Reason: spec.Reason, Message: message}
+}
+
+// rolledBack counts the rollback after a checkpoint.
+func rolledBack(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSpec, message string) *v1alpha1.RollbackStatus {
+	var next v1alpha1.RollbackStatus
+	if run.Rollbacks != nil {
+		next = *run.Rollbacks
+	}
+	b := spec.Rollback
+	next.Total++
+	switch b.Cause {
+	case v1alpha1.RollbackBySupervision:
+		next.Supervision++
+	case v1alpha1.RollbackByRequest:
+		next.Request++
+	case v1alpha1.RollbackByViolation:
+		next.Violation++
+	}
+	next.Last = v1alpha1.LastRollback{
+		Time: spec.CapturedAt, Cause: b.Cause, Before: name, To: cmp.Or(b.To, run.LastValidCheckpoint), Reason: clip.Runes(cmp.Or(b.Reason, message), maxText),
+	}
+	return &next
 }
 
 func applyRequest(run *v1alpha1.RunStatus, r protocol.RequestReport, at time.Time) {

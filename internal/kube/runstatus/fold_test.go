@@ -203,6 +203,45 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// TestRollbacksAreCounted by their cause, over attempts, once however often a report comes, and where a Checkpoint stands for its report.
+func TestRollbacksAreCounted(t *testing.T) {
+	back := func(sequence int64, verdict judge.Verdict, b protocol.RollbackReport) protocol.CheckpointReport {
+		c := reports.Taken(sequence, verdict)
+		c.Action, c.Rollback = protocol.ActionReverted, &b
+		return c
+	}
+	first := []protocol.Report{
+		reports.New(1, 1, reports.Taken(1, judge.Valid)),
+		reports.New(1, 2, back(2, judge.Invalid, protocol.RollbackReport{Cause: protocol.RollbackByViolation})),
+	}
+	second := []protocol.Report{
+		reports.New(2, 1, back(3, judge.Valid, protocol.RollbackReport{Cause: protocol.RollbackBySupervision, Reason: "the same call\nhas failed"})),
+		reports.New(2, 2, back(4, judge.Valid, protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: 1, Reason: "request back-1"})),
+	}
+	run := Fold(v1alpha1.RunStatus{}, "f", 1, first)
+	want := v1alpha1.RollbackStatus{Total: 1, Violation: 1, Last: v1alpha1.LastRollback{
+		Time: *apiTime(first[1].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackByViolation, Before: "f-2", To: "f-1", Reason: run.LastCheckpoint.Message,
+	}}
+	if diff := cmp.Diff(&want, run.Rollbacks); diff != "" || want.Last.Reason == "" {
+		t.Errorf("a violation (-want +got)\n%s", diff)
+	}
+	run = Fold(run, "f", 2, append(slices.Clone(first), second[0]))
+	want = v1alpha1.RollbackStatus{Total: 2, Violation: 1, Supervision: 1, Last: v1alpha1.LastRollback{
+		Time: *apiTime(second[0].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackBySupervision, Before: "f-3", To: "f-1", Reason: "the same call has failed",
+	}}
+	if diff := cmp.Diff(&want, run.Rollbacks); diff != "" {
+		t.Errorf("supervision (-want +got)\n%s", diff)
+	}
+	adopted := Adopt(run, Checkpoint(&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Name: "f"}}, second[1]))
+	want.Total, want.Request = 3, 1
+	want.Last = v1alpha1.LastRollback{Time: *apiTime(second[1].Checkpoint.CapturedAt), Cause: v1alpha1.RollbackByRequest, Before: "f-4", To: "f-1", Reason: "request back-1"}
+	for name, got := range map[string]v1alpha1.RunStatus{"reported": Fold(run, "f", 2, second), "adopted": adopted, "both": Fold(adopted, "f", 2, second)} {
+		if diff := cmp.Diff(&want, got.Rollbacks); diff != "" {
+			t.Errorf("a request, %s (-want +got)\n%s", name, diff)
+		}
+	}
+}
+
 func TestConnection(t *testing.T) {
 	later := reports.Noon.Add(time.Minute)
 	first := Connect(v1alpha1.RunStatus{}, 1, "a", reports.Noon)
@@ -247,7 +286,11 @@ func spools() *rapid.Generator[[]protocol.Report] {
 					all = append(all, reports.New(epoch, sequence+1, protocol.StatusReport{State: rapid.SampledFrom([]string{"Active", "Idle"}).Draw(t, "state")}))
 				case 1:
 					checkpoints++
-					all = append(all, reports.New(epoch, sequence+1, reports.Taken(checkpoints, rapid.SampledFrom([]judge.Verdict{judge.Valid, judge.Invalid, judge.Skipped}).Draw(t, "verdict"))))
+					c := reports.Taken(checkpoints, rapid.SampledFrom([]judge.Verdict{judge.Valid, judge.Invalid, judge.Skipped}).Draw(t, "verdict"))
+					if rapid.Bool().Draw(t, "went back") {
+						c.Rollback = &protocol.RollbackReport{Cause: protocol.RollbackBySupervision}
+					}
+					all = append(all, reports.New(epoch, sequence+1, c))
 				case 2:
 					all = append(all, reports.New(epoch, sequence+1, protocol.RequestReport{ID: fmt.Sprint("r", rapid.IntRange(0, 3).Draw(t, "request")), OK: true}))
 				default:

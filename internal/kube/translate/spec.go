@@ -129,6 +129,7 @@ func Run(f *v1alpha1.Feature) *lifecycle.Run {
 		ConnectionChangedAt: timeOf(r.ConnectionChangedAt),
 		LastValidCheckpoint: r.LastValidCheckpoint,
 		Counts:              lifecycle.Counts(r.Checkpoints),
+		Rollbacks:           rollbacks(r.Rollbacks),
 		Requests:            requestResults(r.Requests),
 		BudgetWarning:       r.BudgetWarning,
 	}

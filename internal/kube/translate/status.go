@@ -30,6 +30,7 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 		LastCheckpoint:      s.LastCheckpoint,
 		LastValidCheckpoint: s.LastValidCheckpoint,
 		Checkpoints:         lifecycle.Counts(s.Checkpoints),
+		Rollbacks:           rollbacks(s.Rollbacks),
 		Requests:            requestResults(s.ObservedRequests),
 		StartedAt:           timeOf(s.StartedAt),
 		FinishedAt:          timeOf(s.FinishedAt),
@@ -73,6 +74,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 		LastCheckpoint:      m.LastCheckpoint,
 		LastValidCheckpoint: m.LastValidCheckpoint,
 		Checkpoints:         v1alpha1.CheckpointCounts(m.Checkpoints),
+		Rollbacks:           apiRollbacks(m.Rollbacks),
 		StartedAt:           apiTime(m.StartedAt),
 		FinishedAt:          apiTime(m.FinishedAt),
 		ActiveSeconds:       m.ActiveSeconds,
@@ -105,6 +107,25 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	}
 	bound(&s)
 	return s
+}
+
+// rollbacks of a status; zero where there was none.
+func rollbacks(s *v1alpha1.RollbackStatus) lifecycle.Rollbacks {
+	if s == nil {
+		return lifecycle.Rollbacks{}
+	}
+	return lifecycle.Rollbacks{Total: s.Total, Supervision: s.Supervision, Request: s.Request, Violation: s.Violation, Last: lifecycle.Rollback{
+		Time: timeOf(&s.Last.Time), Cause: string(s.Last.Cause), Before: s.Last.Before, To: s.Last.To, Reason: s.Last.Reason,
+	}}
+}
+
+func apiRollbacks(r lifecycle.Rollbacks) *v1alpha1.RollbackStatus {
+	if r.Total == 0 {
+		return nil
+	}
+	return &v1alpha1.RollbackStatus{Total: r.Total, Supervision: r.Supervision, Request: r.Request, Violation: r.Violation, Last: v1alpha1.LastRollback{
+		Time: *apiTime(r.Last.Time), Cause: v1alpha1.RollbackCause(r.Last.Cause), Before: r.Last.Before, To: r.Last.To, Reason: r.Last.Reason,
+	}}
 }
 
 func apiConditions(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) []metav1.Condition {

@@ -449,6 +449,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reason
       type:
         scalar: string
+    - name: rollback
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackRecord
     - name: samplePaths
       type:
         list:
@@ -925,6 +928,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: policy
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PolicyStatus
+    - name: rollbacks
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackStatus
     - name: run
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RunStatus
@@ -1111,6 +1117,24 @@ var schemaYAML = typed.YAMLObject(`types:
             namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelValue
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LabelValue
   scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LastRollback
+  map:
+    fields:
+    - name: before
+      type:
+        scalar: string
+    - name: cause
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackCause
+    - name: reason
+      type:
+        scalar: string
+    - name: time
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: to
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LedgerRules
   map:
     fields:
@@ -1520,8 +1544,22 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: pace
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.PacePlan
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackCause
+  scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackKind
   scalar: string
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackRecord
+  map:
+    fields:
+    - name: cause
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackCause
+    - name: reason
+      type:
+        scalar: string
+    - name: to
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackRequest
   map:
     fields:
@@ -1537,6 +1575,24 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             scalar: string
           elementRelationship: associative
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackStatus
+  map:
+    fields:
+    - name: last
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.LastRollback
+    - name: request
+      type:
+        scalar: numeric
+    - name: supervision
+      type:
+        scalar: numeric
+    - name: total
+      type:
+        scalar: numeric
+    - name: violation
+      type:
+        scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Rules
   map:
     fields:
@@ -1769,6 +1825,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.ReviewStatus
           elementRelationship: atomic
+    - name: rollbacks
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.RollbackStatus
     - name: sequence
       type:
         scalar: numeric

@@ -95,6 +95,8 @@ type Occasion struct {
 	Closes   bool
 	Ending   supervise.Ending
 	Requests []string
+	// Reason of a rollback that supervision wants, in words.
+	Reason string
 	// Terms that it is held to.
 	Terms  judging.Terms
 	Orders protocol.Orders

@@ -96,6 +96,7 @@ func (s *Service) commit(o Occasion, j judged, state journal.State, i *journal.I
 	if j.back != nil {
 		i.Restore, i.RestorePaths, i.Chosen = j.back.tree.String(), j.back.paths, j.back.chosen
 		i.TakesBack = j.consequence.Restore == supervise.RestoreAll || j.consequence.Restore == supervise.RestorePaths
+		i.Report.Rollback = rollbackOf(o, j, i.TakesBack)
 	}
 	return s.Probe.After("committed")
 }

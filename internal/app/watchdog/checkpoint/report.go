@@ -14,6 +14,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/vitals"
 )
 
@@ -78,6 +79,19 @@ func (s *Service) reportOf(o Occasion, j judged, i journal.Intent) protocol.Chec
 		r.Violations = append(r.Violations, v)
 	}
 	return r
+}
+
+// rollbackOf says why the workspace goes back; nil where it goes to what a patch makes of it.
+func rollbackOf(o Occasion, j judged, violates bool) *protocol.RollbackReport {
+	switch {
+	case violates:
+		return &protocol.RollbackReport{Cause: protocol.RollbackByViolation}
+	case j.consequence.Restore != supervise.RestoreChosen:
+		return nil
+	case o.Trigger == protocol.TriggerSteering:
+		return &protocol.RollbackReport{Cause: protocol.RollbackBySupervision, To: j.back.to, Reason: clip.Bytes(o.Reason, maxReason)}
+	}
+	return &protocol.RollbackReport{Cause: protocol.RollbackByRequest, To: j.back.to, Reason: "request " + j.back.request}
 }
 
 func count(r *protocol.CheckpointReport, k judge.Kind) {

@@ -25,6 +25,9 @@ type restoration struct {
 	differ []string
 	// chosen by a person.
 	chosen bool
+	// to is the number of the checkpoint that was chosen; 0 for what was promoted last. request is the id of who chose it.
+	to      int64
+	request string
 }
 
 // aim finds out what the workspace goes back to, where something is to be taken back.

@@ -176,7 +176,7 @@ func (b *rollback) destination(ctx context.Context, o Occasion, j judged) (*rest
 	if err != nil {
 		return nil, err
 	}
-	back.chosen = true
+	back.chosen, back.to, back.request = true, b.Checkpoint, b.id
 	verdict, err := b.service.Judge.Tree(ctx, back.tree, o.Terms, judging.Surroundings{})
 	if err != nil {
 		return nil, err

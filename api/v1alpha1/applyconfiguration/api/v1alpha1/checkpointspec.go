@@ -64,6 +64,8 @@ type CheckpointSpecApplyConfiguration struct {
 	ViolationCount *int64 `json:"violationCount,omitempty"`
 	// action taken.
 	Action *apiv1alpha1.Action `json:"action,omitempty"`
+	// rollback says why the workspace went back after it, or a part of it; absent where nothing did.
+	Rollback *RollbackRecordApplyConfiguration `json:"rollback,omitempty"`
 	// durations of the steps.
 	Durations *CheckpointDurationsApplyConfiguration `json:"durations,omitempty"`
 }
@@ -270,6 +272,14 @@ func (b *CheckpointSpecApplyConfiguration) WithViolationCount(value int64) *Chec
 // If called multiple times, the Action field is set to the value of the last call.
 func (b *CheckpointSpecApplyConfiguration) WithAction(value apiv1alpha1.Action) *CheckpointSpecApplyConfiguration {
 	b.Action = &value
+	return b
+}
+
+// WithRollback sets the Rollback field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rollback field is set to the value of the last call.
+func (b *CheckpointSpecApplyConfiguration) WithRollback(value *RollbackRecordApplyConfiguration) *CheckpointSpecApplyConfiguration {
+	b.Rollback = value
 	return b
 }
 

@@ -45,6 +45,8 @@ type FeatureStatusApplyConfiguration struct {
 	LastValidCheckpoint *string `json:"lastValidCheckpoint,omitempty"`
 	// checkpoints counts the Checkpoints taken (not only those kept).
 	Checkpoints *CheckpointCountsApplyConfiguration `json:"checkpoints,omitempty"`
+	// rollbacks counts how often the workspace went back, or a part of it, over all attempts, and tells of the last time.
+	Rollbacks *RollbackStatusApplyConfiguration `json:"rollbacks,omitempty"`
 	// policy is the effective policy and where it came from.
 	Policy *PolicyStatusApplyConfiguration `json:"policy,omitempty"`
 	// locks that are held, by the names of their contracts. The manager's Leases are the truth: one that expired and was reclaimed is not held, whatever this says.
@@ -183,6 +185,14 @@ func (b *FeatureStatusApplyConfiguration) WithLastValidCheckpoint(value string) 
 // If called multiple times, the Checkpoints field is set to the value of the last call.
 func (b *FeatureStatusApplyConfiguration) WithCheckpoints(value *CheckpointCountsApplyConfiguration) *FeatureStatusApplyConfiguration {
 	b.Checkpoints = value
+	return b
+}
+
+// WithRollbacks sets the Rollbacks field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rollbacks field is set to the value of the last call.
+func (b *FeatureStatusApplyConfiguration) WithRollbacks(value *RollbackStatusApplyConfiguration) *FeatureStatusApplyConfiguration {
+	b.Rollbacks = value
 	return b
 }
 

@@ -22,6 +22,8 @@ type RunStatusApplyConfiguration struct {
 	CheckpointSequence *int64 `json:"checkpointSequence,omitempty"`
 	// checkpoints counts all that were reported.
 	Checkpoints *CheckpointCountsApplyConfiguration `json:"checkpoints,omitempty"`
+	// rollbacks counts how often the workspace went back, or a part of it, over all attempts, and tells of the last time.
+	Rollbacks *RollbackStatusApplyConfiguration `json:"rollbacks,omitempty"`
 	// lastCheckpoint is the newest reported one.
 	LastCheckpoint *CheckpointSummaryApplyConfiguration `json:"lastCheckpoint,omitempty"`
 	// lastValidCheckpoint is the name of the newest one with a Valid verdict.
@@ -95,6 +97,14 @@ func (b *RunStatusApplyConfiguration) WithCheckpointSequence(value int64) *RunSt
 // If called multiple times, the Checkpoints field is set to the value of the last call.
 func (b *RunStatusApplyConfiguration) WithCheckpoints(value *CheckpointCountsApplyConfiguration) *RunStatusApplyConfiguration {
 	b.Checkpoints = value
+	return b
+}
+
+// WithRollbacks sets the Rollbacks field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Rollbacks field is set to the value of the last call.
+func (b *RunStatusApplyConfiguration) WithRollbacks(value *RollbackStatusApplyConfiguration) *RunStatusApplyConfiguration {
+	b.Rollbacks = value
 	return b
 }
 
