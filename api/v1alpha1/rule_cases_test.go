@@ -356,6 +356,11 @@ var executionCases = map[string]ruleCase{
 }
 
 var policyCases = map[string]ruleCase{
+	"a kind of change that is worse than it may be": {
+		field:  "changes.secrets",
+		accept: "{changes: {secrets: Critical}}", reject: "{changes: {secrets: Error}}",
+		message: `supported values: "Allow", "Warn", "Deny", "Critical"`,
+	},
 	"no file fits": {
 		field:  "changes.maxFileSize",
 		accept: "{changes: {maxFileSize: 1}}", reject: "{changes: {maxFileSize: 0}}",

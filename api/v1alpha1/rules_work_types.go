@@ -49,8 +49,8 @@ type PathRule struct {
 	Access string `json:"access"`
 }
 
-// Permission for a kind of change: Allow, Warn (severity Warning) or Deny (severity Error).
-// +kubebuilder:validation:Enum=Allow;Warn;Deny
+// Permission for a kind of change: Allow, Warn (severity Warning), Deny (severity Error) or Critical (denied with severity Critical).
+// +kubebuilder:validation:Enum=Allow;Warn;Deny;Critical
 type Permission string
 
 // Permissions.
@@ -58,6 +58,8 @@ const (
 	PermissionAllow Permission = "Allow"
 	PermissionWarn  Permission = "Warn"
 	PermissionDeny  Permission = "Deny"
+	// PermissionCritical denies with severity Critical: the agent has to acknowledge it, and revertOnViolation takes it back.
+	PermissionCritical Permission = "Critical"
 )
 
 // ChangeRules bound what a change may be made of.

@@ -21,7 +21,7 @@ func notJudged() Rule {
 		Reason: "TooHardToJudge",
 		Doc: "Judging a file must take a bounded amount of work, and so must judging all changed files together. The work is counted and not timed, so that a judgement never depends on how busy a machine is: it is what the search for secrets looks at closely, the surroundings of words like \"key\". " +
 			"Files that are made to hold such words many thousand times exceed it; content that did not change since the base is not counted.",
-		Severity:   "always Error, unless changes.secrets of the policy is Allow",
+		Severity:   "Error, or that of changes.secrets of the policy where it is Critical; none where it is Allow",
 		Suggestion: "split the file, generate it in the build, or leave out what looks like many keys and tokens",
 		check: func(v *view) []breach {
 			if _, broken := v.Policy.Changes.Secrets.Severity(); !broken {
@@ -30,7 +30,7 @@ func notJudged() Rule {
 			var found []breach
 			for i, f := range v.facts {
 				if f.hard != "" {
-					found = append(found, breach{path: v.changes[i].Path, severity: policy.Error, message: f.hard})
+					found = append(found, breach{path: v.changes[i].Path, severity: v.Policy.Changes.Secrets.AtLeastError(), message: f.hard})
 				}
 			}
 			return found

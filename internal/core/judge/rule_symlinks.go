@@ -22,7 +22,7 @@ func symlinks() Rule {
 		ID:         "symlinks",
 		Reason:     "SymlinkNotAllowed",
 		Doc:        "A symbolic link must have a target that file systems hold (1 to 4095 bytes, no NUL), and must not be absolute, lead out of the repository, into a .git, or climb (\"..\") after a name. Other links are allowed, reported or denied by the policy. Only links that were added or changed are looked at.",
-		Severity:   "Error for links out of the repository; for others changes.symlinks of the policy, built-in Warn",
+		Severity:   "Error for links out of the repository, or Critical where changes.symlinks of the policy is; for others changes.symlinks, built-in Warn",
 		Suggestion: "replace the link by what it should lead to",
 		check:      badLinks,
 		Reject: []Sample{
@@ -68,13 +68,13 @@ func badLinks(v *view) []breach {
 			continue
 		}
 		if fault := targetFault(c.New); fault != "" {
-			found = append(found, breach{path: c.Path, severity: policy.Error, message: fault})
+			found = append(found, breach{path: c.Path, severity: v.Policy.Changes.Symlinks.AtLeastError(), message: fault})
 			continue
 		}
 		shown := v.shownTarget(c.New.Target)
 		if fault := linkFault(c.Path, c.New.Target, shown); fault != "" {
 			found = append(found, breach{
-				path: c.Path, severity: policy.Error, message: fault,
+				path: c.Path, severity: v.Policy.Changes.Symlinks.AtLeastError(), message: fault,
 				suggestion: "remove the link, or let it lead to a path inside the repository, relative to its own directory",
 			})
 		} else if severity, broken := v.Policy.Changes.Symlinks.Severity(); broken {

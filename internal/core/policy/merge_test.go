@@ -98,14 +98,16 @@ func TestPriorityAndTies(t *testing.T) {
 		},
 		"of a tie the stricter is taken": {
 			[]Source{
-				source("s/a", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(10)), Symlinks: Allow}, History: HistorySquash, Isolation: IsolationEnforce, PathSeverity: Warning, KeepCheckpoints: new(5)}),
-				source("s/b", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(20)), Symlinks: Deny}, History: HistoryHold, Isolation: IsolationWarn, PathSeverity: Critical, KeepCheckpoints: new(6)}),
+				source("s/a", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(10)), Symlinks: Allow, Secrets: Deny}, History: HistorySquash, Isolation: IsolationEnforce, PathSeverity: Warning, KeepCheckpoints: new(5)}),
+				source("s/b", 1, Rules{ChangeRules: ChangeRules{MaxFileSize: new(int64(20)), Symlinks: Deny, Secrets: DenyCritical}, History: HistoryHold, Isolation: IsolationWarn, PathSeverity: Critical, KeepCheckpoints: new(6)}),
 			},
 			func(e *Effective) {
+				e.Changes.Secrets = DenyCritical
 				e.Changes.MaxFileSize, e.Changes.Symlinks, e.Paths.Severity, e.KeepCheckpoints, e.History = 10, Deny, Critical, 6, HistoryHold
 			},
 			[]string{
 				"changes.maxFileSize: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
+				"changes.secrets: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"changes.symlinks: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"delivery.history: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
 				"isolation: defaults of s/a and defaults of s/b disagree at priority 1; the stricter value is taken, give one of them a higher priority",
@@ -423,7 +425,7 @@ spec.overrides.paths.rules[1].access: "Own" is not one of [Write ReadOnly]
 spec.overrides.paths.rules[1].paths: at least one is needed
 spec.overrides.checks.c.severity: "Grave" is not one of [Info Warning Error Critical]
 spec.overrides.changes.maxFileSize: -1 must be from 1 to 1Pi
-spec.overrides.changes.symlinks: "Perhaps" is not one of [Allow Warn Deny]
+spec.overrides.changes.symlinks: "Perhaps" is not one of [Allow Warn Deny Critical]
 spec.overrides.egress.git: host "h" with port 70000: a name and a port from 1 to 65535 are needed`
 	if err := bad.Validate("spec.overrides"); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)

@@ -29,11 +29,13 @@ const (
 // Permission for a kind of change.
 type Permission string
 
-// Permissions: Warn has severity Warning, Deny has severity Error.
+// Permissions: Warn has severity Warning, Deny has severity Error, DenyCritical has severity Critical.
 const (
 	Allow Permission = "Allow"
 	Warn  Permission = "Warn"
 	Deny  Permission = "Deny"
+	// DenyCritical is Critical in policies, as the severity is.
+	DenyCritical Permission = "Critical"
 )
 
 // Execution modes, strategies, promotions and reverts, in the API's own names.

@@ -33,6 +33,14 @@ func (s Severity) OrError() Severity {
 	}
 }
 
+// AtLeastError is the severity of what is refused whatever the permission says, and is Critical where the permission is.
+func (p Permission) AtLeastError() Severity {
+	if severity, broken := p.Severity(); broken && severity.Blocks() {
+		return severity
+	}
+	return Error
+}
+
 // Severity of a change with this permission; false where it is allowed. What is not known is denied.
 func (p Permission) Severity() (Severity, bool) {
 	switch p {
@@ -40,6 +48,8 @@ func (p Permission) Severity() (Severity, bool) {
 		return "", false
 	case Warn:
 		return Warning, true
+	case DenyCritical:
+		return Critical, true
 	default:
 		return Error, true
 	}

@@ -83,7 +83,7 @@ func choice[T ~string](path, purpose string, rules func(*Rules) *T, effective fu
 }
 
 func permission(path, purpose string, rules func(*Rules) *Permission, effective func(*Effective) *Permission, builtin Permission) Row {
-	return choice(path, purpose, rules, effective, builtin, Allow, Warn, Deny)
+	return choice(path, purpose, rules, effective, builtin, Allow, Warn, Deny, DenyCritical)
 }
 
 // stricter says which of two numbers is the stricter one.
