@@ -12,7 +12,7 @@ type Execution struct {
 	// mode: Interactive (the agent writes to the workspace and checkpoints judge it; built-in default) or Deterministic (the workspace is read-only and every patch is judged before it is laid in).
 	// +optional
 	Mode ExecutionMode `json:"mode,omitempty"`
-	// strategy for an invalid workspace: Direct leaves it and tells the agent (built-in default), Shadow puts it back to the last valid tree.
+	// strategy for an invalid workspace: Direct leaves it and tells the agent (built-in default), Shadow puts it back to the last valid tree. Auto is Shadow for an attempt whose plan names contracts or may change what paths.rules of the policy are about, and Direct for any other; status.job has the choice.
 	// +optional
 	Strategy Strategy `json:"strategy,omitempty"`
 	// promotion under Shadow: Atomic promotes whole trees only (built-in default), Incremental promotes the valid part.
@@ -65,13 +65,15 @@ const (
 )
 
 // Strategy says what becomes of an invalid workspace.
-// +kubebuilder:validation:Enum=Direct;Shadow
+// +kubebuilder:validation:Enum=Direct;Shadow;Auto
 type Strategy string
 
 // Strategies.
 const (
 	StrategyDirect Strategy = "Direct"
 	StrategyShadow Strategy = "Shadow"
+	// StrategyAuto is one of the others, decided once for each attempt.
+	StrategyAuto Strategy = "Auto"
 )
 
 // Promotion says how much of a tree is promoted.

@@ -204,6 +204,14 @@ type JobStatus struct {
 	// mode is the execution mode that the pod of an agent run is made for; a change of mode is a new attempt.
 	// +optional
 	Mode ExecutionMode `json:"mode,omitempty"`
+	// strategy that the attempt runs by to its end; see execution.strategy. A policy that changes from Auto to another one is obeyed all the same.
+	// +optional
+	// +kubebuilder:validation:Enum=Direct;Shadow
+	Strategy string `json:"strategy,omitempty"`
+	// strategyReason says why, where execution.strategy is Auto.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	StrategyReason string `json:"strategyReason,omitempty"`
 	// podName is the Job's pod, once it exists.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

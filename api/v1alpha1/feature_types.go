@@ -23,6 +23,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Turn",type=integer,JSONPath=`.status.run.turn`,priority=1
 // +kubebuilder:printcolumn:name="Cost",type=string,JSONPath=`.status.run.usage.cost`,priority=1
 // +kubebuilder:printcolumn:name="Attempt",type=integer,JSONPath=`.status.attempt`,priority=1
+// +kubebuilder:printcolumn:name="Strategy",type=string,JSONPath=`.status.job.strategy`,priority=1
 // +kubebuilder:printcolumn:name="Rollbacks",type=integer,JSONPath=`.status.rollbacks.total`,priority=1
 // +kubebuilder:printcolumn:name="Branch",type=string,JSONPath=`.status.branch`,priority=1
 // +kubebuilder:printcolumn:name="Head",type=string,JSONPath=`.status.head`,priority=1

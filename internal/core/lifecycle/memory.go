@@ -61,10 +61,12 @@ type JobMemory struct {
 	// Errand is true for a seal run that was started for requests.
 	Errand bool
 	// Mode that the pod of an agent run is made for.
-	Mode      string
-	PodName   string
-	PodUID    string
-	StartedAt time.Time
+	Mode string
+	// Strategy that the attempt runs by to its end, and StrategyReason where Tidewaiter has chosen it.
+	Strategy, StrategyReason string
+	PodName                  string
+	PodUID                   string
+	StartedAt                time.Time
 	// WaitingSince is since when the attempt has waited for a person or for its pod to start; zero when it does not.
 	// WaitedSeconds are those of earlier waits.
 	WaitingSince    time.Time

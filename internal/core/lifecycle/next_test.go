@@ -345,6 +345,22 @@ func TestWhatAPodSaysCannotBreakTheStatus(t *testing.T) {
 	}
 }
 
+// TestAnAttemptKeepsItsStrategy: it is what the policy came to when its Job was first seen, whatever the policy comes to since.
+func TestAnAttemptKeepsItsStrategy(t *testing.T) {
+	o := running()
+	o.Memory.Job, o.Memory.Attempt = nil, 0
+	o.Jobs = []Job{{Name: "login-1", Attempt: 1, Run: RunAgent, Created: noon}}
+	o.Spec.Strategy, o.Spec.StrategyReason = "Shadow", "The plan names the contract."
+	o.Memory = Next(o, noon).Memory
+	if j := o.Memory.Job; j == nil || j.Strategy != "Shadow" || j.StrategyReason == "" {
+		t.Fatalf("the Job is remembered as %+v", j)
+	}
+	o.Spec.Strategy, o.Spec.StrategyReason = "Direct", "It names none."
+	if j := Next(o, noon).Memory.Job; j == nil || j.Strategy != "Shadow" {
+		t.Errorf("it runs by another strategy: %+v", j)
+	}
+}
+
 func TestRollUpNeverForgets(t *testing.T) {
 	o := running()
 	o.Memory.Head, o.Memory.LastCheckpoint, o.Memory.LastValidCheckpoint, o.Memory.Checkpoints = head, "login-7", "login-6", Counts{Total: 7, Valid: 6}

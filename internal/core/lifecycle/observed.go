@@ -86,6 +86,8 @@ type Spec struct {
 	// Mode that the agent runs in, in the policy's words, and ModeNotice where it is not the one that was asked for.
 	Mode       string
 	ModeNotice string
+	// Strategy that a new attempt runs by, and StrategyReason where Tidewaiter has chosen it.
+	Strategy, StrategyReason string
 	// Budget says that the Feature's calls of models have one.
 	Budget bool
 	// Requests in the order of the spec.

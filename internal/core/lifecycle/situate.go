@@ -46,7 +46,8 @@ func adopt(s situation) situation {
 		m.Unserved, m.Unordered = nil, 0
 	}
 	m.Attempt = job.Attempt
-	m.Job = &JobMemory{Name: job.Name, Run: job.Run, Mode: job.Mode, Errand: errand, StartedAt: job.Created}
+	m.Job = &JobMemory{Name: job.Name, Run: job.Run, Mode: job.Mode, Errand: errand, StartedAt: job.Created,
+		Strategy: s.o.Spec.Strategy, StrategyReason: s.o.Spec.StrategyReason}
 	if m.StartedAt.IsZero() {
 		m.StartedAt = job.Created
 	}

@@ -45,6 +45,8 @@ const (
 
 	StrategyDirect = "Direct"
 	StrategyShadow = "Shadow"
+	// StrategyAuto is Direct or Shadow, as judge.Strategy decides for each attempt. No watchdog is sent it.
+	StrategyAuto = "Auto"
 
 	PromotionAtomic      = "Atomic"
 	PromotionIncremental = "Incremental"

@@ -59,6 +59,12 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		o.Run = string(coreRun(f.Status.Job.Run))
 		o.Mode = cmp.Or(string(f.Status.Job.Mode), policy.ModeInteractive)
 	}
+	if o.Policy.Execution.Strategy == policy.StrategyAuto {
+		o.Policy.Execution.Strategy, _ = strategy(f, effective)
+		if j := f.Status.Job; j != nil && j.Strategy != "" { // decided once for an attempt, whatever the policy says since
+			o.Policy.Execution.Strategy = j.Strategy
+		}
+	}
 	for _, a := range f.Spec.Answers {
 		o.Answers = append(o.Answers, protocol.Answer{Question: a.Question, Text: a.Text})
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/clip"
+	"github.com/tidewaiter/tidewaiter/internal/core/judge"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
@@ -35,6 +36,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		NotActedOn:  notActedOn(f),
 		Budget:      effective.Budgets.Any(),
 	}
+	s.Strategy, s.StrategyReason = strategy(f, effective)
 	choice := Mode(f, effective)
 	s.Mode, s.ModeNotice = choice.Mode, choice.Notice
 	if f.DeletionTimestamp != nil {
@@ -76,6 +78,15 @@ func Mode(f *v1alpha1.Feature, effective policy.Effective) runtimes.Choice {
 		return runtimes.Choice{}
 	}
 	return runtimes.Choose(effective.Execution.Mode, runtime)
+}
+
+// strategy that a new attempt of a Feature runs by under a policy.
+func strategy(f *v1alpha1.Feature, effective policy.Effective) (name, reason string) {
+	var contracts []string
+	if f.Spec.Plan != nil {
+		contracts = f.Spec.Plan.Contracts
+	}
+	return judge.Strategy(Plan(f), contracts, effective)
 }
 
 // Ephemeral reports whether a Feature's volumes live and die with its pod.

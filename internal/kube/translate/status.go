@@ -12,7 +12,9 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
+	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/kube/conditions"
 )
 
@@ -48,7 +50,7 @@ func Memory(s v1alpha1.FeatureStatus) lifecycle.Memory {
 	}
 	if j := s.Job; j != nil {
 		m.Job = &lifecycle.JobMemory{
-			Name: j.Name, Run: coreRun(j.Run), Mode: string(j.Mode), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
+			Name: j.Name, Run: coreRun(j.Run), Mode: string(j.Mode), Strategy: j.Strategy, StrategyReason: j.StrategyReason, Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
 			StartedAt: timeOf(j.StartedAt), WaitingSince: timeOf(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
 			StopRequestedAt: timeOf(j.StopRequestedAt), EndedAt: timeOf(j.EndedAt),
 		}
@@ -95,7 +97,7 @@ func Status(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) v1alp
 	}
 	if j := m.Job; j != nil {
 		s.Job = &v1alpha1.JobStatus{
-			Name: j.Name, Run: apiRun(j.Run), Mode: apiMode(j.Mode), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
+			Name: j.Name, Run: apiRun(j.Run), Mode: apiMode(j.Mode), Strategy: apiStrategy(j.Strategy), StrategyReason: clip.Runes(j.StrategyReason, maxStrategyReason), Errand: j.Errand, PodName: j.PodName, PodUID: j.PodUID,
 			StartedAt: apiTime(j.StartedAt), WaitingSince: apiTime(j.WaitingSince), WaitedSeconds: j.WaitedSeconds,
 			StopRequestedAt: apiTime(j.StopRequestedAt), EndedAt: apiTime(j.EndedAt),
 		}
@@ -126,6 +128,17 @@ func apiRollbacks(r lifecycle.Rollbacks) *v1alpha1.RollbackStatus {
 	return &v1alpha1.RollbackStatus{Total: r.Total, Supervision: r.Supervision, Request: r.Request, Violation: r.Violation, Last: v1alpha1.LastRollback{
 		Time: *apiTime(r.Last.Time), Cause: v1alpha1.RollbackCause(r.Last.Cause), Before: r.Last.Before, To: r.Last.To, Reason: r.Last.Reason,
 	}}
+}
+
+// maxStrategyReason bounds why a strategy was chosen, in characters, as the API does.
+const maxStrategyReason = 256
+
+// apiStrategy is a strategy that an attempt can run by, or none.
+func apiStrategy(s string) string {
+	if s == policy.StrategyDirect || s == policy.StrategyShadow {
+		return s
+	}
+	return ""
 }
 
 func apiConditions(m lifecycle.Memory, was v1alpha1.FeatureStatus, now time.Time) []metav1.Condition {

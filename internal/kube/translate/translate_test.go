@@ -77,7 +77,7 @@ func TestMemoryRoundTrip(t *testing.T) {
 	var want lifecycle.Memory
 	n := 0
 	fill(t, reflect.ValueOf(&want).Elem(), &n)
-	want.Job.Run, want.Job.Mode = lifecycle.RunSeal, policy.ModeDeterministic
+	want.Job.Run, want.Job.Mode, want.Job.Strategy = lifecycle.RunSeal, policy.ModeDeterministic, policy.StrategyShadow
 	want.Head = strings.Repeat("1", 40)
 	got := Memory(Status(want, v1alpha1.FeatureStatus{}, now))
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -94,7 +94,7 @@ func TestStatusRoundTrip(t *testing.T) {
 	n := 0
 	fill(t, reflect.ValueOf(&want).Elem(), &n)
 	want.Run = nil // Intake's.
-	want.Job.Run, want.Job.Mode = v1alpha1.RunKindSeal, v1alpha1.ModeDeterministic
+	want.Job.Run, want.Job.Mode, want.Job.Strategy = v1alpha1.RunKindSeal, v1alpha1.ModeDeterministic, policy.StrategyShadow
 	want.Head = strings.Repeat("1", 40)
 	for i := range want.Conditions {
 		want.Conditions[i].ObservedGeneration = want.ObservedGeneration
@@ -326,6 +326,35 @@ func TestOrdersOfAFeatureThatSaysLittle(t *testing.T) {
 	}
 	if o.Repository.Revision != "main" || NextCheckpoint(f) != 1 || o.Stop || o.Suspend {
 		t.Errorf("orders %+v", o)
+	}
+}
+
+// TestOrdersHaveTheStrategyOfTheAttempt: what Auto comes to is decided once, and a watchdog is never sent the word.
+func TestOrdersHaveTheStrategyOfTheAttempt(t *testing.T) {
+	auto := policy.Effective{Execution: policy.Execution{Mode: policy.ModeInteractive, Strategy: policy.StrategyAuto}}
+	for name, test := range map[string]struct {
+		decided   string
+		contracts []string
+		policy    string
+		want      string
+	}{
+		"decided, and the plan names a contract now": {policy.StrategyDirect, []string{"openapi"}, policy.StrategyAuto, policy.StrategyDirect},
+		"decided, and it names none now":             {policy.StrategyShadow, nil, policy.StrategyAuto, policy.StrategyShadow},
+		"not decided yet":                            {"", []string{"openapi"}, policy.StrategyAuto, policy.StrategyShadow},
+		"the policy says it itself":                  {policy.StrategyShadow, nil, policy.StrategyDirect, policy.StrategyDirect},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := full()
+			f.Spec.Plan.Contracts, f.Status.Job.Strategy = test.contracts, test.decided
+			e := auto
+			e.Execution.Strategy = test.policy
+			if got := Orders(f, e, "", nil).Policy.Execution.Strategy; got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if s := Spec(f, auto); (s.Strategy == policy.StrategyShadow) != (test.contracts != nil) || s.StrategyReason == "" {
+				t.Errorf("a new attempt runs by %q: %s", s.Strategy, s.StrategyReason)
+			}
+		})
 	}
 }
 

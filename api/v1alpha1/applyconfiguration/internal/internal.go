@@ -1078,6 +1078,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: stopRequestedAt
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: strategy
+      type:
+        scalar: string
+    - name: strategyReason
+      type:
+        scalar: string
     - name: waitedSeconds
       type:
         scalar: numeric

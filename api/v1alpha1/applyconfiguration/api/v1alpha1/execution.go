@@ -18,7 +18,7 @@ import (
 type ExecutionApplyConfiguration struct {
 	// mode: Interactive (the agent writes to the workspace and checkpoints judge it; built-in default) or Deterministic (the workspace is read-only and every patch is judged before it is laid in).
 	Mode *apiv1alpha1.ExecutionMode `json:"mode,omitempty"`
-	// strategy for an invalid workspace: Direct leaves it and tells the agent (built-in default), Shadow puts it back to the last valid tree.
+	// strategy for an invalid workspace: Direct leaves it and tells the agent (built-in default), Shadow puts it back to the last valid tree. Auto is Shadow for an attempt whose plan names contracts or may change what paths.rules of the policy are about, and Direct for any other; status.job has the choice.
 	Strategy *apiv1alpha1.Strategy `json:"strategy,omitempty"`
 	// promotion under Shadow: Atomic promotes whole trees only (built-in default), Incremental promotes the valid part.
 	Promotion *apiv1alpha1.Promotion `json:"promotion,omitempty"`

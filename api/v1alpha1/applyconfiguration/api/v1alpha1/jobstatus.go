@@ -23,6 +23,10 @@ type JobStatusApplyConfiguration struct {
 	Errand *bool `json:"errand,omitempty"`
 	// mode is the execution mode that the pod of an agent run is made for; a change of mode is a new attempt.
 	Mode *apiv1alpha1.ExecutionMode `json:"mode,omitempty"`
+	// strategy that the attempt runs by to its end; see execution.strategy. A policy that changes from Auto to another one is obeyed all the same.
+	Strategy *string `json:"strategy,omitempty"`
+	// strategyReason says why, where execution.strategy is Auto.
+	StrategyReason *string `json:"strategyReason,omitempty"`
 	// podName is the Job's pod, once it exists.
 	PodName *string `json:"podName,omitempty"`
 	// podUID is the only pod whose reports are taken.
@@ -74,6 +78,22 @@ func (b *JobStatusApplyConfiguration) WithErrand(value bool) *JobStatusApplyConf
 // If called multiple times, the Mode field is set to the value of the last call.
 func (b *JobStatusApplyConfiguration) WithMode(value apiv1alpha1.ExecutionMode) *JobStatusApplyConfiguration {
 	b.Mode = &value
+	return b
+}
+
+// WithStrategy sets the Strategy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Strategy field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithStrategy(value string) *JobStatusApplyConfiguration {
+	b.Strategy = &value
+	return b
+}
+
+// WithStrategyReason sets the StrategyReason field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StrategyReason field is set to the value of the last call.
+func (b *JobStatusApplyConfiguration) WithStrategyReason(value string) *JobStatusApplyConfiguration {
+	b.StrategyReason = &value
 	return b
 }
 

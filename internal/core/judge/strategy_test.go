@@ -1,0 +1,46 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package judge
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+)
+
+func TestStrategy(t *testing.T) {
+	auto := policy.Effective{Execution: policy.Execution{Strategy: policy.StrategyAuto}}
+	ruled := auto
+	ruled.Paths.Rules = []policy.PathRule{{Paths: []string{"db/**/*.sql"}, Access: policy.ReadOnly}, {Paths: []string{"api/**", "web/shared/**"}, Access: policy.ReadOnly}}
+	direct, shadow := ruled, ruled
+	direct.Execution.Strategy, shadow.Execution.Strategy = policy.StrategyDirect, policy.StrategyShadow
+	web := Plan{Allowed: []string{"web/form/**"}, Files: &FilePlan{Modify: []string{"web/form/a.html"}}}
+	for name, test := range map[string]struct {
+		plan      Plan
+		contracts []string
+		policy    policy.Effective
+		want      string
+		reason    string
+	}{
+		"Direct is what it is":              {Plan{}, []string{"openapi"}, direct, policy.StrategyDirect, ""},
+		"Shadow is what it is":              {web, nil, shadow, policy.StrategyShadow, ""},
+		"a contract":                        {web, []string{"openapi"}, auto, policy.StrategyShadow, `the contract "openapi"`},
+		"neither contracts nor rules":       {Plan{}, nil, auto, policy.StrategyDirect, "names no contracts"},
+		"no bounds, and rules":              {Plan{}, nil, ruled, policy.StrategyShadow, `bounds no paths, so that it may change "db/**/*.sql"`},
+		"an area that a rule is about":      {Plan{Allowed: []string{"web/**"}}, nil, ruled, policy.StrategyShadow, `may change "web/**"`},
+		"a planned file that a rule is for": {Plan{Allowed: []string{"web/**"}, Files: &FilePlan{Create: []string{"web/shared/b.ts"}}}, nil, ruled, policy.StrategyShadow, `are about "web/shared/**"`},
+		"planned files apart from all":      {web, nil, ruled, policy.StrategyDirect, "names no contracts"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, reason := Strategy(test.plan, test.contracts, test.policy)
+			if got != test.want || !strings.Contains(reason, test.reason) || test.reason == "" && reason != "" {
+				t.Errorf("%s: %s", got, reason)
+			}
+		})
+	}
+	if _, reason := Strategy(Plan{}, []string{strings.Repeat("é", 1000)}, auto); len(reason) > 256 {
+		t.Errorf("a reason of %d bytes", len(reason))
+	}
+}
