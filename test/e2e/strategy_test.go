@@ -26,11 +26,17 @@ until [ -e "$HOME/end" ]; do sleep 0.2; done`
 // critical makes the project's policy rate what is outside of its areas as worse than an error.
 func (p *place) critical() {
 	p.Helper()
+	p.guard(v1alpha1.PathRules{Severity: v1alpha1.SeverityCritical})
+}
+
+// guard paths by the project's policy.
+func (p *place) guard(paths v1alpha1.PathRules) {
+	p.Helper()
 	policy := &v1alpha1.SupervisorPolicy{}
 	p.must(k8s.Get(p.ctx, client.ObjectKey{Namespace: p.project, Name: cluster.GitPolicy}, policy), "read the policy")
 	before := policy.DeepCopy()
-	policy.Spec.Defaults.Paths = &v1alpha1.PathRules{Severity: v1alpha1.SeverityCritical}
-	p.must(k8s.Patch(p.ctx, policy, client.MergeFrom(before)), "make violations critical")
+	policy.Spec.Defaults.Paths = &paths
+	p.must(k8s.Patch(p.ctx, policy, client.MergeFrom(before)), "guard paths")
 }
 
 // TestStrategies takes one look at a workspace with good and evil in it under each strategy. The agent is told, fixes what
@@ -40,6 +46,7 @@ func TestStrategies(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change   func(*v1alpha1.Execution)
 		critical bool
+		rules    []v1alpha1.PathRule
 		action   v1alpha1.Action
 		told     string
 		found    []string
@@ -51,6 +58,18 @@ func TestStrategies(t *testing.T) {
 		},
 		"atomic": {
 			change: func(e *v1alpha1.Execution) { e.Strategy = v1alpha1.StrategyShadow },
+			action: v1alpha1.ActionReverted, told: "reverted",
+			found: []string{"README.md"}, gone: []string{"evil.md", "\nweb/good.html"},
+		},
+		"auto": { // Direct, as no rule is about what the plan allows
+			change: func(e *v1alpha1.Execution) { e.Strategy = v1alpha1.StrategyAuto },
+			rules:  []v1alpha1.PathRule{{Paths: []string{"api/**"}, Roles: []string{"other"}, Access: "Write"}},
+			action: v1alpha1.ActionHeld, told: "none",
+			found: []string{"evil.md", "web/good.html"}, gone: []string{"\nREADME.md"},
+		},
+		"auto-guarded": {
+			change: func(e *v1alpha1.Execution) { e.Strategy = v1alpha1.StrategyAuto },
+			rules:  []v1alpha1.PathRule{{Paths: []string{"web/api/**"}, Roles: []string{"other"}, Access: "Write"}},
 			action: v1alpha1.ActionReverted, told: "reverted",
 			found: []string{"README.md"}, gone: []string{"evil.md", "\nweb/good.html"},
 		},
@@ -82,6 +101,9 @@ func TestStrategies(t *testing.T) {
 			p := newPlace(t, 4*time.Minute)
 			if tc.critical {
 				p.critical()
+			}
+			if tc.rules != nil {
+				p.guard(v1alpha1.PathRules{Rules: tc.rules})
 			}
 			p.feature("worker", fixing, func(s *v1alpha1.FeatureSpec) {
 				seldomCheckpoints(s)
@@ -115,6 +137,17 @@ func TestStrategies(t *testing.T) {
 			p.wantDelivered(f, map[string]string{"web/good.html": "good\n"})
 			if strings.Contains(p.history(f.Status.Branch), "evil") {
 				t.Error("something evil is reachable from the pushed branch")
+			}
+			back := f.Status.Rollbacks
+			switch went := tc.told == "reverted"; {
+			case went != (back != nil):
+				t.Errorf("rollbacks %+v, although the agent was told %s", back, tc.told)
+			case went && (back.Violation != back.Total || back.Last.Cause != v1alpha1.RollbackByViolation || !strings.HasPrefix(back.Last.Before, "worker-") || !strings.Contains(back.Last.Reason, "README.md")):
+				t.Errorf("rollbacks %+v", back)
+			}
+			auto := strings.HasPrefix(name, "auto")
+			if j := f.Status.Job; j == nil || (j.StrategyReason != "") != auto || auto && (j.Strategy == string(v1alpha1.StrategyShadow)) != (tc.told == "reverted") {
+				t.Errorf("the attempt ran by %+v", j)
 			}
 		})
 	}
