@@ -59,8 +59,8 @@ func (s *sim) checkTransitions(m Memory) {
 var interruptions = []occurrence{
 	"0s wait", "0s reports ready running connected", "0s reports ready running disconnected", "0s reports asks", "0s reports BreakerOpen", "0s reports BudgetExceeded",
 	"0s checkpoint Valid", "0s checkpoint Invalid x",
-	"0s final Delivered Delivered", "0s final ReadyToMerge ApprovalRequired", "0s final Blocked CheckpointInvalid x", "0s final Blocked PushFailed x",
-	"0s final AgentFailed AgentFailed x", "0s final Suspended Suspended", "0s final Stopped LockLost", "0s pod-ends", "0s pod-lost", "0s problem ImagePullFailed x",
+	"0s final Delivered Delivered", "0s final ReadyToMerge ApprovalRequired", "0s final Blocked CheckpointInvalid x", "0s final Blocked PushFailed x", //nolint:dupword // an outcome and its reason
+	"0s final AgentFailed AgentFailed x", "0s final Suspended Suspended", "0s final Stopped LockLost", "0s pod-ends", "0s pod-lost", "0s problem ImagePullFailed x", //nolint:dupword // an outcome and its reason
 	"0s suspend", "0s resume", "0s request retry", "0s request rollback", "0s retries 0", "0s deadline 1s", "0s delete", "0s refuse PolicyInvalid by-user x", "0s refuse Waits by-itself x",
 	"0s accept", "0s obstacle Full x", "0s contracts db", "0s lease db shop other", "0s no-lease db", "0s overlap other", "0s waits-for-area other",
 	"0s network-opens", "0s network-opens warn", "0s network-closes", "0s full", "0s require-approval", "0s approve 1", "1h wait",
