@@ -6,6 +6,7 @@ package feature
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -71,8 +73,9 @@ func (r observer) readLive(ctx context.Context, s *scope) error {
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(cached), &live); err != nil {
 		return fmt.Errorf("read Feature: %w", err)
 	}
-	if live.UID != cached.UID || live.Generation != cached.Generation || live.Status.Attempt != cached.Status.Attempt {
-		// Policy, prompt and Jobs were looked at for another state of it. Until the cache shows this one, there is nothing to
+	if live.UID != cached.UID || live.Generation != cached.Generation || live.Status.Attempt != cached.Status.Attempt || podUID(&live) != podUID(cached) {
+		// Policy, prompt, Jobs and pods were looked at for another state of it: a pod that was noted meanwhile may be newer than the list of
+		// pods, and is not gone. Until the cache shows this one, there is nothing to
 		// decide.
 		r.process.fresh.Wrote(cached.UID, live.ResourceVersion)
 		return outcome.Quietf(stalePause, "the Feature changed while its Jobs were read")
@@ -80,6 +83,14 @@ func (r observer) readLive(ctx context.Context, s *scope) error {
 	s.feature = &live
 	s.observed.Live = true
 	return r.remember(ctx, s, r.live)
+}
+
+// podUID of the pod that speaks for the attempt; empty while none does.
+func podUID(f *v1alpha1.Feature) string {
+	if f.Status.Job == nil {
+		return ""
+	}
+	return f.Status.Job.PodUID
 }
 
 // remember takes what the Feature's own status says, and compares its locks with the Leases. Those are read after it: a
@@ -108,6 +119,12 @@ func (r observer) look(ctx context.Context, s *scope, from client.Reader, networ
 			return fmt.Errorf("list %T of Feature: %w", list, err)
 		}
 	}
+	if strayPods(jobs.Items, pods.Items) {
+		// Another leader may have made a Job between the two lists: its pod is none that lost its Job.
+		if err := from.List(ctx, &jobs, inProject, ofFeature); err != nil {
+			return fmt.Errorf("list %T of Feature again: %w", &jobs, err)
+		}
+	}
 	o := lifecycle.Observed{
 		Spec:            translate.Spec(f, s.effective),
 		Refusal:         s.refusal,
@@ -133,6 +150,14 @@ func (r observer) look(ctx context.Context, s *scope, from client.Reader, networ
 		return err
 	}
 	return r.lookAtProject(ctx, s)
+}
+
+// strayPods reports whether a pod belongs to a Job that is not in the list.
+func strayPods(jobs []batchv1.Job, pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p corev1.Pod) bool {
+		owner := metav1.GetControllerOf(&p)
+		return owner != nil && !slices.ContainsFunc(jobs, func(j batchv1.Job) bool { return j.UID == owner.UID })
+	})
 }
 
 // maxEvents of a Job are looked at. Its controller writes one for each different message; others may write more.

@@ -16,6 +16,8 @@ import (
 type call struct {
 	// name says what it does.
 	name string
+	// writes is true for one that may change something.
+	writes bool
 	// lost says that the call is done and the controller hears an error instead of an answer. Who resumes the reconcile
 	// sets it.
 	lost bool
@@ -55,11 +57,13 @@ func (s *sim) calls(cached snapshot, wrote *bool) iter.Seq[*call] {
 }
 
 // read makes a call that changes nothing.
-func (l *leader) read(name string, do func()) bool {
+func (l *leader) read(name string, do func()) bool { return l.make(&call{name: name}, do) }
+
+// make makes a call, and reports whether it is answered.
+func (l *leader) make(c *call, do func()) bool {
 	if l.dead {
 		return false
 	}
-	c := &call{name: name}
 	if l.dead = !l.yield(c); l.dead {
 		return false
 	}
@@ -70,7 +74,7 @@ func (l *leader) read(name string, do func()) bool {
 // change makes a call that writes. The server refuses it where do says so.
 func (l *leader) change(name string, do func() bool) bool {
 	done := false
-	acknowledged := l.read(name, func() {
+	acknowledged := l.make(&call{name: name, writes: true}, func() {
 		done = do()
 		*l.wrote = *l.wrote || done
 	})
@@ -128,9 +132,16 @@ func (l *leader) readLive() bool {
 		l.read("read pods", func() {
 			now := l.look(true).observed
 			o.Pods, o.Volumes, o.Isolation = now.Pods, now.Volumes, now.Isolation
-		}) &&
+		})
+	stray := func(p Pod) bool {
+		return !slices.ContainsFunc(o.Jobs, func(j Job) bool { return j.UID == p.JobUID })
+	}
+	if ok && slices.ContainsFunc(o.Pods, stray) {
+		ok = l.read("read Jobs again", func() { o.Jobs = l.look(true).observed.Jobs })
+	}
+	ok = ok &&
 		l.read("read the Feature", func() { live = l.look(true) })
-	if !ok || live.observed.Memory.Attempt != o.Memory.Attempt || live.observed.Spec.Generation != o.Spec.Generation {
+	if !ok || live.observed.Memory.Attempt != o.Memory.Attempt || live.observed.Memory.podUID() != o.Memory.podUID() || live.observed.Spec.Generation != o.Spec.Generation {
 		return false
 	}
 	o.Live, o.Spec, o.Memory, o.Run = true, live.observed.Spec, live.observed.Memory, live.observed.Run
@@ -140,6 +151,14 @@ func (l *leader) readLive() bool {
 		l.seen.observed = o
 	}
 	return ok
+}
+
+// podUID of the pod that speaks for the attempt; empty while none does.
+func (m Memory) podUID() string {
+	if m.Job == nil {
+		return ""
+	}
+	return m.Job.PodUID
 }
 
 // takeLocks takes all wanted locks or none. Each write is bound to the Lease that was seen.
