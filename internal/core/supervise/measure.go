@@ -38,6 +38,9 @@ func (e Steered) apply(s *State, _ time.Time) {
 	}
 	t := &s.Tasks[i]
 	again := m.Rung == policy.RungRestart && t.Restart == m.ID || m.Rung == policy.RungNoTools && t.Continues == m.ID && t.Phase == Pending
+	if m.Rung == policy.RungRestart && (again || t.Phase == Running) {
+		t.RestartReason = m.Message
+	}
 	switch {
 	case again:
 	case t.Phase != Running:
@@ -114,17 +117,13 @@ func measured(s State, now time.Time) (Action, bool) {
 	if s.Seal || m == nil || m.Over || m.Rung != policy.RungRollback || !s.Agent.Connected {
 		return Action{}, false
 	}
-	return goBack(s, m.ID, now), true
+	return goBack(s, m.ID, m.Message, now), true
 }
 
-// goBack to the last valid checkpoint.
-func goBack(s State, id string, now time.Time) Action {
+// goBack to the last valid checkpoint, for a reason in words.
+func goBack(s State, id, reason string, now time.Time) Action {
 	if now.Before(s.Checkpoints.RetryAt) {
 		return Action{Until: s.Checkpoints.RetryAt}
-	}
-	var reason string
-	if s.Measure != nil && s.Measure.ID == id {
-		reason = s.Measure.Message
 	}
 	return Action{Kind: Rollback, Task: s.Current(), Trigger: protocol.TriggerSteering, Reason: reason,
 		Request: protocol.Request{ID: id, Kind: protocol.RequestRollback, Rollback: &protocol.Rollback{Kind: protocol.RollbackFull}}}

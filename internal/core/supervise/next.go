@@ -167,7 +167,7 @@ func tasks(s State, now time.Time) (Action, bool) {
 	case phase == Exited:
 		return closeTask(s, now, i), true
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
-		return goBack(s, s.Tasks[i].Restart, now), true
+		return goBack(s, s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
 	}
 	return Action{Kind: Start, Task: i}, true
 }

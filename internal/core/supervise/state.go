@@ -62,9 +62,10 @@ type Task struct {
 	Correction  string
 	// Rejected says why the task has failed while its agent worked on it; empty where it has not. RejectedReason is one of the contract's.
 	Rejected, RejectedReason string
-	// Restart is the act by which the agent is started anew; empty where it is not. Back says that the workspace has gone back for it.
-	Restart string
-	Back    bool
+	// Restart is the act by which the agent is started anew; empty where it is not. RestartReason says for people why, and Back that the workspace has
+	// gone back for it.
+	Restart, RestartReason string
+	Back                   bool
 	// Continues is the act by which the agent goes on that has ended in a turn without tools; empty where it does not.
 	Continues string
 	// Failure of the calls of models that the agent made last, where it ended for that; nil otherwise.
