@@ -130,6 +130,16 @@ func (w *world) waitSignal(name string) {
 	})
 }
 
+// waitStarted waits until the agent of an attempt is at a signal, and its start is in the journal: only then does it go on in its session, should
+// the watchdog end.
+func (w *world) waitStarted(attempt int64, name string) {
+	w.t.Helper()
+	w.waitSignal(name)
+	w.eventually("the agent's start is noted", func() bool {
+		return slices.ContainsFunc(w.intake.Reports(), func(r protocol.Report) bool { return r.Epoch == attempt && r.Status != nil && r.Status.AgentRunning })
+	})
+}
+
 // toSecond takes the first checkpoint and lets the script go on to the second state.
 func (w *world) toSecond() protocol.CheckpointReport {
 	w.t.Helper()

@@ -179,7 +179,7 @@ func TestALostAgentIsToldWhatWentBack(t *testing.T) {
 					echo good > web/good.html; echo evil > web/legacy/evil.html; ` + w.signalled("first") + w.waitFor("never")
 			})
 			p := w.start(1, nil)
-			w.waitSignal("first")
+			w.waitStarted(1, "first")
 			if captured {
 				w.checkpointNow("now")
 			}
@@ -222,13 +222,13 @@ func TestALostAgentGoesOnWithItsSession(t *testing.T) {
 			1) ` + w.signalled("first") + w.waitFor("never") + `;; 2) ` + w.signalled("second") + w.waitFor("never") + `;; 3) exit 7;; esac; echo a > web/a.html`
 	})
 	p := w.start(1, nil)
-	w.waitSignal("first")
+	w.waitStarted(1, "first")
 	p.kill()
 	if err := p.wait(); err != nil {
 		t.Fatalf("watchdog: %v", err)
 	}
 	p = w.start(2, nil)
-	w.waitSignal("second")
+	w.waitStarted(2, "second")
 	w.intake.Order(func(o *protocol.Orders) { o.Suspend = true })
 	wantFinal(t, p.finish(), protocol.OutcomeSuspended, protocol.ReasonSuspended)
 	w.intake.Order(func(o *protocol.Orders) { o.Suspend = false })
