@@ -34,6 +34,7 @@ func TestLoopingAgentIsSteered(t *testing.T) {
   while: cat web/missing.html
   text: I do something else.
   run: echo two > web/two.html; touch web/looked-at; while [ -e web/looked-at ]; do sleep 1; done
+  yield: 30s
 - text: I go on.
   run: echo three > web/three.html
 - text: It is written.`)

@@ -32,6 +32,8 @@ type Turn struct {
 	Thinking string `json:"thinking,omitempty"`
 	// Run calls the agent's shell with a command, whatever that tool is called.
 	Run string `json:"run,omitempty"`
+	// Yield is how long Codex waits for that command before it goes on without; 10 seconds where it is 0.
+	Yield Duration `json:"yield,omitempty"`
 	// Tool calls a tool by its name; the name that it is offered by may have that of its server before it.
 	Tool *Call `json:"tool,omitempty"`
 	// Tools calls several in one answer.
@@ -233,6 +235,9 @@ func (t Turn) shell(c *conversation) (call Call, offered bool) {
 	input := object{"command": t.Run, "description": "Run a command"}
 	if name == "exec_command" {
 		input = object{"cmd": t.Run}
+		if t.Yield > 0 {
+			input["yield_time_ms"] = time.Duration(t.Yield).Milliseconds()
+		}
 	}
 	return Call{Name: name, Input: encode(input)}, offered
 }
