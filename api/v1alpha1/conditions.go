@@ -140,6 +140,8 @@ const (
 	ReasonPodLost = "PodLost"
 	// ReasonPodEnded: the pod ended by itself again and again, before its final report; the retries are used up.
 	ReasonPodEnded = "PodEnded"
+	// ReasonAwaitingRestart: the pod of the attempt was lost, and supervision.restartMode Ask leaves to a person when the next one starts.
+	ReasonAwaitingRestart = "AwaitingRestart"
 	// ReasonPodOrphaned: the pod of the attempt lost its Job and is ended; another attempt follows.
 	ReasonPodOrphaned = "PodOrphaned"
 	// ReasonDelivering: the branch is being pushed.

@@ -19,6 +19,10 @@ type SupervisionRules struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=10
 	MaxCorrections *int32 `json:"maxCorrections,omitempty"`
+	// restartMode says how an agent goes on that was ended before its work was done, as by the loss of its pod: Resume in its session (built-in), Replay in a new one that begins with the prompt, Ask in its session, but after the loss of a pod only once a person has asked for a retry. The workspace is that of the last valid checkpoint in each case.
+	// +optional
+	// +kubebuilder:validation:Enum=Resume;Replay;Ask
+	RestartMode string `json:"restartMode,omitempty"`
 	// maxRetries of an answer that breaks a major rule; built-in 2.
 	// +optional
 	// +kubebuilder:validation:Minimum=0

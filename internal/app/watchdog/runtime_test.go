@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
 )
@@ -213,11 +214,21 @@ func TestACorrectionInVain(t *testing.T) {
 }
 
 // TestALostAgentGoesOnWithItsSession: one whose pod is lost, or that was suspended, is told that it was interrupted; one that failed
-// begins anew.
+// begins anew. Under the restart mode Replay each begins anew.
 func TestALostAgentGoesOnWithItsSession(t *testing.T) {
 	t.Parallel()
+	for mode, want := range map[policy.RestartMode]string{"": "0 1 1 0", policy.RestartResume: "0 1 1 0", policy.RestartAsk: "0 1 1 0", policy.RestartReplay: "0 0 0 0"} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			lostAgent(t, mode, want)
+		})
+	}
+}
+
+func lostAgent(t *testing.T, mode policy.RestartMode, want string) {
 	w := newMonastery(t, "")
 	w.intake.Order(func(o *protocol.Orders) {
+		o.Policy.Supervision.RestartMode = mode
 		o.Agent.Command[2] = `echo "${INTERRUPTED:-0}" >> "$HOME/runs"; case $(wc -l < "$HOME/runs") in
 			1) ` + w.signalled("first") + w.waitFor("never") + `;; 2) ` + w.signalled("second") + w.waitFor("never") + `;; 3) exit 7;; esac; echo a > web/a.html`
 	})
@@ -235,7 +246,7 @@ func TestALostAgentGoesOnWithItsSession(t *testing.T) {
 	wantFinal(t, w.start(3, nil).finish(), protocol.OutcomeAgentFailed, protocol.ReasonAgentFailed)
 	wantFinal(t, w.start(4, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 	runs, err := os.ReadFile(filepath.Join(w.paths.Home, "runs"))
-	if got := strings.Join(strings.Fields(string(runs)), " "); err != nil || got != "0 1 1 0" {
-		t.Errorf("interrupted: %q, want 0 1 1 0 (%v)", got, err)
+	if got := strings.Join(strings.Fields(string(runs)), " "); err != nil || got != want {
+		t.Errorf("interrupted: %q, want %s (%v)", got, want, err)
 	}
 }

@@ -71,7 +71,8 @@ func (s *State) begun(b TaskBegun) error {
 		return fmt.Errorf("task %q begun after it was done", b.Name)
 	}
 	was := s.Tasks[b.Name]
-	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations, Interrupted: was.Interrupted,
+	s.Tasks[b.Name] = Task{Policy: b.Policy, Plan: b.Plan, Begun: true, Operations: was.Operations,
+		Interrupted: was.Interrupted && b.Policy.Supervision.RestartMode != policy.RestartReplay,
 		From: cmp.Or(was.From, b.From), WentBack: was.WentBack}
 	return nil
 }

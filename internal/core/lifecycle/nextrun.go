@@ -124,6 +124,9 @@ func afterLoss(s situation) nextRun {
 	if s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries {
 		return ifAsked(s, nextRun{run: RunAgent, at: podEndedSummary(s)})
 	}
+	if s.o.Spec.AskRestart && !s.deadlineOver() {
+		return ifAsked(s, nextRun{run: RunAgent, at: restartSummary(s)})
+	}
 	return agentUnlessOver(s, n)
 }
 

@@ -88,6 +88,8 @@ type Spec struct {
 	ModeNotice string
 	// Strategy that a new attempt runs by, and StrategyReason where Tidewaiter has chosen it.
 	Strategy, StrategyReason string
+	// AskRestart leaves to a person when an agent whose pod was lost goes on.
+	AskRestart bool
 	// Budget says that the Feature's calls of models have one.
 	Budget bool
 	// Requests in the order of the spec.

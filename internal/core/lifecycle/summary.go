@@ -114,6 +114,13 @@ func podEndedSummary(s situation) summary {
 		s.m.Attempt, s.m.Unordered-1, freeEnds+1, s.o.Spec.Retries, s.retryHint())}
 }
 
+// restartSummary is for an agent whose pod was lost, and that a person starts again.
+func restartSummary(s situation) summary {
+	return summary{phase: Blocked, reason: ReasonAwaitingRestart, stalled: true, message: fmt.Sprintf(
+		"Attempt %d ended without a final report, and the policy leaves to a person when the agent goes on (supervision.restartMode is Ask). The work up to the last valid checkpoint is kept: start the agent again with %s.",
+		s.m.Attempt, s.retryHint())}
+}
+
 // blockedSummary says what is wrong and each way on.
 func blockedSummary(s situation, f *Final) summary {
 	reason := cmp.Or(f.Reason, ReasonInternalError)

@@ -252,6 +252,8 @@ func change(s *sim, what string, args []string) error {
 		s.spec.Suspend = true
 	case "resume":
 		s.spec.Suspend = false
+	case "asks-before-restart":
+		s.spec.AskRestart = rest != "no"
 	case "mode":
 		s.spec.Mode = rest
 	case "falls-back":

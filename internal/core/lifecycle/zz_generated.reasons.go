@@ -74,6 +74,7 @@ const (
 	ReasonRetrying                = "Retrying"
 	ReasonPodLost                 = "PodLost"
 	ReasonPodEnded                = "PodEnded"
+	ReasonAwaitingRestart         = "AwaitingRestart"
 	ReasonPodOrphaned             = "PodOrphaned"
 	ReasonDelivering              = "Delivering"
 	ReasonSuspending              = "Suspending"

@@ -39,10 +39,24 @@ const (
 	LedgerOpen   LedgerFailure = "Open"
 )
 
+// RestartMode says how an agent goes on that was ended before its work was done.
+type RestartMode string
+
+// Restart modes. The zero value of an older record is RestartResume.
+const (
+	// RestartResume goes on in the agent's session, where it has one.
+	RestartResume RestartMode = "Resume"
+	// RestartReplay begins a new session with the prompt.
+	RestartReplay RestartMode = "Replay"
+	// RestartAsk goes on as RestartResume; after the loss of a pod, once a person asks for it.
+	RestartAsk RestartMode = "Ask"
+)
+
 // SupervisionRules are the values of Supervision that a source sets.
 type SupervisionRules struct {
 	Enabled                 *bool
 	TimeoutProfile          TimeoutProfile
+	RestartMode             RestartMode
 	MaxCorrections          *int
 	MaxRetries              *int
 	FailOnViolation         *bool
@@ -57,6 +71,8 @@ type Supervision struct {
 	Enabled bool `json:"enabled"`
 	// TimeoutProfile of calls.
 	TimeoutProfile TimeoutProfile `json:"timeoutProfile"`
+	// RestartMode of an agent that was ended before its work was done.
+	RestartMode RestartMode `json:"restartMode,omitempty"`
 	// MaxCorrections of an agent whose work is not valid when it ends.
 	MaxCorrections int `json:"maxCorrections,omitempty"`
 	// Answers that end a turn.
@@ -86,6 +102,9 @@ func conversationRows() []Row {
 		choice("supervision.timeoutProfile", "How long a model may be silent before its call ends: Standard 60s, Long 120s, Extended 300s.",
 			func(x *r) *TimeoutProfile { return &x.Supervision.TimeoutProfile }, func(x *e) *TimeoutProfile { return &x.Supervision.TimeoutProfile },
 			TimeoutStandard, TimeoutExtended, TimeoutLong, TimeoutStandard),
+		choice("supervision.restartMode", "How an agent goes on that was ended before its work was done, as by the loss of its pod: Resume in its session, Replay in a new one that begins with the prompt, Ask in its session, but after the loss of a pod only once a person has asked for a retry.",
+			func(x *r) *RestartMode { return &x.Supervision.RestartMode }, func(x *e) *RestartMode { return &x.Supervision.RestartMode },
+			RestartResume, RestartResume, RestartReplay, RestartAsk),
 		count("supervision.maxCorrections", "How many times an agent that ended with invalid work is told in its session what is wrong. It has no effect on runtimes without sessions.",
 			func(x *r) **int { return &x.Supervision.MaxCorrections }, func(x *e) *int { return &x.Supervision.MaxCorrections }, builtinCorrections, smaller, from(0, 10)),
 		count("supervision.maxRetries", "How many times a model is asked again when its answer breaks a rule of an Output template.",

@@ -35,6 +35,7 @@ func Spec(f *v1alpha1.Feature, effective policy.Effective) lifecycle.Spec {
 		Ephemeral:   Ephemeral(f),
 		NotActedOn:  notActedOn(f),
 		Budget:      effective.Budgets.Any(),
+		AskRestart:  effective.Supervision.RestartMode == policy.RestartAsk,
 	}
 	s.Strategy, s.StrategyReason = strategy(f, effective)
 	choice := Mode(f, effective)

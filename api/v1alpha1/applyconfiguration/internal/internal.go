@@ -1992,6 +1992,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requireFormatValidation
       type:
         scalar: boolean
+    - name: restartMode
+      type:
+        scalar: string
     - name: timeoutProfile
       type:
         scalar: string

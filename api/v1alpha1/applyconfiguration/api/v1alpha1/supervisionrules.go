@@ -16,6 +16,8 @@ type SupervisionRulesApplyConfiguration struct {
 	TimeoutProfile *string `json:"timeoutProfile,omitempty"`
 	// maxCorrections: how often an agent that has ended with work that is not valid goes on in its session and is told what is wrong; built-in 2.
 	MaxCorrections *int32 `json:"maxCorrections,omitempty"`
+	// restartMode says how an agent goes on that was ended before its work was done, as by the loss of its pod: Resume in its session (built-in), Replay in a new one that begins with the prompt, Ask in its session, but after the loss of a pod only once a person has asked for a retry. The workspace is that of the last valid checkpoint in each case.
+	RestartMode *string `json:"restartMode,omitempty"`
 	// maxRetries of an answer that breaks a major rule; built-in 2.
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
 	// failOnViolation fails the task when retries are spent; built-in true.
@@ -55,6 +57,14 @@ func (b *SupervisionRulesApplyConfiguration) WithTimeoutProfile(value string) *S
 // If called multiple times, the MaxCorrections field is set to the value of the last call.
 func (b *SupervisionRulesApplyConfiguration) WithMaxCorrections(value int32) *SupervisionRulesApplyConfiguration {
 	b.MaxCorrections = &value
+	return b
+}
+
+// WithRestartMode sets the RestartMode field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RestartMode field is set to the value of the last call.
+func (b *SupervisionRulesApplyConfiguration) WithRestartMode(value string) *SupervisionRulesApplyConfiguration {
+	b.RestartMode = &value
 	return b
 }
 
