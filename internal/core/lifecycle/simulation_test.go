@@ -187,7 +187,7 @@ func TestEveryCrash(t *testing.T) {
 					s := m.world.clone()
 					s.round(s.reconcile(s.look(false), f))
 					if wrong := l.goOn(m, s, false); wrong != "" {
-						t.Errorf("%q, reconcile %d, %q (%+v): %s", l.lines[m.line], m.round, name, f, wrong)
+						t.Fatalf("%q, reconcile %d, %q (%+v): %s", l.lines[m.line], m.round, name, f, wrong)
 					}
 				}
 			}
@@ -207,7 +207,7 @@ func TestEveryLag(t *testing.T) {
 					s := m.world.clone()
 					s.round(s.reconcile(cached, fate{}))
 					if wrong := l.goOn(m, s, k.others); wrong != "" {
-						t.Errorf("%q, reconcile %d, an older %s: %s", l.lines[m.line], m.round, k.name, wrong)
+						t.Fatalf("%q, reconcile %d, an older %s: %s", l.lines[m.line], m.round, k.name, wrong)
 					}
 				}
 			}

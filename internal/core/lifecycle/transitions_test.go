@@ -89,7 +89,7 @@ func TestTransitions(t *testing.T) {
 					}
 					n++
 					if s.settle(); s.broken != "" {
-						t.Errorf("%q at line %d of\n%s: %s", what, m.line, text, s.broken)
+						t.Fatalf("%q at line %d of\n%s: %s", what, m.line, text, s.broken)
 					}
 				}
 			}
