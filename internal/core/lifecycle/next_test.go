@@ -138,6 +138,12 @@ func TestNextActs(t *testing.T) {
 			},
 			want: acts{EnsureDependencies: true, DeletePods: []Object{pod, {"login-1-xyz", "pod-2"}}},
 		},
+		"the first pod that a cache shows may not be the only one": {
+			change: func(o *Observed) {
+				o.Live, o.Memory.Job.PodName, o.Memory.Job.PodUID = false, "", ""
+			},
+			want: acts{Needs: NeedLive},
+		},
 		"a Job of an older attempt is ended": {
 			change: func(o *Observed) {
 				o.Jobs = append(o.Jobs, Job{Name: "login-0", UID: "job-0", Attempt: 0, Run: RunAgent})
