@@ -143,3 +143,54 @@ func TestAgentResumesItsSession(t *testing.T) {
 		})
 	}
 }
+
+// TestAgentGoesOnAsThePolicySays: an agent whose pod is lost begins a new session under supervision.restartMode Replay, and under Ask goes on in its
+// session once a person has asked for a retry, and not before.
+func TestAgentGoesOnAsThePolicySays(t *testing.T) {
+	t.Parallel()
+	for mode, told := range map[string]bool{"Replay": false, "Ask": true} {
+		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
+			p, about := newPlace(t, 5*time.Minute), "rescues by "+mode
+			p.must(k8s.Create(p.ctx, &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: "restarts"}, Spec: v1alpha1.SupervisorPolicySpec{
+				Defaults: &v1alpha1.Rules{Supervision: &v1alpha1.SupervisionRules{RestartMode: mode}},
+			}}), "make the policy")
+			// HOME outlives the pod: the second turn waits in the first attempt alone.
+			session(t, p, "claude-code", about, `turns:
+- text: I begin.
+  run: mkdir -p web && echo one > web/one.html
+- text: I think for long.
+  run: touch web/thinking; if mkdir "$HOME/once"; then while true; do sleep 1; done; fi
+- text: I go on.
+  run: rm web/thinking; echo two > web/two.html
+- text: It is written.`)
+			f := p.until("page", "the second turn in the client's session", func(f *v1alpha1.Feature) bool {
+				if f.Status.Job == nil || !p.remembers(f.Status.Job.PodName, "claude-code", "I think for long.", "touch web/thinking") {
+					return false
+				}
+				// The client writes a call before it makes it.
+				_, _, err := k8s.Exec(p.ctx, p.project, f.Status.Job.PodName, "agent", nil, "test", "-d", protocol.HomeDir+"/once")
+				return err == nil
+			})
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.project, Name: f.Status.Job.PodName}}
+			p.must(k8s.Delete(p.ctx, pod, client.GracePeriodSeconds(0)), "lose the pod")
+			if mode == "Ask" {
+				f = p.phase("page", v1alpha1.PhaseBlocked, v1alpha1.ReasonAwaitingRestart)
+				if f.Status.Attempt != 1 {
+					t.Errorf("attempt %d waits, want 1", f.Status.Attempt)
+				}
+				p.wantDone(p.request("page", v1alpha1.Request{ID: "looked", Retry: &v1alpha1.RetryRequest{}}), "Attempt 2")
+			}
+			f = p.phase("page", v1alpha1.PhaseDelivered, v1alpha1.ReasonDelivered)
+			if f.Status.Attempt != 2 {
+				t.Errorf("attempt %d, want 2", f.Status.Attempt)
+			}
+			if got := p.history(f.Status.Branch); !strings.Contains(got, "web/two.html") {
+				t.Errorf("the branch lacks the page:\n%s", got)
+			}
+			if body := said(p, about); strings.Contains(body, "You were interrupted in the middle of this task") != told {
+				t.Errorf("in its session it was told %v, want %v: %.3000s", !told, told, body)
+			}
+		})
+	}
+}
