@@ -324,9 +324,12 @@ func (s *sim) work() {
 	s.endPods()
 }
 
+// maxRounds of reconciles that write may follow what happens; the longest of the transcripts has less than half as many.
+const maxRounds = 20
+
 // settle reconciles on a fresh cache until nothing changes.
 func (s *sim) settle() {
-	for range 20 {
+	for range maxRounds {
 		if !s.round(s.reconcile(s.look(false), fate{})) {
 			return
 		}

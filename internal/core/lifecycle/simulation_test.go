@@ -97,6 +97,9 @@ func undisturbed(t *testing.T, text string) life {
 			t.Fatal(err)
 		}
 		for round := 0; ; round++ {
+			if round == maxRounds {
+				t.Fatalf("%q: does not settle: %s", line, s.line())
+			}
 			see()
 			l.moments = append(l.moments, moment{i, round, s.clone(), slices.Clone(past)})
 			wrote := s.reconcile(s.look(false), fate{})
