@@ -11,31 +11,45 @@ import (
 	"testing"
 )
 
-// record has what came of each run that is held back. It is compared rather than judged: no goal holds for these runs, and none gets worse unseen.
-const record = "testdata/heldback.txt"
+// set of scenarios from which nothing is drawn, and to which nothing is tuned. What came of each run is compared rather than judged: no goal
+// holds for these runs, and none gets worse unseen.
+type set struct {
+	// name of the set in the titles of its tables, which stand between marks of the page.
+	name  string
+	runs  []Run
+	marks between
+	// record is the file with what came of each run.
+	record string
+}
 
 // TestHeldBack plays the scenarios that are held back under each configuration. Their tables stand beside those of the corpus.
 func TestHeldBack(t *testing.T) {
+	set{name: "scenarios held back", runs: heldBack(), marks: others, record: "testdata/heldback.txt"}.compare(t)
+}
+
+// compare what comes of the set under each configuration with its tables and its record, or write both.
+func (s set) compare(t *testing.T) {
+	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	g := newGateway(t)
 	var list []string
 	var b strings.Builder
 	for _, c := range configurations() {
-		p := part{name: c.name + ": scenarios held back", verdicts: plays(g, c, heldBack())}
+		p := part{name: c.name + ": " + s.name, verdicts: plays(g, c, s.runs)}
 		list = append(list, p.table())
 		p.print()
 		for _, v := range p.verdicts {
 			fmt.Fprintf(&b, "%s: %s: %s\n", c.name, v.run.Name, v.outcome())
 		}
 	}
-	others.compare(t, strings.Join(list, "\n"))
+	s.marks.compare(t, strings.Join(list, "\n"))
 	if *update {
-		if err := os.WriteFile(record, []byte(b.String()), 0o644); err != nil { //nolint:gosec // a record that everybody reads
+		if err := os.WriteFile(s.record, []byte(b.String()), 0o644); err != nil { //nolint:gosec // a record that everybody reads
 			t.Fatal(err)
 		}
 		return
 	}
-	was, err := os.ReadFile(record)
+	was, err := os.ReadFile(s.record)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,11 +59,11 @@ func TestHeldBack(t *testing.T) {
 	}
 	for line := range strings.SplitSeq(b.String(), "\n") {
 		if !before[line] {
-			t.Errorf("%s does not have: %s", record, line)
+			t.Errorf("%s does not have: %s", s.record, line)
 		}
 	}
 	if string(was) != b.String() && !t.Failed() {
-		t.Errorf("%s has other runs, or another order", record)
+		t.Errorf("%s has other runs, or another order", s.record)
 	}
 	if t.Failed() {
 		t.Log("Where a run got worse, supervision did; else write what came now: hack/eval.sh -update.")
