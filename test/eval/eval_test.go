@@ -153,7 +153,7 @@ func (b between) compare(t *testing.T, now string) {
 // TestLabels: every sick run says when it becomes so and when a person sees it, and goes on long enough for being seen.
 func TestLabels(t *testing.T) {
 	names := map[string]bool{}
-	for _, r := range slices.Concat(written(), heldBack(), draw(tunedSeed, 100)) {
+	for _, r := range slices.Concat(written(), heldBack(), blind(), draw(tunedSeed, 100)) {
 		v := play(r, &deaf{})
 		name := v.run.Name
 		if names[name] {
