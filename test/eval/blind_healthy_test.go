@@ -11,7 +11,7 @@ import (
 )
 
 // blindHealthy are runs in which a careful person who looks on would not step in. They were written from reports of agents that were stopped
-// wrongly, or that do much that looks alike, by somebody who had read neither how supervision decides nor what came of the other scenarios.
+// wrongly, or that do much that looks alike, by somebody who had not read how supervision decides, nor which of the other scenarios it gets wrong.
 func blindHealthy() []scenario {
 	return slices.Concat(blindWaits(), blindReading(), blindRounds(), blindReverts(), blindPeople())
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // blindSick are runs in which a careful person who looks on would step in at some turn, which each says with the reason. They were written
-// from reports of agents that went wrong, by somebody who had read neither how supervision decides nor what came of the other scenarios.
+// from reports of agents that went wrong, by somebody who had not read how supervision decides, nor which of the other scenarios it gets wrong.
 func blindSick() []scenario {
 	return slices.Concat(blindWords(), blindLooks(), blindWaiting(), blindRefusals(), blindFull(), blindAgents())
 }

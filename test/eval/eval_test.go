@@ -35,10 +35,11 @@ const page = "../../docs/evaluation.md"
 // between which marks of the page something stands.
 type between struct{ begin, finish string }
 
-// tables of the corpus, and those of what is held back.
+// tables of the corpus, those of what is held back, and those of what was written blind.
 var (
 	tables = between{"<!-- begin of the tables -->\n", "<!-- end of the tables -->\n"}
 	others = between{"<!-- begin of the scenarios held back -->\n", "<!-- end of the scenarios held back -->\n"}
+	blinds = between{"<!-- begin of the scenarios written blind -->\n", "<!-- end of the scenarios written blind -->\n"}
 )
 
 // TestCorpus plays all runs under each configuration, and holds what was found against what a person would say.
