@@ -259,7 +259,7 @@ func blindFull() []scenario {
 					a.person()
 				}
 				a.fill(.4)
-				a.do(mcp("warehouse", "query", "sql", "select * from refunds order by created_at").gives("%s", essay("refund", 1, 700)))
+				a.do(mcp("warehouse", "query", "sql", "select * from refunds order by created_at").gives("%s", essay("refund", 1, 700))) //nolint:unqueryvet // what an agent asks
 				a.fill(.66)
 				a.do(mcp("chat", "history", "channel", "refunds", "days", 90).gives("%s", essay("chat", 2, 500)))
 				a.fill(a.limit())
