@@ -204,6 +204,21 @@ func TestNextActs(t *testing.T) {
 	}
 }
 
+// TestAJobAfterTheDeliveryIsEnded: whoever made it, that it shall end is noted first.
+func TestAJobAfterTheDeliveryIsEnded(t *testing.T) {
+	o := running()
+	o.Memory.Phase, o.Memory.Job.EndedAt, o.Pods = Delivered, noon.Add(-time.Hour), nil
+	o.Jobs = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunAgent, Created: noon}}
+	d := Next(o, noon)
+	if d.Memory.Phase != Delivered || d.Memory.Job.StopRequestedAt != noon || len(d.DeleteJobs) > 0 {
+		t.Fatalf("%s, asked to end at %s, deletes %v", d.Memory.Phase, d.Memory.Job.StopRequestedAt, d.DeleteJobs)
+	}
+	o.Memory = d.Memory
+	if d = Next(o, noon.Add(stopGrace)); d.Memory.Phase != Delivered || !slices.Equal(d.DeleteJobs, []Object{{"login-2", "job-2"}}) {
+		t.Errorf("%s, deletes %v", d.Memory.Phase, d.DeleteJobs)
+	}
+}
+
 func TestConditionsAreAllThereFromTheStart(t *testing.T) {
 	d := Next(Observed{Spec: Spec{Name: "login", Suspend: true}}, noon)
 	for _, name := range []string{

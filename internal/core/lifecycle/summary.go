@@ -96,8 +96,14 @@ func deliveredSummary(s situation) summary {
 }
 
 func deadlineSummary(s situation) summary {
-	return summary{phase: Failed, reason: protocol.ReasonDeadlineExceeded, stalled: true, message: fmt.Sprintf(
-		"The running time is over spec.deadline (%s). The work is kept: raise the deadline and start the agent again with %s.", s.o.Spec.Deadline, s.retryHint())}
+	over := fmt.Sprintf("The running time is over spec.deadline (%s). The work is kept: raise the deadline and start", s.o.Spec.Deadline)
+	if !s.deadlineOver() { // a person has raised it since
+		over = "The running time was over spec.deadline. The work is kept: start"
+		if s.o.Spec.Deadline > 0 {
+			over = fmt.Sprintf("The running time was over spec.deadline, which is %s now. The work is kept: start", s.o.Spec.Deadline)
+		}
+	}
+	return summary{phase: Failed, reason: protocol.ReasonDeadlineExceeded, stalled: true, message: over + fmt.Sprintf(" the agent again with %s.", s.retryHint())}
 }
 
 func agentFailedSummary(s situation, f *Final) summary {
