@@ -234,7 +234,25 @@ type CheckpointReport struct {
 	ActTime         time.Duration     `json:"actTime,omitempty"`
 	// Rollback says why the workspace went back after it, or a part of it; nil where nothing did.
 	Rollback *RollbackReport `json:"rollback,omitempty"`
-	Vitals   Vitals          `json:"vitals,omitzero"`
+	// Transient are names that came and went since the checkpoint before; nil where none was seen.
+	Transient *Transient `json:"transient,omitempty"`
+	Vitals    Vitals     `json:"vitals,omitzero"`
+}
+
+// Bounds of the names that came and went: so many of one checkpoint, and bytes of all of them, escaped.
+const (
+	MaxTransient      = 32
+	MaxTransientBytes = 4 << 10
+)
+
+// Transient are names that the watcher saw between two checkpoints, and that neither of them has. What was in them is not known.
+type Transient struct {
+	// Names are the first ones, escaped. A directory stands for all that was in it.
+	Names []string `json:"names,omitempty"`
+	// More counts those that are not listed.
+	More int64 `json:"more,omitempty"`
+	// Incomplete is true when there may be others: events were lost, or not everything was watched.
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // Vitals are figures of the watchdog when it took a checkpoint. They become metrics and are stored nowhere.

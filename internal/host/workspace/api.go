@@ -110,6 +110,8 @@ type Snapshot struct {
 	Frozen    bool
 	FrozenFor time.Duration
 	Processes int
+	// Transient are names that came and went since the last capture that was recorded; see Engine.Recorded.
+	Transient Transient
 	// Dirty counts the paths that were read.
 	Dirty int
 	// CaptureTime is the time until everything was read, SyncTime the time to make it durable.

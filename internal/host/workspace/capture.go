@@ -190,6 +190,7 @@ func (c *capture) count(s *scanner) {
 func (c *capture) take() taken {
 	t := c.engine.watcher.take()
 	c.events.paths, c.events.lost = append(c.events.paths, t.paths...), c.events.lost || t.lost
+	c.events.gone, c.events.partial = append(c.events.gone, t.gone...), c.events.partial || t.partial
 	c.distrust(t.paths)
 	return t
 }
@@ -252,6 +253,10 @@ func (c *capture) setMark(path string, m mark) {
 func (c *capture) record() (Snapshot, error) {
 	e := c.engine
 	began := e.options.Now()
+	passed, err := c.passed(e.recorded)
+	if err != nil {
+		return Snapshot{}, err
+	}
 	c.forgetSuperseded()
 	tree, err := c.build()
 	if err != nil {
@@ -272,6 +277,7 @@ func (c *capture) record() (Snapshot, error) {
 	s.Workspace.Uncounted = c.uncounted
 	s.Dirty = len(c.read)
 	e.adopt(c, tree)
+	s.Transient = e.keepTransient(passed)
 	return s, nil
 }
 

@@ -51,6 +51,10 @@ type Engine struct {
 	captured bool
 	// other is what the last full count found that is not captured.
 	other judge.Workspace
+	// recorded is what was known when the last checkpoint was recorded; transient came and went since then, as far as the last capture knew, and
+	// restored up to a restore after that.
+	recorded            *folder
+	transient, restored Transient
 	// limits of the last capture.
 	limits Limits
 
@@ -144,6 +148,7 @@ func (e *Engine) Reset(ctx context.Context, base, current objects.ID) error {
 	})
 	e.stored = newIDSet(baseTree, currentTree)
 	e.believe(currentTree)
+	e.recorded = e.known
 	return err
 }
 

@@ -3,6 +3,8 @@
 
 package workspace
 
+import "golang.org/x/sys/unix"
+
 // Unread keeps the watcher from reading the kernel's queue while something happens.
 func (e *Engine) Unread(while func()) {
 	e.watcher.mu.Lock()
@@ -16,4 +18,15 @@ func (e *Engine) Overflow() {
 	e.watcher.mu.Lock()
 	defer e.watcher.mu.Unlock()
 	e.watcher.lose()
+}
+
+// Pass gives the watcher the events of so many names at the root that come and go.
+func (e *Engine) Pass(n int, name func(int) string) {
+	w := e.watcher
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range n {
+		w.event(w.watched[""], unix.IN_CREATE, []byte(name(i)))
+		w.event(w.watched[""], unix.IN_DELETE, []byte(name(i)))
+	}
 }

@@ -155,7 +155,7 @@ func (e *Engine) recall(ctx context.Context, content []byte) (bool, error) {
 		tree.Share(e.base)
 		e.tree, e.stored = tree, newIDSet(e.base, tree)
 	}
-	e.known, e.captured = known, true
+	e.known, e.recorded, e.captured = known, known, true
 	return true, nil
 }
 

@@ -34,14 +34,23 @@ func (e *Engine) Restore(ctx context.Context, target objects.ID, paths ...string
 	c.take()
 	r := &restorer{capture: c, target: tree, paths: paths}
 	if err := r.makeEqual(); err != nil {
-		c.giveUp()
+		r.giveUp()
 		return Restored{}, fmt.Errorf("restore workspace: %w", objects.WrapFull(err))
 	}
 	restored := Restored{Written: r.written, Deleted: r.deleted, Cleared: r.cleared}
 	if restored.Tree, err = r.confirm(); err != nil {
-		c.giveUp()
+		r.giveUp()
 	}
 	return restored, err
+}
+
+// giveUp leaves what was taken to the next capture. Names that the restore itself has removed, such as those under which it writes, did not come and go.
+func (r *restorer) giveUp() {
+	w := r.capture.engine.watcher
+	own := w.take()
+	own.gone = nil
+	w.giveBack(own)
+	r.capture.giveUp()
 }
 
 // confirm makes sure that what was written and what was there are the target: a scan finds nothing that has changed since.
@@ -57,10 +66,17 @@ func (r *restorer) confirm() (objects.ID, error) {
 	if err != nil {
 		return objects.ID{}, err
 	}
+	// What a checkpoint has that is being recorded did not come and go either.
+	passed, err := c.passed(c.engine.recorded, c.engine.known)
+	if err != nil {
+		return objects.ID{}, err
+	}
 	if err := c.pack.Commit(); err != nil {
 		return objects.ID{}, fmt.Errorf("restore workspace: %w", err)
 	}
 	c.engine.adopt(c, tree)
+	c.engine.restored.join(passed)
+	c.events.gone = nil
 	c.engine.watcher.take()
 	for _, problem := range []string{c.scanProblem, c.readProblem} {
 		if problem != "" {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/tidewaiter/tidewaiter/internal/host/git"
 )
 
 const (
@@ -29,6 +31,27 @@ const (
 	nap = 20 * time.Millisecond
 )
 
+// trace is what events told of a path beside that it changed.
+type trace uint8
+
+const (
+	// removed: a name was deleted or moved away, now or earlier.
+	removed trace = 1 << iota
+	// removedDir: the last one was a directory's.
+	removedDir
+)
+
+// traceOf an event.
+func traceOf(mask uint32) trace {
+	switch {
+	case mask&(unix.IN_DELETE|unix.IN_MOVED_FROM) == 0:
+		return 0
+	case mask&unix.IN_ISDIR != 0:
+		return removed | removedDir
+	}
+	return removed
+}
+
 // watcher follows changes by inotify. It is for latency only: what it misses, a scan finds.
 type watcher struct {
 	// wake has a token when something changed since it was last taken.
@@ -41,7 +64,7 @@ type watcher struct {
 	raw     int
 	paths   map[int32]string
 	watched map[string]int32
-	changed map[string]struct{}
+	changed map[string]trace
 	// path of an event is put together here.
 	path     []byte
 	created  []string
@@ -50,7 +73,9 @@ type watcher struct {
 	lost int64
 	// trouble says why not everything is watched; empty while all is well.
 	trouble string
-	done    chan struct{}
+	// asked: somebody wanted the workspace to be watched.
+	asked bool
+	done  chan struct{}
 }
 
 func newWatcher() *watcher {
@@ -58,7 +83,7 @@ func newWatcher() *watcher {
 		wake:    make(chan struct{}, 1),
 		fresh:   make(chan struct{}, 1),
 		trouble: "the watcher was not opened",
-		changed: make(map[string]struct{}),
+		changed: make(map[string]trace),
 	}
 }
 
@@ -69,6 +94,7 @@ func (w *watcher) open() bool {
 	if w.file != nil {
 		return false
 	}
+	w.asked = true
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		w.trouble = "inotify: " + err.Error()
@@ -201,6 +227,9 @@ type taken struct {
 	followed bool
 	// lost says that events were lost: a file may have changed without any other sign.
 	lost bool
+	// gone are those of the paths whose name was removed, and partial says that there may be others.
+	gone    []git.Candidate
+	partial bool
 }
 
 // take gives what changed and forgets it.
@@ -213,8 +242,12 @@ func (w *watcher) take() taken {
 		}
 	}
 	t := taken{paths: make([]string, 0, len(w.changed)), followed: w.trouble == "" && !w.overflow, lost: w.overflow}
-	for path := range w.changed {
+	t.partial = w.asked && !t.followed
+	for path, trace := range w.changed {
 		t.paths = append(t.paths, path)
+		if trace&removed != 0 {
+			t.gone = append(t.gone, git.Candidate{Path: path, Dir: trace&removedDir != 0})
+		}
 	}
 	clear(w.changed)
 	w.overflow = false
@@ -228,8 +261,17 @@ func (w *watcher) giveBack(t taken) {
 	defer w.mu.Unlock()
 	w.overflow = w.overflow || t.lost
 	for _, path := range t.paths {
-		if !w.remember(path) {
-			return
+		if !w.remember(path, 0) {
+			break
+		}
+	}
+	for _, name := range t.gone {
+		was := removed
+		if name.Dir {
+			was |= removedDir
+		}
+		if !w.remember(name.Path, was) {
+			break
 		}
 	}
 }
@@ -257,22 +299,26 @@ func (w *watcher) note(paths []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, path := range paths {
-		w.mark(path)
+		w.mark(path, 0)
 	}
 }
 
-func (w *watcher) mark(path string) {
-	w.remember(path)
+func (w *watcher) mark(path string, t trace) {
+	w.remember(path, t)
 	signal(w.wake)
 }
 
 // remember a path; false where there are too many of them.
-func (w *watcher) remember(path string) bool {
-	if _, known := w.changed[path]; !known && len(w.changed) >= maxChanged {
+func (w *watcher) remember(path string, t trace) bool {
+	was, known := w.changed[path]
+	if !known && len(w.changed) >= maxChanged {
 		w.lose()
 		return false
 	}
-	w.changed[path] = struct{}{}
+	if t != 0 {
+		was = t
+	}
+	w.changed[path] = was
 	return true
 }
 
@@ -367,7 +413,9 @@ func (w *watcher) event(wd int32, mask uint32, name []byte) {
 	}
 	w.path = append(w.path, name...)
 	// Most events are not the first of their file: they shall cost no memory.
-	if _, known := w.changed[string(w.path)]; known && mask&unix.IN_ISDIR == 0 {
+	was, known := w.changed[string(w.path)]
+	trace := traceOf(mask)
+	if known && mask&unix.IN_ISDIR == 0 && (trace == 0 || trace == was) {
 		signal(w.wake)
 		return
 	}
@@ -383,7 +431,7 @@ func (w *watcher) event(wd int32, mask uint32, name []byte) {
 			return
 		}
 	}
-	w.mark(path)
+	w.mark(path, trace)
 }
 
 // appeared remembers a directory to be watched.

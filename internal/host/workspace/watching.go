@@ -21,6 +21,8 @@ func (e *Engine) Watch(ctx context.Context) error {
 		return errNoBase
 	}
 	if e.watcher.open() {
+		// What is only believed may be what an agent has been at work on, unwatched.
+		e.transient.Incomplete = e.transient.Incomplete || !e.captured
 		go e.armCreated(e.watcher.done)
 	}
 	c, err := e.begin(ctx)
