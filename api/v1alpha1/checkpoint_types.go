@@ -158,6 +158,9 @@ type CheckpointSpec struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=256
 	SamplePaths []string `json:"samplePaths,omitempty"`
+	// transient are names that came and went since the checkpoint before; absent where none was seen.
+	// +optional
+	Transient *TransientNames `json:"transient,omitempty"`
 	// verdict on the tree.
 	// +required
 	Verdict Verdict `json:"verdict"`
@@ -270,6 +273,24 @@ type FileCounts struct {
 	// typeChanged paths (file to symlink, for example).
 	// +optional
 	TypeChanged int64 `json:"typeChanged,omitempty"`
+}
+
+// TransientNames are names of files and directories that the watchdog saw between two checkpoints, and that neither of them has: an agent may make a
+// file, run it and remove it. What was in them is not known, and nothing is judged by them. Files that are ignored are left out, and a name in a directory
+// that has just appeared may have gone unseen.
+type TransientNames struct {
+	// names are up to 32 of them, escaped, and as many as there is room for. A directory stands for all that was in it.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MaxLength=256
+	Names []string `json:"names,omitempty"`
+	// more counts those that are not listed.
+	// +optional
+	More int64 `json:"more,omitempty"`
+	// incomplete is true when there may be others: changes came too fast to be followed one by one, or not everything was watched.
+	// +optional
+	Incomplete bool `json:"incomplete,omitempty"`
 }
 
 // LineCounts counts changed lines of text files.

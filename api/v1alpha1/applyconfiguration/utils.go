@@ -219,6 +219,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha1.TolerationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("TopologySpreadConstraint"):
 		return &apiv1alpha1.TopologySpreadConstraintApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("TransientNames"):
+		return &apiv1alpha1.TransientNamesApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("UnservedStatus"):
 		return &apiv1alpha1.UnservedStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Usage"):

@@ -325,8 +325,9 @@ func TestStoredCheckpointsAreSmall(t *testing.T) {
 	c.Added, c.Modified, c.Deleted, c.TypeChanged, c.LinesAdded, c.LinesDeleted, c.ViolationCount = 1<<40, 1<<40, 1<<40, 1<<40, 1<<40, 1<<40, 1<<40
 	c.CaptureTime, c.SyncTime, c.JudgeTime, c.ActTime = time.Hour, time.Hour, time.Hour, time.Hour
 	c.UnsettledReason, c.Settled = strings.Repeat("é<", 500), false
-	c.Violations = nil
+	c.Violations, c.Transient = nil, &protocol.Transient{More: 1 << 40, Incomplete: true}
 	for range 20 {
+		c.Transient.Names = append(c.Transient.Names, strings.Repeat("<\u202e/", 300))
 		c.SamplePaths = append(c.SamplePaths, strings.Repeat("<\u202e/", 300))
 		c.Violations = append(c.Violations, judge.Violation{
 			Rule: strings.Repeat("r", 90), Path: strings.Repeat("é/<", 300), Severity: policy.Critical, Message: strings.Repeat("<é ", 300), Suggestion: strings.Repeat("& ", 300),

@@ -86,6 +86,13 @@ func checkpointSpec(feature, uid string, r protocol.Report) v1alpha1.CheckpointS
 			spec.Rollback.To = naming.Checkpoint(feature, b.To)
 		}
 	}
+	if n := c.Transient; n != nil {
+		listed := n.Names[:min(len(n.Names), protocol.MaxTransient)]
+		spec.Transient = &v1alpha1.TransientNames{More: max(0, n.More) + int64(len(n.Names)-len(listed)), Incomplete: n.Incomplete}
+		for _, name := range listed {
+			spec.Transient.Names = append(spec.Transient.Names, shown(name))
+		}
+	}
 	if c.Previous > 0 {
 		spec.Previous = naming.Checkpoint(feature, c.Previous)
 	}
@@ -116,12 +123,16 @@ func suggestOnce(violations []v1alpha1.Violation) {
 	}
 }
 
-// shrink shortens texts, then leaves out the last samples and violations, until the record is small enough. The worst
+// shrink counts the last names that came and went instead of listing them, then shortens texts, then leaves out the last samples and violations, until the
+// record is small enough. The worst
 // violation, which comes first, keeps its text the longest, and what is said of any is never cut to what nobody can read.
 func shrink(spec *v1alpha1.CheckpointSpec) {
 	most := maxSpec
 	if len(spec.Violations) > 0 {
 		most = maxSpecViolated
+	}
+	for n := spec.Transient; n != nil && len(n.Names) > 0 && size(spec) > most; n.More++ {
+		n.Names = n.Names[:len(n.Names)-1]
 	}
 	for limit := maxText; size(spec) > most && limit >= minText; limit = limit * 3 / 4 {
 		shorten(spec, limit)

@@ -36,6 +36,7 @@ func TestCheckpoint(t *testing.T) {
 		Frozen: true, FrozenFor: 1500 * time.Microsecond, Processes: 12,
 		Pause:   &protocol.Pause{Acknowledged: true, Latency: 20 * time.Millisecond, Pending: []string{"go\ntest", "a", "b", "c", "too many"}},
 		Settled: true, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4, LinesAdded: 5, LinesDeleted: 6,
+		Transient:   &protocol.Transient{Names: []string{"run.sh", "a\x1bb"}, More: 3, Incomplete: true},
 		SamplePaths: []string{"web/a", "web/b\nc", `"web/already\tescaped"`}, Verdict: judge.Invalid, Severity: policy.Critical, ViolationCount: 2,
 		Violations: []judge.Violation{
 			{Rule: "symlinks", Path: "web/\u202Eevil", Severity: policy.Critical, Message: "points to /etc/passwd", Suggestion: "remove it"},
@@ -58,6 +59,7 @@ func TestCheckpoint(t *testing.T) {
 				Pause: &v1alpha1.PauseInfo{Acknowledged: true, Micros: 20000, PendingOperations: []string{"go test", "a", "b", "c"}}},
 			Files:       v1alpha1.FileCounts{Total: 10, Added: 1, Modified: 2, Deleted: 3, TypeChanged: 4},
 			Lines:       v1alpha1.LineCounts{Added: 5, Deleted: 6},
+			Transient:   &v1alpha1.TransientNames{Names: []string{"run.sh", `"a\x1bb"`}, More: 3, Incomplete: true},
 			SamplePaths: []string{"web/a", `"web/b\nc"`, `"web/already\tescaped"`}, Verdict: "Invalid", Severity: "Critical", Reason: "SymlinkNotAllowed",
 			Violations: []v1alpha1.Violation{
 				{Rule: "symlinks", Path: `"web/\u202eevil"`, Severity: "Critical", Message: "points to /etc/passwd", Suggestion: "remove it"},
@@ -106,6 +108,7 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 		c.Settled = rapid.Bool().Draw(t, "settled")
 		c.Rollback = &protocol.RollbackReport{Cause: protocol.RollbackBySupervision, To: 1 << 40, Reason: text.Draw(t, "rollback")}
 		c.SamplePaths = rapid.SliceOfN(text, 0, 20).Draw(t, "samples")
+		c.Transient = &protocol.Transient{Names: rapid.SliceOfN(text, 0, 40).Draw(t, "transient"), More: rapid.Int64Range(-1, 1<<40).Draw(t, "more")}
 		for range rapid.IntRange(0, 20).Draw(t, "violations") {
 			c.Violations = append(c.Violations, judge.Violation{
 				Rule: text.Draw(t, "rule"), Path: text.Draw(t, "path"), Severity: policy.Error, Message: text.Draw(t, "message"), Suggestion: text.Draw(t, "suggestion"),
@@ -126,6 +129,9 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 		if err != nil || len(encoded) > most {
 			t.Fatalf("%d bytes, %v", len(encoded), err)
 		}
+		if n := got.Spec.Transient; len(n.Names) > 32 || n.More+int64(len(n.Names)) != max(0, c.Transient.More)+int64(len(c.Transient.Names)) {
+			t.Fatalf("%d names that came and went and %d more, of %d and %d", len(n.Names), n.More, len(c.Transient.Names), c.Transient.More)
+		}
 		if len(c.Violations) > 0 && len(got.Spec.Violations) == 0 {
 			t.Fatal("no violation is left")
 		}
@@ -141,6 +147,23 @@ func TestCheckpointIsSmallAndSafe(t *testing.T) {
 			t.Fatalf("a message of %d characters", utf8.RuneCountInString(message))
 		}
 	})
+}
+
+// TestNamesThatWentGiveWay: they are the first to be counted instead of listed, and nothing else is cut for them.
+func TestNamesThatWentGiveWay(t *testing.T) {
+	c := reports.Taken(7, judge.Valid)
+	c.SamplePaths = []string{strings.Repeat("a/long/path/", 15)}
+	c.Transient = &protocol.Transient{More: 2}
+	for i := range 32 {
+		c.Transient.Names = append(c.Transient.Names, strings.Repeat("t", 100)+fmt.Sprint(i))
+	}
+	got := Checkpoint(login(), protocol.Report{Epoch: 1, Sequence: 1, Checkpoint: &c}).Spec
+	if n := got.Transient; len(n.Names) < 5 || len(n.Names) > 20 || n.More != int64(34-len(n.Names)) || n.Names[0] != c.Transient.Names[0] {
+		t.Errorf("%d names are left, and %d more: %q", len(n.Names), n.More, n.Names)
+	}
+	if diff := cmp.Diff(c.SamplePaths, got.SamplePaths); diff != "" {
+		t.Errorf("samples (-want +got):\n%s", diff)
+	}
 }
 
 // TestEightViolationsStayReadable: with everything else as long as it can be, eight violations are all there, nothing that

@@ -467,6 +467,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: task
       type:
         scalar: string
+    - name: transient
+      type:
+        namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.TransientNames
     - name: tree
       type:
         scalar: string
@@ -2235,6 +2238,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: whenUnsatisfiable
       type:
         namedType: com.github.tidewaiter.tidewaiter.api.v1alpha1.UnsatisfiableAction
+- name: com.github.tidewaiter.tidewaiter.api.v1alpha1.TransientNames
+  map:
+    fields:
+    - name: incomplete
+      type:
+        scalar: boolean
+    - name: more
+      type:
+        scalar: numeric
+    - name: names
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.Trigger
   scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.UnsatisfiableAction

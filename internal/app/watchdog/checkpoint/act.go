@@ -88,6 +88,9 @@ func (r *recorder) act(ctx context.Context, i journal.Intent) error {
 	if err := r.Journal.Note(journal.Record{Done: &journal.Done{Sequence: i.Sequence}}); err != nil {
 		return err
 	}
+	if e := r.Workspace.Engine(); e != nil {
+		e.Recorded()
+	}
 	if r.Taken != nil {
 		r.Taken(i)
 	}

@@ -133,6 +133,59 @@ func TestWhatDidNotHoldStillIsHeld(t *testing.T) {
 	want(t, "at rest", taken(r), "3 Interval Valid Promoted")
 }
 
+// Names that came and went are told by the next checkpoint that is recorded, once, bounded and fit for a terminal.
+func TestNamesThatCameAndWentAreRecorded(t *testing.T) {
+	r := workroom.New(t, base)
+	failing := false
+	r.Open(func(step string) error {
+		if failing && step == "committed" {
+			return errPulled
+		}
+		return nil
+	})
+	if err := r.Workspace.Open(t.Context(), r.Journal.State()); err != nil {
+		t.Fatal(err)
+	}
+	take(t, r, r.Occasion()) // what is only believed to be there is looked at
+	if err := r.Workspace.Engine().Watch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	pass := func(names ...string) {
+		for _, name := range names {
+			r.Write(name, "x")
+			r.Remove(name)
+		}
+	}
+	pass("run.sh", "a\x1bb")
+	if c := take(t, r, r.Occasion()); c.Intent != nil || len(r.Reported) != 0 {
+		t.Fatalf("nothing had changed, and %+v was recorded", c.Intent)
+	}
+	pass("late.sh")
+	r.Write("web/a.html", "a")
+	failing = true
+	if _, err := r.Checkpoint.Take(t.Context(), r.Occasion()); !errors.Is(err, errPulled) {
+		t.Fatal(err)
+	}
+	failing = false
+	wantTransient := func(want *protocol.Transient) {
+		t.Helper()
+		take(t, r, r.Occasion())
+		if diff := cmp.Diff(want, r.Reported[len(r.Reported)-1].Transient); diff != "" {
+			t.Errorf("checkpoint %d (-want +got):\n%s", len(r.Reported), diff)
+		}
+	}
+	wantTransient(&protocol.Transient{Names: []string{`"a\x1bb"`, "run.sh", "late.sh"}})
+	r.Write("web/a.html", "b")
+	wantTransient(nil)
+	var long []string
+	for i := range 40 {
+		long = append(long, fmt.Sprintf("%02d%s", i, strings.Repeat("\u4e00", 80))) // each has 242 bytes
+	}
+	pass(long...)
+	r.Write("web/a.html", "c")
+	wantTransient(&protocol.Transient{Names: long[:16], More: 24})
+}
+
 // errPulled is what a process ends with when a test pulls its plug.
 var errPulled = errors.New("the plug was pulled")
 

@@ -16,6 +16,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 	"github.com/tidewaiter/tidewaiter/internal/host/vitals"
+	"github.com/tidewaiter/tidewaiter/internal/host/workspace"
 )
 
 // Bounds of a record: it becomes an API object of a few KiB.
@@ -56,7 +57,7 @@ func (s *Service) reportOf(o Occasion, j judged, i journal.Intent) protocol.Chec
 		Verdict: j.judgement.Verdict, Severity: j.judgement.Severity, ViolationCount: int64(len(j.judgement.Violations)),
 		LinesAdded: j.judgement.Lines.Added, LinesDeleted: j.judgement.Lines.Removed,
 		Action: j.consequence.Action, CaptureTime: c.CaptureTime, SyncTime: c.SyncTime, JudgeTime: j.judgeTime,
-		Vitals: s.vitals(),
+		Transient: transientOf(c.Transient), Vitals: s.vitals(),
 	}
 	if c.Frozen {
 		r.Pause = o.freeze().Pause
@@ -77,6 +78,23 @@ func (s *Service) reportOf(o Occasion, j judged, i journal.Intent) protocol.Chec
 			v.Path = judge.Escape(v.Path)
 		}
 		r.Violations = append(r.Violations, v)
+	}
+	return r
+}
+
+// transientOf is what a record has of names that came and went; nil for none.
+func transientOf(t workspace.Transient) *protocol.Transient {
+	if len(t.Names) == 0 && t.More == 0 && !t.Incomplete {
+		return nil
+	}
+	r := &protocol.Transient{More: t.More, Incomplete: t.Incomplete}
+	room := protocol.MaxTransientBytes
+	for _, name := range t.Names {
+		if name = judge.Escape(name); len(r.Names) == protocol.MaxTransient || len(name) > room {
+			r.More++
+			continue
+		}
+		r.Names, room = append(r.Names, name), room-len(name)
 	}
 	return r
 }

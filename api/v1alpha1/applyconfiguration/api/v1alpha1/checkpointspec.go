@@ -52,6 +52,8 @@ type CheckpointSpecApplyConfiguration struct {
 	Lines *LineCountsApplyConfiguration `json:"lines,omitempty"`
 	// samplePaths are up to eight of the changed paths, escaped.
 	SamplePaths []string `json:"samplePaths,omitempty"`
+	// transient are names that came and went since the checkpoint before; absent where none was seen.
+	Transient *TransientNamesApplyConfiguration `json:"transient,omitempty"`
 	// verdict on the tree.
 	Verdict *apiv1alpha1.Verdict `json:"verdict,omitempty"`
 	// severity of the worst violation.
@@ -219,6 +221,14 @@ func (b *CheckpointSpecApplyConfiguration) WithSamplePaths(values ...string) *Ch
 	for i := range values {
 		b.SamplePaths = append(b.SamplePaths, values[i])
 	}
+	return b
+}
+
+// WithTransient sets the Transient field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Transient field is set to the value of the last call.
+func (b *CheckpointSpecApplyConfiguration) WithTransient(value *TransientNamesApplyConfiguration) *CheckpointSpecApplyConfiguration {
+	b.Transient = value
 	return b
 }
 
