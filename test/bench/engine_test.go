@@ -113,6 +113,13 @@ func occupied(pid int, field string) (float64, error) {
 	return strconv.ParseFloat(statusField(string(text), field), 64)
 }
 
+// descriptors that are open.
+func (e *process) descriptors() int {
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", e.pid))
+	e.p.do(err)
+	return len(open)
+}
+
 // peak of the engine and of git beside it, in MiB: at most what they had at once.
 func (e *process) peak() float64 {
 	statuses, err := filepath.Glob("/proc/[0-9]*/status")

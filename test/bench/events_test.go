@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/engine"
 	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
@@ -43,6 +44,36 @@ func events(t *testing.T, s scale, b *board.Board) {
 		e.capture()
 	}
 	b.Figure(fmt.Sprintf("events-cpu/rate=%d", calm.rate), 100*board.Median(shares).Seconds(), "%", board.AtMost(2))
+	changes := p.files
+	if s.full {
+		changes = 1000
+	}
+	delays := e.delays(changes)
+	most := board.AtMost(float64(protocol.EventDelay.Milliseconds()))
+	b.Figure(fmt.Sprintf("event-delay-p50/changes=%d", changes), milliseconds(board.Quantile(delays, 0.5)), "ms", board.Bound{})
+	b.Figure(fmt.Sprintf("event-delay-p99/changes=%d", changes), milliseconds(board.Quantile(delays, 0.99)), "ms", most)
+	e.judge()
+	b.Figure("descriptors/files="+short(p.files), float64(e.descriptors()), "", board.AtMost(protocol.WatchdogDescriptors))
+}
+
+// delays changes one file after the other, each as soon as the engine knows of the one before, when its reader has just gone to sleep. It gives how long
+// each took to be known, what it takes to ask included.
+func (e *process) delays(changes int) []time.Duration {
+	const pause = 200 * time.Microsecond // asking takes the processor from who is asked
+	e.capture()
+	known := e.look().Changed
+	delays := make([]time.Duration, 0, changes)
+	for n := range changes {
+		began := time.Now()
+		e.p.touch(n)
+		now := e.look().Changed
+		for ; now == known; now = e.look().Changed {
+			time.Sleep(pause)
+		}
+		delays = append(delays, time.Since(began))
+		known = now
+	}
+	return delays
 }
 
 // settled waits until the engine has followed so many changed paths, or makes no more progress.

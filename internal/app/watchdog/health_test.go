@@ -37,7 +37,7 @@ func TestAVolumeThatFillsIsTold(t *testing.T) {
 		t.Errorf("problems %q, want one about %q", w.intake.Status().Problems, want)
 	}
 	v := w.intake.Checkpoints()[0].Vitals
-	if v.Trusted.Size != 40<<20 || v.Trusted.Used < 34<<20 || v.Workspace.Size == 0 || v.Memory < 1<<20 || v.Read < 1 || v.Files < 5 {
+	if v.Trusted.Size != 40<<20 || v.Trusted.Used < 34<<20 || v.Workspace.Size == 0 || v.Memory < 1<<20 || v.Descriptors < 3 || v.EventDelay < 1 || v.Read < 1 || v.Files < 5 {
 		t.Errorf("vitals %+v", v)
 	}
 }

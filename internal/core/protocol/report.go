@@ -259,6 +259,10 @@ type Transient struct {
 type Vitals struct {
 	// Memory of the process that is resident, in bytes.
 	Memory int64 `json:"memory,omitempty"`
+	// Descriptors that are open.
+	Descriptors int `json:"descriptors,omitempty"`
+	// EventDelay is the longest time since the checkpoint before from a change in the workspace until the watcher knew its path; 0 where none was measured.
+	EventDelay time.Duration `json:"eventDelay,omitempty"`
 	// Trusted and Workspace volumes.
 	Trusted   VolumeUse `json:"trusted,omitzero"`
 	Workspace VolumeUse `json:"workspace,omitzero"`
@@ -276,6 +280,13 @@ type Vitals struct {
 	// SlowInARow is how many checkpoints of this Feature, this one included, took more than SlowCheckpoint each.
 	SlowInARow int64 `json:"slowInARow,omitempty"`
 }
+
+// WatchdogDescriptors are the most that a watchdog should have open, and EventDelay is the most that its watcher should take to know of a changed path. Both are
+// budgets that `make bench` measures.
+const (
+	WatchdogDescriptors = 256
+	EventDelay          = 30 * time.Millisecond
+)
 
 // SlowCheckpoint is the most that a checkpoint should take, from the first look at the workspace until it was acted on.
 const SlowCheckpoint = 2 * time.Second

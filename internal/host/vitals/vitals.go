@@ -29,6 +29,20 @@ func Memory() (int64, error) {
 	return pages * int64(os.Getpagesize()), nil
 }
 
+// Descriptors counts the open files of this process.
+func Descriptors() (int, error) {
+	d, err := os.Open("/proc/self/fd")
+	if err != nil {
+		return 0, fmt.Errorf("count open files: %w", err)
+	}
+	defer d.Close()
+	names, err := d.Readdirnames(-1)
+	if err != nil {
+		return 0, fmt.Errorf("count open files: %w", err)
+	}
+	return len(names) - 1, nil // without the one that reads them
+}
+
 // Volume is the file system that a path is on: bytes that are used, and those that this process can use in all. Where
 // files run out before bytes do, used is scaled so that the ratio of the two says so.
 func Volume(path string) (used, size int64, err error) {

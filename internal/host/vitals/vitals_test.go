@@ -27,6 +27,23 @@ func TestMemoryGrowsWithWhatIsTouched(t *testing.T) {
 	}
 }
 
+func TestDescriptors(t *testing.T) {
+	before, err := vitals.Descriptors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		f, err := os.Open("/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+	}
+	if after, err := vitals.Descriptors(); err != nil || before < 3 || after != before+5 {
+		t.Errorf("%d, and %d with five more (%v)", before, after, err)
+	}
+}
+
 func TestVolume(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=8m,nr_inodes=100"); err != nil {

@@ -79,10 +79,13 @@ func Open(ctx context.Context, options Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{options: options, root: root, watcher: newWatcher()}
+	e := &Engine{options: options, root: root, watcher: newWatcher(root)}
 	if e.assumptions, err = probe(ctx, root); err != nil {
 		root.close()
 		return nil, fmt.Errorf("test workspace volume: %w", err)
+	}
+	if !e.assumptions.ChangeTime {
+		e.watcher.root = noDir
 	}
 	for _, note := range e.assumptions.Notes {
 		options.Logger.WarnContext(ctx, "The volume does not do what captures rely on", "what", note)
@@ -101,8 +104,8 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	e.closed = true
+	err := e.watcher.close() // it looks at files below the root
 	e.root.close()
-	err := e.watcher.close()
 	if e.ignore != nil {
 		err = errors.Join(err, e.ignore.Close())
 	}

@@ -107,8 +107,10 @@ func (e *Engine) keepTransient(found Transient) Transient {
 }
 
 // Recorded says that the last capture is recorded: the names in its Snapshot.Transient are told, and what comes and goes from here on is compared with it.
+// Delay begins anew.
 func (e *Engine) Recorded() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.transient, e.recorded = Transient{}, e.known
+	e.watcher.longest(true)
 }

@@ -76,10 +76,20 @@ type watcher struct {
 	// asked: somebody wanted the workspace to be watched.
 	asked bool
 	done  chan struct{}
+	// root of the workspace; no directory where delays are not measured. Of the events of one read, oldest is the path of the first one that shows in the
+	// ctime of its file.
+	root   dir
+	oldest []byte
+	// delay is the longest that was measured, 0 for none.
+	delay time.Duration
 }
 
-func newWatcher() *watcher {
+// ctimeMask are events of changes that give a file a new ctime at once. A file that is closed may have been written to long before.
+const ctimeMask = unix.IN_CREATE | unix.IN_MODIFY | unix.IN_ATTRIB
+
+func newWatcher(root dir) *watcher {
 	return &watcher{
+		root:    root,
 		wake:    make(chan struct{}, 1),
 		fresh:   make(chan struct{}, 1),
 		trouble: "the watcher was not opened",
@@ -352,14 +362,51 @@ func (w *watcher) follow(f *os.File, done chan struct{}) {
 			if w.file == nil {
 				return true
 			}
+			w.oldest = w.oldest[:0]
 			events = w.read(int(fd))
 			return events != 0
 		})
+		w.measure(coarseClock())
 		if errors.Is(err, os.ErrClosed) || err != nil || events <= 0 {
 			return
 		}
 		time.Sleep(nap)
 	}
+}
+
+// measure how long a change waited until its path was known, by the ctime of the file of the oldest event: once for each buffer, which is at most once
+// for each nap. A file that has changed again since then gives less.
+func (w *watcher) measure(known int64) {
+	w.mu.Lock()
+	path := string(w.oldest)
+	w.mu.Unlock()
+	if path == "" || w.root == noDir {
+		return
+	}
+	fd, err := w.root.open(path, unix.O_PATH, 0)
+	if err != nil {
+		return // it has gone already
+	}
+	sig, err := fstat(fd)
+	dir{fd}.close()
+	if err != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	// A change of the same tick of the clock was measured, too.
+	w.delay = max(w.delay, time.Duration(known-sig.ctime), 1)
+}
+
+// longest delay since it was forgotten; 0 where none was measured.
+func (w *watcher) longest(forget bool) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	d := w.delay
+	if forget {
+		w.delay = 0
+	}
+	return d
 }
 
 // read takes one buffer of events: 0 when there are none, -1 when the queue cannot be read.
@@ -413,6 +460,9 @@ func (w *watcher) event(wd int32, mask uint32, name []byte) {
 	}
 	w.path = append(w.path, name...)
 	// Most events are not the first of their file: they shall cost no memory.
+	if len(w.oldest) == 0 && mask&ctimeMask != 0 && mask&unix.IN_ISDIR == 0 {
+		w.oldest = append(w.oldest, w.path...)
+	}
 	was, known := w.changed[string(w.path)]
 	trace := traceOf(mask)
 	if known && mask&unix.IN_ISDIR == 0 && (trace == 0 || trace == was) {

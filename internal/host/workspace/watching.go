@@ -6,6 +6,7 @@ package workspace
 import (
 	"context"
 	"fmt"
+	"time"
 )
 
 // Watch opens the watcher and watches every directory that is captured. Call it after Reset and before the agent starts:
@@ -43,6 +44,12 @@ func (e *Engine) Watching() (bool, string) {
 // Changed counts the paths that changed since the last capture began, as far as the watcher saw.
 func (e *Engine) Changed() int {
 	return e.watcher.count()
+}
+
+// Delay is the longest time since the last Recorded from a change until its path counted among the Changed, as far as it was measured: at most once for each
+// time that events were read, to within a tick of the kernel's clock, and never by a capture. It is 0 where none was.
+func (e *Engine) Delay() time.Duration {
+	return e.watcher.longest(false)
 }
 
 // Lost counts the times since Open that changes could not be followed one by one: the kernel's queue ran over, or more

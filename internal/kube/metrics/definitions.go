@@ -105,6 +105,15 @@ var (
 		Buckets: []float64{16 << 20, 24 << 20, 32 << 20, 40 << 20, Full * protocol.WatchdogMemory, protocol.WatchdogMemory, 128 << 20, 256 << 20},
 		Help:    "Resident memory of watchdogs when they took checkpoints.",
 	}
+	watchdogDescriptors = Definition{
+		Name: "tidewaiter_watchdog_open_descriptors", Kind: Histogram, Buckets: []float64{16, 32, 64, 128, protocol.WatchdogDescriptors, 512, 1024},
+		Help: "File descriptors that watchdogs had open when they took checkpoints.",
+	}
+	eventDelay = Definition{
+		Name: "tidewaiter_event_delay_seconds", Kind: Histogram,
+		Buckets: []float64{0.005, 0.01, 0.02, protocol.EventDelay.Seconds(), 0.05, 0.1, 0.25, 0.5, 1, 5},
+		Help:    "Longest time from a change in a workspace until its watchdog knew of the path, of each checkpoint since the one before. It is measured by the ctime of files.",
+	}
 	volumeUsed = Definition{
 		Name: "tidewaiter_volume_used_ratio", Kind: Histogram, Buckets: []float64{0.5, 0.6, 0.7, Full, 0.85, 0.9, 0.95, 0.99},
 		Help:   "How full the volumes of Features were when they took checkpoints, from 0 to 1.",
@@ -143,7 +152,7 @@ var (
 func Manager() []Definition {
 	return []Definition{
 		checkpoints, checkpointFailures, rollbacks, violations, checkpointSeconds, phaseSeconds, slowStreaks, freezeSeconds, holds, capturedFiles, judgedFiles, reportSeconds,
-		watchdogMemory, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble,
+		watchdogMemory, watchdogDescriptors, eventDelay, volumeUsed, queueLength, attempts, refusedReports, features, degraded, inTrouble,
 	}
 }
 

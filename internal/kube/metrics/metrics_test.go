@@ -48,7 +48,7 @@ func TestCheckpointsAreCounted(t *testing.T) {
 	good := protocol.CheckpointReport{
 		Settled: true, Verdict: judge.Valid, Action: protocol.ActionPromoted, Trigger: protocol.TriggerInterval,
 		CaptureTime: 20 * time.Millisecond, SyncTime: 4 * time.Millisecond, JudgeTime: 60 * time.Millisecond, ActTime: 30 * time.Millisecond,
-		Vitals: protocol.Vitals{Memory: 20 << 20, Trusted: protocol.VolumeUse{Used: 81, Size: 100}, Changed: 7, Refused: 2, Read: 7, Files: 100, JudgedKnown: 3, JudgedFresh: 1},
+		Vitals: protocol.Vitals{Memory: 20 << 20, Descriptors: 30, EventDelay: 21 * time.Millisecond, Trusted: protocol.VolumeUse{Used: 81, Size: 100}, Changed: 7, Refused: 2, Read: 7, Files: 100, JudgedKnown: 3, JudgedFresh: 1},
 	}
 	bad := good
 	bad.Verdict, bad.Action, bad.Frozen, bad.FrozenFor = judge.Invalid, protocol.ActionHeld, true, 3*time.Millisecond
@@ -118,7 +118,34 @@ tidewaiter_freeze_seconds_bucket{le="10"} 1
 tidewaiter_freeze_seconds_bucket{le="+Inf"} 1
 tidewaiter_freeze_seconds_sum 0.003
 tidewaiter_freeze_seconds_count 1
-`, "tidewaiter_checkpoint_failures_total", "tidewaiter_checkpoints_total", "tidewaiter_rollbacks_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total", "tidewaiter_judged_files_total",
+# HELP tidewaiter_watchdog_open_descriptors File descriptors that watchdogs had open when they took checkpoints.
+# TYPE tidewaiter_watchdog_open_descriptors histogram
+tidewaiter_watchdog_open_descriptors_bucket{le="16"} 0
+tidewaiter_watchdog_open_descriptors_bucket{le="32"} 4
+tidewaiter_watchdog_open_descriptors_bucket{le="64"} 4
+tidewaiter_watchdog_open_descriptors_bucket{le="128"} 4
+tidewaiter_watchdog_open_descriptors_bucket{le="256"} 4
+tidewaiter_watchdog_open_descriptors_bucket{le="512"} 4
+tidewaiter_watchdog_open_descriptors_bucket{le="1024"} 4
+tidewaiter_watchdog_open_descriptors_bucket{le="+Inf"} 4
+tidewaiter_watchdog_open_descriptors_sum 120
+tidewaiter_watchdog_open_descriptors_count 4
+# HELP tidewaiter_event_delay_seconds Longest time from a change in a workspace until its watchdog knew of the path, of each checkpoint since the one before. It is measured by the ctime of files.
+# TYPE tidewaiter_event_delay_seconds histogram
+tidewaiter_event_delay_seconds_bucket{le="0.005"} 0
+tidewaiter_event_delay_seconds_bucket{le="0.01"} 0
+tidewaiter_event_delay_seconds_bucket{le="0.02"} 0
+tidewaiter_event_delay_seconds_bucket{le="0.03"} 4
+tidewaiter_event_delay_seconds_bucket{le="0.05"} 4
+tidewaiter_event_delay_seconds_bucket{le="0.1"} 4
+tidewaiter_event_delay_seconds_bucket{le="0.25"} 4
+tidewaiter_event_delay_seconds_bucket{le="0.5"} 4
+tidewaiter_event_delay_seconds_bucket{le="1"} 4
+tidewaiter_event_delay_seconds_bucket{le="5"} 4
+tidewaiter_event_delay_seconds_bucket{le="+Inf"} 4
+tidewaiter_event_delay_seconds_sum 0.084
+tidewaiter_event_delay_seconds_count 4
+`, "tidewaiter_watchdog_open_descriptors", "tidewaiter_event_delay_seconds", "tidewaiter_checkpoint_failures_total", "tidewaiter_checkpoints_total", "tidewaiter_rollbacks_total", "tidewaiter_violations_total", "tidewaiter_holds_total", "tidewaiter_captured_files_total", "tidewaiter_judged_files_total",
 		"tidewaiter_slow_checkpoint_streaks_total", "tidewaiter_refused_reports_total", "tidewaiter_freeze_seconds")
 }
 
@@ -131,7 +158,7 @@ func TestSeriesAreBounded(t *testing.T) {
 			{Time: now.Add(time.Hour), Checkpoint: &protocol.CheckpointReport{
 				Settled: true, Verdict: judge.Verdict(odd), Action: odd, Trigger: odd, CaptureTime: -1, FrozenFor: -1, Frozen: true,
 				Violations: []judge.Violation{{Rule: odd, Severity: policy.Severity(odd)}},
-				Vitals:     protocol.Vitals{Memory: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, Refused: -1, SlowInARow: -3},
+				Vitals:     protocol.Vitals{Memory: -1, Descriptors: -1, EventDelay: -1, Read: -5, Files: -9, JudgedKnown: -1, JudgedFresh: -1, Changed: -1, Refused: -1, SlowInARow: -3},
 			}},
 			{Final: &protocol.FinalReport{Outcome: odd}}, {Failed: &protocol.CheckpointFailure{Trigger: odd, Reason: odd}}, {Status: &protocol.StatusReport{State: odd}}, {},
 		}, now)

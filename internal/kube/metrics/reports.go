@@ -27,7 +27,7 @@ const other = "other"
 type Reports struct {
 	checkpoints, failures, rollbacks, violations, holds, files, judged, attempts, refused *prometheus.CounterVec
 	checkpointSeconds, phaseSeconds, freezeSeconds                                        *prometheus.HistogramVec
-	reportSeconds, memory, volume, queue                                                  *prometheus.HistogramVec
+	reportSeconds, memory, descriptors, eventDelay, volume, queue                         *prometheus.HistogramVec
 	slowStreaks                                                                           prometheus.Counter
 	rules                                                                                 map[string]bool
 }
@@ -37,7 +37,7 @@ func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	r := &Reports{
 		checkpoints: checkpoints.Counter(), failures: checkpointFailures.Counter(), rollbacks: rollbacks.Counter(), violations: violations.Counter(), holds: holds.Counter(), files: capturedFiles.Counter(), judged: judgedFiles.Counter(), attempts: attempts.Counter(), refused: refusedReports.Counter(),
 		checkpointSeconds: checkpointSeconds.Histogram(), phaseSeconds: phaseSeconds.Histogram(), freezeSeconds: freezeSeconds.Histogram(),
-		reportSeconds: reportSeconds.Histogram(), memory: watchdogMemory.Histogram(), volume: volumeUsed.Histogram(), queue: queueLength.Histogram(),
+		reportSeconds: reportSeconds.Histogram(), memory: watchdogMemory.Histogram(), descriptors: watchdogDescriptors.Histogram(), eventDelay: eventDelay.Histogram(), volume: volumeUsed.Histogram(), queue: queueLength.Histogram(),
 		rules: map[string]bool{},
 	}
 	for _, rule := range judge.Rules() {
@@ -47,7 +47,7 @@ func NewReports(registry prometheus.Registerer) (*Reports, error) {
 	r.slowStreaks = streaks.WithLabelValues()
 	var errs []error
 	for _, c := range []prometheus.Collector{r.checkpoints, r.failures, r.rollbacks, r.violations, r.holds, r.files, r.judged, r.attempts, r.refused, r.checkpointSeconds, r.phaseSeconds,
-		r.freezeSeconds, r.reportSeconds, r.memory, r.volume, r.queue, streaks} {
+		r.freezeSeconds, r.reportSeconds, r.memory, r.descriptors, r.eventDelay, r.volume, r.queue, streaks} {
 		errs = append(errs, registry.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -59,7 +59,7 @@ func NewReports(registry prometheus.Registerer) (*Reports, error) {
 
 // begin makes the series that alerts ask about: what grows from nothing at its first sample has not grown for Prometheus.
 func (r *Reports) begin() {
-	for _, v := range []*prometheus.HistogramVec{r.checkpointSeconds, r.freezeSeconds, r.reportSeconds, r.memory} {
+	for _, v := range []*prometheus.HistogramVec{r.checkpointSeconds, r.freezeSeconds, r.reportSeconds, r.memory, r.descriptors, r.eventDelay} {
 		v.WithLabelValues()
 	}
 	for _, name := range []string{"trusted", "workspace"} {
@@ -120,6 +120,12 @@ func (r *Reports) vitals(v protocol.Vitals) {
 	r.judged.WithLabelValues("known").Add(float64(max(0, v.JudgedKnown)))
 	if v.Memory > 0 {
 		r.memory.WithLabelValues().Observe(float64(v.Memory))
+	}
+	if v.Descriptors > 0 {
+		r.descriptors.WithLabelValues().Observe(float64(v.Descriptors))
+	}
+	if v.EventDelay > 0 {
+		r.eventDelay.WithLabelValues().Observe(v.EventDelay.Seconds())
 	}
 	for name, use := range map[string]protocol.VolumeUse{"trusted": v.Trusted, "workspace": v.Workspace} {
 		if use.Size > 0 {

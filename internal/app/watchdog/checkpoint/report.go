@@ -153,6 +153,8 @@ func trailers(o Occasion, i journal.Intent) string {
 func (s *Service) vitals() protocol.Vitals {
 	var v protocol.Vitals
 	v.Memory, _ = vitals.Memory()
+	v.Descriptors, _ = vitals.Descriptors()
+	v.EventDelay = s.Workspace.Engine().Delay()
 	v.Trusted.Used, v.Trusted.Size, _ = vitals.Volume(string(s.Dir))
 	v.Workspace.Used, v.Workspace.Size, _ = vitals.Volume(s.Workspace.Root())
 	v.Reports, v.Refused = s.Waiting(), s.Refused()
