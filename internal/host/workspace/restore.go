@@ -75,8 +75,6 @@ func (r *restorer) confirm() (objects.ID, error) {
 		return objects.ID{}, fmt.Errorf("restore workspace: %w", err)
 	}
 	c.engine.adopt(c, tree)
-	c.engine.restored.join(passed)
-	c.events.gone = nil
 	c.engine.watcher.take()
 	for _, problem := range []string{c.scanProblem, c.readProblem} {
 		if problem != "" {
@@ -86,6 +84,7 @@ func (r *restorer) confirm() (objects.ID, error) {
 	if path, differs := r.difference(tree); differs {
 		return tree.ID, fmt.Errorf("%w: %s differs: freeze or end the process that writes there and try again", ErrNotRestored, strconv.QuoteToASCII(path))
 	}
+	c.engine.restored.join(passed)
 	return tree.ID, nil
 }
 

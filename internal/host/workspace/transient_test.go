@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -83,6 +84,37 @@ func TestNamesThatCameAndWent(t *testing.T) {
 	wantTransient(t, "a tracked file", b.capture(), came("web/kept.o"))
 }
 
+// TestADirectoryIsOneName: also where it was watched, so that there are events of what was in it.
+func TestADirectoryIsOneName(t *testing.T) {
+	b := watched(t, map[string]string{"a": "a"})
+	put(t, b.root, "tmp/run", "x")
+	for b.engine.Changed() < 2 { // the directory, and the file once the directory is watched
+		time.Sleep(time.Millisecond)
+	}
+	if err := os.RemoveAll(filepath.Join(b.root, "tmp")); err != nil {
+		t.Fatal(err)
+	}
+	wantTransient(t, "the directory", b.capture(), came("tmp"))
+}
+
+// TestWhatAnotherProcessKnewDidNotComeAndGo: a name that is recalled was there.
+func TestWhatAnotherProcessKnewDidNotComeAndGo(t *testing.T) {
+	b := newBench(t, map[string]string{"a": "a"})
+	put(t, b.root, "captured", "x")
+	b.capture()
+	if err := b.engine.Remember(); err != nil {
+		t.Fatal(err)
+	}
+	b.reopen(true)
+	if err := b.engine.Watch(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(b.root, "captured")); err != nil {
+		t.Fatal(err)
+	}
+	wantTransient(t, "the next process", b.capture(), came())
+}
+
 // TestACaptureThatIsNotRecordedHidesNoName: what only such a capture has seen came and went all the same, and what is back is not gone.
 func TestACaptureThatIsNotRecordedHidesNoName(t *testing.T) {
 	b := watched(t, map[string]string{"a": "a"})
@@ -121,6 +153,7 @@ func TestNamesOfTheFreezeAreTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, b.root, "run", "x")
+	passing(t, b.root, "before")
 	s, err := b.engine.Capture(t.Context(), workspace.Still{Freezer: mover{func() {
 		if err := os.Remove(filepath.Join(b.root, "run")); err != nil {
 			t.Error(err)
@@ -129,7 +162,7 @@ func TestNamesOfTheFreezeAreTold(t *testing.T) {
 	if err != nil || !s.Frozen {
 		t.Fatalf("frozen %v, %v", s.Frozen, err)
 	}
-	wantTransient(t, "under the freeze", s, came("run"))
+	wantTransient(t, "under the freeze", s, came("before", "run"))
 }
 
 // TestARestoreKeepsNames: what came and went before a restore is told by the next checkpoint, also where the one that is being recorded is forgotten after
@@ -140,9 +173,13 @@ func TestARestoreKeepsNames(t *testing.T) {
 	impossible := parse(t, b.git([]byte("120000 blob "+link+"\t"+strings.Repeat("n", 300)+"\n"), "mktree"))
 	put(t, b.root, "a", "changed")
 	put(t, b.root, "new/deep/x", "x")
+	put(t, b.root, "captured", "x")
 	passing(t, b.root, "first")
 	wantTransient(t, "before", b.capture(), came("first"))
 	passing(t, b.root, "second")
+	if err := os.Remove(filepath.Join(b.root, "captured")); err != nil { // the checkpoint that is being recorded has it
+		t.Fatal(err)
+	}
 	if _, err := b.engine.Restore(t.Context(), impossible); err == nil {
 		t.Fatal("a name of 300 characters was written")
 	}
