@@ -53,7 +53,7 @@ func (c *capture) passed(before ...*folder) (Transient, error) {
 		t.Incomplete = t.Incomplete || len(c.events.gone) > 0
 		return t, nil
 	}
-	known := append(before, c.known)
+	known := slices.Concat(before, []*folder{c.known})
 	var names []git.Candidate
 	for _, name := range c.events.gone {
 		if cameAndWent(name.Path, known) {
