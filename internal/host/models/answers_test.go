@@ -248,6 +248,39 @@ func TestAuditedAnswersAreNotHeld(t *testing.T) {
 	}
 }
 
+// TestAnAnswerTooLongToHold: what is more than the gateway holds gets no text around it. Where policies audit, the agent has it as it came; else it is
+// told, because a part of an answer must not pass for the whole.
+func TestAnAnswerTooLongToHold(t *testing.T) {
+	thought := "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"" + strings.Repeat("x", 1<<20) + "\"}}\n\n"
+	for name, tc := range map[string]struct {
+		rules  answers.Rules
+		passes bool
+	}{
+		"audited":        {answers.Rules{Checks: []answers.Checks{{Phrases: []string{"ok"}}}, Formats: []string{"<<{{OUTPUT}}>>"}, Audit: true}, true},
+		"formatted only": {answers.Rules{Formats: []string{"<<{{OUTPUT}}>>"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+				rw.Header().Set("Content-Type", "text/event-stream")
+				fmt.Fprint(rw, streamStart)
+				for range 33 {
+					fmt.Fprint(rw, thought)
+				}
+				fmt.Fprint(rw, streamEnd)
+			}), quick())
+			w.answers = tc.rules
+			answer, text := w.ask("login", http.MethodPost, messages, conversationRequest)
+			whole := strings.Count(text, thought) == 33 && strings.HasSuffix(text, streamEnd)
+			if answer.StatusCode != http.StatusOK && tc.passes || whole != tc.passes || !whole && !strings.Contains(text, "33554432 bytes") {
+				t.Errorf("%d, %d bytes, whole %t: %.200q ... %q", answer.StatusCode, len(text), whole, text, text[max(0, len(text)-300):])
+			}
+			if turn := w.recorded()[0]; tc.passes != (w.last(1).Checked == models.CheckedReported) || tc.passes != (len(turn.Violations) == 1) {
+				t.Errorf("%+v, %+v", w.last(1), turn.Violations)
+			}
+		})
+	}
+}
+
 // TestTurnsWithToolsStreamThrough: what is no final answer is not touched, and is not held longer than until that is known.
 func TestTurnsWithToolsStreamThrough(t *testing.T) {
 	everyWay(t, `turns: [{text: I look., run: ls}]`, func(t *testing.T, w *world, p *provider.Server, name, path, body string, streamed bool) {

@@ -65,7 +65,7 @@ type capture struct {
 	// changed is what the watcher saw before this capture; with followed, that is all that it had to see since the last one.
 	changed  []string
 	followed bool
-	// events are all that was taken from the watcher. Signatures are not believed where some of them were lost.
+	// events are all that was taken from the watcher.
 	events taken
 	// read is what was read so far, by path.
 	read map[string]content
@@ -191,7 +191,11 @@ func (c *capture) take() taken {
 	t := c.engine.watcher.take()
 	c.events.paths, c.events.lost = append(c.events.paths, t.paths...), c.events.lost || t.lost
 	c.events.gone, c.events.partial = append(c.events.gone, t.gone...), c.events.partial || t.partial
-	c.distrust(t.paths)
+	if t.lost {
+		c.known = c.known.distrusted(c.owner)
+	} else {
+		c.distrust(t.paths)
+	}
 	return t
 }
 
@@ -199,15 +203,37 @@ func (c *capture) take() taken {
 func (c *capture) giveUp() { c.engine.watcher.giveBack(c.events) }
 
 // distrust makes sure that what an event told of is read, whatever its signature says: there are calls that change a file
-// and leave its signature as it is (EXT4_IOC_MOVE_EXT), and all of them need a descriptor whose end is an event.
+// and leave its signature as it is (EXT4_IOC_MOVE_EXT), and all of them need a descriptor whose end is an event. An event of a
+// directory stands for all that is below it: while it was elsewhere, events told of what is below it by another path. A capture
+// that does not read what is distrusted leaves it to the next one.
 func (c *capture) distrust(paths []string) {
+	moved := make(map[string]bool)
 	for _, path := range paths {
-		if n := c.known.lookup(path); n != nil && n.sub == nil && n.mark&(ignored|outside|unread) == 0 {
-			distrusted := *n
-			distrusted.mark |= unread
-			c.known = c.known.set(c.owner, path, &distrusted)
+		if n := c.known.lookup(path); n != nil && n.sub != nil {
+			moved[path] = true
 		}
 	}
+	for _, path := range paths {
+		n := c.known.lookup(path)
+		switch {
+		case n == nil, below(path, moved):
+		default:
+			c.known = c.known.set(c.owner, path, n.distrusted(c.owner))
+		}
+	}
+}
+
+// below tells whether one of the directories above a path is among some.
+func below(path string, some map[string]bool) bool {
+	for i := len(path); len(some) > 0; {
+		if i = strings.LastIndexByte(path[:i], '/'); i < 0 {
+			return false
+		}
+		if some[path[:i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // forget begins a look: what the last one met counts no more.

@@ -37,7 +37,7 @@ func (h holder) hold() error {
 	e := h.engine
 	h.snapshot.At = e.options.Now()
 	// Where signatures cannot be believed, every file is read.
-	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases || h.events.lost
+	all := !e.assumptions.ChangeTime || !e.assumptions.MappedWrites || !e.assumptions.Leases
 	if !h.still.AtOnce || h.still.Freezer == nil {
 		scanned, err := h.preview(all)
 		if err != nil {
@@ -152,7 +152,7 @@ func (h holder) freezeOnce(all bool) (unnoticed string, err error) {
 		}
 	}
 	if !partial && err == nil {
-		_, err = h.look(all && h.still.AtOnce || !e.assumptions.ChangeTime || events.lost)
+		_, err = h.look(all && h.still.AtOnce || !e.assumptions.ChangeTime)
 	}
 	if err != nil {
 		return "", err

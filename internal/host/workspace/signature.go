@@ -183,6 +183,27 @@ func (f *folder) own(o *owner) *folder {
 	return &folder{nodes: slices.Clone(f.nodes), owner: o}
 }
 
+// distrusted gives a folder in which every file that is captured, however far below, is to be read again.
+func (f *folder) distrusted(o *owner) *folder {
+	own := f.own(o)
+	for i := range own.nodes {
+		own.nodes[i] = *own.nodes[i].distrusted(o)
+	}
+	return own
+}
+
+// distrusted gives a name of which everything that is captured is to be read again.
+func (n *node) distrusted(o *owner) *node {
+	distrusted := *n
+	switch {
+	case n.sub != nil:
+		distrusted.sub = n.sub.distrusted(o)
+	case n.mark&(ignored|outside) == 0:
+		distrusted.mark |= unread
+	}
+	return &distrusted
+}
+
 // walk visits every name that is not a directory.
 func (f *folder) walk(prefix string, visit func(path string, n *node)) {
 	f.marked(prefix, 0, visit)

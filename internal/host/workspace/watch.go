@@ -66,8 +66,10 @@ type watcher struct {
 	watched map[string]int32
 	changed map[string]trace
 	// path of an event is put together here.
-	path     []byte
-	created  []string
+	path    []byte
+	created []string
+	// moved says that a directory was moved, so that what is below it may be watched by another path than it has.
+	moved    bool
 	overflow bool
 	// lost counts how often overflow was set.
 	lost int64
@@ -294,10 +296,14 @@ func (w *watcher) takeCreated() []string {
 }
 
 // forgetCreated makes sure that directories that appeared are watched when they are next seen: one of the same name may
-// have been watched before.
+// have been watched before. Where one was moved, that holds for each of them: what is below it has come along without an event.
 func (w *watcher) forgetCreated() []string {
 	created := w.created
 	w.created = nil
+	if w.moved {
+		clear(w.watched)
+		w.moved = false
+	}
 	for _, path := range created {
 		delete(w.watched, path)
 	}
@@ -337,7 +343,7 @@ func (w *watcher) lose() {
 	if !w.overflow {
 		w.lost++
 	}
-	w.overflow = true
+	w.overflow, w.moved = true, true
 }
 
 func signal(c chan struct{}) {
@@ -474,6 +480,7 @@ func (w *watcher) event(wd int32, mask uint32, name []byte) {
 		return
 	}
 	if mask&unix.IN_ISDIR != 0 {
+		w.moved = w.moved || mask&(unix.IN_MOVED_FROM|unix.IN_MOVED_TO) != 0
 		if mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0 {
 			w.appeared(path)
 		}
