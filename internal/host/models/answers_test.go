@@ -256,7 +256,7 @@ func TestAnAnswerTooLongToHold(t *testing.T) {
 		rules  answers.Rules
 		passes bool
 	}{
-		"audited":        {answers.Rules{Checks: []answers.Checks{{Phrases: []string{"ok"}}}, Formats: []string{"<<{{OUTPUT}}>>"}, Audit: true}, true},
+		"audited":        {answers.Rules{Checks: []answers.Checks{{Phrases: []string{"done"}}}, Formats: []string{"<<{{OUTPUT}}>>"}, Audit: true}, true},
 		"formatted only": {answers.Rules{Formats: []string{"<<{{OUTPUT}}>>"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {

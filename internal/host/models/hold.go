@@ -27,12 +27,19 @@ func mayBeFinal(c *call) bool {
 	return c.endpoint.Kind == dialect.Generate && !c.endpoint.Side && c.caller.Answers.Any() && (c.request.Tools && !c.request.Bare() || !c.caller.SideCalls)
 }
 
-// hold what has come until it is known what it is.
-func (r *relay) hold(over bool) (more bool, f *failure) {
-	t := r.call.turn
+// hold what has come until it is known what it is. Part is the last of it.
+func (r *relay) hold(part []byte, over bool) (more bool, f *failure) {
+	t, rules := r.call.turn, r.call.caller.Answers
 	switch {
 	case !t.whole() && t.received <= maxHeld:
 		return false, noMemory(t.lacks)
+	case !t.whole() && rules.Audit: // without a text around it, rather than not at all
+		if more, f = r.release(over); more {
+			t.audits, more = true, r.call.send(part)
+		}
+		return more, f
+	case !t.whole() && len(rules.Checks) == 0:
+		return false, fail(http.StatusBadRequest, reasonRejected, nil, "the model's answer has more than %d bytes, and the texts of Output templates cannot be put around it: ask for less at once", maxHeld)
 	case over || !t.whole():
 		return false, r.judge()
 	case t.reader.Answer().Acts:
@@ -52,7 +59,7 @@ func (r *relay) release(over bool) (more bool, f *failure) {
 			return false, f
 		}
 	}
-	if !c.turn.streamed {
+	if !c.turn.streamed && c.turn.whole() {
 		c.w.Header().Set("Content-Length", strconv.Itoa(len(c.turn.raw)))
 	}
 	c.reply.start(c.record.Status)

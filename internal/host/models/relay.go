@@ -171,7 +171,7 @@ func (r *relay) pass(part []byte) (more bool, f *failure) {
 		}
 	}
 	if r.checks {
-		return r.hold(over)
+		return r.hold(part, over)
 	}
 	if over {
 		if f := r.call.settled(); f != nil {
