@@ -3,27 +3,31 @@
 
 package judge
 
-import "strings"
+import (
+	"math"
+	"strings"
+)
 
 // Overlaps reports whether two plans may change a common path, and names a pattern of each that does; "" stands for
 // everything, where a plan does not say. It errs on the side of yes: two patterns that can match a common path always
 // overlap, and forbidden areas are not taken off.
 func (p Plan) Overlaps(q Plan) (mine, others string, ok bool) {
-	for _, m := range p.bounds() {
-		for _, o := range q.bounds() {
-			one, other, meet := overlap(m, o)
-			if !meet {
-				return "", "", false
-			}
-			if one != "" || mine == "" {
-				mine = one
-			}
-			if other != "" || others == "" {
-				others = other
-			}
-		}
-	}
-	return mine, others, true
+	c := comparison{left: math.MaxInt}
+	return c.overlap(c.read(p), c.read(q))
+}
+
+// comparison of patterns.
+type comparison struct {
+	// guards compares names as guards do, too: patterns meet that can match two paths of which a guard takes one for the other.
+	guards bool
+	// left is how many more bytes it may read and names it may compare. After these all patterns count as ones that meet.
+	left int
+}
+
+// compared is a pattern to be compared: read exactly and, where that is asked for, as a guard. One that cannot be used has neither.
+type compared struct {
+	text          string
+	exact, folded []segment
 }
 
 // bounds are lists of patterns of which a path must match each that is not empty.
@@ -38,62 +42,109 @@ func (p Plan) bounds() [][]string {
 	return [][]string{p.Allowed, files}
 }
 
-// overlap finds two patterns that may match a common path. An empty list matches everything.
-func overlap(a, b []string) (one, other string, ok bool) {
+// read the lists of patterns of a plan.
+func (c *comparison) read(p Plan) [][]compared {
+	var lists [][]compared
+	for _, texts := range p.bounds() {
+		list := make([]compared, len(texts))
+		for i, text := range texts {
+			list[i] = c.pattern(text)
+		}
+		lists = append(lists, list)
+	}
+	return lists
+}
+
+func (c *comparison) pattern(text string) compared {
+	r := compared{text: text}
+	if c.left -= len(text); c.left < 0 {
+		return r
+	}
+	if p, err := parsePattern(text, false); err == nil {
+		r.exact = p.segments
+	}
+	if p, err := parsePattern(text, true); err == nil && c.guards {
+		r.folded = p.segments
+	}
+	return r
+}
+
+func (c *comparison) overlap(p, q [][]compared) (mine, others string, ok bool) {
+	for _, m := range p {
+		for _, o := range q {
+			one, other, meet := c.lists(m, o)
+			if !meet {
+				return "", "", false
+			}
+			if one != "" || mine == "" {
+				mine = one
+			}
+			if other != "" || others == "" {
+				others = other
+			}
+		}
+	}
+	return mine, others, true
+}
+
+// lists finds two patterns that may match a common path. An empty list matches everything.
+func (c *comparison) lists(a, b []compared) (one, other string, ok bool) {
 	switch {
 	case len(a) == 0 && len(b) == 0:
 		return "", "", true
 	case len(a) == 0:
-		return "", b[0], true
+		return "", b[0].text, true
 	case len(b) == 0:
-		return a[0], "", true
+		return a[0].text, "", true
 	}
 	for _, one := range a {
 		for _, other := range b {
-			if patternsMeet(one, other) {
-				return one, other, true
+			if c.meet(one, other) {
+				return one.text, other.text, true
 			}
 		}
 	}
 	return "", "", false
 }
 
-// patternsMeet reports whether two patterns may match a common path. One that cannot be used may mean anything.
-func patternsMeet(a, b string) bool {
-	p, errA := parsePattern(a, false)
-	q, errB := parsePattern(b, false)
-	if errA != nil || errB != nil {
+// meet reports whether two patterns may match a common path. One that cannot be used may mean anything.
+func (c *comparison) meet(a, b compared) bool {
+	if a.exact == nil || b.exact == nil {
 		return true
 	}
-	m := meeting{a: p.segments, b: q.segments, seen: map[[2]int]bool{}}
-	return m.from(0, 0)
+	exact, folded := meeting{a: a.exact, b: b.exact, left: &c.left}, meeting{a: a.folded, b: b.folded, left: &c.left}
+	return exact.from(0, 0) || c.guards && folded.from(0, 0)
 }
 
 // meeting looks for a path that two patterns match, reading both name by name.
 type meeting struct {
 	a, b []segment
-	// seen are the places that were tried: each is tried once, so that the time is at most the product of the lengths.
+	// seen are the places with a "**" that were tried: each is tried once, so that the time is about the product of the lengths at most.
 	seen map[[2]int]bool
+	// left is how many more steps may be taken.
+	left *int
 }
 
 // from reports whether the rests of both patterns can match the rest of a path. Where one is at its end, what the other
 // has yet to match is below what the one covers.
 func (m *meeting) from(i, j int) bool {
-	if i == len(m.a) || j == len(m.b) {
+	*m.left--
+	if i == len(m.a) || j == len(m.b) || *m.left < 0 {
 		return true
+	}
+	a, b := m.a[i], m.b[j]
+	if !a.dirs && !b.dirs {
+		return a.meets(b) && m.from(i+1, j+1)
 	}
 	if m.seen[[2]int{i, j}] {
 		return false
 	}
-	m.seen[[2]int{i, j}] = true
-	a, b := m.a[i], m.b[j]
-	switch {
-	case a.dirs || b.dirs:
-		// "**" takes no name, or the one that the other takes.
-		return a.dirs && m.from(i+1, j) || b.dirs && m.from(i, j+1) || a.dirs && !b.dirs && m.from(i, j+1) || b.dirs && !a.dirs && m.from(i+1, j)
-	default:
-		return a.meets(b) && m.from(i+1, j+1)
+	if m.seen == nil {
+		m.seen = map[[2]int]bool{}
 	}
+	m.seen[[2]int{i, j}] = true
+	// "**" takes no name, or the one that the other takes.
+	return a.dirs && m.from(i+1, j) || b.dirs && m.from(i, j+1) || a.dirs && !b.dirs && m.from(i, j+1) || b.dirs && !a.dirs && m.from(i+1, j)
 }
 
 // meets reports whether two segments may match a common name.

@@ -4,6 +4,7 @@
 package judge
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -31,6 +32,7 @@ func TestStrategy(t *testing.T) {
 		"no bounds, and rules":              {Plan{}, nil, ruled, policy.StrategyShadow, `bounds no paths, so that it may change "db/**/*.sql"`},
 		"an area that a rule is about":      {Plan{Allowed: []string{"web/**"}}, nil, ruled, policy.StrategyShadow, `may change "web/**"`},
 		"a planned file that a rule is for": {Plan{Allowed: []string{"web/**"}, Files: &FilePlan{Create: []string{"web/shared/b.ts"}}}, nil, ruled, policy.StrategyShadow, `are about "web/shared/**"`},
+		"an area in other letters":          {Plan{Allowed: []string{"WEB/Shared"}}, nil, ruled, policy.StrategyShadow, `are about "web/shared/**"`},
 		"planned files apart from all":      {web, nil, ruled, policy.StrategyDirect, "names no contracts"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,5 +44,38 @@ func TestStrategy(t *testing.T) {
 	}
 	if _, reason := Strategy(Plan{}, []string{strings.Repeat("é", 1000)}, auto); len(reason) > 256 {
 		t.Errorf("a reason of %d bytes", len(reason))
+	}
+}
+
+// TestAutoComparesInBoundedTime: whoever writes plans and policies of a project does not keep the manager busy with them.
+func TestAutoComparesInBoundedTime(t *testing.T) {
+	auto := policy.Effective{Execution: policy.Execution{Strategy: policy.StrategyAuto}}
+	plan := Plan{Files: &FilePlan{}}
+	deep := strings.Repeat("?/", 240)
+	for i := range 3000 {
+		plan.Files.Modify = append(plan.Files.Modify, fmt.Sprintf("%sa%d", deep, i))
+	}
+	for i := range 64 {
+		r := policy.PathRule{Access: policy.ReadOnly}
+		for j := range 64 {
+			r.Paths = append(r.Paths, fmt.Sprintf("%sb%d-%d", deep, i, j))
+		}
+		auto.Paths.Rules = append(auto.Paths.Rules, r)
+	}
+	if got, reason := Strategy(plan, nil, auto); got != policy.StrategyShadow || !strings.Contains(reason, "too many") {
+		t.Errorf("%s: %s", got, reason)
+	}
+}
+
+// TestAutoComparesLargePlans: files and rules as large as projects have them are compared to the end.
+func TestAutoComparesLargePlans(t *testing.T) {
+	auto := policy.Effective{Execution: policy.Execution{Strategy: policy.StrategyAuto}}
+	plan := Plan{Files: &FilePlan{}}
+	for i := range 400 {
+		plan.Files.Modify = append(plan.Files.Modify, fmt.Sprintf("web/components/form/field%d.ts", i))
+		auto.Paths.Rules = append(auto.Paths.Rules, policy.PathRule{Access: policy.ReadOnly, Paths: []string{fmt.Sprintf("db/migrations/%d/**", i)}})
+	}
+	if got, reason := Strategy(plan, nil, auto); got != policy.StrategyDirect {
+		t.Errorf("%s: %s", got, reason)
 	}
 }

@@ -60,9 +60,10 @@ func Orders(f *v1alpha1.Feature, effective policy.Effective, prompt string, lock
 		o.Mode = cmp.Or(string(f.Status.Job.Mode), policy.ModeInteractive)
 	}
 	if o.Policy.Execution.Strategy == policy.StrategyAuto {
-		o.Policy.Execution.Strategy, _ = strategy(f, effective)
 		if j := f.Status.Job; j != nil && j.Strategy != "" { // decided once for an attempt, whatever the policy says since
 			o.Policy.Execution.Strategy = j.Strategy
+		} else {
+			o.Policy.Execution.Strategy, _ = strategy(f, effective)
 		}
 	}
 	for _, a := range f.Spec.Answers {
