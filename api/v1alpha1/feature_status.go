@@ -76,7 +76,7 @@ type FeatureStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	LastCheckpoint string `json:"lastCheckpoint,omitempty"`
-	// lastValidCheckpoint is the newest Checkpoint with a Valid verdict.
+	// lastValidCheckpoint is the newest Checkpoint with a Valid verdict whose state no rollback gave up.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	LastValidCheckpoint string `json:"lastValidCheckpoint,omitempty"`

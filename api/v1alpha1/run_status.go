@@ -25,7 +25,7 @@ type RunStatus struct {
 	// lastCheckpoint is the newest reported one.
 	// +optional
 	LastCheckpoint *CheckpointSummary `json:"lastCheckpoint,omitempty"`
-	// lastValidCheckpoint is the name of the newest one with a Valid verdict.
+	// lastValidCheckpoint is the name of the newest one with a Valid verdict whose state no rollback gave up.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	LastValidCheckpoint string `json:"lastValidCheckpoint,omitempty"`

@@ -159,7 +159,9 @@ func add(run *v1alpha1.RunStatus, name string, spec v1alpha1.CheckpointSpec, mes
 		// It counts as neither: what was judged may never have been there.
 	case spec.Verdict == v1alpha1.VerdictValid:
 		run.Checkpoints.Valid++
-		run.LastValidCheckpoint = name
+		if spec.Action != v1alpha1.ActionReverted { // else a rollback gave it up
+			run.LastValidCheckpoint = name
+		}
 	case spec.Verdict == v1alpha1.VerdictInvalid:
 		run.Checkpoints.Invalid++
 	}

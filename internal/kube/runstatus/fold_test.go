@@ -242,6 +242,22 @@ func TestRollbacksAreCounted(t *testing.T) {
 	}
 }
 
+// TestAValidStateThatWentBackIsNotTheLastValidOne: nothing goes on from it, and a rollback after that one does not lead to it.
+func TestAValidStateThatWentBackIsNotTheLastValidOne(t *testing.T) {
+	var list []protocol.Report
+	for i := range int64(3) {
+		c := reports.Taken(i+1, judge.Valid)
+		if i > 0 {
+			c.Action, c.Rollback = protocol.ActionReverted, &protocol.RollbackReport{Cause: protocol.RollbackBySupervision}
+		}
+		list = append(list, reports.New(1, i+1, c))
+	}
+	run := Fold(v1alpha1.RunStatus{}, "f", 1, list)
+	if run.LastValidCheckpoint != "f-1" || run.Rollbacks.Last.To != "f-1" || run.Checkpoints.Valid != 3 {
+		t.Errorf("the last valid one is %s, and the workspace went back to %s", run.LastValidCheckpoint, run.Rollbacks.Last.To)
+	}
+}
+
 func TestConnection(t *testing.T) {
 	later := reports.Noon.Add(time.Minute)
 	first := Connect(v1alpha1.RunStatus{}, 1, "a", reports.Noon)
