@@ -174,6 +174,9 @@ func (s *Server) create(ctx context.Context, c *v1alpha1.Checkpoint) error {
 	if existing.Spec.FeatureUID != wanted.Spec.FeatureUID {
 		return fmt.Errorf("Checkpoint %s belongs to an earlier Feature of the same name and is about to be deleted", wanted.Name)
 	}
+	if existing.Spec.Rollback == nil { // whoever made it, or the definition of Checkpoints then, may not have known of rollbacks
+		wanted.Spec.Rollback = nil
+	}
 	// The API server stores times in whole seconds, as the wanted one has them, but reads them in its own zone.
 	if !equality.Semantic.DeepEqual(existing.Spec, wanted.Spec) {
 		return &errConflict{reason: fmt.Sprintf("Checkpoint %s exists with another content (tree %s of attempt %d), so the report of tree %s of attempt %d is not recorded",

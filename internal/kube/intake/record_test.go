@@ -209,6 +209,24 @@ func TestAFailedCheckpointIsTold(t *testing.T) {
 	}
 }
 
+// TestARollbackThatWasNotKept: a manager, or a definition of Checkpoints, from before rollbacks were told of has made the Checkpoint and died.
+func TestARollbackThatWasNotKept(t *testing.T) {
+	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	back := reports.Taken(1, judge.Valid)
+	r.failing.Store(1)
+	if got := r.post(t, login.Token, reports.New(1, 1, back)); got.code != http.StatusServiceUnavailable {
+		t.Errorf("answered %d: %s", got.code, got.body)
+	}
+	back.Rollback = &protocol.RollbackReport{Cause: protocol.RollbackByRequest, Reason: "request back"}
+	if got := r.post(t, login.Token, reports.New(1, 1, back)); got.code != http.StatusOK {
+		t.Errorf("answered %d: %s", got.code, got.body)
+	}
+	if status := run(t, login.Feature); status.CheckpointSequence != 1 || status.Rollbacks == nil || status.Rollbacks.Request != 1 {
+		t.Errorf("recorded %+v", status)
+	}
+}
+
 func TestAContradictionIsRefused(t *testing.T) {
 	r := newReplica(t, "a", clocktesting.NewFakeClock(time.Now()))
 	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
