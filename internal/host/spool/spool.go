@@ -36,6 +36,9 @@ const (
 // at most.
 const maxAside = 64
 
+// maxFailures is how many failures of checkpoints wait for intake: enough to see that they fail, and of what. Without intake one more comes each minute.
+const maxFailures = 64
+
 // Bounds of the texts of a report, in bytes. Intake keeps less of each.
 const (
 	maxText = 8 << 10
@@ -69,7 +72,7 @@ type Spool struct {
 }
 
 // Open reads the spool of an attempt. What an older attempt could not report any more is kept when it is a record
-// (checkpoints, results of requests), and dropped when the new attempt speaks for itself (status, final).
+// (checkpoints, results of requests), and dropped when the new attempt speaks for itself (status, final, failures).
 func Open(dir string, epoch int64) (*Spool, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make spool: %w", err)
@@ -144,7 +147,7 @@ func (s *Spool) load() error {
 func (s *Spool) retire() error {
 	var kept []protocol.Report
 	for _, r := range s.pending {
-		if r.Epoch < s.epoch && (r.Status != nil || r.Final != nil) {
+		if r.Epoch < s.epoch && (r.Status != nil || r.Final != nil || r.Failed != nil) {
 			if err := os.Remove(s.path(r)); err != nil {
 				return fmt.Errorf("drop report of attempt %d: %w", r.Epoch, err)
 			}
@@ -157,12 +160,12 @@ func (s *Spool) retire() error {
 }
 
 // Append numbers a report and makes it durable. A checkpoint that was reported before is not reported again. A status
-// takes the place of one that directly precedes it, so that an absent intake does not fill the disk. Secrets are taken out here, and texts bounded,
+// takes the place of one that directly precedes it, and of failures that wait there is a bound, so that an absent intake does not fill the disk. Secrets are taken out here, and texts bounded,
 // because all that people are told of an attempt comes this way, and an agent may have chosen some of it.
 func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Checkpoint != nil && r.Checkpoint.Sequence <= s.mark.Checkpoint {
+	if r.Checkpoint != nil && r.Checkpoint.Sequence <= s.mark.Checkpoint || r.Failed != nil && s.failures() >= maxFailures {
 		return r, nil
 	}
 	r = redacted.Bounded(redacted.Document(redacted.Bounded(r, maxText+margin, math.MaxInt)), maxText, maxTexts)
@@ -185,6 +188,16 @@ func (s *Spool) Append(r protocol.Report) (protocol.Report, error) {
 	s.pending = append(s.pending, r)
 	s.wake()
 	return r, nil
+}
+
+// failures of checkpoints that wait.
+func (s *Spool) failures() (n int) {
+	for _, r := range s.pending {
+		if r.Failed != nil {
+			n++
+		}
+	}
+	return n
 }
 
 // Batch is the oldest reports, so many at most and within so many bytes of JSON, but at least one if there is any.

@@ -98,6 +98,22 @@ func TestStatusTakesThePlaceOfTheStatusBeforeIt(t *testing.T) {
 	expect(t, open(t, dir, 1), "1.2:Active", "1.3:checkpoint1", "1.5:Active")
 }
 
+// TestFailuresDoNotFillTheDisk: while intake is absent, checkpoints may fail each minute, and each failure changes the status.
+func TestFailuresDoNotFillTheDisk(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, 1)
+	for range 200 {
+		add(t, s, protocol.Report{Failed: &protocol.CheckpointFailure{Trigger: protocol.TriggerInterval, Reason: protocol.ReasonVolumeFull}}, status("Idle"), status("Active"))
+	}
+	add(t, s, checkpoint(1))
+	if n := s.Pending(); n != 2*64+1 { // a status after each failure, and the checkpoint
+		t.Errorf("%d reports wait", n)
+	}
+	if n := open(t, dir, 2).Pending(); n != 1 {
+		t.Errorf("%d reports of the attempt before wait, want the checkpoint", n)
+	}
+}
+
 func TestAnotherAttemptSpeaksForItself(t *testing.T) {
 	dir := t.TempDir()
 	add(t, open(t, dir, 1), status("Active"), checkpoint(1), protocol.Report{Request: &protocol.RequestReport{ID: "r"}},
