@@ -124,7 +124,7 @@ func afterLoss(s situation) nextRun {
 	if s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries {
 		return ifAsked(s, nextRun{run: RunAgent, at: podEndedSummary(s)})
 	}
-	if s.o.Spec.AskRestart && !s.deadlineOver() {
+	if s.o.Spec.AskRestart && !s.deadlineOver() && s.m.Job.StopRequestedAt.IsZero() { // nothing was lost where the agent was asked to end
 		return ifAsked(s, nextRun{run: RunAgent, at: restartSummary(s)})
 	}
 	return agentUnlessOver(s, n)
