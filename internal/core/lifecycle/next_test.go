@@ -382,6 +382,17 @@ func TestAnAttemptKeepsItsStrategy(t *testing.T) {
 	}
 }
 
+// TestAnAttemptOfAnEarlierVersionIsGivenItsStrategy: nobody noted it when its Job was made. It is decided once all the same.
+func TestAnAttemptOfAnEarlierVersionIsGivenItsStrategy(t *testing.T) {
+	o := running()
+	o.Spec.Strategy, o.Spec.StrategyReason = "Direct", "The plan names no contracts."
+	o.Memory = Next(o, noon).Memory
+	o.Spec.Strategy, o.Spec.StrategyReason = "Shadow", "The plan names the contract."
+	if j := Next(o, noon).Memory.Job; j.Strategy != "Direct" || j.StrategyReason != "The plan names no contracts." {
+		t.Errorf("it runs by %q: %s", j.Strategy, j.StrategyReason)
+	}
+}
+
 func TestRollUpNeverForgets(t *testing.T) {
 	o := running()
 	o.Memory.Head, o.Memory.LastCheckpoint, o.Memory.LastValidCheckpoint, o.Memory.Checkpoints = head, "login-7", "login-6", Counts{Total: 7, Valid: 6}

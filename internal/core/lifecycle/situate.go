@@ -18,7 +18,7 @@ const freeEnds = 3
 // situate adds to what is remembered what the facts say: a new attempt, the pod that speaks for it, its end, and what
 // was reported. Each of these is a function of the situation that the one before it found.
 func situate(o Observed, now time.Time) situation {
-	return rollUp(conclude(waited(pin(adopt(situation{o: o, now: now, m: o.Memory.clone()})))))
+	return rollUp(conclude(waited(pin(strategy(adopt(situation{o: o, now: now, m: o.Memory.clone()}))))))
 }
 
 // adopt makes the newest Job that is seen the current attempt. It is the only way in which attempts advance: the process
@@ -55,6 +55,16 @@ func adopt(s situation) situation {
 		m.Phase, m.FinishedAt = Preparing, time.Time{}
 	}
 	s.m = m
+	return s
+}
+
+// strategy of an attempt whose Job was seen first by a version that did not note it.
+func strategy(s situation) situation {
+	if !s.active() || s.m.Job.Strategy != "" {
+		return s
+	}
+	s.m = s.m.clone()
+	s.m.Job.Strategy, s.m.Job.StrategyReason = s.o.Spec.Strategy, s.o.Spec.StrategyReason
 	return s
 }
 
