@@ -140,7 +140,7 @@ const (
 	ReasonPodLost = "PodLost"
 	// ReasonPodEnded: the pod ended by itself again and again, before its final report; the retries are used up.
 	ReasonPodEnded = "PodEnded"
-	// ReasonAwaitingRestart: the pod of the attempt was lost, and supervision.restartMode Ask leaves to a person when the next one starts.
+	// ReasonAwaitingRestart: the pod of the attempt was lost, and supervision.restartMode is Ask: the next attempt starts when a user requests a retry.
 	ReasonAwaitingRestart = "AwaitingRestart"
 	// ReasonPodOrphaned: the pod of the attempt lost its Job and is ended; another attempt follows.
 	ReasonPodOrphaned = "PodOrphaned"

@@ -120,10 +120,10 @@ func podEndedSummary(s situation) summary {
 		s.m.Attempt, s.m.Unordered-1, freeEnds+1, s.o.Spec.Retries, s.retryHint())}
 }
 
-// restartSummary is for an agent whose pod was lost, and that a person starts again.
+// restartSummary is for an agent whose pod was lost, and that a user starts again.
 func restartSummary(s situation) summary {
 	return summary{phase: Blocked, reason: ReasonAwaitingRestart, stalled: true, message: fmt.Sprintf(
-		"Attempt %d ended without a final report, and the policy leaves to a person when the agent goes on (supervision.restartMode is Ask). The work up to the last valid checkpoint is kept: start the agent again with %s.",
+		"Attempt %d ended without a final report, and supervision.restartMode of the policy is Ask. The work up to the last valid checkpoint is kept: look at it, then start the agent again with %s.",
 		s.m.Attempt, s.retryHint())}
 }
 

@@ -102,7 +102,7 @@ func conversationRows() []Row {
 		choice("supervision.timeoutProfile", "How long a model may be silent before its call ends: Standard 60s, Long 120s, Extended 300s.",
 			func(x *r) *TimeoutProfile { return &x.Supervision.TimeoutProfile }, func(x *e) *TimeoutProfile { return &x.Supervision.TimeoutProfile },
 			TimeoutStandard, TimeoutExtended, TimeoutLong, TimeoutStandard),
-		choice("supervision.restartMode", "How an agent goes on that was ended before its work was done, as by the loss of its pod: Resume in its session, Replay in a new one that begins with the prompt, Ask in its session, but after the loss of a pod only once a person has asked for a retry.",
+		choice("supervision.restartMode", "How the next attempt continues when an agent ends before its work is done, for example because its pod is lost: Resume continues its session, Replay starts a new session with the prompt, Ask continues its session, but after the loss of a pod only when a user requests a retry.",
 			func(x *r) *RestartMode { return &x.Supervision.RestartMode }, func(x *e) *RestartMode { return &x.Supervision.RestartMode },
 			RestartResume, RestartResume, RestartReplay, RestartAsk),
 		count("supervision.maxCorrections", "How many times an agent that ended with invalid work is told in its session what is wrong. It has no effect on runtimes without sessions.",

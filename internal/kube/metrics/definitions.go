@@ -56,12 +56,12 @@ var (
 			{"action", "Promoted, PartlyPromoted, Held, Reverted, None"}, {"trigger", triggers}},
 	}
 	checkpointFailures = Definition{
-		Name: "tidewaiter_checkpoint_failures_total", Kind: Counter, Help: "Checkpoints that could not be captured or judged. The next one does their work.",
+		Name: "tidewaiter_checkpoint_failures_total", Kind: Counter, Help: "Checkpoints that could not be captured or checked. The next one does their work.",
 		Labels: []Label{namespaceLabel, {"trigger", triggers}, {"reason", "CheckpointFailed, VolumeFull, VolumeCorrupt, VolumeFenced, RepositoryDamaged, other"}},
 	}
 	rollbacks = Definition{
 		Name: "tidewaiter_rollbacks_total", Kind: Counter, Help: "Times that a workspace went back, or a part of it.",
-		Labels: []Label{namespaceLabel, {"cause", "Supervision (an agent in trouble), Request (of a person), Violation (strategy Shadow, revertOnViolation)"}},
+		Labels: []Label{namespaceLabel, {"cause", "Supervision (an agent in trouble), Request (a user's), Violation (strategy Shadow, revertOnViolation)"}},
 	}
 	violations = Definition{
 		Name: "tidewaiter_violations_total", Kind: Counter, Help: "Violations in recorded checkpoints, of each the eight worst.",

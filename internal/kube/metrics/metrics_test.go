@@ -65,7 +65,7 @@ func TestCheckpointsAreCounted(t *testing.T) {
 	}
 	r.Observe("shop", stored, now)
 	wantMetrics(t, registry, `
-# HELP tidewaiter_checkpoint_failures_total Checkpoints that could not be captured or judged. The next one does their work.
+# HELP tidewaiter_checkpoint_failures_total Checkpoints that could not be captured or checked. The next one does their work.
 # TYPE tidewaiter_checkpoint_failures_total counter
 tidewaiter_checkpoint_failures_total{namespace="shop",reason="VolumeFull",trigger="Interval"} 2
 tidewaiter_checkpoint_failures_total{namespace="shop",reason="other",trigger="Final"} 1

@@ -41,7 +41,7 @@ type FeatureStatusApplyConfiguration struct {
 	Head *string `json:"head,omitempty"`
 	// lastCheckpoint is the newest Checkpoint.
 	LastCheckpoint *string `json:"lastCheckpoint,omitempty"`
-	// lastValidCheckpoint is the newest Checkpoint with a Valid verdict.
+	// lastValidCheckpoint is the newest Checkpoint with a Valid verdict whose state no rollback gave up.
 	LastValidCheckpoint *string `json:"lastValidCheckpoint,omitempty"`
 	// checkpoints counts the Checkpoints taken (not only those kept).
 	Checkpoints *CheckpointCountsApplyConfiguration `json:"checkpoints,omitempty"`

@@ -26,7 +26,7 @@ type RunStatusApplyConfiguration struct {
 	Rollbacks *RollbackStatusApplyConfiguration `json:"rollbacks,omitempty"`
 	// lastCheckpoint is the newest reported one.
 	LastCheckpoint *CheckpointSummaryApplyConfiguration `json:"lastCheckpoint,omitempty"`
-	// lastValidCheckpoint is the name of the newest one with a Valid verdict.
+	// lastValidCheckpoint is the name of the newest one with a Valid verdict whose state no rollback gave up.
 	LastValidCheckpoint *string `json:"lastValidCheckpoint,omitempty"`
 	// report is the status report of the run (SALUTE).
 	Report *RunReportApplyConfiguration `json:"report,omitempty"`

@@ -16,7 +16,7 @@ type SupervisionRulesApplyConfiguration struct {
 	TimeoutProfile *string `json:"timeoutProfile,omitempty"`
 	// maxCorrections: how often an agent that has ended with work that is not valid goes on in its session and is told what is wrong; built-in 2.
 	MaxCorrections *int32 `json:"maxCorrections,omitempty"`
-	// restartMode says how an agent goes on that was ended before its work was done, as by the loss of its pod: Resume in its session (built-in), Replay in a new one that begins with the prompt, Ask in its session, but after the loss of a pod only once a person has asked for a retry. The workspace is that of the last valid checkpoint in each case.
+	// restartMode says how the next attempt continues when an agent ends before its work is done, for example because its pod is lost: Resume continues its session, Replay starts a new session with the prompt, Ask continues its session, but after the loss of a pod only when a user requests a retry. The workspace is that of the last valid checkpoint in each case. Defaults to Resume.
 	RestartMode *string `json:"restartMode,omitempty"`
 	// maxRetries of an answer that breaks a major rule; built-in 2.
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
