@@ -35,6 +35,9 @@ func wantedRun(s situation) nextRun {
 	switch {
 	case f == nil && s.m.Job.Errand:
 		return nextRun{run: RunSeal, at: s.remembered()}
+	case s.m.Job.Errand && s.o.Spec.AskRestart && s.awaitsRestart() && !s.deadlineOver():
+		// What an errand ends with says nothing of the agent whose pod was lost.
+		return ifAsked(s, nextRun{run: RunAgent, at: s.remembered()})
 	case f != nil && f.Outcome == protocol.OutcomeReadyToMerge:
 		return afterReady(s, f)
 	case s.m.Phase == Failed:
@@ -110,6 +113,11 @@ func ifAsked(s situation, n nextRun) nextRun {
 		n.at = summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d is about to start, as requested.", s.m.Attempt+1)}
 	}
 	return n
+}
+
+// awaitsRestart reports whether the Feature waited for a person to start its agent when the status was written last.
+func (s situation) awaitsRestart() bool {
+	return s.o.Memory.Condition(ConditionSucceeded).Reason == ReasonAwaitingRestart
 }
 
 func afterLoss(s situation) nextRun {
