@@ -32,6 +32,7 @@ func anthropic() Dialect {
 		// https://docs.claude.com/en/docs/build-with-claude/extended-thinking
 		limits:  limits{most: [][]string{{"max_tokens"}}, thinking: []string{"thinking", "budget_tokens"}},
 		message: readAnthropic,
+		tools:   anthropicResults,
 		behind:  behindMessage(false),
 		choice:  "tool_choice",
 		noTools: `{"type":"none"}`,

@@ -99,6 +99,8 @@ type Dialect struct {
 	limits limits
 	// message reads an entry of the history.
 	message func(entry []byte) conversation.Message
+	// tools finds calls of tools and their results in the history.
+	tools tools
 	// turn gives one more turn of the conversation, of the model or of its user, with a text as the inside of a JSON string.
 	turn func(model bool, text string) string
 	// behind gives where a text of a supervisor stands behind an entry of the history, the text as the inside of a JSON string.

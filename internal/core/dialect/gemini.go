@@ -38,6 +38,7 @@ func gemini() Dialect {
 		limits:  limits{most: [][]string{{"generationConfig", "maxOutputTokens"}}, choices: []string{"generationConfig", "candidateCount"}},
 		inPath:  true,
 		message: readGemini,
+		tools:   geminiResults,
 		behind:  behindContent,
 		noTools: `{"functionCallingConfig":{"mode":"NONE"}}`,
 		turn:    geminiTurn,
