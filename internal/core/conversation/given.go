@@ -30,19 +30,21 @@ type GivenBounds struct {
 }
 
 const (
-	// MaxCall and MaxTool bound the ID of a call and the name of a tool, in bytes: providers give IDs of some 30 characters, and take names of 64 or 128
-	// (https://docs.claude.com/en/docs/agents-and-tools/tool-use/implement-tool-use).
-	MaxCall, MaxTool = 512, 512
-	// givenSize is what a result takes beside its text, in bytes: the ID, the name, the digest and the structure.
-	givenSize = MaxCall + MaxTool + 256
+	// MaxGivenName bounds the ID of a call and the name of a tool, in bytes. Those of providers have less than 200, and the ledger stores as much of any
+	// name.
+	MaxGivenName = 512
+	// fixedSize is what a result takes beside its texts and names, in bytes: the digest, and the structure twice.
+	fixedSize = 512
 )
 
-// Most is how many bytes the results of a request of so many bytes take.
+// Size is how much memory the result takes, in bytes.
+func (g Given) Size() int { return fixedSize + len(g.Call) + len(g.Tool) + len(g.Text) }
+
+// Most is how much memory the results of a request of so many bytes take, in bytes. What they say is no longer than the request.
 func (b GivenBounds) Most(request int) int {
-	// Each text has room for one byte at least, so that the last one may go beyond the room of all.
-	texts := 0
+	texts := 0 // only what fills the room of one result, or what is left of the room of all, has more beyond that
 	if b.Text > 0 && b.Texts > 0 {
 		texts = b.Texts + (b.Texts/b.Text+1)*b.Beyond
 	}
-	return min(b.Results*givenSize+texts, request+b.Results*256)
+	return b.Results*fixedSize + min(b.Results*2*MaxGivenName+texts, request)
 }

@@ -107,7 +107,7 @@ func (t *taker) take(r result) {
 		t.more++
 		return
 	}
-	given := conversation.Given{Call: headOf(r.id, conversation.MaxCall), Tool: headOf(r.name, conversation.MaxTool), Failed: r.failed}
+	given := conversation.Given{Call: headOf(r.id, conversation.MaxGivenName), Tool: headOf(r.name, conversation.MaxGivenName), Failed: r.failed}
 	most := max(0, min(t.bounds.Text, t.room))
 	if most > 0 {
 		most += t.bounds.Beyond
@@ -137,9 +137,9 @@ func (t *taker) name(calls func(take func(id, name []byte))) {
 		return
 	}
 	calls(func(id, name []byte) {
-		call := headOf(id, conversation.MaxCall)
+		call := headOf(id, conversation.MaxGivenName)
 		if known, wanted := names[call]; wanted && known == "" {
-			names[call] = headOf(name, conversation.MaxTool)
+			names[call] = headOf(name, conversation.MaxGivenName)
 		}
 	})
 	for i, g := range t.list {

@@ -184,10 +184,10 @@ func TestHostileResults(t *testing.T) {
 			}
 			size := 0
 			for _, g := range list {
-				if len(g.Call) > conversation.MaxCall || len(g.Tool) > conversation.MaxTool || len(g.Text) > bounds.Text+bounds.Beyond {
+				if len(g.Call) > conversation.MaxGivenName || len(g.Tool) > conversation.MaxGivenName || len(g.Text) > bounds.Text+bounds.Beyond {
 					t.Errorf("%d bytes of ID, %d of name, %d of text", len(g.Call), len(g.Tool), len(g.Text))
 				}
-				size += len(g.Call) + len(g.Tool) + len(g.SHA256) + len(g.Text)
+				size += g.Size()
 			}
 			if most := bounds.Most(len(body)); size > most {
 				t.Errorf("%d bytes are kept, want at most %d", size, most)

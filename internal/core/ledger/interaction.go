@@ -24,6 +24,14 @@ const (
 	MaxFolded = 4 << 10
 	// failedStatus is the first status of HTTP that says that a call failed.
 	failedStatus = 400
+	// MaxResults is how many results of tools are recorded of a turn: a quarter of what the watchdog reads of one message (conversation.MaxParts).
+	MaxResults = 64
+	// MaxResult is how much is stored of the text of a result, and MaxResultTexts of those of a turn, in bytes. Four results of the most have room: a
+	// session of 500 turns has less than 32 MiB, as much as eight answers of the most.
+	MaxResult, MaxResultTexts = 16 << 10, 64 << 10
+	// MaxSecret is how much more of a text is searched than is stored, in bytes, so that a secret is found of which the end would be cut off. Keys have
+	// some kilobytes.
+	MaxSecret = 64 << 10
 	// MaxDetail of a record, in bytes, and of one call that is folded, so that there is room for some.
 	MaxDetail, maxPart = 1 << 10, 256
 )
@@ -61,6 +69,10 @@ type Interaction struct {
 	Raw []byte
 	// Formatted is the answer as the agent got it; empty where that is Raw.
 	Formatted []byte
+	// Results of tools that are new in the request, as far as the policy has them recorded, without secrets, and MoreResults is how many there were
+	// beside those. A record that stands for many calls has none.
+	Results     []ToolResult
+	MoreResults int64
 	// Violations of output rules that were found in the answer.
 	Violations []Violation
 	// Retries are the calls of the backend after the first.
@@ -124,6 +136,20 @@ type Violation struct {
 	Type     string `json:"type"`
 	Severity string `json:"severity"`
 	Message  string `json:"message"`
+}
+
+// ToolResult is what a tool gave back to the model.
+type ToolResult struct {
+	// Call is the ID of the call, and Tool the name of the tool; empty where the request does not tell.
+	Call string `json:"call,omitempty"`
+	Tool string `json:"tool,omitempty"`
+	// Bytes is the size of what it gave, and SHA256 the digest of it in hexadecimal, as conversation.Given has them.
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	// Failed says that the client marks it as an error.
+	Failed bool `json:"failed,omitempty"`
+	// Text of it, as far as it is kept.
+	Text string `json:"text,omitempty"`
 }
 
 // Uses of tools that a provider runs itself. Some of them it bills by use.

@@ -17,7 +17,7 @@ const (
 )
 
 const (
-	// RowBytes is what a call takes beside its answers and violations, with its part of the indexes, in bytes: measured with both engines, and rounded up.
+	// RowBytes is what a call takes beside its answers, results of tools and violations, with its part of the indexes, in bytes: measured with both engines, and rounded up.
 	RowBytes = 1536
 	// reserve is the share of the room, in percent, that is kept free by dropping the oldest calls of the Feature with the most; minReserve is what
 	// a transaction and the logs of the engines need, in bytes, and maxReserve the most, as a part of a small room.

@@ -6,10 +6,13 @@ package ledger
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -25,15 +28,16 @@ import (
 )
 
 const (
-	// maxSecret is how much more is searched, so that a secret is found of which the end would be cut off. Keys have some
-	// kilobytes.
-	maxSecret = 64 << 10
 	// maxWord bounds names: Kubernetes has 253 characters for its own, and providers less for models.
 	maxWord = 512
 	// maxViolations, maxKind and maxMessage bound what is stored of violations: 500 turns with them are a list of 20 MB.
 	maxViolations, maxKind, maxMessage = 32, 64, 1024
 	// searches is the work of searching an answer: as much as for so many files.
 	searches = 4
+	// resultWork is the work of searching a text of a result: all texts of a turn take no more than an answer.
+	resultWork = searches * secrets.Budget / core.MaxResults
+	// maxResults bounds the results of a call as they are stored, in bytes: JSON writes a byte of core.MaxResultTexts, or of a name, as six at most.
+	maxResults = 6 * (core.MaxResultTexts + 3*maxWord*core.MaxResults)
 	// maxShort bounds texts that are compressed by S2, in bytes. A byte that no text of gzip begins with stands before them.
 	maxShort, short = 4 << 10, 'S'
 	// withheld is stored in the place of a text of which nobody can tell whether it has secrets.
@@ -69,12 +73,12 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 		*text = word(*text, maxWord)
 	}
 	i.ID = word(i.ID, maxID)
-	asked, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.ModelAsked, maxSecret)))
+	asked, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.ModelAsked, core.MaxSecret)))
 	if err != nil {
 		return nil, err
 	}
 	i.ModelAsked = word(string(asked), maxWord)
-	detail, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.Detail, maxSecret)))
+	detail, err := l.bodies.clean(ctx, []byte(clip.Bytes(i.Detail, core.MaxSecret)))
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +86,7 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 	s := &settlement{entry: i, count: 1, folds: i.Folds(), done: make(chan error, 1)}
 	if s.folds {
 		s.entry.ID = i.FoldID()
-		i.Raw, i.Formatted = i.Raw[:min(len(i.Raw), core.MaxFolded)], nil
+		i.Raw, i.Formatted, i.Results, i.MoreResults = i.Raw[:min(len(i.Raw), core.MaxFolded)], nil, nil, 0
 	}
 	raw, err := l.bodies.answer(ctx, i.Raw)
 	if err != nil {
@@ -94,7 +98,7 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 	}
 	var list []core.Violation
 	for _, v := range clip.List(i.Violations, maxViolations) {
-		message, err := l.bodies.clean(ctx, []byte(clip.Bytes(v.Message, maxSecret)))
+		message, err := l.bodies.clean(ctx, []byte(clip.Bytes(v.Message, core.MaxSecret)))
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +108,10 @@ func (l *Ledger) prepare(ctx context.Context, i core.Interaction) (*settlement, 
 	if err != nil {
 		return nil, err
 	}
-	s.entry.Raw, s.entry.Formatted, s.entry.Violations = nil, nil, nil
+	if s.results, err = l.bodies.results(ctx, i); err != nil {
+		return nil, err
+	}
+	s.entry.Raw, s.entry.Formatted, s.entry.Violations, s.entry.Results = nil, nil, nil, nil
 	s.raw, s.formatted, s.violations = l.bodies.compress(raw), l.bodies.compress(formatted), string(violations)
 	return s, nil
 }
@@ -124,7 +131,7 @@ func word(text string, limit int) string {
 
 // answer without secrets, cut where it is too long.
 func (b *bodies) answer(ctx context.Context, text []byte) ([]byte, error) {
-	text, err := b.clean(ctx, text[:min(len(text), core.MaxAnswer+maxSecret)])
+	text, err := b.clean(ctx, text[:min(len(text), core.MaxAnswer+core.MaxSecret)])
 	if err != nil || len(text) <= core.MaxAnswer {
 		return text, err
 	}
@@ -135,8 +142,66 @@ func (b *bodies) answer(ctx context.Context, text []byte) ([]byte, error) {
 	return append(bytes.Clone(text[:end]), clip.Mark...), nil
 }
 
+// results is how the results of tools that a call has are stored.
+type results struct {
+	Results []core.ToolResult `json:"results"`
+	More    int64             `json:"more,omitempty"`
+}
+
+// results of a call without secrets, cut where they are too long, and compressed; empty for none.
+func (b *bodies) results(ctx context.Context, i core.Interaction) ([]byte, error) {
+	if len(i.Results) == 0 && i.MoreResults == 0 {
+		return b.compress(nil), nil
+	}
+	list := slices.Clone(clip.List(i.Results, core.MaxResults))
+	stored := results{list, i.MoreResults + int64(len(i.Results)-len(list))}
+	room := core.MaxResultTexts
+	for n := range list {
+		r := &list[n]
+		for _, name := range []*string{&r.Call, &r.Tool} {
+			clean, err := b.search(ctx, resultWork, []byte(clip.Bytes(*name, 2*maxWord)))
+			if err != nil {
+				return nil, err
+			}
+			*name = word(strings.Map(printable, string(clean)), maxWord)
+		}
+		most := min(core.MaxResult, room)
+		r.SHA256 = word(r.SHA256, hex.EncodedLen(sha256.Size))
+		if most == 0 {
+			r.Text = ""
+			continue
+		}
+		text, err := b.search(ctx, resultWork, []byte(r.Text[:min(len(r.Text), most+core.MaxSecret)]))
+		if err != nil {
+			return nil, err
+		}
+		r.Text = clip.Bytes(string(text), most)
+		room -= len(r.Text)
+	}
+	text, err := json.Marshal(stored)
+	if err != nil {
+		return nil, err
+	}
+	return b.compress(text), nil
+}
+
+// resultsOf what results has made.
+func resultsOf(packed []byte) (stored results, err error) {
+	text, err := decompress(packed, maxResults)
+	if err != nil || len(text) == 0 {
+		return results{}, err
+	}
+	err = json.Unmarshal(text, &stored)
+	return stored, err
+}
+
 // clean takes the secrets out of a text.
 func (b *bodies) clean(ctx context.Context, text []byte) ([]byte, error) {
+	return b.search(ctx, searches*secrets.Budget, text)
+}
+
+// search a text for secrets with so much work, and take them out.
+func (b *bodies) search(ctx context.Context, work int64, text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
@@ -150,7 +215,7 @@ func (b *bodies) clean(ctx context.Context, text []byte) ([]byte, error) {
 		redactor = redact.New()
 	}
 	defer func() { b.redactors <- redactor }()
-	clean, err := redactor.Redact(ctx, searches*secrets.Budget, text)
+	clean, err := redactor.Redact(ctx, work, text)
 	if errors.Is(err, secrets.ErrTooHard) {
 		return []byte(withheld), nil
 	}

@@ -34,6 +34,9 @@ func TestRoundTrip(t *testing.T) {
 		Dialect: "anthropic", Backend: "main", ModelAsked: "whatever", Model: "large", Role: "primary",
 		RequestDigest: strings.Repeat("ab", 32), RequestBytes: 40_000, TemplateHash: strings.Repeat("cd", 32), AnswerBytes: 1 << 33,
 		Raw: []byte("raw \x00\xff answer"), Formatted: []byte("formatted answer"),
+		Results: []core.ToolResult{
+			{Call: "toolu_1", Tool: "Bash", Bytes: 1 << 34, SHA256: strings.Repeat("ef", 32), Failed: true, Text: "a line\nand \x00 another"}, {SHA256: strings.Repeat("01", 32)},
+		}, MoreResults: 5,
 		Violations: []core.Violation{{Type: "language", Severity: "minor", Message: "write \"plain\" English"}, {Type: "length", Severity: "major", Message: "ä"}},
 		Retries:    2, Tokens: core.Tokens{Input: 1 << 34, Output: 2, Cached: 3, Writes: 4, LongWrites: 5, Uses: core.Uses{Searches: 6, Fetches: 7, Executions: 8, FileSearches: 9, Images: 10, Connectors: 11}}, Estimated: true, OutputLimit: 7, Cost: 1 << 40, Status: 200, Reason: "Answered",
 		FirstByte: 12345 * time.Microsecond, Duration: time.Hour + 1, Keep: time.Hour, Count: 1, Detail: "took out web_search",
@@ -55,7 +58,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 		listed := full
-		listed.Raw, listed.Formatted = nil, nil
+		listed.Raw, listed.Formatted, listed.Results, listed.MoreResults = nil, nil, nil, 0
 		turns, err := l.Turns(t.Context(), "uid", 0, 10)
 		if diff := cmp.Diff([]core.Interaction{listed}, turns); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)

@@ -46,9 +46,9 @@ request_digest, request_bytes, template_hash, answer_bytes, violations, retries,
 writes, long_writes, searches, estimated, output_limit`
 
 	// insertInteraction gives the turn its number while the row of the Feature's totals is locked.
-	insertInteraction = `INSERT INTO interactions (` + columns + `, raw, formatted)
+	insertInteraction = `INSERT INTO interactions (` + columns + `, raw, formatted, results)
 VALUES ($1, $2, $3, $4, $5, $6, $7, COALESCE((SELECT turns FROM tasks WHERE feature_uid = $3 AND attempt = $6 AND task = $7), 0) + $35, $8, $9, $10, $11, $12, $13,
-$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34)
+$14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $36)
 ON CONFLICT (id) DO NOTHING`
 
 	countTurns = `INSERT INTO tasks (feature_uid, attempt, task, turns) VALUES ($1, $2, $3, $4)
@@ -59,7 +59,7 @@ COALESCE(notes.fetches, 0), COALESCE(notes.executions, 0), COALESCE(notes.file_s
 	withNotes = ` FROM interactions LEFT JOIN notes ON notes.call = interactions.id WHERE feature_uid = $1 AND sequence `
 
 	selectTurns = `SELECT ` + columnsWithNotes + withNotes + `> $2 ORDER BY sequence LIMIT $3`
-	selectTurn  = `SELECT ` + columnsWithNotes + `, raw, formatted` + withNotes + `= $2`
+	selectTurn  = `SELECT ` + columnsWithNotes + `, raw, formatted, results` + withNotes + `= $2`
 )
 
 // Notes of calls, and of rows that stand for many refused ones.
@@ -133,7 +133,9 @@ AND NOT EXISTS (SELECT 1 FROM changes WHERE feature_uid = $1) AND NOT EXISTS (SE
 // Room. What calls take of it is counted for each Feature.
 const (
 	// rowBytes of a call: core.RowBytes, and what an agent or a model has chosen.
-	rowBytes = `1536 + OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) + OCTET_LENGTH(violations)`
+	rowBytes = `1536 + OCTET_LENGTH(violations) + ` + said
+	// said is what is dropped of a call to make room.
+	said = `OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) + OCTET_LENGTH(results)`
 
 	selectStored = `SELECT CAST(COALESCE(SUM(f.bytes + COALESCE(t.stored, 0)), 0) AS BIGINT)
 FROM features f LEFT JOIN totals t ON t.scope = 'Feature' AND t.key = f.uid AND t.period = ''`
@@ -145,9 +147,9 @@ WHERE t.stored > 0 ORDER BY t.stored DESC, f.uid LIMIT 1`
 	lockStored = `UPDATE totals SET last = last WHERE scope = 'Feature' AND key = $1 AND period = '' RETURNING last, dropped`
 	takeStored = `UPDATE totals SET stored = CASE WHEN stored > $2 THEN stored - $2 ELSE 0 END, dropped = $3 WHERE scope = 'Feature' AND key = $1 AND period = ''`
 
-	selectAnswers = `SELECT sequence, OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) FROM interactions WHERE feature_uid = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`
-	dropAnswers   = `UPDATE interactions SET raw = $4, formatted = $5 WHERE feature_uid = $1 AND sequence > $2 AND sequence <= $3
-AND OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) > $6`
+	selectAnswers = `SELECT sequence, ` + said + ` FROM interactions WHERE feature_uid = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`
+	dropAnswers   = `UPDATE interactions SET raw = $4, formatted = $5, results = $5 WHERE feature_uid = $1 AND sequence > $2 AND sequence <= $3
+AND ` + said + ` > $6`
 	dropInteractions = `DELETE FROM interactions WHERE feature_uid = $1 AND sequence IN (
 SELECT sequence FROM interactions WHERE feature_uid = $1 ORDER BY sequence LIMIT $2) RETURNING ` + rowBytes
 )

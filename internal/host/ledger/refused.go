@@ -44,7 +44,7 @@ func (l *Ledger) Fold(ctx context.Context, i core.Interaction) {
 	if i.FeatureUID == "" {
 		return
 	}
-	i.Tokens, i.Cost, i.Raw, i.Formatted, i.Status = core.Tokens{}, 0, nil, nil, max(i.Status, 0)
+	i.Tokens, i.Cost, i.Raw, i.Formatted, i.Results, i.MoreResults, i.Status = core.Tokens{}, 0, nil, nil, nil, 0, max(i.Status, 0)
 	s, err := l.prepare(ctx, i)
 	if err != nil {
 		return // the caller gave up

@@ -32,10 +32,12 @@ var errClosed = errors.New("the ledger is closed")
 // settlement is a call that waits for being recorded, and for the answer.
 type settlement struct {
 	reservation string
-	// entry is bounded and without secrets; its answers are in raw and formatted.
+	// entry is bounded and without secrets; its answers are in raw and formatted, compressed.
 	entry          core.Interaction
 	raw, formatted []byte
-	violations     string
+	// results of tools, compressed.
+	results    []byte
+	violations string
 	// count of calls that it stands for, where folds says that its row is one for many.
 	count int64
 	folds bool
@@ -119,7 +121,9 @@ func (l *Ledger) batch(first *settlement) []*settlement {
 	return batch
 }
 
-func (s *settlement) size() int { return len(s.raw) + len(s.formatted) + len(s.violations) }
+func (s *settlement) size() int {
+	return len(s.raw) + len(s.formatted) + len(s.results) + len(s.violations)
+}
 
 // settle records calls together.
 func (l *Ledger) settle(batch []*settlement) {
@@ -333,7 +337,7 @@ func (s *settlement) insert(ctx context.Context, tx *transaction, at place) (fre
 	result, err := tx.ExecContext(ctx, insertInteraction, i.ID, i.At.UnixNano(), i.FeatureUID, i.Namespace, i.Feature, i.Attempt, i.Task, at.sequence,
 		i.Dialect, i.Backend, i.ModelAsked, i.Model, i.Role, i.RequestDigest, i.RequestBytes, i.TemplateHash, i.AnswerBytes, s.violations, i.Retries,
 		i.Tokens.Input, i.Tokens.Output, i.Tokens.Cached, i.Cost, i.Status, i.Reason, int64(i.FirstByte), int64(i.Duration),
-		i.Tokens.Writes, i.Tokens.LongWrites, i.Tokens.Searches, flag(i.Estimated), i.OutputLimit, s.raw, s.formatted, at.before+1)
+		i.Tokens.Writes, i.Tokens.LongWrites, i.Tokens.Searches, flag(i.Estimated), i.OutputLimit, s.raw, s.formatted, at.before+1, s.results)
 	if err != nil {
 		return false, err
 	}

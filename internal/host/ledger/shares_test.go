@@ -254,7 +254,7 @@ func (w *world) wantAccount() map[string]int64 {
 	db, err := sql.Open(driver, source)
 	w.must(err)
 	defer db.Close()
-	rows, err := db.QueryContext(w.Context(), `SELECT key, stored, COALESCE((SELECT SUM(1536 + OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) + OCTET_LENGTH(violations))
+	rows, err := db.QueryContext(w.Context(), `SELECT key, stored, COALESCE((SELECT SUM(1536 + OCTET_LENGTH(raw) + OCTET_LENGTH(formatted) + OCTET_LENGTH(results) + OCTET_LENGTH(violations))
 FROM interactions WHERE feature_uid = key), 0) FROM totals WHERE scope = 'Feature'`)
 	w.must(err)
 	defer rows.Close()

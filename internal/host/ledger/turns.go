@@ -17,7 +17,7 @@ import (
 // MaxTurns is how many turns are listed at once.
 const MaxTurns = 500
 
-// Turns lists calls of a Feature without their answers, the newest last: those after a Sequence, where 0 is the beginning, and
+// Turns lists calls of a Feature without their answers and results of tools, the newest last: those after a Sequence, where 0 is the beginning, and
 // at most limit. The Sequence of the last one is where to go on. Calls are seen in the order of their Sequence, so that none
 // that ends meanwhile is missed. A row that stands for refused calls of a minute is seen when it has its first one; its count grows.
 func (l *Ledger) Turns(ctx context.Context, featureUID string, after int64, limit int) ([]core.Interaction, error) {
@@ -41,13 +41,13 @@ func (l *Ledger) Turns(ctx context.Context, featureUID string, after int64, limi
 	return turns, err
 }
 
-// Turn gives the call of a Sequence with its answers, or wraps ErrNotFound.
+// Turn gives the call of a Sequence with its answers and its results of tools, or wraps ErrNotFound.
 func (l *Ledger) Turn(ctx context.Context, featureUID string, sequence int64) (core.Interaction, error) {
 	var i core.Interaction
 	l.refused.flush(ctx)
 	err := l.read(ctx, "read a turn", func(db *sql.DB) (err error) {
-		var raw, formatted []byte
-		i, err = scan(db.QueryRowContext(ctx, selectTurn, word(featureUID, maxWord), sequence).Scan, &raw, &formatted)
+		var raw, formatted, results []byte
+		i, err = scan(db.QueryRowContext(ctx, selectTurn, word(featureUID, maxWord), sequence).Scan, &raw, &formatted, &results)
 		if errors.Is(err, sql.ErrNoRows) {
 			return fmt.Errorf("turn %d of the Feature: %w", sequence, ErrNotFound)
 		}
@@ -57,7 +57,11 @@ func (l *Ledger) Turn(ctx context.Context, featureUID string, sequence int64) (c
 		if i.Raw, err = decompress(raw, core.MaxAnswer); err != nil {
 			return err
 		}
-		i.Formatted, err = decompress(formatted, core.MaxAnswer)
+		if i.Formatted, err = decompress(formatted, core.MaxAnswer); err != nil {
+			return err
+		}
+		stored, err := resultsOf(results)
+		i.Results, i.MoreResults = stored.Results, stored.More
 		return err
 	})
 	if err != nil {
