@@ -82,6 +82,10 @@ type Turn struct {
 	Duration  int64 `json:"durationMilliseconds"`
 	// Violations of Output templates that the answer had.
 	Violations []TurnViolation `json:"violations,omitempty"`
+	// ToolResults that were new in the request, as far as the policy has them recorded, and MoreToolResults is how many there were beside those; only
+	// where one turn is asked for.
+	ToolResults     []ToolResult `json:"toolResults,omitempty"`
+	MoreToolResults int64        `json:"moreToolResults,omitempty"`
 	// Text that the model said, Tools that it wanted to be called, and Answer as the backend gave it, without secrets; only
 	// where one turn is asked for.
 	Text   string     `json:"text,omitempty"`
@@ -97,6 +101,20 @@ type TurnViolation struct {
 	// Severity is Minor where it was corrected, else Major.
 	Severity string `json:"severity"`
 	Message  string `json:"message"`
+}
+
+// ToolResult is what a tool gave back to the model.
+type ToolResult struct {
+	// Call is the ID of the call, and Tool the name of the tool, where the request tells.
+	Call string `json:"call,omitempty"`
+	Tool string `json:"tool,omitempty"`
+	// Bytes is the size of what it gave, and SHA256 the digest of that, in hexadecimal.
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+	// Failed says that the client marks it as an error.
+	Failed bool `json:"failed,omitempty"`
+	// Text of it without secrets, as far as it is recorded.
+	Text string `json:"text,omitempty"`
 }
 
 // ToolCall is what a model wanted.

@@ -5,6 +5,7 @@ package view
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,6 +22,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -154,6 +156,7 @@ func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) 
 		return
 	}
 	t := turns[0]
+	_, _ = w.Write(given(t))
 	if t.Text == "" && len(t.Tools) == 0 { // an error, say
 		t.Text = t.Answer
 	}
@@ -168,6 +171,28 @@ func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) 
 		_, _ = fmt.Fprintf(w, "\n[the agent got]\n%s\n", strings.TrimRight(t.Formatted, "\n"))
 	}
 }
+
+// given shows what tools gave back to the model before it answered. What they say is a program's or a file's: no terminal acts on it.
+func given(t protocol.Turn) []byte {
+	var b []byte
+	for _, r := range t.ToolResults {
+		failed := ""
+		if r.Failed {
+			failed = ", an error"
+		}
+		b = fmt.Appendf(b, "\n[result of %s] %d bytes, SHA-256 %s, call %s%s\n", cmp.Or(shown(r.Tool), "a tool"), r.Bytes, shown(r.SHA256), cmp.Or(shown(r.Call), "without an ID"), failed)
+		if text := strings.TrimRight(r.Text, "\n"); text != "" {
+			b = append(plain.Append(b, []byte(text)), '\n')
+		}
+	}
+	if t.MoreToolResults > 0 {
+		b = fmt.Appendf(b, "\n[%d more results are not recorded]\n", t.MoreToolResults)
+	}
+	return b
+}
+
+// shown is a text in which no terminal finds anything to act on.
+func shown(text string) string { return string(plain.Append(nil, []byte(text))) }
 
 // about marks what a provider has not counted.
 func about(t protocol.Turn) string {

@@ -1,0 +1,58 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package view
+
+import (
+	"encoding/json"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// TestTurnsShowResultsOfTools: before the answer, so that no terminal acts on them; programs get them as they are.
+func TestTurnsShowResultsOfTools(t *testing.T) {
+	turns := []protocol.Turn{{
+		Sequence: 7, Text: "I see.", MoreToolResults: 2,
+		ToolResults: []protocol.ToolResult{
+			{Call: "toolu_1", Tool: "Bash", Bytes: 20, SHA256: "ab01", Failed: true, Text: "No such\x1b[2J file.\n\n"}, {Tool: "evil\x07", Bytes: 3, SHA256: "cd02"}, {Call: "c", SHA256: "ef03"},
+		},
+	}}
+	w := httptest.NewRecorder()
+	writeTurns(w, turns, true, false)
+	const want = `
+[result of Bash] 20 bytes, SHA-256 ab01, call toolu_1, an error
+No such\u001b[2J file.
+
+[result of evil\u0007] 3 bytes, SHA-256 cd02, call without an ID
+
+[result of a tool] 0 bytes, SHA-256 ef03, call c
+
+[2 more results are not recorded]
+
+I see.
+`
+	_, got, _ := strings.Cut(w.Body.String(), "\n7 ")
+	_, got, _ = strings.Cut(got, "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("for people (-want +got):\n%s", diff)
+	}
+	w = httptest.NewRecorder()
+	writeTurns(w, turns, true, true)
+	var read protocol.Turns
+	if err := json.Unmarshal(w.Body.Bytes(), &read); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(turns, read.Turns); diff != "" {
+		t.Errorf("for programs (-want +got):\n%s", diff)
+	}
+	w = httptest.NewRecorder()
+	writeTurns(w, turns, false, false)
+	if text := w.Body.String(); strings.Contains(text, "result of") {
+		t.Errorf("a list: %s", text)
+	}
+}
