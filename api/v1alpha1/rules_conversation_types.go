@@ -267,10 +267,16 @@ type Budget struct {
 	Cost string `json:"cost,omitempty"`
 }
 
-// LedgerRules say what happens when the ledger cannot be written.
+// LedgerRules say what the ledger keeps, and what happens when it cannot be written.
 type LedgerRules struct {
 	// onFailure: Closed refuses model calls that cannot be recorded (built-in), Open lets them through.
 	// +optional
 	// +kubebuilder:validation:Enum=Closed;Open
 	OnFailure string `json:"onFailure,omitempty"`
+	// toolResults: what the ledger keeps of what tools give back to models. Off keeps nothing (built-in). Digest keeps the ID of the call, the name of
+	// the tool, the size, the SHA-256 and whether it is an error. Redacted also keeps the text, without secrets, at most 16 KiB of a result and 64 KiB
+	// of a turn.
+	// +optional
+	// +kubebuilder:validation:Enum=Off;Digest;Redacted
+	ToolResults string `json:"toolResults,omitempty"`
 }

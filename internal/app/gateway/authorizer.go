@@ -120,7 +120,7 @@ func (a toModels) Authorize(ctx context.Context, token, task string) (models.Cal
 	runtime, _ := runtimes.Find(p.feature.Spec.Agent.Runtime)
 	return models.Caller{
 		Feature: p.name(), UID: string(p.feature.UID), Attempt: p.attempt, Task: task,
-		Models: t.Models, ProviderTools: t.ProviderTools, Before: t.before, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded,
+		Models: t.Models, ProviderTools: t.ProviderTools, Before: t.before, Templates: t.Templates, Silence: t.Silence, Unrecorded: t.Unrecorded, ToolResults: t.ToolResults,
 		Answers: t.Answers, SideCalls: runtime.SideCalls(),
 		Budgets: allowed.budgets, WarnAtPercent: allowed.warnAtPercent, Rate: allowed.rate, Keep: allowed.keep,
 		Key: func(ctx context.Context, key policy.SecretKey) (string, error) {

@@ -33,6 +33,8 @@ type terms struct {
 	ProviderTools []string `json:"providerTools,omitempty"`
 	// Unrecorded lets calls through that the ledger cannot record.
 	Unrecorded bool `json:"unrecorded,omitempty"`
+	// ToolResults says what is recorded of the results of tools.
+	ToolResults policy.ToolResults `json:"toolResults,omitempty"`
 	// Templates is the hash of the prefix.
 	Templates string `json:"templates,omitempty"`
 	// Answers that end a turn keep to these rules.
@@ -126,6 +128,7 @@ func (a toModels) terms(ctx context.Context, p pod, task string) (terms, error) 
 	}
 	t := terms{
 		Models: effective.Models, ProviderTools: effective.ProviderTools, Silence: effective.Supervision.TimeoutProfile.Silence(), Unrecorded: effective.LedgerFailure == policy.LedgerOpen,
+		ToolResults: effective.ToolResults,
 	}
 	if !effective.Supervision.Enabled {
 		a.log.InfoContext(ctx, "Supervision is off: nothing is put before what the agent sends, and no answer is checked", "feature", p.name(), "task", task)

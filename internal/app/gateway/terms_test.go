@@ -59,11 +59,26 @@ func backend(t *testing.T, answer http.HandlerFunc) {
 // ask for a model in a task; what the backend was asked comes back.
 func (g *gateway) ask(t *testing.T, token, task string) (status int, model string, parts compose.Parts, message string) {
 	t.Helper()
+	status, text := g.asks(t, token, task, `{"model":"any","system":"Code.","messages":[]}`)
+	var sent struct{ Model, System string }
+	if err := json.Unmarshal([]byte(text), &sent); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	parts, composed := compose.Extract(sent.System)
+	if !composed {
+		parts.Rest = sent.System
+	}
+	return status, sent.Model, parts, text
+}
+
+// asks for an answer to a request of the Messages API.
+func (g *gateway) asks(t *testing.T, token, task, body string) (status int, text string) {
+	t.Helper()
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(g.rotator.Bundle())
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: protocol.GatewayService + "." + kubetest.SystemNamespace + ".svc", MinVersion: tls.VersionTLS13}}
 	defer transport.CloseIdleConnections()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.address+"/anthropic/v1/messages", strings.NewReader(`{"model":"any","system":"Code.","messages":[]}`))
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://"+g.address+"/anthropic/v1/messages", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,19 +91,11 @@ func (g *gateway) ask(t *testing.T, token, task string) (status int, model strin
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	text, err := io.ReadAll(answer.Body)
+	read, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var sent struct{ Model, System string }
-	if err := json.Unmarshal(text, &sent); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
-	parts, composed := compose.Extract(sent.System)
-	if !composed {
-		parts.Rest = sent.System
-	}
-	return answer.StatusCode, sent.Model, parts, string(text)
+	return answer.StatusCode, string(read)
 }
 
 // removed when the test ends: what it makes in the system namespace is there for all tests.

@@ -194,10 +194,13 @@ func findSteering(ctx context.Context, l *ledger.Ledger, query url.Values) (any,
 	return protocol.SteeringSteps{Steps: append([]protocol.Steering{}, list...)}, err
 }
 
-// wholeTurn is a turn with what was answered.
+// wholeTurn is a turn with what was answered, and with what tools gave back before that.
 func wholeTurn(i coreledger.Interaction) protocol.Turn {
 	turn, text := turnOf(i), func(b []byte) string { return strings.ToValidUTF8(string(b), "\ufffd") }
-	turn.Answer = text(i.Raw)
+	turn.Answer, turn.MoreToolResults = text(i.Raw), i.MoreResults
+	for _, r := range i.Results {
+		turn.ToolResults = append(turn.ToolResults, protocol.ToolResult(r))
+	}
 	d, known := dialect.Find(i.Dialect)
 	if !known { // of another version
 		return turn

@@ -39,6 +39,24 @@ const (
 	LedgerOpen   LedgerFailure = "Open"
 )
 
+// ToolResults says what the ledger keeps of what tools give back to models.
+type ToolResults string
+
+// What the ledger keeps of it.
+const (
+	// ToolResultsOff keeps nothing.
+	ToolResultsOff ToolResults = "Off"
+	// ToolResultsDigest keeps which call it is of, size, digest, and whether it is an error.
+	ToolResultsDigest ToolResults = "Digest"
+	// ToolResultsRedacted keeps the text, too, without secrets.
+	ToolResultsRedacted ToolResults = "Redacted"
+)
+
+// Kept says whether anything is kept, and whether texts are.
+func (r ToolResults) Kept() (any, texts bool) {
+	return r == ToolResultsDigest || r == ToolResultsRedacted, r == ToolResultsRedacted
+}
+
 // RestartMode says how an agent goes on that was ended before its work was done.
 type RestartMode string
 
@@ -120,6 +138,9 @@ func conversationRows() []Row {
 		choice("ledger.onFailure", "What becomes of calls of models that cannot be recorded: Closed refuses them, Open lets them through.",
 			func(x *r) *LedgerFailure { return &x.LedgerFailure }, func(x *e) *LedgerFailure { return &x.LedgerFailure },
 			LedgerClosed, LedgerOpen, LedgerClosed),
+		choice("ledger.toolResults", "What the ledger keeps of what tools give back to models: Off nothing, Digest the call, the tool's name, size, SHA-256 and whether it is an error, Redacted also the text without secrets.",
+			func(x *r) *ToolResults { return &x.ToolResults }, func(x *e) *ToolResults { return &x.ToolResults },
+			ToolResultsOff, ToolResultsOff, ToolResultsDigest, ToolResultsRedacted),
 		span("retention.ledger", "How long the ledger keeps model calls, diffs and file events of a Feature.",
 			func(x *r) **duration { return &x.LedgerRetention }, func(x *e) *duration { return &x.LedgerRetention }, LedgerRetention, larger, from[duration](1, endless)),
 	}

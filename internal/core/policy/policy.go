@@ -105,6 +105,8 @@ type Effective struct {
 	Supervision Supervision `json:"supervision,omitzero"`
 	// LedgerFailure says what becomes of calls of models that cannot be recorded.
 	LedgerFailure LedgerFailure `json:"ledgerFailure,omitempty"`
+	// ToolResults says what the ledger keeps of what tools give back to models.
+	ToolResults ToolResults `json:"toolResults,omitempty"`
 	// Anomalies of an agent, and what is done about them.
 	Anomalies Anomalies `json:"anomalies,omitzero"`
 	// Roles of agents, by name.

@@ -55,6 +55,7 @@ type Rules struct {
 	Models                []ModelRef
 	Supervision           SupervisionRules
 	LedgerFailure         LedgerFailure
+	ToolResults           ToolResults
 	Anomalies             AnomalyRules
 	Roles                 []Role
 	Budget                BudgetRules

@@ -54,6 +54,8 @@ type Caller struct {
 	Keep time.Duration
 	// Unrecorded lets calls through that the ledger cannot record. They keep to no budget.
 	Unrecorded bool
+	// ToolResults says what is recorded of the results of tools.
+	ToolResults policy.ToolResults
 	// Silence is how long a backend may say nothing before a call ends.
 	Silence time.Duration
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/models"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/host/backends"
 	"github.com/tidewaiter/tidewaiter/internal/host/callers"
 )
@@ -88,7 +89,7 @@ func TestDesks(t *testing.T) {
 	})
 }
 
-// TestLargeBodiesNeedDesks: while all desks are taken, nothing large is read, filtered, digested, written or given another text, and small bodies are.
+// TestLargeBodiesNeedDesks: while all desks are taken, nothing large is read, filtered, digested, looked through for results of tools, written or given another text, and small bodies are.
 func TestLargeBodiesNeedDesks(t *testing.T) {
 	read := func(t *testing.T, c *call) {
 		t.Helper()
@@ -102,6 +103,13 @@ func TestLargeBodiesNeedDesks(t *testing.T) {
 			t.Helper()
 			if f := c.filter(); f != nil || len(c.digest) != 64 {
 				t.Errorf("%q %v", c.digest, f)
+			}
+		}},
+		"results of tools": {read, func(t *testing.T, c *call) {
+			t.Helper()
+			c.always, c.caller.ToolResults = holding{server: c.server, feature: c.caller.Feature}, policy.ToolResultsDigest
+			if f := c.results.read(c); f != nil || len(c.results.list) > 0 || c.always.amount != 0 {
+				t.Errorf("%d results, %d bytes are held: %v", len(c.results.list), c.always.amount, f)
 			}
 		}},
 		"compose": {read, func(t *testing.T, c *call) {

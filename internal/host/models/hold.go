@@ -157,6 +157,7 @@ func (c *call) reject(v answers.Verdict, text string) *failure {
 			o.Answer = text
 		}
 		c.repeat, c.objections = true, append(c.objections, o)
+		c.results = results{} // the turn of this answer has them
 		return nil
 	}
 	c.record.Checked = CheckedRejected

@@ -233,9 +233,10 @@ type call struct {
 	caller   Caller
 	allows   dialect.Allowed // what the policy lets it ask of a provider
 	request  dialect.Request
-	digest   string // of the request as it came, for its turns
-	body     []byte // as the backend gets it
-	turn     *turn  // nil where nothing is asked for that could be recorded
+	digest   string  // of the request as it came, for its turns
+	results  results // that are recorded with the turn that comes next
+	body     []byte  // as the backend gets it
+	turn     *turn   // nil where nothing is asked for that could be recorded
 	table    *Table
 	route    models.Route
 	target   models.Target
@@ -306,6 +307,9 @@ func (c *call) serve() *failure {
 		return f
 	}
 	if f := c.filter(); f != nil {
+		return f
+	}
+	if f := c.results.read(c); f != nil {
 		return f
 	}
 	if len(c.request.TakenOut) > 0 {

@@ -239,6 +239,10 @@ func (w *world) Authorize(ctx context.Context, token, task string) (models.Calle
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "main", Model: "priced"}}
 	case token == "documented":
 		c.Models = w.refs
+	case token == "digesting":
+		c.ToolResults = policy.ToolResultsDigest
+	case token == "keeping":
+		c.ToolResults = policy.ToolResultsRedacted
 	case token == "lost":
 		c.Models = []policy.ModelRef{{Role: "primary", Backend: "gone", Model: "large"}}
 	}

@@ -81,7 +81,7 @@ func (c *call) reserve() *failure {
 		ID: newID(c.server.options.Now()), FeatureUID: c.caller.UID, Keep: c.caller.Keep, Attempt: c.caller.Attempt, Task: c.caller.Task,
 		Dialect: c.dialect.Name, Backend: c.route.Backend.Name, ModelAsked: c.endpoint.Asked(c.request), Model: c.route.Model.Name, Role: c.record.Role,
 		RequestDigest: c.digest, RequestBytes: c.record.Sent, TemplateHash: c.caller.Templates,
-		Detail: takenOut(c.request.TakenOut),
+		Results: c.results.list, MoreResults: c.results.more, Detail: takenOut(c.request.TakenOut),
 	}}
 	c.turn.entry.Namespace, c.turn.entry.Feature, _ = strings.Cut(c.caller.Feature, "/")
 	c.turn.sent = int64(len(c.body))

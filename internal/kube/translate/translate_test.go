@@ -502,7 +502,7 @@ func TestRulesReachTheCore(t *testing.T) {
 		Contracts:   []v1alpha1.ContractRule{{Name: "openapi", Paths: []string{"api.yaml"}}, {Name: "db", Paths: []string{"db/**"}}},
 		Checks:      []v1alpha1.Check{{Name: "c", CEL: "file.size > 1", Message: "m", Severity: v1alpha1.SeverityWarning}},
 		Supervision: &v1alpha1.SupervisionRules{Enabled: ptr.To(false), TimeoutProfile: "Long", MaxCorrections: ptr.To[int32](1)},
-		Ledger:      &v1alpha1.LedgerRules{OnFailure: "Open"},
+		Ledger:      &v1alpha1.LedgerRules{OnFailure: "Open", ToolResults: "Redacted"},
 		Budget: &v1alpha1.BudgetRules{
 			Budget: v1alpha1.Budget{InputTokens: ptr.To[int64](1), OutputTokens: ptr.To[int64](2), Cost: "12.50"}, Project: &v1alpha1.Budget{Cost: "100"},
 			Global: &v1alpha1.Budget{InputTokens: ptr.To[int64](3)}, WarnAtPercent: ptr.To[int32](90), CallsPerMinute: ptr.To[int32](60),
@@ -553,6 +553,9 @@ func TestRulesReachTheCore(t *testing.T) {
 	}
 	if a := got.Anomalies; *a.Stall != 20 || *a.Silence != time.Minute || a.Ladder != policy.RungHold {
 		t.Errorf("anomalies %+v", a)
+	}
+	if got.ToolResults != policy.ToolResultsRedacted || got.LedgerFailure != policy.LedgerOpen {
+		t.Errorf("ledger %q, %q", got.LedgerFailure, got.ToolResults)
 	}
 	if want := (policy.Role{Name: "dba", SaluteEveryTurns: 2, Stall: 3, Alternate: "a", Contingent: "c", Emergency: "e"}); got.Roles[0] != want {
 		t.Errorf("role %+v", got.Roles[0])

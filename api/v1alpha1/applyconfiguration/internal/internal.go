@@ -1150,6 +1150,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: onFailure
       type:
         scalar: string
+    - name: toolResults
+      type:
+        scalar: string
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.LineCounts
   map:
     fields:

@@ -8,10 +8,14 @@ package v1alpha1
 // LedgerRulesApplyConfiguration represents a declarative configuration of the LedgerRules type for use
 // with apply.
 //
-// LedgerRules say what happens when the ledger cannot be written.
+// LedgerRules say what the ledger keeps, and what happens when it cannot be written.
 type LedgerRulesApplyConfiguration struct {
 	// onFailure: Closed refuses model calls that cannot be recorded (built-in), Open lets them through.
 	OnFailure *string `json:"onFailure,omitempty"`
+	// toolResults: what the ledger keeps of what tools give back to models. Off keeps nothing (built-in). Digest keeps the ID of the call, the name of
+	// the tool, the size, the SHA-256 and whether it is an error. Redacted also keeps the text, without secrets, at most 16 KiB of a result and 64 KiB
+	// of a turn.
+	ToolResults *string `json:"toolResults,omitempty"`
 }
 
 // LedgerRulesApplyConfiguration constructs a declarative configuration of the LedgerRules type for use with
@@ -25,5 +29,13 @@ func LedgerRules() *LedgerRulesApplyConfiguration {
 // If called multiple times, the OnFailure field is set to the value of the last call.
 func (b *LedgerRulesApplyConfiguration) WithOnFailure(value string) *LedgerRulesApplyConfiguration {
 	b.OnFailure = &value
+	return b
+}
+
+// WithToolResults sets the ToolResults field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToolResults field is set to the value of the last call.
+func (b *LedgerRulesApplyConfiguration) WithToolResults(value string) *LedgerRulesApplyConfiguration {
+	b.ToolResults = &value
 	return b
 }
