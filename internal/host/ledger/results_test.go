@@ -47,8 +47,9 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 		got := w.settled(w.open(), withResults("one",
 			core.ToolResult{Call: "id " + secret, Tool: "tool " + secret, Text: "key: " + secret + "\n"},
 			core.ToolResult{Text: before[:core.MaxResult-20] + " " + secret + " and more"},
+			core.ToolResult{Call: before[:490] + " " + secret, Tool: before[:490] + " " + secret},
 		))
-		if len(got.Results) != 2 {
+		if len(got.Results) != 3 {
 			t.Fatalf("%+v", got.Results)
 		}
 		const mark = "[redacted: github-pat]"
@@ -57,6 +58,9 @@ func TestResultsHaveNoSecrets(t *testing.T) {
 		}
 		if text := got.Results[1].Text; strings.Contains(text, secret[:10]) || len(text) > core.MaxResult || !strings.HasPrefix(text, before[:1000]) {
 			t.Errorf("%d bytes that end with %q", len(text), text[max(0, len(text)-100):])
+		}
+		if r := got.Results[2]; strings.Contains(r.Call+r.Tool, secret[:10]) || len(r.Call) < 480 || len(r.Tool) < 480 {
+			t.Errorf("names that are cut: %+v", r)
 		}
 	})
 }
