@@ -26,9 +26,11 @@ const (
 	failedStatus = 400
 	// MaxResults is how many results of tools are recorded of a turn: a quarter of what the watchdog reads of one message (conversation.MaxParts).
 	MaxResults = 64
-	// MaxResult is how much is stored of the text of a result, and MaxResultTexts of those of a turn, in bytes. Four results of the most have room: a
-	// session of 500 turns has less than 32 MiB, as much as eight answers of the most.
-	MaxResult, MaxResultTexts = 16 << 10, 64 << 10
+	// MaxResult is how much is stored of the text of a result, in bytes: four results of the most have room in a turn.
+	MaxResult = 16 << 10
+	// MaxResultTexts is how much is stored of the texts of all results of a turn, in bytes: a session of 500 turns has less than 32 MiB, as much as
+	// eight answers of the most.
+	MaxResultTexts = 64 << 10
 	// MaxSecret is how much more of a text is searched than is stored, in bytes, so that a secret is found of which the end would be cut off. Keys have
 	// some kilobytes.
 	MaxSecret = 64 << 10

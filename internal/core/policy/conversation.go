@@ -53,7 +53,7 @@ const (
 )
 
 // Kept says whether anything is kept, and whether texts are.
-func (r ToolResults) Kept() (any, texts bool) {
+func (r ToolResults) Kept() (kept, texts bool) {
 	return r == ToolResultsDigest || r == ToolResultsRedacted, r == ToolResultsRedacted
 }
 
