@@ -31,7 +31,7 @@ const (
 	nap = 20 * time.Millisecond
 )
 
-// trace is what events told of a path beside that it changed.
+// trace is what events told of a path, in addition to its change.
 type trace uint8
 
 const (
@@ -465,10 +465,10 @@ func (w *watcher) event(wd int32, mask uint32, name []byte) {
 		w.path = append(w.path, '/')
 	}
 	w.path = append(w.path, name...)
-	// Most events are not the first of their file: they shall cost no memory.
 	if len(w.oldest) == 0 && mask&ctimeMask != 0 && mask&unix.IN_ISDIR == 0 {
 		w.oldest = append(w.oldest, w.path...)
 	}
+	// Most events are not the first of their file: they shall cost no memory.
 	was, known := w.changed[string(w.path)]
 	trace := traceOf(mask)
 	if known && mask&unix.IN_ISDIR == 0 && (trace == 0 || trace == was) {
