@@ -17,6 +17,7 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
+	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -88,6 +89,12 @@ func writeDiff(w http.ResponseWriter, c protocol.Changes) {
 	if c.Missing != "" {
 		_, _ = fmt.Fprintf(w, "\ntidewaiter: this diff is not complete: %s\n", c.Missing)
 	}
+}
+
+// toPeople writes what an agent, its model or its tools have said, so that no terminal acts on it. Flush it at the end.
+func toPeople(w http.ResponseWriter) *plain.Writer {
+	asText(w)
+	return plain.NewWriter(w)
 }
 
 // asText answers for people. What an agent wrote is never taken for a page by a browser, nor kept by a proxy.

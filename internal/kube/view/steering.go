@@ -28,16 +28,24 @@ func (s *Server) featureSteering(w http.ResponseWriter, r *http.Request) {
 	s.list(w, r, []string{paramAfter, paramLimit, paramStep}, func(ctx context.Context, key types.NamespacedName, ask url.Values, asJSON bool) error {
 		steps, err := s.options.Ledger.Steering(ctx, ask)
 		switch {
-		case err == nil && asJSON:
-			writeJSON(w, protocol.SteeringSteps{Steps: steps})
 		case err == nil:
-			asText(w)
-			writeSteps(w, steps, ask.Has(paramStep))
+			writeSteering(w, steps, ask.Has(paramStep), asJSON)
 		case errors.Is(err, ErrNotRecorded):
 			err = failure(http.StatusNotFound, fmt.Sprintf("the Feature %s has no step %s of steering", key.Name, ask.Get(paramStep)))
 		}
 		return err
 	})
+}
+
+// writeSteering for programs or for people.
+func writeSteering(w http.ResponseWriter, steps []protocol.Steering, one, asJSON bool) {
+	if asJSON {
+		writeJSON(w, protocol.SteeringSteps{Steps: steps})
+		return
+	}
+	p := toPeople(w)
+	writeSteps(p, steps, one)
+	_ = p.Flush() // fails where the client has closed the connection
 }
 
 // writeSteps for people. Writing fails where the client has closed the connection.

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -22,7 +23,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/naming"
-	"github.com/tidewaiter/tidewaiter/internal/core/plain"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
 
@@ -131,8 +131,8 @@ func writeEvents(w http.ResponseWriter, feature string, events []protocol.FileEv
 		writeJSON(w, protocol.FileEvents{Events: events})
 		return
 	}
-	asText(w)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	p := toPeople(w)
+	t := tabwriter.NewWriter(p, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "EVENT\tTIME\tCHECKPOINT\tTYPE\tSIZE\tPATH")
 	for _, e := range events {
 		what := e.Path
@@ -141,7 +141,8 @@ func writeEvents(w http.ResponseWriter, feature string, events []protocol.FileEv
 		}
 		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\n", e.Sequence, e.Time.UTC().Format(time.RFC3339), naming.Checkpoint(feature, e.Checkpoint), e.Type, e.Size, what)
 	}
-	_ = t.Flush() // fails where the client has closed the connection
+	_ = t.Flush()
+	_ = p.Flush() // fails where the client has closed the connection
 }
 
 // writeTurns for programs or for people.
@@ -150,13 +151,17 @@ func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) 
 		writeJSON(w, protocol.Turns{Turns: turns})
 		return
 	}
-	asText(w)
-	_, _ = w.Write(table(turns))
-	if !one || len(turns) != 1 {
-		return
+	p := toPeople(w)
+	_, _ = p.Write(table(turns))
+	if one && len(turns) == 1 {
+		writeTurn(p, turns[0])
 	}
-	t := turns[0]
-	_, _ = w.Write(given(t))
+	_ = p.Flush() // fails where the client has closed the connection
+}
+
+// writeTurn as it was said.
+func writeTurn(w io.Writer, t protocol.Turn) {
+	writeGiven(w, t)
 	if t.Text == "" && len(t.Tools) == 0 { // an error, say
 		t.Text = t.Answer
 	}
@@ -172,27 +177,22 @@ func writeTurns(w http.ResponseWriter, turns []protocol.Turn, one, asJSON bool) 
 	}
 }
 
-// given shows what tools gave back to the model before it answered. What they say is a program's or a file's: no terminal acts on it.
-func given(t protocol.Turn) []byte {
-	var b []byte
+// writeGiven shows what tools gave back to the model before it answered.
+func writeGiven(w io.Writer, t protocol.Turn) {
 	for _, r := range t.ToolResults {
 		failed := ""
 		if r.Failed {
 			failed = ", an error"
 		}
-		b = fmt.Appendf(b, "\n[result of %s] %d bytes, SHA-256 %s, call %s%s\n", cmp.Or(shown(r.Tool), "a tool"), r.Bytes, shown(r.SHA256), cmp.Or(shown(r.Call), "without an ID"), failed)
+		_, _ = fmt.Fprintf(w, "\n[result of %s] %d bytes, SHA-256 %s, call %s%s\n", cmp.Or(r.Tool, "a tool"), r.Bytes, r.SHA256, cmp.Or(r.Call, "without an ID"), failed)
 		if text := strings.TrimRight(r.Text, "\n"); text != "" {
-			b = append(plain.Append(b, []byte(text)), '\n')
+			_, _ = fmt.Fprintln(w, text)
 		}
 	}
 	if t.MoreToolResults > 0 {
-		b = fmt.Appendf(b, "\n[%d more results are not recorded]\n", t.MoreToolResults)
+		_, _ = fmt.Fprintf(w, "\n[%d more results are not recorded]\n", t.MoreToolResults)
 	}
-	return b
 }
-
-// shown is a text in which no terminal finds anything to act on.
-func shown(text string) string { return string(plain.Append(nil, []byte(text))) }
 
 // about marks what a provider has not counted.
 func about(t protocol.Turn) string {

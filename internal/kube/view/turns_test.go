@@ -5,6 +5,7 @@ package view
 
 import (
 	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -13,6 +14,33 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
+
+// TestNoTerminalActsOnARecord: what models, tools and files say comes to people with its control characters escaped, and a program gets it as it is.
+func TestNoTerminalActsOnARecord(t *testing.T) {
+	const evil = "a\x1b[2Jb"
+	turns := []protocol.Turn{{
+		Task: evil, Text: evil, Tools: []protocol.ToolCall{{Name: evil, Arguments: evil}}, Formatted: evil,
+		Violations: []protocol.TurnViolation{{Type: evil, Severity: evil, Message: evil}},
+	}}
+	steps := []protocol.Steering{{Task: evil, Evidence: evil, Message: evil, Before: evil, After: evil, Missing: evil}}
+	events := []protocol.FileEvent{{Type: "Added", Path: evil}}
+	for name, write := range map[string]func(w http.ResponseWriter, asJSON bool){
+		"turns":    func(w http.ResponseWriter, asJSON bool) { writeTurns(w, turns, true, asJSON) },
+		"steering": func(w http.ResponseWriter, asJSON bool) { writeSteering(w, steps, true, asJSON) },
+		"events":   func(w http.ResponseWriter, asJSON bool) { writeEvents(w, "login", events, asJSON) },
+	} {
+		w := httptest.NewRecorder()
+		write(w, false)
+		if text := w.Body.String(); strings.Contains(text, "\x1b") || !strings.Contains(text, `a\u001b[2Jb`) {
+			t.Errorf("%s: %q", name, text)
+		}
+		w = httptest.NewRecorder()
+		write(w, true)
+		if text := w.Body.String(); !strings.Contains(text, `"a\u001b[2Jb"`) {
+			t.Errorf("%s for programs: %q", name, text)
+		}
+	}
+}
 
 // TestTurnsShowResultsOfTools: before the answer, so that no terminal acts on them; programs get them as they are.
 func TestTurnsShowResultsOfTools(t *testing.T) {
