@@ -93,6 +93,8 @@ const (
 	ReasonNotYetReported = "NotYetReported"
 	// ReasonAtCapacity: as many Features of the project run as the policy allows.
 	ReasonAtCapacity = "AtCapacity"
+	// ReasonAtTotalCapacity: as many Features of all projects run as the policy allows.
+	ReasonAtTotalCapacity = "AtTotalCapacity"
 	// ReasonSystemNotReady: intake or gateway has no address yet.
 	ReasonSystemNotReady = "SystemNotReady"
 	// ReasonPreparing: volumes, pod and workspace are being created.

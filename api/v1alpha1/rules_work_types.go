@@ -300,6 +300,11 @@ type CapacityRules struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000000
 	MaxRunning *int32 `json:"maxRunning,omitempty"`
+	// maxRunningTotal Features of all projects together. Only a policy in the namespace of the manager may set it; no limit is built in. The others wait with the reason AtTotalCapacity: the projects take turns by the age of what waits, and spec.priority decides within a project.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MaxRunningTotal *int32 `json:"maxRunningTotal,omitempty"`
 }
 
 // AgentRules bound what Features may choose for their agents, and choose for those that do not.

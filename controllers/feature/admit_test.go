@@ -93,7 +93,7 @@ func (c waitingFeatures) List(_ context.Context, list client.ObjectList, opts ..
 	var options client.ListOptions
 	options.ApplyOptions(opts)
 	for _, f := range c.list {
-		if state, _ := options.FieldSelector.RequiresExactMatch(indexState); f.Namespace == options.Namespace && slices.Contains(states(&f), state) {
+		if state, _ := options.FieldSelector.RequiresExactMatch(indexState); (options.Namespace == "" || f.Namespace == options.Namespace) && slices.Contains(states(&f), state) {
 			features := list.(*v1alpha1.FeatureList)
 			features.Items = append(features.Items, f)
 		}
@@ -127,10 +127,23 @@ func TestTheFirstIsWoken(t *testing.T) {
 	ended := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop"}}
 	over := ended.DeepCopy()
 	over.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: "True"}}
+	turn := waiting("bank", "turn", 0, time.Hour)
+	turn.Status.Conditions[0].Reason = v1alpha1.ReasonAtTotalCapacity
+	next := turn.DeepCopy()
+	next.Name, next.Spec.Priority, next.CreationTimestamp = "next", 9, metav1.NewTime(noon)
+	total := waker{client: waitingFeatures{list: []v1alpha1.Feature{list[1], turn, *next}}}
+	room := list[1].DeepCopy()
+	room.Status.Conditions[0].Reason = v1alpha1.ReasonAtTotalCapacity
 	for name, tc := range map[string]struct {
 		happens func(*woken)
 		want    []string
 	}{
+		"a Job ends where others wait for their turn": {func(w *woken) {
+			total.jobsOver().Update(t.Context(), event.UpdateEvent{ObjectOld: ended, ObjectNew: over}, w)
+		}, []string{"old", "next"}},
+		"one has room in its project alone": {func(w *woken) {
+			total.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: &list[1], ObjectNew: room}, w)
+		}, []string{"old", "next"}},
 		"a Job ends": {func(w *woken) {
 			r.jobsOver().Update(t.Context(), event.UpdateEvent{ObjectOld: ended, ObjectNew: over}, w)
 		}, []string{"urgent"}},

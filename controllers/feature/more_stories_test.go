@@ -4,6 +4,7 @@
 package feature
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -26,6 +27,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	applyv1alpha1 "github.com/tidewaiter/tidewaiter/api/v1alpha1/applyconfiguration/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/kube/observe"
 	"github.com/tidewaiter/tidewaiter/internal/testkit/kubetest"
 )
 
@@ -59,6 +61,45 @@ func TestCapacityIsKeptByPriorityAndAge(t *testing.T) {
 	r.deliver("urgent")
 	r.settle(all...)
 	r.want("second", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+}
+
+// TestProjectsTakeTurns: where a global policy limits the agents of all projects, the project with the oldest Feature that waits goes first, however
+// urgent others call theirs.
+func TestProjectsTakeTurns(t *testing.T) {
+	r, other := newHarness(t), newHarness(t)
+	var features v1alpha1.FeatureList
+	var jobs batchv1.JobList
+	r.must(manager.List(t.Context(), &features), "list Features")
+	r.must(manager.List(t.Context(), &jobs, client.HasLabels{v1alpha1.LabelRun}), "list Jobs")
+	works := observe.Capacity(&v1alpha1.Feature{}, features.Items, jobs.Items, func(*v1alpha1.Feature) bool { return false }, 0, 1).RunningTotal
+	total := &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Name: "total", Namespace: kubetest.SystemNamespace}, Spec: v1alpha1.SupervisorPolicySpec{
+		NamespaceSelector: &v1alpha1.LabelSelector{MatchExpressions: []v1alpha1.LabelRequirement{
+			{Key: corev1.LabelMetadataName, Operator: v1alpha1.LabelIn, Values: []v1alpha1.LabelValue{v1alpha1.LabelValue(r.project), v1alpha1.LabelValue(other.project)}},
+		}},
+		Defaults: &v1alpha1.Rules{Capacity: &v1alpha1.CapacityRules{MaxRunningTotal: ptr.To(int32(works + 1))}}, //nolint:gosec // a few
+	}}
+	r.must(r.user.Create(t.Context(), total), "create the policy")
+	t.Cleanup(func() { r.must(r.user.Delete(context.WithoutCancel(t.Context()), total), "delete the policy") })
+	r.feature("first", nil)
+	r.settle("first")
+	r.want("first", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	r.feature("second", nil)
+	r.settle("second")
+	r.want("second", v1alpha1.PhasePending, v1alpha1.ReasonAtTotalCapacity)
+	time.Sleep(1100 * time.Millisecond) // creation times are in seconds
+	other.feature("urgent", func(f *v1alpha1.Feature) { f.Spec.Priority = 100 })
+	other.settle("urgent")
+	other.want("urgent", v1alpha1.PhasePending, v1alpha1.ReasonAtTotalCapacity)
+
+	r.deliver("first")
+	other.settle("urgent") // looks before second does, and first is over
+	other.want("urgent", v1alpha1.PhasePending, v1alpha1.ReasonAtTotalCapacity)
+	r.settle("first", "second")
+	r.want("second", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
+	r.deliver("second")
+	r.settle("first", "second")
+	other.settle("urgent")
+	other.want("urgent", v1alpha1.PhasePreparing, v1alpha1.ReasonPreparing)
 }
 
 // TestManyFeaturesStartFewAgents: many Features that are synced at once, in a project without any policy, start 5 agents, and the next one

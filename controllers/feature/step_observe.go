@@ -263,22 +263,27 @@ func (m *replicas) lost(replica string, lease *coordinationv1.Lease, now time.Ti
 	return since, true
 }
 
-// lookAtProject counts the project's agents, where a policy limits them and this Feature may want to start one: from the cache, and those that this
+// lookAtProject counts the agents of the project, and of all projects, where a policy limits them and this Feature may want to start one: from the cache, and those that this
 // process has admitted and the cache does not show.
 func (r observer) lookAtProject(ctx context.Context, s *scope) error {
-	if s.effective.MaxRunning == 0 || s.active() {
+	limit, total := s.effective.MaxRunning, s.effective.MaxRunningTotal
+	if limit == 0 && total == 0 || s.active() {
 		return nil
+	}
+	where := client.InNamespace(s.feature.Namespace)
+	if total > 0 {
+		where = client.InNamespace(metav1.NamespaceAll)
 	}
 	var features v1alpha1.FeatureList
 	// They are only looked at: a copy of each Feature would cost more than everything else.
-	if err := r.client.List(ctx, &features, client.InNamespace(s.feature.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return fmt.Errorf("list Features of the project: %w", err)
+	if err := r.client.List(ctx, &features, where, client.UnsafeDisableDeepCopy); err != nil {
+		return fmt.Errorf("list Features to count agents: %w", err)
 	}
 	var jobs batchv1.JobList
-	err := r.client.List(ctx, &jobs, client.InNamespace(s.feature.Namespace), client.MatchingLabels{v1alpha1.LabelRun: v1alpha1.RunAgent}, client.UnsafeDisableDeepCopy)
+	err := r.client.List(ctx, &jobs, where, client.MatchingLabels{v1alpha1.LabelRun: v1alpha1.RunAgent}, client.UnsafeDisableDeepCopy)
 	if err != nil {
-		return fmt.Errorf("list Jobs of the project: %w", err)
+		return fmt.Errorf("list Jobs to count agents: %w", err)
 	}
-	s.observed.Capacity = observe.Capacity(s.feature, features.Items, jobs.Items, r.process.admission.has, s.effective.MaxRunning)
+	s.observed.Capacity = observe.Capacity(s.feature, features.Items, jobs.Items, r.process.admission.has, limit, total)
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
@@ -43,6 +44,8 @@ const (
 	stateActive = "active"
 	// stateWaiting waits for room in its project.
 	stateWaiting = "waiting"
+	// stateWaitingForTurn waits for room in all projects together.
+	stateWaitingForTurn = "waiting-for-turn"
 	// stateWaitingForArea waits for others whose areas overlap with its own.
 	stateWaitingForArea = "waiting-for-area"
 	// stateWaitingForModel waits until the gateways have a model for it.
@@ -124,6 +127,9 @@ func states(o client.Object) []string {
 	if observe.WaitsForRoom(f) {
 		list = append(list, stateWaiting)
 	}
+	if observe.WaitsForTurn(f) {
+		list = append(list, stateWaitingForTurn)
+	}
 	if waitsForModel(f) {
 		list = append(list, stateWaitingForModel)
 	}
@@ -153,8 +159,8 @@ func featureOfLabel(_ context.Context, o client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
 
-// wakeFirst wakes the Feature that comes first among those that wait for room in a project. Once it does not wait any more, the next one is woken by
-// roomLeft: so many look as there is room for.
+// wakeFirst wakes the Feature that comes first among those that wait for room in a project, and the one whose turn it is among those that wait for room
+// in all of them. Once it does not wait any more, the next one is woken by roomLeft: so many look as there is room for.
 func (r waker) wakeFirst(ctx context.Context, o client.Object, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	var first *v1alpha1.Feature
 	waiting := r.find(ctx, o.GetNamespace(), indexState, stateWaiting)
@@ -166,14 +172,28 @@ func (r waker) wakeFirst(ctx context.Context, o client.Object, queue workqueue.T
 	if first != nil {
 		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(first)})
 	}
+	var all []*v1alpha1.Feature
+	others := r.find(ctx, metav1.NamespaceAll, indexState, stateWaitingForTurn)
+	for i := range others {
+		all = append(all, &others[i])
+	}
+	if turns := observe.Turns(all); len(turns) > 0 {
+		queue.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(turns[0])})
+	}
 }
 
-// roomLeft wakes the next Feature when one of its project does not wait for room any more. Where one begins to wait, room may have come while it was
+// roomLeft wakes the next Feature when one does not wait for room any more. Where one begins to wait, room may have come while it was
 // decided that there is none.
 func (r waker) roomLeft() handler.EventHandler {
-	waits := func(o client.Object) bool {
+	waits := func(o client.Object) string {
 		f, ok := o.(*v1alpha1.Feature)
-		return ok && observe.WaitsForRoom(f)
+		switch {
+		case ok && observe.WaitsForRoom(f):
+			return stateWaiting
+		case ok && observe.WaitsForTurn(f):
+			return stateWaitingForTurn
+		}
+		return ""
 	}
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
@@ -182,7 +202,7 @@ func (r waker) roomLeft() handler.EventHandler {
 			}
 		},
 		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if waits(e.Object) {
+			if waits(e.Object) != "" {
 				r.wakeFirst(ctx, e.Object, queue)
 			}
 		},

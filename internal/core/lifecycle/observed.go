@@ -146,6 +146,9 @@ type Capacity struct {
 	Waiting []string
 	// Ahead counts the waiting Features that come before this one, by priority and then age.
 	Ahead int
+	// Total limits the agents of all projects together; 0 is none. RunningTotal are those of other Features, and AheadTotal counts the Features that
+	// have room in their project, wait for this, and come before this one.
+	Total, RunningTotal, AheadTotal int
 }
 
 // Locks of a Feature's contracts, as their Leases say. Lists are sorted.

@@ -321,6 +321,10 @@ func change(s *sim, what string, args []string) error {
 		s.capacity = Capacity{Limit: 2, Running: 2}
 	case "room":
 		s.capacity = Capacity{Limit: 2, Running: 1}
+	case "all-full":
+		s.capacity = Capacity{Limit: 2, Running: 1, Total: 7, RunningTotal: 5, AheadTotal: 2}
+	case "all-room":
+		s.capacity = Capacity{Limit: 2, Running: 1, Total: 7, RunningTotal: 5, AheadTotal: 1}
 	default:
 		return fmt.Errorf("nothing is called %s", what)
 	}

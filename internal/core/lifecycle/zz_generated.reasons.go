@@ -51,6 +51,7 @@ const (
 	ReasonModeNotAvailable        = "ModeNotAvailable"
 	ReasonNotYetReported          = "NotYetReported"
 	ReasonAtCapacity              = "AtCapacity"
+	ReasonAtTotalCapacity         = "AtTotalCapacity"
 	ReasonSystemNotReady          = "SystemNotReady"
 	ReasonPreparing               = "Preparing"
 	ReasonUnschedulable           = "Unschedulable"

@@ -109,20 +109,31 @@ func lowered(row Row) Row {
 	return row
 }
 
-// globalOnly makes a row of a value that policies of projects cannot set.
+// globalOnly makes a row of a number that policies of projects cannot set.
 func globalOnly(row Row) Row {
 	decided := row.merge
 	row.merge = func(m *merger, e *Effective) {
 		m.without(decided, e, levelProjectOverrides, levelFeature, levelProjectDefaults)
 		for _, l := range []int{levelProjectOverrides, levelProjectDefaults} {
 			for _, x := range m.levels[l] {
-				if set, _ := row.rules(x.rules).(**int64); *set != nil {
+				if sets(row.rules(x.rules)) {
 					m.conflicts = append(m.conflicts, fmt.Sprintf("%s: %s sets it, and only global policies may; it is not followed", row.Path, x.origin))
 				}
 			}
 		}
 	}
 	return row
+}
+
+// sets says whether rules set a number.
+func sets(number any) bool {
+	switch n := number.(type) {
+	case **int64:
+		return *n != nil
+	case **int:
+		return *n != nil
+	}
+	return false
 }
 
 // without merges a value as if some levels said nothing.

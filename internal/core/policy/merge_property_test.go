@@ -347,7 +347,7 @@ func TestConflictsAreOnlyTies(t *testing.T) {
 // ties are the conflicts that come from equal priorities, and not from what a project may not set.
 func ties(e Effective) []string {
 	return slices.DeleteFunc(slices.Clone(e.Conflicts), func(c string) bool {
-		return strings.Contains(c, "no global policy permits that") || strings.HasPrefix(c, "budget.global.")
+		return strings.Contains(c, "no global policy permits that") || strings.Contains(c, "only global policies may")
 	})
 }
 
@@ -374,6 +374,17 @@ func TestAProjectDoesNotSwitchSupervisionOff(t *testing.T) {
 		if got := strings.Join(e.Conflicts, "\n"); e.Supervision.Enabled != tc.want || got != tc.conflict {
 			t.Errorf("%s: %v, %q; want %v, %q", name, e.Supervision.Enabled, got, tc.want, tc.conflict)
 		}
+	}
+}
+
+// TestAProjectSetsNoTotalCapacity: what bounds all projects is the platform's.
+func TestAProjectSetsNoTotalCapacity(t *testing.T) {
+	e := Merge(Sources{Policies: []Source{
+		{Name: "sys/g", Scope: Global, Defaults: Rules{MaxRunningTotal: new(50)}}, {Name: "shop/p", Scope: Project, Overrides: Rules{MaxRunningTotal: new(1)}},
+	}})
+	want := []string{"capacity.maxRunningTotal: overrides of shop/p sets it, and only global policies may; it is not followed"}
+	if e.MaxRunningTotal != 50 || !slices.Equal(e.Conflicts, want) {
+		t.Errorf("%d, conflicts %q", e.MaxRunningTotal, e.Conflicts)
 	}
 }
 

@@ -137,6 +137,8 @@ type Effective struct {
 	Concurrency Concurrency `json:"concurrency"`
 	// MaxRunning Features of a project; 0 where no policy could be found out.
 	MaxRunning int `json:"maxRunning,omitempty"`
+	// MaxRunningTotal Features of all projects together; 0 for no limit.
+	MaxRunningTotal int `json:"maxRunningTotal,omitempty"`
 	// Isolation says whether an agent may work while other network policies open its network.
 	Isolation Isolation `json:"isolation"`
 	// History says what becomes of a delivery with a commit that breaks a rule of the policy in effect at that time.

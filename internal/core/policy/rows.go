@@ -50,7 +50,7 @@ type Row struct {
 
 // Rows are all values, in the order of the reference page.
 func Rows() []Row {
-	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(capacityRow(), deliveriesRow(), providerToolsRow(), modelProvidersRow(), gitSilenceRow(), repositoriesRow(), branchesRow()))
+	return slices.Concat(executionRows(), pathRows(), changeRows(), featureRows(), podRows(), later(conversationRows()...), later(budgetRows()...), later(anomalyRows()...), later(capacityRow(), totalCapacityRow(), deliveriesRow(), providerToolsRow(), modelProvidersRow(), gitSilenceRow(), repositoriesRow(), branchesRow()))
 }
 
 func executionRows() []Row {
@@ -167,6 +167,13 @@ func validProviderTools(path string, list []string) error {
 func capacityRow() Row {
 	return count("capacity.maxRunning", "How many Features of a project run at once.",
 		func(x *Rules) **int { return &x.MaxRunning }, func(x *Effective) *int { return &x.MaxRunning }, builtinMaxRunning, smaller, from(1, maxCount))
+}
+
+// totalCapacityRow is about how much runs at once in the cluster. A project that could set a limit of its own would wait longer than others, and
+// what waits keeps its turn.
+func totalCapacityRow() Row {
+	return globalOnly(count("capacity.maxRunningTotal", "How many Features of all projects together run at once. The projects take turns by the age of what waits. Only a global policy may set it.",
+		func(x *Rules) **int { return &x.MaxRunningTotal }, func(x *Effective) *int { return &x.MaxRunningTotal }, 0, smaller, from(1, maxCount)))
 }
 
 // modelProvidersRow is about calls of models that no gateway sees.

@@ -73,6 +73,7 @@ type Rules struct {
 	AllowedRoles          []string
 	Approval              Approval
 	MaxRunning            *int
+	MaxRunningTotal       *int
 	KeepCheckpoints       *int
 	UnpromotedBytes       *int64
 	LedgerRetention       *time.Duration

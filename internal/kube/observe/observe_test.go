@@ -4,6 +4,8 @@
 package observe
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
@@ -275,9 +278,77 @@ func TestCapacity(t *testing.T) {
 		job(feature("done", "d"), "1", ended(batchv1.JobComplete)), job(&me, "1", nil),
 	}
 	want := lifecycle.Capacity{Limit: 3, Running: 3, Waiting: []string{"works"}, Ahead: 3}
-	if diff := cmp.Diff(want, Capacity(&me, features, jobs, admitted, 3)); diff != "" {
+	if diff := cmp.Diff(want, Capacity(&me, features, jobs, admitted, 3, 0)); diff != "" {
 		t.Errorf("capacity (-want +got):\n%s", diff)
 	}
+}
+
+// TestTotalCapacity counts the agents of all projects, and the Features whose turn comes before: those that have no room in their own project are
+// not in the way of others.
+func TestTotalCapacity(t *testing.T) {
+	of := func(project, name, reason string, priority int32, age time.Duration) v1alpha1.Feature {
+		f := feature(name, types.UID(project+"/"+name))
+		f.Namespace, f.Spec.Priority, f.CreationTimestamp = project, priority, metav1.NewTime(noon.Add(-age))
+		f.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionSucceeded, Reason: reason}}
+		return *f
+	}
+	me := of("shop", "me", v1alpha1.ReasonPreparing, 0, time.Hour)
+	works := of("bank", "works", v1alpha1.ReasonRunning, 0, 0)
+	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
+	works.Status.Phase = v1alpha1.PhaseBlocked
+	features := []v1alpha1.Feature{
+		me, works,
+		of("shop", "urgent", v1alpha1.ReasonAtTotalCapacity, 9, 0),
+		of("shop", "full", v1alpha1.ReasonAtCapacity, 0, 3*time.Hour),
+		of("bank", "old", v1alpha1.ReasonAtTotalCapacity, 0, 2*time.Hour),
+		of("bank", "young", v1alpha1.ReasonAtTotalCapacity, 0, time.Minute),
+		of("bank", "full", v1alpha1.ReasonAtCapacity, 99, 9*time.Hour),
+	}
+	running := of("post", "running", v1alpha1.ReasonRunning, 0, 0)
+	elsewhere := job(&running, "1", nil)
+	elsewhere.Namespace = "post"
+	nobody := func(*v1alpha1.Feature) bool { return false }
+	// urgent takes the older turn of my project, and mine is its youngest: both of the bank come before it.
+	want := lifecycle.Capacity{Limit: 3, Ahead: 2, Total: 4, RunningTotal: 2, AheadTotal: 3}
+	if diff := cmp.Diff(want, Capacity(&me, features, []batchv1.Job{elsewhere}, nobody, 3, 4)); diff != "" {
+		t.Errorf("capacity (-want +got):\n%s", diff)
+	}
+}
+
+// TestTurns: whatever waits, each Feature has one turn, those of a project come in the order of Before, and the first of all is of the project with the oldest.
+func TestTurns(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var waiting []*v1alpha1.Feature
+		for i := range rapid.IntRange(1, 12).Draw(t, "features") {
+			f := feature(fmt.Sprint("f", i), types.UID(fmt.Sprint(i)))
+			f.Namespace = rapid.SampledFrom([]string{"bank", "post", "shop"}).Draw(t, "project")
+			f.Spec.Priority = rapid.Int32Range(0, 3).Draw(t, "priority")
+			f.CreationTimestamp = metav1.NewTime(noon.Add(-time.Duration(rapid.IntRange(0, 5).Draw(t, "age")) * time.Minute))
+			waiting = append(waiting, f)
+		}
+		turns := Turns(waiting)
+		if len(turns) != len(waiting) {
+			t.Fatalf("%d turns of %d Features", len(turns), len(waiting))
+		}
+		last := map[string]*v1alpha1.Feature{}
+		for _, f := range turns {
+			if was := last[f.Namespace]; was != nil && !Before(was, f) {
+				t.Errorf("%s/%s comes before %s", f.Namespace, was.Name, f.Name)
+			}
+			last[f.Namespace] = f
+		}
+		oldest := slices.MinFunc(waiting, func(a, b *v1alpha1.Feature) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+		first := slices.IndexFunc(waiting, func(f *v1alpha1.Feature) bool {
+			return f.Namespace == turns[0].Namespace && f.CreationTimestamp.Equal(&oldest.CreationTimestamp)
+		})
+		if first < 0 {
+			t.Errorf("%s goes first, and has none as old as %s/%s", turns[0].Namespace, oldest.Namespace, oldest.Name)
+		}
+		slices.Reverse(waiting)
+		if again := Turns(waiting); !slices.Equal(again, turns) {
+			t.Errorf("in another order of the list the turns are %v, not %v", again, turns)
+		}
+	})
 }
 
 func TestExpired(t *testing.T) {

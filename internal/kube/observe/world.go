@@ -18,6 +18,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 	"github.com/tidewaiter/tidewaiter/internal/core/lifecycle"
@@ -183,38 +184,94 @@ func stableNames(message string) string {
 	return "The pod" + rest
 }
 
-// Capacity counts the agents that run for other Features of the project, and the Features that wait and come before f:
-// of higher priority, then older, then first by name.
-// Admitted ones run, too.
-func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.Job, admitted func(*v1alpha1.Feature) bool, limit int) lifecycle.Capacity {
-	c := lifecycle.Capacity{Limit: limit}
-	running := map[string]bool{}
+// Capacity counts the agents that run for other Features, and the Features that wait and come before f: in its project those of higher priority, then
+// older, then first by name, and of all projects see Turns. Admitted ones run, too. Features and Jobs of other projects are needed where total is not 0.
+func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.Job, admitted func(*v1alpha1.Feature) bool, limit, total int) lifecycle.Capacity {
+	c := lifecycle.Capacity{Limit: limit, Total: total}
+	running := map[types.UID]bool{}
+	runs := func(uid types.UID, namespace string) {
+		if running[uid] {
+			return
+		}
+		running[uid] = true
+		c.RunningTotal++
+		if namespace == f.Namespace {
+			c.Running++
+		}
+	}
 	for i := range jobs {
 		j := &jobs[i]
 		owner := metav1.GetControllerOf(j)
 		if owner != nil && owner.Kind == "Feature" && owner.UID != f.UID && !JobEnded(j) {
-			running[string(owner.UID)] = true
+			runs(owner.UID, j.Namespace)
 		}
 	}
+	turns := []*v1alpha1.Feature{f}
 	for i := range features {
 		g := &features[i]
+		here := g.Namespace == f.Namespace
 		switch {
-		case g.UID == f.UID || running[string(g.UID)]:
+		case g.UID == f.UID || running[g.UID]:
 		case admitted(g), agentWorks(g): // the cache of Jobs may be behind
-			running[string(g.UID)] = true
-		case WaitsForRoom(g) && Before(g, f):
+			runs(g.UID, g.Namespace)
+		case WaitsForTurn(g):
+			turns = append(turns, g)
+			if here && Before(g, f) {
+				c.Ahead++
+			}
+		case here && WaitsForRoom(g) && Before(g, f):
 			c.Ahead++
 		}
-	}
-	c.Running = len(running)
-	for i := range features {
-		g := &features[i]
-		if p := g.Status.Phase; running[string(g.UID)] && (p == v1alpha1.PhaseAwaitingInput || p == v1alpha1.PhaseBlocked) {
+		if p := g.Status.Phase; here && running[g.UID] && (p == v1alpha1.PhaseAwaitingInput || p == v1alpha1.PhaseBlocked) {
 			c.Waiting = append(c.Waiting, g.Name)
 		}
 	}
 	slices.Sort(c.Waiting)
+	if total == 0 {
+		c.RunningTotal = 0
+		return c
+	}
+	c.AheadTotal = slices.Index(Turns(turns), f)
 	return c
+}
+
+// Turns sorts Features that wait for an agent of any project to end. The first of a project, by Before, takes the turn of the oldest one of that project
+// that waits, the second that of the second oldest, and so on: no project comes earlier by the priorities that it gives to its own.
+func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
+	type turn struct {
+		feature *v1alpha1.Feature
+		since   metav1.Time
+		place   int
+	}
+	projects := map[string][]*v1alpha1.Feature{}
+	for _, f := range waiting {
+		projects[f.Namespace] = append(projects[f.Namespace], f)
+	}
+	var turns []turn
+	for _, list := range projects {
+		ages := make([]metav1.Time, 0, len(list))
+		for _, f := range list {
+			ages = append(ages, f.CreationTimestamp)
+		}
+		slices.SortFunc(ages, func(a, b metav1.Time) int { return a.Compare(b.Time) })
+		slices.SortFunc(list, func(a, b *v1alpha1.Feature) int {
+			if Before(a, b) {
+				return -1
+			}
+			return 1
+		})
+		for i, f := range list {
+			turns = append(turns, turn{f, ages[i], i})
+		}
+	}
+	slices.SortFunc(turns, func(a, b turn) int {
+		return cmp.Or(a.since.Compare(b.since.Time), cmp.Compare(a.feature.Namespace, b.feature.Namespace), cmp.Compare(a.place, b.place))
+	})
+	sorted := make([]*v1alpha1.Feature, 0, len(turns))
+	for _, t := range turns {
+		sorted = append(sorted, t.feature)
+	}
+	return sorted
 }
 
 // agentWorks reports whether the status of a Feature tells of an agent that has not ended.
@@ -224,12 +281,17 @@ func agentWorks(f *v1alpha1.Feature) bool {
 }
 
 // WaitsForRoom reports whether a Feature waits for an agent of its project to end.
-func WaitsForRoom(f *v1alpha1.Feature) bool {
+func WaitsForRoom(f *v1alpha1.Feature) bool { return waitsWith(f, v1alpha1.ReasonAtCapacity) }
+
+// WaitsForTurn reports whether a Feature has room in its project and waits for an agent of any project to end.
+func WaitsForTurn(f *v1alpha1.Feature) bool { return waitsWith(f, v1alpha1.ReasonAtTotalCapacity) }
+
+func waitsWith(f *v1alpha1.Feature, reason string) bool {
 	c := meta.FindStatusCondition(f.Status.Conditions, v1alpha1.ConditionSucceeded)
-	return c != nil && c.Reason == v1alpha1.ReasonAtCapacity && f.DeletionTimestamp == nil && !f.Spec.Suspend
+	return c != nil && c.Reason == reason && f.DeletionTimestamp == nil && !f.Spec.Suspend
 }
 
-// Before reports whether a Feature that waits starts before another one of its project.
+// Before reports whether a Feature that waits starts before another one of its project: no two of a project are equal.
 func Before(a, b *v1alpha1.Feature) bool {
 	return cmp.Or(
 		cmp.Compare(b.Spec.Priority, a.Spec.Priority),

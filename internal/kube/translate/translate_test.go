@@ -535,7 +535,7 @@ func TestRulesReachTheCore(t *testing.T) {
 				TopologySpreadConstraints: []v1alpha1.TopologySpreadConstraint{{TopologyKey: "zone", WhenUnsatisfiable: v1alpha1.ScheduleAnyway, MaxSkew: 2}},
 			},
 		},
-		Capacity:  &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8)},
+		Capacity:  &v1alpha1.CapacityRules{MaxRunning: ptr.To[int32](8), MaxRunningTotal: ptr.To[int32](80)},
 		Retention: &v1alpha1.RetentionRules{Checkpoints: ptr.To[int32](9), UnpromotedBytes: &size, Ledger: &metav1.Duration{Duration: 5}},
 		Delivery:  &v1alpha1.DeliveryRules{Approval: v1alpha1.ApprovalRequired, History: v1alpha1.HistoryHold, Branches: []string{"tidewaiter/**"}},
 		Isolation: v1alpha1.IsolationWarn,

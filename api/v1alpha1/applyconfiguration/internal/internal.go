@@ -256,6 +256,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxRunning
       type:
         scalar: numeric
+    - name: maxRunningTotal
+      type:
+        scalar: numeric
 - name: com.github.tidewaiter.tidewaiter.api.v1alpha1.CaptureInfo
   map:
     fields:

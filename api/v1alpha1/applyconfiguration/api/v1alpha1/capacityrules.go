@@ -12,6 +12,8 @@ package v1alpha1
 type CapacityRulesApplyConfiguration struct {
 	// maxRunning Features of a project. Defaults to 5. The others wait with the reason AtCapacity, higher spec.priority first, then older.
 	MaxRunning *int32 `json:"maxRunning,omitempty"`
+	// maxRunningTotal Features of all projects together. Only a policy in the namespace of the manager may set it; no limit is built in. The others wait with the reason AtTotalCapacity: the projects take turns by the age of what waits, and spec.priority decides within a project.
+	MaxRunningTotal *int32 `json:"maxRunningTotal,omitempty"`
 }
 
 // CapacityRulesApplyConfiguration constructs a declarative configuration of the CapacityRules type for use with
@@ -25,5 +27,13 @@ func CapacityRules() *CapacityRulesApplyConfiguration {
 // If called multiple times, the MaxRunning field is set to the value of the last call.
 func (b *CapacityRulesApplyConfiguration) WithMaxRunning(value int32) *CapacityRulesApplyConfiguration {
 	b.MaxRunning = &value
+	return b
+}
+
+// WithMaxRunningTotal sets the MaxRunningTotal field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxRunningTotal field is set to the value of the last call.
+func (b *CapacityRulesApplyConfiguration) WithMaxRunningTotal(value int32) *CapacityRulesApplyConfiguration {
+	b.MaxRunningTotal = &value
 	return b
 }
