@@ -22,7 +22,7 @@ func sick() []scenario {
 // written are the runs that were written by hand, each with every client.
 func written() []Run { return each(slices.Concat(healthy(), sick())) }
 
-// heldBack are runs of scenarios from which nothing is drawn, and to which nothing is tuned.
+// heldBack are runs of scenarios from which nothing is drawn. docs/evaluation.md says since when they are known.
 func heldBack() []Run { return each(slices.Concat(heldBackHealthy(), heldBackSick())) }
 
 // each scenario with every client.

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// set of scenarios from which nothing is drawn, and to which nothing is tuned. What came of each run is compared rather than judged: no goal
+// set of scenarios from which nothing is drawn. docs/evaluation.md says which are tuned to. What came of each run is compared rather than judged: no goal
 // holds for these runs, and none gets worse unseen.
 type set struct {
 	// name of the set in the titles of its tables, which stand between marks of the page.

@@ -322,8 +322,27 @@ func TestFailureOf(t *testing.T) {
 		"File /workspace/a.go has not been read in this session. Use the read_file tool first to read its current content.":     conversation.FailureEdit,
 		"Failed to edit, 0 occurrences found for old_string in /workspace/a.go. No edits made.":                                 conversation.FailureEdit,
 		"params must have required property 'file_path'":                                                                        conversation.FailureFormat,
-		"ok": conversation.FailureNone,
-		"":   conversation.FailureNone,
+		// What the SDKs of MCP say of a server that is gone.
+		"MCP error -32000: Connection closed":                conversation.FailureTool,
+		"MCP error -32001: Request timed out":                conversation.FailureTime,
+		"MCP error -32602: Invalid arguments for tool query": conversation.FailureFormat,
+		"spawn npx ENOENT":                                   conversation.FailureTool,
+		"Not connected":                                      conversation.FailureTool,
+		"not connected components are listed first":          conversation.FailureNone,
+		"spawn points of the map":                            conversation.FailureNone,
+		"MCP errors and what they mean":                      conversation.FailureNone,
+		// How builds end, for a client that says no exit code.
+		"[INFO] BUILD FAILURE\n[INFO] Total time: 1 s\n[ERROR] Failed to execute goal a:b:test\n":   conversation.FailureExit,
+		"[ERROR] one\n[INFO] BUILD SUCCESS\n":                                                       conversation.FailureNone,
+		"Still creating...\n\nError: creating MSK Cluster (queue): a limit":                         conversation.FailureExit,
+		"Still creating...\n│\n│ Error: creating\n│ \n│   with aws.a,\n│   on main.tf line 3:\n╵\n": conversation.FailureExit,
+		"loading\nError: Cannot find module 'a'\n    at load (a.js:1)\n    at b\n":                  conversation.FailureExit,
+		"it once said\nError: no\nand went on":                                                      conversation.FailureNone,
+		"FAIL\nmake: *** [Makefile:12: test] Error 1\n2\n":                                          conversation.FailureExit,
+		"FAIL\nmake: *** [Makefile:12: test] Error 1\nexit: 2\n":                                    conversation.FailureExit,
+		"FAIL\n0\n": conversation.FailureNone,
+		"ok":        conversation.FailureNone,
+		"":          conversation.FailureNone,
 	} {
 		if got := conversation.FailureOf(conversation.Result{Text: conversation.QuoteOf(text)}); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)

@@ -58,7 +58,9 @@ const unmarked = `(?i)^\s*(error|<tool_use_error>|failed to |apply_patch verific
 	// Of programs, for clients that do not say how a command ended.
 	`(/bin/)?(ba|da|z)?sh: |fatal: |npm (err!|error)|make(\[\d+\])?: \*\*\*|traceback \(most recent|` +
 	`(cat|cd|cp|diff|find|grep|head|ls|mkdir|mv|rm|sed|stat|tail|touch|wc): [^\n]*(no such file or directory|permission denied|(is|not) a directory)|` +
-	`E(ACCES|CONNREFUSED|CONNRESET|EXIST|IO|MFILE|NOENT|NOSPC|NOTFOUND|PERM|ROFS|TIMEDOUT): )`
+	`E(ACCES|CONNREFUSED|CONNRESET|EXIST|IO|MFILE|NOENT|NOSPC|NOTFOUND|PERM|ROFS|TIMEDOUT): |` +
+	// Of the SDKs of MCP, where the server of a tool refuses a call, is gone, or does not start.
+	`mcp error -\d+|not connected\s*\z|spawn \S+ E[A-Z]+\b)`
 
 // mayFail says whether a text begins with a character that words of unmarked begin with. Most results do not, such as lines with their numbers.
 func mayFail(text string) bool {
@@ -66,12 +68,15 @@ func mayFail(text string) bool {
 	return text != "" && (text[0] >= utf8.RuneSelf || strings.IndexByte("e<fapuwctyr{/bdzsnmghl", text[0]|0x20) >= 0) // a letter that is not ASCII may fold to one that is
 }
 
-// verdicts are last lines by which builds and tests say that they failed, for clients that do not say how a command ended.
-const verdicts = `(?m)^(?:make(?:\[\d+\])?: \*\*\* .+ Error \d+|FAIL(?:\t.*)?|=+ .*\b\d+ failed.*=+|Tests: +\d+ failed.*|BUILD FAILED.*|error: (?:could not compile|aborting due to) .*)\s*\z`
+// verdicts are last lines by which builds and tests say that they failed, for clients that do not say how a command ended. Behind some, a command that
+// was put behind may have printed the code. "Error: " is how Terraform, Helm and Node.js begin the last thing that they say behind others; its other
+// lines are blank, indented or in a box.
+const verdicts = `(?m)(?:^(?:make(?:\[\d+\])?: \*\*\* .+ Error \d+|FAIL(?:\t.*)?|=+ .*\b\d+ failed.*=+|Tests: +\d+ failed.*|BUILD FAILED.*|error: (?:could not compile|aborting due to) .*|` +
+	`\[ERROR\] +(?:Failed to execute goal|\[Help \d+\]|mvn ).*)(?:\s+(?i:exit[a-z ]*[:=]? ?)?[1-9]\d{0,4})?\s*|\S\s*\n(?:│ )?Error: .*(?:\r?\n(?:[ \t│╵].*)?)*)\z`
 
 // judged says whether a text has one of the words that all verdicts have. Most results have none.
 func judged(text string) bool {
-	for _, word := range []string{" Error ", "FAIL", " failed", "error: "} {
+	for _, word := range []string{" Error ", "FAIL", " failed", "rror: ", "[ERROR]"} {
 		if strings.Contains(text, word) {
 			return true
 		}
