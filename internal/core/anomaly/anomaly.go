@@ -165,6 +165,8 @@ type Pulse struct {
 	Commands []Command `json:"commands,omitempty"`
 	// Answers says that some of a model's answer has come since the last pulse.
 	Answers bool `json:"answers,omitempty"`
+	// Lives says that there was a sign that the connection of an answer lives, of which nothing else need have come.
+	Lives bool `json:"lives,omitempty"`
 	// Idle says that the agent has nothing to do: it waits for a person, is held, or has ended its turn and waits for the next task.
 	Idle bool `json:"idle,omitempty"`
 }

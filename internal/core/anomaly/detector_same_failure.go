@@ -7,14 +7,15 @@ import "github.com/tidewaiter/tidewaiter/internal/core/conversation"
 
 // sameFailure is a call that is made again and fails again, though nothing has changed, or a command that is made again in another form and fails in the
 // same way. What a command prints may be another thing next time, so that a command may be tried once more than what a tool refuses: people
-// rerun a flaky test two or three times. One that is slept upon takes twice as many where no time heals it, and many more where it may.
+// rerun a flaky test two or three times. One that is slept upon takes twice as many where no time heals it, and many more where it may;
+// three times as many where the call waits itself until its time is over, and says the same each time.
 var sameFailure = detector{name: SameFailure, kind: AgentLooping, look: func(l look) sight {
 	return l.t.most(func(x step) sight {
 		if x.Failure == conversation.FailureNone || x.Failure == conversation.FailureFormat {
 			return sight{}
 		}
 		like := func(o step) bool {
-			return o.Failure == x.Failure && (x.Failure != conversation.FailureExit || alike(x, o)) && (o.Call == x.Call || !o.Bare)
+			return o.Failure == x.Failure && (x.Failure != conversation.FailureExit || alike(x, o)) && (!x.Until || o.Result == x.Result) && (o.Call == x.Call || !o.Bare)
 		}
 		n, slept, _ := l.again(x, false, x.Hard, like)
 		if s := l.fails(x, n, slept, 0); s.tier > 0 {
@@ -37,6 +38,8 @@ func (l look) fails(x step, n int, slept bool, more int) sight {
 	switch {
 	case x.Hard && slept:
 		first *= 2
+	case x.Until:
+		first *= 3
 	case x.Waits:
 		first = patience * l.r.Loop
 	}

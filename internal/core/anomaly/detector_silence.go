@@ -9,8 +9,8 @@ import (
 )
 
 // silence is an agent whose processes live while nothing else does: it asks no model, computes nothing, prints nothing and changes no
-// file. A model or a tool that is at work may be silent for longer. What an agent prints counts for a while only, since one that hangs may
-// go on to print that it lives.
+// file. A model or a tool that is at work may be silent for longer. What an agent prints, and what keeps the connection of an answer
+// open, counts for a while only, since what hangs may go on to say that it lives.
 var silence = detector{name: Silence, kind: AgentStalled, look: func(l look) sight {
 	s := l.s
 	if !l.t.main() || s.Pulsed.IsZero() || s.Used.Processes == 0 || s.Used.Idle || l.now.Sub(s.Pulsed) > l.r.Silence {
@@ -22,12 +22,22 @@ var silence = detector{name: Silence, kind: AgentStalled, look: func(l look) sig
 		hours := int(spins / time.Hour)
 		return sight{tier: Warn, mute: true, count: hours, evidence: fmt.Sprintf("for %d hours the processes have computed, and nothing else has moved", hours)}
 	}
-	if quiet < allowed || l.now.Sub(s.Printed) < allowed && quiet < 3*allowed {
+	// While a model is asked and no tool is at work, what processes compute is no work: the agent waits, and may draw that it does.
+	if worked := l.now.Sub(s.Worked); what == asked && worked >= living*allowed {
+		quiet = worked
+	}
+	if quiet < allowed || l.now.Sub(s.Printed) < allowed && quiet < living*allowed {
 		return sight{}
 	}
 	minutes := int(quiet / time.Minute)
 	return sight{tier: Warn, mute: true, count: minutes, evidence: fmt.Sprintf("for %d minutes nothing has moved while %s", minutes, what)}
 }}
+
+// living is how many times as long as anything else may be silent what still says that it lives.
+const living = 3
+
+// asked is what is at work while no tool is, and a model has not answered.
+const asked = "a model was asked"
 
 // spinning is how many times as long as a tool may be silent its processes may compute: builds and tests take hours at most.
 const spinning = 6
@@ -41,7 +51,7 @@ func (l look) allowed() (time.Duration, string) {
 		case (look{l.s, t, l.r, l.now}).gone():
 		case !t.Asked.IsZero():
 			if l.r.ModelSilence > allowed {
-				allowed, what = l.r.ModelSilence, "a model was asked"
+				allowed, what = l.r.ModelSilence, asked
 			}
 		case t.Calls && tool > allowed:
 			allowed, what = tool, "a tool was called"

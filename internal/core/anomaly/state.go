@@ -40,7 +40,8 @@ type State struct {
 	// Refused counts the trees in a row whose checkpoint was not valid.
 	Refused int  `json:"refused,omitempty"`
 	Valid   bool `json:"valid,omitempty"`
-	// Moved is when something moved last, prints of the agent apart: they are in Printed. Worked leaves out what processes compute, too.
+	// Moved is when something moved last, signs of life apart, which are what the agent prints and what keeps the connection of an answer open: they are
+	// in Printed. Worked leaves out what processes compute, too.
 	Moved   time.Time `json:"moved,omitzero"`
 	Worked  time.Time `json:"worked,omitzero"`
 	Printed time.Time `json:"printed,omitzero"`
@@ -142,6 +143,8 @@ type step struct {
 	Waits bool `json:"p,omitempty"`
 	Long  bool `json:"g,omitempty"`
 	Polls bool `json:"q,omitempty"`
+	// Until says that it has waited for something itself, and has given up after its own time.
+	Until bool `json:"l,omitempty"`
 	// After says that the turn before slept: what is done again then looks how far something is.
 	After bool `json:"a,omitempty"`
 	// Bare says that the result says no more than that it failed.
@@ -313,7 +316,7 @@ func (s *State) Pulse(p Pulse, now time.Time) {
 	if p.Answers {
 		s.move(now)
 	}
-	if p.Output != was.Output {
+	if p.Output != was.Output || p.Lives {
 		s.Printed = now
 	}
 	s.Pulsed = now

@@ -225,6 +225,11 @@ func sleeps(arguments string) time.Duration {
 	return 0
 }
 
+// awaits says whether a call waits for something until it comes or its time is over, rather than for a time, after which it looks.
+func awaits(arguments string) bool {
+	return awaiting.MatchString(arguments) && !sleeping.MatchString(arguments)
+}
+
 // takes is how long a call may take by what it says: it sleeps, or gives up after a time.
 func takes(arguments string) time.Duration { return max(sleeps(arguments), limit(arguments)) }
 

@@ -31,7 +31,7 @@ var update = flag.Bool("update", false, "write the findings into the transcripts
 //	10s failed 429 BackendAvoided    the gateway's reason, where it is its own answer
 //	10s work tree=T changed Valid
 //	rules compacts 100 33000     a client that does so by itself, as in Compaction; "rules role" for an agent with a role
-//	10s pulse cpu=12s processes=3 output=100 idle answers
+//	10s pulse cpu=12s processes=3 output=100 idle answers lives
 //
 // A call is Name(arguments)!Failure=result; Edit(path: old -> new) is an edit. "x5" before a word repeats the line; # in its calls, words and
 // figures counts then, and ~ is another word each time. Before each turn the model answers and calls the tools, as long before it as the turn took (1s).
@@ -248,6 +248,8 @@ func (p *player) event(name, rest string) {
 				pulse.Output += int64(n)
 			case "answers":
 				pulse.Answers = true
+			case "lives":
+				pulse.Lives = true
 			case "idle":
 				pulse.Idle = true
 			}

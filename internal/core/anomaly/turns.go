@@ -163,12 +163,12 @@ func (t *Thread) late() {
 func (s *State) remember(t *Thread, x conversation.Step, took time.Duration, after bool) (n step, useless bool) {
 	a := argumentsOf(x.Call)
 	done, slept := x.Failure == conversation.FailureNone, took >= shortPause && sleeps(x.Call.Arguments.Text) >= shortPause
-	waits := done && took >= pause || slept
-	o := outcomeOf(x.Result, x.Failure, waits || after)
 	call := a.sum()
+	waits := slept || done && t.waits(call, took)
+	o := outcomeOf(x.Result, x.Failure, waits || after)
 	n = step{
 		Turn: t.Turn, Tool: Name(x.Call.Name), Program: a.program(), Call: call, Result: o.sum, Failure: x.Failure, Failing: o.failing, Fails: o.all,
-		Long: took >= pause, After: after, Bare: x.Result.Size < longestBare && bare.MatchString(x.Result.Text), Waits: waits, Path: a.path(), Form: a.form(),
+		Long: took >= pause, Until: gaveUp(x, took), After: after, Bare: x.Result.Size < longestBare && bare.MatchString(x.Result.Text), Waits: waits, Path: a.path(), Form: a.form(),
 	}
 	if file := a.file(); file != "" {
 		t.File = file
@@ -212,6 +212,16 @@ func (s *State) remember(t *Thread, x conversation.Step, took time.Duration, aft
 	}
 	t.recognise(n)
 	return n, a.useless()
+}
+
+// waits says whether a call that has taken so long was there to wait. Where the same call was before, one that ends sooner is, too.
+func (t *Thread) waits(call sum, took time.Duration) bool {
+	return took >= pause || took >= pause/2 && slices.ContainsFunc(t.Steps, func(o step) bool { return o.Waits && o.Call == call })
+}
+
+// gaveUp says whether a step has waited for something itself until its own time was over.
+func gaveUp(x conversation.Step, took time.Duration) bool {
+	return x.Failure == conversation.FailureTime && took >= pause && awaits(x.Call.Arguments.Text)
 }
 
 // recognise what was looked at before the newest compaction.

@@ -3,7 +3,11 @@
 
 package conversation
 
-import "bytes"
+import (
+	"bytes"
+
+	json "github.com/go-json-experiment/json/v1"
+)
 
 // maxEvent bounds one event of a stream, and MaxWhole an answer that is no stream, in bytes. What is larger is not read:
 // Responses repeats a whole answer in its last event.
@@ -33,6 +37,8 @@ type Reader struct {
 	skips bool
 	// whole says that an answer that is no stream was read.
 	whole bool
+	// says that something of the answer has come since Says was called last.
+	says bool
 }
 
 // NewReader reads an answer that is a stream of server-sent events, or one JSON document.
@@ -41,6 +47,7 @@ func NewReader(d Decoder, streamed bool) *Reader { return &Reader{decoder: d, st
 // Write takes the next bytes. It keeps no reference to them, and never fails.
 func (r *Reader) Write(p []byte) {
 	if !r.streamed {
+		r.says = r.says || len(bytes.TrimSpace(p)) > 0
 		if r.skips = r.skips || len(r.buffer)+len(p) > MaxWhole; r.skips {
 			r.buffer, r.answer.Cut = nil, true
 			return
@@ -52,6 +59,7 @@ func (r *Reader) Write(p []byte) {
 		end := bytes.IndexByte(p, '\n')
 		if end < 0 {
 			r.hold(p)
+			r.says = r.says || len(r.buffer) > maxLive || r.skips
 			return
 		}
 		r.hold(p[:end])
@@ -75,6 +83,7 @@ func (r *Reader) hold(p []byte) {
 func (r *Reader) line(line []byte) {
 	if len(line) == 0 && !r.skipping() {
 		if len(r.data) > 0 {
+			r.says = r.says || !live(r.data)
 			r.decoder.Event(&r.answer, r.data)
 			r.data = r.data[:0]
 		}
@@ -88,6 +97,29 @@ func (r *Reader) line(line []byte) {
 		r.data = append(r.data, '\n')
 	}
 	r.data = append(r.data, bytes.TrimPrefix(data, []byte(" "))...)
+}
+
+// maxLive is the most that an event may have that only keeps the connection open, in bytes. Known ones have a quarter of it.
+const maxLive = 256
+
+// live says whether an event only keeps the connection open: "ping" of Anthropic (https://docs.claude.com/en/docs/build-with-claude/streaming), and
+// "keepalive" of OpenAI (https://github.com/openai/openai-node/issues/1964). Others do so with comments, which are no events.
+func live(data []byte) bool {
+	if len(data) > maxLive || !bytes.Contains(data, []byte(`"ping"`)) && !bytes.Contains(data, []byte(`"keepalive"`)) {
+		return false
+	}
+	var event struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(data, &event) == nil && (event.Type == "ping" || event.Type == "keepalive")
+}
+
+// Says says whether some of the answer has come since it was asked last. What only keeps the connection open is none of it: comments, pings, and blanks
+// in front of a document.
+func (r *Reader) Says() bool {
+	says := r.says
+	r.says = false
+	return says
 }
 
 // skipping ends with the line that was too long; what was read of its event is gone.

@@ -31,8 +31,8 @@ type Observer interface {
 
 // Exchange hears how a request fared. One of Answered and Failed is called, once.
 type Exchange interface {
-	// Passed hears that more of an answer has come. It is called often, and must not wait.
-	Passed()
+	// Passed hears that more of an answer has come, or, where it says nothing, a sign that the connection lives. It is called often, and must not wait.
+	Passed(says bool)
 	// Answered hears an answer as far as it has come, and the window of the model that gave it, in tokens; 0 where nobody knows it.
 	Answered(a *conversation.Answer, window int64)
 	// Failed hears an answer that is an error.
@@ -120,10 +120,10 @@ type listening struct {
 func (l *listening) Read(p []byte) (int, error) {
 	n, err := l.ReadCloser.Read(p)
 	if !l.closed {
-		if n > 0 {
-			l.observation.exchange.Passed()
-		}
 		l.reader.Write(p[:n])
+		if n > 0 {
+			l.observation.exchange.Passed(l.reader.Says())
+		}
 		if l.reader.Answer().Ended || errors.Is(err, io.EOF) {
 			l.end()
 		}

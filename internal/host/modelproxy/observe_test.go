@@ -52,7 +52,11 @@ func (e *ears) Answered(a *conversation.Answer, window int64) {
 	e.heard <- fmt.Sprintf("%q %d tools, ended %t, window %d", a.Text, len(a.Tools), a.Ended, window)
 }
 
-func (e *ears) Passed() { e.passed.Store(true) }
+func (e *ears) Passed(says bool) {
+	if says {
+		e.passed.Store(true)
+	}
+}
 
 func (e *ears) Failed(a failures.Answer) {
 	e.heard <- strings.TrimSpace(fmt.Sprintf("status %d %s", a.Status, a.Reason))

@@ -70,8 +70,9 @@ type Service struct {
 	voice  Voice
 	// moved says that the workspace has changed since anything was heard, and idle that the agent has nothing to do.
 	moved, idle bool
-	// passed says that some of an answer has come since the last pulse.
+	// passed says that some of an answer has come since the last pulse, and lives that there was a sign that its connection lives.
 	passed   atomic.Bool
+	lives    atomic.Bool
 	dirty    bool
 	reported reported
 	gate     gate
@@ -241,7 +242,13 @@ type exchange struct {
 }
 
 // Passed implements modelproxy.Exchange.
-func (x *exchange) Passed() { x.service.passed.Store(true) }
+func (x *exchange) Passed(says bool) {
+	if says {
+		x.service.passed.Store(true)
+	} else {
+		x.service.lives.Store(true)
+	}
+}
 
 // Answered implements modelproxy.Exchange.
 func (x *exchange) Answered(a *conversation.Answer, window int64) {
@@ -350,7 +357,7 @@ func tellLate(s *Service) {
 // Pulse of the agent's processes.
 func (s *Service) Pulse(p protocol.RunnerPulse) {
 	s.heard(func(r *record, now time.Time) {
-		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Output: p.Written, Idle: s.idle, Commands: commands(p.Commands), Answers: s.passed.Swap(false)}, now)
+		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Output: p.Written, Idle: s.idle, Commands: commands(p.Commands), Answers: s.passed.Swap(false), Lives: s.lives.Swap(false)}, now)
 		if p.Age > 0 {
 			r.Anomalies.Started(now.Add(-p.Age))
 		}
