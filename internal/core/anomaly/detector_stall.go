@@ -4,13 +4,17 @@
 package anomaly
 
 // stall is turns that bring nothing: no file changes, and no call gives a result that was not known. Turns that wait do not count. A result now and
-// then that is new does not end it, as long as no file changes.
+// then that is new does not end it, as long as no file changes. Neither do files that are written anew again and again, while nothing is learnt or run.
 var stall = detector{name: Stall, kind: AgentStalled, look: func(l look) sight {
 	n, of := l.t.Idle, l.t.Idle
 	if window := l.r.Stall * 3 / 2; n < l.r.Stall && n > 0 && window <= maxTurns {
 		n, of = l.t.idle(window)
 	}
 	v := sight{tier: min(l.tier(n, l.r.Stall), Warn), count: n, worked: l.s.Succeeded > 0}
+	if again := l.t.rewrites(); v.tier == 0 && again >= 2*l.r.Loop {
+		v.tier, v.count = Warn, again
+		return v.says("the same files were written anew in %d turns, and nothing else was done", again)
+	}
 	if n < of {
 		return v.says("%d of the last %d turns have brought no result that was not known, and no file has changed", n, of)
 	}
@@ -29,4 +33,29 @@ func (t *Thread) idle(window int) (n, of int) {
 		}
 	}
 	return n, of
+}
+
+// rewrites counts the turns in which one file, or two, were written anew, in a row: about as large as before, with other lines for the most part, while
+// nothing else was changed, run or learnt, and nobody said anything new. A file that grows, or that is edited by writing it whole, is work.
+func (t *Thread) rewrites() int {
+	const files = 2
+	newest, after := make(map[sum]step, files), make(map[sum]step, files)
+	n, _ := t.count(true, func(o step) counting {
+		last, known := newest[o.Path]
+		switch {
+		case o.Turn < t.Spoken:
+			return ends
+		case o.Whole == 0 && !o.May && !o.New:
+			return passes
+		case o.Whole == 0 || len(o.Lines) == 0, !known && len(newest) == files, known && (4*o.Whole < 3*last.Whole || 3*o.Whole > 4*last.Whole):
+			return ends
+		case !known:
+			newest[o.Path] = o
+		case 2*common(o.Lines, after[o.Path].Lines) > min(len(o.Lines), len(after[o.Path].Lines)):
+			return ends
+		}
+		after[o.Path] = o
+		return counts
+	})
+	return n
 }

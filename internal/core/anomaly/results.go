@@ -395,13 +395,18 @@ func alike(a, b step) bool {
 	if a.Call == b.Call && better(a, b) {
 		return false
 	}
-	same := 0
-	for _, n := range a.Failing {
-		if _, is := slices.BinarySearch(b.Failing, n); is {
-			same++
+	same := common(a.Failing, b.Failing)
+	return same > 0 && 2*same > min(len(a.Failing), len(b.Failing))
+}
+
+// common is how many sums two sorted lists both have.
+func common(a, b []uint32) (n int) {
+	for _, sum := range a {
+		if _, is := slices.BinarySearch(b, sum); is {
+			n++
 		}
 	}
-	return same > 0 && 2*same > min(len(a.Failing), len(b.Failing))
+	return n
 }
 
 // better says whether a failure names less than one that came before it.

@@ -70,8 +70,9 @@ type Thread struct {
 	Heard time.Time `json:"heard,omitzero"`
 	// Task is the turn in which somebody said what to do next.
 	Task int64 `json:"task,omitempty"`
-	// Told is what somebody said last.
-	Told sum `json:"told,omitempty"`
+	// Told is what somebody said last, and Spoken the turn in which it was something new.
+	Told   sum   `json:"told,omitempty"`
+	Spoken int64 `json:"spoken,omitempty"`
 	// Idle counts the turns that brought nothing.
 	Idle int `json:"idle,omitempty"`
 	// Asked is when a model was asked that has not answered, and Answered when the newest answer ended.
@@ -154,6 +155,9 @@ type step struct {
 	Varies bool `json:"v,omitempty"`
 	// Edits says that it was there to change a file, and did.
 	Edits bool `json:"e,omitempty"`
+	// Whole is how large the call was, in bytes, where it has written a whole file, and Lines are those of its lines with the lowest sums, sorted.
+	Whole int      `json:"z,omitempty"`
+	Lines []uint32 `json:"m,omitempty"`
 }
 
 // turn is what is remembered of a turn.

@@ -144,6 +144,35 @@ func (a arguments) edit(call sum) (edit, bool) {
 	return edit{Path: a.path(), To: textSum(content), Call: call}, is && a.path() != 0
 }
 
+// whole says whether a call writes a whole file, by its content or as a patch that adds it.
+func (a arguments) whole() bool {
+	if a.call.Edit.Edits() {
+		return strings.Contains(a.call.Arguments.Text, "*** Add File: ")
+	}
+	_, content := a.fields["content"].(string)
+	return (content || a.call.Edit.Path != "") && a.path() != 0 && !has(a.tool, "insert", "append")
+}
+
+// written is how large a call is that has written a whole file, in bytes, and its lines; 0 for one that has not.
+func (a arguments) written(done bool) (size int, lines []uint32) {
+	if !done || !a.whole() {
+		return 0, nil
+	}
+	return a.call.Arguments.Size, a.lines()
+}
+
+// lines of what a call writes, by their sums: those that are lowest, sorted. Of a large call, its two ends are looked at.
+func (a arguments) lines() []uint32 {
+	var l lowest
+	for line := range strings.Lines(strings.ReplaceAll(a.call.Arguments.Text, `\n`, "\n")) {
+		const short = 8 // bytes: brackets and the like
+		if line = strings.TrimSpace(line); len(line) >= short {
+			l.add(named(line))
+		}
+	}
+	return l.list
+}
+
 // readers are programs that change no file.
 var readers = []string{
 	"cat", "ls", "rg", "grep", "egrep", "fgrep", "ag", "head", "tail", "find", "wc", "pwd", "cd", "echo", "printf", "which", "stat", "file", "tree", "less", "du", "df",

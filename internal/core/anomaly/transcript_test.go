@@ -33,7 +33,8 @@ var update = flag.Bool("update", false, "write the findings into the transcripts
 //	rules compacts 100 33000     a client that does so by itself, as in Compaction; "rules role" for an agent with a role
 //	10s pulse cpu=12s processes=3 output=100 idle answers lives
 //
-// A call is Name(arguments)!Failure=result; Edit(path: old -> new) is an edit. "x5" before a word repeats the line; # in its calls, words and
+// A call is Name(arguments)!Failure=result; Edit(path: old -> new) is an edit, and
+// Write(path: content) writes a whole file. "x5" before a word repeats the line; # in its calls, words and
 // figures counts then, and ~ is another word each time. Before each turn the model answers and calls the tools, as long before it as the turn took (1s).
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -333,6 +334,8 @@ func (p *player) step(text string) conversation.Step {
 	if path, change, is := strings.Cut(m[2], ": "); is && m[1] == "Edit" {
 		before, after, _ := strings.Cut(change, " -> ")
 		arguments = map[string]string{"file_path": path, "old_string": before, "new_string": after}
+	} else if is && m[1] == "Write" {
+		arguments = map[string]string{"file_path": path, "content": strings.ReplaceAll(change, `\n`, "\n")}
 	} else if m[1] == "Bash" {
 		arguments = map[string]string{"command": m[2]}
 	}

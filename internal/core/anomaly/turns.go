@@ -74,6 +74,9 @@ func (s *State) hear(t *Thread, c conversation.Turn, took time.Duration) {
 		if told != t.Told && t.Idle <= 1 && t.Turn-t.Task >= maxTurns {
 			t.Task = t.Turn
 		}
+		if told != t.Told {
+			t.Spoken = t.Turn
+		}
 		t.Told = told // the same words once more are no other task either
 	}
 	changed, company := s.Changes > t.Changes, s.company(t)
@@ -200,6 +203,7 @@ func (s *State) remember(t *Thread, x conversation.Step, took time.Duration, aft
 	case x.Failure == conversation.FailureExit:
 		n.New = !again && (n.Bare || !known)
 	}
+	n.Whole, n.Lines = a.written(n.Edits)
 	if n.Edits && !again {
 		s.Changes++
 	}
