@@ -32,6 +32,7 @@ func CacheByObject(systemNamespace string) (map[client.Object]cache.ByObject, er
 	}
 	ours := labels.NewSelector().Add(*labelled)
 	return map[client.Object]cache.ByObject{
+		&v1alpha1.Feature{}:             {Transform: withoutDonePrompt},
 		&batchv1.Job{}:                  {Label: ours},
 		&corev1.Pod{}:                   {Label: ours, Transform: withoutSpec},
 		&corev1.PersistentVolumeClaim{}: {Label: ours},
@@ -58,6 +59,17 @@ func openingsOnly(base *isolation.Policy) func(any) (any, error) {
 		}
 		return translate.ReducedNetworkPolicy(policy, base), nil
 	}
+}
+
+// withoutDonePrompt keeps no prompt of a Feature that is delivered: no agent is started with it again, and Features that are done add up. Writes of such
+// a Feature must be patches of what they change, as all of the manager's are.
+func withoutDonePrompt(o any) (any, error) {
+	if f, ok := o.(*v1alpha1.Feature); ok {
+		if f.ManagedFields = nil; f.Status.Phase == v1alpha1.PhaseDelivered {
+			f.Spec.Prompt = ""
+		}
+	}
+	return o, nil
 }
 
 // withoutSpec keeps of a pod what controllers look at: whose it is, where, for which nodes, and how it fares.

@@ -59,6 +59,33 @@ func TestCachedNetworkPolicies(t *testing.T) {
 	}
 }
 
+// TestCachedPrompts: a prompt that is done with takes no memory.
+func TestCachedPrompts(t *testing.T) {
+	byObject, err := CacheByObject(kubetest.SystemNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for o, options := range byObject {
+		if _, ok := o.(*v1alpha1.Feature); !ok {
+			continue
+		}
+		for phase, want := range map[v1alpha1.Phase]string{"": "Work.", v1alpha1.PhaseFailed: "Work.", v1alpha1.PhaseReadyToMerge: "Work.", v1alpha1.PhaseDelivered: ""} {
+			kept, err := options.Transform(&v1alpha1.Feature{
+				ObjectMeta: metav1.ObjectMeta{Name: "login", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}},
+				Spec:       v1alpha1.FeatureSpec{Prompt: "Work.", Priority: 3}, Status: v1alpha1.FeatureStatus{Phase: phase},
+			})
+			if f, ok := kept.(*v1alpha1.Feature); err != nil || !ok || f.Spec.Prompt != want || f.Spec.Priority != 3 || len(f.ManagedFields) > 0 {
+				t.Errorf("%s: kept: %+v, %v", phase, kept, err)
+			}
+			seen++
+		}
+	}
+	if seen == 0 {
+		t.Error("Features are cached as a whole")
+	}
+}
+
 // TestCachedPods: what the cache keeps of a pod tells the same of it as the pod itself, also which nodes it asks for.
 func TestCachedPods(t *testing.T) {
 	byObject, err := CacheByObject(kubetest.SystemNamespace)
