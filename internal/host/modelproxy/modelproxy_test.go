@@ -27,7 +27,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 )
 
-// readTime is longer than any request of a test that is not to run into it takes.
+// readTime of tests in which requests run into it. Others have an hour: on a busy machine, large requests take longer than this.
 const readTime = 5 * time.Second
 
 // pod is a watchdog's proxy before a gateway.
@@ -58,7 +58,7 @@ func newPod(t *testing.T, gateway http.HandlerFunc) *pod {
 // newObservedPod has somebody who hears its conversations.
 func newObservedPod(t *testing.T, o modelproxy.Observer, gateway http.HandlerFunc) *pod {
 	t.Helper()
-	return startPod(t, o, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return startPod(t, o, time.Hour, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == protocol.AllowancePath {
 			http.NotFound(w, r)
 			return
@@ -69,10 +69,11 @@ func newObservedPod(t *testing.T, o modelproxy.Observer, gateway http.HandlerFun
 
 func newMeteredPod(t *testing.T, gateway http.Handler) *pod {
 	t.Helper()
-	return startPod(t, nil, gateway)
+	return startPod(t, nil, time.Hour, gateway)
 }
 
-func startPod(t *testing.T, o modelproxy.Observer, gateway http.Handler) *pod {
+// startPod gives requests readTime to come.
+func startPod(t *testing.T, o modelproxy.Observer, readTime time.Duration, gateway http.Handler) *pod {
 	t.Helper()
 	server := httptest.NewUnstartedServer(gateway)
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connection{}, c) }

@@ -77,7 +77,8 @@ func TestRequestsThatCannotBeHeard(t *testing.T) {
 
 // TestRequestsThatStall end, and hold nobody else meanwhile.
 func TestRequestsThatStall(t *testing.T) {
-	p := newObservedPod(t, newEars(), func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	gateway := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	p := startPod(t, newEars(), readTime, gateway)
 	var stalled sync.WaitGroup
 	for range 32 {
 		in, out := io.Pipe()
@@ -131,7 +132,8 @@ func TestLargeRequestsAtOnce(t *testing.T) {
 // TestLargeRequestsThatAreKeptBack hold the memory of others: these are told to try again.
 func TestLargeRequestsThatAreKeptBack(t *testing.T) {
 	e := &keeping{ears: newEars(), kept: make(chan struct{}), free: make(chan struct{})}
-	p := newObservedPod(t, e, func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	// On a busy machine the large one takes its time, too.
+	p := startPod(t, e, 3*readTime, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	var calls sync.WaitGroup
 	calls.Go(func() {
 		if answer := p.send(chat, nil, strings.NewReader(sized(dialect.MaxBody))); answer.StatusCode != http.StatusOK {
