@@ -49,12 +49,12 @@ unit() {
 
 envtest() {
   KUBEBUILDER_ASSETS=$(hack/cluster/run.sh assets)
-  # Gateways share it.
-  trap 'hack/postgres.sh down' EXIT
-  TIDEWAITER_POSTGRES=$(hack/postgres.sh up)
+  # Gateways share it. The unit tests have another one, and may run at the same time.
+  trap 'hack/postgres.sh down envtest' EXIT
+  TIDEWAITER_POSTGRES=$(hack/postgres.sh up envtest)
   export KUBEBUILDER_ASSETS TIDEWAITER_POSTGRES
   run "tests against a real API server" -timeout "$limit" -p 1 $(packages with)
-  hack/postgres.sh down
+  hack/postgres.sh down envtest
   trap - EXIT
 }
 
@@ -140,13 +140,14 @@ e2e() {
   fi
 }
 
-# Most end-to-end tests wait. What computes runs beside them, and gives way. Each part is a process: errexit would not hold in one whose status is
-# looked at.
+# Most end-to-end tests wait. What computes runs beside them, and gives way; the tests of the API server, of which one package runs at a time, come after
+# them. Each part is a process: errexit would not hold in one whose status is looked at.
 beside_e2e() {
   local log status=0
   log=$(mktemp)
-  { nice -n 10 hack/test.sh unit && nice -n 10 hack/test.sh envtest && nice -n 10 hack/test.sh fuzz-briefly; } >"$log" 2>&1 &
+  { nice -n 10 hack/test.sh unit && nice -n 10 hack/test.sh fuzz-briefly; } >"$log" 2>&1 &
   hack/test.sh e2e || status=$?
+  hack/test.sh envtest || status=$?
   wait $! || status=$?
   cat "$log"
   rm -f "$log"
