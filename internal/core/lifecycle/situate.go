@@ -58,9 +58,10 @@ func adopt(s situation) situation {
 	return s
 }
 
-// strategy of an attempt whose Job was seen first by a version that did not note it.
+// strategy of an attempt whose Job was seen first by a version that did not note it. Only a choice is noted, so that an upgrade writes nothing: what a
+// policy or the Feature names stands there.
 func strategy(s situation) situation {
-	if !s.active() || s.m.Job.Strategy != "" {
+	if !s.active() || s.m.Job.Strategy != "" || s.o.Spec.StrategyReason == "" {
 		return s
 	}
 	s.m = s.m.clone()
