@@ -273,7 +273,7 @@ type LedgerRules struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Closed;Open
 	OnFailure string `json:"onFailure,omitempty"`
-	// toolResults: what the ledger keeps of what tools give back to models. Off keeps nothing (built-in). Digest keeps the ID of the call, the name of
+	// toolResults: what the ledger keeps of what tools give back to models. Defaults to Off, which keeps nothing. Digest keeps the ID of the call, the name of
 	// the tool, the size, the SHA-256 and whether it is an error. Redacted also keeps the text, without secrets, at most 16 KiB of a result and 64 KiB
 	// of a turn.
 	// +optional

@@ -141,7 +141,7 @@ func TestTheFirstIsWoken(t *testing.T) {
 		"a Job ends where others wait for their turn": {func(w *woken) {
 			total.jobsOver().Update(t.Context(), event.UpdateEvent{ObjectOld: ended, ObjectNew: over}, w)
 		}, []string{"old", "next"}},
-		"one has room in its project alone": {func(w *woken) {
+		"one has room only in its project": {func(w *woken) {
 			total.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: &list[1], ObjectNew: room}, w)
 		}, []string{"old", "next"}},
 		"a Job ends": {func(w *woken) {

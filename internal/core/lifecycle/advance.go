@@ -83,7 +83,7 @@ func (p *plan) startWanted(s situation, next nextRun, exposed bool) {
 			"The policy lets %d agents of this project run at once: this Feature waits for one to end (higher priority first, then older).%s",
 			s.o.Capacity.Limit, waitForPeople(s.o.Capacity.Waiting))}
 		p.wake(s.now.Add(capacityRecheck))
-	case next.run == RunAgent && s.o.Capacity.totallyFull():
+	case next.run == RunAgent && s.o.Capacity.totalReached():
 		p.at = summary{phase: Pending, reason: ReasonAtTotalCapacity, message: fmt.Sprintf(
 			"The policy lets %d agents of all projects run at once (capacity.maxRunningTotal): this Feature waits for one to end. The projects take turns by the age of what waits.",
 			s.o.Capacity.Total)}

@@ -200,8 +200,8 @@ func (o Observed) anyLeft() bool {
 // full reports whether the project has no room for another agent.
 func (c Capacity) full() bool { return c.Limit > 0 && c.Running+c.Ahead >= c.Limit }
 
-// totallyFull reports whether there is no room in all projects together for another agent.
-func (c Capacity) totallyFull() bool { return c.Total > 0 && c.RunningTotal+c.AheadTotal >= c.Total }
+// totalReached reports whether there is no room in all projects together for another agent.
+func (c Capacity) totalReached() bool { return c.Total > 0 && c.RunningTotal+c.AheadTotal >= c.Total }
 
 // worked is the running time of an attempt until now.
 func (j JobMemory) worked(now time.Time) time.Duration {

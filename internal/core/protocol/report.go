@@ -249,7 +249,7 @@ const (
 type Transient struct {
 	// Names are the first ones, escaped. A directory stands for all that was in it.
 	Names []string `json:"names,omitempty"`
-	// More counts those that are not listed.
+	// More counts the names that are not listed.
 	More int64 `json:"more,omitempty"`
 	// Incomplete is true when there may be others: events were lost, or not everything was watched.
 	Incomplete bool `json:"incomplete,omitempty"`

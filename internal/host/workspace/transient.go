@@ -18,7 +18,7 @@ import (
 type Transient struct {
 	// Names are the first ones, at most protocol.MaxTransient, as the file system has them. A directory stands for all that was in it.
 	Names []string
-	// More counts those that are not listed.
+	// More counts the names that are not listed.
 	More int64
 	// Incomplete is true when there may be others: events were lost, or not everything was watched.
 	Incomplete bool

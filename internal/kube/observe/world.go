@@ -194,7 +194,6 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 			return
 		}
 		running[uid] = true
-		c.RunningTotal++
 		if namespace == f.Namespace {
 			c.Running++
 		}
@@ -227,11 +226,9 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 		}
 	}
 	slices.Sort(c.Waiting)
-	if total == 0 {
-		c.RunningTotal = 0
-		return c
+	if total > 0 {
+		c.RunningTotal, c.AheadTotal = len(running), slices.Index(Turns(turns), f)
 	}
-	c.AheadTotal = slices.Index(Turns(turns), f)
 	return c
 }
 

@@ -9,12 +9,12 @@ package v1alpha1
 // with apply.
 //
 // TransientNames are names of files and directories that the watchdog saw between two checkpoints, and that neither of them has: an agent may make a
-// file, run it and remove it. What was in them is not known, and nothing is judged by them. Files that are ignored are left out, and a name in a directory
+// file, run it and remove it. What was in them is not known, and no check looks at them. Files that are ignored are left out, and a name in a directory
 // that has just appeared may have gone unseen.
 type TransientNamesApplyConfiguration struct {
 	// names are up to 32 of them, escaped, and as many as there is room for. A directory stands for all that was in it.
 	Names []string `json:"names,omitempty"`
-	// more counts those that are not listed.
+	// more counts the names that are not listed.
 	More *int64 `json:"more,omitempty"`
 	// incomplete is true when there may be others: changes came too fast to be followed one by one, or not everything was watched.
 	Incomplete *bool `json:"incomplete,omitempty"`
