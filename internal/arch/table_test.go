@@ -67,6 +67,7 @@ func coreRows() []row {
 		{pkg: "internal/core/revision", why: why + "which of two orders is newer; watchdog and intake compare in the same way", pure: true},
 		{pkg: "internal/core/runtimes", why: why + "what each runtime can do, and the mode that it runs in", allow: []string{"internal/core/anomaly", "internal/core/notice", "internal/core/policy"}, pure: true},
 		{pkg: "internal/core/secrets", why: why + "what looks like a secret", pure: true},
+		{pkg: "internal/core/session", why: why + "one agent's conversation with its models: what is wrong, what is done about it, and what the agent is told", allow: []string{"internal/core/anomaly", "internal/core/clip", "internal/core/conversation", "internal/core/dialect", "internal/core/directives", "internal/core/failures", "internal/core/journal", "internal/core/notice", "internal/core/plain", "internal/core/policy", "internal/core/protocol", "internal/core/redact", "internal/core/secrets", "internal/core/steering"}, pure: true},
 		{pkg: "internal/core/spoken", why: why + "the lines by which an agent answers its supervisor", allow: []string{"internal/core/clip"}, pure: true},
 		{pkg: "internal/core/steering", why: why + "what is done about an agent that is in trouble, and what it is told", allow: []string{"internal/core/anomaly", "internal/core/clip", "internal/core/conversation", "internal/core/failures", "internal/core/policy", "internal/core/protocol"}, pure: true},
 		{pkg: "internal/core/worker", why: why + "what the runtime worker says to models, and what it does next", allow: core, pure: true},
@@ -247,7 +248,7 @@ func testRows() []row {
 		{pkg: "test/clusterbench", why: "measures what Features cost a cluster, as its metrics tell", tests: with(apiClient, []string{
 			"test/bench/board", "test/cluster", "github.com/prometheus/client_model/", "github.com/prometheus/common/",
 		})},
-		{pkg: "test/eval", why: "plays labelled runs through the proxy and the supervisor of a watchdog, as the agents' clients would send them", tests: with(core, []string{"internal/app/watchdog/steer", "internal/host/modelproxy"})},
+		{pkg: "test/eval", why: "plays labelled runs to the supervisor, and some through the proxy of a watchdog, as the agents' clients would send them", tests: with(core, []string{"internal/app/watchdog/steer", "internal/host/modelproxy"})},
 		{pkg: "test/authority", why: "tries what roles allow on a real API server", tests: with(apiClient, []string{
 			"controllers", "internal/core/protocol", "internal/core/naming", "internal/kube/identity", "internal/testkit/attempt", "internal/testkit/kubetest",
 		})},

@@ -24,6 +24,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 	"github.com/tidewaiter/tidewaiter/test/bench/board"
 )
@@ -184,10 +185,10 @@ func toolCall(name string, tokens int64) []string {
 // forgetful is a memory of a watchdog that does not begin anew.
 type forgetful struct{}
 
-// Load implements steer.Memory.
+// Load implements steer.Cache.
 func (forgetful) Load() ([]byte, error) { return nil, nil }
 
-// Keep implements steer.Memory.
+// Keep implements steer.Cache.
 func (forgetful) Keep([]byte) error { return nil }
 
 // Recorded implements steer.Recorder.
@@ -200,7 +201,7 @@ func (forgetful) Steered(protocol.Steering) error { return nil }
 func supervisor(t *testing.T) *steer.Service {
 	p := policy.Merge(policy.Sources{})
 	return steer.New(steer.Options{
-		Terms: func() steer.Terms { return steer.NewTerms("form", &p, "implementor", anomaly.Compaction{}) }, Memory: forgetful{}, Recorder: forgetful{}, Now: time.Now, Log: errorsOf(t),
+		Terms: func() session.Terms { return session.NewTerms("form", &p, "implementor", anomaly.Compaction{}) }, Cache: forgetful{}, Recorder: forgetful{}, Now: time.Now, Log: errorsOf(t),
 	})
 }
 

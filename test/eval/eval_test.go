@@ -45,13 +45,13 @@ var (
 // TestCorpus plays all runs under each configuration, and holds what was found against what a person would say.
 func TestCorpus(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what runs allocate is soon over: a third less time
-	g, drawn := newGateway(t), len(written())/4
+	drawn := len(written()) / 4
 	tuned, held := append(written(), draw(tunedSeed, drawn)...), draw(heldSeed, 2*drawn+drawn/2)
 	var list []string
 	for _, c := range configurations() {
 		for _, p := range []part{
-			{name: c.name + ": written, and drawn with a seed that may be tuned to", verdicts: plays(g, c, tuned)},
-			{name: c.name + ": held back", verdicts: plays(g, c, held)},
+			{name: c.name + ": written, and drawn with a seed that may be tuned to", verdicts: plays(c, tuned, c.directly)},
+			{name: c.name + ": held back", verdicts: plays(c, held, c.directly)},
 		} {
 			list = append(list, p.table())
 			p.print()
@@ -103,8 +103,9 @@ func atof(text string) float64 {
 	return f
 }
 
-// plays runs, more of them at once than there are CPUs, since each waits for its own answers. What comes out depends on none of the others.
-func plays(g *gateway, c configuration, runs []Run) []verdict {
+// plays runs under a configuration, each by a pipeline of its own, and more of them at once than there are CPUs, since some wait for their own answers. What
+// comes out depends on none of the others.
+func plays(c configuration, runs []Run, by func(Run) Pipeline) []verdict {
 	list := make([]verdict, len(runs))
 	next := make(chan int)
 	var all sync.WaitGroup
@@ -113,7 +114,7 @@ func plays(g *gateway, c configuration, runs []Run) []verdict {
 			for i := range next {
 				r := runs[i]
 				r.kinds = c.kinds(r.kinds)
-				p := g.run(c, r.client, r.window)
+				p := by(r)
 				list[i] = play(r, p)
 				p.Close()
 			}

@@ -31,11 +31,10 @@ func TestHeldBack(t *testing.T) {
 func (s set) compare(t *testing.T) {
 	t.Helper()
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
-	g := newGateway(t)
 	var list []string
 	var b strings.Builder
 	for _, c := range configurations() {
-		p := part{name: c.name + ": " + s.name, verdicts: plays(g, c, s.runs)}
+		p := part{name: c.name + ": " + s.name, verdicts: plays(c, s.runs, c.directly)}
 		list = append(list, p.table())
 		p.print()
 		for _, v := range p.verdicts {

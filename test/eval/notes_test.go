@@ -21,6 +21,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 )
@@ -48,15 +49,17 @@ type letter struct {
 func newReader(t *rapid.T, c client) *reader {
 	k := &reader{supervisor: &supervisor{now: began}, t: t, client: c, last: map[string]letter{}}
 	p := policy.Merge(policy.Sources{})
-	terms := steer.NewTerms("form", &p, "", anomaly.Compaction{})
+	terms := session.NewTerms("form", &p, "", anomaly.Compaction{})
 	k.Service = steer.New(steer.Options{
-		Terms: func() steer.Terms { return terms }, Memory: k, Recorder: unwritten{}, Directives: k, Now: k.clock, Log: slog.New(slog.DiscardHandler),
+		Terms: func() session.Terms { return terms }, Cache: k, Recorder: unwritten{}, Directives: k, Now: k.clock, Log: slog.New(slog.DiscardHandler),
 	})
 	return k
 }
 
 // Given implements steer.Directives.
-func (k *reader) Given() (directives.Book, []protocol.Directive) { return k.book, k.given }
+func (k *reader) Given() session.Directives {
+	return session.Directives{Book: k.book, Given: k.given}
+}
 
 // Told implements steer.Directives.
 func (k *reader) Told([]string, string) {}

@@ -18,6 +18,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/runtimes"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
@@ -96,13 +97,13 @@ func configurations() []configuration {
 }
 
 // terms of all runs with a client.
-func (c configuration) terms(of client) steer.Terms {
+func (c configuration) terms(of client) session.Terms {
 	p := policy.Merge(policy.Sources{})
 	if c.plan {
 		p.Roles = []policy.Role{{Name: role}}
 	}
 	r, _ := runtimes.Find(of.name)
-	return steer.NewTerms("form", &p, role, r.Compaction())
+	return session.NewTerms("form", &p, role, r.Compaction())
 }
 
 // role of all agents.
@@ -124,7 +125,7 @@ type supervisor struct {
 
 func newSupervisor(c configuration, of client) *supervisor {
 	s, terms := &supervisor{now: began}, c.terms(of)
-	s.Service = steer.New(steer.Options{Terms: func() steer.Terms { return terms }, Memory: s, Recorder: unwritten{}, Now: s.clock, Log: slog.New(slog.DiscardHandler)})
+	s.Service = steer.New(steer.Options{Terms: func() session.Terms { return terms }, Cache: s, Recorder: unwritten{}, Now: s.clock, Log: slog.New(slog.DiscardHandler)})
 	return s
 }
 
@@ -149,10 +150,10 @@ func (s *supervisor) set(now time.Time) {
 	s.now = now
 }
 
-// Load implements steer.Memory.
+// Load implements steer.Cache.
 func (s *supervisor) Load() ([]byte, error) { return nil, nil }
 
-// Keep implements steer.Memory.
+// Keep implements steer.Cache.
 func (s *supervisor) Keep(data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

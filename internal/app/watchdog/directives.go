@@ -42,8 +42,8 @@ func (x *lines) direct(ctx context.Context, l *loop) {
 		x.process = process
 		x.refused.Store(0)
 	}
-	book, given := s.Given()
-	due := slices.DeleteFunc(book.Unwritten(slices.Concat(book.Open(given), book.Standing(given)), process), func(d protocol.Directive) bool {
+	now := s.Given()
+	due := slices.DeleteFunc(now.Book.Unwritten(slices.Concat(now.Book.Open(now.Given), now.Book.Standing(now.Given)), process), func(d protocol.Directive) bool {
 		return d.Inform && l.state.Mode == policy.ModeDeterministic // it asks for answers itself
 	})
 	if len(due) == 0 || x.refused.Load() >= maxRefused {

@@ -165,7 +165,7 @@ func (l *loop) say(ctx context.Context, s supervise.State) {
 	r.Directives = l.services.directives.Status()
 	r.Role, r.Runtime, r.Contracts = l.latest.Agent.Role, l.latest.Agent.Runtime, l.latest.Locks
 	if s.Agent.Running {
-		r.Unacknowledged = steer.Silent(l.steering)
+		r.Unacknowledged = l.steering.Silent()
 	}
 	l.attempt.say(ctx, r)
 }
@@ -217,10 +217,10 @@ func (l *loop) wait(ctx context.Context, until time.Time) error {
 	case r := <-l.accounts.rejected():
 		return rejected(ctx, l, r)
 	case <-l.steering.Changed():
-		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation(), Told: l.steering.Voice().Told()})
+		l.apply(ctx, supervise.Conversed{Conversation: l.steering.Conversation(), Told: l.steering.Told()})
 	case <-wanted(l):
 		return measure(ctx, l)
-	case <-l.steering.Voice().Unspoken():
+	case <-l.steering.Unspoken():
 		speak(ctx, l)
 	case <-l.services.directives.Changed(): // the status says so
 	case c := <-l.backend.Calls():

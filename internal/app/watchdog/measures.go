@@ -7,10 +7,10 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/supervise"
 )
 
@@ -58,12 +58,12 @@ func measure(ctx context.Context, l *loop) error {
 }
 
 // noted says that a watchdog has ended after it had journaled the measure.
-func noted(a steer.Act, task journal.Task) bool {
+func noted(a session.Act, task journal.Task) bool {
 	return task.Continued == a.ID || task.Restart == a.ID || a.Rung == policy.RungBlock && task.RejectedReason == protocol.ReasonAnomalyPersists
 }
 
 // journaled is the record of a measure; nil where another one tells of it.
-func journaled(a steer.Act, m supervise.Measure, task string) *journal.Record {
+func journaled(a session.Act, m supervise.Measure, task string) *journal.Record {
 	if a.Rung == policy.RungNoTools {
 		return &journal.Record{TaskCorrected: &journal.TaskCorrected{Name: task, ID: a.ID, Text: a.Message}}
 	}

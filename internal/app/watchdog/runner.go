@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
@@ -126,7 +125,7 @@ func unfinished(ctx context.Context, l *loop, code int) (bool, error) {
 	if code != 0 || i < 0 || l.state.End != supervise.GoOn || !l.state.Tasks[i].Completed.IsZero() || l.state.Tasks[i].Rejected != "" {
 		return false, nil
 	}
-	steer.Ended(l.steering, l.state.Sessions)
+	l.steering.Ended(l.state.Sessions)
 	if err := measure(ctx, l); err != nil {
 		return false, err
 	}

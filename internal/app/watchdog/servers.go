@@ -11,6 +11,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/direct"
 	"github.com/tidewaiter/tidewaiter/internal/app/watchdog/steer"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/host/agentproxy"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 	"github.com/tidewaiter/tidewaiter/internal/host/tools"
@@ -30,14 +31,14 @@ type servers struct {
 }
 
 // terms that hold of the conversation now.
-func (a *attempt) terms() steer.Terms {
+func (a *attempt) terms() session.Terms {
 	j := a.journal.State()
 	task := j.Working()
 	rules := j.Orders.Policy
 	if task != "" {
 		rules = j.Tasks[task].Policy
 	}
-	return steer.NewTerms(task, &rules, j.Orders.Agent.Role, compaction(a.options.Runtimes, j.Orders.Agent.Runtime))
+	return session.NewTerms(task, &rules, j.Orders.Agent.Role, compaction(a.options.Runtimes, j.Orders.Agent.Runtime))
 }
 
 // listenForAgent must come before the runner can connect: a process of the agent that had a port first would be taken for
@@ -51,7 +52,7 @@ func listenForAgent(a *attempt, recorder steer.Recorder, directives *direct.Serv
 	s.modelsURL = modelproxy.URL(s.models)
 	o := a.options
 	s.steering = steer.New(steer.Options{
-		Terms: a.terms, Memory: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Directives: directives, Told: a.told, Acknowledged: a.acknowledged, Now: o.Now, Log: o.Log,
+		Terms: a.terms, Cache: trusted.NewMemory(o.Paths.trusted()), Recorder: recorder, Attempt: o.Attempt, Reach: a.reach(), Directives: directives, Told: a.told, Acknowledged: a.acknowledged, Now: o.Now, Log: o.Log,
 	})
 	s.calls = newCalls(a.journal, o.Now, o.Log)
 	if s.proxy, err = modelproxy.New(modelproxy.Options{

@@ -51,13 +51,13 @@ func takesLines(adapter runtimes.Adapter) bool {
 // speak writes what the agent is to be told to its standard input, beside everything else. What it does not take is in the journal and in
 // the log, and is told again when the anomaly lasts.
 func speak(ctx context.Context, l *loop) {
-	w, is := l.steering.Voice().Line()
+	w, is := l.steering.Line()
 	if !is || !l.state.Agent.Running || w.Step == l.spoken {
 		return
 	}
 	l.spoken = w.Step
 	l.working.Go(func() {
 		l.acts.teller.send(ctx, 0, notice.Steered(w.Step, w.Anomaly, w.Text, l.now()))
-		l.steering.Voice().Said(w.Step)
+		l.steering.Said(w.Step)
 	})
 }

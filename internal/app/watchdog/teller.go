@@ -60,7 +60,7 @@ func (t *teller) violations(ctx context.Context, feature string, taken checkpoin
 		})
 	}
 	if t.post == nil {
-		if due := steer.Checked(t.steering); len(due) > 0 {
+		if due := t.steering.Checked(); len(due) > 0 {
 			t.send(ctx, sequence, notice.Remind(due))
 		}
 	}

@@ -43,7 +43,11 @@ func (s *State) snapshot(n Snapshot) error {
 		*s = n.State
 		return nil
 	}
-	have, err := canonical(*s)
+	now := *s
+	if n.State.Steered.Steps == nil { // it is older than they are
+		now.Steered.Steps = nil
+	}
+	have, err := canonical(now)
 	if err != nil {
 		return err
 	}

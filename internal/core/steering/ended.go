@@ -22,9 +22,7 @@ func (s *State) Ended(f anomaly.Finding, turn TurnContext, session bool, r Rules
 	case !restarted && (!again || r.allows(Restart)):
 		rung = Restart
 	}
-	if !again {
-		s.Spent = append(s.Spent, NoTools)
-	}
+	s.Spend(NoTools)
 	text := message(f, rung, 0, turn, r)
 	if rung == NoTools {
 		text = opening(f, turn) + " " + resumed

@@ -126,6 +126,30 @@ func (s *State) Anew() State {
 	return State{Spent: slices.Compact(spent)}
 }
 
+// Spend says that a rung was tried on the main thread.
+func (s *State) Spend(rung Rung) {
+	if !slices.Contains(s.Spent, rung) {
+		s.Spent = append(s.Spent, rung)
+	}
+}
+
+// Recall a step that was done without a request.
+func (s *State) Recall(step Step, at time.Time) {
+	e := s.episode(step.Finding)
+	switch {
+	case step.Over:
+		s.Episodes = slices.DeleteFunc(s.Episodes, func(e Episode) bool { return e.Finding.Kind == step.Kind && e.Finding.Thread == step.Thread })
+		return
+	case e == nil:
+		s.Episodes = append(s.Episodes, Episode{Finding: step.Finding})
+		e = &s.Episodes[len(s.Episodes)-1]
+	}
+	if !slices.Contains(e.Tried, step.Rung) {
+		e.Tried = append(e.Tried, step.Rung)
+	}
+	e.At = at
+}
+
 // Thread is when one was looked at and told something.
 type Thread struct {
 	ID     int    `json:"id"`

@@ -15,6 +15,7 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/journal"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 )
 
 // Journal remembers how far directives are.
@@ -66,16 +67,17 @@ func answers(o protocol.Orders, asked map[string]string) (list []protocol.Direct
 }
 
 // Given are the directives that are given now, and how far each is.
-func (s *Service) Given() (directives.Book, []protocol.Directive) {
+func (s *Service) Given() session.Directives {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.journal.State().Directives, s.given
+	j := s.journal.State()
+	return session.Directives{Book: j.Directives, Given: s.given, Finished: j.TasksDone()}
 }
 
 // Open are the directives that the agent is to be told, or has still to address.
 func (s *Service) Open() []protocol.Directive {
-	book, given := s.Given()
-	return book.Open(given)
+	now := s.Given()
+	return now.Book.Open(now.Given)
 }
 
 // Told says that the agent was told of some, and how.

@@ -113,11 +113,11 @@ func TestWritten(t *testing.T) {
 	s.Follow(orders("a", "b"))
 	s.Told([]string{"b"}, "told")
 	s.Written([]string{"a", "b"}, "1/1", "written")
-	book, given := s.Given()
-	if n := len(book.Unwritten(book.Open(given), "1/1")); n != 0 {
+	now := s.Given()
+	if n := len(now.Book.Unwritten(now.Book.Open(now.Given), "1/1")); n != 0 {
 		t.Errorf("%d are to be written again", n)
 	}
-	if n := len(book.Unwritten(book.Open(given), "1/2")); n != 2 {
+	if n := len(now.Book.Unwritten(now.Book.Open(now.Given), "1/2")); n != 2 {
 		t.Errorf("another process is told of %d", n)
 	}
 	for _, d := range s.Status() {

@@ -103,15 +103,15 @@ func TestSilenceIsToldToPeople(t *testing.T) {
 		for range 11 {
 			p.works()
 		}
-		if silent := Silent(p.service); len(silent) > 0 {
+		if silent := p.service.Silent(); len(silent) > 0 {
 			t.Errorf("people are told too early: %q", silent)
 		}
 		p.works()
-		if silent := Silent(p.service); !cmp.Equal(silent, []string{"rule areas at checkpoint login-1"}) {
+		if silent := p.service.Silent(); !cmp.Equal(silent, []string{"rule areas at checkpoint login-1"}) {
 			t.Errorf("people are told %q", silent)
 		}
 		p.answers(understandsAreas)
-		if silent := Silent(p.service); len(silent) > 0 || len(p.acknowledged) != 1 {
+		if silent := p.service.Silent(); len(silent) > 0 || len(p.acknowledged) != 1 {
 			t.Errorf("people are told %q, acknowledged %+v", silent, p.acknowledged)
 		}
 	})
@@ -168,7 +168,7 @@ func TestLinesAreNotToldTwice(t *testing.T) {
 		return true
 	})
 	for n := range 12 {
-		if due := Checked(p.service); (len(due) > 0) != (n == 11) {
+		if due := p.service.Checked(); (len(due) > 0) != (n == 11) {
 			t.Errorf("checkpoint %d: %+v", n, due)
 		}
 	}
@@ -177,7 +177,7 @@ func TestLinesAreNotToldTwice(t *testing.T) {
 			t.Fatalf("told by its model: %s", sent)
 		}
 	}
-	if silent := Silent(p.service); len(silent) != 1 {
+	if silent := p.service.Silent(); len(silent) != 1 {
 		t.Errorf("people are told %q", silent)
 	}
 }

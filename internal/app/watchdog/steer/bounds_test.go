@@ -5,12 +5,12 @@ package steer
 
 import (
 	"fmt"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
@@ -22,7 +22,7 @@ import (
 // TestStepsAreBounded: an agent that makes trouble for ever does not fill the journal. It is told all the same.
 func TestStepsAreBounded(t *testing.T) {
 	a := newAgent(t, "anthropic")
-	a.book.steps = []protocol.Steering{{Sequence: maxSteps - 1}}
+	a.book.steps = []protocol.Steering{{Sequence: session.MaxSteps - 1}}
 	for range 3 {
 		a.entries = []string{a.says("user", "Add a form.")}
 		a.loop(20)
@@ -34,7 +34,7 @@ func TestStepsAreBounded(t *testing.T) {
 }
 
 // silent lets time pass in which the agent does nothing, until something is wanted.
-func (a *agent) silent(most time.Duration) *Act {
+func (a *agent) silent(most time.Duration) *session.Act {
 	for end := a.now.Add(most); a.now.Before(end); a.now = a.now.Add(time.Minute) {
 		a.service.Pulse(protocol.RunnerPulse{Processes: 1})
 		if act := a.service.Act(); act != nil {
@@ -127,7 +127,7 @@ func TestFilesThatChangeAreMovement(t *testing.T) {
 	}
 }
 
-// TestActsHaveNewIDs also where what was remembered is lost: the journal knows an old one as done.
+// TestActsHaveNewIDs also where what was remembered is lost. The newest is wanted again then, and whoever carries it out knows it as done.
 func TestActsHaveNewIDs(t *testing.T) {
 	a := newAgent(t, "anthropic")
 	a.policy.Anomalies.Ladder = policy.RungBlock
@@ -135,7 +135,12 @@ func TestActsHaveNewIDs(t *testing.T) {
 	a.service.Settle(first.ID, true)
 	a.shelf.data = []byte("{")
 	a.begin()
-	if next := a.silent(12 * time.Hour); next == nil || next.ID == first.ID {
+	again := a.service.Act()
+	if again == nil || again.ID != first.ID || again.Rung != first.Rung || again.Message != first.Message {
+		t.Fatalf("wanted again: %+v, want %+v", again, first)
+	}
+	a.service.Settle(again.ID, true)
+	if next := a.silent(12 * time.Hour); next == nil || next.ID == first.ID || next.Rung != policy.RungBlock {
 		t.Errorf("%+v after %+v", next, first)
 	}
 }
@@ -151,7 +156,7 @@ func TestLateAnswers(t *testing.T) {
 		a.service.Anew()
 		x, _ := late.(*exchange)
 		hear(x)
-		if n := len(a.service.record.Anomalies.Threads); n != 0 {
+		if n := len(a.service.state.Anomalies.Threads); n != 0 {
 			t.Errorf("%s: %d threads of an agent that has said nothing", name, n)
 		}
 	}
@@ -165,7 +170,7 @@ func TestWhatCameOfAnActIsSaid(t *testing.T) {
 		a.ask()
 		a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
 	}
-	a.service.record.later(1, "The workspace has gone back.")
+	a.service.state.Unsaid = map[int]string{1: "The workspace has gone back."}
 	if sent := a.ask(); !strings.Contains(sent, "The workspace has gone back.") || !strings.Contains(sent, supervisor) {
 		t.Errorf("not said: %s", sent)
 	}
@@ -185,48 +190,19 @@ func TestWhatHasNoPlaceIsSaidLater(t *testing.T) {
 	if sent := a.ask(); steps != 2 || strings.Count(sent, supervisor) != 2 {
 		t.Errorf("%d steps, and said is %d times something: %s", steps, strings.Count(sent, supervisor), sent)
 	}
-	r := &a.service.record
-	for i := range 100 {
-		r.later(1, fmt.Sprintf("%d %s", i, strings.Repeat("x", 1000)))
-	}
-	if n := len(r.Unsaid[1]); n > maxUnsaid || !strings.Contains(r.Unsaid[1], "\n\n99 x") {
-		t.Errorf("%d bytes wait to be said: %.100s", n, r.Unsaid[1])
-	}
 }
 
 // TestForgottenThreads: of threads that nothing is remembered of, neither is what was said to them.
 func TestForgottenThreads(t *testing.T) {
 	a := newAgent(t, "anthropic")
 	a.ask()
-	r := &a.service.record
-	r.note(99, 1, dialect.Steering{Notes: []dialect.Note{{After: 1, Text: "x"}}, Cuts: []dialect.Cut{{From: 1, To: 2}}})
-	r.later(99, "y")
+	r := &a.service.state
+	r.Notes, r.Cuts = map[int][]dialect.Note{99: {{After: 1, Text: "x"}}}, map[int][]dialect.Cut{99: {{From: 1, To: 2}}}
+	r.Bare, r.Unsaid = map[int]int{99: 1}, map[int]string{99: "y"}
 	a.ask()
 	if len(r.Notes)+len(r.Cuts)+len(r.Bare)+len(r.Unsaid) != 0 {
 		t.Errorf("%v %v %v", r.Notes, r.Cuts, r.Unsaid)
 	}
-}
-
-// TestSurgeryBehindSurgery: what is left out behind what was left out before is summed up, too.
-func TestSurgeryBehindSurgery(t *testing.T) {
-	each(t, func(t *testing.T, a *agent) {
-		for i, tool := range []string{"Deploy", "Deploy", "Deploy", "Build", "Build", "Build", "Build"} {
-			a.entries = append(a.entries, a.called(tool, `{"to":"web"}`, fmt.Sprintf("Error: host %d cannot be reached", i))...)
-		}
-		size := (len(a.entries) - 1) / 7
-		body := []byte(`{"model":"m","` + a.dialect.History + `":[` + strings.Join(a.entries, ",") + `],"tools":[` + a.tool("Build") + `]}`)
-		request, err := a.dialect.ReadRequest(body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var r record
-		turn := r.Book.Observe(request.Conversation())
-		before := dialect.Steering{Cuts: []dialect.Cut{{From: 1, To: 1 + 3*size}}}
-		said, _, after := r.operated(request, turn, steering.Step{Finding: anomaly.Finding{Tool: "Build"}}, before)
-		if sent := request.Steer(said, turn.Ends); after == "" || !strings.Contains(string(sent), "3 calls are "+leftOut) {
-			t.Errorf("%q is not in %s", after, sent)
-		}
-	})
 }
 
 // TestManyCallsAtOnce: an agent that makes up an exchange of very many calls does not keep the watchdog busy with it.
@@ -247,9 +223,9 @@ func TestManyCallsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r record
-	turn := r.Book.Observe(request.Conversation())
-	if found := r.Book.Repeats(request.Conversation(), turn.Ends, func(string) bool { return true }); len(found.Spans) > 0 {
+	var book conversation.Book
+	turn := book.Observe(request.Conversation())
+	if found := book.Repeats(request.Conversation(), turn.Ends, func(string) bool { return true }); len(found.Spans) > 0 {
 		t.Errorf("%+v", found.Spans)
 	}
 }

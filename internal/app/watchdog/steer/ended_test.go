@@ -5,6 +5,7 @@ package steer
 
 import (
 	"fmt"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"strings"
 	"testing"
 
@@ -46,7 +47,7 @@ func TestTheEndOfABareTurn(t *testing.T) {
 	each(t, func(t *testing.T, a *agent) {
 		a.untilBare()
 		a.begin() // also a watchdog that begins anew knows of it
-		Ended(a.service, true)
+		a.service.Ended(true)
 		act := a.service.Act()
 		if act == nil || act.Rung != policy.RungNoTools || act.Task != "form" || !strings.Contains(act.Message, "your run ended with it") {
 			t.Fatalf("%+v", act)
@@ -62,7 +63,7 @@ func TestTheEndOfABareTurn(t *testing.T) {
 		if again := a.service.Act(); again == nil || *again != *act {
 			t.Fatalf("%+v", again)
 		}
-		Ended(a.service, true) // which is heard again after a crash
+		a.service.Ended(true) // which is heard again after a crash
 		if again := a.service.Act(); *again != *act {
 			t.Fatalf("%+v", again)
 		}
@@ -72,7 +73,7 @@ func TestTheEndOfABareTurn(t *testing.T) {
 			t.Fatalf("no tools again: %s", sent)
 		}
 		a.begin() // that it goes on is known at once
-		Ended(a.service, true)
+		a.service.Ended(true)
 		if act := a.service.Act(); act != nil {
 			t.Errorf("%+v", act)
 		}
@@ -83,7 +84,7 @@ func TestTheEndOfABareTurn(t *testing.T) {
 func TestGoesOnInTheSameMessage(t *testing.T) {
 	a := newAgent(t, "anthropic")
 	a.untilBare()
-	Ended(a.service, true)
+	a.service.Ended(true)
 	act := a.service.Act()
 	a.service.Settle(act.ID, true)
 	last := &a.entries[len(a.entries)-1]
@@ -91,7 +92,7 @@ func TestGoesOnInTheSameMessage(t *testing.T) {
 	if sent := a.ask(); a.bare(sent) {
 		t.Fatalf("no tools again: %s", sent)
 	}
-	Ended(a.service, true)
+	a.service.Ended(true)
 	if act := a.service.Act(); act != nil {
 		t.Errorf("it has ended its task: %+v", act)
 	}
@@ -103,7 +104,7 @@ func TestAnAnswerOfBefore(t *testing.T) {
 	_, before := a.send()
 	a.untilBare()
 	before.Answered(&conversation.Answer{Ended: true, Stop: conversation.StopEnd}, 0)
-	Ended(a.service, true)
+	a.service.Ended(true)
 	if act := a.service.Act(); act == nil || act.Rung != policy.RungNoTools {
 		t.Errorf("%+v", act)
 	}
@@ -113,7 +114,7 @@ func TestAnAnswerOfBefore(t *testing.T) {
 func TestAnotherEnd(t *testing.T) {
 	a := newAgent(t, "anthropic")
 	a.untilBare()
-	Ended(a.service, true)
+	a.service.Ended(true)
 	act := a.service.Act()
 	a.service.Settle(act.ID, true)
 	a.goesOn(act.Message)
@@ -121,7 +122,7 @@ func TestAnotherEnd(t *testing.T) {
 	exchange.Failed(failures.Answer{Status: 500})
 	_, exchange = a.send()
 	exchange.Answered(&conversation.Answer{}, 0) // it broke off
-	Ended(a.service, true)
+	a.service.Ended(true)
 	if act := a.service.Act(); act == nil || act.Rung != policy.RungBlock || !strings.Contains(act.Evidence, "had been started again") {
 		t.Errorf("%+v", act)
 	}
@@ -147,7 +148,7 @@ func TestWhoHasEnded(t *testing.T) {
 			a.helper()
 			a.untilBare()
 			tc.does(a)
-			Ended(a.service, true)
+			a.service.Ended(true)
 			if act := a.service.Act(); (act != nil) != tc.ends {
 				t.Errorf("%+v", act)
 			}
@@ -162,7 +163,7 @@ func TestAHelperWithoutTools(t *testing.T) {
 	a.calls++ // what the main one has called is not answered
 	a.entries = []string{a.says("user", "Look at the tests, and say what you see.")}
 	a.untilBare()
-	Ended(a.service, true)
+	a.service.Ended(true)
 	if act := a.service.Act(); act != nil {
 		t.Errorf("%+v", act)
 	}
@@ -171,7 +172,7 @@ func TestAHelperWithoutTools(t *testing.T) {
 // startAgain is what is done when it has ended.
 func (a *agent) startAgain() {
 	a.t.Helper()
-	Ended(a.service, true)
+	a.service.Ended(true)
 	a.service.Settle(a.service.Act().ID, true)
 }
 
@@ -191,13 +192,13 @@ func (a *agent) helper() {
 func TestAHeldAgentEnds(t *testing.T) {
 	a := newAgent(t, "anthropic")
 	a.untilBare()
-	a.service.record.Act = &Act{ID: "held", Task: "form", Rung: policy.RungHold}
-	Ended(a.service, true)
+	a.service.state.Act = &session.Act{ID: "held", Task: "form", Rung: policy.RungHold}
+	a.service.Ended(true)
 	if act := a.service.Act(); act == nil || act.Rung != policy.RungNoTools {
 		t.Errorf("%+v", act)
 	}
-	a.service.record.Act = &Act{ID: "anew", Task: "form", Rung: policy.RungRestart}
-	Ended(a.service, true)
+	a.service.state.Act = &session.Act{ID: "anew", Task: "form", Rung: policy.RungRestart}
+	a.service.Ended(true)
 	if act := a.service.Act(); act.ID != "anew" {
 		t.Errorf("%+v", act)
 	}
@@ -209,7 +210,7 @@ func TestAnotherAttempt(t *testing.T) {
 	a.untilBare()
 	a.attempt++
 	a.begin()
-	Ended(a.service, true)
+	a.service.Ended(true)
 	if act := a.service.Act(); act != nil {
 		t.Errorf("%+v", act)
 	}

@@ -1,47 +1,52 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package steer hears an agent's conversation with its models, finds out when it goes wrong, and says a few words to the model then.
-// core/anomaly finds and core/steering decides; this package carries what they need, and remembers it.
+// Package steer hears an agent's conversation with its models, and carries out what core/session decides on it. It has the lock, the gate that requests wait
+// at, the timers and the cache of what is remembered; it decides nothing.
 package steer
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
-	"github.com/tidewaiter/tidewaiter/internal/core/clip"
 	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
 	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
 	"github.com/tidewaiter/tidewaiter/internal/core/failures"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 	"github.com/tidewaiter/tidewaiter/internal/host/modelproxy"
 )
 
-const (
-	// pulseEvery is how often the agent's processes are looked at: a fraction of the shortest silence that a policy may set.
-	pulseEvery = 30 * time.Second
-	// keepEvery is how often what is remembered is kept, where nothing was said to the model. Of what is lost, most is heard again.
-	keepEvery = 10 * time.Second
-)
-
-// Memory keeps what is remembered.
-type Memory interface {
+// Cache keeps what is remembered. Its loss is harmless: what was decided is in the journal.
+type Cache interface {
 	Load() ([]byte, error)
 	Keep(data []byte) error
+}
+
+// Directives are what people tell the agent while it works.
+type Directives interface {
+	// Given are those that are given now, and how far each is.
+	Given() session.Directives
+	// Told says that the agent was told of some, and how.
+	Told(ids []string, how string)
+	// Heard is what the agent says of some.
+	Heard(words []directives.Word)
 }
 
 // Options of a Service.
 type Options struct {
 	// Terms that hold now.
-	Terms  func() Terms
-	Memory Memory
+	Terms func() session.Terms
+	Cache Cache
 	// Recorder of what is done, in the Attempt with this number.
 	Recorder Recorder
 	Attempt  int64
@@ -57,188 +62,156 @@ type Options struct {
 	Log          *slog.Logger
 }
 
-// Service is the supervisor of one agent's conversation. Make it with New.
+// Service is the supervisor of one agent's conversation. Make it with New. A nil Service is that of a run without an agent.
 type Service struct {
 	options Options
 	// changed says that there is something to report, and late when what was held back may be told.
 	changed chan struct{}
 	late    *time.Timer
-
-	mu     sync.Mutex
-	record record
-	outbox outbox
-	voice  Voice
-	// moved says that the workspace has changed since anything was heard, and idle that the agent has nothing to do.
-	moved, idle bool
+	// unspoken says that there may be a Line.
+	unspoken chan struct{}
 	// passed says that some of an answer has come since the last pulse, and lives that there was a sign that its connection lives.
-	passed   atomic.Bool
-	lives    atomic.Bool
-	dirty    bool
-	reported reported
-	gate     gate
+	passed, lives atomic.Bool
+
+	mu    sync.Mutex
+	state session.State
+	steps unwritten
+	idle  bool
+	dirty bool
+	full  bool
+	gate  gate
 }
 
 var _ modelproxy.Observer = (*Service)(nil)
 
-// New remembers what was kept before. What cannot be read is forgotten: supervision begins anew.
+// New resumes with what was kept before and what the journal says. What cannot be read is forgotten: most of the conversation is heard again.
 func New(o Options) *Service {
-	s := &Service{options: o, changed: make(chan struct{}, 1), late: time.NewTimer(reportEvery), gate: newGate()}
+	s := &Service{
+		options: o, changed: make(chan struct{}, 1), late: time.NewTimer(time.Hour), unspoken: make(chan struct{}, 1), gate: newGate(),
+		steps: unwritten{recorder: o.Recorder, log: o.Log},
+	}
 	s.late.Stop()
-	data, err := o.Memory.Load()
-	var k kept
+	data, err := o.Cache.Load()
 	if err == nil && data != nil {
-		err = json.Unmarshal(data, &k)
+		err = json.Unmarshal(data, &s.state)
 	}
 	if err != nil {
 		o.Log.Warn("What was remembered of the conversation cannot be read; it is heard anew", "error", err.Error())
-		k = kept{}
+		s.state = session.State{}
 	}
-	s.record, s.outbox = k.record, k.Outbox
-	s.outbox.options = o
-	if s.record.Attempt != o.Attempt { // what was tried with the run before need not fail again
-		s.record.Attempt, s.record.Steering.Spent, s.record.Bared = o.Attempt, nil, nil
-		s.record.Board.Anew() // the workspace begins with what is valid, and the agent is told so
-	}
-	s.voice = Voice{service: s, word: k.Word, unspoken: make(chan struct{}, 1)}
-	s.voice.call()
-	s.dirty = s.outbox.writeDown()
-	if s.record.Act != nil {
-		s.gate.shut()
-	}
+	s.state.Resume(s.facts())
+	call(s.unspoken)
+	s.dirty = true
+	s.gate.follow(s.state.Act)
 	return s
+}
+
+// call the one who waits at a channel.
+func call(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// facts that hold now.
+func (s *Service) facts() session.Facts {
+	f := session.Facts{
+		Now: s.options.Now(), Terms: s.options.Terms(), Attempt: s.options.Attempt, Recorded: s.steps.recorded(), Reach: s.options.Reach, Idle: s.idle,
+	}
+	if s.options.Directives != nil {
+		f.Directives = s.options.Directives.Given()
+	}
+	return f
+}
+
+// do what was decided, in the order in which it must be done. It says which acknowledgment could not be kept.
+func (s *Service) do(e session.Effects) (err error) {
+	if d := s.options.Directives; d != nil {
+		if len(e.Reached) > 0 {
+			d.Told(e.Reached, e.How)
+		}
+		d.Heard(e.Words)
+	}
+	for i, a := range e.Acknowledged {
+		if err = s.options.Acknowledged(a); err != nil {
+			s.options.Log.Warn("What the agent has acknowledged cannot be kept: it is asked again", "checkpoint", a.Checkpoint, "rule", a.Rule, "error", err.Error())
+			s.state.Unacknowledged(e, e.Acknowledged[i:])
+			err = fmt.Errorf("the acknowledgment cannot be kept now, give it again: %w", err)
+			break
+		}
+	}
+	s.write(e.Steps)
+	if e.Full && !s.full {
+		s.options.Log.Warn("Steps of steering have reached their limit: what is said in requests is not written down any more", "steps", session.MaxSteps)
+		s.full = true
+	}
+	if s.dirty = true; e.Keep {
+		s.keep()
+	}
+	if e.Told != "" && s.options.Told != nil {
+		s.options.Told(e.Told)
+	}
+	s.gate.follow(s.state.Act)
+	if s.state.Word != nil {
+		call(s.unspoken)
+	}
+	if e.Later > 0 {
+		s.late.Reset(e.Later)
+	}
+	if e.Report {
+		call(s.changed)
+	}
+	return err
+}
+
+// write steps down.
+func (s *Service) write(steps []protocol.Steering) {
+	for _, x := range steps {
+		attributes := []any{"step", x.Sequence, "anomaly", x.Anomaly, "thread", x.Thread, "turn", x.Turn, "evidence", x.Evidence}
+		if x.Over {
+			s.options.Log.Info("The anomaly is over", attributes...)
+			continue
+		}
+		s.options.Log.Warn("Anomaly", append(attributes, "rung", x.Rung, "message", x.Message)...)
+	}
+	s.steps.write(steps)
 }
 
 // Known implements modelproxy.Observer.
 func (s *Service) Known(list []byte) conversation.Known {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.record.Book.Known(list)
+	return s.state.Book.Known(list)
 }
 
 // Asked implements modelproxy.Observer. While an act is wanted, requests are kept back.
 func (s *Service) Asked(ctx context.Context, r dialect.Request) ([]byte, modelproxy.Exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	born := s.gate.born
-	if !held(ctx, s, born) {
+	born := s.state.Born()
+	if !s.held(ctx, born) {
 		return nil, nil
 	}
-	terms, now := s.options.Terms(), s.options.Now()
-	begin(s, terms.Task)
-	turn := s.record.Book.Observe(r.Conversation())
-	s.record.forget(turn)
-	s.record.figures(turn)
-	touched(s, now)
-	s.record.Anomalies.Turn(turn, now)
-	at := placeIn(r, turn)
-	step := s.decide(ctx, terms, steering.TurnContext{
-		Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: now, Clock: turn.Kind == conversation.KindSide || turn.Again, Closed: at.none != nil,
-	})
-	if step.Halts() {
-		want(s, step)
-		s.tell(terms, now)
-		if step = (steering.Step{}); !held(ctx, s, born) {
+	reply, effects := s.state.Request(s.facts(), r)
+	_ = s.do(effects) // it is in the log, and the agent is asked again
+	if reply.Held != nil {
+		if !s.held(ctx, born) {
 			return nil, nil
 		}
+		reply, effects = s.state.Released(s.facts(), reply.Held)
+		_ = s.do(effects)
 	}
-	directed, posted := directed(s, turn, at.after), s.posting(turn, at.after)
-	says := step.Message != "" || s.record.Unsaid[turn.Thread] != "" || directed.text != "" || posted.text != ""
-	body := s.steered(ctx, r, turn, at, step, directed, posted)
-	s.write(body, says)
-	s.tell(terms, now)
-	_, bare := s.record.Bare[turn.Thread]
-	return body, &exchange{service: s, thread: turn.Thread, turn: turn.Number, tools: r.Tools && !bare, born: born}
-}
-
-// begin forgets the conversation about another task.
-func begin(s *Service, task string) {
-	if s.record.Task != task {
-		s.outbox.ended(&s.record)
-		s.record = s.record.next(task, steering.State{})
-		s.gate.open()
+	if reply.Unplaced != nil {
+		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", reply.Thread, "turn", reply.Turn, "error", reply.Unplaced.Error())
 	}
-}
-
-// decide what is done about what is wrong: one thing at most. Nothing is said in calls for titles and summaries, and in those that are made
-// once more.
-func (s *Service) decide(ctx context.Context, terms Terms, at steering.TurnContext) (act steering.Step) {
-	findings := s.record.Anomalies.Findings(terms.Rules.Rules, at.Now)
-	for {
-		step, more := s.record.Steering.Decide(findings, at, terms.Rules)
-		if !more {
-			return act
-		}
-		s.outbox.note(terms.Task, at, step)
-		attributes := []any{"anomaly", string(step.Kind), "thread", step.Thread, "turn", step.Finding.Turn, "evidence", step.Finding.Evidence}
-		if step.Over {
-			s.options.Log.InfoContext(ctx, "The anomaly is over", attributes...)
-			continue
-		}
-		s.options.Log.WarnContext(ctx, "Anomaly", append(attributes, "rung", string(step.Rung), "message", step.Message)...)
-		act = step
-	}
-}
-
-// place in a request for what is said in it: after so many entries, or why there is none.
-type place struct {
-	after int
-	none  error
-}
-
-// placeIn a request is behind what is new in it and before what its client repeats at the end of each, so that the next one has it, too.
-func placeIn(r dialect.Request, turn conversation.Turn) place {
-	if before := turn.Messages - turn.Tail; turn.Tail > 0 && r.HasPlace(before, turn.Ends) == nil {
-		return place{after: before}
-	}
-	return place{turn.Messages, r.HasPlace(turn.Messages, turn.Ends)}
-}
-
-// steered is the request as it is sent on. Where there is no place for what is said, it is said with the next one.
-func (s *Service) steered(ctx context.Context, r dialect.Request, turn conversation.Turn, at place, step steering.Step, directed mandate, posted posted) []byte {
-	_, bare := s.record.Bare[turn.Thread]
-	said := dialect.Steering{Notes: s.record.Notes[turn.Thread], Cuts: s.record.Cuts[turn.Thread], NoTools: bare || step.Rung == steering.NoTools}
-	if step.Rung == steering.Surgery {
-		var before []byte
-		var after string
-		said, before, after = s.record.operated(r, turn, step, said)
-		if after != "" {
-			s.outbox.leftOut(ctx, before, after)
-		}
-	}
-	unsaid := s.record.Unsaid[turn.Thread]
-	switch all := both(unsaid, step.Message, posted.text, directed.text); {
-	case all != "" && at.none == nil:
-		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: at.after, Text: all})
-		delete(s.record.Unsaid, turn.Thread)
-		if directed.text != "" {
-			s.record.Directed, s.record.Stood = directed.memory, s.record.Stood || !directed.left
-		}
-		s.told(posted)
-	case all != "":
-		s.options.Log.WarnContext(ctx, "The model is told with its next request: this one has no place for it", "thread", turn.Thread, "turn", turn.Number, "error", at.none.Error())
-		if step.Message != "" {
-			s.record.later(turn.Thread, step.Message)
-		}
-	}
-	if said.Empty() {
-		return r.Bytes()
-	}
-	s.record.note(turn.Thread, turn.Messages, said)
-	if step.Rung == steering.NoTools && turn.Kind == conversation.KindMain {
-		s.record.Bared = &bared{Thread: turn.Thread, Turn: int64(turn.Number), Finding: step.Finding}
-	}
-	return r.Steer(said, turn.Ends)
+	return reply.Body, &exchange{service: s, of: reply.Exchange}
 }
 
 // exchange hears how a request fared.
 type exchange struct {
 	service *Service
-	thread  int
-	turn    int
-	// tools says that the model may call some.
-	tools bool
-	// born is as in gate: what an agent that has ended still hears is no matter of the next one.
-	born int64
+	of      session.Exchange
 }
 
 // Passed implements modelproxy.Exchange.
@@ -252,161 +225,143 @@ func (x *exchange) Passed(says bool) {
 
 // Answered implements modelproxy.Exchange.
 func (x *exchange) Answered(a *conversation.Answer, window int64) {
-	x.service.heard(func(r *record, now time.Time) {
-		if x.born != x.service.gate.born {
-			return
-		}
-		r.Book.Answered(x.thread, a)
-		r.Anomalies.Answer(x.thread, *a, window, now)
-		r.answered(x.thread, a, window)
-		addressed(x.service, x.thread, a)
-		if b := r.Bared; b != nil && x.tools && (a.Ended || a.Stop != conversation.StopNone) && b.before(x) {
-			goesOn(x.service)
-		}
-	})
+	x.service.with(func(s *session.State, f session.Facts) session.Effects { return s.Answered(f, x.of, a, window) })
 }
 
 // Failed implements modelproxy.Exchange.
 func (x *exchange) Failed(a failures.Answer) {
-	x.service.heard(func(r *record, now time.Time) {
-		if x.born == x.service.gate.born {
-			r.Anomalies.Failed(x.thread, a, now)
-		}
-	})
+	x.service.with(func(s *session.State, f session.Facts) session.Effects { return s.Failed(f, x.of, a) })
+}
+
+// with the state, decide and do.
+func (s *Service) with(decide func(*session.State, session.Facts) session.Effects) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.do(decide(&s.state, s.facts())) // it is in the log, and the agent is asked again
+}
+
+// look at the state.
+func look[T any](s *Service, at func(*session.State) T) (none T) {
+	if s == nil {
+		return none
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return at(&s.state)
 }
 
 // Moved says that the workspace has changed.
 func (s *Service) Moved() {
-	if s == nil { // there is no agent
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.moved = true
-}
-
-// touched takes it that the workspace has changed, if it has.
-func touched(s *Service, now time.Time) {
-	if s.moved {
-		s.record.Anomalies.Work(anomaly.Work{Changed: true}, now)
-		s.moved = false
-	}
+	look(s, func(state *session.State) bool { state.Moved(); return true })
 }
 
 // Captured says what a checkpoint has found.
 func (s *Service) Captured(tree, verdict string) {
-	if s == nil {
-		return
-	}
-	s.heard(func(r *record, now time.Time) { r.Anomalies.Work(anomaly.Work{Tree: tree, Verdict: verdict}, now) })
+	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Captured(f, tree, verdict) })
 }
 
 // Idle says whether the agent has nothing to do: it waits for a person, is frozen, or has ended.
 func (s *Service) Idle(idle bool) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = idle
+	look(s, func(*session.State) bool { s.idle = idle; return true })
 }
 
-// Follow takes the pulse of the agent, keeps what is remembered, and tells what was held back, until the context ends.
-func (s *Service) Follow(ctx context.Context, pulse func(context.Context) (protocol.RunnerPulse, error)) {
-	defer keepDirty(s)
-	var pulses sync.WaitGroup // a runner may take long to answer
-	defer pulses.Wait()
-	pulses.Go(func() { followPulse(ctx, s, pulse) })
-	keeps := time.NewTicker(keepEvery)
-	defer keeps.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-keeps.C:
-			keepDirty(s)
-		case <-s.late.C:
-			tellLate(s)
-		}
-	}
+// Ended says that the agent has ended with exit code 0, and whether it has a session.
+func (s *Service) Ended(resumable bool) {
+	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Ended(f, resumable) })
 }
 
-// followPulse takes the pulse until the context ends.
-func followPulse(ctx context.Context, s *Service, pulse func(context.Context) (protocol.RunnerPulse, error)) {
-	pulses := time.NewTicker(pulseEvery)
-	defer pulses.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-pulses.C:
-			if p, err := pulse(ctx); err == nil { // a runner that does not answer is told of elsewhere
-				s.Pulse(p)
-			}
-		}
-	}
+// Post changes what the agent is to be told of its work; change says whether it is kept at once.
+func (s *Service) Post(change func(*notice.Board) (keep bool)) {
+	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Post(f, change) })
 }
 
-// tellLate tells what was held back.
-func tellLate(s *Service) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tell(s.options.Terms(), s.options.Now())
+// Anew forgets the conversation: the agent is about to be started without one.
+func (s *Service) Anew() {
+	s.with(func(state *session.State, f session.Facts) session.Effects { return state.Anew(f) })
 }
 
-// Pulse of the agent's processes.
-func (s *Service) Pulse(p protocol.RunnerPulse) {
-	s.heard(func(r *record, now time.Time) {
-		r.Anomalies.Pulse(anomaly.Pulse{CPU: p.CPU, Processes: p.Processes, Output: p.Written, Idle: s.idle, Commands: commands(p.Commands), Answers: s.passed.Swap(false), Lives: s.lives.Swap(false)}, now)
-		if p.Age > 0 {
-			r.Anomalies.Started(now.Add(-p.Age))
-		}
+// Words are what is to be told beside the result of a tool; "" for nothing. They are given once.
+func (s *Service) Words() (words string) {
+	s.with(func(state *session.State, f session.Facts) (e session.Effects) {
+		words, e = state.Words(f)
+		return e
 	})
+	return words
 }
 
-// commands are the processes beside the agent's own, as far as the detectors look at them.
-func commands(told []protocol.RunnerProcess) (list []anomaly.Command) {
-	for _, c := range told[:min(len(told), maxCommands)] {
-		list = append(list, anomaly.Command{Name: clip.Bytes(c.Name, maxCommand), Age: c.Age})
+// Line is what is to be written to the agent's standard input; false for nothing. Said tells that it was.
+func (s *Service) Line() (w session.Word, is bool) {
+	look(s, func(state *session.State) bool { w, is = state.Line(); return is })
+	return w, is
+}
+
+// Said tells that the Line of a step was written, as far as it could be.
+func (s *Service) Said(step int64) {
+	s.with(func(state *session.State, _ session.Facts) session.Effects { return state.Said(step) })
+}
+
+// Unspoken says that there may be a Line.
+func (s *Service) Unspoken() <-chan struct{} {
+	if s == nil {
+		return nil
 	}
-	return list
+	return s.unspoken
 }
 
-// maxCommands and maxCommand, in bytes, are what a runner tells.
-const maxCommands, maxCommand = 32, 15
+// Told says that the agent was told of something that is wrong with it and not over.
+func (s *Service) Told() bool { return look(s, (*session.State).Told) }
 
-// heard takes something that was heard, and looks what is wrong now: people are told of it before the agent asks again.
-func (s *Service) heard(take func(r *record, now time.Time)) {
+// Talks says whether the agent has called a model since it was started.
+func (s *Service) Talks() bool { return look(s, (*session.State).Talks) }
+
+// Silent are the broken rules that the agent was asked about twice without an answer, each in words.
+func (s *Service) Silent() []string { return look(s, (*session.State).Silent) }
+
+// Checked is a checkpoint of an agent that takes lines. It gives what the agent is to be asked once more.
+func (s *Service) Checked() (due []notice.Ask) {
+	s.with(func(state *session.State, f session.Facts) (e session.Effects) {
+		due, e = state.Checked(f)
+		return e
+	})
+	return due
+}
+
+// Understood is what the agent says of rules that it broke by another way than its conversation.
+func (s *Service) Understood(said ...notice.Understood) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.options.Now()
-	touched(s, now)
-	take(&s.record, now)
-	s.clock(now)
-	s.tell(s.options.Terms(), now)
+	n, effects := s.state.Understood(s.facts(), said...)
+	if n == 0 {
+		return errors.New("no acknowledgment of this rule is due: the note about a checkpoint names the rules to acknowledge")
+	}
+	return s.do(effects)
 }
 
-// keep what is remembered: at once, where something was said, and otherwise when its time comes.
-func (s *Service) keep(now bool) {
-	if s.dirty = true; !now {
-		return
+// Changed says that there is something to report.
+func (s *Service) Changed() <-chan struct{} {
+	if s == nil {
+		return nil
 	}
-	data, err := json.Marshal(&kept{s.record, s.outbox, s.voice.word})
+	return s.changed
+}
+
+// Conversation as it is reported; nil before there is one, and while nothing is wrong with an agent that asks no model.
+func (s *Service) Conversation() (c *protocol.Conversation) {
+	return look(s, func(state *session.State) *protocol.Conversation { return state.Conversation(s.facts()) })
+}
+
+// keep what is remembered.
+func (s *Service) keep() {
+	data, err := json.Marshal(&s.state)
 	if err == nil {
-		err = s.options.Memory.Keep(data)
+		err = s.options.Cache.Keep(data)
 	}
 	if err != nil {
 		s.options.Log.Warn("What is remembered of the conversation cannot be kept", "error", err.Error())
 		return
 	}
 	s.dirty = false
-}
-
-// keepDirty keeps what was not.
-func keepDirty(s *Service) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.dirty {
-		s.keep(true)
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"github.com/tidewaiter/tidewaiter/internal/core/session"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -87,8 +88,8 @@ func (a *agent) begin() {
 		clock = func() time.Time { return a.now }
 	}
 	a.service = New(Options{
-		Terms:  func() Terms { return NewTerms(a.task, &a.policy, "implementor", anomaly.Compaction{}) },
-		Memory: a.shelf, Recorder: a.book, Attempt: a.attempt, Reach: a.reach, Directives: a.directives, Acknowledged: a.keeps, Now: clock, Log: slog.New(slog.DiscardHandler),
+		Terms: func() session.Terms { return session.NewTerms(a.task, &a.policy, "implementor", anomaly.Compaction{}) },
+		Cache: a.shelf, Recorder: a.book, Attempt: a.attempt, Reach: a.reach, Directives: a.directives, Acknowledged: a.keeps, Now: clock, Log: slog.New(slog.DiscardHandler),
 	})
 }
 
@@ -274,7 +275,7 @@ func TestARequestWithoutAPlace(t *testing.T) {
 	if sent := a.ask(); strings.Contains(sent, supervisor) {
 		t.Errorf("told behind the model's words: %s", sent)
 	}
-	if a.service.Voice().Told() {
+	if a.service.Told() {
 		t.Error("told before there is a place for it")
 	}
 	a.begin()
@@ -303,7 +304,7 @@ func TestWhoIsNotTold(t *testing.T) {
 				}
 				a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
 			}
-			if c := a.service.Conversation(); len(c.Anomalies) == 0 || c.Anomalies[0].Type != "AgentLooping" || a.service.Voice().Told() {
+			if c := a.service.Conversation(); len(c.Anomalies) == 0 || c.Anomalies[0].Type != "AgentLooping" || a.service.Told() {
 				t.Errorf("people are not told: %+v", c)
 			}
 		})
@@ -320,8 +321,8 @@ func TestPeopleAreToldOfBoth(t *testing.T) {
 		case <-a.service.Changed():
 			for _, anomaly := range a.service.Conversation().Anomalies {
 				said = append(said, anomaly.Message)
-				if told := strings.Contains(anomaly.Message, "the model was told"); told != a.service.Voice().Told() {
-					t.Errorf("told: %t: %s", a.service.Voice().Told(), anomaly.Message)
+				if told := strings.Contains(anomaly.Message, "the model was told"); told != a.service.Told() {
+					t.Errorf("told: %t: %s", a.service.Told(), anomaly.Message)
 				}
 			}
 		default:
@@ -344,7 +345,7 @@ func TestAnotherTask(t *testing.T) {
 	a.task, a.entries = "tests", []string{a.says("user", "Add tests.")}
 	a.ask()
 	c := a.service.Conversation()
-	if c.Turn != turns+1 || len(c.Anomalies) != 0 || c.ToolFailures != 0 || a.service.Voice().Told() {
+	if c.Turn != turns+1 || len(c.Anomalies) != 0 || c.ToolFailures != 0 || a.service.Told() {
 		t.Errorf("after %d turns: %+v", turns, c)
 	}
 	if steps := a.book.steps; len(steps) != 2 || !steps[1].Over || steps[1].Task != "form" || steps[1].Rung != "Nudge" {

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -34,7 +33,7 @@ type book struct {
 }
 
 func (b *book) Recorded() journal.Steered {
-	s := journal.Steered{Bytes: b.bytes}
+	s := journal.Steered{Bytes: b.bytes, Steps: b.steps}
 	if n := len(b.steps); n > 0 {
 		s.Sequence = b.steps[n-1].Sequence
 	}
@@ -111,25 +110,31 @@ func TestObservationsAreWrittenDown(t *testing.T) {
 	}
 }
 
-// TestACrashBetweenStateAndJournal: wherever it comes, a watchdog that begins anew writes each step down once.
-func TestACrashBetweenStateAndJournal(t *testing.T) {
+// TestACrashBetweenJournalAndCache: wherever it comes, a watchdog that begins anew writes each step down once, and tells the model.
+func TestACrashBetweenJournalAndCache(t *testing.T) {
+	turns := len(newAgent(t, "anthropic").loop(12)) // it is told in the last of them
 	for _, torn := range []bool{false, true} {
 		a := newAgent(t, "anthropic")
+		for range turns - 1 {
+			a.ask()
+			a.entries = append(a.entries, a.called("Read", `{"file_path":"/workspace/a.go"}`, "package a")...)
+		}
+		a.service.keepDirty()
 		a.book.fails, a.book.torn = slices.Repeat([]error{errors.New("pulled")}, 100), torn // until the next process
 		a.book.pull = func() { a.shelf.pulled = true }
-		a.loop(12)
+		a.ask()
 		if n := len(a.book.steps); n != 0 && !torn {
 			t.Fatalf("%d steps", n)
 		}
 		a.book.fails = nil
-		a.begin()
-		if len(a.book.steps) != 1 || a.book.steps[0].Rung != "Nudge" || a.book.steps[0].Channel != protocol.ChannelRequest {
-			t.Fatalf("torn %t: %+v", torn, a.book.steps)
-		}
-		a.begin()
-		a.ask()
-		if len(a.book.steps) != 1 {
-			t.Errorf("torn %t: %+v", torn, a.book.steps)
+		for range 2 { // the agent has had no answer
+			a.begin()
+			if sent := a.ask(); strings.Count(sent, supervisor) != 1 {
+				t.Errorf("torn %t: told %d times: %s", torn, strings.Count(sent, supervisor), sent)
+			}
+			if len(a.book.steps) != 1 || a.book.steps[0].Rung != "Nudge" || a.book.steps[0].Channel != protocol.ChannelRequest {
+				t.Fatalf("torn %t: %+v", torn, a.book.steps)
+			}
 		}
 		// Of what was remembered nothing is left: the numbers go on.
 		a.shelf.data = []byte("{")
@@ -147,61 +152,18 @@ func TestAJournalThatCannotBeWritten(t *testing.T) {
 	for range 3 * maxUnwritten {
 		a.book.fails = append(a.book.fails, errors.New("full"))
 	}
-	step := steering.Step{Rung: steering.Observe, Kind: anomaly.AgentLooping}
-	for range 2 * maxUnwritten {
-		a.service.outbox.note("form", steering.TurnContext{}, step)
-		a.service.write(nil, false)
+	for i := range 2 * maxUnwritten {
+		a.service.write([]protocol.Steering{{Sequence: int64(i + 1), Rung: string(steering.Observe), Anomaly: string(anomaly.AgentLooping)}})
 	}
-	if n := len(a.service.outbox.Steps); n != maxUnwritten {
+	if n := len(a.service.steps.list); n != maxUnwritten {
 		t.Errorf("%d steps wait", n)
 	}
+	if n := a.service.facts().Recorded.Sequence; n != 2*maxUnwritten {
+		t.Errorf("the newest step has the number %d", n)
+	}
 	a.book.fails = nil
-	a.service.write(nil, false)
-	if n := len(a.book.steps); n != maxUnwritten || a.book.steps[n-1].Sequence != 2*maxUnwritten || len(a.service.outbox.Steps) != 0 {
+	a.service.write(nil)
+	if n := len(a.book.steps); n != maxUnwritten || a.book.steps[n-1].Sequence != 2*maxUnwritten || len(a.service.steps.list) != 0 {
 		t.Errorf("%d steps", n)
-	}
-}
-
-// TestWhatAnAgentHasSaid is bounded, without secrets, and text that a terminal only shows.
-func TestWhatAnAgentHasSaid(t *testing.T) {
-	a := newAgent(t, "anthropic")
-	s := a.service
-	token := "ghp_" + "x7Kq2mVw9TzR4bNc8LdY1sHf6JgPaE3uQ5oi"
-	hostile := "\x1b[2J\x00\xff\u202e " + token + " "
-	step := steering.Step{Rung: steering.Surgery, Kind: anomaly.AgentLooping, Message: strings.Repeat(hostile, 1000), Finding: anomaly.Finding{Evidence: strings.Repeat(hostile, 1000)}}
-	s.outbox.leftOut(t.Context(), []byte("nothing was decided"), "")
-	for _, before := range []string{hostile, strings.Repeat("a", protocol.MaxSteeringBefore-20) + token, strings.Repeat("\x1b[2J\xff\u202e", 50_000) + token} {
-		s.outbox.note("form", steering.TurnContext{}, step)
-		s.outbox.leftOut(t.Context(), []byte(before), strings.Repeat("b", protocol.MaxSteeringAfter)+hostile)
-		s.write([]byte("{}"), false)
-		x := a.book.steps[len(a.book.steps)-1]
-		for what, text := range map[string]struct {
-			text string
-			most int
-		}{
-			"evidence": {x.Evidence, protocol.MaxSteeringEvidence}, "message": {x.Message, protocol.MaxSteeringMessage},
-			"before": {x.Before, protocol.MaxSteeringBefore}, "after": {x.After, protocol.MaxSteeringAfter},
-		} {
-			if text.text == "" || len(text.text) > text.most || !utf8.ValidString(text.text) || strings.ContainsAny(text.text, "\x1b\x00\u202e") {
-				t.Errorf("%s: %d bytes, %.200q", what, len(text.text), text.text)
-			}
-		}
-		if strings.Contains(x.Before, token[:12]) || strings.Contains(x.After, token[:12]) || x.Missing == "" {
-			t.Errorf("a secret is written down, or it is not said what is missing: %q", x.Missing)
-		}
-	}
-	// Of so many secrets nobody can tell whether all are found.
-	s.outbox.note("form", steering.TurnContext{}, step)
-	s.outbox.leftOut(t.Context(), []byte(strings.Repeat(hostile, 20_000)), "tried")
-	s.write(nil, false)
-	if x := a.book.steps[len(a.book.steps)-1]; x.Before != "" || x.After != "tried" || !strings.Contains(x.Missing, "would take too long") {
-		t.Errorf("%+v", x)
-	}
-	a.book.bytes = maxLeftOut
-	s.outbox.note("form", steering.TurnContext{}, step)
-	s.outbox.leftOut(t.Context(), []byte("more"), "more")
-	s.write(nil, false)
-	if x := a.book.steps[len(a.book.steps)-1]; x.Before+x.After != "" || !strings.Contains(x.Missing, "more than 8 MiB") {
-		t.Errorf("%+v", x)
 	}
 }

@@ -22,7 +22,7 @@ func (a *agent) swing(times int) {
 }
 
 func (a *agent) line() string {
-	w, _ := a.service.Voice().Line()
+	w, _ := a.service.Line()
 	return w.Text
 }
 
@@ -41,23 +41,23 @@ func TestALine(t *testing.T) {
 	a.swing(2)
 	a.begin()
 	select {
-	case <-a.service.Voice().Unspoken():
+	case <-a.service.Unspoken():
 	default:
 		t.Error("nobody is called to write a line")
 	}
-	w, is := a.service.Voice().Line()
-	if !is || w.Step != 1 || w.Channel != protocol.ChannelInput || w.Anomaly != "AgentLooping" || !strings.HasPrefix(w.Text, "[SUPERVISOR] the workspace went back") || a.service.Voice().Words() != "" {
+	w, is := a.service.Line()
+	if !is || w.Step != 1 || w.Channel != protocol.ChannelInput || w.Anomaly != "AgentLooping" || !strings.HasPrefix(w.Text, "[SUPERVISOR] the workspace went back") || a.service.Words() != "" {
 		t.Fatalf("%+v", w)
 	}
-	a.service.Voice().Said(w.Step + 1)
+	a.service.Said(w.Step + 1)
 	if a.line() != w.Text {
 		t.Error("another line was written")
 	}
-	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || c.Turn != 0 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent is being told") || a.service.Voice().Told() {
+	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || c.Turn != 0 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent is being told") || a.service.Told() {
 		t.Errorf("people hear %+v", c)
 	}
-	a.service.Voice().Said(w.Step)
-	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent was told") || !a.service.Voice().Told() {
+	a.service.Said(w.Step)
+	if c := a.service.Conversation(); c == nil || len(c.Anomalies) != 1 || !strings.HasSuffix(c.Anomalies[0].Message, "; the agent was told") || !a.service.Told() {
 		t.Errorf("people hear %+v", c)
 	}
 	if a.begin(); a.line() != "" {
@@ -88,10 +88,10 @@ func TestWordsBesideAResult(t *testing.T) {
 	if a.line() != "" {
 		t.Errorf("a line: %q", a.line())
 	}
-	if text := a.service.Voice().Words(); !strings.HasPrefix(text, "[SUPERVISOR] the workspace went back") {
+	if text := a.service.Words(); !strings.HasPrefix(text, "[SUPERVISOR] the workspace went back") {
 		t.Errorf("%q", text)
 	}
-	if a.begin(); a.service.Voice().Words() != "" {
+	if a.begin(); a.service.Words() != "" {
 		t.Error("given twice")
 	}
 }
@@ -106,7 +106,7 @@ func TestWhoAsksModelsIsToldThere(t *testing.T) {
 		a.ask()
 		a.swing(8)
 		a.service.Pulse(protocol.RunnerPulse{Processes: 1})
-		if a.line() != "" || a.service.Voice().Words() != "" {
+		if a.line() != "" || a.service.Words() != "" {
 			t.Errorf("after %d: %q", before, a.line())
 		}
 		told := 0

@@ -1,10 +1,9 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package steer
+package session
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
-	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 	"github.com/tidewaiter/tidewaiter/internal/core/steering"
 )
 
@@ -74,66 +72,5 @@ func TestTerms(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestAModelIsToldThePlanOfItsRole when its work falls off it.
-func TestAModelIsToldThePlanOfItsRole(t *testing.T) {
-	each(t, func(t *testing.T, a *agent) {
-		a.policy.Roles = []policy.Role{{Name: "implementor", Alternate: "Use the mirror.", Contingent: "Ask the librarian.", Emergency: "Close the book."}}
-		a.policy.Anomalies.CheckEveryTurns = 1
-		heard := map[string]int{}
-		for turn := 1; turn <= 16; turn++ {
-			sent := a.ask()
-			for _, plan := range []string{"Alternate plan of your role: Use the mirror.", "Contingent plan of your role: Ask the librarian.", "Emergency plan of your role: Close the book."} {
-				if heard[plan] == 0 && strings.Contains(sent, plan) {
-					heard[plan] = turn
-				}
-			}
-			a.entries = append(a.entries, a.called("Deploy", `{"to":"web"}`, "Error: cannot")...)
-		}
-		want := map[string]int{"Alternate plan of your role: Use the mirror.": 4, "Contingent plan of your role: Ask the librarian.": 6, "Emergency plan of your role: Close the book.": 10}
-		if diff := cmp.Diff(want, heard); diff != "" {
-			t.Errorf("turns in which it is told (-want +got):\n%s", diff)
-		}
-	})
-}
-
-// TestHealth is what is seen: a plan that has failed twice is critical; anything that is wrong, and two failures in a row, are less.
-func TestHealth(t *testing.T) {
-	wrong := []protocol.Anomaly{{Type: "AgentLooping"}}
-	for _, tc := range []struct {
-		seen protocol.Conversation
-		want string
-	}{
-		{protocol.Conversation{}, protocol.HealthNominal},
-		{protocol.Conversation{Pace: protocol.PacePrimary, ToolFailures: 9}, protocol.HealthNominal},
-		{protocol.Conversation{ToolFailuresInARow: 1}, protocol.HealthNominal},
-		{protocol.Conversation{ToolFailuresInARow: 2}, protocol.HealthDegraded},
-		{protocol.Conversation{Anomalies: wrong}, protocol.HealthDegraded},
-		{protocol.Conversation{Pace: protocol.PaceAlternate, Anomalies: wrong}, protocol.HealthDegraded},
-		{protocol.Conversation{Pace: protocol.PaceContingent, Anomalies: wrong}, protocol.HealthCritical},
-		{protocol.Conversation{Pace: protocol.PaceEmergency, Anomalies: wrong, ToolFailuresInARow: 9}, protocol.HealthCritical},
-	} {
-		if got := health(&tc.seen); got != tc.want {
-			t.Errorf("%+v is %s, want %s", tc.seen, got, tc.want)
-		}
-	}
-}
-
-// TestAnIdleAgentIsNotSilent: it waits for a person, or is frozen. Its silence begins when it has something to do.
-func TestAnIdleAgentIsNotSilent(t *testing.T) {
-	a := newAgent(t, "anthropic")
-	a.ask()
-	a.service.Idle(true)
-	if act := a.silent(12 * time.Hour); act != nil || len(a.book.steps) > 0 {
-		t.Errorf("%+v, %+v", act, a.book.steps)
-	}
-	a.service.Idle(false)
-	if a.silent(25 * time.Minute); len(a.book.steps) > 0 {
-		t.Errorf("%+v", a.book.steps)
-	}
-	if a.silent(time.Hour); len(a.book.steps) != 1 || a.book.steps[0].Detector != anomaly.Silence {
-		t.Errorf("%+v", a.book.steps)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The Tidewaiter Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package steer
+package session
 
 import (
 	"fmt"
@@ -26,43 +26,34 @@ type reported struct {
 	what string
 }
 
-// Changed says that there is something to report.
-func (s *Service) Changed() <-chan struct{} {
-	if s == nil {
-		return nil
-	}
-	return s.changed
-}
-
 // tell that there is something to report: what is wrong or what is done about it has changed, or so many turns have passed. What comes too soon
 // after the last report is told when its time has come.
-func (s *Service) tell(terms Terms, now time.Time) {
-	what, last := s.wrong()+s.record.Anomalies.Awaits(terms.Rules.Rules, now), s.reported
+func (d *decision) tell() {
+	s, terms, now := d.s, d.f.Terms, d.f.Now
+	what, last := s.wrong()+s.Anomalies.Awaits(terms.Rules.Rules, now), s.reported
 	if !last.at.IsZero() {
-		if what == last.what && s.record.Turns < last.turn+int64(max(terms.SaluteEvery, 1)) {
+		if what == last.what && s.Turns < last.turn+int64(max(terms.SaluteEvery, 1)) {
 			return
 		}
 		if early := reportEvery - now.Sub(last.at); early > 0 {
-			s.late.Reset(early)
+			d.e.Later = early
 			return
 		}
 	}
-	s.reported = reported{at: now, turn: s.record.Turns, what: what}
-	s.change()
+	s.reported, d.e.Report = reported{at: now, turn: s.Turns, what: what}, true
 }
 
-// change says that there is something to report.
-func (s *Service) change() {
-	select {
-	case s.changed <- struct{}{}:
-	default:
-	}
+// Late is the time that a call has asked for to report what was held back.
+func (s *State) Late(f Facts) Effects {
+	d := &decision{s: s, f: f}
+	d.tell()
+	return d.e
 }
 
 // wrong is what is wrong and what was done about it, without the figures.
-func (s *Service) wrong() string {
+func (s *State) wrong() string {
 	var all []string
-	for _, e := range s.record.Anomalies.Episodes {
+	for _, e := range s.Anomalies.Episodes {
 		done, _ := s.done(e.Finding)
 		all = append(all, string(e.Finding.Kind)+e.Finding.Level.String()+e.Finding.Cause+done)
 	}
@@ -70,37 +61,31 @@ func (s *Service) wrong() string {
 }
 
 // Conversation as it is reported; nil before there is one, and while nothing is wrong with an agent that asks no model.
-func (s *Service) Conversation() *protocol.Conversation {
-	if s == nil { // there is no agent
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := &s.record
-	if r.Turns == 0 && len(r.Anomalies.Episodes) == 0 {
+func (s *State) Conversation(f Facts) *protocol.Conversation {
+	if s.Turns == 0 && len(s.Anomalies.Episodes) == 0 {
 		return nil
 	}
 	c := &protocol.Conversation{
-		Turn: r.Turns, Tool: r.Seen.Tool, Step: r.Seen.Step, Iterations: r.Seen.Iterations, FilesRead: int64(len(r.Seen.Files)),
-		Model: r.Seen.Model, ContextTokens: r.Seen.Tokens, Window: r.Seen.Window, ToolFailures: r.Seen.Failures, ToolFailuresInARow: r.Seen.InARow,
-		Pace: protocol.PacePrimary, Awaits: r.Anomalies.Awaits(s.options.Terms().Rules.Rules, s.options.Now()),
+		Turn: s.Turns, Tool: s.Seen.Tool, Step: s.Seen.Step, Iterations: s.Seen.Iterations, FilesRead: int64(len(s.Seen.Files)),
+		Model: s.Seen.Model, ContextTokens: s.Seen.Tokens, Window: s.Seen.Window, ToolFailures: s.Seen.Failures, ToolFailuresInARow: s.Seen.InARow,
+		Pace: protocol.PacePrimary, Awaits: s.Anomalies.Awaits(f.Terms.Rules.Rules, f.Now),
 	}
-	if grown := r.Seen.Tokens - r.Seen.TokensBefore; grown > 0 && r.Seen.Window > r.Seen.Tokens {
-		c.ContextTurns = (r.Seen.Window - r.Seen.Tokens) / grown
+	if grown := s.Seen.Tokens - s.Seen.TokensBefore; grown > 0 && s.Seen.Window > s.Seen.Tokens {
+		c.ContextTurns = (s.Seen.Window - s.Seen.Tokens) / grown
 	}
-	for _, t := range r.Anomalies.Threads {
+	for _, t := range s.Anomalies.Threads {
 		if t.Kind == conversation.KindMain {
 			c.TurnsSinceProgress = int64(t.Idle)
 		}
 	}
-	for _, e := range r.Anomalies.Episodes {
-		f := e.Finding
-		if slices.ContainsFunc(c.Anomalies, func(a protocol.Anomaly) bool { return a.Type == string(f.Kind) }) {
+	for _, e := range s.Anomalies.Episodes {
+		is := e.Finding
+		if slices.ContainsFunc(c.Anomalies, func(a protocol.Anomaly) bool { return a.Type == string(is.Kind) }) {
 			continue // of another thread
 		}
-		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(f.Kind), Turn: f.Turn, Since: f.Since, Message: f.Evidence + said(s.done(f)), Cause: f.Cause})
-		if f.Kind == anomaly.PaceEscalated {
-			c.Pace = paces[f.Level]
+		c.Anomalies = append(c.Anomalies, protocol.Anomaly{Type: string(is.Kind), Turn: is.Turn, Since: is.Since, Message: is.Evidence + said(s.done(is)), Cause: is.Cause})
+		if is.Kind == anomaly.PaceEscalated {
+			c.Pace = paces[is.Level]
 		}
 	}
 	c.Health = health(c)
@@ -108,22 +93,21 @@ func (s *Service) Conversation() *protocol.Conversation {
 }
 
 // done says what was done about a finding, and in which turn; 0 where it was in none.
-func (s *Service) done(f anomaly.Finding) (what string, turn int64) {
-	r := &s.record
-	for _, e := range s.record.Steering.Episodes {
+func (s *State) done(f anomaly.Finding) (what string, turn int64) {
+	for _, e := range s.Steering.Episodes {
 		if e.Finding.Kind != f.Kind || e.Finding.Thread != f.Thread || len(e.Tried) == 0 {
 			continue
 		}
 		switch last := e.Tried[len(e.Tried)-1]; {
 		case last == steering.Observe:
 			return "the agent is not told", 0
-		case s.voice.word != nil && s.voice.word.Anomaly == string(f.Kind):
+		case s.Word != nil && s.Word.Anomaly == string(f.Kind):
 			return "the agent is being told", 0
 		case e.Turn == 0 && (last == steering.Nudge || last == steering.Directive): // without a request
 			return "the agent was told", 0
-		case s.record.Unsaid[f.Thread] != "":
+		case s.Unsaid[f.Thread] != "":
 			return "the model will be told with its next request", 0
-		case r.Act != nil && r.Act.Thread == f.Thread && last == steering.Hold:
+		case s.Act != nil && s.Act.Thread == f.Thread && last == steering.Hold:
 			return "its next call is held", 0
 		case last == steering.Hold:
 			return "its call was held", e.Turn
@@ -135,7 +119,7 @@ func (s *Service) done(f anomaly.Finding) (what string, turn int64) {
 			return "the agent is ended", 0
 		case last == steering.Surgery:
 			return "the model was told, and what repeats itself was left out of what it sees", e.Turn
-		case last == steering.NoTools && r.Act != nil && r.Act.Rung == last:
+		case last == steering.NoTools && s.Act != nil && s.Act.Rung == last:
 			return "the model had no tools, and the agent ended: it is started again in its session", e.Turn
 		case last == steering.NoTools:
 			return "the model was told, and had no tools", e.Turn

@@ -1,0 +1,68 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+)
+
+// Understood is what the agent says of rules that it broke by another way than its conversation; n says of how many it was asked.
+func (s *State) Understood(f Facts, said ...notice.Understood) (n int, e Effects) {
+	d := &decision{s: s, f: f}
+	n = d.understood(said)
+	return n, d.e
+}
+
+// Unacknowledged asks again for what could not be kept: it has not been heard.
+func (s *State) Unacknowledged(e Effects, lost []protocol.Acknowledgment) {
+	for _, ask := range e.asked {
+		is := func(a protocol.Acknowledgment) bool { return a.Checkpoint == ask.Sequence && a.Rule == ask.Rule }
+		same := func(a notice.Ask) bool { return a.Rule == ask.Rule }
+		if slices.ContainsFunc(lost, is) && !slices.ContainsFunc(s.Board.Asks, same) {
+			s.Board.Asks = append(s.Board.Asks, ask)
+		}
+	}
+}
+
+// understood takes what the agent says of rules that it broke, and gives of how many it was asked.
+func (d *decision) understood(said []notice.Understood) int {
+	if len(said) == 0 || len(d.s.Board.Asks) == 0 {
+		return 0
+	}
+	list, next := d.s.Board.Acknowledge(said)
+	if len(list) == 0 {
+		return 0
+	}
+	for i := range list {
+		list[i].Turn = d.s.Turns
+	}
+	d.e.asked = append(d.e.asked, d.s.Board.Asks...)
+	d.e.Acknowledged = append(d.e.Acknowledged, list...)
+	d.s.Board, d.e.Keep, d.e.Report = next, true, true
+	return len(list)
+}
+
+// Silent are the broken rules that the agent was asked about twice without an answer, each in words.
+func (s *State) Silent() []string { return s.Board.Silent() }
+
+// tick is a turn of the agent. People are told when it has been silent for too long.
+func (d *decision) tick() {
+	before := len(d.s.Board.Silent())
+	d.s.Board.Tick()
+	d.e.Report = d.e.Report || len(d.s.Board.Silent()) != before
+}
+
+// Checked is a checkpoint of an agent that takes lines. One that asks no model has no other turns. It gives what the agent is to be asked once more.
+func (s *State) Checked(f Facts) (due []notice.Ask, e Effects) {
+	d := &decision{s: s, f: f}
+	if !s.asks() {
+		d.tick()
+	}
+	due = s.Board.Remind()
+	d.e.Keep = len(due) > 0
+	return due, d.e
+}

@@ -1,0 +1,85 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// Act is what steering wants done with the whole run, because words have not helped. Until it is settled, no request is sent on.
+type Act struct {
+	// ID, by which it is done once: it has the number of the step. No request of a person has one like it.
+	ID string `json:"id"`
+	// Task that it is about.
+	Task string `json:"task"`
+	// Rung is Hold, Rollback, Restart or Block; or NoTools, when the agent has ended with such a turn and is to go on.
+	Rung policy.Rung `json:"rung"`
+	// Thread whose model is told what came of it.
+	Thread int `json:"thread"`
+	// Evidence says for people what is wrong.
+	Evidence string `json:"evidence"`
+	// Message for the agent where the act was done, and Otherwise where it was not.
+	Message   string `json:"message"`
+	Otherwise string `json:"otherwise,omitempty"`
+	// Until the agent is held at most; zero where a person must act.
+	Until time.Time `json:"until,omitzero"`
+}
+
+// want an act. One is wanted at a time.
+func (d *decision) want(step steering.Step, number int64) {
+	if d.s.Act != nil {
+		return
+	}
+	d.s.Act = &Act{
+		ID: actID(number), Task: d.s.Task, Rung: step.Rung, Thread: step.Thread,
+		Evidence: step.Finding.Evidence, Message: step.Message, Otherwise: step.Otherwise, Until: step.Until,
+	}
+	d.e.Keep = true
+}
+
+// Settle an act that was done, or cannot be. After a restart, and when the work has ended, nothing is remembered of the conversation but what
+// was tried; the requests of the agent that was ended are not sent on.
+func (s *State) Settle(f Facts, id string, done bool) Effects {
+	d, a := &decision{s: s, f: f}, s.Act
+	if a == nil || a.ID != id {
+		return Effects{}
+	}
+	s.Act = nil
+	switch {
+	case done && a.Rung == policy.RungRestart:
+		d.over()
+		s.next(a.Task, s.Steering.Anew())
+		s.born++
+	case done && a.Rung == policy.RungBlock:
+		d.over()
+		s.next(a.Task, steering.State{})
+		s.born++
+	case a.Rung == policy.RungNoTools: // it is told when it is started
+		if done && s.Bared != nil {
+			delete(s.Bare, s.Bared.Thread) // a client may put what it is told into the last message
+			s.Bared.Thread = 0
+			s.born++
+		}
+	case done:
+		s.later(a.Thread, a.Message)
+	default:
+		s.later(a.Thread, a.Otherwise)
+	}
+	d.e.Keep = true
+	d.tell()
+	return d.effects(nil)
+}
+
+// Anew forgets the conversation: the agent is about to be started without one. What was tried with the whole run is remembered.
+func (s *State) Anew(f Facts) Effects {
+	d := &decision{s: s, f: f}
+	d.over()
+	s.next(s.Task, steering.State{Spent: s.Steering.Spent})
+	s.born++
+	d.e.Keep = true
+	return d.effects(nil)
+}

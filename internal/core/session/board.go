@@ -1,0 +1,55 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+)
+
+// Post changes what the agent is to be told of its work: with its next call of a model or, where it asks none, beside the next result of one of the
+// watchdog's tools. It is kept at once where the change says so.
+func (s *State) Post(f Facts, change func(*notice.Board) (keep bool)) Effects {
+	d := &decision{s: s, f: f}
+	if f.Terms.Task != "" {
+		d.begin(f.Terms.Task) // no request may have said yet that there is another
+	}
+	d.e.Keep = change(&s.Board)
+	return d.effects(nil)
+}
+
+// posted is what the main thread is told of the agent's work in a turn, and what it was told of it then.
+type posted struct {
+	text  string
+	board notice.Board
+}
+
+// posting decides what is told with this request, behind so many entries.
+func (d *decision) posting(turn conversation.Turn, at int) posted {
+	if turn.Kind != conversation.KindMain || turn.Again {
+		return posted{}
+	}
+	if d.tick(); d.f.Reach.Lines { // it is told by lines alone
+		return posted{}
+	}
+	d.s.Board.Keep(func(after int) bool { return d.s.shows(turn.Thread, after) })
+	text, board := d.s.Board.Note(at)
+	return posted{text, board}
+}
+
+// shows says whether a note of a thread is still there, behind so many entries.
+func (s *State) shows(thread, after int) bool {
+	cut := slices.ContainsFunc(s.Cuts[thread], func(c dialect.Cut) bool { return c.From < after && after <= c.To })
+	return !cut && slices.ContainsFunc(s.Notes[thread], func(n dialect.Note) bool { return n.After == after })
+}
+
+// told says that the agent was told it.
+func (d *decision) told(p posted) {
+	if p.text != "" {
+		d.s.Board, d.e.Told = p.board, p.text
+	}
+}

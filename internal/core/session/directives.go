@@ -1,0 +1,86 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+)
+
+// mandate is what the main thread is told of directives in a turn, and what it was told of them then.
+type mandate struct {
+	text   string
+	memory directives.Memory
+	// left says that some of what stands had no room in it.
+	left bool
+}
+
+// directed hears what the model has said, and decides what the model is told of directives with this request, behind so many entries. No policy keeps an
+// agent from being told what people say: what it is told because something is wrong is another matter.
+func (d *decision) directed(turn conversation.Turn, at int) mandate {
+	if turn.Kind != conversation.KindMain || turn.Again {
+		return mandate{}
+	}
+	s := d.s
+	s.Directed = s.Directed.Keep(func(after int) bool { return s.shows(turn.Thread, after) })
+	if turn.Messages-turn.Tail > turn.Aligned { // the conversation has gone on behind what was said
+		d.reached(turn.Aligned)
+	}
+	for _, said := range turn.Said {
+		d.says(said.Text)
+	}
+	s.Stood = s.Stood && !turn.Compacted
+	text, memory, left := s.Directed.Note(d.book(), d.f.Directives.Given, int64(turn.Number), at, !s.Stood)
+	s.Stood = s.Stood || text == ""
+	return mandate{text, memory, left}
+}
+
+// book of directives as it is when what was decided is done.
+func (d *decision) book() directives.Book {
+	f := d.f.Directives
+	book := f.Book.With(f.Book.Told(d.e.Reached, f.Given, f.Finished, d.e.How))
+	return book.With(book.Heard(d.e.Words, f.Finished))
+}
+
+// reached says that the model has answered a request of the main thread with so many entries.
+func (d *decision) reached(entries int) {
+	next, ids := d.s.Directed.Hear(entries)
+	d.s.Directed = next
+	if len(ids) > 0 {
+		d.e.Reached, d.e.How = ids, fmt.Sprintf("the model was told, and has answered; turn %d", d.s.Turns)
+	}
+}
+
+// addressed hears an answer of the model.
+func (d *decision) addressed(thread int, a *conversation.Answer) {
+	if !d.s.main(thread) || !a.Ended && len(a.Text)+len(a.Tools) == 0 {
+		return
+	}
+	d.reached(conversation.MaxMessages)
+	d.says(string(a.Text))
+}
+
+// says takes what the model has said in the main thread: of directives, and of the rules that it broke.
+func (d *decision) says(text string) {
+	d.e.Words = append(d.e.Words, directives.Words(text)...)
+	d.understood(notice.Heard(text))
+}
+
+// between two things that are said in one place.
+const between = "\n\n"
+
+// both joins what is said in one place.
+func both(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(t string) bool { return t == "" }), between)
+}
+
+// main says whether a thread is the conversation about the task.
+func (s *State) main(thread int) bool {
+	return slices.ContainsFunc(s.Book.Threads, func(t *conversation.Thread) bool { return t.ID == thread && t.Kind == conversation.KindMain })
+}

@@ -1,0 +1,148 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// Pending is a request that was heard and is not answered yet.
+type Pending struct {
+	request dialect.Request
+	turn    conversation.Turn
+	place   place
+	born    int64
+}
+
+// Reply to a request.
+type Reply struct {
+	// Body is the request as it is sent on; nil while it is held.
+	Body []byte
+	// Held is the request that waits until the Act is settled; nil for none.
+	Held *Pending
+	// Exchange is that of the request: what comes of it is told by it.
+	Exchange Exchange
+	// Unplaced says why the model is told with its next request; nil where it was told, or nothing was to be said.
+	Unplaced error
+	// Thread and Turn of the request.
+	Thread, Turn int
+}
+
+// Exchange is a request that was sent on.
+type Exchange struct {
+	thread, turn int
+	// tools says that the model may call some.
+	tools bool
+	// born is as in State: what an agent that has ended still hears is no matter of the next one.
+	born int64
+}
+
+// Request is heard, and decided on. While an Act is wanted none is asked for; where one is wanted because of it, the Reply is Held.
+func (s *State) Request(f Facts, r dialect.Request) (Reply, Effects) {
+	d := &decision{s: s, f: f}
+	d.begin(f.Terms.Task)
+	turn := s.Book.Observe(r.Conversation())
+	s.forget(turn)
+	s.figures(turn)
+	d.touched()
+	s.Anomalies.Turn(turn, f.Now)
+	p := Pending{request: r, turn: turn, place: placeIn(r, turn), born: s.born}
+	step, number := d.decide(steering.TurnContext{
+		Thread: turn.Thread, Kind: turn.Kind, Turn: int64(turn.Number), Now: f.Now, Clock: turn.Kind == conversation.KindSide || turn.Again, Closed: p.place.none != nil,
+	})
+	if step.Halts() {
+		d.want(step, number)
+		d.tell()
+		return Reply{Held: &p, Thread: turn.Thread, Turn: turn.Number}, d.effects(nil)
+	}
+	return d.reply(p, step)
+}
+
+// Released goes on with a request that was held. It is not sent on where its agent was ended meanwhile: see State.Born.
+func (s *State) Released(f Facts, p *Pending) (Reply, Effects) {
+	return (&decision{s: s, f: f}).reply(*p, steering.Step{})
+}
+
+// Born counts the agents that this State has heard: a request of an earlier one is not sent on.
+func (s *State) Born() int64 { return s.born }
+
+// begin forgets the conversation about another task.
+func (d *decision) begin(task string) {
+	if d.s.Task != task {
+		d.over()
+		d.s.next(task, steering.State{})
+	}
+}
+
+// decide what is done about what is wrong: one thing at most, with the number of its step. Nothing is said in calls for titles and summaries, and in those
+// that are made once more.
+func (d *decision) decide(at steering.TurnContext) (act steering.Step, number int64) {
+	findings := d.s.Anomalies.Findings(d.f.Terms.Rules.Rules, at.Now)
+	for {
+		step, more := d.s.Steering.Decide(findings, at, d.f.Terms.Rules)
+		if !more {
+			return act, number
+		}
+		if n := d.note(at, step, step.Halts()); !step.Over {
+			act, number = step, n
+		}
+	}
+}
+
+// place in a request for what is said in it: after so many entries, or why there is none.
+type place struct {
+	after int
+	none  error
+}
+
+// placeIn a request is behind what is new in it and before what its client repeats at the end of each, so that the next one has it, too.
+func placeIn(r dialect.Request, turn conversation.Turn) place {
+	if before := turn.Messages - turn.Tail; turn.Tail > 0 && r.HasPlace(before, turn.Ends) == nil {
+		return place{after: before}
+	}
+	return place{turn.Messages, r.HasPlace(turn.Messages, turn.Ends)}
+}
+
+// reply to a request: what people and checkpoints have to say goes with what is done about it. Where there is no place for what is said, it is said with the
+// next one.
+func (d *decision) reply(p Pending, step steering.Step) (Reply, Effects) {
+	s, turn := d.s, p.turn
+	directed, posted := d.directed(turn, p.place.after), d.posting(turn, p.place.after)
+	d.e.Keep = d.e.Keep || step.Message != "" || s.Unsaid[turn.Thread] != "" || directed.text != "" || posted.text != ""
+	_, bare := s.Bare[turn.Thread]
+	said := dialect.Steering{Notes: s.Notes[turn.Thread], Cuts: s.Cuts[turn.Thread], NoTools: bare || step.Rung == steering.NoTools}
+	if step.Rung == steering.Surgery {
+		said = d.operated(p, step, said)
+	}
+	reply := Reply{Body: p.request.Bytes(), Thread: turn.Thread, Turn: turn.Number}
+	switch all := both(s.Unsaid[turn.Thread], step.Message, posted.text, directed.text); {
+	case all != "" && p.place.none == nil:
+		said.Notes = append(slices.Clip(said.Notes), dialect.Note{After: p.place.after, Text: all})
+		delete(s.Unsaid, turn.Thread)
+		if directed.text != "" {
+			s.Directed, s.Stood = directed.memory, s.Stood || !directed.left
+		}
+		d.told(posted)
+	case all != "":
+		reply.Unplaced = p.place.none
+		if step.Message != "" {
+			s.later(turn.Thread, step.Message)
+		}
+	}
+	if !said.Empty() {
+		s.remember(turn.Thread, turn.Messages, said)
+		if step.Rung == steering.NoTools && turn.Kind == conversation.KindMain {
+			s.Bared = &Bared{Thread: turn.Thread, Turn: int64(turn.Number), Finding: step.Finding}
+		}
+		reply.Body = p.request.Steer(said, turn.Ends)
+	}
+	d.tell()
+	_, bare = s.Bare[turn.Thread]
+	reply.Exchange = Exchange{thread: turn.Thread, turn: turn.Number, tools: p.request.Tools && !bare, born: p.born}
+	return reply, d.effects(reply.Body)
+}

@@ -1,0 +1,80 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/policy"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// Resume with what was remembered, which may be nothing, or older than the journal. What was decided since is read from there: an act that nobody has settled is
+// wanted, what an agent was to be told by lines or tools is told, what was tried with the whole run is not tried again, and a step that is decided once
+// more because its request comes once more is the same step.
+func (s *State) Resume(f Facts) {
+	if s.Attempt != f.Attempt { // what was tried with the run before need not fail again
+		s.Attempt, s.Steering.Spent, s.Bared = f.Attempt, nil, nil
+		s.Board.Anew() // the workspace begins with what is valid, and the agent is told so
+	}
+	nothing := s.Task == ""
+	for _, x := range f.Recorded.Steps {
+		if x.Sequence <= s.Step || x.Attempt != f.Attempt || x.Task != f.Terms.Task {
+			continue
+		}
+		if nothing {
+			s.Task, s.Anomalies.Task = x.Task, x.Task
+		}
+		if s.Task == x.Task {
+			s.recall(x, f.Terms.Rules)
+		}
+	}
+	if nothing { // turns are counted anew: none of them is one that was
+		s.recalled = nil
+	}
+	s.Step = max(s.Step, f.Recorded.Sequence)
+}
+
+// recall a step that was decided after what is remembered.
+func (s *State) recall(x protocol.Steering, r steering.Rules) {
+	if s.take(x); x.Turn > 0 {
+		s.recalled = append(s.recalled, x)
+	} else {
+		s.Steering.Recall(steering.Step{
+			Rung: policy.Rung(x.Rung), Kind: anomaly.Kind(x.Anomaly), Thread: x.Thread, Over: x.Over,
+			Finding: anomaly.Finding{Kind: anomaly.Kind(x.Anomaly), Thread: x.Thread, Detector: x.Detector, Evidence: x.Evidence, Main: true},
+		}, x.Time)
+	}
+	rung := policy.Rung(x.Rung)
+	ends := rung == steering.NoTools && x.Request == "" // the agent has ended with such a turn
+	if x.Over || !ends && !(steering.Step{Rung: rung}).Halts() {
+		return
+	}
+	if a := s.Act; a != nil && a.Rung != steering.Hold { // it was settled, or this one would not have been wanted
+		s.Steering.Spend(a.Rung)
+	}
+	s.Act = &Act{ID: actID(x.Sequence), Task: x.Task, Rung: rung, Thread: x.Thread, Evidence: x.Evidence, Message: x.Message}
+	if rung == steering.Hold && r.Ladder != steering.Hold {
+		s.Act.Until = x.Time.Add(r.HoldFor)
+	}
+}
+
+// same gives the number of a step that was written down before what led to it was remembered; 0 for none.
+func (s *State) same(x protocol.Steering) int64 {
+	i := slices.IndexFunc(s.recalled, func(o protocol.Steering) bool {
+		return o.Task == x.Task && o.Thread == x.Thread && o.Turn == x.Turn && o.Anomaly == x.Anomaly && o.Rung == x.Rung && o.Over == x.Over
+	})
+	if i < 0 {
+		return 0
+	}
+	n := s.recalled[i].Sequence
+	s.recalled = slices.Delete(s.recalled, i, i+1)
+	return n
+}
+
+// actID is the id of what a step wants done with the whole run.
+func actID(step int64) string { return fmt.Sprintf("%s%d", protocol.SteeringRequests, step) }

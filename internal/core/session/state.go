@@ -1,0 +1,123 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package session supervises one agent's conversation with its models: what each request, each answer and the passing of time say of it, what is done
+// about it, and what the agent is told. core/conversation reads, core/anomaly finds what is wrong and core/steering decides what follows; a session puts
+// these together, with what people and checkpoints have to say, into the next request.
+//
+// A State is a function of what it was given: it has no clock, no disk and no network. What it wants done is in the Effects of each call.
+package session
+
+import (
+	"time"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/anomaly"
+	"github.com/tidewaiter/tidewaiter/internal/core/conversation"
+	"github.com/tidewaiter/tidewaiter/internal/core/dialect"
+	"github.com/tidewaiter/tidewaiter/internal/core/directives"
+	"github.com/tidewaiter/tidewaiter/internal/core/journal"
+	"github.com/tidewaiter/tidewaiter/internal/core/notice"
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/redact"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// State is what is remembered of the conversation about a task. The zero value remembers nothing. It is written as JSON: as a cache, for what was decided is
+// in the journal, and most of what was said is heard again.
+type State struct {
+	Task      string                 `json:"task"`
+	Book      conversation.Book      `json:"book"`
+	Anomalies anomaly.State          `json:"anomalies"`
+	Steering  steering.State         `json:"steering"`
+	Notes     map[int][]dialect.Note `json:"notes,omitempty"`
+	Cuts      map[int][]dialect.Cut  `json:"cuts,omitempty"`
+	// Unsaid is what could not be said to a thread yet, because a request had no place for it.
+	Unsaid map[int]string `json:"unsaid,omitempty"`
+	// Bare is, of a thread whose last turn has no tools, how many messages the request had: a client may send it once more.
+	Bare map[int]int `json:"bare,omitempty"`
+	// Bared is the turn without tools that the agent may end with; nil where there was none, or the agent has gone on after it.
+	Bared *Bared `json:"bared,omitempty"`
+	// Directed is what the main thread was told of directives.
+	Directed directives.Memory `json:"directed,omitempty"`
+	// Stood: the main thread was told what people had said before it began, or before it was compacted.
+	Stood bool `json:"stood,omitempty"`
+	// Board has what the agent is to be told of its work, and what it was told.
+	Board notice.Board `json:"board,omitzero"`
+	// Turns of main threads, over all tasks.
+	Turns int64 `json:"turns"`
+	// Attempt that it was kept in last.
+	Attempt int64 `json:"attempt,omitempty"`
+	// Act that is wanted; nil for none.
+	Act *Act `json:"act,omitempty"`
+	// Word that an agent which asks no model has not been told; nil for none.
+	Word *Word `json:"word,omitempty"`
+	// Step is the number of the newest step of steering that this State knows of.
+	Step int64 `json:"step,omitempty"`
+	Seen Seen  `json:"seen"`
+
+	// born counts the agents whose conversation was forgotten, because they have ended.
+	born int64
+	// moved says that the workspace has changed since anything was heard.
+	moved    bool
+	reported reported
+	// recalled are the steps of the journal that were decided after what is remembered, at requests that may come once more.
+	recalled []protocol.Steering
+	// redactor takes secrets out of what is written down; nil before it is needed.
+	redactor *redact.Redactor
+}
+
+// Facts are what holds while something is decided.
+type Facts struct {
+	Now   time.Time
+	Terms Terms
+	// Attempt is its number.
+	Attempt int64
+	// Recorded is what the journal has of steering.
+	Recorded journal.Steered
+	// Reach of an agent that asks no model: whether it has tools, and takes lines.
+	Reach steering.Reach
+	// Idle says that the agent has nothing to do: it waits for a person, is frozen, or has ended.
+	Idle bool
+	// Directives of people.
+	Directives Directives
+}
+
+// Directives of people, as far as each is.
+type Directives struct {
+	Book  directives.Book
+	Given []protocol.Directive
+	// Finished is how many tasks are.
+	Finished int
+}
+
+// Effects are what is to be done, in this order, because of something that was decided.
+type Effects struct {
+	// Reached are the ids of directives that the agent was told of, as How says.
+	Reached []string
+	How     string
+	// Words are what the agent says of directives.
+	Words []directives.Word
+	// Acknowledged are broken rules that the agent has acknowledged. One that cannot be kept is given back: see State.Unacknowledged.
+	Acknowledged []protocol.Acknowledgment
+	// Steps of steering, with their numbers. They are written down before anything that they say is done.
+	Steps []protocol.Steering
+	// Keep says that the State is to be kept now.
+	Keep bool
+	// Told is what the agent was told of its work; "" for nothing.
+	Told string
+	// Report says that there is something to report, and Later after how long there will be; 0 for never.
+	Report bool
+	Later  time.Duration
+	// Full says that steps have reached their limit: what is said in requests is not written down any more.
+	Full bool
+
+	// asked are the acknowledgments that were due before.
+	asked []notice.Ask
+}
+
+// decision is one call of a State.
+type decision struct {
+	s *State
+	f Facts
+	e Effects
+}

@@ -1,0 +1,85 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package session
+
+import (
+	"slices"
+
+	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/core/steering"
+)
+
+// Word is what an agent that asks no model is to be told because something is wrong.
+type Word struct {
+	// Step of steering that it belongs to; an agent that is told twice, because the watchdog began anew, knows it by that.
+	Step    int64  `json:"step"`
+	Channel string `json:"channel"`
+	Anomaly string `json:"anomaly"`
+	Text    string `json:"text"`
+}
+
+// take over from a step what the agent is to be told. What it has not been told of an anomaly that is over, it need not be told.
+func (s *State) take(x protocol.Steering) {
+	switch {
+	case x.Over && s.Word != nil && s.Word.Anomaly == x.Anomaly:
+		s.Word = nil
+	case !x.Over && (x.Channel == protocol.ChannelTools || x.Channel == protocol.ChannelInput):
+		s.Word = &Word{Step: x.Sequence, Channel: x.Channel, Anomaly: x.Anomaly, Text: x.Message}
+	}
+}
+
+// Line is what is to be written to the agent's standard input; false for nothing. Said tells that it was.
+func (s *State) Line() (Word, bool) {
+	if s.Word == nil || s.Word.Channel != protocol.ChannelInput {
+		return Word{}, false
+	}
+	return *s.Word, true
+}
+
+// Said tells that the Line of a step was written, as far as it could be.
+func (s *State) Said(step int64) (e Effects) {
+	if s.Word != nil && s.Word.Step == step {
+		s.Word, e.Keep = nil, true
+	}
+	return e
+}
+
+// Words are what is to be told beside the result of a tool; "" for nothing. They are given once: what is wrong to any agent, and what is said of its work to
+// one that asks no model.
+func (s *State) Words(f Facts) (words string, e Effects) {
+	d := &decision{s: s, f: f}
+	if s.Word != nil && s.Word.Channel == protocol.ChannelTools {
+		words, s.Word, d.e.Keep = s.Word.Text, nil, true
+	}
+	if f.Reach.Lines || s.asks() {
+		return words, d.e
+	}
+	d.tick()
+	text, board := s.Board.Note(0)
+	if text != "" {
+		d.told(posted{text, board})
+		d.e.Keep = true
+	}
+	return both(words, text), d.e
+}
+
+// Told says that the agent was told, by lines or in its requests, of something that is wrong with it and not over. What waits to be said was not.
+func (s *State) Told() bool {
+	return slices.ContainsFunc(s.Steering.Episodes, func(e steering.Episode) bool {
+		said := len(e.Tried)
+		if slices.Contains(e.Tried, steering.Observe) {
+			said--
+		}
+		if s.Unsaid[e.Finding.Thread] != "" || s.Word != nil && s.Word.Anomaly == string(e.Finding.Kind) {
+			said--
+		}
+		return said > 0
+	})
+}
+
+// Talks says whether the agent has called a model since it was started.
+func (s *State) Talks() bool { return s.asks() }
+
+// asks says whether the agent has asked a model about its task.
+func (s *State) asks() bool { return len(s.Book.Threads) > 0 }
