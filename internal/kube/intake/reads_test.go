@@ -48,6 +48,45 @@ func TestAStatusCostsNoRead(t *testing.T) {
 	}
 }
 
+// TestAConnectionCostsNoRead where the cache shows that it is recorded, and where it shows that the run has ended before the connection broke off.
+func TestAConnectionCostsNoRead(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	r := newReplica(t, "a", clock)
+	login := attempt.Start(t, env, attempt.Feature(t, env, env.Project(t), "login"))
+	key := client.ObjectKeyFromObject(login.Feature)
+	until(t, "the cache knows the pod", func() bool { return r.post(t, login.Token, working(1)).code == http.StatusOK })
+	cached := func(what string, is func(run v1alpha1.RunStatus) bool) {
+		t.Helper()
+		until(t, what, func() bool {
+			f := &v1alpha1.Feature{}
+			return r.server.options.Client.Get(t.Context(), key, f) == nil && is(runOf(f))
+		})
+	}
+	sessions := r.server.sessions
+	leave := sessions.enter(key, 1, v1alpha1.RunStatus{})
+	cached("the connection is recorded", func(run v1alpha1.RunStatus) bool { return run.Replica == "a" && *run.Connected })
+	before := r.live.features.Load()
+	if err := sessions.settle(t.Context(), key); err != nil { // the container of the agent connects after that which has prepared its files
+		t.Fatal(err)
+	}
+	if got := r.live.features.Load() - before; got != 0 {
+		t.Errorf("a connection that is recorded costs %d reads of the Feature", got)
+	}
+	r.post(t, login.Token, reports.New(1, 2, protocol.FinalReport{Outcome: protocol.OutcomeDelivered}))
+	cached("the end is recorded", func(run v1alpha1.RunStatus) bool { return run.Final != nil })
+	before = r.live.features.Load()
+	leave()
+	clock.Step(breakAfter + time.Second)
+	until(t, "the connection is forgotten", func() bool {
+		sessions.mu.Lock()
+		defer sessions.mu.Unlock()
+		return sessions.open[key] == nil
+	})
+	if got := r.live.features.Load() - before; got != 0 {
+		t.Errorf("a connection that breaks off after the end of its run costs %d reads of the Feature", got)
+	}
+}
+
 // TestALateCacheLosesNoStatus: what it shows is not what a report is folded into.
 func TestALateCacheLosesNoStatus(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Now())

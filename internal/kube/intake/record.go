@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
@@ -45,7 +46,9 @@ func (s *Server) record(ctx context.Context, caller identity.Caller, reports []p
 	var ack protocol.ReportAck
 	var refused *errConflict
 	var fresh []protocol.Report
-	update := s.store.updateCached
+	update := func(ctx context.Context, key types.NamespacedName, change runChange) error {
+		return s.store.updateCached(ctx, key, change, nil)
+	}
 	if slices.ContainsFunc(reports, func(r protocol.Report) bool { return r.Checkpoint != nil }) { // an object that was cleared away is not to come again
 		update = s.store.update
 	}

@@ -180,6 +180,12 @@ func (s *sessions) settle(ctx context.Context, key types.NamespacedName) error {
 		default:
 			return runstatus.Connect(run, epoch, s.replica, s.clock.Now()), nil
 		}
+	}, func(f *v1alpha1.Feature) bool {
+		run := runOf(f)
+		if broken { // a run that has ended stays so
+			return run.Final != nil && run.Final.Epoch == epoch
+		}
+		return s.written(epoch, run) // where the cache is too late for that, the next poll and noticed come back to it
 	})
 	if err != nil && !errors.Is(err, identity.ErrForbidden) {
 		return fmt.Errorf("connection of Feature %s: %w", key, err)

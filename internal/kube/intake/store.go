@@ -51,8 +51,9 @@ func (s *store) update(ctx context.Context, key types.NamespacedName, change run
 
 // updateCached is update for a change that has no other effect. It tries the Feature as the cache shows it first, which costs the API server no
 // read: a cache that is late leads to a conflict. Only a run that was written that way counts. Whatever else the cache shows (that there is
-// nothing to write, that the attempt is over) is looked at again as update does.
-func (s *store) updateCached(ctx context.Context, key types.NamespacedName, change runChange) error {
+// nothing to write, that the attempt is over) is looked at again as update does, but for a Feature that is settled: then there is nothing to write, however
+// late the cache is, or somebody writes it later. A nil settled knows of none.
+func (s *store) updateCached(ctx context.Context, key types.NamespacedName, change runChange, settled func(*v1alpha1.Feature) bool) error {
 	unlock, err := s.locks.lock(ctx, key)
 	if err != nil {
 		return err
@@ -60,7 +61,8 @@ func (s *store) updateCached(ctx context.Context, key types.NamespacedName, chan
 	defer unlock()
 	f := &v1alpha1.Feature{}
 	if err := s.client.Get(ctx, key, f); err == nil {
-		if written, err := s.try(ctx, f, change); written && !apierrors.IsConflict(err) {
+		written, err := s.try(ctx, f, change)
+		if written && !apierrors.IsConflict(err) || !written && err == nil && settled != nil && settled(f) {
 			return err
 		}
 	}
