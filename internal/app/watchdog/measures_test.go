@@ -495,7 +495,7 @@ func TestAReleaseWaitsForTheRunner(t *testing.T) {
 	}
 }
 
-// TestMeasuresOutliveAWatchdog that ends after any step of one: each is taken once.
+// TestMeasuresOutliveAWatchdog that ends after any step of one, with and without what it remembers of the conversation: each is taken once.
 func TestMeasuresOutliveAWatchdog(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -519,7 +519,7 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 		"bare turn, started":         {policy.RungNudge, wasBare, "agent launched", 2, protocol.OutcomeDelivered},
 		"bare turn, start journaled": {policy.RungNudge, wasBare, "task started", 2, protocol.OutcomeDelivered},
 	} {
-		t.Run(name, func(t *testing.T) {
+		measure := func(t *testing.T, lost bool) {
 			t.Parallel()
 			w, _ := climbing(t, tc.rung, tc.until)
 			w.models = addresses.Free()
@@ -527,7 +527,7 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 			if err := run.wait(); !errors.Is(err, errPulled) {
 				t.Fatalf("the watchdog ended with %v", err)
 			}
-			run.watch(nil)
+			run.resume(lost)
 			f := run.finish()
 			if f.Outcome != tc.want {
 				t.Errorf("%+v", f)
@@ -548,7 +548,10 @@ func TestMeasuresOutliveAWatchdog(t *testing.T) {
 				w.serveGateway(&oracle{until: begunAnew})
 				wantFinal(t, w.start(2, nil).finish(), protocol.OutcomeDelivered, protocol.ReasonDelivered)
 			}
-		})
+		}
+		for _, lost := range []bool{false, true} {
+			t.Run(named(name, lost), func(t *testing.T) { measure(t, lost) })
+		}
 	}
 }
 

@@ -129,7 +129,7 @@ func TestSteeringIsHandedOver(t *testing.T) {
 			if err := c.run.wait(); !errors.Is(err, errPulled) {
 				t.Fatalf("watchdog: %v; %v", err, asked)
 			}
-			c.run.watch(nil)
+			c.run.resume(false)
 			c.eventually("it has an answer", func() bool { return asked == nil || c.ask() == nil })
 			told := sha256.Sum256([]byte(c.model.told()))
 			c.signal("end")

@@ -146,8 +146,8 @@ func TestWhatWasPutBackIsToldToTheModel(t *testing.T) {
 // TestWhatWentBackIsToldAfterACrash: where the watchdog ended after the files went back and before it could tell.
 func TestWhatWentBackIsToldAfterACrash(t *testing.T) {
 	t.Parallel()
-	for _, step := range []string{"restored", "done journaled"} {
-		t.Run(step, func(t *testing.T) {
+	for step, lost := range map[string]bool{"restored": false, "done journaled": true} {
+		t.Run(named(step, lost), func(t *testing.T) {
 			t.Parallel()
 			k, run := newTalk(t, pullAt(step, 1), shadow)
 			w := k.w
@@ -158,7 +158,7 @@ func TestWhatWentBackIsToldAfterACrash(t *testing.T) {
 			if err := run.wait(); !errors.Is(err, errPulled) {
 				t.Fatalf("watchdog: %v", err)
 			}
-			run.watch(nil)
+			run.resume(lost)
 			w.eventually("models are there again", func() bool {
 				c, err := net.Dial("tcp", w.models)
 				return err == nil && c.Close() == nil

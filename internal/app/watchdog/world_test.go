@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -351,6 +352,25 @@ func (p *pod) watch(probe func(string) error) {
 	p.stop, p.ended = stop, make(chan error, 1)
 	ended := p.ended
 	go func() { ended <- watchdog.Run(ctx, p.w.options(p.attempt, probe)) }()
+}
+
+// resume with another watchdog, which may find nothing of what the last one remembered of the conversation.
+func (p *pod) resume(lost bool) {
+	p.w.t.Helper()
+	if lost {
+		if err := os.Remove(filepath.Join(p.w.paths.Trusted, "conversation.json")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			p.w.t.Fatal(err)
+		}
+	}
+	p.watch(nil)
+}
+
+// named is the name of a test in which a cache is lost, or not.
+func named(name string, lost bool) string {
+	if lost {
+		return name + ", its cache is lost"
+	}
+	return name
 }
 
 // terminate asks the watchdog to end, as the kubelet does.

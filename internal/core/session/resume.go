@@ -41,18 +41,22 @@ func (s *State) Resume(f Facts) {
 
 // recall a step that was decided after what is remembered.
 func (s *State) recall(x protocol.Steering, r steering.Rules) {
+	finding := anomaly.Finding{Kind: anomaly.Kind(x.Anomaly), Thread: x.Thread, Detector: x.Detector, Evidence: x.Evidence, Main: true}
 	if s.take(x); x.Turn > 0 {
 		s.recalled = append(s.recalled, x)
 	} else {
-		s.Steering.Recall(steering.Step{
-			Rung: policy.Rung(x.Rung), Kind: anomaly.Kind(x.Anomaly), Thread: x.Thread, Over: x.Over,
-			Finding: anomaly.Finding{Kind: anomaly.Kind(x.Anomaly), Thread: x.Thread, Detector: x.Detector, Evidence: x.Evidence, Main: true},
-		}, x.Time)
+		s.Steering.Recall(steering.Step{Rung: policy.Rung(x.Rung), Kind: finding.Kind, Thread: x.Thread, Over: x.Over, Finding: finding}, x.Time)
 	}
 	rung := policy.Rung(x.Rung)
 	ends := rung == steering.NoTools && x.Request == "" // the agent has ended with such a turn
+	if rung == steering.NoTools && !ends && !x.Over {
+		s.Bared = &Bared{Turn: x.Turn, Finding: finding}
+	}
 	if x.Over || !ends && !(steering.Step{Rung: rung}).Halts() {
 		return
+	}
+	if ends {
+		s.Steering.Spend(steering.NoTools)
 	}
 	if a := s.Act; a != nil && a.Rung != steering.Hold { // it was settled, or this one would not have been wanted
 		s.Steering.Spend(a.Rung)

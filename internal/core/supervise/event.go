@@ -113,6 +113,9 @@ type Connected struct {
 }
 
 func (e Connected) apply(s *State, now time.Time) {
+	if m := s.Measure; e.Running && m != nil && (m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart) { // its agent was started after it, before a crash
+		settle(s, m.Rung, true)
+	}
 	s.Agent = Agent{Connected: true, Running: e.Running, Leftovers: e.Running || e.Exited != nil || e.Leftovers, Frozen: e.Frozen}
 	if !e.Running {
 		left(s)
