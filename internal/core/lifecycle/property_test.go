@@ -34,6 +34,9 @@ func TestAnyHistory(t *testing.T) {
 				t.Fatal(s.broken)
 			}
 			checkIdempotent(t, s)
+			if wrong := s.unseen(); wrong != "" {
+				t.Fatal(wrong)
+			}
 			past = append(past, s.look(false))
 		}
 		t.Repeat(actions)
