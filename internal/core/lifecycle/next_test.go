@@ -485,3 +485,76 @@ func TestReadyWorkKeepsItsLocks(t *testing.T) {
 		})
 	}
 }
+
+// TestADeliveryNeedsNoRoom: it has no agent, so that what keeps agents from starting does not hold it back.
+func TestADeliveryNeedsNoRoom(t *testing.T) {
+	for name, change := range map[string]func(*Observed){
+		"nothing in the way":  func(*Observed) {},
+		"a full project":      func(o *Observed) { o.Capacity = Capacity{Limit: 1, Running: 1} },
+		"a full cluster":      func(o *Observed) { o.Capacity = Capacity{Total: 1, RunningTotal: 1} },
+		"an area of others":   func(o *Observed) { o.Areas = &Areas{Wait: true, Overlap: &Overlap{Who: "Feature other"}} },
+		"areas are not known": func(o *Observed) { o.Areas = nil },
+		"an open network":     func(o *Observed) { o.Isolation = Isolation{Enforce: true, TooMany: 1000} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeReadyToMerge, Head: "c0ffee"}
+			o.Memory.Phase, o.Memory.Job.EndedAt, o.Jobs, o.Pods = ReadyToMerge, noon, nil, nil
+			change(&o)
+			if d := Next(o, noon); d.Needs != NeedJob || d.Start == nil || d.Start.Run != RunSeal {
+				t.Errorf("needs %q, starts %+v: %+v", d.Needs, d.Start, d.Memory.Condition(ConditionSucceeded))
+			}
+		})
+	}
+}
+
+// TestRoom: who comes first counts like who runs.
+func TestRoom(t *testing.T) {
+	for name, tc := range map[string]struct {
+		c           Capacity
+		full, total bool
+	}{
+		"no limit":                      {c: Capacity{Running: 9, Ahead: 9, RunningTotal: 9, AheadTotal: 9}},
+		"the last place":                {c: Capacity{Limit: 3, Running: 1, Ahead: 1, Total: 3, RunningTotal: 1, AheadTotal: 1}},
+		"a place that comes to another": {c: Capacity{Limit: 2, Running: 1, Ahead: 1}, full: true},
+		"the last of all places":        {c: Capacity{Total: 2, RunningTotal: 1, AheadTotal: 1}, total: true},
+		"all work":                      {c: Capacity{Limit: 2, Running: 2, Total: 2, RunningTotal: 2}, full: true, total: true},
+	} {
+		if full, total := tc.c.full(), tc.c.totalReached(); full != tc.full || total != tc.total {
+			t.Errorf("%s: full %t, of all %t, want %t and %t", name, full, total, tc.full, tc.total)
+		}
+	}
+}
+
+// TestWhoWaitsAndItsLocks: work that goes on by itself keeps the locks that its status names. Where it waits for others or for a person, they get them.
+func TestWhoWaitsAndItsLocks(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Observed)
+		reason string
+		want   []string
+	}{
+		"for its turn":                     {func(o *Observed) { o.Capacity = Capacity{Limit: 1, Running: 1} }, ReasonAtCapacity, []string{"db"}},
+		"for what is in its way":           {func(o *Observed) { o.Obstacle = &Refusal{Reason: "Quota", Message: "Full."} }, "Quota", []string{"db"}},
+		"for its turn, with a new lock":    {func(o *Observed) { o.Capacity, o.Locks.Held = Capacity{Limit: 1, Running: 1}, []string{"api", "db"} }, ReasonAtCapacity, []string{"db"}},
+		"for a policy":                     {func(o *Observed) { o.Refusal = &Refusal{Reason: "PolicyNotFound", Message: "No."} }, "PolicyNotFound", nil},
+		"for a person who corrects it":     {func(o *Observed) { o.Refusal = &Refusal{Reason: "SpecInvalid", Message: "No.", ByUser: true} }, "SpecInvalid", nil},
+		"for a person who suspended it":    {func(o *Observed) { o.Spec.Suspend = true }, protocol.ReasonSuspended, nil},
+		"for a person who has an area":     {func(o *Observed) { o.Areas = &Areas{Wait: true, Overlap: &Overlap{Who: "Feature other"}} }, ReasonWaitingForArea, nil},
+		"for a person who closes a way in": {func(o *Observed) { o.Isolation = Isolation{Enforce: true, TooMany: 1000} }, protocol.ReasonNetworkOpened, nil},
+		"for another lock": {func(o *Observed) {
+			o.Locks.Wanted, o.Locks.Busy = []string{"api", "db"}, []Contender{{Contract: "api", Who: "Feature other"}}
+		}, ReasonWaitingForLock, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeStopped}
+			o.Memory.Phase, o.Memory.Job.EndedAt, o.Memory.Locks, o.Jobs, o.Pods = Pending, noon, []string{"db"}, nil, nil
+			o.Locks = Locks{Wanted: []string{"db"}, Held: []string{"db"}}
+			tc.change(&o)
+			d := Next(o, noon)
+			if got := d.Memory.Condition(ConditionSucceeded).Reason; got != tc.reason || !slices.Equal(d.Memory.Locks, tc.want) || d.Start != nil {
+				t.Errorf("%s keeps %q and starts %v, want %s and %q", got, d.Memory.Locks, d.Start, tc.reason, tc.want)
+			}
+		})
+	}
+}
