@@ -175,8 +175,27 @@ func TestNextActs(t *testing.T) {
 				o.Locks.Held = []string{"db"}
 			},
 		},
+		"a lock that no status names stays while the others are taken": {
+			change: func(o *Observed) {
+				o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeSuspended}
+				o.Memory.Job.EndedAt, o.Jobs, o.Pods = noon, nil, nil
+				o.Locks = Locks{Wanted: []string{"api", "db"}, Held: []string{"db"}}
+			},
+			want: acts{Needs: NeedLocks},
+		},
+		"locks that were just taken stay for the attempt": {
+			change: func(o *Observed) {
+				o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeSuspended}
+				o.Memory.Job.EndedAt, o.Jobs, o.Pods = noon, nil, nil
+				o.Locks = Locks{Wanted: []string{"db"}, Held: []string{"db"}, Taken: true}
+			},
+			want: acts{Needs: NeedJob, Start: &Start{Attempt: 2, Run: RunAgent}},
+		},
 		"deletion leaves a pod that works its minute": {
 			change: func(o *Observed) { o.Spec.DeletedAt = noon.Add(-59 * time.Second) },
+		},
+		"also one whose Job was deleted first": {
+			change: func(o *Observed) { o.Spec.DeletedAt, o.Jobs = noon.Add(-59*time.Second), nil },
 		},
 		"and then ends it": {
 			change: func(o *Observed) { o.Spec.DeletedAt = noon.Add(-60 * time.Second) },
