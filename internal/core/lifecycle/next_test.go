@@ -459,6 +459,96 @@ func TestLossesInARowWaitLonger(t *testing.T) {
 	}
 }
 
+// TestPausesAfterRuns that ended with a final report: two seal runs in a row have a pause between them, and what an errand says again begins none.
+func TestPausesAfterRuns(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Observed)
+		want   time.Duration
+	}{
+		"a delivery after an attempt": {func(o *Observed) {
+			o.Run.Final.Outcome = protocol.OutcomeReadyToMerge
+		}, 0},
+		"a delivery after one that settled nothing": {func(o *Observed) {
+			o.Run.Final.Outcome, o.Memory.Job.Run = protocol.OutcomeReadyToMerge, RunSeal
+		}, sealPause},
+		"an errand after an attempt": {func(o *Observed) {
+			o.Run.Final.Outcome, o.Spec.Requests = protocol.OutcomeBlocked, []Request{{ID: "back", Kind: RequestRollback}}
+		}, 0},
+		"an errand after an errand": {func(o *Observed) {
+			o.Run.Final.Outcome, o.Spec.Requests = protocol.OutcomeBlocked, []Request{{ID: "back", Kind: RequestRollback}}
+			o.Memory.Job.Run, o.Memory.Job.Errand = RunSeal, true
+		}, errandPause},
+		"an agent after one that failed": {func(o *Observed) {
+			o.Run.Final.Outcome, o.Memory.Failures = protocol.OutcomeAgentFailed, 1
+		}, firstPause},
+		"an agent after an errand that says so again": {func(o *Observed) {
+			o.Run.Final.Outcome, o.Memory.Failures = protocol.OutcomeAgentFailed, 1
+			o.Memory.Job.Run, o.Memory.Job.Errand = RunSeal, true
+		}, 0},
+		"an agent after one that was not answered": {func(o *Observed) {
+			o.Run.Final.Outcome, o.Memory.Unserved = protocol.OutcomeAgentFailed, &Unserved{Attempts: 1}
+			o.Run.Final.Failure = &protocol.Failure{Class: protocol.FailureProvider, Cause: "Status503", Calls: 1}
+		}, firstUnserved},
+		"an agent after an errand that says that again": {func(o *Observed) {
+			o.Run.Final.Outcome, o.Memory.Unserved = protocol.OutcomeAgentFailed, &Unserved{Attempts: 1}
+			o.Run.Final.Failure = &protocol.Failure{Class: protocol.FailureProvider, Cause: "Status503", Calls: 1}
+			o.Memory.Job.Run, o.Memory.Job.Errand = RunSeal, true
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			o.Run.Final = &Final{Epoch: 1, Reason: protocol.ReasonCheckpointInvalid, Message: "Something was found."}
+			o.Memory.Job.EndedAt, o.Jobs, o.Pods = noon, nil, nil
+			tc.change(&o)
+			o.Memory = Next(o, noon).Memory // where it stands is written
+			if d := Next(o, noon); d.Recheck != tc.want || (d.Start == nil) != (tc.want > 0) {
+				t.Errorf("starts %+v, looks again after %s, want %s: %+v", d.Start, d.Recheck, tc.want, d.Memory.Condition(ConditionSucceeded))
+			}
+		})
+	}
+}
+
+// TestAnErrandLeavesWhatIsWritten: it starts once the status says where the Feature stands, which it leaves as it is.
+func TestAnErrandLeavesWhatIsWritten(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*Observed)
+		was    Phase
+		reason string
+	}{
+		"another phase": {func(o *Observed) { o.Spec.Suspend = true }, Pending, protocol.ReasonSuspended},
+		"only another reason": {func(o *Observed) {
+			o.Isolation = Isolation{Enforce: true, TooMany: 1000}
+		}, Blocked, protocol.ReasonNetworkOpened},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeStopped}
+			o.Memory.Phase, o.Memory.Job.EndedAt, o.Jobs, o.Pods = tc.was, noon.Add(-time.Hour), nil, nil
+			o.Memory.Conditions = []Condition{{ConditionSucceeded, Unknown, "Before", "It was so."}}
+			o.Spec.Requests = []Request{{ID: "back", Kind: RequestRollback}}
+			tc.change(&o)
+			d := Next(o, noon)
+			if got := d.Memory.Condition(ConditionSucceeded).Reason; d.Start != nil || got != tc.reason || d.Recheck != leastRecheck {
+				t.Fatalf("starts %+v, says %s, looks again after %s", d.Start, got, d.Recheck)
+			}
+			o.Memory = d.Memory
+			if d := Next(o, noon); d.Start == nil || d.Start.Run != RunSeal {
+				t.Errorf("starts %+v once it is written: %+v", d.Start, d.Memory.Condition(ConditionSucceeded))
+			}
+		})
+	}
+}
+
+// TestTheNewestJobIsTheAttempt, whatever became of the numbers between: a status that was restored is older than its Jobs.
+func TestTheNewestJobIsTheAttempt(t *testing.T) {
+	o := running()
+	o.Jobs = append(o.Jobs, Job{Name: "login-5", UID: "job-5", Attempt: 5, Run: RunAgent, Created: noon}, Job{Name: "login-4", UID: "job-4", Attempt: 4, Run: RunAgent, Created: noon})
+	d := Next(o, noon)
+	if d.Memory.Attempt != 5 || d.Memory.Job.Name != "login-5" || !slices.Equal(d.DeleteJobs, []Object{{"login-1", "job-1"}, {"login-4", "job-4"}}) {
+		t.Errorf("attempt %d, Job %s, deletes %v", d.Memory.Attempt, d.Memory.Job.Name, d.DeleteJobs)
+	}
+}
+
 // TestARetryWaitsBehindAnErrand that was over before it was seen: the retry was granted before, and stays open.
 func TestARetryWaitsBehindAnErrand(t *testing.T) {
 	o := running()

@@ -135,6 +135,8 @@ func (s *sim) checkMemory(m Memory) {
 		s.fail("failures went from %d to %d", s.memory.Failures, m.Failures)
 	case m.ActiveSeconds < s.memory.ActiveSeconds:
 		s.fail("running time went from %d to %d", s.memory.ActiveSeconds, m.ActiveSeconds)
+	case m.ObservedGeneration != s.spec.Generation:
+		s.fail("generation %d is observed of %d", m.ObservedGeneration, s.spec.Generation)
 	case len(m.Conditions) != 19:
 		s.fail("%d conditions", len(m.Conditions))
 	}

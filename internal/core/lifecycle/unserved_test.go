@@ -64,6 +64,42 @@ func TestModelsDoNotAnswer(t *testing.T) {
 	}
 }
 
+// TestWhatAnEndCounts: towards the retries, towards the attempts in a row that models did not answer, or neither.
+func TestWhatAnEndCounts(t *testing.T) {
+	unanswered := &protocol.Failure{Class: protocol.FailureProvider, Cause: "Status503", Calls: 1}
+	for name, tc := range map[string]struct {
+		outcome            string
+		failure            *protocol.Failure
+		errand             bool
+		failures, unserved int
+	}{
+		"the agent's own failure":       {outcome: protocol.OutcomeAgentFailed, failures: 2},
+		"no answer of a model":          {outcome: protocol.OutcomeAgentFailed, failure: unanswered, failures: 1, unserved: 4},
+		"an errand that says it again":  {outcome: protocol.OutcomeAgentFailed, errand: true, failures: 1, unserved: 3},
+		"an errand that says that":      {outcome: protocol.OutcomeAgentFailed, failure: unanswered, errand: true, failures: 1, unserved: 3},
+		"a person who suspends":         {outcome: protocol.OutcomeSuspended, failures: 1, unserved: 3},
+		"a manager that stops it":       {outcome: protocol.OutcomeStopped, failures: 1, unserved: 3},
+		"work that needs a person":      {outcome: protocol.OutcomeBlocked, failures: 1},
+		"work that waits for approval":  {outcome: protocol.OutcomeReadyToMerge, failures: 1},
+		"an agent in another mode next": {outcome: protocol.OutcomeSwitched, failures: 1},
+		"work that is delivered":        {outcome: protocol.OutcomeDelivered, failures: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := running()
+			o.Memory.Failures, o.Memory.Unserved, o.Memory.Job.Errand = 1, &Unserved{Attempts: 3}, tc.errand
+			o.Run.Final = &Final{Epoch: 1, Outcome: tc.outcome, Failure: tc.failure}
+			m := Next(o, noon).Memory
+			unserved := 0
+			if m.Unserved != nil {
+				unserved = m.Unserved.Attempts
+			}
+			if m.Failures != tc.failures || unserved != tc.unserved {
+				t.Errorf("%d failures and %d unanswered attempts, want %d and %d", m.Failures, unserved, tc.failures, tc.unserved)
+			}
+		})
+	}
+}
+
 // TestAChangeIsTriedAtOnce: what a person changes after a failure of class Policy ends the pause, and a change elsewhere does not.
 func TestAChangeIsTriedAtOnce(t *testing.T) {
 	for name, test := range map[string]struct {
