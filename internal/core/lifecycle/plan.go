@@ -145,8 +145,8 @@ func (p plan) memory(s situation) Memory {
 	case p.order == orderStop && m.Job.StopRequestedAt.IsZero():
 		m.Job.StopRequestedAt = s.now
 	case p.order == orderWork:
-		m.Job.StopRequestedAt = time.Time{}
 		*m.Job = s.metered(p.waits)
+		m.Job.StopRequestedAt = time.Time{}
 	}
 	m.Locks = slices.Clone(p.locks.stay)
 	m.Requests = answerRequests(s, p)
