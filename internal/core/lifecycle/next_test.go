@@ -154,6 +154,55 @@ func TestNextActs(t *testing.T) {
 			change: func(o *Observed) { o.Pods = append(o.Pods, Pod{Name: "old", UID: "pod-0", JobUID: "job-0"}) },
 			want:   acts{EnsureDependencies: true, DeletePods: []Object{{"old", "pod-0"}}},
 		},
+		"a Job that is going is waited for": {
+			change: func(o *Observed) {
+				o.Jobs = append(o.Jobs, Job{Name: "login-0", UID: "job-0", Attempt: 0, Run: RunAgent, Deleting: true})
+			},
+			want: acts{EnsureDependencies: true},
+		},
+		"a Job that was just made is noted before anything else is done": {
+			change: func(o *Observed) {
+				o.JobMade, o.Pods = true, append(o.Pods, Pod{Name: "old", UID: "pod-0", JobUID: "job-0"})
+			},
+		},
+		"an errand is kept up": {
+			change: func(o *Observed) { o.Memory.Job.Run, o.Memory.Job.Errand = RunSeal, true },
+			want:   acts{EnsureDependencies: true},
+		},
+		"a delivery has no deadline": {
+			change: func(o *Observed) {
+				o.Spec.Deadline, o.Memory.Job.Run = time.Second, RunSeal
+			},
+			want: acts{EnsureDependencies: true},
+		},
+		"a pod that lost its Job is ended": {
+			change: func(o *Observed) { o.Jobs = nil },
+			want:   acts{DeletePods: []Object{pod}},
+		},
+		"the pod that speaks is known by its uid": {
+			change: func(o *Observed) {
+				o.Pods = append([]Pod{{Name: "old", UID: "pod-0", JobUID: "job-0", Ended: true}}, o.Pods...)
+			},
+			want: acts{EnsureDependencies: true, DeletePods: []Object{{"old", "pod-0"}}},
+		},
+		"a Job that ended is not over while pods of it work": {
+			change: func(o *Observed) {
+				o.Memory.Job.PodName, o.Memory.Job.PodUID, o.Jobs[0].Ended = "", "", true
+				o.Pods = append(o.Pods, Pod{Name: "login-1-xyz", UID: "pod-2", JobUID: "job-1", Started: true})
+			},
+			want: acts{EnsureDependencies: true, DeletePods: []Object{pod, {"login-1-xyz", "pod-2"}}},
+		},
+		"a cache that shows an open network ends no agent": {
+			change: func(o *Observed) { o.Live, o.Isolation = false, Isolation{Enforce: true, TooMany: 1000} },
+			want:   acts{Needs: NeedLive},
+		},
+		"a pod that works on after the delivery has its minute": {
+			change: func(o *Observed) { o.Memory.Phase, o.Memory.Job.EndedAt = Delivered, noon.Add(-59*time.Second) },
+		},
+		"and is then ended": {
+			change: func(o *Observed) { o.Memory.Phase, o.Memory.Job.EndedAt = Delivered, noon.Add(-60*time.Second) },
+			want:   acts{DeleteJobs: []Object{job}, DeletePods: []Object{pod}},
+		},
 		"a lock is not renewed before its time": {
 			change: func(o *Observed) { o.Locks.Held, o.Locks.Renew = []string{"db"}, noon.Add(time.Second) },
 			want:   acts{EnsureDependencies: true},
@@ -204,6 +253,10 @@ func TestNextActs(t *testing.T) {
 		"a deleted Feature whose pods ended is let go": {
 			change: func(o *Observed) { o.Spec.DeletedAt, o.Jobs[0].Ended, o.Pods[0].Ended = noon, true, true },
 			want:   acts{Release: true},
+		},
+		"but not while a Job may make another": {
+			change: func(o *Observed) { o.Spec.DeletedAt, o.Pods = noon, nil },
+			want:   acts{DeleteJobs: []Object{job}},
 		},
 		"a deleted Feature is only let go on live facts": {
 			change: func(o *Observed) { o.Spec.DeletedAt, o.Live, o.Jobs, o.Pods = noon, false, nil, nil },
@@ -421,6 +474,11 @@ func TestRollUpNeverForgets(t *testing.T) {
 	if got.Head != head || got.LastCheckpoint != "login-7" || got.LastValidCheckpoint != "login-6" || got.Checkpoints.Total != 7 || got.Rollbacks.Total != 2 {
 		t.Errorf("an attempt that reports from nothing made the Feature forget: %+v", got)
 	}
+	o.Run.Head, o.Run.Final = "c0ffee", &Final{Epoch: 1, Outcome: protocol.OutcomeSuspended, Head: "facade"}
+	if got := Next(o, noon).Memory.Head; got != "facade" {
+		t.Errorf("head %s, not that of the last word", got)
+	}
+	o.Run.Final = nil
 	o.Run.Counts, o.Run.Rollbacks = Counts{Total: 8}, Rollbacks{Total: 3, Request: 2, Violation: 1}
 	if got := Next(o, noon).Memory; got.Rollbacks != o.Run.Rollbacks {
 		t.Errorf("the rollbacks of the run are not kept: %+v", got.Rollbacks)
@@ -546,6 +604,111 @@ func TestTheNewestJobIsTheAttempt(t *testing.T) {
 	d := Next(o, noon)
 	if d.Memory.Attempt != 5 || d.Memory.Job.Name != "login-5" || !slices.Equal(d.DeleteJobs, []Object{{"login-1", "job-1"}, {"login-4", "job-4"}}) {
 		t.Errorf("attempt %d, Job %s, deletes %v", d.Memory.Attempt, d.Memory.Job.Name, d.DeleteJobs)
+	}
+}
+
+// afterLife is running() after its attempt has ended with a final report, and nothing is left of it.
+func afterLife(phase Phase, f Final) Observed {
+	o := running()
+	f.Epoch = 1
+	o.Run.Final, o.Memory.Phase, o.Memory.Job.EndedAt, o.Jobs, o.Pods = &f, phase, noon.Add(-time.Hour), nil, nil
+	return o
+}
+
+// TestAPersonBeginsANewCount of attempts that models did not answer, and of pods that ended by themselves. An errand does not.
+func TestAPersonBeginsANewCount(t *testing.T) {
+	for _, run := range []RunKind{RunAgent, RunSeal} {
+		o := afterLife(Failed, Final{Outcome: protocol.OutcomeAgentFailed, Failure: &protocol.Failure{Class: protocol.FailureProvider, Cause: "Status503", Calls: 1}})
+		o.Memory.Unserved, o.Memory.Unordered = &Unserved{Attempts: maxUnserved + 1}, freeEnds
+		o.Spec.Deadline, o.Memory.ActiveSeconds = time.Minute, 60 // an errand refuses the retry: the deadline has to be raised first
+		o.Spec.Requests = []Request{{ID: "again", Kind: RequestRetry}, {ID: "back", Kind: RequestRollback}}
+		o.Jobs = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: run, Created: noon}}
+		m := Next(o, noon).Memory
+		if m.Attempt != 2 || (m.Unserved == nil) != (run == RunAgent) || (m.Unordered == 0) != (run == RunAgent) || len(m.Requests) != 1 {
+			t.Errorf("%s run: attempt %d, not answered %+v, ended by themselves %d, results %+v", run, m.Attempt, m.Unserved, m.Unordered, m.Requests)
+		}
+	}
+}
+
+// TestAFailedFeatureThatIsAskedAgain is at work from the moment its Job is seen, and its time to live begins with its next end. An errand changes neither.
+func TestAFailedFeatureThatIsAskedAgain(t *testing.T) {
+	failed := func() Observed {
+		o := afterLife(Failed, Final{Outcome: protocol.OutcomeAgentFailed, Message: "It gave up."})
+		o.Spec.Retries, o.Memory.Failures, o.Memory.FinishedAt = 0, 1, noon.Add(-time.Hour)
+		o.Spec.Requests = []Request{{ID: "again", Kind: RequestRetry}}
+		return o
+	}
+	o := failed()
+	o.Obstacle = &Refusal{Reason: "Quota", Message: "Full."}
+	if m := Next(o, noon).Memory; m.Phase != Pending || !m.FinishedAt.IsZero() {
+		t.Errorf("before its Job: %s, finished at %s", m.Phase, m.FinishedAt)
+	}
+	o = failed()
+	o.Jobs = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunAgent, Created: noon}}
+	if m := Next(o, noon).Memory; m.Phase != Preparing || !m.FinishedAt.IsZero() || !m.Job.StopRequestedAt.IsZero() {
+		t.Errorf("with its Job: %s, finished at %s, asked to end at %s", m.Phase, m.FinishedAt, m.Job.StopRequestedAt)
+	}
+	o = failed()
+	o.Spec.Requests = []Request{{ID: "back", Kind: RequestRollback}}
+	o.Jobs = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunSeal, Created: noon}}
+	if m := Next(o, noon).Memory; m.Phase != Failed || m.FinishedAt != noon.Add(-time.Hour) || !m.Job.Errand {
+		t.Errorf("with an errand: %s, finished at %s, %+v", m.Phase, m.FinishedAt, m.Job)
+	}
+}
+
+// TestRunningTime is that of agents, without their waits. An attempt that ends while it waits waits no more.
+func TestRunningTime(t *testing.T) {
+	o := running()
+	o.Run.Final = &Final{Epoch: 1, Outcome: protocol.OutcomeStopped}
+	o.Memory.ActiveSeconds, o.Memory.Job.WaitingSince, o.Memory.Job.WaitedSeconds = 7, noon.Add(-10*time.Minute), 60
+	if m := Next(o, noon).Memory; m.ActiveSeconds != 7+49*60 || m.Job.WaitedSeconds != 11*60 || !m.Job.WaitingSince.IsZero() {
+		t.Errorf("an agent that waited: %d s in all, waited %d s, since %s", m.ActiveSeconds, m.Job.WaitedSeconds, m.Job.WaitingSince)
+	}
+	o.Memory.Job.Run = RunSeal
+	if m := Next(o, noon).Memory; m.ActiveSeconds != 7 {
+		t.Errorf("with a delivery: %d s", m.ActiveSeconds)
+	}
+}
+
+// TestAPodThatLostItsJob is named, and the attempt that follows with it.
+func TestAPodThatLostItsJob(t *testing.T) {
+	o := running()
+	o.Jobs = nil
+	m := Next(o, noon).Memory
+	if c := m.Condition(ConditionSucceeded); m.Phase != Preparing || c.Reason != ReasonPodOrphaned || !strings.Contains(c.Message, "login-1-abc") || !strings.Contains(c.Message, "attempt 2 follows") {
+		t.Errorf("%s, %+v", m.Phase, c)
+	}
+}
+
+// TestADeletionIsAnOrder: a pod that ends because its Feature is deleted is not lost.
+func TestADeletionIsAnOrder(t *testing.T) {
+	o := running()
+	o.Spec.DeletedAt = noon
+	o.Memory = Next(o, noon).Memory
+	if o.Memory.Job.StopRequestedAt != noon {
+		t.Fatalf("asked to end at %s", o.Memory.Job.StopRequestedAt)
+	}
+	o.Jobs, o.Pods = nil, nil
+	if d := Next(o, noon); d.Memory.Lost != 0 || len(d.Events) > 0 && d.Events[0].Reason == ReasonPodLost {
+		t.Errorf("lost %d, tells %+v", d.Memory.Lost, d.Events)
+	}
+}
+
+// TestWhichAttemptALockWasLostOf: a new attempt has the locks that it was made with, whatever the status named before it. An errand takes none back.
+func TestWhichAttemptALockWasLostOf(t *testing.T) {
+	o := afterLife(Pending, Final{Outcome: protocol.OutcomeStopped})
+	o.Memory.Locks, o.Locks = []string{"api"}, Locks{Wanted: []string{"db"}, Held: []string{"db"}}
+	o.Jobs = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunAgent, Created: noon}}
+	if m := Next(o, noon).Memory; !m.Job.StopRequestedAt.IsZero() || m.Condition(ConditionLocksHeld).Status != True || !slices.Equal(m.Locks, []string{"db"}) {
+		t.Errorf("an attempt that was just made is asked to end at %s: %+v, %q", m.Job.StopRequestedAt, m.Condition(ConditionLocksHeld), m.Locks)
+	}
+	o = afterLife(Blocked, Final{Outcome: protocol.OutcomeStopped})
+	o.Locks = Locks{Wanted: []string{"db"}, Held: []string{"db"}}
+	o.Memory.Conditions = []Condition{{ConditionSucceeded, False, protocol.ReasonLockLost, "It was lost."}, {ConditionLocksHeld, False, protocol.ReasonLockLost, "It was lost."}}
+	o.Spec.Requests = []Request{{ID: "back", Kind: RequestRollback}}
+	o.Jobs = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunSeal, Created: noon}}
+	if m := Next(o, noon).Memory; !m.Job.Errand || m.Phase != Blocked || m.Condition(ConditionLocksHeld).Reason != protocol.ReasonLockLost {
+		t.Errorf("an errand makes up for a lock that was lost: %s, %+v", m.Phase, m.Condition(ConditionLocksHeld))
 	}
 }
 
