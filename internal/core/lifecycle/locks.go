@@ -98,10 +98,10 @@ func withLocks(s situation, p plan) plan {
 // facts are not live.
 func lockLost(s situation) (lost, known bool) {
 	switch {
+	case locksWere(s, protocol.ReasonLockLost):
+		return true, true // Also while an errand is seen first that ended before.
 	case s.m.Attempt == 0 || s.m.Attempt != s.o.Memory.Attempt:
 		return false, true // Only the locks of an attempt that was written down.
-	case locksWere(s, protocol.ReasonLockLost):
-		return true, true
 	case len(lostLocks(s)) > 0:
 		return s.o.Live, s.o.Live
 	default:

@@ -171,9 +171,14 @@ func TestNextActs(t *testing.T) {
 		},
 		"a delivery has no deadline": {
 			change: func(o *Observed) {
-				o.Spec.Deadline, o.Memory.Job.Run = time.Second, RunSeal
+				o.Spec.Deadline, o.Memory.ActiveSeconds, o.Memory.Job.Run = time.Second, 5, RunSeal
 			},
 			want: acts{EnsureDependencies: true},
+		},
+		"a deadline that is raised after it was over takes nothing back": {
+			change: func(o *Observed) {
+				o.Spec.Deadline, o.Memory.Phase, o.Memory.Job.StopRequestedAt = 2*time.Hour, Failed, noon.Add(-time.Second)
+			},
 		},
 		"a pod that lost its Job is ended": {
 			change: func(o *Observed) { o.Jobs = nil },
@@ -702,13 +707,21 @@ func TestWhichAttemptALockWasLostOf(t *testing.T) {
 	if m := Next(o, noon).Memory; !m.Job.StopRequestedAt.IsZero() || m.Condition(ConditionLocksHeld).Status != True || !slices.Equal(m.Locks, []string{"db"}) {
 		t.Errorf("an attempt that was just made is asked to end at %s: %+v, %q", m.Job.StopRequestedAt, m.Condition(ConditionLocksHeld), m.Locks)
 	}
-	o = afterLife(Blocked, Final{Outcome: protocol.OutcomeStopped})
-	o.Locks = Locks{Wanted: []string{"db"}, Held: []string{"db"}}
-	o.Memory.Conditions = []Condition{{ConditionSucceeded, False, protocol.ReasonLockLost, "It was lost."}, {ConditionLocksHeld, False, protocol.ReasonLockLost, "It was lost."}}
-	o.Spec.Requests = []Request{{ID: "back", Kind: RequestRollback}}
-	o.Jobs = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunSeal, Created: noon}}
-	if m := Next(o, noon).Memory; !m.Job.Errand || m.Phase != Blocked || m.Condition(ConditionLocksHeld).Reason != protocol.ReasonLockLost {
-		t.Errorf("an errand makes up for a lock that was lost: %s, %+v", m.Phase, m.Condition(ConditionLocksHeld))
+	for _, reason := range []string{protocol.ReasonLockLost, ReasonLockNotFree} {
+		for _, over := range []bool{false, true} {
+			o := afterLife(Blocked, Final{Outcome: protocol.OutcomeStopped})
+			o.Locks = Locks{Wanted: []string{"db"}, Held: []string{"db"}}
+			o.Memory.Conditions = []Condition{{ConditionSucceeded, False, reason, "It was so."}, {ConditionLocksHeld, False, reason, "It was so."}}
+			o.Spec.Requests = []Request{{ID: "back", Kind: RequestRollback}}
+			o.Jobs = []Job{{Name: "login-2", UID: "job-2", Attempt: 2, Run: RunSeal, Created: noon, Ended: over}}
+			if over { // before it was seen
+				o.Run.Epoch, o.Run.Final.Epoch, o.Run.Requests = 2, 2, []RequestResult{{ID: "back", State: RequestDone}}
+			}
+			m := Next(o, noon).Memory
+			if c := m.Condition(ConditionSucceeded); !m.Job.Errand || m.Job.EndedAt.IsZero() == over || m.Phase != Blocked || c.Reason != reason || m.Condition(ConditionLocksHeld).Reason != reason {
+				t.Errorf("%s, an errand that is over: %t: %s, %+v, %+v", reason, over, m.Phase, c, m.Condition(ConditionLocksHeld))
+			}
+		}
 	}
 }
 
