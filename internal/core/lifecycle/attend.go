@@ -51,6 +51,9 @@ func (p *plan) attend(s situation) {
 // carryOn lets an attempt work.
 func (p *plan) carryOn(s situation, at summary) {
 	p.at, p.order, p.ensureDependencies = at, orderWork, true
+	if !s.m.Job.StopRequestedAt.IsZero() {
+		p.live(s) // A cache that lags does not take back that it shall end.
+	}
 	p.waits = at.phase == AwaitingInput || at.phase == Blocked || s.unstarted() // for a person, or for a node and its volumes
 	p.lock(s, nextRun{}, false)
 	job := s.metered(p.waits)

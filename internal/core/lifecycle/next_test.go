@@ -201,6 +201,16 @@ func TestNextActs(t *testing.T) {
 			change: func(o *Observed) { o.Live, o.Isolation = false, Isolation{Enforce: true, TooMany: 1000} },
 			want:   acts{Needs: NeedLive},
 		},
+		"nor does one that shows it closed let an agent go on that was asked to end": {
+			change: func(o *Observed) { o.Live, o.Memory.Job.StopRequestedAt = false, noon },
+			want:   acts{Needs: NeedLive},
+		},
+		"an open network does not end a delivery": {
+			change: func(o *Observed) {
+				o.Memory.Job.Run, o.Isolation = RunSeal, Isolation{Enforce: true, TooMany: 1000}
+			},
+			want: acts{EnsureDependencies: true},
+		},
 		"a pod that works on after the delivery has its minute": {
 			change: func(o *Observed) { o.Memory.Phase, o.Memory.Job.EndedAt = Delivered, noon.Add(-59*time.Second) },
 		},
