@@ -73,8 +73,7 @@ func (p *plan) stop(s situation, at summary) {
 		return
 	}
 	if s.m.Job.StopRequestedAt.IsZero() {
-		// That it shall end is written first: a process that dies after it ended the pod must not leave a pod that looks lost.
-		p.wake(s.now)
+		// That it shall end is written first, which wakes the Feature: a process that dies after it ended the pod must not leave a pod that looks lost.
 		return
 	}
 	p.endAfter(s, s.m.Job.StopRequestedAt)

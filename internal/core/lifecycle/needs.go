@@ -24,16 +24,6 @@ const (
 // Needs are all needs, in the order in which they are gathered.
 func Needs() []Need { return []Need{NeedLive, NeedAdmission, NeedLocks, NeedJob} }
 
-// first is the one of two needs that is gathered first; an empty one is none.
-func first(a, b Need) Need {
-	for _, n := range Needs() {
-		if n == a || n == b {
-			return n
-		}
-	}
-	return ""
-}
-
 // Outdates reports whether a need leaves nothing of the decision that has it: nothing may be done or written before it
 // is gathered.
 func (n Need) Outdates() bool { return n == NeedLive }

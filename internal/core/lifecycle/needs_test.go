@@ -34,6 +34,9 @@ func TestNeedsAreBounded(t *testing.T) {
 			if !slices.Contains(Needs(), d.Needs) {
 				t.Fatalf("%q is no need", d.Needs)
 			}
+			if o.Live == (d.Needs == NeedLive) {
+				t.Fatalf("%s is needed where the facts are live: %t", d.Needs, o.Live)
+			}
 			if asked = append(asked, d.Needs); len(asked) > MaxNeeds {
 				t.Fatalf("%d facts are needed: %v", len(asked), asked)
 			}

@@ -24,7 +24,7 @@ const (
 type plan struct {
 	// at is where the Feature stands with this plan; everything that people read is derived from it.
 	at summary
-	// needs is the fact that is missing and gathered first.
+	// needs is the fact that is missing.
 	needs Need
 	start *Start
 	// order to the current attempt.
@@ -94,8 +94,8 @@ func planFor(s situation) plan {
 	return withLocks(s, p)
 }
 
-// need notes a fact that is missing.
-func (p *plan) need(n Need) { p.needs = first(p.needs, n) }
+// need notes the fact that is missing. There is one: nothing but live facts is asked for on a cache, and each of the others is what the next one waits for.
+func (p *plan) need(n Need) { p.needs = n }
 
 // live reports whether the facts are live, and asks for live ones when they are not.
 func (p *plan) live(s situation) bool {
