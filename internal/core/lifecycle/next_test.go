@@ -735,6 +735,44 @@ func TestWhichAttemptALockWasLostOf(t *testing.T) {
 	}
 }
 
+// TestWhichRunFollows where volumes are gone, where no commit is known, and after an errand.
+func TestWhichRunFollows(t *testing.T) {
+	retry := []Request{{ID: "again", Kind: RequestRetry}}
+	for name, tc := range map[string]struct {
+		phase  Phase
+		final  Final
+		change func(*Observed)
+		want   RunKind
+	}{
+		"a push that failed is tried again": {Blocked, Final{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonPushFailed}, func(o *Observed) {
+			o.Spec.Requests = retry
+		}, RunSeal},
+		"without volumes the agent has to work again": {Blocked, Final{Outcome: protocol.OutcomeBlocked, Reason: protocol.ReasonPushFailed}, func(o *Observed) {
+			o.Spec.Requests, o.Spec.Ephemeral = retry, true
+		}, RunAgent},
+		"no commit is approved by naming none": {ReadyToMerge, Final{Outcome: protocol.OutcomeReadyToMerge}, func(o *Observed) {
+			o.Spec.RequireApproval = true
+		}, ""},
+		"what is approved after an errand is delivered, though a lost agent would wait": {ReadyToMerge, Final{Outcome: protocol.OutcomeReadyToMerge, Head: head}, func(o *Observed) {
+			o.Spec.RequireApproval, o.Spec.ApprovedCommit, o.Spec.AskRestart = true, head, true
+			o.Memory.Job.Run, o.Memory.Job.Errand = RunSeal, true
+		}, RunSeal},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := afterLife(tc.phase, tc.final)
+			tc.change(&o)
+			got := RunKind("")
+			d := Next(o, noon)
+			if d.Start != nil {
+				got = d.Start.Run
+			}
+			if got != tc.want {
+				t.Errorf("%q follows, want %q: %+v", got, tc.want, d.Memory.Condition(ConditionSucceeded))
+			}
+		})
+	}
+}
+
 // TestARetryWaitsBehindAnErrand that was over before it was seen: the retry was granted before, and stays open.
 func TestARetryWaitsBehindAnErrand(t *testing.T) {
 	o := running()
