@@ -146,10 +146,6 @@ func facts(file *ast.File) (source, error) {
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		switch n := n.(type) {
-		case *ast.FuncDecl:
-			if n.Recv != nil {
-				s.methods = append(s.methods, receiver(n.Recv.List[0].Type))
-			}
 		case *ast.TypeSpec:
 			s.embeds = append(s.embeds, embedded(n)...)
 		case *ast.GoStmt:

@@ -35,8 +35,8 @@ type source struct {
 	imports   []string
 	// acts are what the file does that pure code must not: "go statement", "time.Now".
 	acts []string
-	// methods names the receiver's type once for each method; embeds are "Outer embeds *Inner" of types of the same package.
-	methods, embeds []string
+	// embeds are "Outer embeds *Inner" of types of the same package.
+	embeds []string
 }
 
 func (s source) test() bool { return strings.HasSuffix(s.name, "_test.go") }

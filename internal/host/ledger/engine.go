@@ -45,7 +45,6 @@ var migrations embed.FS
 // engine is all that SQLite and PostgreSQL differ in. Tables and statements are the same: both take $1 as a placeholder, ON
 // CONFLICT and RETURNING.
 //
-//nolint:interfacebloat // one seam, and two engines
 type engine interface {
 	// open makes handles. It need not connect. Those that it has made when it fails have to be closed, too.
 	open() (handles, error)
