@@ -25,13 +25,13 @@ const (
 // advance is for a Feature without a current attempt: it finds out which run it wants next, and starts it when nothing is
 // in the way and nothing is left of the last one.
 func (p *plan) advance(s situation) {
-	next := wantedUnderLocks(s)
+	next := s.wantedUnderLocks()
 	p.lost, p.granted, p.refusal = next.lost, next.granted, next.refusal
 	if next.unsure {
 		p.live(s)
 	}
 	exposed := next.run == RunAgent && s.o.Isolation.forbids()
-	errand := (next.run == "" || s.o.Spec.suspended() || exposed && s.m.Attempt > 0) && errandWaits(s)
+	errand := (next.run == "" || s.o.Spec.suspended() || exposed && s.m.Attempt > 0) && s.errandWaits()
 	// Who waits for a person stays ReadyToMerge under a policy that suspends it, and keeps its area and its locks; who is suspended by itself
 	// lets others pass.
 	waits := next.run == "" && next.at.phase == ReadyToMerge && !s.o.Spec.Suspend
@@ -63,7 +63,7 @@ func (p *plan) advance(s situation) {
 // startWanted starts the run that is wanted, unless something is in the way.
 func (p *plan) startWanted(s situation, next nextRun, exposed bool) {
 	p.at = next.at
-	after := earliest(s, next, next.run, false)
+	after := s.earliest(next, next.run, false)
 	switch {
 	case s.now.Before(after):
 		p.wake(after)
@@ -129,7 +129,7 @@ func (p *plan) begin(s situation, next nextRun, run RunKind, errand bool) {
 // runErrand starts an errand once where the Feature stands is written: it is what the run leaves as it is.
 func (p *plan) runErrand(s situation, next nextRun, at summary) {
 	p.at, p.errand = at, true
-	after := earliest(s, next, RunSeal, true)
+	after := s.earliest(next, RunSeal, true)
 	switch was := s.remembered(); {
 	case s.now.Before(after):
 		p.wake(after)

@@ -50,7 +50,7 @@ func pattern(text string) string {
 }
 
 // areasDisjoint keeps what was found when the attempt started.
-func areasDisjoint(s situation, at summary) Condition {
+func (s situation) areasDisjoint(at summary) Condition {
 	a := s.o.Areas
 	was := s.o.Memory.Condition(ConditionAreasDisjoint)
 	switch {

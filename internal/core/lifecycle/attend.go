@@ -19,7 +19,7 @@ func (p *plan) attend(s situation) {
 		return
 	}
 	if s.m.Phase == Failed || agent && s.deadlineOver() {
-		p.stop(s, deadlineSummary(s))
+		p.stop(s, s.deadlineSummary())
 		return
 	}
 	if orphan := s.orphan(); orphan != nil {
@@ -29,12 +29,12 @@ func (p *plan) attend(s situation) {
 				"It is ended, and attempt %d follows from the last valid checkpoint.", orphan.Name, s.m.Attempt+1)}
 		return
 	}
-	lost, known := lockLost(s)
+	lost, known := s.lockLost()
 	switch p.lost = lost; {
 	case !known:
 		p.live(s)
 	case lost:
-		p.stop(s, lockLostSummary(s))
+		p.stop(s, s.lockLostSummary())
 	case agent && s.o.Isolation.forbids():
 		// An agent whose network is open does not go on, whatever its orders are. Live facts come first, so that a cache that
 		// lags ends no agent's work.
@@ -44,7 +44,7 @@ func (p *plan) attend(s situation) {
 	case s.o.Spec.suspended():
 		p.stop(s, suspendingSummary(s.o.Spec))
 	default:
-		p.carryOn(s, runningSummary(s))
+		p.carryOn(s, s.runningSummary())
 	}
 }
 

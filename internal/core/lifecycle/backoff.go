@@ -33,7 +33,7 @@ func backoff(nth int) time.Duration {
 // earliest is when the next attempt may start. The more often the agent failed, or the more attempts were lost in a row,
 // the later: an agent or a pod that can never live does not keep the cluster, the Git server and a model busy. A person
 // who asks for a retry need not wait.
-func earliest(s situation, next nextRun, run RunKind, errand bool) time.Time {
+func (s situation) earliest(next nextRun, run RunKind, errand bool) time.Time {
 	if s.m.Attempt == 0 || s.m.Job == nil {
 		return time.Time{}
 	}
@@ -67,7 +67,7 @@ func pause(s situation, granted bool) time.Duration {
 
 // follows says when another attempt starts, for the end of a sentence, and how a person makes it start at once. The time
 // is that of the clock and not one that is left: the message stays as it is while the pause goes on.
-func follows(s situation, granted bool) string {
+func (s situation) follows(granted bool) string {
 	after := pause(s, granted)
 	if after == 0 {
 		return "."

@@ -13,30 +13,30 @@ import (
 )
 
 // conditions says what a situation and a plan for it mean: everything that people and tools read of a Feature.
-func conditions(s situation, p plan) []Condition {
-	at := shown(s, p.at)
+func (s situation) conditions(p plan) []Condition {
+	at := s.shown(p.at)
 	list := []Condition{
 		accepted(s.o),
-		workspaceReady(s),
-		agentRunning(s),
-		supervised(s),
-		isolated(s, at),
-		locksHeld(s, p, at),
-		areasDisjoint(s, at),
+		s.workspaceReady(),
+		s.agentRunning(),
+		s.supervised(),
+		s.isolated(at),
+		s.locksHeld(p, at),
+		s.areasDisjoint(at),
 		checkpointsValid(s.o),
-		withinBudget(s),
+		s.withinBudget(),
 		readyToMerge(at),
 		delivered(at),
-		agentStalled(s),
-		anomaly(s, ConditionAgentLooping, ReasonRepeating),
-		anomaly(s, ConditionContextPressure, ReasonWindowFilling),
-		anomaly(s, ConditionCascadeFailure, ReasonToolsFailing),
-		anomaly(s, ConditionPaceEscalated, ReasonOffPlan),
+		s.agentStalled(),
+		s.anomaly(ConditionAgentLooping, ReasonRepeating),
+		s.anomaly(ConditionContextPressure, ReasonWindowFilling),
+		s.anomaly(ConditionCascadeFailure, ReasonToolsFailing),
+		s.anomaly(ConditionPaceEscalated, ReasonOffPlan),
 		succeeded(at),
 		reconciling(s.o, at),
 		stalled(s.o, at),
 	}
-	list = append(list, deliveriesDisjoint(s)...)
+	list = append(list, s.deliveriesDisjoint()...)
 	for i := range list {
 		c := &list[i]
 		c.Message = bounded(c.Message)
@@ -82,7 +82,7 @@ func accepted(o Observed) Condition {
 }
 
 // workspaceReady keeps what the last attempt said: volumes outlive their pods.
-func workspaceReady(s situation) Condition {
+func (s situation) workspaceReady() Condition {
 	if !s.active() || s.m.Job.Run == RunSeal {
 		if was := s.o.Memory.Condition(ConditionWorkspaceReady); was.Status == True {
 			return was
@@ -99,9 +99,9 @@ func workspaceReady(s situation) Condition {
 	return Condition{ConditionWorkspaceReady, Unknown, ReasonPreparing, "Volumes, pod and workspace are being created."}
 }
 
-func agentRunning(s situation) Condition {
+func (s situation) agentRunning() Condition {
 	r := s.report()
-	stuck, _ := stuckPod(s)
+	stuck, _ := s.stuckPod()
 	switch {
 	case stuck != nil:
 		return Condition{ConditionAgentRunning, Unknown, ReasonPodStuckTerminating, stuckMessage(*stuck)}
@@ -124,7 +124,7 @@ func agentRunning(s situation) Condition {
 }
 
 // supervised says whether the watchdog's long poll is open. A short gap is not told: the watchdog supervises by itself.
-func supervised(s situation) Condition {
+func (s situation) supervised() Condition {
 	r := s.report()
 	switch {
 	case s.m.Attempt == 0:
@@ -139,7 +139,7 @@ func supervised(s situation) Condition {
 	case r.Connected:
 		return Condition{ConditionSupervised, True, ReasonConnected, "The watchdog is connected."}
 	}
-	if _, ok := heartbeatDue(s); ok {
+	if _, ok := s.heartbeatDue(); ok {
 		return s.o.Memory.Condition(ConditionSupervised)
 	}
 	return Condition{ConditionSupervised, Unknown, ReasonHeartbeatMissing, fmt.Sprintf(
@@ -147,7 +147,7 @@ func supervised(s situation) Condition {
 }
 
 // heartbeatDue is when a broken connection is said to be missing, while that is to come.
-func heartbeatDue(s situation) (time.Time, bool) {
+func (s situation) heartbeatDue() (time.Time, bool) {
 	r := s.report()
 	if !s.active() || r == nil || r.ConnectionChangedAt.IsZero() || r.Connected || s.o.Memory.Condition(ConditionSupervised).Type == "" {
 		return time.Time{}, false
@@ -197,7 +197,7 @@ func newestCheckpoint(o Observed, was Condition) Condition {
 }
 
 // withinBudget keeps what an attempt said that has ended: what was used stays used.
-func withinBudget(s situation) Condition {
+func (s situation) withinBudget() Condition {
 	r := s.report()
 	was := s.o.Memory.Condition(ConditionWithinBudget)
 	switch {
@@ -214,8 +214,8 @@ func withinBudget(s situation) Condition {
 }
 
 // agentStalled says whether the agent gets on. Where no model answers it, that is not the agent's fault.
-func agentStalled(s situation) Condition {
-	c := anomaly(s, ConditionAgentStalled, ReasonNoProgress)
+func (s situation) agentStalled() Condition {
+	c := s.anomaly(ConditionAgentStalled, ReasonNoProgress)
 	if c.Status == True && s.report().Unserved {
 		c.Reason = protocol.ReasonProviderUnavailable
 		c.Message += " The agent is not to blame, and nothing is done about it: its calls of models are answered with errors that are not its own."
@@ -224,7 +224,7 @@ func agentStalled(s situation) Condition {
 }
 
 // anomaly of an agent at work. With the agent it is over.
-func anomaly(s situation, name, reason string) Condition {
+func (s situation) anomaly(name, reason string) Condition {
 	if r := s.report(); s.active() && r != nil && r.Anomalies[name] != "" {
 		return Condition{name, True, reason, sentence(r.Anomalies[name])}
 	}

@@ -18,7 +18,7 @@ func (s situation) deliveries() []deliveries.Notice {
 }
 
 // deliveriesDisjoint is there once another Feature has delivered something that concerns this one, the newest first.
-func deliveriesDisjoint(s situation) []Condition {
+func (s situation) deliveriesDisjoint() []Condition {
 	var messages []string
 	for _, n := range s.deliveries() {
 		messages = append([]string{n.Message()}, messages...)

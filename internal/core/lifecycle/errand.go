@@ -14,7 +14,7 @@ import (
 // Blocked, Failed, Suspended or ReadyToMerge. Where the Feature stands does not change by it. status.job.errand tells of it.
 
 // errandWaits reports whether such a request is open. Volumes that went with their pod leave nothing to run it on.
-func errandWaits(s situation) bool {
+func (s situation) errandWaits() bool {
 	return !s.o.Spec.Ephemeral && slices.ContainsFunc(s.o.Spec.Requests, func(r Request) bool {
 		_, reported := s.reported(r.ID)
 		return isErrand(r.Kind) && r.Refusal == "" && !reported && !s.answered(r.ID)

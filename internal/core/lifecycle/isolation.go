@@ -57,7 +57,7 @@ func directions(list []isolation.Direction) string {
 }
 
 // isolated says whether anything but the Feature's own network policy opens the network of its agent.
-func isolated(s situation, at summary) Condition {
+func (s situation) isolated(at summary) Condition {
 	was := s.o.Memory.Condition(ConditionIsolated)
 	switch i := s.o.Isolation; {
 	case at.phase == Delivered && was.Type != "":

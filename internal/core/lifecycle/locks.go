@@ -50,7 +50,7 @@ func (p *plan) lock(s situation, next nextRun, errand bool) bool {
 		// stands does not change by an errand, which waits for the locks as well, since what it brings back is judged.
 		p.wake(s.now.Add(lockRecheck))
 	case l.Fail:
-		p.at = lockNotFreeSummary(s, next.granted)
+		p.at = s.lockNotFreeSummary(next.granted)
 		p.refusal = bounded(waitsFor(l.Busy))
 	default:
 		p.at = summary{phase: Pending, reason: ReasonWaitingForLock, message: waitsFor(l.Busy)}
@@ -64,13 +64,13 @@ func all(list []string, is func(string) bool) bool {
 }
 
 // withLocks is a plan with what becomes of the locks, which follows from how things go on.
-func withLocks(s situation, p plan) plan {
+func (s situation) withLocks(p plan) plan {
 	l := s.o.Locks
 	noted := func(contract string) bool { return slices.Contains(s.o.Memory.Locks, contract) }
 	switch {
 	case s.active() || p.start != nil || s.o.someoneWorks():
 		p.locks.stay = l.Held
-		if len(lostLocks(s)) > 0 {
+		if len(s.lostLocks()) > 0 {
 			p.live(s) // A cache that lags takes no lock from an attempt.
 		}
 	case p.keepLocks && !slices.Contains([]string{ReasonWaitingForLock, ReasonWaitingForArea, protocol.ReasonNetworkOpened}, p.at.reason):
@@ -96,13 +96,13 @@ func withLocks(s situation, p plan) plan {
 
 // lockLost reports whether a lock was taken away from the current attempt, now or earlier. It is not known while the
 // facts are not live.
-func lockLost(s situation) (lost, known bool) {
+func (s situation) lockLost() (lost, known bool) {
 	switch {
-	case locksWere(s, protocol.ReasonLockLost):
+	case s.locksWere(protocol.ReasonLockLost):
 		return true, true // Also while an errand is seen first that ended before.
 	case s.m.Attempt == 0 || s.m.Attempt != s.o.Memory.Attempt:
 		return false, true // Only the locks of an attempt that was written down.
-	case len(lostLocks(s)) > 0:
+	case len(s.lostLocks()) > 0:
 		return s.o.Live, s.o.Live
 	default:
 		return false, true
@@ -111,19 +111,19 @@ func lockLost(s situation) (lost, known bool) {
 
 // locksWere reports whether the locks are in the way for a reason since before: it stays so until an attempt starts, which
 // takes a person who asks for it.
-func locksWere(s situation, reason string) bool {
+func (s situation) locksWere(reason string) bool {
 	same := s.m.Attempt == s.o.Memory.Attempt || s.m.Job != nil && s.m.Job.Errand
 	return same && s.o.Memory.Condition(ConditionLocksHeld).Reason == reason
 }
 
 // lostLocks are the locks that the status names and that are not held.
-func lostLocks(s situation) []string {
+func (s situation) lostLocks() []string {
 	return slices.DeleteFunc(slices.Clone(s.o.Memory.Locks), func(contract string) bool { return slices.Contains(s.o.Locks.Held, contract) })
 }
 
-func lockLostSummary(s situation) summary {
+func (s situation) lockLostSummary() summary {
 	at := summary{phase: Blocked, reason: protocol.ReasonLockLost, stalled: true, message: s.o.Memory.Condition(ConditionLocksHeld).Message}
-	if lost := lostLocks(s); s.o.Live && len(lost) > 0 {
+	if lost := s.lostLocks(); s.o.Live && len(lost) > 0 {
 		at.message = fmt.Sprintf("The lease of contract %s expired and was reclaimed%s. What was done under it may clash with what others did "+
 			"meanwhile: the agent was stopped. The work is kept: look at it, then go on with %s, which takes the lock again first.",
 			strings.Join(lost, ", "), reclaimer(s.o.Locks, lost[0]), s.retryHint())
@@ -140,9 +140,9 @@ func reclaimer(l Locks, lost string) string {
 	return " by " + l.Busy[i].Who
 }
 
-func lockNotFreeSummary(s situation, granted bool) summary {
+func (s situation) lockNotFreeSummary(granted bool) summary {
 	at := summary{phase: Blocked, reason: ReasonLockNotFree, stalled: true, message: s.o.Memory.Condition(ConditionLocksHeld).Message}
-	if !locksWere(s, ReasonLockNotFree) || granted || len(s.granted) > 0 {
+	if !s.locksWere(ReasonLockNotFree) || granted || len(s.granted) > 0 {
 		at.message = fmt.Sprintf("%s The policy says concurrency.locks: Fail. Try again with %s.", waitsFor(s.o.Locks.Busy), s.retryHint())
 	}
 	return at
@@ -161,15 +161,15 @@ func waitsFor(busy []Contender) string {
 	return strings.Join(parts, " ")
 }
 
-func locksHeld(s situation, p plan, at summary) Condition {
+func (s situation) locksHeld(p plan, at summary) Condition {
 	l, held := s.o.Locks, p.locks.stay
 	switch {
 	case at.reason == protocol.ReasonLockLost, at.reason == ReasonLockNotFree:
 		return Condition{ConditionLocksHeld, False, at.reason, at.message}
 	case p.lost:
 		// Kept also while it goes on as a person asked, until the next attempt has the locks.
-		return Condition{ConditionLocksHeld, False, protocol.ReasonLockLost, lockLostSummary(s).message}
-	case locksWere(s, protocol.ReasonLockLost), locksWere(s, ReasonLockNotFree):
+		return Condition{ConditionLocksHeld, False, protocol.ReasonLockLost, s.lockLostSummary().message}
+	case s.locksWere(protocol.ReasonLockLost), s.locksWere(ReasonLockNotFree):
 		return s.o.Memory.Condition(ConditionLocksHeld)
 	case len(l.Wanted)+len(held) == 0:
 		return Condition{ConditionLocksHeld, True, ReasonNoLocks, "The plan names no contracts."}

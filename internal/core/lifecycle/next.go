@@ -9,15 +9,15 @@ import "time"
 // same decision.
 func Next(o Observed, now time.Time) Decision {
 	s := situate(o, now)
-	p := planFor(s)
+	p := s.planFor()
 	if p.needs.Outdates() {
 		return Decision{Memory: o.Memory.clone(), Needs: p.needs}
 	}
-	return decide(s, p, conditions(s, p))
+	return s.decide(p, s.conditions(p))
 }
 
 // decide is a plan as others read it: what to remember, to do and to tell.
-func decide(s situation, p plan, list []Condition) Decision {
+func (s situation) decide(p plan, list []Condition) Decision {
 	d := Decision{
 		Memory: p.memory(s), Needs: p.needs, Start: p.start, RenewLocks: p.locks.renew, Unlock: p.locks.free,
 		DeleteFeature: p.deleteFeature, Release: p.release, Recheck: p.recheck(s.now),

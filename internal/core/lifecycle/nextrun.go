@@ -27,7 +27,7 @@ type nextRun struct {
 }
 
 // wantedRun says which run should come next.
-func wantedRun(s situation) nextRun {
+func (s situation) wantedRun() nextRun {
 	if s.m.Attempt == 0 || s.m.Job == nil {
 		return nextRun{run: RunAgent, at: summary{phase: Pending, reason: ReasonPreparing, message: "The first attempt is about to start."}}
 	}
@@ -37,59 +37,59 @@ func wantedRun(s situation) nextRun {
 		return nextRun{run: RunSeal, at: s.remembered()}
 	case s.m.Job.Errand && s.o.Spec.AskRestart && s.awaitsRestart() && !s.deadlineOver():
 		// What an errand ends with says nothing of the agent whose pod was lost.
-		return ifAsked(s, nextRun{run: RunAgent, at: s.remembered()})
+		return s.ifAsked(nextRun{run: RunAgent, at: s.remembered()})
 	case f != nil && f.Outcome == protocol.OutcomeReadyToMerge:
-		return afterReady(s, f)
+		return s.afterReady(f)
 	case s.m.Phase == Failed:
-		return afterFailure(s)
+		return s.afterFailure()
 	case f == nil:
-		return afterLoss(s)
+		return s.afterLoss()
 	}
 	switch f.Outcome {
 	case protocol.OutcomeAgentFailed:
 		if failures.Excuses(f.Failure) && s.m.Unserved != nil {
-			return afterUnserved(s, f)
+			return s.afterUnserved(f)
 		}
-		return afterAgentFailed(s, f)
+		return s.afterAgentFailed(f)
 	case protocol.OutcomeSwitched:
-		return agentUnlessOver(s, nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(
+		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: protocol.ReasonModeSwitched, message: fmt.Sprintf(
 			"%s Attempt %d is about to start; it counts as no retry.", sentence(f.Message), s.m.Attempt+1)}})
 	case protocol.OutcomeSuspended, protocol.OutcomeStopped:
-		return agentUnlessOver(s, nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
+		return s.agentUnlessOver(nextRun{granted: s.retryNow(), at: summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf(
 			"Attempt %d is about to start: the work goes on.", s.m.Attempt+1)}})
 	default:
 		// Blocked, and anything that a newer watchdog may say: a person decides.
-		return afterBlocked(s, f)
+		return s.afterBlocked(f)
 	}
 }
 
 // wantedUnderLocks is wantedRun for a Feature that lost a lock, or could not have one: a person decides how that goes on.
-func wantedUnderLocks(s situation) nextRun {
-	n := wantedRun(s)
+func (s situation) wantedUnderLocks() nextRun {
+	n := s.wantedRun()
 	if n.at.phase == Failed {
 		return n
 	}
-	lost, known := lockLost(s)
+	lost, known := s.lockLost()
 	n.lost, n.unsure = lost, !known
 	switch {
 	case lost:
-		n.at = lockLostSummary(s)
-	case locksWere(s, ReasonLockNotFree):
-		n.at = lockNotFreeSummary(s, n.granted)
+		n.at = s.lockLostSummary()
+	case s.locksWere(ReasonLockNotFree):
+		n.at = s.lockNotFreeSummary(n.granted)
 	default:
 		return n
 	}
 	n.run = cmp.Or(n.run, RunAgent)
-	return ifAsked(s, n)
+	return s.ifAsked(n)
 }
 
 // raiseFirst answers a retry for which there is no running time left.
 const raiseFirst = "The running time is over spec.deadline: raise it first, then ask again with a new id."
 
 // agentUnlessOver wants an agent, if there is running time left.
-func agentUnlessOver(s situation, n nextRun) nextRun {
+func (s situation) agentUnlessOver(n nextRun) nextRun {
 	if s.deadlineOver() {
-		return nextRun{at: deadlineSummary(s), refusal: raiseFirst}
+		return nextRun{at: s.deadlineSummary(), refusal: raiseFirst}
 	}
 	n.run = RunAgent
 	return n
@@ -102,7 +102,7 @@ func (s situation) retryInTime() bool { return !s.deadlineOver() && len(s.openRe
 func (s situation) retryNow() bool { return !s.o.Spec.suspended() && s.retryInTime() }
 
 // ifAsked wants a run if a person asked for it, and otherwise leaves the Feature where it stands.
-func ifAsked(s situation, n nextRun) nextRun {
+func (s situation) ifAsked(n nextRun) nextRun {
 	n.granted = n.refusal == "" && len(s.openRetries()) > 0
 	switch {
 	case !n.granted:
@@ -120,48 +120,48 @@ func (s situation) awaitsRestart() bool {
 	return s.o.Memory.Condition(ConditionSucceeded).Reason == ReasonAwaitingRestart
 }
 
-func afterLoss(s situation) nextRun {
+func (s situation) afterLoss() nextRun {
 	seal := s.m.Job.Run == RunSeal
 	n := nextRun{granted: (seal || !s.deadlineOver()) && len(s.openRetries()) > 0}
 	n.at = summary{phase: Preparing, reason: ReasonPodLost, message: fmt.Sprintf(
-		"Attempt %d ended without a final report; attempt %d follows from the last valid checkpoint%s", s.m.Attempt, s.m.Attempt+1, follows(s, n.granted))}
+		"Attempt %d ended without a final report; attempt %d follows from the last valid checkpoint%s", s.m.Attempt, s.m.Attempt+1, s.follows(n.granted))}
 	if seal {
 		n.run, n.at.phase = RunSeal, ReadyToMerge
 		return n
 	}
 	if s.m.Unordered > freeEnds && s.m.Failures > s.o.Spec.Retries {
-		return ifAsked(s, nextRun{run: RunAgent, at: podEndedSummary(s)})
+		return s.ifAsked(nextRun{run: RunAgent, at: s.podEndedSummary()})
 	}
 	if s.o.Spec.AskRestart && !s.deadlineOver() && s.m.Job.StopRequestedAt.IsZero() { // nothing was lost where the agent was asked to end
-		return ifAsked(s, nextRun{run: RunAgent, at: restartSummary(s)})
+		return s.ifAsked(nextRun{run: RunAgent, at: s.restartSummary()})
 	}
-	return agentUnlessOver(s, n)
+	return s.agentUnlessOver(n)
 }
 
-func afterAgentFailed(s situation, f *Final) nextRun {
+func (s situation) afterAgentFailed(f *Final) nextRun {
 	if s.m.Failures > s.o.Spec.Retries {
-		return ifAsked(s, nextRun{run: RunAgent, at: agentFailedSummary(s, f)})
+		return s.ifAsked(nextRun{run: RunAgent, at: s.agentFailedSummary(f)})
 	}
 	n := nextRun{granted: s.retryInTime()}
 	n.at = summary{phase: Preparing, reason: ReasonRetrying, message: fmt.Sprintf(
-		"Attempt %d: %s Retry %d of %d follows%s", s.m.Attempt, sentence(f.Message), s.m.Failures, s.o.Spec.Retries, follows(s, n.granted))}
-	return agentUnlessOver(s, n)
+		"Attempt %d: %s Retry %d of %d follows%s", s.m.Attempt, sentence(f.Message), s.m.Failures, s.o.Spec.Retries, s.follows(n.granted))}
+	return s.agentUnlessOver(n)
 }
 
 // afterFailure keeps a Feature that failed where it is until a person asks for more: neither a raised deadline nor
 // more retries start anything by themselves.
-func afterFailure(s situation) nextRun {
-	at := deadlineSummary(s)
+func (s situation) afterFailure() nextRun {
+	at := s.deadlineSummary()
 	wasDeadline := s.o.Memory.Condition(ConditionSucceeded).Reason == protocol.ReasonDeadlineExceeded
 	if f := s.final(); f != nil && f.Outcome == protocol.OutcomeAgentFailed && !wasDeadline {
-		at = agentFailedSummary(s, f)
+		at = s.agentFailedSummary(f)
 	} else if f == nil && s.o.Memory.Condition(ConditionSucceeded).Reason == ReasonPodEnded {
-		at = podEndedSummary(s)
+		at = s.podEndedSummary()
 	}
 	if s.deadlineOver() {
 		return nextRun{at: at, refusal: raiseFirst}
 	}
-	return ifAsked(s, nextRun{run: RunAgent, at: at})
+	return s.ifAsked(nextRun{run: RunAgent, at: at})
 }
 
 // deliveryReasons are those of work that is done and could not be delivered: another delivery needs no agent.
@@ -170,19 +170,19 @@ var deliveryReasons = []string{
 	protocol.ReasonRepositoryNotAllowed, protocol.ReasonBranchNotAllowed,
 }
 
-func afterBlocked(s situation, f *Final) nextRun {
+func (s situation) afterBlocked(f *Final) nextRun {
 	run := RunAgent
 	if slices.Contains(deliveryReasons, f.Reason) && !s.o.Spec.Ephemeral {
 		run = RunSeal
 	}
 	if run == RunAgent && s.deadlineOver() {
-		return nextRun{at: blockedSummary(s, f), refusal: raiseFirst}
+		return nextRun{at: s.blockedSummary(f), refusal: raiseFirst}
 	}
-	return ifAsked(s, nextRun{run: run, at: blockedSummary(s, f)})
+	return s.ifAsked(nextRun{run: run, at: s.blockedSummary(f)})
 }
 
 // afterReady delivers what is ready once it is approved.
-func afterReady(s situation, f *Final) nextRun {
+func (s situation) afterReady(f *Final) nextRun {
 	head := cmp.Or(f.Head, s.m.Head)
 	spec := s.o.Spec
 	switch {

@@ -64,7 +64,7 @@ const (
 )
 
 // planFor plans what to do about a situation.
-func planFor(s situation) plan {
+func (s situation) planFor() plan {
 	var p plan
 	if len(s.strangers) > 0 && p.live(s) {
 		p.remove(s, nil, s.strangers)
@@ -80,18 +80,18 @@ func planFor(s situation) plan {
 	case s.deleting():
 		p.endForGood(s)
 	case s.delivered():
-		p.rest(s, deliveredSummary(s))
+		p.rest(s, s.deliveredSummary())
 	case s.active():
 		p.attend(s)
 	default:
 		p.advance(s)
 	}
-	if at, ok := heartbeatDue(s); ok {
+	if at, ok := s.heartbeatDue(); ok {
 		p.wake(at)
 	}
-	_, due := stuckPod(s)
+	_, due := s.stuckPod()
 	p.wake(due...)
-	return withLocks(s, p)
+	return s.withLocks(p)
 }
 
 // need notes the fact that is missing. There is one: nothing but live facts is asked for on a cache, and each of the others is what the next one waits for.
@@ -149,7 +149,7 @@ func (p plan) memory(s situation) Memory {
 		m.Job.StopRequestedAt = time.Time{}
 	}
 	m.Locks = slices.Clone(p.locks.stay)
-	m.Requests = answerRequests(s, p)
+	m.Requests = s.answerRequests(p)
 	m.Deliveries = s.deliveries()
 	m.Phase = p.at.phase
 	switch {

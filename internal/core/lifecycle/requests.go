@@ -74,7 +74,7 @@ func (s situation) freeID() string {
 }
 
 // answerRequests says what became of each request that is not on its way: all results that are kept.
-func answerRequests(s situation, p plan) []RequestResult {
+func (s situation) answerRequests(p plan) []RequestResult {
 	results := slices.Concat(s.m.Requests, s.refused(p.refusal))
 	granted := s.granted
 	if p.granted {
@@ -88,7 +88,7 @@ func answerRequests(s situation, p plan) []RequestResult {
 			results = append(results, done)
 			continue
 		}
-		if message, state := answerTo(s, p.at, r); message != "" {
+		if message, state := s.answerTo(p.at, r); message != "" {
 			results = append(results, RequestResult{ID: r.ID, State: state, Message: message, At: s.now})
 		}
 	}
@@ -96,23 +96,23 @@ func answerRequests(s situation, p plan) []RequestResult {
 }
 
 // answerTo is the answer to a request of which nothing was reported; empty while it is on its way.
-func answerTo(s situation, at summary, r Request) (message string, state RequestState) {
+func (s situation) answerTo(at summary, r Request) (message string, state RequestState) {
 	switch {
 	case r.Refusal != "":
 		return r.Refusal, RequestFailed
 	case r.Kind == RequestApprovePlan:
 		return fmt.Sprintf("This version does not act on %s requests.", r.Kind), RequestNotActedOn
 	case r.Kind != RequestRetry:
-		return unlessTaken(s, at, r), RequestFailed
+		return s.unlessTaken(at, r), RequestFailed
 	case s.active() && s.m.Job.Errand:
 		return "", "" // Its turn comes after the errand.
 	default:
-		return notRetried(s, at), RequestFailed
+		return s.notRetried(at), RequestFailed
 	}
 }
 
 // notRetried says why a request to retry is refused.
-func notRetried(s situation, at summary) string {
+func (s situation) notRetried(at summary) string {
 	if s.active() && at.reason == protocol.ReasonBreakerOpen {
 		return "The agent is frozen, not ended: go on with a request resetBreaker, or set spec.suspend to end it."
 	}
@@ -126,7 +126,7 @@ func notRetried(s situation, at summary) string {
 }
 
 // unlessTaken refuses a request to the watchdog when no watchdog will come to take it; empty while one will.
-func unlessTaken(s situation, at summary, r Request) string {
+func (s situation) unlessTaken(at summary, r Request) string {
 	switch {
 	case s.deleting(), s.active():
 	case at.phase == Delivered && r.Kind == RequestRollback:

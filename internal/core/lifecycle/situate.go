@@ -18,12 +18,12 @@ const freeEnds = 3
 // situate adds to what is remembered what the facts say: a new attempt, the pod that speaks for it, its end, and what
 // was reported. Each of these is a function of the situation that the one before it found.
 func situate(o Observed, now time.Time) situation {
-	return rollUp(conclude(waited(pin(strategy(adopt(situation{o: o, now: now, m: o.Memory.clone()}))))))
+	return (situation{o: o, now: now, m: o.Memory.clone()}).adopt().strategy().pin().waited().conclude().rollUp()
 }
 
 // adopt makes the newest Job that is seen the current attempt. It is the only way in which attempts advance: the process
 // that made the Job may have died before it noted it.
-func adopt(s situation) situation {
+func (s situation) adopt() situation {
 	newest := -1
 	for i, j := range s.o.Jobs {
 		if j.Attempt > s.m.Attempt && (newest < 0 || j.Attempt > s.o.Jobs[newest].Attempt) {
@@ -35,10 +35,10 @@ func adopt(s situation) situation {
 	}
 	if s.active() {
 		// The newer Job was only made because this attempt had ended.
-		s = fold(s)
+		s = s.fold()
 	}
 	job := s.o.Jobs[newest]
-	errand, granted, answers := madeFor(s, job)
+	errand, granted, answers := s.madeFor(job)
 	s.granted = granted
 	m := s.m.clone()
 	m.Requests = append(m.Requests, answers...)
@@ -60,7 +60,7 @@ func adopt(s situation) situation {
 
 // strategy of an attempt whose Job was seen first by a version that did not note it. Only a choice is noted, so that an upgrade writes nothing: what a
 // policy or the Feature names stands there.
-func strategy(s situation) situation {
+func (s situation) strategy() situation {
 	if !s.active() || s.m.Job.Strategy != "" || s.o.Spec.StrategyReason == "" {
 		return s
 	}
@@ -71,12 +71,12 @@ func strategy(s situation) situation {
 
 // madeFor reports whether a Job that is seen for the first time was made for an errand, which requests to retry were
 // granted, and which are answered because it was made: all from the facts on which it was made.
-func madeFor(s situation, job Job) (errand bool, granted []string, answers []RequestResult) {
+func (s situation) madeFor(job Job) (errand bool, granted []string, answers []RequestResult) {
 	if job.Run == RunSeal && s.m.Job != nil {
 		if s.m.Job.Errand && s.final() == nil {
 			return true, nil, nil // The one before was lost.
 		}
-		next := wantedRun(s)
+		next := s.wantedRun()
 		if next.granted {
 			granted = s.openRetries()
 		}
@@ -88,7 +88,7 @@ func madeFor(s situation, job Job) (errand bool, granted []string, answers []Req
 }
 
 // pin chooses the one pod that may speak for the attempt.
-func pin(s situation) situation {
+func (s situation) pin() situation {
 	job := s.job()
 	if !s.active() || job == nil {
 		return s
@@ -119,7 +119,7 @@ func pin(s situation) situation {
 
 // waited notes the end of the wait for the pod when the pod says that it has started: a deadline counts from there on, whether or not anything else is written.
 // A wait for a person begins after that.
-func waited(s situation) situation {
+func (s situation) waited() situation {
 	p := s.pod()
 	if !s.active() || p == nil || s.m.Job.WaitingSince.IsZero() || !p.StartedAt.After(s.m.Job.WaitingSince) {
 		return s
@@ -131,15 +131,15 @@ func waited(s situation) situation {
 }
 
 // conclude notes the end of the attempt, once: by its final report, or because a live read shows that its pod is gone.
-func conclude(s situation) situation {
+func (s situation) conclude() situation {
 	if s.active() && (s.final() != nil || s.gone() && s.o.Live) {
-		return fold(s)
+		return s.fold()
 	}
 	return s
 }
 
 // fold counts the attempt's time and outcome.
-func fold(s situation) situation {
+func (s situation) fold() situation {
 	m := s.m.clone()
 	*m.Job = s.metered(false)
 	m.Job.EndedAt = s.now
@@ -174,7 +174,7 @@ func fold(s situation) situation {
 
 // rollUp copies what the watchdog reports into the Feature's own status. Nothing that is known is ever forgotten: a new
 // attempt reports from nothing.
-func rollUp(s situation) situation {
+func (s situation) rollUp() situation {
 	s.m.ObservedGeneration, s.m.Branch = s.o.Spec.Generation, s.o.Spec.Branch
 	if s.o.Policy.Hash != "" {
 		s.m.Policy = s.o.Policy

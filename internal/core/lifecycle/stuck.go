@@ -17,7 +17,7 @@ const stuckGrace = time.Minute
 
 // stuckPod is a pod that should be gone and is not, mostly because its node does not answer; nil where there is none. due
 // are the times at which pods that have time left are said to be stuck.
-func stuckPod(s situation) (stuck *Pod, due []time.Time) {
+func (s situation) stuckPod() (stuck *Pod, due []time.Time) {
 	for i := range s.o.Pods {
 		p := &s.o.Pods[i]
 		if p.DueBy.IsZero() {
@@ -34,8 +34,8 @@ func stuckPod(s situation) (stuck *Pod, due []time.Time) {
 
 // shown is where a Feature stands for people. It says why nothing goes on where a pod does not go: no new attempt may
 // start beside a pod that may still write to the volumes, so that only a person can help.
-func shown(s situation, at summary) summary {
-	if stuck, _ := stuckPod(s); stuck != nil && at.waitsForPods() {
+func (s situation) shown(at summary) summary {
+	if stuck, _ := s.stuckPod(); stuck != nil && at.waitsForPods() {
 		at.reason, at.message, at.stalled = ReasonPodStuckTerminating, stuckMessage(*stuck), true
 	}
 	at.message = bounded(at.message)

@@ -28,14 +28,14 @@ type summary struct {
 }
 
 // runningSummary is where a Feature stands whose attempt goes on.
-func runningSummary(s situation) summary {
+func (s situation) runningSummary() summary {
 	if s.m.Job.Run == RunSeal {
-		return sealSummary(s)
+		return s.sealSummary()
 	}
 	at := summary{phase: Preparing, reason: ReasonPreparing, message: fmt.Sprintf("Attempt %d: volumes, pod and workspace are being created.", s.m.Attempt)}
 	r := s.report()
 	if r != nil && r.WorkspaceReady {
-		at = summary{phase: Running, reason: ReasonRunning, message: runningMessage(s, r)}
+		at = summary{phase: Running, reason: ReasonRunning, message: s.runningMessage(r)}
 	}
 	if p := s.problem(); p != nil {
 		at.reason, at.message = p.Reason, p.Message
@@ -44,7 +44,7 @@ func runningSummary(s situation) summary {
 			at.phase = Preparing
 		case p.Reason == protocol.ReasonBreakerOpen:
 			at.phase, at.stalled = Blocked, true
-			at.message = sentence(p.Message) + breakerHint(s)
+			at.message = sentence(p.Message) + s.breakerHint()
 		case p.Reason == protocol.ReasonBudgetExceeded:
 			at.phase, at.stalled = Blocked, true
 			at.message = sentence(p.Message) + " The agent is frozen. It goes on by itself when there is more; or end it with spec.suspend."
@@ -59,14 +59,14 @@ func runningSummary(s situation) summary {
 	return at
 }
 
-func runningMessage(s situation, r *Run) string {
+func (s situation) runningMessage(r *Run) string {
 	if r.Task == "" {
 		return fmt.Sprintf("Attempt %d: the agent works.", s.m.Attempt)
 	}
 	return fmt.Sprintf("Attempt %d: the agent works on task %s.", s.m.Attempt, r.Task)
 }
 
-func sealSummary(s situation) summary {
+func (s situation) sealSummary() summary {
 	at := summary{phase: ReadyToMerge, reason: ReasonDelivering, message: fmt.Sprintf("Branch %s is being pushed.", s.m.Branch)}
 	if p := s.problem(); p != nil {
 		at.reason, at.message = p.Reason, p.Message
@@ -82,7 +82,7 @@ func refusedSummary(r *Refusal) summary {
 	return summary{phase: phase, reason: r.Reason, message: r.Message, stalled: r.ByUser, reconciling: !r.ByUser}
 }
 
-func deliveredSummary(s situation) summary {
+func (s situation) deliveredSummary() summary {
 	f := s.final()
 	if f == nil {
 		was := s.o.Memory.Condition(ConditionSucceeded)
@@ -95,7 +95,7 @@ func deliveredSummary(s situation) summary {
 	return summary{phase: Delivered, reason: cmp.Or(f.Reason, protocol.ReasonDelivered), message: message}
 }
 
-func deadlineSummary(s situation) summary {
+func (s situation) deadlineSummary() summary {
 	over := fmt.Sprintf("The running time is over spec.deadline (%s). The work is kept: raise the deadline and start", s.o.Spec.Deadline)
 	if !s.deadlineOver() { // a person has raised it since
 		over = "The running time was over spec.deadline. The work is kept: start"
@@ -106,14 +106,14 @@ func deadlineSummary(s situation) summary {
 	return summary{phase: Failed, reason: protocol.ReasonDeadlineExceeded, stalled: true, message: over + fmt.Sprintf(" the agent again with %s.", s.retryHint())}
 }
 
-func agentFailedSummary(s situation, f *Final) summary {
+func (s situation) agentFailedSummary(f *Final) summary {
 	return summary{phase: Failed, reason: cmp.Or(f.Reason, protocol.ReasonAgentFailed), stalled: true, message: fmt.Sprintf(
 		"%s It failed %s and spec.retries is %d. The work is kept: start the agent again with %s.",
 		sentence(f.Message), times(s.m.Failures), s.o.Spec.Retries, s.retryHint())}
 }
 
 // podEndedSummary is for an agent whose pods end by themselves.
-func podEndedSummary(s situation) summary {
+func (s situation) podEndedSummary() summary {
 	return summary{phase: Failed, reason: ReasonPodEnded, stalled: true, message: fmt.Sprintf(
 		"Attempt %d: the pod ended by itself before its final report, as did %d before it: neither a person nor the cluster asked it to. From the %dth on each spends a retry, and spec.retries is %d. "+
 			"See the Event PodLost for how it ended; mostly the agent used more memory or disk than spec.agent.resources and the volumes allow. The work is kept: start the agent again with %s.",
@@ -121,21 +121,21 @@ func podEndedSummary(s situation) summary {
 }
 
 // restartSummary is for an agent whose pod was lost, and that a user starts again.
-func restartSummary(s situation) summary {
+func (s situation) restartSummary() summary {
 	return summary{phase: Blocked, reason: ReasonAwaitingRestart, stalled: true, message: fmt.Sprintf(
 		"Attempt %d ended without a final report, and supervision.restartMode of the policy is Ask. The work up to the last valid checkpoint is kept: look at it, then start the agent again with %s.",
 		s.m.Attempt, s.retryHint())}
 }
 
 // blockedSummary says what is wrong and each way on.
-func blockedSummary(s situation, f *Final) summary {
+func (s situation) blockedSummary(f *Final) summary {
 	reason := cmp.Or(f.Reason, ReasonInternalError)
 	message := sentence(f.Message)
 	switch reason {
 	case protocol.ReasonCheckpointInvalid:
-		message += invalidHint(s)
+		message += s.invalidHint()
 	case protocol.ReasonBreakerOpen:
-		message += breakerHint(s)
+		message += s.breakerHint()
 	case protocol.ReasonHistoryInvalid:
 		message += fmt.Sprintf(" Nothing was pushed and the work is kept. Let delivery.history of the SupervisorPolicy be Squash to deliver one commit, or change the rule; then deliver with %s.", s.retryHint())
 	case protocol.ReasonPushConflict:
@@ -150,11 +150,11 @@ func blockedSummary(s situation, f *Final) summary {
 	return summary{phase: Blocked, reason: reason, message: strings.TrimSpace(message), stalled: true}
 }
 
-func breakerHint(s situation) string {
+func (s situation) breakerHint() string {
 	return fmt.Sprintf(" Remove what keeps checkpoints from being taken, then go on with spec.requests: [{id: %s, resetBreaker: {}}].", s.freeID())
 }
 
-func invalidHint(s situation) string {
+func (s situation) invalidHint() string {
 	var b strings.Builder
 	if s.m.LastCheckpoint != "" {
 		fmt.Fprintf(&b, " Nothing of checkpoint %s that breaks a rule is delivered; all of it is kept.", s.m.LastCheckpoint)

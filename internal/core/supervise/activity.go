@@ -15,17 +15,17 @@ func (s State) activity() string {
 		return ended(*s.Final)
 	case s.Left:
 		return protocol.StateComplete
-	case s.Checkpoints.Breaker, overBudget(s):
+	case s.Checkpoints.Breaker, s.overBudget():
 		return protocol.StateFrozen
 	case s.End != GoOn || s.Current() < 0:
 		return protocol.StateFinishing
-	case s.Question != nil, steered(s) && s.Measure.Rung == policy.RungHold && s.Measure.Until.IsZero():
+	case s.Question != nil, s.steered() && s.Measure.Rung == policy.RungHold && s.Measure.Until.IsZero():
 		return protocol.StateWaiting
-	case steered(s):
+	case s.steered():
 		return protocol.StateEscalating
 	case !s.Agent.Running:
 		return protocol.StateIdle
-	case offPlan(s):
+	case s.offPlan():
 		return protocol.StateEscalating
 	case s.Told:
 		return protocol.StateRecovering
@@ -36,10 +36,10 @@ func (s State) activity() string {
 }
 
 // steered says that a measure is under way.
-func steered(s State) bool { return s.Measure != nil && !s.Measure.Over }
+func (s State) steered() bool { return s.Measure != nil && !s.Measure.Over }
 
 // offPlan says that the work needs another method, or has to stop.
-func offPlan(s State) bool {
+func (s State) offPlan() bool {
 	return s.Conversation != nil && (s.Conversation.Pace == protocol.PaceContingent || s.Conversation.Pace == protocol.PaceEmergency)
 }
 

@@ -114,11 +114,11 @@ type Connected struct {
 
 func (e Connected) apply(s *State, now time.Time) {
 	if m := s.Measure; e.Running && m != nil && (m.Rung == policy.RungNoTools || m.Rung == policy.RungRestart) { // its agent was started after it, before a crash
-		settle(s, m.Rung, true)
+		s.settle(m.Rung, true)
 	}
 	s.Agent = Agent{Connected: true, Running: e.Running, Leftovers: e.Running || e.Exited != nil || e.Leftovers, Frozen: e.Frozen}
 	if !e.Running {
-		left(s)
+		s.left()
 	}
 	i := s.Current()
 	if i < 0 || s.Tasks[i].Phase == Failed {
@@ -185,7 +185,7 @@ type AgentExited struct {
 
 func (e AgentExited) apply(s *State, _ time.Time) {
 	s.Agent.Running = false
-	left(s)
+	s.left()
 	if i := s.Current(); i >= 0 && (s.Tasks[i].Phase == Running || s.Doing == Start) {
 		s.Tasks[i].Phase, s.Tasks[i].ExitCode, s.Tasks[i].Failure = Exited, e.Code, e.Failure
 		s.Agent.Leftovers = true
@@ -341,7 +341,7 @@ func (e Answered) apply(s *State, _ time.Time) {
 	s.idle()
 	i := slices.IndexFunc(s.Requests, func(r protocol.Request) bool { return r.ID == e.Answer.ID })
 	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == protocol.RequestRelease {
-		settle(s, policy.RungHold, true)
+		s.settle(policy.RungHold, true)
 	}
 	if i >= 0 && e.Answer.OK && s.Requests[i].Kind == protocol.RequestResetBreaker {
 		s.Checkpoints = Checkpoints{Last: s.Checkpoints.Last, Changed: s.Checkpoints.Changed, Unseen: s.Checkpoints.Unseen}
@@ -362,7 +362,7 @@ type RolledBack struct {
 func (e RolledBack) apply(s *State, now time.Time) {
 	s.idle()
 	s.answered([]string{e.ID})
-	wentBack(s, e.ID, e.Went)
+	s.wentBack(e.ID, e.Went)
 	if !e.Went {
 		return
 	}

@@ -51,7 +51,7 @@ func (s State) verdict() (protocol.FinalReport, bool) {
 }
 
 // failed is the final report of an attempt whose task i failed.
-func failed(s State, i int) protocol.FinalReport {
+func (s State) failed(i int) protocol.FinalReport {
 	t := s.Tasks[i]
 	f := protocol.FinalReport{Outcome: protocol.OutcomeBlocked, Reason: t.Reason, Message: t.Message, Head: s.Delivery.Head}
 	switch t.Reason {
@@ -64,7 +64,7 @@ func failed(s State, i int) protocol.FinalReport {
 }
 
 // interrupted is the final report of an attempt that was asked to end.
-func interrupted(s State) protocol.FinalReport {
+func (s State) interrupted() protocol.FinalReport {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeSuspended, Reason: protocol.ReasonSuspended, Head: s.Delivery.Head,
 		Message: "the agent was ended after a last checkpoint; the work is kept"}
 	if s.End == Stop {
@@ -78,10 +78,10 @@ func interrupted(s State) protocol.FinalReport {
 }
 
 // unstoppable is the final report of an attempt whose agent could not be stopped. What was asked for comes about all the same.
-func unstoppable(s State) protocol.FinalReport {
+func (s State) unstoppable() protocol.FinalReport {
 	f := protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, Reason: protocol.ReasonAgentUnstoppable, Head: s.Delivery.Head}
 	if s.End != GoOn {
-		f = interrupted(s)
+		f = s.interrupted()
 	}
 	f.Message = fmt.Sprintf("the agent's processes could not be stopped %d times in a row, so their container was ended; what they "+
 		"wrote since the last checkpoint is still on the workspace volume (%s)", s.Agent.Resisted, s.Agent.Resistance)
@@ -89,14 +89,14 @@ func unstoppable(s State) protocol.FinalReport {
 }
 
 // repeated is the final report of an attempt without an agent that changed nothing about how the work stands.
-func repeated(s State) protocol.FinalReport {
+func (s State) repeated() protocol.FinalReport {
 	f := *s.Earlier
 	f.Head = s.Delivery.Head
 	return f
 }
 
 // unfinished is the final report of an attempt without an agent for work that an agent has not finished.
-func unfinished(s State, i int) protocol.FinalReport {
+func (s State) unfinished(i int) protocol.FinalReport {
 	return protocol.FinalReport{Outcome: protocol.OutcomeAgentFailed, Reason: protocol.ReasonAgentFailed, Head: s.Delivery.Head,
 		Message: fmt.Sprintf("task %q has not been finished by any attempt: there is nothing to deliver without an agent",
 			s.Tasks[i].Name)}
@@ -159,9 +159,9 @@ func (s State) fault() *protocol.Fault {
 		return &protocol.Fault{Reason: protocol.ReasonBreakerOpen, Message: fmt.Sprintf(
 			"%d checkpoints in a row failed, the last one because %s; the agent is frozen",
 			s.Checkpoints.Failures, s.Checkpoints.Failure.Message)}
-	case overBudget(s):
+	case s.overBudget():
 		return &protocol.Fault{Reason: protocol.ReasonBudgetExceeded, Message: s.Allowance.Exceeded}
-	case onHold(s):
+	case s.onHold():
 		return &protocol.Fault{Reason: protocol.ReasonAgentHeld, Message: s.Measure.Message}
 	case s.Checkpoints.Failures > 0:
 		f := s.Checkpoints.Failure

@@ -23,22 +23,22 @@ func held(s State, now time.Time) (Action, bool) {
 	switch {
 	case s.Seal:
 		return Action{}, false
-	case onHold(s) && !s.Measure.Until.IsZero() && !now.Before(s.Measure.Until):
+	case s.onHold() && !s.Measure.Until.IsZero() && !now.Before(s.Measure.Until):
 		return Action{Kind: Release}, true
-	case halted(s) && live && (!s.Agent.Frozen || !now.Before(s.Agent.FrozenAt.Add(renewFreeze))):
+	case s.halted() && live && (!s.Agent.Frozen || !now.Before(s.Agent.FrozenAt.Add(renewFreeze))):
 		return Action{Kind: Freeze}, true
-	case !halted(s) && s.Agent.Frozen:
+	case !s.halted() && s.Agent.Frozen:
 		return Action{Kind: Thaw}, true
-	case !halted(s):
+	case !s.halted():
 		return Action{}, false
 	}
 	var a Action
 	if !s.Checkpoints.Breaker {
-		a, _ = requested(s, now)
+		a, _ = s.requested(now)
 	}
 	if live && a.Kind == Wait {
 		a.Until = earliest(a.Until, s.Agent.FrozenAt.Add(renewFreeze))
-		if onHold(s) {
+		if s.onHold() {
 			a.Until = earliest(a.Until, s.Measure.Until)
 		}
 	}
@@ -56,10 +56,10 @@ func earliest(times ...time.Time) (t time.Time) {
 }
 
 // halted says that the agent cannot go on: checkpoints fail, the budget of its calls of models is used up, or a person is to look at what it does.
-func halted(s State) bool { return s.Checkpoints.Breaker || overBudget(s) || onHold(s) }
+func (s State) halted() bool { return s.Checkpoints.Breaker || s.overBudget() || s.onHold() }
 
 // overBudget holds for an agent at work alone: what has ended, is to be ended, or is said to be done, needs no call of a model.
-func overBudget(s State) bool {
+func (s State) overBudget() bool {
 	i := s.Current()
 	return s.Allowance.Exceeded != "" && s.Agent.Running && i >= 0 && s.Tasks[i].Completed.IsZero() && s.Tasks[i].Rejected == "" && s.Tasks[i].Restart == ""
 }

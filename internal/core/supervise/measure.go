@@ -77,11 +77,11 @@ type Released struct{}
 
 func (Released) apply(s *State, _ time.Time) {
 	s.idle()
-	settle(s, policy.RungHold, true)
+	s.settle(policy.RungHold, true)
 }
 
 // settle the measure of a rung.
-func settle(s *State, rung policy.Rung, done bool) {
+func (s *State) settle(rung policy.Rung, done bool) {
 	if s.Measure != nil && s.Measure.Rung == rung && !s.Measure.Over {
 		m := *s.Measure
 		m.Over, m.Done = true, done
@@ -90,16 +90,16 @@ func settle(s *State, rung policy.Rung, done bool) {
 }
 
 // left says that the agent of the measure has ended by itself.
-func left(s *State) {
+func (s *State) left() {
 	for _, rung := range []policy.Rung{policy.RungHold, policy.RungRollback} {
-		settle(s, rung, false)
+		s.settle(rung, false)
 	}
 }
 
 // wentBack takes the result of a rollback that steering wanted.
-func wentBack(s *State, id string, went bool) {
+func (s *State) wentBack(id string, went bool) {
 	if s.Measure != nil && s.Measure.ID == id {
-		settle(s, policy.RungRollback, went)
+		s.settle(policy.RungRollback, went)
 	}
 	if i := s.Current(); i >= 0 && s.Tasks[i].Restart == id {
 		s.Tasks[i].Back = true
@@ -107,7 +107,7 @@ func wentBack(s *State, id string, went bool) {
 }
 
 // onHold says that the agent waits for a person to look.
-func onHold(s State) bool {
+func (s State) onHold() bool {
 	return s.Measure != nil && s.Measure.Rung == policy.RungHold && !s.Measure.Over && s.Agent.Running
 }
 
@@ -117,11 +117,11 @@ func measured(s State, now time.Time) (Action, bool) {
 	if s.Seal || m == nil || m.Over || m.Rung != policy.RungRollback || !s.Agent.Connected {
 		return Action{}, false
 	}
-	return goBack(s, m.ID, m.Message, now), true
+	return s.goBack(m.ID, m.Message, now), true
 }
 
 // goBack to the last valid checkpoint, for a reason in words.
-func goBack(s State, id, reason string, now time.Time) Action {
+func (s State) goBack(id, reason string, now time.Time) Action {
 	if now.Before(s.Checkpoints.RetryAt) {
 		return Action{Until: s.Checkpoints.RetryAt}
 	}

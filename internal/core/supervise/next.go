@@ -50,7 +50,7 @@ func resisting(s State, _ time.Time) (Action, bool) {
 	if s.Agent.Resisted < maxResisted || s.End == Terminate {
 		return Action{}, false
 	}
-	return Action{Kind: Finish, Final: unstoppable(s), EndFirst: true}, true
+	return Action{Kind: Finish, Final: s.unstoppable(), EndFirst: true}, true
 }
 
 // ending captures what the agent did until now, exactly once, and goes. A suspended or stopped agent is killed first,
@@ -60,7 +60,7 @@ func ending(s State, now time.Time) (Action, bool) {
 		return Action{}, false
 	}
 	if s.Errand && s.Earlier != nil && s.End != Terminate {
-		return Action{Kind: Finish, Final: repeated(s)}, true
+		return Action{Kind: Finish, Final: s.repeated()}, true
 	}
 	if !s.Closed && !s.untouched() {
 		if s.End != Terminate && s.Agent.Leftovers {
@@ -74,7 +74,7 @@ func ending(s State, now time.Time) (Action, bool) {
 	if s.End == Terminate {
 		return Action{Kind: Leave}, true
 	}
-	return Action{Kind: Finish, Final: interrupted(s)}, true
+	return Action{Kind: Finish, Final: s.interrupted()}, true
 }
 
 func answers(s State, _ time.Time) (Action, bool) {
@@ -84,7 +84,7 @@ func answers(s State, _ time.Time) (Action, bool) {
 			return Action{Kind: Answer, Answer: s.reset(r.ID)}, true
 		case r.Kind == protocol.RequestRelease:
 			if s.Seal || s.Agent.Connected { // before that it is not known whether an agent is held
-				return Action{Kind: Answer, Answer: release(s, r.ID)}, true
+				return Action{Kind: Answer, Answer: s.release(r.ID)}, true
 			}
 		case r.Kind == protocol.RequestRollback:
 			if a, ok := s.rollback(r); ok {
@@ -120,8 +120,8 @@ func (s State) reset(id string) protocol.RequestReport {
 	return protocol.RequestReport{ID: id, OK: false, Message: "the breaker is not open: nothing to reset"}
 }
 
-func release(s State, id string) protocol.RequestReport {
-	if onHold(s) {
+func (s State) release(id string) protocol.RequestReport {
+	if s.onHold() {
 		return protocol.RequestReport{ID: id, OK: true, Message: "the agent goes on"}
 	}
 	return protocol.RequestReport{ID: id, OK: false, Message: "the agent is not held: nothing to release"}
@@ -140,9 +140,9 @@ func sealing(s State, _ time.Time) (Action, bool) {
 	case !s.Seal:
 		return Action{}, false
 	case s.Earlier != nil && (i >= 0 || s.Errand && !ready):
-		return Action{Kind: Finish, Final: repeated(s)}, true
+		return Action{Kind: Finish, Final: s.repeated()}, true
 	case i >= 0:
-		return Action{Kind: Finish, Final: unfinished(s, i)}, true
+		return Action{Kind: Finish, Final: s.unfinished(i)}, true
 	}
 	return Action{}, false
 }
@@ -153,11 +153,11 @@ func tasks(s State, now time.Time) (Action, bool) {
 	}
 	i := s.Current()
 	if i < 0 {
-		return requested(s, now)
+		return s.requested(now)
 	}
 	switch phase := s.Tasks[i].Phase; {
 	case phase == Failed:
-		return Action{Kind: Finish, Final: failed(s, i)}, true
+		return Action{Kind: Finish, Final: s.failed(i)}, true
 	case !s.Agent.Connected:
 		return Action{}, true
 	case phase == Running:
@@ -165,9 +165,9 @@ func tasks(s State, now time.Time) (Action, bool) {
 	case s.Agent.Leftovers:
 		return s.kill(), true
 	case phase == Exited:
-		return closeTask(s, now, i), true
+		return s.closeTask(now, i), true
 	case s.Tasks[i].Restart != "" && !s.Tasks[i].Back:
-		return goBack(s, s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
+		return s.goBack(s.Tasks[i].Restart, s.Tasks[i].RestartReason, now), true
 	}
 	return Action{Kind: Start, Task: i}, true
 }
@@ -181,7 +181,7 @@ func (s State) kill() Action {
 }
 
 // closeTask takes the checkpoint that decides the task; nothing of the agent can write any more.
-func closeTask(s State, now time.Time, i int) Action {
+func (s State) closeTask(now time.Time, i int) Action {
 	if now.Before(s.Checkpoints.RetryAt) {
 		return Action{Until: s.Checkpoints.RetryAt}
 	}
@@ -220,7 +220,7 @@ func running(s State, now time.Time) Action {
 }
 
 // requested takes a checkpoint that a person wants while no task runs.
-func requested(s State, now time.Time) (Action, bool) {
+func (s State) requested(now time.Time) (Action, bool) {
 	if len(s.Requests) == 0 || !s.Agent.Connected {
 		return Action{}, false
 	}

@@ -44,7 +44,6 @@ var migrations embed.FS
 
 // engine is all that SQLite and PostgreSQL differ in. Tables and statements are the same: both take $1 as a placeholder, ON
 // CONFLICT and RETURNING.
-//
 type engine interface {
 	// open makes handles. It need not connect. Those that it has made when it fails have to be closed, too.
 	open() (handles, error)
@@ -227,7 +226,7 @@ func (e *postgresEngine) promise(d durability) string {
 func (e *postgresEngine) statements(ctx context.Context) context.Context { return ctx }
 
 func (e *postgresEngine) reservations(_ context.Context, l *Ledger) (reservations, error) {
-	return newTableReservations(l), nil
+	return l.newTableReservations(), nil
 }
 
 func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect) error {

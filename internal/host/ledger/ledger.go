@@ -81,7 +81,7 @@ func Open(ctx context.Context, o Options) (*Ledger, error) {
 		log: o.Log, now: o.Now, engine: e, bodies: newBodies(), queue: make(chan *settlement, maxBatch), changing: make(chan struct{}, 1),
 		closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
-	l.refused, l.full = newRefusals(l), newFullness(l, o)
+	l.refused, l.full = l.newRefusals(), l.newFullness(o)
 	if l.handles, err = e.open(); err == nil {
 		err = e.migrate(ctx, l.writer)
 	}

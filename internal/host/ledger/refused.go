@@ -33,7 +33,7 @@ type refusals struct {
 	lost int64
 }
 
-func newRefusals(l *Ledger) *refusals {
+func (l *Ledger) newRefusals() *refusals {
 	return &refusals{ledger: l, due: make(chan chan<- struct{}), rows: map[string]*settlement{}}
 }
 

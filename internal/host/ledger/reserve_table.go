@@ -23,7 +23,7 @@ type tableReservations struct {
 	booked chan struct{}
 }
 
-func newTableReservations(l *Ledger) *tableReservations {
+func (l *Ledger) newTableReservations() *tableReservations {
 	t := &tableReservations{ledger: l, bookings: make(chan *booking, maxBatch), closing: make(chan struct{}), booked: make(chan struct{})}
 	go t.bookAll()
 	return t

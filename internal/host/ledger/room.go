@@ -55,7 +55,7 @@ type fullness struct {
 	nothing bool
 }
 
-func newFullness(l *Ledger, o Options) *fullness {
+func (l *Ledger) newFullness(o Options) *fullness {
 	return &fullness{ledger: l, size: uint64(max(o.Size, 0)), dropped: o.Dropped}
 }
 

@@ -39,7 +39,7 @@ var errSilent = errors.New("the backend was silent for too long")
 func (c *call) forward() *failure {
 	ctx, cancel := context.WithCancelCause(c.r.Context())
 	defer cancel(nil)
-	patience := patienceFor(c, false)
+	patience := c.patienceFor(false)
 	silence := time.AfterFunc(patience, func() { cancel(errSilent) })
 	defer silence.Stop()
 	for tried := 1; ; tried++ {
@@ -62,7 +62,7 @@ func (c *call) forward() *failure {
 }
 
 // patienceFor a call with a silent backend, before it has begun to say something or after that.
-func patienceFor(c *call, begun bool) time.Duration {
+func (c *call) patienceFor(begun bool) time.Duration {
 	if c.endpoint.Kind != dialect.Generate {
 		return c.caller.Silence
 	}
@@ -151,7 +151,7 @@ func (c *call) take(ctx context.Context, answer *http.Response, err error, silen
 		case errors.Is(context.Cause(ctx), errSilent):
 			c.renew()
 			c.turn.abandon(c.asked, c.taken.Load())
-			return elsewhere(fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, patienceFor(c, false)))
+			return elsewhere(fail(http.StatusGatewayTimeout, reasonSilent, err, "the backend %q has not answered within %s", name, c.patienceFor(false)))
 		case ctx.Err() != nil:
 			c.turn.abandon(c.asked, c.taken.Load())
 			return fail(http.StatusServiceUnavailable, reasonGone, err, "the call was given up")

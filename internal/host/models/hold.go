@@ -23,7 +23,7 @@ func retextMemory(raw, text int) int64 { return int64(4*raw + 4*text) }
 
 // mayBeFinal says whether the answer may be one that rules are for. Where a runtime makes calls of its own, such as for titles, those
 // offer no tools, and their answers are no final ones. Neither is that of a turn in which the supervisor lets none be called.
-func mayBeFinal(c *call) bool {
+func (c *call) mayBeFinal() bool {
 	return c.endpoint.Kind == dialect.Generate && !c.endpoint.Side && c.caller.Answers.Any() && (c.request.Tools && !c.request.Bare() || !c.caller.SideCalls)
 }
 

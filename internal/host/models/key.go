@@ -16,7 +16,7 @@ import (
 const keyTime = 5 * time.Second
 
 // unlock finds the key that the backend is asked with: the gateway's, or the one that the project has brought.
-func unlock(c *call) *failure {
+func (c *call) unlock() *failure {
 	b := c.route.Backend
 	if of := c.route.Key; of != (policy.SecretKey{}) {
 		ctx, cancel := context.WithTimeout(c.r.Context(), keyTime)

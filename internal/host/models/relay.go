@@ -49,7 +49,7 @@ func (r *relay) read(ctx context.Context, answer *http.Response, silence *time.T
 	buffer := room(roomStep)
 	defer free(buffer)
 	for buffer = buffer[:cap(buffer)]; ; {
-		patience := patienceFor(c, r.begun())
+		patience := c.patienceFor(r.begun())
 		silence.Reset(patience)
 		n, err := answer.Body.Read(buffer)
 		silence.Stop() // while the agent reads, the backend is not silent
@@ -70,7 +70,7 @@ func (r *relay) read(ctx context.Context, answer *http.Response, silence *time.T
 
 // relay begins with an answer: its head is sent, unless it is checked first.
 func (c *call) relay(answer *http.Response) (*relay, *failure) {
-	final := mayBeFinal(c) && answer.StatusCode < http.StatusMultipleChoices
+	final := c.mayBeFinal() && answer.StatusCode < http.StatusMultipleChoices
 	checks := final && c.caller.Answers.Holds()
 	streamed := strings.HasPrefix(answer.Header.Get("Content-Type"), "text/event-stream")
 	if !checks || !streamed { // no comments go with it

@@ -342,7 +342,7 @@ func (c *call) once() (f *failure) {
 		}
 		c.turn.close()
 	}()
-	if f := unlock(c); f != nil {
+	if f := c.unlock(); f != nil {
 		return f
 	}
 	if f := c.aim(); f != nil { // this and the next may wait, and others wait for the place at the backend
