@@ -27,6 +27,8 @@ type Ignore struct {
 	runner runner
 	dir    string
 	tree   string
+	// aside is where directories of the mirror wait while their names are asked about as files'. It is outside the mirror, where no candidate has a name.
+	aside string
 	// made are directories of the mirror that stand for candidates.
 	made []string
 
@@ -46,9 +48,11 @@ func (r *Repository) NewIgnore(ctx context.Context, dir string) (*Ignore, error)
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("clear mirror of ignore files: %w", err)
 	}
-	tree := filepath.Join(dir, "tree")
-	if err := os.MkdirAll(tree, 0o700); err != nil {
-		return nil, fmt.Errorf("mirror of ignore files: %w", objects.WrapFull(err))
+	tree, aside := filepath.Join(dir, "tree"), filepath.Join(dir, "aside")
+	for _, d := range []string{tree, aside} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, fmt.Errorf("mirror of ignore files: %w", objects.WrapFull(err))
+		}
 	}
 	// A repository of its own, so that no index, exclude file or configuration of another has a say.
 	own := runner{git: r.runner.git, dir: filepath.Join(dir, "git")}
@@ -56,7 +60,7 @@ func (r *Repository) NewIgnore(ctx context.Context, dir string) (*Ignore, error)
 	if err != nil {
 		return nil, fmt.Errorf("mirror of ignore files: %w", err)
 	}
-	return &Ignore{runner: own, dir: dir, tree: tree}, nil
+	return &Ignore{runner: own, dir: dir, tree: tree, aside: aside}, nil
 }
 
 // Add puts the content of the .gitignore file of a directory ("" for the root) into the mirror.
@@ -94,12 +98,8 @@ func (i *Ignore) Match(ctx context.Context, candidates []Candidate) ([]bool, err
 	return i.askOneByOne(ctx, candidates)
 }
 
-const (
-	// aside is where a directory of the mirror waits while its name is asked about as a file's.
-	aside = ".tidewaiter-aside-"
-	// maxMade bounds the directories made for candidates: their number is the agent's to choose, the volume is not its own.
-	maxMade = 4096
-)
+// maxMade bounds the directories made for candidates: their number is the agent's to choose, the volume is not its own.
+const maxMade = 4096
 
 // mimic makes the mirror's names directories where the candidates are, and none where they are files, because git looks
 // there to learn which is which. A name that cannot be made (its parent is a file of the mirror, or it is too long) is
@@ -124,7 +124,7 @@ func (i *Ignore) mimic(candidates []Candidate) (undo func(), err error) {
 				return undo, objects.WrapFull(err)
 			}
 		} else if st, err := os.Lstat(path); err == nil && st.IsDir() {
-			away := i.tree + "/" + aside + strconv.Itoa(n)
+			away := filepath.Join(i.aside, strconv.Itoa(n))
 			if err := os.Rename(path, away); err != nil {
 				return undo, err
 			}

@@ -251,3 +251,32 @@ func TestWhoDoesNotWatchTellsOfNoNames(t *testing.T) {
 	}
 	wantTransient(t, "a second process", s, workspace.Transient{Incomplete: true})
 }
+
+// TestNoNameStandsInTheWayOfOthers: an agent that knows how rules are asked about fails no capture by the names that it chooses.
+func TestNoNameStandsInTheWayOfOthers(t *testing.T) {
+	for name, comeAndGo := range map[string]bool{"names that come and go": true, "names that stay": false} {
+		t.Run(name, func(t *testing.T) {
+			b := watched(t, map[string]string{"a": "a"})
+			for i := range 3 { // whatever the place among what is asked about is
+				put(t, b.root, fmt.Sprintf(".tidewaiter-aside-%d/dir/f", i), "x")
+			}
+			put(t, b.root, "!turns/f", "x")
+			b.capture()
+			b.engine.Recorded()
+			if err := os.RemoveAll(filepath.Join(b.root, "!turns")); err != nil {
+				t.Fatal(err)
+			}
+			b.capture()
+			b.engine.Recorded()
+			put(t, b.root, "!turns", "x")
+			if comeAndGo {
+				if err := os.Remove(filepath.Join(b.root, "!turns")); err != nil {
+					t.Fatal(err)
+				}
+				wantTransient(t, "the capture", b.capture(), came("!turns"))
+				return
+			}
+			b.capture()
+		})
+	}
+}
