@@ -280,3 +280,22 @@ func TestNoNameStandsInTheWayOfOthers(t *testing.T) {
 		})
 	}
 }
+
+// TestDirectoriesThatCameAndWentAreBounded: git asks the disk about each of them, and how many there are is the agent's choice.
+func TestDirectoriesThatCameAndWentAreBounded(t *testing.T) {
+	b := watched(t, map[string]string{"a": "a"})
+	for i := range 1100 {
+		path := filepath.Join(b.root, fmt.Sprintf("dir%05d", i))
+		if err := os.Mkdir(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	passing(t, b.root, "run.sh") // files cost nothing
+	got := b.capture().Transient
+	if len(got.Names) != 32 || got.More != 1024+1-32 || !got.Incomplete {
+		t.Errorf("%d names, %d more, incomplete %v; want 32, 993 and true", len(got.Names), got.More, got.Incomplete)
+	}
+}
