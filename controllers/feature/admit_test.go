@@ -134,6 +134,10 @@ func TestTheFirstIsWoken(t *testing.T) {
 	total := waker{client: waitingFeatures{list: []v1alpha1.Feature{list[1], turn, *next}}}
 	room := list[1].DeepCopy()
 	room.Status.Conditions[0].Reason = v1alpha1.ReasonAtTotalCapacity
+	works := starts.DeepCopy()
+	works.Status.Job = &v1alpha1.JobStatus{Run: v1alpha1.RunAgent}
+	ends := works.DeepCopy()
+	ends.Status.Job.EndedAt = &metav1.Time{Time: noon}
 	for name, tc := range map[string]struct {
 		happens func(*woken)
 		want    []string
@@ -160,6 +164,12 @@ func TestTheFirstIsWoken(t *testing.T) {
 		"one begins to wait": {func(w *woken) {
 			r.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: starts, ObjectNew: &list[2]}, w)
 		}, []string{"urgent"}},
+		"an agent is over whose Job was over before": {func(w *woken) {
+			r.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: works, ObjectNew: ends}, w)
+		}, []string{"urgent"}},
+		"an agent works on": {func(w *woken) {
+			r.roomLeft().Update(t.Context(), event.UpdateEvent{ObjectOld: works, ObjectNew: works}, w)
+		}, nil},
 		"the first is deleted": {func(w *woken) { later.roomLeft().Delete(t.Context(), event.DeleteEvent{Object: &list[2]}, w) }, []string{"old"}},
 	} {
 		var w woken

@@ -183,7 +183,8 @@ func (r waker) wakeFirst(ctx context.Context, o client.Object, queue workqueue.T
 }
 
 // roomLeft wakes the next Feature when one does not wait for room any more. Where one begins to wait, room may have come while it was
-// decided that there is none.
+// decided that there is none. An agent that has not reported its end may work for its Feature's status still when its Job is over: who was woken then
+// found no room.
 func (r waker) roomLeft() handler.EventHandler {
 	waits := func(o client.Object) string {
 		f, ok := o.(*v1alpha1.Feature)
@@ -195,9 +196,13 @@ func (r waker) roomLeft() handler.EventHandler {
 		}
 		return ""
 	}
+	works := func(o client.Object) bool {
+		f, ok := o.(*v1alpha1.Feature)
+		return ok && observe.AgentWorks(f)
+	}
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-			if waits(e.ObjectOld) != waits(e.ObjectNew) {
+			if waits(e.ObjectOld) != waits(e.ObjectNew) || works(e.ObjectOld) && !works(e.ObjectNew) {
 				r.wakeFirst(ctx, e.ObjectNew, queue)
 			}
 		},

@@ -315,16 +315,22 @@ func TestTotalCapacity(t *testing.T) {
 	}
 }
 
-// TestTurns: whatever waits, each Feature has one turn, those of a project come in the order of Before, and the first of all is of the project with the oldest.
+// TestTurns: whatever waits, each Feature has one turn, those of a project come in the order of Before, those of one priority by age, and no project gets
+// more turns before the Feature of another one by the priorities that it gives to its own.
 func TestTurns(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var waiting []*v1alpha1.Feature
+		var waiting, equal []*v1alpha1.Feature
 		for i := range rapid.IntRange(1, 12).Draw(t, "features") {
 			f := feature(fmt.Sprint("f", i), types.UID(fmt.Sprint(i)))
 			f.Namespace = rapid.SampledFrom([]string{"bank", "post", "shop"}).Draw(t, "project")
 			f.Spec.Priority = rapid.Int32Range(0, 3).Draw(t, "priority")
 			f.CreationTimestamp = metav1.NewTime(noon.Add(-time.Duration(rapid.IntRange(0, 5).Draw(t, "age")) * time.Minute))
 			waiting = append(waiting, f)
+			g := f.DeepCopy()
+			if g.Namespace == "bank" {
+				g.Spec.Priority = 0
+			}
+			equal = append(equal, g)
 		}
 		turns := Turns(waiting)
 		if len(turns) != len(waiting) {
@@ -337,18 +343,53 @@ func TestTurns(t *testing.T) {
 			}
 			last[f.Namespace] = f
 		}
-		oldest := slices.MinFunc(waiting, func(a, b *v1alpha1.Feature) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-		first := slices.IndexFunc(waiting, func(f *v1alpha1.Feature) bool {
-			return f.Namespace == turns[0].Namespace && f.CreationTimestamp.Equal(&oldest.CreationTimestamp)
-		})
-		if first < 0 {
-			t.Errorf("%s goes first, and has none as old as %s/%s", turns[0].Namespace, oldest.Namespace, oldest.Name)
+		before := func(turns []*v1alpha1.Feature) map[string]int {
+			count, banks := map[string]int{}, 0
+			for _, f := range turns {
+				if f.Namespace == "bank" {
+					banks++
+				}
+				count[f.Name] = banks
+			}
+			return count
 		}
-		slices.Reverse(waiting)
-		if again := Turns(waiting); !slices.Equal(again, turns) {
-			t.Errorf("in another order of the list the turns are %v, not %v", again, turns)
+		with, without := before(turns), before(Turns(equal))
+		for _, f := range waiting {
+			if f.Namespace != "bank" && with[f.Name] > without[f.Name] {
+				t.Errorf("%d Features of the bank come before %s/%s, and %d without their priorities", with[f.Name], f.Namespace, f.Name, without[f.Name])
+			}
+		}
+		for _, f := range waiting {
+			f.Spec.Priority = 0
+		}
+		if byAge := Turns(waiting); !slices.IsSortedFunc(byAge, func(a, b *v1alpha1.Feature) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) }) {
+			t.Errorf("Features of one priority do not take turns by age: %v", byAge)
+		}
+		again := slices.Clone(waiting)
+		slices.Reverse(again)
+		if !slices.Equal(Turns(again), Turns(waiting)) {
+			t.Errorf("in another order of the list the turns are others")
 		}
 	})
+}
+
+// TestNoProjectKeepsItsTurn: one that has an old Feature wait while it starts new and more urgent ones keeps no other project from its turn.
+func TestNoProjectKeepsItsTurn(t *testing.T) {
+	of := func(project, name string, priority int32, created time.Time) *v1alpha1.Feature {
+		f := feature(name, types.UID(project+"/"+name))
+		f.Namespace, f.Spec.Priority, f.CreationTimestamp = project, priority, metav1.NewTime(created)
+		return f
+	}
+	waiting := []*v1alpha1.Feature{of("greedy", "old", 0, noon), of("modest", "waits", 0, noon.Add(time.Second))}
+	for i := range 100 {
+		waiting = append(waiting, of("greedy", fmt.Sprint("urgent-", i), 9, noon.Add(time.Duration(i+2)*time.Second)))
+		turns := Turns(waiting)
+		if turns[0].Namespace == "modest" {
+			return
+		}
+		waiting = slices.DeleteFunc(waiting, func(f *v1alpha1.Feature) bool { return f == turns[0] })
+	}
+	t.Error("100 Features of one project have started that are younger than one of another project, which waits")
 }
 
 func TestExpired(t *testing.T) {

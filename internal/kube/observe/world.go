@@ -211,7 +211,7 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 		here := g.Namespace == f.Namespace
 		switch {
 		case g.UID == f.UID || running[g.UID]:
-		case admitted(g), agentWorks(g): // the cache of Jobs may be behind
+		case admitted(g), AgentWorks(g): // the cache of Jobs may be behind
 			runs(g.UID, g.Namespace)
 		case WaitsForTurn(g):
 			turns = append(turns, g)
@@ -232,8 +232,9 @@ func Capacity(f *v1alpha1.Feature, features []v1alpha1.Feature, jobs []batchv1.J
 	return c
 }
 
-// Turns sorts Features that wait for an agent of any project to end. The first of a project, by Before, takes the turn of the oldest one of that project
-// that waits, the second that of the second oldest, and so on: no project comes earlier by the priorities that it gives to its own.
+// Turns sorts Features that wait for an agent of any project to end. In a project they are sorted by Before. Between projects the age counts, and that of
+// a Feature is the age of the youngest one of its project that comes no later: no project comes earlier by the priorities that it gives to its own. What
+// is urgent does not take the turn of an older one, which would keep it for the next one that is urgent.
 func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 	type turn struct {
 		feature *v1alpha1.Feature
@@ -246,19 +247,18 @@ func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 	}
 	var turns []turn
 	for _, list := range projects {
-		ages := make([]metav1.Time, 0, len(list))
-		for _, f := range list {
-			ages = append(ages, f.CreationTimestamp)
-		}
-		slices.SortFunc(ages, func(a, b metav1.Time) int { return a.Compare(b.Time) })
 		slices.SortFunc(list, func(a, b *v1alpha1.Feature) int {
 			if Before(a, b) {
 				return -1
 			}
 			return 1
 		})
+		var since metav1.Time
 		for i, f := range list {
-			turns = append(turns, turn{f, ages[i], i})
+			if f.CreationTimestamp.After(since.Time) {
+				since = f.CreationTimestamp
+			}
+			turns = append(turns, turn{f, since, i})
 		}
 	}
 	slices.SortFunc(turns, func(a, b turn) int {
@@ -271,8 +271,8 @@ func Turns(waiting []*v1alpha1.Feature) []*v1alpha1.Feature {
 	return sorted
 }
 
-// agentWorks reports whether the status of a Feature tells of an agent that has not ended.
-func agentWorks(f *v1alpha1.Feature) bool {
+// AgentWorks reports whether the status of a Feature tells of an agent that has not ended.
+func AgentWorks(f *v1alpha1.Feature) bool {
 	j := f.Status.Job
 	return j != nil && j.EndedAt == nil && j.Run == v1alpha1.RunAgent
 }
