@@ -24,7 +24,7 @@ type Redactor struct{ scanner *secrets.Scanner }
 func New() *Redactor { return &Redactor{scanner: secrets.New()} }
 
 // Redact gives a text in which "[redacted: RULE]" stands for each secret; the text itself where it has none. Secrets are also
-// found in strings of JSON, where a character such as a line feed is written as two, and in the events of a stream that
+// found in strings of JSON, where a character such as a line feed is written as two and another one by its number, and in the events of a stream that
 // gives a string in pieces. It takes work as
 // secrets.Find does, at most the budget; a text that needs more, or that has more secrets than
 // can be told apart, is secrets.ErrTooHard.
@@ -68,7 +68,16 @@ func (r *Redactor) Places(ctx context.Context, budget *int64, text []byte) (foun
 func (r *Redactor) inJSON(ctx context.Context, budget *int64, text []byte) (found []secrets.Place, full bool, err error) {
 	found, full, work, err := r.scanner.Locate(ctx, *budget, text, withoutEscapes(text))
 	*budget -= work
-	return found, full, err
+	u := unescape(text)
+	if err != nil || u == nil {
+		return found, full, err
+	}
+	meant, more, work, err := r.scanner.Locate(ctx, *budget, u.text, withoutEscapes(u.text))
+	*budget -= work
+	for _, p := range meant {
+		found = append(found, u.locate(p))
+	}
+	return found, full || more, err
 }
 
 // withoutEscapes is a text of the same length in which what JSON writes with a backslash stands for itself, after a space, and

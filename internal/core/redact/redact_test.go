@@ -28,17 +28,21 @@ func TestRedact(t *testing.T) {
 	}
 	const mark = "[redacted: github-pat]"
 	for name, tc := range map[string]struct{ text, want string }{
-		"no secret":         {"nothing \\n of the kind", "nothing \\n of the kind"},
-		"nothing":           {"", ""},
-		"a token":           {"use " + token + ".", "use " + mark + "."},
-		"the whole text":    {token, mark},
-		"two in a line":     {token + " " + token, mark + " " + mark},
-		"a key":             {"a\n" + key + "\nb", "a\n[redacted: private-key]\nb"},
-		"a key in JSON":     {strings.ReplaceAll(key, "\n", `\n`), "[redacted: private-key]"},
-		"in a JSON string":  {string(quoted), `"first\n` + mark + `\tand \\n \"` + mark + `\""`},
-		"assigned":          {`api_key = "x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA"`, `api_key = "[redacted: generic-api-key]"`},
-		"assigned in JSON":  {`{"text":"api_key = \"x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA\""}`, `{"text":"api_key = \"[redacted: generic-api-key]\""}`},
-		"escaped backslash": {`C:\\nothing`, `C:\\nothing`},
+		"no secret":                {"nothing \\n of the kind", "nothing \\n of the kind"},
+		"nothing":                  {"", ""},
+		"a token":                  {"use " + token + ".", "use " + mark + "."},
+		"the whole text":           {token, mark},
+		"two in a line":            {token + " " + token, mark + " " + mark},
+		"a key":                    {"a\n" + key + "\nb", "a\n[redacted: private-key]\nb"},
+		"a key in JSON":            {strings.ReplaceAll(key, "\n", `\n`), "[redacted: private-key]"},
+		"in a JSON string":         {string(quoted), `"first\n` + mark + `\tand \\n \"` + mark + `\""`},
+		"assigned":                 {`api_key = "x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA"`, `api_key = "[redacted: generic-api-key]"`},
+		"assigned in JSON":         {`{"text":"api_key = \"x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA\""}`, `{"text":"api_key = \"[redacted: generic-api-key]\""}`},
+		"assigned in JSON of Java": {`{"text":"api_key \u003d \u0027x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA\u0027"}`, `{"text":"api_key \u003d \u0027[redacted: generic-api-key]\u0027"}`},
+		"in JSON of JSON of Java":  {`{"a":"{\"b\":\"api_key\\u003D\\u0022x7Kq92mZpL4wVt8sB3nR6yH1cD5fG0jA\\u0022\"}"}`, `{"a":"{\"b\":\"api_key\\u003D\\u0022[redacted: generic-api-key]\\u0022\"}"}`},
+		"a letter that is escaped": {`{"text":"\u0067hp_` + token[4:] + ` \u00"}`, `{"text":"` + mark + ` \u00"}`},
+		"no escape":                {`\u`, `\u`},
+		"escaped backslash":        {`C:\\nothing`, `C:\\nothing`},
 	} {
 		got, err := New().Redact(t.Context(), secrets.Budget, []byte(tc.text))
 		if err != nil || string(got) != tc.want {
@@ -175,6 +179,10 @@ func FuzzRedact(f *testing.F) {
 		text := []byte(before + " " + token + " " + after)
 		got, err := s.Redact(t.Context(), secrets.Budget, text)
 		if err == nil && bytes.Contains(got, []byte(token)) {
+			t.Errorf("%q", got)
+		}
+		text = []byte(before + ` \u0020` + strings.ReplaceAll(token, "_", `\u005f`) + ` ` + after)
+		if got, err = s.Redact(t.Context(), secrets.Budget, text); err == nil && bytes.Contains(got, []byte(token[4:])) {
 			t.Errorf("%q", got)
 		}
 	})
