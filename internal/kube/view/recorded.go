@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -96,6 +97,18 @@ func toPeople(w http.ResponseWriter) *plain.Writer {
 	asText(w)
 	return plain.NewWriter(w)
 }
+
+// ends of rows and columns of a table.
+var ends = strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`, "\v", `\u000b`, "\f", `\u000c`)
+
+// cell of a table, or a part of a heading: a name that a model, a tool or a provider chose makes no row or line of its own.
+func cell(name string) string { return ends.Replace(name) }
+
+// headings are how the lines of a record begin that say what a text is.
+var headings = strings.NewReplacer("\n[", "\n [", "\ntidewaiter:", "\n tidewaiter:")
+
+// said is a text that stands between headings: no line of it looks like one.
+func said(text string) string { return headings.Replace("\n" + text)[1:] }
 
 // asText answers for people. What an agent wrote is never taken for a page by a browser, nor kept by a proxy.
 func asText(w http.ResponseWriter) {

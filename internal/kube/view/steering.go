@@ -60,20 +60,20 @@ func writeSteps(w io.Writer, steps []protocol.Steering, one bool) {
 		if x.Over {
 			done = "Over"
 		}
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", x.Sequence, x.Time.UTC().Format(time.RFC3339), x.Attempt, x.Task, x.Thread, x.Turn, call,
-			x.Anomaly, done, cmp.Or(x.Channel, "-"), strings.Join(strings.Fields(x.Evidence), " "))
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%d\t%d\t%s\t%s\t%s\t%s\t%s\n", x.Sequence, x.Time.UTC().Format(time.RFC3339), x.Attempt, cell(x.Task), x.Thread, x.Turn, call,
+			cell(x.Anomaly), cell(done), cell(cmp.Or(x.Channel, "-")), strings.Join(strings.Fields(x.Evidence), " "))
 	}
 	_ = t.Flush()
 	if !one || len(steps) != 1 {
 		return
 	}
 	s := steps[0]
-	for _, part := range []struct{ title, text string }{{"", s.Message}, {"[taken out of the conversation]", s.Before}, {"[put in its place]", s.After}} {
+	for _, part := range []struct{ title, text string }{{"", s.Message}, {"[taken out of the conversation]\n", s.Before}, {"[put in its place]\n", s.After}} {
 		if part.text != "" {
-			_, _ = fmt.Fprintf(w, "\n%s\n", strings.TrimSpace(part.title+"\n"+part.text))
+			_, _ = fmt.Fprintf(w, "\n%s%s\n", part.title, said(strings.TrimSpace(part.text)))
 		}
 	}
 	if s.Missing != "" {
-		_, _ = fmt.Fprintf(w, "\ntidewaiter: this record is not complete: %s\n", s.Missing)
+		_, _ = fmt.Fprintf(w, "\ntidewaiter: this record is not complete: %s\n", cell(s.Missing))
 	}
 }

@@ -50,10 +50,10 @@ func TestSteering(t *testing.T) {
 	steps[0].Before, steps[0].After, steps[0].Missing = "[1,2]", "Two things were tried.", "half of it"
 	ledger.steps = steps[:1]
 	if diff := cmp.Diff(table+`
-[SUPERVISOR] Stop.
+ [SUPERVISOR] Stop.
 
 [taken out of the conversation]
-[1,2]
+ [1,2]
 
 [put in its place]
 Two things were tried.

@@ -139,7 +139,7 @@ func writeEvents(w http.ResponseWriter, feature string, events []protocol.FileEv
 		if e.Type == protocol.ChangeOmitted {
 			what = fmt.Sprintf("(%d more files)", e.Count)
 		}
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\n", e.Sequence, e.Time.UTC().Format(time.RFC3339), naming.Checkpoint(feature, e.Checkpoint), e.Type, e.Size, what)
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%s\t%s\t%d\t%s\n", e.Sequence, e.Time.UTC().Format(time.RFC3339), naming.Checkpoint(feature, e.Checkpoint), cell(e.Type), e.Size, cell(what))
 	}
 	_ = t.Flush()
 	_ = p.Flush() // fails where the client has closed the connection
@@ -165,15 +165,15 @@ func writeTurn(w io.Writer, t protocol.Turn) {
 	if t.Text == "" && len(t.Tools) == 0 { // an error, say
 		t.Text = t.Answer
 	}
-	_, _ = fmt.Fprintf(w, "\n%s\n", strings.TrimRight(t.Text, "\n"))
+	_, _ = fmt.Fprintf(w, "\n%s\n", said(strings.TrimRight(t.Text, "\n")))
 	for _, tool := range t.Tools {
-		_, _ = fmt.Fprintf(w, "\n[calls %s] %s\n", tool.Name, tool.Arguments)
+		_, _ = fmt.Fprintf(w, "\n[calls %s] %s\n", cell(tool.Name), said(tool.Arguments))
 	}
 	for _, v := range t.Violations {
-		_, _ = fmt.Fprintf(w, "\n[%s %s] %s\n", strings.ToLower(v.Severity), v.Type, v.Message)
+		_, _ = fmt.Fprintf(w, "\n[%s %s] %s\n", cell(strings.ToLower(v.Severity)), cell(v.Type), said(v.Message))
 	}
 	if t.Formatted != "" {
-		_, _ = fmt.Fprintf(w, "\n[the agent got]\n%s\n", strings.TrimRight(t.Formatted, "\n"))
+		_, _ = fmt.Fprintf(w, "\n[the agent got]\n%s\n", said(strings.TrimRight(t.Formatted, "\n")))
 	}
 }
 
@@ -184,9 +184,9 @@ func writeGiven(w io.Writer, t protocol.Turn) {
 		if r.Failed {
 			failed = ", an error"
 		}
-		_, _ = fmt.Fprintf(w, "\n[result of %s] %d bytes, SHA-256 %s, call %s%s\n", cmp.Or(r.Tool, "a tool"), r.Bytes, r.SHA256, cmp.Or(r.Call, "without an ID"), failed)
+		_, _ = fmt.Fprintf(w, "\n[result of %s] %d bytes, SHA-256 %s, call %s%s\n", cell(cmp.Or(r.Tool, "a tool")), r.Bytes, cell(r.SHA256), cell(cmp.Or(r.Call, "without an ID")), failed)
 		if text := strings.TrimRight(r.Text, "\n"); text != "" {
-			_, _ = fmt.Fprintln(w, text)
+			_, _ = fmt.Fprintln(w, said(text))
 		}
 	}
 	if t.MoreToolResults > 0 {
@@ -228,8 +228,8 @@ func table(turns []protocol.Turn) []byte {
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(t, "TURN\tENDED\tATTEMPT\tTASK\tMODEL\tROLE\tINPUT\tCACHED\tWRITTEN\tOUTPUT\tCOST\tSTATUS\tREASON\tCOUNT\tTIME\tDETAIL")
 	for _, x := range turns {
-		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%d\t%s%s\t%d\t%s\t%d\t%s\t%s\n", x.Sequence, x.At.UTC().Format(time.RFC3339), x.Attempt, x.Task,
-			x.Backend, x.Model, x.Role, x.InputTokens, x.CachedInputTokens, x.CacheWriteTokens+x.CacheWriteHourTokens, x.OutputTokens, about(x), x.Cost, x.Status, x.Reason, max(x.Count, 1), time.Duration(x.Duration)*time.Millisecond, detail(x))
+		_, _ = fmt.Fprintf(t, "%d\t%s\t%d\t%s\t%s/%s\t%s\t%d\t%d\t%d\t%d\t%s%s\t%d\t%s\t%d\t%s\t%s\n", x.Sequence, x.At.UTC().Format(time.RFC3339), x.Attempt, cell(x.Task),
+			cell(x.Backend), cell(x.Model), cell(x.Role), x.InputTokens, x.CachedInputTokens, x.CacheWriteTokens+x.CacheWriteHourTokens, x.OutputTokens, about(x), x.Cost, x.Status, cell(x.Reason), max(x.Count, 1), time.Duration(x.Duration)*time.Millisecond, cell(detail(x)))
 	}
 	_ = t.Flush() // a buffer takes everything
 	return b.Bytes()
