@@ -4,9 +4,11 @@
 package judge
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 )
@@ -78,7 +80,7 @@ func TestWhatIsMatchedTwiceOverlaps(t *testing.T) {
 		p := Plan{Allowed: []string{"nowhere", a}, Files: &FilePlan{Modify: []string{path}}}
 		q := Plan{Allowed: []string{b}, Forbidden: []string{"x"}, Files: &FilePlan{Create: []string{"nowhere"}, Delete: []string{b}}}
 		for _, pair := range [][2]Plan{{p, q}, {q, p}, {p, {}}, {{}, q}} {
-			if _, _, ok := pair[0].Overlaps(pair[1]); !ok {
+			if _, _, ok := pair[0].Compare().Overlaps(pair[1]); !ok {
 				t.Fatalf("plans %+v and %+v are said not to overlap; both allow %s", pair[0], pair[1], path)
 			}
 		}
@@ -111,7 +113,7 @@ func TestPlansOverlap(t *testing.T) {
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {
-			a, b, ok := tc.a.Overlaps(tc.b)
+			a, b, ok := tc.a.Compare().Overlaps(tc.b)
 			if ok != tc.want || a != tc.wantA || b != tc.wantB {
 				t.Errorf("%t by %q and %q, want %t by %q and %q", ok, a, b, tc.want, tc.wantA, tc.wantB)
 			}
@@ -122,4 +124,39 @@ func TestPlansOverlap(t *testing.T) {
 func meetExactly(a, b string) bool {
 	c := comparison{left: math.MaxInt}
 	return c.meet(c.pattern(a), c.pattern(b))
+}
+
+// TestManyPlansAreComparedInBoundedTime: nobody starts while plans are compared, and whoever writes them chooses what that costs.
+func TestManyPlansAreComparedInBoundedTime(t *testing.T) {
+	mine, others := Plan{Files: &FilePlan{Modify: alike(500, 240)}}, Plan{}
+	for i := range 500 {
+		others.Allowed = append(others.Allowed, slow(i))
+	}
+	began := time.Now()
+	c := mine.Compare()
+	for range 20 {
+		if _, _, ok := c.Overlaps(others); !ok {
+			t.Error("what takes too long to compare does not overlap")
+		}
+	}
+	if took := time.Since(began); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// TestManyLargePlansAreCompared: twenty plans of 500 files are compared with another one to the end.
+func TestManyLargePlansAreCompared(t *testing.T) {
+	files := func(of int) (p Plan) {
+		p.Files = &FilePlan{}
+		for i := range 500 {
+			p.Files.Modify = append(p.Files.Modify, fmt.Sprintf("web/components/%d/field%d.ts", of, i))
+		}
+		return p
+	}
+	c := files(0).Compare()
+	for i := range 20 {
+		if mine, others, ok := c.Overlaps(files(i + 1)); ok {
+			t.Fatalf("%d: %q and %q overlap", i, mine, others)
+		}
+	}
 }

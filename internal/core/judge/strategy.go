@@ -9,7 +9,8 @@ import (
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
 
-// mostSteps bounds the comparison of a plan with paths.rules, in bytes that are read and names that are compared: it takes some 0.2 s at most. Four hundred
+// mostSteps bounds the comparison of a plan with paths.rules, in bytes that are read and names that are compared, with more for a name that is compared with
+// many wildcards: it takes some 0.2 s at most. Four hundred
 // files and as many paths of rules take two thirds of them.
 const mostSteps = 512 << 10
 

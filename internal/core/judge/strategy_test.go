@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/policy"
 )
@@ -66,6 +67,33 @@ func TestAutoComparesInBoundedTime(t *testing.T) {
 		t.Errorf("%s: %s", got, reason)
 	}
 }
+
+// TestAutoComparesWildcardsInBoundedTime: a name is compared with a pattern of many wildcards in a time that is about the product of their lengths.
+func TestAutoComparesWildcardsInBoundedTime(t *testing.T) {
+	auto := policy.Effective{Execution: policy.Execution{Strategy: policy.StrategyAuto}}
+	plan := Plan{Files: &FilePlan{Modify: alike(500, 240)}}
+	for i := range 100 {
+		auto.Paths.Rules = append(auto.Paths.Rules, policy.PathRule{Access: policy.ReadOnly, Paths: []string{slow(i)}})
+	}
+	began := time.Now()
+	if got, reason := Strategy(plan, nil, auto); got != policy.StrategyShadow || !strings.Contains(reason, "too many") {
+		t.Errorf("%s: %s", got, reason)
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %s", took)
+	}
+}
+
+// alike are long names of files with little that is different.
+func alike(many, long int) (list []string) {
+	for i := range many {
+		list = append(list, fmt.Sprintf("/%s%dc", strings.Repeat("a", long), i))
+	}
+	return list
+}
+
+// slow is a pattern that takes long to be compared with such a name.
+func slow(i int) string { return fmt.Sprintf("/*%sb%d*c", strings.Repeat("[a]", 120), i) }
 
 // TestAutoComparesLargePlans: files and rules as large as projects have them are compared to the end.
 func TestAutoComparesLargePlans(t *testing.T) {

@@ -18,7 +18,7 @@ import (
 // Areas compares the plan of a Feature with those of others on its repository: with who is at work, or has begun to as far as
 // is known here, and, where the Feature would wait, with who waits and comes first.
 func Areas(f *v1alpha1.Feature, features []v1alpha1.Feature, begun func(*v1alpha1.Feature) bool, wait bool) lifecycle.Areas {
-	repository, plan := locks.Repository(f.Spec.Repository.URL), translate.Plan(f)
+	repository, plan := locks.Repository(f.Spec.Repository.URL), translate.Plan(f).Compare()
 	type found struct {
 		feature *v1alpha1.Feature
 		overlap lifecycle.Overlap
