@@ -171,9 +171,13 @@ func (b *bodies) results(ctx context.Context, i core.Interaction) ([]byte, error
 			r.Text = ""
 			continue
 		}
-		text, err := b.search(ctx, resultWork, []byte(r.Text[:min(len(r.Text), most+core.MaxSecret)]))
+		searched := []byte(r.Text[:min(len(r.Text), most+core.MaxSecret)])
+		text, err := b.search(ctx, resultWork, searched)
 		if err != nil {
 			return nil, err
+		}
+		if len(searched) > most {
+			text = append(withoutEnd(text, searched, len(searched)-most), clip.Mark...)
 		}
 		r.Text = clip.Bytes(string(text), most)
 		room -= len(r.Text)
@@ -183,6 +187,16 @@ func (b *bodies) results(ctx context.Context, i core.Interaction) ([]byte, error
 		return nil, err
 	}
 	return b.compress(text), nil
+}
+
+// withoutEnd is a text from which secrets were taken, without what is left behind the last one, of some bytes at the end of what was searched. A secret
+// that is cut off there was not found, and is not to be stored because others before it are gone.
+func withoutEnd(clean, searched []byte, most int) []byte {
+	same := 0
+	for same < min(most, len(clean)) && clean[len(clean)-1-same] == searched[len(searched)-1-same] {
+		same++
+	}
+	return slices.Clip(clean[:len(clean)-same])
 }
 
 // resultsOf what results has made.
