@@ -61,13 +61,13 @@ type Notice struct {
 
 // Concern gives the notices of a Feature after some deliveries, the oldest first. What was noticed once stays, also when who delivered is gone.
 func Concern(known []Notice, found []Delivery, w Work) []Notice {
-	notices := slices.Clone(known)
+	notices, touching := slices.Clone(known), judge.NewTouching()
 	for _, d := range found {
 		at := slices.IndexFunc(notices, func(n Notice) bool { return n.Feature == d.Feature })
 		if at >= 0 && notices[at].Commit == d.Commit || d.At.Before(w.Since) {
 			continue
 		}
-		n, concerns := w.notice(d)
+		n, concerns := w.notice(touching, d)
 		switch {
 		case !concerns:
 		case at >= 0:
@@ -81,18 +81,21 @@ func Concern(known []Notice, found []Delivery, w Work) []Notice {
 }
 
 // notice of a delivery, if it concerns the work: a contract that it holds comes before its areas, and what is not known may concern it.
-func (w Work) notice(d Delivery) (Notice, bool) {
+func (w Work) notice(touching *judge.Touching, d Delivery) (Notice, bool) {
 	n := Notice{Feature: d.Feature, Branch: d.Branch, Commit: d.Commit, At: d.At}
 	var touched []string
+	compared, all := true, true
 	for _, c := range w.Contracts {
-		if _, touched = judge.Matching(c.Paths, d.Paths); len(touched) > 0 {
+		_, touched, all = touching.Matching(c.Paths, d.Paths)
+		if compared = compared && all; len(touched) > 0 {
 			n.Touches = "contract " + c.Name
 			break
 		}
 	}
 	if len(touched) == 0 {
 		var pattern string
-		if pattern, touched = w.Plan.Touched(d.Paths); len(touched) > 0 {
+		pattern, touched, all = touching.Plan(w.Plan, d.Paths)
+		if compared = compared && all; len(touched) > 0 {
 			n.Touches = "everything, since the plan names no areas"
 			if pattern != "" {
 				n.Touches = "area " + pattern
@@ -100,7 +103,11 @@ func (w Work) notice(d Delivery) (Notice, bool) {
 		}
 	}
 	n.Count = int64(len(touched))
-	if unknown := d.Count - int64(len(d.Paths)); len(touched) == 0 && unknown > 0 {
+	unknown := d.Count - int64(len(d.Paths))
+	if !compared {
+		unknown = d.Count
+	}
+	if len(touched) == 0 && unknown > 0 {
 		n.Touches, n.Count = "perhaps paths that are not listed", unknown
 	}
 	n.Paths = slices.Clone(touched[:min(len(touched), MaxPaths)])

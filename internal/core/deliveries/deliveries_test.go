@@ -127,3 +127,29 @@ func TestWhatAnAgentIsTold(t *testing.T) {
 		}
 	}
 }
+
+// TestDeliveriesAreComparedInBoundedTime: whoever plans, and whoever delivers, chooses what it costs the manager to compare both.
+func TestDeliveriesAreComparedInBoundedTime(t *testing.T) {
+	w := Work{Since: began}
+	for i := range 500 {
+		w.Plan.Allowed = append(w.Plan.Allowed, fmt.Sprintf("/*%sb%d*c", strings.Repeat("[a]", 120), i))
+	}
+	var found []Delivery
+	for i := range 10 {
+		d := delivered()
+		d.Feature = fmt.Sprint("f", i)
+		for j := range 100 {
+			d.Paths = append(d.Paths, fmt.Sprintf("%s%dc", strings.Repeat("a", 240), j))
+		}
+		d.Count = int64(len(d.Paths))
+		found = append(found, d)
+	}
+	from := time.Now()
+	notices := Concern(nil, found, w)
+	if took := time.Since(from); took > 20*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	if len(notices) != 10 || notices[9].Count != 100 || !strings.Contains(notices[9].Message(), "perhaps paths that are not listed") {
+		t.Errorf("%d notices, the last %+v", len(notices), notices[len(notices)-1])
+	}
+}

@@ -3,23 +3,43 @@
 
 package judge
 
-// Touched are those of some paths that a plan may change, and a pattern that names one of them; "" stands for everything, where the plan does
-// not say. Forbidden areas are not taken off: somebody who may not change a path may depend on it all the more.
-func (p Plan) Touched(paths []string) (pattern string, touched []string) {
-	touched = paths
+// mostTouches bounds the comparison of paths with patterns, in steps as those of plans: it takes some 2 s at most. Patterns without wildcards, or with one
+// "*" in a name, take next to nothing of them.
+const mostTouches = 4 << 20
+
+// Touching compares paths with patterns. What that takes is bounded over all that it compares, because others choose both.
+type Touching struct {
+	// left is how many more steps it may take, as a comparison of plans.
+	left int
+}
+
+// NewTouching makes a Touching.
+func NewTouching() *Touching { return &Touching{left: mostTouches} }
+
+// Plan gives those of some paths that may be changed by who has a plan, and the pattern of the plan that matches the first of them, which is "" where the
+// plan does not say. Forbidden areas are not taken off: somebody who may not change a path may depend on it all the more. All is false where too much was
+// compared to go on: other paths may be among them.
+func (t *Touching) Plan(p Plan, paths []string) (pattern string, touched []string, all bool) {
+	touched, all = paths, true
 	for _, bound := range p.bounds() {
 		if len(bound) > 0 {
-			pattern, touched = Matching(bound, touched)
+			compared := false
+			pattern, touched, compared = t.Matching(bound, touched)
+			all = all && compared
 		}
 	}
-	return pattern, touched
+	return pattern, touched, all
 }
 
 // Matching are those of some paths that patterns match, and the pattern that matches the first of them. A pattern that cannot be used matches
-// nothing.
-func Matching(patterns, paths []string) (pattern string, matching []string) {
+// nothing. All is false where too much was compared to go on.
+func (t *Touching) Matching(patterns, paths []string) (pattern string, matching []string, all bool) {
 	m, _ := newMatcher(patterns, false)
+	globs := m.globs()
 	for _, path := range paths {
+		if t.left -= 1 + globs*len(path)/matched; t.left < 0 {
+			return pattern, matching, false
+		}
 		by := m.match(path)
 		if by == "" {
 			continue
@@ -28,5 +48,23 @@ func Matching(patterns, paths []string) (pattern string, matching []string) {
 			pattern = by
 		}
 	}
-	return pattern, matching
+	return pattern, matching, true
+}
+
+// globs is how long the names of patterns are together that have wildcards at several places.
+func (m *matcher) globs() (sum int) {
+	count := func(patterns []*pattern) {
+		for _, p := range patterns {
+			for _, s := range p.segments {
+				if !s.star {
+					sum += len(s.glob)
+				}
+			}
+		}
+	}
+	count(m.wild)
+	for _, patterns := range m.named {
+		count(patterns)
+	}
+	return sum
 }
