@@ -127,6 +127,7 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "from"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
 			s.Prompt, s.PromptFrom = "", &v1alpha1.PromptSource{ConfigMapKeyRef: v1alpha1.ConfigMapKeyRef{Name: "prompts", Key: "login"}}
 		})},
+		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "loud"}, Spec: spec(func(s *v1alpha1.FeatureSpec) { s.Prompt = "Clear\x1b[2J the page.\u202e" })},
 		&v1alpha1.Feature{ObjectMeta: metav1.ObjectMeta{Namespace: project, Name: "strict"}, Spec: spec(func(s *v1alpha1.FeatureSpec) {
 			s.Agent, s.Execution = v1alpha1.Agent{Runtime: "codex", Image: "agent"}, &v1alpha1.Execution{Mode: v1alpha1.ModeDeterministic}
 		})},
@@ -155,6 +156,7 @@ func wantPrompt(t *testing.T, viewer *rest.Config, version, project string) {
 	if text, err := raw(t, viewer, path+"strict/prompt"); err != nil || !strings.HasPrefix(text, composed+"Add a login page."+where) || !strings.Contains(text, "\n\nThe workspace is read-only: ") {
 		t.Errorf("in Deterministic mode: %q, %v", text, err)
 	}
+	want("loud/prompt", composed+`Clear\u001b[2J the page.\u202e`)
 	want("from/prompt", composed+"(the text of key \"login\" of ConfigMap prompts)")
 	for target, message := range map[string]string{
 		"planned/prompt?task=none": `no task "none": it has login/form, login/save`, "planned/prompt?model=x": "use task", "other/prompt": `"other" not found`,

@@ -73,8 +73,9 @@ func (s *Server) featurePrompt(w http.ResponseWriter, r *http.Request) {
 			told = *how.Input
 		}
 	}
-	asText(w)
-	_, _ = fmt.Fprintf(w, "%s%s%s\n", note, prefix, told) // fails where the client has closed the connection
+	p := toPeople(w) // who writes prompts and templates of a project is not always who reads them
+	_, _ = fmt.Fprintf(p, "%s%s%s\n", note, prefix, told)
+	_ = p.Flush() // fails where the client has closed the connection
 }
 
 // prefix of what a Feature's agent sends under the policy in effect, and a note where there is none.

@@ -92,7 +92,7 @@ func writeDiff(w http.ResponseWriter, c protocol.Changes) {
 	}
 }
 
-// toPeople writes what an agent, its model or its tools have said, so that no terminal acts on it. Flush it at the end.
+// toPeople writes what an agent, its model, its tools or the people of a project have said, so that no terminal acts on it. Flush it at the end.
 func toPeople(w http.ResponseWriter) *plain.Writer {
 	asText(w)
 	return plain.NewWriter(w)
