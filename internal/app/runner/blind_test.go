@@ -28,7 +28,7 @@ func TestAgentCannotBlindTheRunner(t *testing.T) {
 	}
 	counters := p.herd(3)
 	p.freeze(time.Minute)
-	checkStill(t, counters)
+	p.checkStill(counters)
 }
 
 // blind does what an agent without the filter could do: the runner can open no file any more.
@@ -51,7 +51,7 @@ func TestBlindRunnerKills(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			checkStill(t, counters)
+			p.checkStill(counters)
 			p.exited()
 		})
 	}
@@ -74,7 +74,7 @@ func TestBlindRunnerEnds(t *testing.T) {
 	if got := p.code(); got != protocol.RunnerBlindCode {
 		t.Errorf("code = %d, want %d", got, protocol.RunnerBlindCode)
 	}
-	checkStill(t, counters)
+	p.checkStill(counters)
 }
 
 // TestBlindRunnerWithoutWatchdog: what cannot be stopped could take the watchdog's connection, so it ends.
@@ -88,5 +88,5 @@ func TestBlindRunnerWithoutWatchdog(t *testing.T) {
 	if got := p.code(); got != protocol.RunnerBlindCode {
 		t.Errorf("code = %d, want %d", got, protocol.RunnerBlindCode)
 	}
-	checkStill(t, counters)
+	p.checkStill(counters)
 }

@@ -75,6 +75,7 @@ func Run(o Options, stderr io.Writer) int {
 		options:   o,
 		log:       log,
 		processes: processes,
+		dial:      runnerlink.Dial,
 		inbox:     make(chan func()),
 		jobs:      make(chan func(), maxJobs),
 		done:      make(chan struct{}),
@@ -106,6 +107,8 @@ type runner struct {
 	options   Options
 	log       *slog.Logger
 	processes *proc.Container
+	// dial connects to the watchdog.
+	dial func(ctx context.Context, path string) (*runnerlink.Conn, error)
 
 	inbox chan func()
 	// jobs act on the processes, one after the other, outside of the loop since they take their time.

@@ -105,7 +105,7 @@ func TestFreezeAndThaw(t *testing.T) {
 	counters := p.herd(3)
 	for range 10 {
 		p.freeze(time.Minute)
-		checkStill(t, counters)
+		p.checkStill(counters)
 		p.thaw()
 		counters.AwaitProgress(t)
 	}
@@ -125,7 +125,7 @@ func TestFreezeLimit(t *testing.T) {
 	}
 	counters.AwaitProgress(t)
 	p.freeze(time.Minute) // and the old limit is forgotten
-	checkStill(t, counters)
+	p.checkStill(counters)
 	p.thaw()
 }
 
@@ -263,7 +263,7 @@ func TestSIGTERMIsTheWatchdogsToAnswer(t *testing.T) {
 		}
 		counters.AwaitProgress(t) // the agent was left alone
 		p.freeze(time.Minute)
-		checkStill(t, counters)
+		p.checkStill(counters)
 		if err := p.watchdog.Exit(t.Context(), 5); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func (r *runner) connect() {
 	go func() {
 		defer cancel()
 		for {
-			conn, err := runnerlink.Dial(ctx, r.options.Socket)
+			conn, err := r.dial(ctx, r.options.Socket)
 			if err == nil {
 				r.post(func() { r.connected(conn) })
 				return

@@ -4,22 +4,20 @@
 package runner
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
+	"github.com/tidewaiter/tidewaiter/internal/host/runnerlink"
 )
 
 func TestSIGTERMBeforeAnyWatchdog(t *testing.T) {
@@ -33,34 +31,41 @@ func TestSIGTERMBeforeAnyWatchdog(t *testing.T) {
 	}
 }
 
+// TestWaitsForTheFirstWatchdogAtLeisure counts the attempts to connect, on a clock of its own.
 func TestWaitsForTheFirstWatchdogAtLeisure(t *testing.T) {
-	p := startRunner(t, func(o *Options) { o.Retry = 20 * time.Millisecond })
-	time.Sleep(500 * time.Millisecond)
+	synctest.Test(t, func(t *testing.T) {
+		const retry, late = 20 * time.Millisecond, 25
+		attempts := 0
+		r := &runner{
+			options: Options{Socket: "socket", Retry: retry}, inbox: make(chan func()), done: make(chan struct{}),
+			dial: func(_ context.Context, path string) (*runnerlink.Conn, error) {
+				if path != "socket" {
+					t.Errorf("looked for the watchdog at %q", path)
+				}
+				if attempts++; attempts <= late {
+					return nil, errors.New("no watchdog is there")
+				}
+				return &runnerlink.Conn{}, nil
+			},
+		}
+		defer close(r.done)
+		began := time.Now()
+		r.connect()
+		<-r.inbox // it has one
+		if waited := time.Since(began); waited != late*retry || attempts != late+1 {
+			t.Errorf("%d attempts in %s, want %d in %s", attempts, waited, late+1, late*retry)
+		}
+	})
+}
+
+func TestTheFirstWatchdogComesLater(t *testing.T) {
+	p := startRunner(t, nil)
+	eventually(t, "the runner waits", func() bool { return strings.Contains(p.log.String(), "Waiting for the watchdog") })
 	if got := p.watch(); got.Frozen {
 		t.Error("frozen before anything was started")
 	}
-	used := cpuTicks(t, p.runner.Process.Pid)
-	if used > 20 { // hundredths of a second; a busy loop takes 50
-		t.Errorf("waiting took %d ticks of CPU", used)
-	}
 	p.shell("exit 0")
 	p.exited()
-}
-
-// cpuTicks is the CPU time of a process, from proc_pid_stat(5).
-func cpuTicks(t *testing.T, pid int) int {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+2:]))
-	user, err1 := strconv.Atoi(fields[11])
-	system, err2 := strconv.Atoi(fields[12])
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
-	return user + system
 }
 
 func TestFrozenWithoutAWatchdog(t *testing.T) {
@@ -68,16 +73,12 @@ func TestFrozenWithoutAWatchdog(t *testing.T) {
 	counters := p.herd(3)
 	for round := range 3 {
 		_ = p.watchdog.Close() // as if it had crashed
-		eventually(t, "the agent is frozen", func() bool {
-			before := counters.Now()
-			time.Sleep(5 * time.Millisecond)
-			return slices.Equal(before, counters.Now())
-		})
+		eventually(t, "the agent is frozen", func() bool { return len(p.view.Moving(t)) == 0 })
 		hello := p.watch()
 		if diff := cmp.Diff(protocol.RunnerHello{Version: 1, Running: 1, Frozen: true}, hello); diff != "" {
 			t.Errorf("round %d: hello (-want +got)\n%s", round, diff)
 		}
-		checkStill(t, counters) // until it is said
+		p.checkStill(counters) // until it is said
 		p.thaw()
 		counters.AwaitProgress(t)
 	}

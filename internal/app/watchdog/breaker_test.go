@@ -6,7 +6,6 @@ package watchdog_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/tidewaiter/tidewaiter/internal/core/protocol"
 )
@@ -27,17 +26,8 @@ func TestBreaker(t *testing.T) {
 		return s.State == protocol.StateFrozen && s.Fault != nil && s.Fault.Reason == protocol.ReasonBreakerOpen
 	}
 	w.eventually("the breaker is open", open)
-	frozen := func() bool {
-		before := w.read("workspace/web/now.html")
-		for range 20 {
-			time.Sleep(5 * time.Millisecond)
-			if w.read("workspace/web/now.html") != before {
-				return false
-			}
-		}
-		return true
-	}
-	w.eventually("the agent stands still", frozen)
+	w.eventually("the agent stands still", p.standsStill)
+	still := w.read("workspace/web/now.html")
 	w.eventually("the failures are reported", func() bool {
 		failures := w.intake.Failures()
 		return len(failures) > 0 && failures[0].Reason == protocol.ReasonCheckpointFailed && strings.Contains(failures[0].Message, "chain.lock")
@@ -48,6 +38,9 @@ func TestBreaker(t *testing.T) {
 	}
 	if told := w.read("trusted/journal.jsonl"); !strings.Contains(told, `\"type\":\"checkpoint_failed\"`) || !strings.Contains(told, `\"action_taken\":\"frozen\"`) {
 		t.Error("the agent was not told that checkpoints fail, and that it is frozen because of it")
+	}
+	if now := w.read("workspace/web/now.html"); now != still || !p.standsStill() {
+		t.Errorf("the agent goes on with an open breaker: it wrote %q, %q before", now, still)
 	}
 	w.remove("trusted/repo.git/refs/tidewaiter/chain.lock")
 	w.intake.Order(func(o *protocol.Orders) {

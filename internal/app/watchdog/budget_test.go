@@ -13,7 +13,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -125,21 +124,19 @@ func TestABudgetThatIsUsedUp(t *testing.T) {
 	if diff := cmp.Diff(want, *w.intake.Status().Fault); diff != "" {
 		t.Errorf("fault (-want +got):\n%s", diff)
 	}
-	// A checkpoint lets the agent go at its end, and it is frozen again.
+	w.eventually("the agent stands still", run.standsStill)
+	still := ticks()
 	if c := w.checkpointNow("now"); c.Action != protocol.ActionPromoted {
 		t.Errorf("a checkpoint that was asked for: %+v", c)
 	}
-	w.eventually("the agent stands still", func() bool {
-		before := ticks()
-		time.Sleep(300 * time.Millisecond)
-		return ticks() == before
-	})
+	if now := ticks(); !run.standsStill() || now != still {
+		t.Errorf("after a checkpoint the agent goes on: %d bytes of ticks, %d before", now, still)
+	}
 	select {
 	case status := <-answered:
 		t.Errorf("the agent was answered %d", status)
 	default:
 	}
-	still := ticks()
 	p.empty.Store(false)
 	if status := <-answered; status != http.StatusServiceUnavailable {
 		t.Errorf("the call that was held: %d, want one that clients try again after", status)

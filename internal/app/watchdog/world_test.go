@@ -317,6 +317,7 @@ type pod struct {
 	w       *world
 	attempt int64
 	agent   *exec.Cmd
+	view    container.View
 	gone    chan struct{}
 	stop    context.CancelFunc
 	ended   chan error
@@ -338,6 +339,7 @@ func (w *world) start(attempt int64, probe func(string) error) *pod {
 	if err := p.agent.Start(); err != nil {
 		w.t.Fatal(err)
 	}
+	p.view = container.Outside(w.t, p.agent.Process.Pid)
 	go func() {
 		_ = p.agent.Wait()
 		close(p.gone)
@@ -393,6 +395,12 @@ func (p *pod) wait() error {
 		p.w.t.Fatal("the watchdog does not end")
 		return nil
 	}
+}
+
+// standsStill says whether each process of the agent's container is stopped or dead.
+func (p *pod) standsStill() bool {
+	p.w.t.Helper()
+	return len(p.view.Moving(p.w.t)) == 0
 }
 
 // finish waits for the final report and for both containers to end.

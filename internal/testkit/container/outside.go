@@ -1,0 +1,68 @@
+// Copyright The Tidewaiter Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package container
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// View looks at the processes of a container from outside: what the kernel says of them, and not what the code under test does.
+type View struct {
+	first     int
+	namespace *os.File // held open: another namespace takes the place of one that nobody holds
+}
+
+// Outside is a view of the container whose first process has this pid outside. The first process itself is left out.
+func Outside(t testing.TB, first int) View {
+	t.Helper()
+	namespace, err := os.Open(namespaceOf(strconv.Itoa(first)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = namespace.Close() })
+	return View{first: first, namespace: namespace}
+}
+
+func namespaceOf(pid string) string { return filepath.Join("/proc", pid, "ns", "pid") }
+
+// Moving names the processes of the container with a thread that is neither stopped nor dead, by their state in proc_pid_stat(5).
+func (v View) Moving(t testing.TB) []string {
+	t.Helper()
+	ours, err1 := v.namespace.Stat()
+	entries, err2 := os.ReadDir("/proc")
+	if err1 != nil || err2 != nil {
+		t.Fatal(err1, err2)
+	}
+	var moving []string
+	for _, entry := range entries {
+		pid := entry.Name()
+		if n, err := strconv.Atoi(pid); err != nil || n == v.first {
+			continue
+		}
+		if theirs, err := os.Stat(namespaceOf(pid)); err != nil || !os.SameFile(ours, theirs) {
+			continue // it ended, or is another container's
+		}
+		tasks, err := filepath.Glob(filepath.Join("/proc", pid, "task", "*", "stat"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, task := range tasks {
+			stat, err := os.ReadFile(task)
+			if err != nil {
+				continue // it ended
+			}
+			if state := stat[bytes.LastIndexByte(stat, ')')+2]; !slices.Contains([]byte("TtZXx"), state) {
+				moving = append(moving, fmt.Sprintf("process %s is in state %c", pid, state))
+				break
+			}
+		}
+	}
+	return moving
+}
