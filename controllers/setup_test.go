@@ -63,7 +63,7 @@ func (s *system) Addresses(context.Context) (intake, gateway netip.Addr, err err
 }
 
 // startManager runs every controller with the rights that are shipped, until the test ends.
-func startManager(t *testing.T, s *system) {
+func startManager(t *testing.T, s *system, change ...func(*ctrl.Options)) {
 	t.Helper()
 	byObject, err := CacheByObject(kubetest.SystemNamespace)
 	if err != nil {
@@ -73,7 +73,7 @@ func startManager(t *testing.T, s *system) {
 		return Setup(mgr, Options{
 			SystemNamespace: kubetest.SystemNamespace, Image: "example.com/tidewaiter:1", UserNamespaces: nodes.Auto, CABundle: s, Endpoints: s, Clock: clock.RealClock{},
 		})
-	})
+	}, change...)
 }
 
 // TestEventsWakeControllers follows one Feature through a manager that runs by itself: each step below only happens if

@@ -19,16 +19,20 @@ import (
 )
 
 // StartManager runs what setUp adds to a manager, with the rights that are shipped, until the test ends.
-func (e *Env) StartManager(t testing.TB, byObject map[client.Object]cache.ByObject, setUp func(ctrl.Manager) error) {
+func (e *Env) StartManager(t testing.TB, byObject map[client.Object]cache.ByObject, setUp func(ctrl.Manager) error, change ...func(*ctrl.Options)) {
 	t.Helper()
 	ctrl.SetLogger(logr.Discard())
 	// Not the test's own log: the manager's last events may fail to be written after the test has ended.
-	mgr, err := ctrl.NewManager(e.ConfigAs(Manager), ctrl.Options{
+	options := ctrl.Options{
 		Scheme: e.Scheme, Logger: logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil)), Cache: cache.Options{ByObject: byObject},
 		Metrics: metricsserver.Options{BindAddress: "0"}, HealthProbeBindAddress: "0",
 		// Each test has a manager of its own.
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
-	})
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	mgr, err := ctrl.NewManager(e.ConfigAs(Manager), options)
 	if err != nil {
 		t.Fatal(err)
 	}
