@@ -124,7 +124,8 @@ type FeatureSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,6}(\\\\.[0-9]{1,9})?(ns|us|µs|ms|s|m|h)){1,4}$') && duration(self) > duration('0s')",message="deadline must be a positive duration, for example 4h or 90m"
 	Deadline *metav1.Duration `json:"deadline,omitempty"`
-	// retries is how often an agent that failed (exited not 0) is started again. Lost pods and suspensions do not count.
+	// retries is how often an agent that failed (exited not 0) is started again. Suspensions do not count; lost pods count from the fourth
+	// on that ended although neither a user nor the cluster asked it to end (status.unordered).
 	// +optional
 	// +kubebuilder:default=3
 	// +kubebuilder:validation:Minimum=0

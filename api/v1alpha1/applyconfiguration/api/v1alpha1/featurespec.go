@@ -44,7 +44,8 @@ type FeatureSpecApplyConfiguration struct {
 	Priority *int32 `json:"priority,omitempty"`
 	// deadline bounds the running time; waiting (suspended, for approval, for an answer) does not count.
 	Deadline *v1.Duration `json:"deadline,omitempty"`
-	// retries is how often an agent that failed (exited not 0) is started again. Lost pods and suspensions do not count.
+	// retries is how often an agent that failed (exited not 0) is started again. Suspensions do not count; lost pods count from the fourth
+	// on that ended although neither a user nor the cluster asked it to end (status.unordered).
 	Retries *int32 `json:"retries,omitempty"`
 	// ttlAfterFinished deletes the Feature, its volumes and its Checkpoints this long after it was delivered or failed. Never, when absent.
 	TTLAfterFinished *v1.Duration `json:"ttlAfterFinished,omitempty"`
