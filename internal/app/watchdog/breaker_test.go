@@ -26,7 +26,7 @@ func TestBreaker(t *testing.T) {
 		return s.State == protocol.StateFrozen && s.Fault != nil && s.Fault.Reason == protocol.ReasonBreakerOpen
 	}
 	w.eventually("the breaker is open", open)
-	w.eventually("the agent stands still", p.standsStill)
+	p.awaitFrozen()
 	still := w.read("workspace/web/now.html")
 	w.eventually("the failures are reported", func() bool {
 		failures := w.intake.Failures()

@@ -124,7 +124,7 @@ func TestABudgetThatIsUsedUp(t *testing.T) {
 	if diff := cmp.Diff(want, *w.intake.Status().Fault); diff != "" {
 		t.Errorf("fault (-want +got):\n%s", diff)
 	}
-	w.eventually("the agent stands still", run.standsStill)
+	run.awaitFrozen()
 	still := ticks()
 	if c := w.checkpointNow("now"); c.Action != protocol.ActionPromoted {
 		t.Errorf("a checkpoint that was asked for: %+v", c)

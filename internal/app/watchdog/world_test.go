@@ -403,6 +403,18 @@ func (p *pod) standsStill() bool {
 	return len(p.view.Moving(p.w.t)) == 0
 }
 
+// awaitFrozen waits until the watchdog says that it has frozen the agent until somebody acts, and looks whether it has. That the agent
+// stands still does not say so: a checkpoint freezes it for a moment, too.
+func (p *pod) awaitFrozen() {
+	p.w.t.Helper()
+	p.w.eventually("the watchdog has frozen the agent", func() bool {
+		return strings.Contains(p.w.log.String(), "Agent is frozen until a person has acted")
+	})
+	if !p.standsStill() {
+		p.w.t.Errorf("the agent is said to be frozen: %q", p.view.Moving(p.w.t))
+	}
+}
+
 // finish waits for the final report and for both containers to end.
 func (p *pod) finish() protocol.FinalReport {
 	p.w.t.Helper()
