@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Plays the labelled corpus of runs, the scenarios that are held back and those that were written blind, and prints what the supervision of the conversation has
-# seen, with every mistake by name. With "-update" it writes the tables into docs/evaluation.md, and what came of each run that is held back or was written
-# blind into test/eval/testdata.
+# seen, with every mistake by name, and how the figures move with other thresholds. It fails when a table in docs/evaluation.md is stale. With "-update" it writes the
+# tables there, and what came of each run that is held back or was written blind into test/eval/testdata.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0 GOFLAGS="-trimpath -buildvcs=false"
 mkdir -p bin
 go test -c -o bin/eval.test ./test/eval
 cd test/eval
-TIDEWAITER_EVAL=1 ../../bin/eval.test -test.timeout 10m -test.run '^(TestCorpus|TestHeldBack|TestBlind)$' "$@"
+TIDEWAITER_EVAL=1 ../../bin/eval.test -test.timeout 10m -test.run '^(TestCorpus|TestHeldBack|TestBlind|TestThresholds)$' "$@"

@@ -35,11 +35,12 @@ const page = "../../docs/evaluation.md"
 // between which marks of the page something stands.
 type between struct{ begin, finish string }
 
-// tables of the corpus, those of what is held back, and those of what was written blind.
+// tables of the corpus, those of what is held back, those of what was written blind, and how the figures move with other thresholds.
 var (
 	tables = between{"<!-- begin of the tables -->\n", "<!-- end of the tables -->\n"}
 	others = between{"<!-- begin of the scenarios held back -->\n", "<!-- end of the scenarios held back -->\n"}
 	blinds = between{"<!-- begin of the scenarios written blind -->\n", "<!-- end of the scenarios written blind -->\n"}
+	moved  = between{"<!-- begin of the thresholds -->\n", "<!-- end of the thresholds -->\n"}
 )
 
 // TestCorpus plays all runs under each configuration, and holds what was found against what a person would say.

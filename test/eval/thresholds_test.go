@@ -6,9 +6,9 @@ package eval
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -103,19 +103,20 @@ func hears(rules anomaly.Rules, runs []Run) []verdict {
 	return list
 }
 
-// TestThresholds plays written runs without a proxy, with the built-in thresholds. Where TIDEWAITER_EVAL asks for it, it plays all of them, and prints how the figures
-// move when the thresholds are halved and doubled.
+// TestThresholds plays written runs without a proxy, with the thresholds that are the defaults. Where the table is asked for, as make eval and -update do, it plays all
+// of them, and holds how the figures move when the thresholds are halved and doubled against the page.
 func TestThresholds(t *testing.T) {
 	runs, all := written(), [][2]float64{{1, 1}, {1, .5}, {1, 2}, {.5, 1}, {2, 1}}
-	out := io.Writer(os.Stdout)
-	if os.Getenv(printEnv) != "thresholds" {
+	asked := os.Getenv(printEnv) != "" || *update
+	if !asked {
 		var few []Run
 		for i := 0; i < len(runs); i += 10 {
 			few = append(few, runs[i])
 		}
-		runs, all, out = few, all[:1], io.Discard
+		runs, all = few, all[:1]
 	}
-	fmt.Fprintln(out, "| stall | loop | healthy runs with a false alarm | sick runs that are seen | turns later: median | p90 |\n|--|--|--|--|--|--|")
+	var out strings.Builder
+	out.WriteString("| stall | loop | healthy runs with a false alarm | sick runs that are seen | turns later: median | p90 |\n|--|--|--|--|--|--|\n")
 	built := anomaly.Defaults()
 	for i, by := range all {
 		rules := built
@@ -124,9 +125,16 @@ func TestThresholds(t *testing.T) {
 		well, alarmed, ill, seen := p.counts()
 		turns, _ := p.late("")
 		if i == 0 && (alarmed > 0 || seen < ill) {
-			t.Errorf("with the built-in thresholds: %d of %d healthy runs have a false alarm, %d of %d sick ones are seen\n%s", alarmed, well, seen, ill, p.mistakes())
+			t.Errorf("with the default thresholds: %d of %d healthy runs have a false alarm, %d of %d sick ones are seen\n%s", alarmed, well, seen, ill, p.mistakes())
 		}
-		fmt.Fprintf(out, "| %d | %d | %d of %d (%.1f %%) | %d of %d (%.1f %%) | %s | %s |\n", rules.Stall, rules.Loop,
+		fmt.Fprintf(&out, "| %d | %d | %d of %d (%.1f %%) | %d of %d (%.1f %%) | %s | %s |\n", rules.Stall, rules.Loop,
 			alarmed, well, 100*float64(alarmed)/float64(well), seen, ill, 100*float64(seen)/float64(ill), quantile(turns, .5), quantile(turns, .9))
 	}
+	if !asked {
+		return
+	}
+	if os.Getenv(printEnv) != "" {
+		fmt.Printf("Other thresholds\n%s\n", out.String())
+	}
+	moved.compare(t, out.String())
 }
