@@ -239,6 +239,35 @@ func work() []attack {
 		{"pull images with a Secret without the right to make pods", "tidewaiter-feature-pods", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
 			return patch(t, w.developer, w.run.Feature, `{"spec":{"agent":{"imagePullSecrets":[{"name":"bank-registry"}]}}}`)
 		}},
+		{"choose a runtime class without the right to make pods", "tidewaiter-feature-pods", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
+			return patch(t, w.developer, w.run.Feature, `{"spec":{"agent":{"runtimeClassName":"bank"}}}`)
+		}},
+		{"pull another image with a Secret that somebody else has set", "tidewaiter-feature-pods", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
+			f := feature(w, "")
+			f.GenerateName, f.Spec.Agent.ImagePullSecrets = "private-", []v1alpha1.SecretRef{{Name: "bank-registry"}}
+			if err := w.editor.Create(t.Context(), f); err != nil {
+				return err
+			}
+			return patch(t, w.developer, f, `{"spec":{"agent":{"image":"bank.example.com/vault:1"}}}`)
+		}},
+		{"do away with the approval that a Feature requires", "tidewaiter-approval", "tidewaiter.dev/features", "update patch", func(t *testing.T, w *world) error {
+			f := feature(w, "")
+			f.GenerateName, f.Spec.Delivery = "approved-", &v1alpha1.Delivery{Approval: v1alpha1.ApprovalRequired}
+			if err := w.editor.Create(t.Context(), f); err != nil {
+				return err
+			}
+			return patch(t, w.editor, f, `{"spec":{"delivery":{"approval":"None"}}}`)
+		}},
+		{"pull images by a policy without the right to make pods", "tidewaiter-policy-pods", "tidewaiter.dev/supervisorpolicies", "create update patch", func(t *testing.T, w *world) error {
+			return w.author.Create(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.SupervisorPolicySpec{
+				Overrides: &v1alpha1.Rules{Agents: &v1alpha1.AgentRules{ImagePullSecrets: []v1alpha1.SecretRef{{Name: "bank-registry"}}}},
+			}})
+		}},
+		{"force a place of pods by a policy without the right to make pods", "tidewaiter-policy-pods", "tidewaiter.dev/supervisorpolicies", "create update patch", func(t *testing.T, w *world) error {
+			return w.author.Create(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.SupervisorPolicySpec{
+				Overrides: &v1alpha1.Rules{Agents: &v1alpha1.AgentRules{Scheduling: &v1alpha1.Scheduling{PriorityClassName: ptr.To("high")}}},
+			}})
+		}},
 		{"place pods by a policy without the right to make pods", "tidewaiter-policy-pods", "tidewaiter.dev/supervisorpolicies", "create update patch", func(t *testing.T, w *world) error {
 			return w.author.Create(t.Context(), &v1alpha1.SupervisorPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: w.project, Name: "mine"}, Spec: v1alpha1.SupervisorPolicySpec{
 				Defaults: &v1alpha1.Rules{Agents: &v1alpha1.AgentRules{Scheduling: &v1alpha1.Scheduling{PriorityClassName: ptr.To("high")}}},

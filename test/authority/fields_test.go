@@ -18,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/tidewaiter/tidewaiter/api/v1alpha1"
 )
 
 // target is an object that runs or holds a Feature and that a role of the project may write.
@@ -200,17 +198,6 @@ func TestEveryFieldIsKnown(t *testing.T) {
 			}
 		}
 	}
-	known := featureFields()
-	for _, name := range writable(&v1alpha1.Feature{}) {
-		if known[name] == "" {
-			t.Errorf("Feature: nobody has looked at the field %s", name)
-		}
-	}
-	for name := range known {
-		if !slices.Contains(writable(&v1alpha1.Feature{}), name) {
-			t.Errorf("Feature: the table knows %s, which is no field: remove it", name)
-		}
-	}
 }
 
 // TestHarmlessFields writes them, for real, and looks at all that Tidewaiter goes by.
@@ -282,30 +269,4 @@ func (w *world) essence(t *testing.T) []client.Object {
 		object.SetLabels(labels)
 	}
 	return list
-}
-
-// featureFields says of every field of a Feature what it lets an editor do. A Feature is what editors write: its fields say what
-// is to be done, and the judge holds the work to the policy in effect.
-func featureFields() map[string]string {
-	const (
-		task    = "it says what is to be done and how it is planned; the judge holds what comes of it to the rules"
-		limited = "it is limited by the policy in effect (docs/reference/policy.md)"
-		person  = "it is a person's word to the agent, or a one-shot act on the person's own Feature"
-		tried   = "tried: "
-	)
-	return besides(map[string]string{
-		"metadata.labels":          tried + "choose the policies of a new Feature",
-		"metadata.annotations":     "nothing is decided by the annotations of a Feature",
-		"metadata.ownerReferences": "garbage collection deletes the Feature with its owner, as the editor may; what runs ends first",
-		"metadata.finalizers":      "what is left of a Feature that is gone is ended (controllers/feature, TestNothingRunsWithoutItsFeature)",
-		"spec.repository":          tried + "use a Secret that one may neither read nor use",
-		"spec.promptFrom":          "the policy that is tried with Secrets asks for the right to read the ConfigMap",
-		"spec.delivery":            tried + "approve without the verb",
-		"spec.prompt":              task, "spec.plan": task, "spec.planning": task, "spec.dependsOn": task, "spec.gates": task, "spec.execution": limited,
-		"spec.agent":  limited + "; " + tried + "run on a node, or before others, without the right to make pods",
-		"spec.budget": limited, "spec.deadline": limited, "spec.retries": "each retry is an attempt like any other: budget and deadline bound them",
-		"spec.priority": "it orders those that wait in one project", "spec.workspace": "quota of the project bounds volumes",
-		"spec.suspend": person, "spec.answers": person, "spec.directives": person, "spec.requests": person,
-		"spec.ttlAfterFinished": "it deletes a Feature that has ended, as the editor may",
-	})
 }
