@@ -57,10 +57,10 @@ func TestNoModelBesideTheGateway(t *testing.T) {
 		}
 	}
 	r.feature("key", withKey)
-	refused("key", "spec.agent.env ANTHROPIC_API_KEY")
+	refused("key", "spec.agent.env ANTHROPIC_API_KEY is where clients look for the key of Anthropic")
 	p := r.policy("hosts", v1alpha1.SupervisorPolicySpec{Defaults: &v1alpha1.Rules{Egress: &v1alpha1.EgressRules{Agent: []v1alpha1.EgressHost{{Host: "api.openai.com"}}}}})
 	r.feature("host", nil)
-	refused("host", "egress.agent (in defaults of "+r.project+"/hosts) lists api.openai.com")
+	refused("host", "egress.agent (in defaults of "+r.project+"/hosts) lists api.openai.com of OpenAI")
 	r.wantJobs()
 
 	p.Spec.Defaults.Egress.ModelProviders = v1alpha1.ModelProvidersAllow

@@ -113,8 +113,8 @@ func besideGateway(f *v1alpha1.Feature, e policy.Effective) string {
 		}
 	}
 	for _, h := range e.AgentHosts {
-		if egress.Provider(h.Name) {
-			return fmt.Sprintf("egress.agent (in %s) lists %s, a provider of models: take it out", e.Origins["egress.agent"], h.Name)
+		if provider := egress.Provider(h.Name); provider != "" {
+			return fmt.Sprintf("egress.agent (in %s) lists %s of %s, a provider of models: take it out", e.Origins["egress.agent"], h.Name, provider)
 		}
 	}
 	return ""
