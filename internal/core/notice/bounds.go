@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// maxBounds is the most that an agent is told beforehand, in bytes. A token of names has three and more: these are 600 tokens.
-	maxBounds = 1800
+	// maxBounds is the most that an agent is told beforehand, in tokens.
+	maxBounds = 600
 	// maxListed bounds each list in it, and maxName each name, in bytes.
 	maxListed, maxName = 40, 80
 )
@@ -24,8 +24,8 @@ const (
 // same number. Role is that of the agent, and locks are the contracts that are locked for it.
 func Bounds(plan judge.Plan, p policy.Effective, role string, locks []string) string {
 	for most := maxListed; ; most-- {
-		if text := bounds(plan, p, role, locks, most); len(text) <= maxBounds || most == 1 {
-			return clip.Bytes(text, maxBounds)
+		if text := bounds(plan, p, role, locks, most); tokens(text) <= maxBounds || most == 1 {
+			return within(strings.ToValidUTF8(text, "\uFFFD"), maxBounds)
 		}
 	}
 }
